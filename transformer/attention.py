@@ -1,0 +1,97 @@
+"""Attention: every query takes a weighted mean of the values, weighted by how well it matches each key.
+
+`scaled_dot_product_attention` is the equation; `MultiHeadAttention` holds the learned projections around it.
+
+Source: Vaswani et al. (2017), section 3.2, equation 1.
+
+Shapes: B batch, H heads, Q queries, K keys, D d_model, d d_head.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from transformer.cache import AttentionCache
+from transformer.config import ModelConfig
+from transformer.tap import NO_TAP, Tap
+
+
+def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
+    """softmax(q k^T / sqrt(d_head)) v, over the keys that the mask allows.
+
+    A query that may attend to no key at all gets weights of 0 and an output of 0, not NaN.
+
+    Args:
+        q: Queries [B, H, Q, d].
+        k: Keys [B, H, K, d].
+        v: Values [B, H, K, d].
+        mask: Bool, broadcasts to [B, H, Q, K]; True = may attend.
+        tap: Sees `scores` and `weights`; when it wants neither, torch's fused kernel computes the same result.
+
+    Returns:
+        [B, H, Q, d].
+    """
+    if not (tap.wants("scores") or tap.wants("weights")):
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))  # [B, H, Q, K]
+    scores = tap("scores", scores)
+    weights = tap("weights", masked_softmax(scores, mask))
+    return weights @ v
+
+
+def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
+    """Softmax over the keys that may be seen: the others weigh exactly 0, and so does a row without any.
+
+    Args:
+        scores: [B, H, Q, K].
+        mask: Bool, broadcasts to the same shape; True = may attend.
+    """
+    hidden = ~mask
+    weights = scores.masked_fill(hidden, -torch.inf).softmax(dim=-1)
+    return weights.masked_fill(hidden, 0.0)  # a row of only -inf is NaN after the softmax
+
+
+class MultiHeadAttention(nn.Module):
+    """Several attentions side by side, each in its own d_head-wide projection of the stream."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.n_heads = config.n_heads
+        self.q_proj = nn.Linear(config.d_model, config.d_model, bias=config.bias)
+        self.k_proj = nn.Linear(config.d_model, config.d_model, bias=config.bias)
+        self.v_proj = nn.Linear(config.d_model, config.d_model, bias=config.bias)
+        self.out_proj = nn.Linear(config.d_model, config.d_model, bias=config.bias)
+
+    def forward(
+        self, x: Tensor, context: Tensor, mask: Tensor, *, tap: Tap = NO_TAP, cache: AttentionCache | None = None
+    ) -> Tensor:
+        """Attend from `x` to `context` (the same tensor in self-attention).
+
+        Args:
+            x: Where the queries come from [B, Q, D].
+            context: Where the keys and values come from [B, K, D].
+            mask: Bool, broadcasts to [B, H, Q, K]; True = may attend.
+            tap: Sees the sites of `transformer.tap.SITES`.
+            cache: Keys and values of earlier calls; extended in place.
+
+        Returns:
+            [B, Q, D].
+        """
+        q = tap("queries", self._split(self.q_proj(x)))  # [B, H, Q, d]
+        k, v = self._keys_and_values(context, tap, cache)  # [B, H, K, d]
+        mask = tap("mask", mask)
+        heads = tap("heads", scaled_dot_product_attention(q, k, v, mask, tap=tap))  # [B, H, Q, d]
+        joined = heads.transpose(1, 2).flatten(2)  # [B, Q, D]
+        return tap("output", self.out_proj(joined))
+
+    def _keys_and_values(self, context: Tensor, tap: Tap, cache: AttentionCache | None) -> tuple[Tensor, Tensor]:
+        if cache is not None and cache.complete:
+            return cache.read()
+        k = tap("keys", self._split(self.k_proj(context)))
+        v = tap("values", self._split(self.v_proj(context)))
+        return (k, v) if cache is None else cache.extend(k, v)
+
+    def _split(self, x: Tensor) -> Tensor:
+        return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)  # [B, T, D] -> [B, H, T, d]

@@ -1,0 +1,239 @@
+"""What a model is: a frozen record of features, checked when it is made, plain enough for JSON.
+
+A `ModelConfig` names features (where the norms sit, what gives order, whether tables are shared), never model
+families. It knows nothing of torch: everything that depends on a size is checked here first, so that a wrong
+value is refused before anything is allocated for it.
+
+Source of the default values: Vaswani et al., "Attention Is All You Need" (2017), sections 3 and 5.4, made small.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, Self, get_args
+
+from transformer.errors import ConfigError
+
+FORMAT_VERSION = 1
+
+NormPlace = Literal["pre", "post"]
+Activation = Literal["relu", "gelu"]
+PositionKind = Literal["sinusoidal", "learned"]
+Normalisation = Literal["nfc", "simplified-chinese"]
+
+# Far above any model this project is for, far below what would exhaust a machine.
+MAX_LAYERS = 64
+MAX_WIDTH = 16_384
+MAX_VOCAB = 1_000_000
+MAX_LENGTH = 32_768
+MAX_PARAMETERS = 1_000_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig:
+    """The features of one encoder-decoder Transformer.
+
+    Attributes:
+        n_encoder_layers: Encoder layers, 1 to 64.
+        n_decoder_layers: Decoder layers, 1 to 64.
+        d_model: Width of the residual stream; a multiple of `n_heads`. May be odd.
+        n_heads: Attention heads in every attention; each is `d_head = d_model / n_heads` wide.
+        d_ff: Width of the feed-forward layer.
+        src_vocab_size: Rows of the source embedding.
+        tgt_vocab_size: Rows of the target embedding, and number of logits.
+        shared_vocab: One vocabulary, one tokenizer and one embedding table for both sides.
+        norm: "pre" normalises the input of each sub-layer, "post" its sum with the residual.
+        final_norm: One more norm after the last encoder layer and after the last decoder layer.
+        norm_eps: The epsilon of every norm.
+        activation: Non-linearity of the feed-forward layer.
+        bias: Biases in the attention projections, the feed-forward layers and the norms.
+        output_bias: A bias on the logits.
+        positions: "sinusoidal" (a formula) or "learned" (a table of parameters).
+        scale_embedding: Multiply token embeddings by sqrt(d_model) before adding positions.
+        tie_output: The output projection is the target embedding table.
+        max_len: Most tokens on either side, special ones included.
+        dropout: Probability that training zeroes a value of an embedding sum or a sub-layer's output.
+        pad_id, unk_id, bos_id, eos_id: Special ids, the same on both sides.
+        decoder_start_id: The id that the decoder reads first; `bos_id` when not given.
+        append_source_eos: The source ends with `eos_id`.
+        normalisation: Steps that source text goes through before the tokenizer, in order.
+
+    Raises:
+        ConfigError: A value is of the wrong type or out of range; names the field.
+    """
+
+    n_encoder_layers: int
+    n_decoder_layers: int
+    d_model: int
+    n_heads: int
+    d_ff: int
+    src_vocab_size: int
+    tgt_vocab_size: int
+    shared_vocab: bool = False
+    norm: NormPlace = "pre"
+    final_norm: bool = True
+    norm_eps: float = 1e-5
+    activation: Activation = "relu"
+    bias: bool = True
+    output_bias: bool = False
+    positions: PositionKind = "sinusoidal"
+    scale_embedding: bool = True
+    tie_output: bool = True
+    max_len: int = 256
+    dropout: float = 0.1
+    pad_id: int = 0
+    unk_id: int = 1
+    bos_id: int = 2
+    eos_id: int = 3
+    decoder_start_id: int = 2
+    append_source_eos: bool = True
+    normalisation: tuple[Normalisation, ...] = ("nfc",)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.normalisation, list):  # JSON has no tuples
+            object.__setattr__(self, "normalisation", tuple(self.normalisation))
+        self._check_types()
+        self._check_sizes()
+        self._check_ids()
+        self._check_parameters()
+
+    @property
+    def d_head(self) -> int:
+        """Width of one attention head."""
+        return self.d_model // self.n_heads
+
+    def _check_types(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.type in (int, float, bool):
+                _check_scalar(field.name, value, field.type)
+            elif field.name == "normalisation":
+                _check_normalisation(value)
+            else:
+                _check_choice(field.name, value, get_args(field.type))
+
+    def _check_sizes(self) -> None:
+        for name, most in (
+            ("n_encoder_layers", MAX_LAYERS),
+            ("n_decoder_layers", MAX_LAYERS),
+            ("d_model", MAX_WIDTH),
+            ("n_heads", MAX_WIDTH),
+            ("d_ff", MAX_WIDTH * 8),
+            ("src_vocab_size", MAX_VOCAB),
+            ("tgt_vocab_size", MAX_VOCAB),
+            ("max_len", MAX_LENGTH),
+        ):
+            value = getattr(self, name)
+            if not 1 <= value <= most:
+                raise ConfigError(name, f"found {_short(value)}, expected 1 to {most:,}.")
+        if self.d_model % self.n_heads:
+            divisors = [h for h in range(1, min(self.d_model, 64) + 1) if self.d_model % h == 0]
+            raise ConfigError(
+                "n_heads",
+                f"d_model = {self.d_model} cannot be split into {self.n_heads} heads of equal width; "
+                f"choose a divisor of d_model, such as {', '.join(map(str, divisors))}.",
+            )
+        if self.shared_vocab and self.src_vocab_size != self.tgt_vocab_size:
+            raise ConfigError(
+                "shared_vocab",
+                f"one shared vocabulary needs equal sizes, found src_vocab_size = {self.src_vocab_size} "
+                f"and tgt_vocab_size = {self.tgt_vocab_size}.",
+            )
+        if not 0.0 <= self.dropout < 1.0:
+            raise ConfigError("dropout", f"found {self.dropout}, expected a probability from 0 to below 1.")
+        if not 0.0 < self.norm_eps <= 0.1:
+            raise ConfigError("norm_eps", f"found {self.norm_eps}, expected a number above 0, at most 0.1.")
+
+    def _check_ids(self) -> None:
+        smallest = min(self.src_vocab_size, self.tgt_vocab_size)
+        for name in ("pad_id", "unk_id", "bos_id", "eos_id", "decoder_start_id"):
+            value = getattr(self, name)
+            if not 0 <= value < smallest:
+                raise ConfigError(
+                    name, f"found {_short(value)}, expected an id from 0 to {smallest - 1} (the smaller vocabulary)."
+                )
+        if self.eos_id == self.pad_id:
+            raise ConfigError("eos_id", f"equals pad_id ({self.pad_id}); padding would end every sentence.")
+
+    def _check_parameters(self) -> None:
+        n_parameters = self.count_parameters()
+        if n_parameters > MAX_PARAMETERS:
+            raise ConfigError(
+                "d_model",
+                f"these sizes give {n_parameters:,} parameters; the limit is {MAX_PARAMETERS:,}.",
+            )
+
+    def count_parameters(self) -> int:
+        """Number of learned values, by arithmetic: nothing is built."""
+        d, bias = self.d_model, int(self.bias)
+        attention = 4 * (d * d + bias * d)
+        feed_forward = 2 * d * self.d_ff + bias * (self.d_ff + d)
+        norm = d + bias * d
+        encoder_layer = attention + feed_forward + 2 * norm
+        decoder_layer = 2 * attention + feed_forward + 3 * norm
+        tables = (self.src_vocab_size + (0 if self.shared_vocab else self.tgt_vocab_size)) * d
+        output = (0 if self.tie_output else self.tgt_vocab_size * d) + int(self.output_bias) * self.tgt_vocab_size
+        learned_positions = 2 * self.max_len * d if self.positions == "learned" else 0
+        final = 2 * norm if self.final_norm else 0
+        layers = self.n_encoder_layers * encoder_layer + self.n_decoder_layers * decoder_layer
+        return layers + tables + output + learned_positions + final
+
+    def to_json(self) -> str:
+        """The config as JSON, with the format's version."""
+        record = {"format_version": FORMAT_VERSION, **asdict(self)}
+        return json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_mapping(cls, record: Mapping[str, Any]) -> Self:
+        """Build a config from parsed JSON; every key must be known and every required key present.
+
+        Raises:
+            ConfigError: A key is unknown or missing, or a value is refused.
+        """
+        if not isinstance(record, Mapping):
+            raise ConfigError("config", f"expected a JSON object, found {type(record).__name__}.")
+        version = record.get("format_version")
+        if version != FORMAT_VERSION or isinstance(version, bool):
+            raise ConfigError("format_version", f"found {_short(version)}, this program reads {FORMAT_VERSION}.")
+        names = {field.name for field in fields(cls)}
+        values = {key: value for key, value in record.items() if key in names}
+        required = [f for f in ("n_encoder_layers", "n_decoder_layers", "d_model", "n_heads", "d_ff") if f not in values]
+        required += [f for f in ("src_vocab_size", "tgt_vocab_size") if f not in values]
+        if required:
+            raise ConfigError(required[0], "is missing.")
+        return cls(**values)
+
+
+def unknown_keys(record: Mapping[str, Any]) -> list[str]:
+    """Keys of a parsed config.json that `ModelConfig` does not know; they are ignored and reported."""
+    names = {field.name for field in fields(ModelConfig)} | {"format_version"}
+    return sorted(str(key) for key in record if key not in names)
+
+
+def _check_scalar(name: str, value: object, kind: Any) -> None:
+    accepted = (int, float) if kind is float else kind
+    # bool is an int in Python, but `n_heads: true` is a mistake.
+    if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
+        raise ConfigError(name, f"found {_short(value)}, expected {_KIND_NAMES[kind]}.")
+
+
+def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ConfigError(name, f"found {_short(value)}, expected one of {', '.join(choices)}.")
+
+
+def _check_normalisation(steps: object) -> None:
+    if not isinstance(steps, tuple):
+        raise ConfigError("normalisation", f"found {_short(steps)}, expected a list of names.")
+    for step in steps:
+        if not isinstance(step, str):
+            raise ConfigError("normalisation", f"found {_short(step)}, expected a name.")
+        _check_choice("normalisation", step, get_args(Normalisation))
+
+
+def _short(value: object) -> str:
+    text = repr(value) if not isinstance(value, int) or abs(value) < 10**30 else "an integer of over 30 digits"
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+_KIND_NAMES = {int: "a whole number", float: "a number", bool: "true or false"}

@@ -1,0 +1,185 @@
+"""Decoding: choosing the target one piece at a time.
+
+A `Prefix` is what has been written so far, for every row of a batch; it gives the log-probabilities of the next
+piece. `greedy` and `sample` are generators: each round asks the prefix, chooses one piece a row, yields a
+`DecodeStep` and goes on until every row has ended or the limit is reached. Beam search is in `transformer.beam`.
+
+Shapes: B batch rows, S source tokens, T target tokens so far, V target vocabulary.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from transformer.cache import KVCache
+from transformer.model import Transformer
+
+
+@dataclass(frozen=True)
+class DecodeStep:
+    """One round of decoding.
+
+    Attributes:
+        index: The round, from 0; it chose target piece `index`.
+        ids: The id that each row chose; the padding id in rows that had ended before.
+        log_probs: Its log-probability under the model, in nats; 0 in rows that had ended before.
+        finished: Whether each row has ended by now.
+    """
+
+    index: int
+    ids: tuple[int, ...]
+    log_probs: tuple[float, ...]
+    finished: tuple[bool, ...]
+
+
+class Prefix:
+    """The target so far in every row, and what the model needs to go on.
+
+    Args:
+        model: The model, in evaluation mode.
+        src_ids: Source ids [B, S], padded.
+        cache: A new `KVCache`, filled as the prefix grows; None computes every prefix afresh.
+    """
+
+    def __init__(self, model: Transformer, src_ids: Tensor, *, cache: KVCache | None) -> None:
+        self.model = model
+        self.cache = cache
+        self.src_mask = model.source_mask(src_ids)
+        self.memory = model.encode(src_ids)
+        start = model.config.decoder_start_id
+        self.ids = torch.full((src_ids.size(0), 1), start, device=src_ids.device)  # [B, T]
+
+    def next_log_probs(self) -> Tensor:
+        """Log-probabilities of the next piece [B, V], in nats."""
+        new = self.ids[:, -1:] if self.cache is not None else self.ids
+        hidden = self.model.decode(new, self.memory, self.src_mask, cache=self.cache)  # [B, T, D]
+        return self.model.project(hidden[:, -1]).log_softmax(dim=-1)
+
+    def append(self, ids: Tensor) -> None:
+        """Add one piece to every row; ids [B]."""
+        self.ids = torch.cat((self.ids, ids[:, None]), dim=1)
+
+    def select(self, rows: Tensor) -> None:
+        """Keep the given rows (int [rows]), in the given order; a row may be taken twice."""
+        self.ids, self.memory, self.src_mask = self.ids[rows], self.memory[rows], self.src_mask[rows]
+        if self.cache is not None:
+            self.cache.select(rows)
+
+
+Choose = Callable[[Tensor], Tensor]  # log-probabilities [B, V] -> chosen ids [B]
+
+
+def greedy(prefix: Prefix, *, max_new: int, forced: Sequence[Sequence[int]] | None = None) -> Iterator[DecodeStep]:
+    """Take the most probable piece each time.
+
+    Args:
+        prefix: A new prefix.
+        max_new: Most pieces to write, the end piece included.
+        forced: For each row the ids that it must begin with.
+
+    Yields:
+        One `DecodeStep` a round.
+    """
+    return _rounds(prefix, lambda log_probs: log_probs.argmax(dim=-1), max_new, forced)
+
+
+def sample(
+    prefix: Prefix,
+    *,
+    max_new: int,
+    temperature: float,
+    top_k: int,
+    top_p: float,
+    seeds: Sequence[int],
+    forced: Sequence[Sequence[int]] | None = None,
+) -> Iterator[DecodeStep]:
+    """Draw each piece from the model's distribution, reshaped by `sampling_distribution`.
+
+    Each row has a generator of its own, so what a row draws does not depend on the rest of the batch.
+
+    Args:
+        prefix: A new prefix.
+        max_new: Most pieces to write, the end piece included.
+        temperature, top_k, top_p: As in `sampling_distribution`.
+        seeds: One seed a row.
+        forced: For each row the ids that it must begin with.
+
+    Yields:
+        One `DecodeStep` a round.
+    """
+    generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+
+    def draw(log_probs: Tensor) -> Tensor:
+        probs = sampling_distribution(log_probs, temperature=temperature, top_k=top_k, top_p=top_p).cpu()
+        rows = zip(probs, generators, strict=True)
+        drawn = [torch.multinomial(row, 1, generator=generator) for row, generator in rows]
+        return torch.cat(drawn).to(log_probs.device)
+
+    return _rounds(prefix, draw, max_new, forced)
+
+
+def sampling_distribution(log_probs: Tensor, *, temperature: float, top_k: int, top_p: float) -> Tensor:
+    """The distribution that sampling draws from.
+
+    Args:
+        log_probs: The model's log-probabilities [..., V].
+        temperature: Above 0; below 1 sharpens, above 1 flattens.
+        top_k: Keep only the k most probable pieces; 0 keeps all.
+        top_p: Then keep only the fewest pieces whose probabilities reach p together; 1 keeps all.
+
+    Returns:
+        Probabilities [..., V] that sum to 1.
+
+    Source: Holtzman et al., "The Curious Case of Neural Text Degeneration" (2020) for top-p.
+    """
+    probs = (log_probs / temperature).softmax(dim=-1)
+    ordered, order = probs.sort(dim=-1, descending=True, stable=True)
+    if top_k:
+        ordered[..., top_k:] = 0.0
+        ordered = ordered / ordered.sum(dim=-1, keepdim=True)
+    before = ordered.cumsum(dim=-1) - ordered  # what the more probable pieces have together
+    ordered = ordered.masked_fill((before >= top_p) & (before > 0), 0.0)
+    kept = torch.zeros_like(probs).scatter(-1, order, ordered)
+    return kept / kept.sum(dim=-1, keepdim=True)
+
+
+def _rounds(
+    prefix: Prefix, choose: Choose, max_new: int, forced: Sequence[Sequence[int]] | None
+) -> Iterator[DecodeStep]:
+    config = prefix.model.config
+    n_rows = prefix.ids.size(0)
+    finished = torch.zeros(n_rows, dtype=torch.bool, device=prefix.ids.device)  # [B]
+    for index in range(max_new):
+        log_probs = prefix.next_log_probs()  # [B, V]
+        ids = _force(choose(log_probs), forced, index)
+        chosen = log_probs.gather(1, ids[:, None])[:, 0]  # [B]
+        ids, chosen = ids.masked_fill(finished, config.pad_id), chosen.masked_fill(finished, 0.0)
+        finished = finished | (ids == config.eos_id)
+        yield DecodeStep(index, tuple(ids.tolist()), tuple(chosen.tolist()), tuple(finished.tolist()))
+        if finished.all():
+            return
+        prefix.append(ids)
+
+
+def _force(ids: Tensor, forced: Sequence[Sequence[int]] | None, index: int) -> Tensor:
+    """Replace the choice in the rows whose forced prefix reaches this round."""
+    for row, wanted in enumerate(forced or ()):
+        if index < len(wanted):
+            ids[row] = wanted[index]
+    return ids
+
+
+def collect(steps: Iterator[DecodeStep]) -> list[list[int]]:
+    """Run a generator to its end and gather each row's ids, without the padding after its end."""
+    rows: list[list[int]] = []
+    ended: tuple[bool, ...] = ()
+    for step in steps:
+        rows = rows or [[] for _ in step.ids]
+        ended = ended or (False,) * len(step.ids)
+        for row, i, over in zip(rows, step.ids, ended, strict=True):
+            if not over:
+                row.append(i)
+        ended = step.finished
+    return rows

@@ -1,0 +1,40 @@
+"""The exceptions that this library raises on purpose.
+
+    GlassformerError
+    ├── ConfigError       a field of a ModelConfig is missing, of the wrong type or out of range
+    ├── CheckpointError   a file of a checkpoint folder is missing, damaged or does not fit the others
+    ├── TokenizerError    a SentencePiece file cannot be used
+    ├── QueryError        a request (source, settings, forced pieces) cannot be run on this checkpoint
+    └── DataError         a training or scoring file cannot be read
+
+Every message is one or two sentences that name the value found, the limit and the remedy, so that a page can
+show it as it is. Each class is a `ValueError`: the caller gave something that cannot be used.
+"""
+
+
+class GlassformerError(ValueError):
+    """Base of every error that is raised on purpose."""
+
+
+class ConfigError(GlassformerError):
+    """A field of a `ModelConfig` is missing, of the wrong type or out of range."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(f"{field}: {message}")
+        self.field = field
+
+
+class CheckpointError(GlassformerError):
+    """A file of a checkpoint folder is missing, damaged or does not fit the others."""
+
+
+class TokenizerError(GlassformerError):
+    """A SentencePiece file cannot be used."""
+
+
+class QueryError(GlassformerError):
+    """A request cannot be run on this checkpoint; nothing was changed."""
+
+
+class DataError(GlassformerError):
+    """A training or scoring file cannot be read."""

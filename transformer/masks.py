@@ -1,0 +1,48 @@
+"""Which query may attend to which key.
+
+A mask is a boolean tensor that broadcasts to [batch, head, query, key]; `True` means "may attend". (torch's own
+multi-head attention uses the opposite sign.) Padding masks are [batch, 1, 1, key], the causal mask is
+[1, 1, query, key]; their combination is the decoder's self-attention mask.
+
+Source: Vaswani et al. (2017), section 3.2.3.
+"""
+
+import torch
+from torch import Tensor
+
+
+def padding_mask(ids: Tensor, *, pad_id: int) -> Tensor:
+    """Nobody attends to padding.
+
+    Args:
+        ids: Token ids [batch, key].
+        pad_id: The id that fills short rows.
+
+    Returns:
+        Bool [batch, 1, 1, key], False where the key is padding.
+    """
+    return (ids != pad_id)[:, None, None, :]
+
+
+def causal_mask(n_queries: int, *, offset: int = 0, device: torch.device | None = None) -> Tensor:
+    """A query sees itself and what came before it.
+
+    Args:
+        n_queries: Number of query tokens.
+        offset: Number of tokens before the first query (those in a KV cache).
+        device: Where to make the mask.
+
+    Returns:
+        Bool [1, 1, query, offset + query]; query i sees keys 0 to offset + i.
+    """
+    query = torch.arange(n_queries, device=device)[:, None] + offset  # [query, 1]
+    key = torch.arange(offset + n_queries, device=device)[None, :]  # [1, key]
+    return (key <= query)[None, None]
+
+
+def combine_masks(*masks: Tensor) -> Tensor:
+    """A key is seen only where every mask allows it; the shapes broadcast."""
+    combined = masks[0]
+    for mask in masks[1:]:
+        combined = combined & mask
+    return combined

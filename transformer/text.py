@@ -1,0 +1,49 @@
+"""What source text goes through before the tokenizer.
+
+Each checkpoint declares its steps in `ModelConfig.normalisation`:
+
+- `nfc`: Unicode canonical composition, so that é is one character however it was typed.
+- `simplified-chinese`: Traditional characters become simplified ones (OpenCC, table t2s).
+
+A tokenizer may normalise further (SentencePiece's own rules are part of its model file).
+"""
+
+import unicodedata
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+from opencc import OpenCC
+
+
+def normalise(text: str, steps: Sequence[str]) -> str:
+    """Apply the named steps in order."""
+    for step in steps:
+        text = _STEPS[step](text)
+    return text
+
+
+def notes_on(text: str, steps: Sequence[str]) -> tuple[str, ...]:
+    """One sentence for each step that a reader should know of because it changed the text visibly."""
+    notes = []
+    for step in steps:
+        changed = _STEPS[step](text)
+        if step == "simplified-chinese" and changed != text:
+            notes.append(f"Traditional characters were converted to simplified ones: {changed}")
+        text = changed
+    return tuple(notes)
+
+
+@lru_cache(maxsize=1)
+def _converter() -> OpenCC:
+    return OpenCC("t2s")
+
+
+def _simplify(text: str) -> str:
+    return str(_converter().convert(text))
+
+
+def _compose(text: str) -> str:
+    return unicodedata.normalize("NFC", text)
+
+
+_STEPS: dict[str, Callable[[str], str]] = {"nfc": _compose, "simplified-chinese": _simplify}

@@ -1,0 +1,150 @@
+"""Sentence pairs: read, turned into ids, and put into batches of similar length.
+
+A training file holds one pair a line, `source TAB target`, UTF-8. A batch holds about the same number of target
+tokens whatever its length, so that every step costs the same; rows of similar length share a batch, so that little
+of it is padding; and lengths are rounded up, so that few different shapes occur (each new one costs a CPU time).
+
+Shapes: B pairs, S source tokens, T target tokens.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer.config import ModelConfig
+from transformer.errors import DataError
+from transformer.text import normalise
+from transformer.tokenizer import Tokenizer
+
+Pair = tuple[str, str]
+LENGTH_STEP = 2
+
+
+@dataclass(frozen=True)
+class Example:
+    """One pair as ids: the source with its end piece (if the config wants one), the target with its end piece."""
+
+    src: tuple[int, ...]
+    tgt: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Padded ids.
+
+    Attributes:
+        src: What the encoder reads [B, S].
+        tgt_in: What the decoder reads [B, T], beginning with the start id.
+        tgt_out: What it is to predict [B, T].
+    """
+
+    src: Tensor
+    tgt_in: Tensor
+    tgt_out: Tensor
+
+    def to(self, device: torch.device) -> "Batch":
+        """The same batch on another device."""
+        return Batch(self.src.to(device), self.tgt_in.to(device), self.tgt_out.to(device))
+
+
+def read_pairs(path: Path) -> list[Pair]:
+    """Read a file of `source TAB target` lines; empty lines are skipped.
+
+    Raises:
+        DataError: The file is missing, not UTF-8, empty, or a line has no or more than one tab.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}).") from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8 (byte {error.start}); save it as UTF-8.") from None
+    pairs = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        columns = line.split("\t")
+        if len(columns) != 2 or not columns[0].strip() or not columns[1].strip():
+            raise DataError(f"{path}, line {number}: expected `source TAB target`, found {len(columns)} column(s).")
+        pairs.append((columns[0].strip(), columns[1].strip()))
+    if not pairs:
+        raise DataError(f"{path}: holds no pairs.")
+    return pairs
+
+
+def encode_source(text: str, tokenizer: Tokenizer, config: ModelConfig) -> tuple[int, ...]:
+    """A source text as the ids that the encoder reads."""
+    ids = tokenizer.encode(normalise(text, config.normalisation)).ids
+    return (*ids, config.eos_id) if config.append_source_eos else ids
+
+
+def encode_pairs(pairs: Sequence[Pair], src: Tokenizer, tgt: Tokenizer, config: ModelConfig) -> list[Example]:
+    """All pairs that fit into `max_len` on both sides."""
+    examples = []
+    for source, target in pairs:
+        example = Example(encode_source(source, src, config), (*tgt.encode(target).ids, config.eos_id))
+        if max(len(example.src), len(example.tgt)) <= config.max_len:
+            examples.append(example)
+    return examples
+
+
+class Batches:
+    """The batches of one epoch after another, each epoch in an order of its own.
+
+    Args:
+        examples: What to learn from.
+        config: Gives the special ids.
+        batch_tokens: Target tokens a batch, padding included.
+        seed: Decides every order; epoch n is the same whether or not the epochs before it were drawn.
+    """
+
+    def __init__(self, examples: Sequence[Example], config: ModelConfig, *, batch_tokens: int, seed: int) -> None:
+        self._examples = list(examples)
+        self._config = config
+        self._batch_tokens = batch_tokens
+        self._seed = seed
+
+    def epoch(self, number: int) -> list[list[Example]]:
+        """The groups of epoch `number`, shuffled."""
+        rng = np.random.default_rng((self._seed, number))
+        shuffled = [self._examples[i] for i in rng.permutation(len(self._examples))]
+        # A stable sort keeps the shuffled order among pairs of one shape: groups differ from epoch to epoch.
+        shuffled.sort(key=lambda e: (_rounded(len(e.tgt)), _rounded(len(e.src))))
+        groups = self._cut(shuffled)
+        return [groups[i] for i in rng.permutation(len(groups))]
+
+    def _cut(self, ordered: Sequence[Example]) -> list[list[Example]]:
+        groups: list[list[Example]] = []
+        start = 0
+        while start < len(ordered):
+            longest = _rounded(len(ordered[start].tgt))
+            size = max(self._batch_tokens // longest, 1)
+            group = [e for e in ordered[start : start + size] if _rounded(len(e.tgt)) == longest]
+            groups.append(group)
+            start += len(group)
+        return groups
+
+
+def make_batch(group: Sequence[Example], config: ModelConfig) -> Batch:
+    """Pad the pairs of a group to common, rounded lengths."""
+    src = _padded([e.src for e in group], config)
+    tgt_out = _padded([e.tgt for e in group], config)
+    start = torch.full((len(group), 1), config.decoder_start_id)
+    tgt_in = torch.cat((start, tgt_out[:, :-1]), dim=1)
+    return Batch(src, tgt_in, tgt_out)
+
+
+def _padded(rows: Sequence[Sequence[int]], config: ModelConfig) -> Tensor:
+    width = min(_rounded(max(len(row) for row in rows)), config.max_len)
+    padded = torch.full((len(rows), width), config.pad_id)
+    for i, row in enumerate(rows):
+        padded[i, : len(row)] = torch.tensor(row)
+    return padded
+
+
+def _rounded(length: int) -> int:
+    return -(-length // LENGTH_STEP) * LENGTH_STEP

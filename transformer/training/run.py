@@ -1,0 +1,192 @@
+"""From files of pairs to a checkpoint folder: vocabularies, model, training, card."""
+
+import json
+import logging
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+
+from transformer.checkpoint import Parts, file_sha256, save
+from transformer.config import ModelConfig
+from transformer.errors import DataError
+from transformer.model import Transformer
+from transformer.text import normalise
+from transformer.tokenizer import Tokenizer
+from transformer.training.data import Batches, Example, Pair, encode_pairs, read_pairs
+from transformer.training.loop import Row, Trainer, TrainSettings, has_bf16, keep_freed_memory, write_rows
+from transformer.training.scoring import Scores, held_out_loss, score, translate
+from transformer.training.vocabulary import PieceModel, learn_vocabulary
+
+log = logging.getLogger("glassformer.training")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What to train on, what to train and where to put it.
+
+    Attributes:
+        train, dev: Files of `source TAB target` lines.
+        out: The checkpoint folder to write.
+        config: The features of the model; the vocabulary sizes are the most pieces to learn.
+        pieces: How the vocabularies are learned.
+        settings: How to train.
+        device: "cpu", "cuda" or "auto".
+        resume: Go on from the last full epoch of an earlier call with the same job.
+        command: The command line, for the card.
+        card: What the card says besides what is measured here (title, languages, data, licence, examples).
+    """
+
+    train: Path
+    dev: Path
+    out: Path
+    config: ModelConfig
+    pieces: PieceModel
+    settings: TrainSettings
+    device: str = "auto"
+    resume: bool = False
+    command: str = ""
+    card: dict[str, object]
+
+
+def train(job: Job) -> list[Row]:
+    """Run a job to its end; the folder `job.out` holds the best epoch by dev BLEU.
+
+    Returns:
+        One row an epoch.
+
+    Raises:
+        DataError: A file cannot be read, or there is nothing to resume.
+    """
+    keep_freed_memory()
+    device = _device(job.device)
+    pairs, dev_pairs = read_pairs(job.train), read_pairs(job.dev)
+    state = _read_state(job)
+    tokenizer_files = _vocabularies(job, pairs) if state is None else _stored_vocabularies(state)
+    src, tgt = Tokenizer(tokenizer_files[0]), Tokenizer(tokenizer_files[-1])
+    config = replace(job.config, src_vocab_size=src.size, tgt_vocab_size=tgt.size)
+    examples, dev = encode_pairs(pairs, src, tgt, config), encode_pairs(dev_pairs, src, tgt, config)
+    log.info("%d of %d training pairs fit into %d tokens", len(examples), len(pairs), config.max_len)
+    trainer = _trainer(config, examples, replace(job.settings, bf16=job.settings.bf16 and has_bf16(device)), device)
+    if state is not None:
+        trainer.load_state(state)
+    _run_epochs(job, trainer, dev, [target for _, target in dev_pairs], tokenizer_files)
+    return trainer.rows
+
+
+def _run_epochs(
+    job: Job, trainer: Trainer, dev: list[Example], references: Sequence[str], tokenizer_files: list[bytes]
+) -> None:
+    tokenizer = Tokenizer(tokenizer_files[-1])
+
+    def measure(model: Transformer) -> tuple[float, Scores]:
+        return held_out_loss(model, dev), score(translate(model, tokenizer, dev), references)
+
+    while not trainer.finished:
+        row = trainer.run_epoch(measure)
+        print(
+            f"epoch {row.epoch}: loss {row.loss:.3f}, dev loss {row.dev_loss:.3f}, "
+            f"dev BLEU {row.dev_bleu:.1f}, dev chrF {row.dev_chrf:.1f}, {row.seconds / 60:.1f} min",
+            flush=True,
+        )
+        if row == max(trainer.rows, key=_quality):
+            _save_best(job, trainer, tokenizer_files)
+        write_rows(trainer.rows, job.out / "training.csv")
+        _write_state(job, {**trainer.state(), "tokenizers": [list(f) for f in tokenizer_files]})
+
+
+def _quality(row: Row) -> tuple[float, float, float]:
+    """What makes an epoch the best: BLEU, and where that is equal (one-word targets have none), chrF, then loss."""
+    return row.dev_bleu, row.dev_chrf, -row.dev_loss
+
+
+def _save_best(job: Job, trainer: Trainer, tokenizer_files: list[bytes]) -> None:
+    row = trainer.rows[-1]
+    card = {
+        **job.card,
+        "training": {
+            "command": job.command,
+            "file": job.train.name,
+            "sha256": file_sha256(job.train),
+            "epochs": row.epoch,
+            "target_tokens": row.tokens,
+            "seconds": row.seconds,
+        },
+        "scores": [
+            {
+                "file": job.dev.name,
+                "sha256": file_sha256(job.dev),
+                "decoding": "greedy",
+                "bleu": row.dev_bleu,
+                "chrf": row.dev_chrf,
+            }
+        ],
+    }
+    parts = Parts(trainer.model.config, trainer.model.state_dict(), tuple(tokenizer_files), card)
+    save(parts, job.out)
+
+
+def _vocabularies(job: Job, pairs: Sequence[Pair]) -> list[bytes]:
+    sources = [normalise(source, job.config.normalisation) for source, _ in pairs]
+    targets = [target for _, target in pairs]
+    if job.config.shared_vocab:
+        return [learn_vocabulary(sources + targets, size=job.config.src_vocab_size, kind=job.pieces)]
+    return [
+        learn_vocabulary(sources, size=job.config.src_vocab_size, kind=job.pieces),
+        learn_vocabulary(targets, size=job.config.tgt_vocab_size, kind=job.pieces),
+    ]
+
+
+def _stored_vocabularies(state: dict[str, object]) -> list[bytes]:
+    return [bytes(values) for values in state["tokenizers"]]  # type: ignore[attr-defined]
+
+
+def _trainer(config: ModelConfig, examples: list[Example], settings: TrainSettings, device: torch.device) -> Trainer:
+    torch.manual_seed(settings.seed)
+    model = Transformer(config).to(device)
+    print(f"{config.count_parameters():,} parameters on {device}, bfloat16 {'on' if settings.bf16 else 'off'}")
+    batches = Batches(examples, config, batch_tokens=settings.batch_tokens, seed=settings.seed)
+    return Trainer(model, batches, settings)
+
+
+def _device(name: str) -> torch.device:
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(name)
+
+
+def _state_path(job: Job) -> Path:
+    return job.out.with_name(job.out.name + ".training") / "state.pt"
+
+
+def _write_state(job: Job, state: dict[str, object]) -> None:
+    path = _state_path(job)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    torch.save(state, partial)
+    os.replace(partial, path)
+
+
+def _read_state(job: Job) -> dict[str, object] | None:
+    path = _state_path(job)
+    if not job.resume:
+        return None
+    if not path.exists():
+        raise DataError(f"{path}: nothing to resume; leave out --resume to start anew.")
+    state: dict[str, object] = torch.load(path, weights_only=True, map_location="cpu")
+    return state
+
+
+def read_card(path: Path | None) -> dict[str, object]:
+    """Read the file given as --card: what a card says besides what training measures."""
+    if path is None:
+        return {}
+    try:
+        card = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: cannot be read as JSON ({error}).") from None
+    if not isinstance(card, dict):
+        raise DataError(f"{path}: expected a JSON object.")
+    return card

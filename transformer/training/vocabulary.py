@@ -1,0 +1,52 @@
+"""Learn a vocabulary from text, with SentencePiece.
+
+Every vocabulary has padding, unknown, start and end as ids 0, 1, 2 and 3.
+"""
+
+import io
+from collections.abc import Sequence
+from typing import Literal
+
+import sentencepiece
+
+from transformer.errors import DataError
+
+PieceModel = Literal["unigram", "bpe", "char"]
+
+
+def learn_vocabulary(texts: Sequence[str], *, size: int, kind: PieceModel = "unigram") -> bytes:
+    """Learn pieces from texts.
+
+    Args:
+        texts: One sentence each.
+        size: Most pieces, special ones included; a small text may give fewer.
+        kind: "unigram" and "bpe" learn pieces of words; "char" takes single characters, and leaves spaces alone.
+
+    Returns:
+        The bytes of a SentencePiece model.
+
+    Raises:
+        DataError: SentencePiece cannot learn from these texts.
+    """
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.Train(
+            sentence_iterator=iter(texts),
+            model_writer=model,
+            model_type=kind,
+            vocab_size=size,
+            hard_vocab_limit=False,
+            # Chinese has thousands of rare characters: the rarest 0.05 % become the unknown piece.
+            character_coverage=1.0 if kind == "char" else 0.9995,
+            add_dummy_prefix=kind != "char",
+            split_digits=True,
+            pad_id=0,
+            unk_id=1,
+            bos_id=2,
+            eos_id=3,
+            num_threads=1,  # the result depends on the number of threads
+            minloglevel=2,
+        )
+    except (RuntimeError, OSError) as error:
+        raise DataError(f"no vocabulary of {size} pieces could be learned: {str(error)[:200]}") from None
+    return model.getvalue()
