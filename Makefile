@@ -1,0 +1,82 @@
+# Glassformer: everything a newcomer types. `make` alone lists it.
+#
+# Variables:
+#   PYTHON  the interpreter to build the environment from  (make run PYTHON=python3.12)
+#   VENV    where the environment lives; an existing one is used as it is  (make run VENV=~/venvs/torch)
+#   TORCH   what pip is asked for when torch is not there yet  (make run TORCH='torch==2.13.0+cu126 --index-url ...')
+#   ARGS    passed to Streamlit; after a second `--`, to the app  (make run ARGS="-- --checkpoints DIR")
+#   TESTS   passed to pytest  (make test TESTS="tests/transformer -x")
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.PHONY: help venv install install-dev run test lint format clean
+
+VENV  ?= .venv
+TORCH ?= torch==2.13.0
+ARGS  ?=
+TESTS ?=
+
+# The first Python that is new enough; only looked for when an environment has to be made.
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+
+PY  := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check
+# A stamp newer than its list means that the list is installed: a second `make run` starts at once.
+STAMP_APP := $(VENV)/.glassformer-app
+STAMP_DEV := $(VENV)/.glassformer-dev
+
+HAS_TORCH := -c 'import torch, sys; sys.exit(tuple(map(int, torch.__version__.split(".")[:2])) < (2, 8))'
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' Makefile | awk -F'|' '{ printf "  %-18s %s\n", $$1, $$2 }'
+
+venv: $(PY) ## make the environment, empty
+
+install: $(STAMP_APP) ## install what the app needs
+
+install-dev: $(STAMP_DEV) ## install what the tests need as well
+
+run: $(STAMP_APP) ## start the app (the address is printed)
+	@$(PY) -m streamlit run app.py $(ARGS)
+
+test: $(STAMP_DEV) ## lint, format check, types, then every test
+	@$(PY) tools/browser.py --ensure
+	@$(MAKE) --no-print-directory lint
+	$(PY) -m pytest $(TESTS)
+
+lint: $(STAMP_DEV) ## ruff and mypy, changing nothing
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+
+format: $(STAMP_DEV) ## format the code and mend what ruff can mend
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+clean: ## remove caches and results (and .venv, never another VENV)
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build *.egg-info results static/plotly*.js
+	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
+
+# A system interpreter that already has torch lends it to the environment (often a CUDA build that took care).
+# Nothing is ever installed outside the environment: distributions forbid that (PEP 668), and rightly.
+$(PY):
+	@if [ -z "$(PYTHON)" ]; then \
+		echo "Glassformer needs Python 3.11 or newer; on Debian or Ubuntu: sudo apt-get install python3 python3-venv" >&2; \
+		exit 1; fi
+	@site=; if $(PYTHON) $(HAS_TORCH) 2>/dev/null; then site=--system-site-packages; fi; \
+	was_there=; if [ -e "$(VENV)" ]; then was_there=yes; fi; \
+	if ! $(PYTHON) -m venv $$site "$(VENV)"; then \
+		[ -n "$$was_there" ] || rm -rf "$(VENV)"; \
+		echo "This Python cannot make virtual environments; on Debian or Ubuntu: sudo apt-get install python3-venv" >&2; \
+		exit 1; fi
+
+# `|` : the interpreter only has to exist; that it is newer than a stamp means nothing.
+$(STAMP_APP): requirements.txt | $(PY)
+	@$(PY) $(HAS_TORCH) 2>/dev/null || $(PIP) install $(TORCH)
+	$(PIP) install -r requirements.txt
+	@touch $@
+
+$(STAMP_DEV): requirements-dev.txt $(STAMP_APP)
+	$(PIP) install -r requirements-dev.txt
+	@touch $@

@@ -1,0 +1,92 @@
+"""Fixtures of the browser tests: the real app in its own process, and a real browser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.browser.helpers import BROWSER_FLAGS, VIEWPORT, keep_local, require_browser
+from tools.serve import Server, serve
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark browser tests and run them last.
+
+    Last, as they are the slowest, and as Playwright leaves an event loop in the main thread, which would
+    break later tests that start one of their own.
+    """
+    ours = [item for item in items if HERE in item.path.parents]
+    for item in ours:
+        item.add_marker("browser")
+    items[:] = [item for item in items if item not in set(ours)] + ours
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The app, started once for all tests; `server.url`, `server.log`."""
+    with serve(log=tmp_path_factory.mktemp("server") / "app.log") as running:
+        yield running
+
+
+@pytest.fixture
+def fresh_server(tmp_path: Path) -> Iterator[Server]:
+    """The app, started for this test alone: for first visits and deep links."""
+    with serve(log=tmp_path / "app.log") as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """A browser for all tests; each page gets its own context, hence its own session and storage."""
+    executable = require_browser()  # before Playwright starts, as looking may start it too
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=executable, args=BROWSER_FLAGS)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def faults() -> list[str]:
+    """What went wrong in this test's pages: errors nobody caught, requests to other machines."""
+    return []
+
+
+@pytest.fixture
+def new_page(browser: Browser, faults: list[str]) -> Iterator[Callable[..., Page]]:
+    """A function that opens pages (`new_page(color_scheme="dark")`).
+
+    At the end of the test every page is closed, and the test fails if there were faults.
+    """
+    opened: list[Page] = []
+
+    def open_one(**options: Any) -> Page:
+        context = browser.new_context(**{"viewport": VIEWPORT, "color_scheme": "light", **options})
+        context.on("requestfailed", lambda request: faults.extend(_outside(request.url)))
+        context.route("**/*", keep_local)
+        page = context.new_page()
+        page.on("pageerror", lambda error: faults.append(f"uncaught in the page: {error}"))
+        opened.append(page)
+        return page
+
+    yield open_one
+    for page in opened:
+        page.context.close()
+    assert not faults, "\n".join(faults)
+
+
+@pytest.fixture
+def page(new_page: Callable[..., Page]) -> Page:
+    """One page of 1280 x 720 in the light theme."""
+    return new_page()
+
+
+def _outside(url: str) -> list[str]:
+    """Return a complaint for a request that `keep_local` refused; none for one that merely failed."""
+    local = url.startswith(("http://127.0.0.1", "http://localhost", "data:", "blob:"))
+    return [] if local else [f"asked another machine for {url}"]

@@ -1,0 +1,92 @@
+"""What browser tests share: finding a browser, waiting for Streamlit, screenshots."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, Route
+
+from tools.browser import REMEDY, find_browser
+from tools.serve import ROOT
+
+VIEWPORT = {"width": 1280, "height": 720}
+IDLE_MS = 60_000
+QUIET_MS = 200
+SCREENSHOTS = Path(os.environ.get("GLASSFORMER_SCREENSHOTS", ROOT / "results" / "screenshots"))
+
+# The sandbox does not start for root; the rest keeps Chromium from calling home.
+BROWSER_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+# Between a click and the rerun it causes, Streamlit still says "notRunning" for a moment, so one look is not
+# enough: the state has to hold for a while, counted in the page (a polling test would see stale states).
+_QUIET = """
+quietMs => {
+  const app = document.querySelector('[data-testid="stApp"]');
+  const settled = app !== null
+    && app.dataset.testConnectionState === 'CONNECTED'
+    && app.dataset.testScriptState === 'notRunning'
+    && document.querySelector('[data-stale="true"]') === null
+    && document.querySelector('[data-testid="stSkeleton"], [data-testid="stSpinner"]') === null;
+  const now = performance.now();
+  if (!settled) { window.__glassformerQuietSince = undefined; return false; }
+  window.__glassformerQuietSince ??= now;
+  return now - window.__glassformerQuietSince >= quietMs;
+}
+"""
+
+
+def require_browser() -> str:
+    """Return the path of the machine's browser; fail the test, never skip it, when there is none."""
+    executable = find_browser()
+    if executable is None:
+        pytest.fail(REMEDY, pytrace=False)
+    return executable
+
+
+def wait_for_idle(page: Page, *, timeout_ms: float = IDLE_MS, quiet_ms: float = QUIET_MS) -> None:
+    """Return once Streamlit is connected, runs no script and shows nothing stale, for `quiet_ms` on end."""
+    page.evaluate("() => { window.__glassformerQuietSince = undefined; }")
+    page.wait_for_function(_QUIET, arg=quiet_ms, timeout=timeout_ms)
+
+
+def open_page(page: Page, url: str) -> None:
+    """Go to an address of the app and wait until it has settled."""
+    page.goto(url)
+    wait_for_idle(page)
+
+
+def screenshot(page: Page, name: str, *, whole: bool = False) -> Path:
+    """Save what the page shows as `results/screenshots/<name>.png` and return that path.
+
+    `whole` shows all of a long page: Streamlit scrolls inside the page, so the window is made that high.
+    """
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    path = SCREENSHOTS / f"{re.sub(r'[^a-zA-Z0-9_.-]+', '-', name)}.png"
+    size = page.viewport_size
+    if whole and size:
+        height = page.evaluate("document.querySelector('[data-testid=\"stMain\"]').scrollHeight")
+        page.set_viewport_size({"width": size["width"], "height": max(size["height"], height)})
+        wait_for_idle(page)
+    page.screenshot(path=path)
+    if whole and size:
+        page.set_viewport_size(size)
+    return path
+
+
+def keep_local(route: Route) -> None:
+    """Let a request through only if it stays on this machine: the app must work offline."""
+    if re.match(r"(https?|wss?)://(127\.0\.0\.1|localhost)[:/]|(data|blob):", route.request.url):
+        route.continue_()
+    else:
+        route.abort()

@@ -1,0 +1,84 @@
+"""The fixtures themselves: a fixture that lets faults pass would make every other browser test worthless."""
+
+import pytest
+
+from tests.browser.helpers import open_page, screenshot, wait_for_idle
+from tools.serve import serve
+
+APP = """
+import time
+import streamlit as st
+
+st.title("A small app")
+number = st.slider("number", 0, 10, 3)
+if st.button("slow"):
+    time.sleep(1)
+    st.text("slept")
+st.text(f"number is {number}")
+if "fail" in st.query_params:
+    raise ValueError("a secret path")
+"""
+
+
+@pytest.fixture(scope="module")
+def small_app(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("small")
+    (folder / "small.py").write_text(APP, encoding="utf-8")
+    with serve(folder / "small.py", log=folder / "app.log") as running:
+        yield running
+
+
+def test_idle_means_that_the_run_has_ended(small_app, page):
+    open_page(page, small_app.url)
+    page.get_by_role("button", name="slow").click()
+    wait_for_idle(page)
+    assert page.get_by_text("slept").is_visible()
+
+
+def test_idle_is_not_reported_before_a_rerun_has_begun(small_app, page):
+    open_page(page, small_app.url)
+    slider = page.get_by_role("slider")
+    for expected in range(4, 9):
+        slider.press("ArrowRight")
+        wait_for_idle(page)
+        assert page.get_by_text(f"number is {expected}", exact=True).is_visible()
+
+
+def test_screenshots_are_saved(small_app, page):
+    open_page(page, small_app.url)
+    saved = screenshot(page, "frame: a small app", whole=True)
+    assert saved.name == "frame-a-small-app.png"
+    assert saved.read_bytes().startswith(b"\x89PNG")
+
+
+def test_errors_reach_the_log_and_not_the_browser(small_app, page):
+    open_page(page, f"{small_app.url}/?fail=1")
+    assert "a secret path" in small_app.log_text()
+    assert "a secret path" not in page.content()
+
+
+def test_paper_in_light_and_ink_in_dark(small_app, new_page):
+    expected = {"light": "rgb(251, 250, 247)", "dark": "rgb(20, 27, 35)"}
+    for scheme, colour in expected.items():
+        page = new_page(color_scheme=scheme)
+        open_page(page, small_app.url)
+        app = page.get_by_test_id("stApp")
+        assert app.evaluate("node => getComputedStyle(node).backgroundColor") == colour
+        heading = page.get_by_role("heading", name="A small app")
+        assert "Source Serif" in heading.evaluate("node => getComputedStyle(node).fontFamily")
+
+
+@pytest.mark.parametrize(
+    ("script", "complaint"),
+    [
+        ("setTimeout(() => { throw new Error('boom') })", "uncaught in the page: boom"),
+        ("fetch('https://example.org/x').catch(() => 0)", "another machine for https://example.org/x"),
+    ],
+)
+def test_a_fault_in_the_page_is_reported(small_app, new_page, faults, script, complaint):
+    page = new_page()
+    open_page(page, small_app.url)
+    page.evaluate(f"() => {{ {script}; }}")
+    page.wait_for_timeout(300)
+    assert complaint in "\n".join(faults)
+    faults.clear()  # they were wanted

@@ -1,0 +1,166 @@
+"""What a user asks for: everything that decides a result, and nothing else.
+
+A `Query` is frozen and hashable, so a result can be cached by it, compared with the result of another query, linked
+to and replayed. It goes to JSON and back unchanged. Settings are checked here; whether the source and the forced
+pieces fit a checkpoint is checked when the query is run.
+"""
+
+import json
+import unicodedata
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+from transformer.errors import QueryError
+
+QUERY_VERSION = 1
+MAX_SOURCE_CHARACTERS = 2_000
+MAX_NEW = 512
+MAX_BEAM = 16
+MAX_SEED = 2**32 - 1
+
+
+@dataclass(frozen=True)
+class Greedy:
+    """Take the most probable piece each time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beam:
+    """Keep the best beginnings.
+
+    Attributes:
+        size: Beams, 1 to 16.
+        length_penalty: The exponent of the length penalty, 0 (none) to 2; higher prefers longer outputs.
+    """
+
+    size: int = 4
+    length_penalty: float = 0.6
+
+    def __post_init__(self) -> None:
+        _check_int("beam size", self.size, 1, MAX_BEAM)
+        _check_float("length penalty", self.length_penalty, 0.0, 2.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """Draw each piece at random from the model's distribution.
+
+    Attributes:
+        temperature: 0.05 to 5; below 1 sharpens the distribution, above 1 flattens it.
+        top_k: Draw only from the k most probable pieces; 0 for all.
+        top_p: Draw only from the fewest pieces that reach this probability together; 1 for all.
+        seed: Decides what is drawn: the same query gives the same result.
+    """
+
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _check_float("temperature", self.temperature, 0.05, 5.0)
+        _check_int("top_k", self.top_k, 0, 1_000_000)
+        _check_float("top_p", self.top_p, 0.01, 1.0)
+        _check_int("seed", self.seed, 0, MAX_SEED)
+
+
+Decoding = Greedy | Beam | Sampling
+_DECODINGS: dict[str, type[Greedy] | type[Beam] | type[Sampling]] = {
+    "greedy": Greedy,
+    "beam": Beam,
+    "sampling": Sampling,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Query:
+    """One request.
+
+    Attributes:
+        checkpoint: Content hash of the checkpoint it is for.
+        source: The sentence, at most 2,000 characters; kept in Unicode form NFC.
+        decoding: How pieces are chosen.
+        max_new: Most pieces to write, the end piece included, 1 to 512; the model's own limit comes on top.
+        forced: Ids that the output must begin with.
+        hypothesis: Which of beam search's results is looked at, from 0; 0 for the other ways of decoding.
+
+    Raises:
+        QueryError: A value is of the wrong type or out of range.
+    """
+
+    checkpoint: str
+    source: str
+    decoding: Decoding = field(default_factory=Greedy)
+    max_new: int = 128
+    forced: tuple[int, ...] = ()
+    hypothesis: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "source", check_source(self.source))
+        _check_int("max_new", self.max_new, 1, MAX_NEW)
+        most = self.decoding.size - 1 if isinstance(self.decoding, Beam) else 0
+        _check_int("hypothesis", self.hypothesis, 0, most)
+        object.__setattr__(self, "forced", tuple(self.forced))
+        for i in self.forced:
+            _check_int("forced piece id", i, 0, 10_000_000)
+        if len(self.forced) > self.max_new:
+            raise QueryError(f"{len(self.forced)} forced pieces do not fit into an output of {self.max_new}.")
+
+    def to_json(self) -> str:
+        """The query as one line of JSON."""
+        kind = next(name for name, cls in _DECODINGS.items() if isinstance(self.decoding, cls))
+        record = asdict(self) | {"version": QUERY_VERSION, "decoding": {"kind": kind, **asdict(self.decoding)}}
+        return json.dumps(record, ensure_ascii=False, sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read what `to_json` wrote.
+
+        Raises:
+            QueryError: The text is no such JSON, or of another version, or a value is refused.
+        """
+        try:
+            record: dict[str, Any] = json.loads(text)
+            if record.pop("version") != QUERY_VERSION:
+                raise QueryError(f"this query is of another version; this program reads version {QUERY_VERSION}.")
+            decoding = record.pop("decoding")
+            record["decoding"] = _DECODINGS[decoding.pop("kind")](**decoding)
+            return cls(**record)
+        except QueryError:
+            raise
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            raise QueryError("this is not a query; it must be JSON as `Query.to_json` writes it.") from None
+
+
+def check_source(source: str) -> str:
+    """The source in form NFC.
+
+    Raises:
+        QueryError: It is no text, or longer than the limit.
+    """
+    if not isinstance(source, str):
+        raise QueryError(f"the source must be text, found {type(source).__name__}.")
+    if len(source) > MAX_SOURCE_CHARACTERS:
+        raise QueryError(
+            f"The source has {len(source):,} characters; the limit is {MAX_SOURCE_CHARACTERS:,}. Shorten it."
+        )
+    # Half a surrogate pair is no character and cannot be written as UTF-8.
+    whole = source.encode("utf-8", "replace").decode("utf-8")
+    return unicodedata.normalize("NFC", whole)
+
+
+def _check_int(name: str, value: object, least: int, most: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise QueryError(f"{name}: found {_short(value)}, expected a whole number from {least:,} to {most:,}.")
+
+
+def _check_float(name: str, value: object, least: float, most: float) -> None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not least <= value <= most:  # type: ignore[operator]
+        raise QueryError(f"{name}: found {_short(value)}, expected a number from {least:g} to {most:g}.")
+
+
+def _short(value: object) -> str:
+    if isinstance(value, int) and abs(value) >= 10**20:
+        return "a number of over 20 digits"  # printing 5,000 digits is refused by Python itself
+    return repr(value)[:40]
