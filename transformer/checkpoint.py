@@ -1,100 +1,313 @@
-"""Save and load (first version)."""
+"""Load a checkpoint folder.
+
+    config.json         the features of the model (see `transformer.config`)
+    model.safetensors   its parameters, float16 as a rule
+    source.model        SentencePiece models: two, or one `pieces.model` when the vocabulary is shared
+    target.model
+    card.json           what it is, for people; may be missing
+    training.csv        its learning curve; may be missing
+
+Loading trusts nothing. Every file is read once, into memory, under a limit; the config is checked before the
+tensors' names, shapes and dtypes are compared with what it implies, and those before a model is made. Nothing
+in a folder is ever run or imported. A folder that cannot be used raises one error that says which file and
+why. Writing one is in `transformer.saving`.
+"""
 
 import hashlib
-import json
-import os
-import shutil
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from safetensors.torch import save as to_safetensors
 from torch import Tensor
 
-from transformer.config import ModelConfig
+from transformer import pieces, running, strictjson, tensorfile
+from transformer.card import MAX_BYTES as MAX_CARD
+from transformer.card import Card, read_card
+from transformer.config import ModelConfig, unknown_keys
+from transformer.errors import CheckpointError, ConfigError, TokenizerError, shown
+from transformer.files import FolderFiles
+from transformer.model import Transformer
+from transformer.positions import SinusoidalPositions
+from transformer.query import Decoding, Greedy, Query
+from transformer.tokenizer import Tokenizer
+from transformer.trace import Trace
 
+CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "card.json"
 TOKENIZER_NAMES = {1: ("pieces.model",), 2: ("source.model", "target.model")}
+
+MAX_CONFIG = 64_000
+MAX_TOKENIZER = 16_000_000
+NAMED = 5  # tensors that a message lists
+ATTEMPTS = 3  # at reading a folder that is being replaced
+
+_GREEDY = Greedy()
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """A loaded checkpoint. Many sessions share one; nothing in it changes. Two are equal if their files are.
+
+    Attributes:
+        name: Name of the folder.
+        folder: Where it was loaded from.
+        config: The features of the model.
+        model: The model in evaluation mode, float32, frozen.
+        src_tokenizer, tgt_tokenizer: One object when the vocabulary is shared.
+        card: What it is, for people.
+        content_hash: SHA-256 of config, parameters and tokenizers, hexadecimal; the card has no part in it.
+        warnings: Sentences about what was odd but could be loaded.
+    """
+
+    name: str
+    folder: Path
+    config: ModelConfig
+    model: Transformer
+    src_tokenizer: Tokenizer
+    tgt_tokenizer: Tokenizer
+    card: Card
+    content_hash: str
+    warnings: tuple[str, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Checkpoint) and self.content_hash == other.content_hash
+
+    def __hash__(self) -> int:
+        return hash(self.content_hash)
+
+    def query(
+        self,
+        source: str,
+        *,
+        decoding: Decoding = _GREEDY,
+        max_new: int = 128,
+        forced: Sequence[int] = (),
+        hypothesis: int = 0,
+    ) -> Query:
+        """A query for this checkpoint; the arguments are those of `Query`."""
+        return Query(
+            checkpoint=self.content_hash,
+            source=source,
+            decoding=decoding,
+            max_new=max_new,
+            forced=tuple(forced),
+            hypothesis=hypothesis,
+        )
+
+    def run(self, source: str | Query) -> Trace:
+        """Run a sentence (greedily) or a query; the errors are those of `running.run`."""
+        return running.run(self, source if isinstance(source, Query) else self.query(source))
 
 
 @dataclass(frozen=True)
-class Parts:
-    """What a checkpoint folder is made of.
-
-    Attributes:
-        config: The features of the model.
-        state: Its parameters by name.
-        tokenizers: The bytes of its SentencePiece models: source and target, or one for both.
-        card: What `card.json` says.
-    """
+class _Content:
+    """What was read from a folder: the config, and the bytes of everything else."""
 
     config: ModelConfig
-    state: Mapping[str, Tensor]
-    tokenizers: tuple[bytes, ...]
-    card: Mapping[str, object]
+    warnings: tuple[str, ...]
+    files: Mapping[str, bytes]
+
+    @property
+    def tokenizers(self) -> list[str]:
+        return [name for name in self.files if name.endswith(".model")]
 
 
-def save(parts: Parts, folder: Path, *, dtype: torch.dtype = torch.float16) -> None:
-    """Write a checkpoint folder: all of it or nothing.
+def load(folder: Path | str) -> Checkpoint:
+    """Load a checkpoint folder.
 
-    The files are written to a temporary folder beside it and flushed to disk; an existing folder is moved aside,
-    the new one renamed in, and only then the old one removed.
+    Raises:
+        CheckpointError: A file is missing, damaged, too large, or does not fit the others.
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    folder = Path(folder)
+    content = _read(folder)
+    name, config, files = folder.resolve().name, content.config, content.files
+    header = tensorfile.header_of(files[WEIGHTS], label=f"{name}/{WEIGHTS}")
+    tokenizers = {file: _tokenizer(files[file], label=f"{name}/{file}") for file in content.tokenizers}
+    check_vocabularies(config, header, {file: t.size for file, t in tokenizers.items()}, label=name)
+    check_tensors(config, header, label=f"{name}/{WEIGHTS}")
+    state = dict(tensorfile.read_tensors(files[WEIGHTS], header))
+    card, card_warnings = read_card(files[CARD]) if CARD in files else (Card(), ())
+    src, *rest = tokenizers.values()
+    warnings = (*content.warnings, *card_warnings, *_odd_values(state), *_odd_hashes(card, files))
+    return Checkpoint(
+        name=name,
+        folder=folder,
+        config=config,
+        model=_build(config, state),
+        src_tokenizer=src,
+        tgt_tokenizer=rest[0] if rest else src,
+        card=card,
+        content_hash=_content_hash(files),
+        warnings=(*warnings, *_odd_ids(config, tokenizers)),
+    )
+
+
+def read_config(content: bytes, *, label: str) -> tuple[ModelConfig, tuple[str, ...]]:
+    """The config that config.json holds, and a warning if it has keys that mean nothing here.
+
+    Raises:
+        CheckpointError: It is refused; names the field.
+    """
     try:
-        for name, content in _files(parts, dtype).items():
-            _write(temporary / name, content)
-        if (folder / "training.csv").exists():
-            shutil.copy(folder / "training.csv", temporary)
-        _sync_folder(temporary)
-        _swap(temporary, folder)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        record = strictjson.parse(content)
+        config = ModelConfig.from_mapping(record)
+    except ConfigError as error:
+        raise CheckpointError(f"{label}: {error}") from error
+    except ValueError as error:
+        raise CheckpointError(f"{label}: {error}.") from None
+    unknown = [shown(key) for key in unknown_keys(record)]
+    if not unknown:
+        return config, ()
+    return config, (f"config.json has keys that mean nothing here and are ignored: {_first(unknown)}.",)
 
 
-def file_sha256(path: Path) -> str:
-    """SHA-256 of a file, hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def expected_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
+    """Name and shape of every tensor that a model of this config has; nothing is allocated for them."""
+    with torch.device("meta"):
+        model = Transformer(config)
+    return {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
 
 
-def _files(parts: Parts, dtype: torch.dtype) -> dict[str, bytes]:
-    state = {name: tensor.detach().to("cpu", dtype).contiguous() for name, tensor in parts.state.items()}
-    files = {"config.json": parts.config.to_json().encode(), "model.safetensors": to_safetensors(state)}
-    files |= dict(zip(TOKENIZER_NAMES[len(parts.tokenizers)], parts.tokenizers, strict=True))
-    card = {
-        **parts.card,
-        "parameters": parts.config.count_parameters(),
-        "sha256": {name: hashlib.sha256(content).hexdigest() for name, content in files.items()},
+def check_tensors(config: ModelConfig, header: tensorfile.Header, *, label: str) -> None:
+    """Compare names, dtypes and shapes of a file with what the config implies.
+
+    Raises:
+        CheckpointError: They differ; names the first five tensors of each kind.
+    """
+    expected, found = expected_shapes(config), header.tensors
+    wrong_dtype = [
+        f"{shown(name)} ({info.dtype})" for name, info in found.items() if info.dtype not in tensorfile.FLOATS
+    ]
+    wrong_shape = [
+        f"{shown(name)} (found {list(found[name].shape)}, expected {list(shape)})"
+        for name, shape in expected.items()
+        if name in found and found[name].shape != shape
+    ]
+    faults = (
+        ("tensors are missing", [shown(name) for name in expected if name not in found]),
+        (
+            "tensors that config.json does not call for",
+            [shown(name) for name in found if name not in expected],
+        ),
+        ("tensors whose dtype is not F16, BF16, F32 or F64", wrong_dtype),
+        ("tensors of another shape than config.json implies", wrong_shape),
+    )
+    listed = [f"{len(names)} {fault}: {_first(names)}" for fault, names in faults if names]
+    if listed:
+        raise CheckpointError(f"{label}: {'; '.join(listed)}.")
+
+
+def check_vocabularies(
+    config: ModelConfig, header: tensorfile.Header, pieces_of: Mapping[str, int], *, label: str
+) -> None:
+    """Compare each vocabulary's three sizes: the config's, the rows of the embedding, the tokenizer's pieces.
+
+    Args:
+        config: The config.
+        header: Of the tensor file.
+        pieces_of: Tokenizer file -> number of its pieces, source before target.
+        label: How messages call the folder.
+
+    Raises:
+        CheckpointError: They differ; names all three.
+    """
+    sides = (("src", config.src_vocab_size), ("tgt", config.tgt_vocab_size))
+    for (side, size), (file, n_pieces) in zip(
+        sides, pieces_of.items(), strict=False
+    ):  # a shared one is the source's
+        table = header.tensors.get(f"{side}_table")
+        if table is None or len(table.shape) != 2:
+            continue  # check_tensors says so
+        if not size == table.shape[0] == n_pieces:
+            raise CheckpointError(
+                f"{label}: the {side} vocabulary has {size:,} pieces by config.json ({side}_vocab_size), "
+                f"{table.shape[0]:,} rows in {side}_table and {n_pieces:,} in {file}; all must be equal."
+            )
+
+
+def _read(folder: Path) -> _Content:
+    """Read every file once; all of them of one version, should somebody replace the folder meanwhile."""
+    for _ in range(ATTEMPTS):
+        files = FolderFiles(folder)
+        content = {CONFIG: files.read(CONFIG, limit=MAX_CONFIG)}
+        config, warnings = read_config(content[CONFIG], label=files.label(CONFIG))
+        for name in TOKENIZER_NAMES[1 if config.shared_vocab else 2]:
+            content[name] = files.read(name, limit=MAX_TOKENIZER)
+        content[WEIGHTS] = files.read(WEIGHTS, limit=most_bytes(config))
+        if files.has(CARD):
+            try:
+                content[CARD] = files.read(CARD, limit=MAX_CARD)
+            except CheckpointError as error:  # a card is for people; a model works without
+                warnings += (str(error),)
+        if not files.changed():
+            return _Content(config, warnings, content)
+    raise CheckpointError(f"{files.name}: its files are being replaced; try again when that is done.")
+
+
+def most_bytes(config: ModelConfig) -> int:
+    """How long a tensor file of this config can be: 8 bytes a parameter, and the header."""
+    return config.count_parameters() * 8 + tensorfile.LENGTH_BYTES + tensorfile.MAX_HEADER
+
+
+def _tokenizer(model: bytes, *, label: str) -> Tokenizer:
+    try:
+        pieces.check(model)
+        return Tokenizer(model)
+    except TokenizerError as error:
+        raise CheckpointError(f"{label}: {error}") from error
+
+
+def _build(config: ModelConfig, state: Mapping[str, Tensor]) -> Transformer:
+    """A model that takes the tensors over: nothing is initialised only to be overwritten."""
+    with torch.device("meta"):  # shapes without values
+        model = Transformer(config)
+    model.load_state_dict(state, assign=True)
+    for module in model.modules():
+        if isinstance(module, SinusoidalPositions):
+            module.fill()  # a formula: no file holds it
+    return model.requires_grad_(False).eval()
+
+
+def _content_hash(files: Mapping[str, bytes]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(files.keys() - {CARD}):
+        digest.update(f"{name} {len(files[name])}\n".encode())
+        digest.update(files[name])
+    return digest.hexdigest()
+
+
+def _odd_values(state: Mapping[str, Tensor]) -> list[str]:
+    odd = {
+        name: int((~tensor.isfinite()).sum()) for name, tensor in state.items() if not tensor.isfinite().all()
     }
-    files["card.json"] = (json.dumps(card, indent=2, ensure_ascii=False) + "\n").encode()
-    return files
+    if not odd:
+        return []
+    counts = [f"{shown(name)} ({count:,} of {state[name].numel():,})" for name, count in odd.items()]
+    return [f"Some values are not finite (NaN or infinite), so outputs may be meaningless: {_first(counts)}."]
 
 
-def _write(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+def _odd_hashes(card: Card, files: Mapping[str, bytes]) -> list[str]:
+    """Files that are not those that the card was written for."""
+    odd = [
+        name
+        for name, expected in card.sha256.items()
+        if name in files and hashlib.sha256(files[name]).hexdigest() != expected.lower()
+    ]
+    return [f"{name} is not the file that card.json describes (its SHA-256 differs)." for name in odd]
 
 
-def _sync_folder(folder: Path) -> None:
-    if os.name == "nt":
-        return  # Windows cannot open a folder
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _odd_ids(config: ModelConfig, tokenizers: Mapping[str, Tokenizer]) -> list[str]:
+    """Special ids that the tokenizers take for something else."""
+    odd = []
+    for file, tokenizer in tokenizers.items():
+        for name in ("pad_id", "unk_id", "bos_id", "eos_id"):
+            i = getattr(config, name)
+            if not tokenizer.is_special(i):
+                odd.append(
+                    f"config.json says {name} = {i}; in {file} that is the piece {shown(tokenizer.piece(i))}."
+                )
+    return odd
 
 
-def _swap(new: Path, folder: Path) -> None:
-    aside = folder.with_name(f".{folder.name}.old-{os.getpid()}")
-    os.chmod(new, 0o755)  # mkdtemp made it private
-    if folder.exists():
-        os.rename(folder, aside)
-    os.rename(new, folder)
-    _sync_folder(folder.parent)
-    shutil.rmtree(aside, ignore_errors=True)
+def _first(names: list[str]) -> str:
+    return ", ".join(names[:NAMED]) + (", ..." if len(names) > NAMED else "")

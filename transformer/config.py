@@ -4,15 +4,15 @@ A `ModelConfig` names features (where the norms sit, what gives order, whether t
 families. It knows nothing of torch: everything that depends on a size is checked here first, so that a wrong
 value is refused before anything is allocated for it.
 
-Source of the default values: Vaswani et al., "Attention Is All You Need" (2017), sections 3 and 5.4, made small.
+Source of the defaults: Vaswani et al., "Attention Is All You Need" (2017), sections 3 and 5.4; made small.
 """
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, Literal, Self, get_args
 
-from transformer.errors import ConfigError
+from transformer.errors import ConfigError, shown
 
 FORMAT_VERSION = 1
 
@@ -27,6 +27,7 @@ MAX_WIDTH = 16_384
 MAX_VOCAB = 1_000_000
 MAX_LENGTH = 32_768
 MAX_PARAMETERS = 1_000_000_000
+MAX_POSITION_VALUES = 2**25  # max_len * d_model: the sinusoids are computed, not counted as parameters
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +55,7 @@ class ModelConfig:
         max_len: Most tokens on either side, special ones included.
         dropout: Probability that training zeroes a value of an embedding sum or a sub-layer's output.
         pad_id, unk_id, bos_id, eos_id: Special ids, the same on both sides.
-        decoder_start_id: The id that the decoder reads first; `bos_id` when not given.
+        decoder_start_id: The id that the decoder reads first; some models use their `pad_id`.
         append_source_eos: The source ends with `eos_id`.
         normalisation: Steps that source text goes through before the tokenizer, in order.
 
@@ -125,7 +126,7 @@ class ModelConfig:
         ):
             value = getattr(self, name)
             if not 1 <= value <= most:
-                raise ConfigError(name, f"found {_short(value)}, expected 1 to {most:,}.")
+                raise ConfigError(name, f"found {shown(value)}, expected 1 to {most:,}.")
         if self.d_model % self.n_heads:
             divisors = [h for h in range(1, min(self.d_model, 64) + 1) if self.d_model % h == 0]
             raise ConfigError(
@@ -140,9 +141,13 @@ class ModelConfig:
                 f"and tgt_vocab_size = {self.tgt_vocab_size}.",
             )
         if not 0.0 <= self.dropout < 1.0:
-            raise ConfigError("dropout", f"found {self.dropout}, expected a probability from 0 to below 1.")
+            raise ConfigError(
+                "dropout", f"found {shown(self.dropout)}, expected a probability from 0 to below 1."
+            )
         if not 0.0 < self.norm_eps <= 0.1:
-            raise ConfigError("norm_eps", f"found {self.norm_eps}, expected a number above 0, at most 0.1.")
+            raise ConfigError(
+                "norm_eps", f"found {shown(self.norm_eps)}, expected a number above 0, at most 0.1."
+            )
 
     def _check_ids(self) -> None:
         smallest = min(self.src_vocab_size, self.tgt_vocab_size)
@@ -150,12 +155,19 @@ class ModelConfig:
             value = getattr(self, name)
             if not 0 <= value < smallest:
                 raise ConfigError(
-                    name, f"found {_short(value)}, expected an id from 0 to {smallest - 1} (the smaller vocabulary)."
+                    name,
+                    f"found {shown(value)}, expected 0 to {smallest - 1} (the smaller vocabulary's ids).",
                 )
         if self.eos_id == self.pad_id:
             raise ConfigError("eos_id", f"equals pad_id ({self.pad_id}); padding would end every sentence.")
 
     def _check_parameters(self) -> None:
+        if self.max_len * self.d_model > MAX_POSITION_VALUES:
+            raise ConfigError(
+                "max_len",
+                f"found {self.max_len} with d_model = {self.d_model}; the table of positions may hold "
+                f"{MAX_POSITION_VALUES:,} values, that is {MAX_POSITION_VALUES // self.d_model:,} positions.",
+            )
         n_parameters = self.count_parameters()
         if n_parameters > MAX_PARAMETERS:
             raise ConfigError(
@@ -172,7 +184,7 @@ class ModelConfig:
         encoder_layer = attention + feed_forward + 2 * norm
         decoder_layer = 2 * attention + feed_forward + 3 * norm
         tables = (self.src_vocab_size + (0 if self.shared_vocab else self.tgt_vocab_size)) * d
-        output = (0 if self.tie_output else self.tgt_vocab_size * d) + int(self.output_bias) * self.tgt_vocab_size
+        output = self.tgt_vocab_size * (d * (not self.tie_output) + self.output_bias)
         learned_positions = 2 * self.max_len * d if self.positions == "learned" else 0
         final = 2 * norm if self.final_norm else 0
         layers = self.n_encoder_layers * encoder_layer + self.n_decoder_layers * decoder_layer
@@ -185,23 +197,22 @@ class ModelConfig:
 
     @classmethod
     def from_mapping(cls, record: Mapping[str, Any]) -> Self:
-        """Build a config from parsed JSON; every key must be known and every required key present.
+        """Build a config from parsed JSON; keys that it does not know are left out (see `unknown_keys`).
 
         Raises:
-            ConfigError: A key is unknown or missing, or a value is refused.
+            ConfigError: A required key is missing, or a value is refused; names the field.
         """
         if not isinstance(record, Mapping):
             raise ConfigError("config", f"expected a JSON object, found {type(record).__name__}.")
         version = record.get("format_version")
         if version != FORMAT_VERSION or isinstance(version, bool):
-            raise ConfigError("format_version", f"found {_short(version)}, this program reads {FORMAT_VERSION}.")
-        names = {field.name for field in fields(cls)}
-        values = {key: value for key, value in record.items() if key in names}
-        required = [f for f in ("n_encoder_layers", "n_decoder_layers", "d_model", "n_heads", "d_ff") if f not in values]
-        required += [f for f in ("src_vocab_size", "tgt_vocab_size") if f not in values]
-        if required:
-            raise ConfigError(required[0], "is missing.")
-        return cls(**values)
+            raise ConfigError(
+                "format_version", f"found {shown(version)}, this program reads {FORMAT_VERSION}."
+            )
+        for field in fields(cls):
+            if field.default is MISSING and field.name not in record:
+                raise ConfigError(field.name, "is missing.")
+        return cls(**{field.name: record[field.name] for field in fields(cls) if field.name in record})
 
 
 def unknown_keys(record: Mapping[str, Any]) -> list[str]:
@@ -214,26 +225,21 @@ def _check_scalar(name: str, value: object, kind: Any) -> None:
     accepted = (int, float) if kind is float else kind
     # bool is an int in Python, but `n_heads: true` is a mistake.
     if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
-        raise ConfigError(name, f"found {_short(value)}, expected {_KIND_NAMES[kind]}.")
+        raise ConfigError(name, f"found {shown(value)}, expected {_KIND_NAMES[kind]}.")
 
 
 def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise ConfigError(name, f"found {_short(value)}, expected one of {', '.join(choices)}.")
+        raise ConfigError(name, f"found {shown(value)}, expected one of {', '.join(choices)}.")
 
 
 def _check_normalisation(steps: object) -> None:
     if not isinstance(steps, tuple):
-        raise ConfigError("normalisation", f"found {_short(steps)}, expected a list of names.")
+        raise ConfigError("normalisation", f"found {shown(steps)}, expected a list of names.")
     for step in steps:
         if not isinstance(step, str):
-            raise ConfigError("normalisation", f"found {_short(step)}, expected a name.")
+            raise ConfigError("normalisation", f"found {shown(step)}, expected a name.")
         _check_choice("normalisation", step, get_args(Normalisation))
-
-
-def _short(value: object) -> str:
-    text = repr(value) if not isinstance(value, int) or abs(value) < 10**30 else "an integer of over 30 digits"
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 _KIND_NAMES = {int: "a whole number", float: "a number", bool: "true or false"}

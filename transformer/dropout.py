@@ -16,7 +16,7 @@ class Dropout(nn.Module):
 
     def __init__(self, p: float) -> None:
         super().__init__()
-        self.level = round(p * 256)  # bytes below it are dropped
+        self.level = min(round(p * 256), 255)  # bytes below it are dropped
 
     def forward(self, x: Tensor) -> Tensor:
         """Any shape -> the same shape."""

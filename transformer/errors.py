@@ -38,3 +38,11 @@ class QueryError(GlassformerError):
 
 class DataError(GlassformerError):
     """A training or scoring file cannot be read."""
+
+
+def shown(value: object, *, limit: int = 60) -> str:
+    """A value as a message shows it: one line, and cut when it is long."""
+    if isinstance(value, int) and abs(value) >= 10**30:
+        return "an integer of over 30 digits"  # Python refuses to print the longest ones
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 3] + "..."

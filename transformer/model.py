@@ -111,7 +111,8 @@ class Transformer(nn.Module):
         if not config.tie_output:
             self.output_table = nn.Parameter(torch.empty(config.tgt_vocab_size, config.d_model))
         self.output_bias = nn.Parameter(torch.zeros(config.tgt_vocab_size)) if config.output_bias else None
-        self._initialise()
+        if not self.src_table.is_meta:  # made without values: `transformer.checkpoint` gives it those of a file
+            self._initialise()
 
     @property
     def target_table(self) -> Tensor:
@@ -133,7 +134,11 @@ class Transformer(nn.Module):
         With a cache the caller takes care of padding: it feeds no pads.
         """
         causal = causal_mask(tgt_ids.size(1), offset=n_past, device=tgt_ids.device)
-        return causal if n_past else combine_masks(causal, padding_mask(tgt_ids, pad_id=self.config.pad_id))
+        if n_past:
+            return causal
+        padding = padding_mask(tgt_ids, pad_id=self.config.pad_id)
+        padding[..., 0] = True  # the start id is read even where it is the padding id
+        return combine_masks(causal, padding)
 
     def encode(self, src_ids: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
         """Read the source.
@@ -200,9 +205,9 @@ class Transformer(nn.Module):
 
     def _initialise(self) -> None:
         for name, parameter in self.named_parameters():
-            if name.endswith("_table"):  # rows of length about 1
+            if name.endswith("table"):  # of embeddings or positions: rows of length about 1
                 nn.init.normal_(parameter, std=self.config.d_model**-0.5)
-            elif parameter.dim() == 2 and not name.endswith("positions.table"):
+            elif parameter.dim() == 2:
                 nn.init.xavier_uniform_(parameter)
             elif name.endswith("proj.bias"):
                 nn.init.zeros_(parameter)

@@ -1,7 +1,7 @@
 """What gives the model order: a table of vectors, one a position, added to the token embeddings.
 
-Attention by itself does not see order. Two tables are built here: sinusoids from a formula, and a table that is
-learned like any other parameter.
+Attention by itself does not see order. Two tables are built here: sinusoids from a formula, and a table that
+is learned like any other parameter.
 
 Source: Vaswani et al. (2017), section 3.5.
 """
@@ -41,7 +41,13 @@ class SinusoidalPositions(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.register_buffer("table", sinusoidal_table(config.max_len, config.d_model), persistent=False)
+        self.register_buffer("table", torch.empty(config.max_len, config.d_model), persistent=False)
+        if not self.table.is_meta:  # made without values: `transformer.checkpoint` fills it later
+            self.fill()
+
+    def fill(self) -> None:
+        """Compute the table."""
+        self.table = sinusoidal_table(*self.table.shape)
 
     def forward(self, length: int, *, offset: int = 0) -> Tensor:
         """Vectors of positions offset to offset + length - 1, [length, d_model]."""
@@ -49,12 +55,11 @@ class SinusoidalPositions(nn.Module):
 
 
 class LearnedPositions(nn.Module):
-    """A table of parameters, trained with the model."""
+    """A table of parameters, trained with the model, which gives them their first values."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.table = nn.Parameter(torch.empty(config.max_len, config.d_model))
-        nn.init.normal_(self.table, std=config.d_model**-0.5)
 
     def forward(self, length: int, *, offset: int = 0) -> Tensor:
         """Vectors of positions offset to offset + length - 1, [length, d_model]."""

@@ -20,6 +20,7 @@ from transformer.errors import QueryError
 from transformer.query import Beam, Decoding, Query, Sampling
 from transformer.tap import Recorder, tap_of
 from transformer.text import normalise, notes_on
+from transformer.tokenizer import SPACE_MARK
 from transformer.trace import Ranked, StopReason, Trace
 
 if TYPE_CHECKING:
@@ -108,18 +109,17 @@ def _read_source(checkpoint: "Checkpoint", query: Query) -> _Source:
         raise QueryError(
             f"The source has {len(ids)} pieces; {checkpoint.name} reads at most {config.max_len}. Shorten it."
         )
-    unknown = tuple(
-        piece for piece, i in zip(encoding.pieces, encoding.ids, strict=True) if i == config.unk_id
-    )
-    notes = notes_on(query.source, config.normalisation) + _unknown_note(unknown, len(encoding.ids))
+    named = list(zip(encoding.pieces, encoding.ids, strict=True))
+    unknown = [piece for piece, i in named if i == config.unk_id]
+    known = [piece for piece, i in named if i != config.unk_id and piece != SPACE_MARK]
+    notes = notes_on(query.source, config.normalisation) + _unknown_note(unknown, whole=not known)
     return _Source(text, ids, encoding.pieces + tuple(tokenizer.piece(i) for i in end), notes)
 
 
-def _unknown_note(unknown: Sequence[str], n_pieces: int) -> tuple[str, ...]:
+def _unknown_note(unknown: Sequence[str], *, whole: bool) -> tuple[str, ...]:
     if not unknown:
         return ()
     listed = " ".join(dict.fromkeys(unknown).keys()) if len(unknown) <= 8 else f"{len(unknown)} of them"
-    whole = len(unknown) == n_pieces
     return (
         f"This model has never seen: {listed}. It reads an unknown piece there"
         + (", and so knows nothing of this sentence." if whole else ", and cannot tell what it says."),

@@ -5,6 +5,7 @@ Source: Kudo and Richardson, "SentencePiece" (2018).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import sentencepiece
@@ -20,8 +21,8 @@ class Encoding:
 
     Attributes:
         ids: The id of each token.
-        pieces: The piece of each token as the text has it; where the id is the unknown one, the piece still shows
-            what was not known.
+        pieces: The piece of each token as the text has it; where the id is the unknown one, the piece still
+            shows what was not known.
     """
 
     ids: tuple[int, ...]
@@ -33,6 +34,12 @@ class Tokenizer:
 
     Args:
         model: The bytes of a SentencePiece model file, already checked (see `transformer.pieces`).
+
+    Attributes:
+        pieces: All pieces, in the order of their ids.
+
+    Raises:
+        TokenizerError: SentencePiece cannot read the model.
     """
 
     def __init__(self, model: bytes) -> None:
@@ -41,6 +48,7 @@ class Tokenizer:
             self._processor.LoadFromSerializedProto(model)
         except (RuntimeError, OSError) as error:
             raise TokenizerError(f"SentencePiece cannot read this model: {str(error)[:120]}") from None
+        self.pieces: tuple[str, ...] = tuple(map(self._processor.IdToPiece, range(self.size)))
 
     @classmethod
     def from_file(cls, path: Path) -> "Tokenizer":
@@ -51,6 +59,11 @@ class Tokenizer:
     def size(self) -> int:
         """Number of pieces."""
         return int(self._processor.GetPieceSize())
+
+    @cached_property
+    def pieces(self) -> tuple[str, ...]:
+        """Every piece, by id."""
+        return tuple(str(self._processor.IdToPiece(i)) for i in range(self.size))
 
     def encode(self, text: str) -> Encoding:
         """Split a text into pieces; no special pieces are added."""
@@ -75,12 +88,12 @@ class Tokenizer:
             TokenizerError: The id is outside the vocabulary.
         """
         self._check(i)
-        return str(self._processor.IdToPiece(i))
+        return self.pieces[i]
 
     def id_of(self, piece: str) -> int | None:
         """The id of a piece, None if the vocabulary has no such piece."""
-        i = int(self._processor.PieceToId(piece))
-        return i if self._processor.IdToPiece(i) == piece else None
+        i = int(self._processor.PieceToId(piece))  # the unknown piece's if there is none
+        return i if self.pieces[i] == piece else None
 
     def is_special(self, i: int) -> bool:
         """Whether an id stands for no text of its own: start, end, padding, unknown, or an unused row."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from transformer.checkpoint import Parts, file_sha256, save
+from transformer.saving import Parts, file_sha256, save
 from transformer.config import ModelConfig
 from transformer.errors import DataError
 from transformer.model import Transformer

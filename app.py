@@ -1,0 +1,32 @@
+"""Glassformer, as `streamlit run app.py` starts it: what happens once, before any visitor.
+
+The script that runs for every visitor is `main.py`. Here stands what has to be done once for the server: load torch
+and the default checkpoint, so that nobody waits for them, and tell browsers not to let other sites frame the app.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import streamlit as st
+from starlette.middleware import Middleware
+from streamlit.runtime.pages_manager import PagesManager
+
+from ui.components.assets import ensure_static
+from ui.headers import SecurityHeaders
+from ui.loading import warm_up
+
+
+@asynccontextmanager
+async def _lifespan(_: st.App) -> AsyncIterator[None]:
+    logging.getLogger("glassformer").setLevel(logging.INFO)
+    logging.basicConfig(format="%(asctime)s %(name)s: %(message)s")
+    # The folder pages/ makes Streamlit look for pages by itself until a first visitor has run st.navigation.
+    PagesManager.uses_pages_directory = False
+    await asyncio.to_thread(ensure_static)
+    await asyncio.to_thread(warm_up)
+    yield
+
+
+app = st.App("main.py", lifespan=_lifespan, middleware=[Middleware(SecurityHeaders)])

@@ -1,0 +1,241 @@
+"""Bars for one step: the likeliest next pieces, and the weights over the source.
+
+Bars start at 0 and end at 1 on every step, so that steps can be compared by eye.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from charts.theme import (
+    MARK_COLOR,
+    MASK_COLOR,
+    MASK_LINE,
+    SOURCE_COLOR,
+    TARGET_COLOR,
+    TARGET_PALE,
+    base_layout,
+    literal,
+    shortened,
+    ticks,
+)
+
+HOW_TO_READ_CANDIDATES = (
+    "Each bar is one piece the model could say next, and how likely it finds it; ✓ marks the one taken."
+)
+HOW_TO_READ_ATTENTION = (
+    "Each bar is one source piece and the share of this step's attention it gets; all bars together make 1."
+)
+
+
+def candidates(
+    pieces: Sequence[str],
+    probabilities: Sequence[float],
+    *,
+    ids: Sequence[int],
+    chosen: int | None,
+    title: str = "Likeliest next pieces",
+    ranks: Sequence[int] | None = None,
+    kept: Sequence[bool] | None = None,
+    how_chosen: str = "chosen",
+) -> go.Figure:
+    """Draw the likeliest next pieces, the first on top.
+
+    Args:
+        pieces: The candidates, likeliest first.
+        probabilities: Their probabilities, 0 to 1.
+        ids: Their token ids; a click on a bar returns its id as `customdata`.
+        chosen: Place in `pieces` of the one that was taken; None if it is not among them or still hidden.
+        title: What the chart shows.
+        ranks: Their ranks counted from 1; None: in order.
+        kept: Which ones sampling was left with; the others are hatched. None: all.
+        how_chosen: How it was taken, on hover: "chosen", "drawn by chance", "chosen by you".
+
+    Returns:
+        The figure; `layout.height` suggests a height in pixels.
+
+    Raises:
+        ValueError: If the lists differ in length.
+    """
+    count = len(pieces)
+    ranks = list(range(1, count + 1)) if ranks is None else ranks
+    kept = [True] * count if kept is None else kept
+    if {len(probabilities), len(ids), len(ranks), len(kept)} != {count}:
+        raise ValueError(f"{count} pieces need as many probabilities, ids, ranks and kept marks.")
+    figure = go.Figure(layout=_candidate_layout(title, pieces, probabilities, chosen))
+    if count:
+        figure.add_trace(_candidate_bars(pieces, probabilities, ids, ranks, kept, chosen, how_chosen))
+    return figure
+
+
+def _candidate_layout(
+    title: str, pieces: Sequence[str], probabilities: Sequence[float], chosen: int | None
+) -> dict:
+    layout = base_layout(title, "Probability", "Piece")
+    labels = [literal(shortened(piece)) for piece in pieces]
+    layout["xaxis"] |= {"range": [0, 1], "tickformat": ".0%", "fixedrange": True}
+    layout["yaxis"] |= {
+        "range": [len(pieces) - 0.5, -0.5],
+        "tickmode": "array",
+        "tickvals": list(range(len(pieces))),
+        "ticktext": [f"✓ <b>{label}</b>" if place == chosen else label for place, label in enumerate(labels)],
+        "showgrid": False,
+        "fixedrange": True,
+    }
+    layout["margin"] |= {"r": 64}
+    layout["bargap"] = 0.28
+    layout["height"] = int(np.clip(120 + 28 * len(pieces), 200, 560))
+    layout["annotations"] = [_percent(place, value) for place, value in enumerate(probabilities)]
+    return layout
+
+
+def _percent(place: int, probability: float) -> dict[str, Any]:
+    """Write a number at the right edge, where all of them line up."""
+    return {
+        "x": 1,
+        "xref": "paper",
+        "xanchor": "right",
+        "xshift": 60,
+        "y": place,
+        "yref": "y",
+        "text": percent(probability),
+        "showarrow": False,
+    }
+
+
+def percent(probability: float) -> str:
+    """Write a probability so that only 0 reads as 0% and only 1 as 100%.
+
+    Args:
+        probability: 0 to 1.
+    """
+    if probability in (0, 1):
+        return f"{probability:.0%}"
+    if probability < 0.001:
+        return literal("<0.1%")
+    return literal(">99.9%") if probability >= 0.9995 else f"{probability:.1%}"
+
+
+def _candidate_bars(
+    pieces: Sequence[str],
+    probabilities: Sequence[float],
+    ids: Sequence[int],
+    ranks: Sequence[int],
+    kept: Sequence[bool],
+    chosen: int | None,
+    how_chosen: str,
+) -> go.Bar:
+    places = range(len(pieces))
+    notes = [_candidate_note(kept[place], place == chosen, how_chosen) for place in places]
+    return go.Bar(
+        x=np.asarray(probabilities, dtype=np.float64),
+        y=np.arange(len(pieces)),
+        orientation="h",
+        customdata=[int(token) for token in ids],
+        hovertext=[
+            f"<b>{literal(piece)}</b><br>id {int(token)}, rank {rank}{note}"
+            for piece, token, rank, note in zip(pieces, ids, ranks, notes, strict=True)
+        ],
+        hovertemplate="%{hovertext}<br>probability <b>%{x:.4f}</b><extra></extra>",
+        marker={
+            "color": [TARGET_COLOR if place == chosen else TARGET_PALE for place in places],
+            "line": {"color": MARK_COLOR, "width": [1.5 if place == chosen else 0 for place in places]},
+            "pattern": {"shape": ["" if keep else "/" for keep in kept], "solidity": 0.3},
+        },
+    )
+
+
+def _candidate_note(kept: bool, chosen: bool, how_chosen: str) -> str:
+    cut = "" if kept else "<br>cut off before sampling"
+    return f"<br>{literal(how_chosen)}{cut}" if chosen else cut
+
+
+def attention_bar(
+    weights: np.ndarray,
+    keys: Sequence[str],
+    *,
+    title: str,
+    key_axis: str = "Source piece",
+    allowed: np.ndarray | None = None,
+    mask_reason: str = "closed by the mask",
+) -> go.Figure:
+    """Draw the weights of one query over the keys, in sentence order.
+
+    Args:
+        weights: `[key]`, 0 to 1.
+        keys: A label for each key; equal labels stay apart.
+        title: What the chart shows.
+        key_axis: What the keys are.
+        allowed: bool `[key]`, True = may attend; closed keys are hatched instead of 0. None: all may.
+        mask_reason: Why closed keys are closed, in a few words, shown on hover.
+
+    Returns:
+        The figure; a click on a bar returns its place as `customdata`.
+
+    Raises:
+        ValueError: If the sizes do not fit together.
+    """
+    values = np.asarray(weights, dtype=np.float32)
+    open_keys = np.ones(values.shape, bool) if allowed is None else np.asarray(allowed, dtype=bool)
+    if values.shape != (len(keys),) or open_keys.shape != values.shape:
+        raise ValueError(
+            f"{values.shape} weights and a {open_keys.shape} mask for {len(keys)} keys: give one each."
+        )
+    figure = go.Figure(layout=_attention_layout(title, keys, key_axis))
+    if not len(keys):
+        return figure
+    figure.add_trace(_weight_bars(values, keys, open_keys))
+    if not open_keys.all():
+        figure.add_trace(_closed_bars(keys, open_keys, mask_reason))
+    return figure
+
+
+def _attention_layout(title: str, keys: Sequence[str], key_axis: str) -> dict[str, Any]:
+    layout = base_layout(title, key_axis, "Weight")
+    axis = ticks(keys, title=key_axis)
+    layout["xaxis"] = {**axis["axis"], "range": [-0.5, len(keys) - 0.5], "uirevision": "\n".join(keys)}
+    layout["yaxis"] |= {"range": [0, 1], "fixedrange": True}
+    layout |= {
+        "bargap": 0.25,
+        "barmode": "overlay",
+        "height": 300,
+        "meta": {"ticks": {"xaxis": axis["spec"]}},
+    }
+    return layout
+
+
+def _weight_bars(values: np.ndarray, keys: Sequence[str], allowed: np.ndarray) -> go.Bar:
+    return go.Bar(
+        x=np.arange(len(keys)),
+        y=np.where(allowed, values, np.nan),
+        customdata=list(range(len(keys))),
+        hovertext=[f"{place}: <b>{literal(piece)}</b>" for place, piece in enumerate(keys, start=1)],
+        hovertemplate="%{hovertext}<br>weight <b>%{y:.3f}</b><extra></extra>",
+        marker={"color": SOURCE_COLOR},
+    )
+
+
+def _closed_bars(keys: Sequence[str], allowed: np.ndarray, reason: str) -> go.Bar:
+    closed = [int(place) for place in np.flatnonzero(~allowed)]
+    return go.Bar(
+        x=np.array(closed),
+        y=np.ones(len(closed), dtype=np.float32),
+        customdata=closed,
+        hovertext=[f"{place + 1}: <b>{literal(keys[place])}</b>" for place in closed],
+        hovertemplate=f"%{{hovertext}}<br><i>{literal(reason)}</i><extra></extra>",
+        marker={
+            "color": MASK_COLOR,
+            "line": {"width": 0},
+            "pattern": {
+                "shape": "/",
+                "fgcolor": MASK_LINE,
+                "bgcolor": MASK_COLOR,
+                "size": 7,
+                "solidity": 0.14,
+            },
+        },
+    )

@@ -1,0 +1,76 @@
+"""Curves over the steps of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from charts.theme import GUIDE_COLOR, MARK_COLOR, TARGET_COLOR, base_layout, literal
+
+HOW_TO_READ = (
+    "The higher the point, the less sure the model was at that step: 0 bits is certain, 1 bit is like "
+    "tossing a coin between two pieces."
+)
+
+
+def entropy(
+    values: Sequence[float],
+    labels: Sequence[str],
+    *,
+    step: int | None,
+    title: str = "How unsure each step was",
+    unit: str = "bits",
+) -> go.Figure:
+    """Draw the entropy of the next-piece distribution at each step.
+
+    Args:
+        values: One for each step, in `unit`.
+        labels: What each step does, such as "reads ▁I → predicts ▁like"; shown on hover.
+        step: The current step, counted from 0; None marks none.
+        title: What the chart shows.
+        unit: "bits" or "nats".
+
+    Returns:
+        The figure; a click on a point returns its step, counted from 0, as `customdata`.
+
+    Raises:
+        ValueError: If there is not one label for each value.
+    """
+    heights = np.asarray(values, dtype=np.float64)
+    if len(heights) != len(labels):
+        raise ValueError(f"{len(heights)} values and {len(labels)} labels: give one label for each step.")
+    layout = base_layout(title, "Step", f"Entropy ({unit})")
+    finite = heights[np.isfinite(heights)]
+    layout["yaxis"] |= {"range": [0, max(1.0, float(finite.max(initial=0)) * 1.12)], "nticks": 6}
+    layout["xaxis"] |= {"range": [0.5, len(heights) + 0.5], "tickformat": "d", "showgrid": False}
+    layout["xaxis"] |= {"dtick": 1} if len(heights) <= 20 else {"nticks": 10}
+    layout |= {"height": 280, "hovermode": "closest"}
+    figure = go.Figure(layout=layout)
+    if not len(heights):
+        return figure
+    here = np.arange(len(heights)) == (-1 if step is None else step)
+    figure.add_trace(_line(heights, labels, here, unit))
+    if here.any():
+        figure.add_vline(
+            x=int(here.argmax()) + 1, line={"color": GUIDE_COLOR, "width": 1, "dash": "dot"}, layer="below"
+        )
+    return figure
+
+
+def _line(heights: np.ndarray, labels: Sequence[str], here: np.ndarray, unit: str) -> go.Scatter:
+    return go.Scatter(
+        x=np.arange(1, len(heights) + 1),
+        y=heights,
+        mode="lines+markers",
+        customdata=list(range(len(heights))),
+        hovertext=[literal(label) for label in labels],
+        hovertemplate=f"Step %{{x}}: %{{hovertext}}<br><b>%{{y:.2f}} {literal(unit)}</b><extra></extra>",
+        line={"color": TARGET_COLOR, "width": 2},
+        marker={
+            "color": TARGET_COLOR,
+            "size": np.where(here, 13, 7),
+            "line": {"color": MARK_COLOR, "width": np.where(here, 2, 0)},
+        },
+    )

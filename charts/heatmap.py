@@ -1,0 +1,262 @@
+"""One attention map: a row for each query, a column for each key.
+
+Cells that the mask closes are drawn hatched and say why; they are never shown as 0.00, because nothing was
+computed there. It does not know which layer or head it shows: the title says that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from charts.theme import CELLS, MARK_COLOR, MASK_COLOR, MASK_LINE, SCALES, Colour, base_layout, literal, ticks
+
+HOW_TO_READ = (
+    "Each row is one query and shares out a weight of 1 over the keys: the stronger a cell, the more the "
+    "query takes from that key. Hatched cells are closed by the mask."
+)
+
+_ROUNDING = 0.01  # weights kept in half precision sum to 1 within this
+_MOST_NAMED = 4
+_MOST_GAPPED = 64  # above this many rows or columns a gap between cells would eat the cells
+
+
+def heatmap(
+    weights: np.ndarray,
+    *,
+    queries: Sequence[str],
+    keys: Sequence[str],
+    title: str,
+    query_axis: str = "Query",
+    key_axis: str = "Key",
+    allowed: np.ndarray | None = None,
+    mask_reason: str = "closed by the mask",
+    marked_row: int | None = None,
+    colour: Colour = "neutral",
+    value_name: str = "weight",
+    limits: tuple[float, float] | None = (0.0, 1.0),
+    rows_sum_to_one: bool = True,
+) -> go.Figure:
+    """Draw a map with row 0 on top.
+
+    Args:
+        weights: `[query, key]`; what stands in closed cells is not looked at.
+        queries: A label for each row; equal labels stay apart.
+        keys: A label for each column; equal labels stay apart.
+        title: What the map shows, such as "Layer 2, head 5: output looks at source".
+        query_axis: What the rows are.
+        key_axis: What the columns are.
+        allowed: bool `[query, key]`, True = may attend. None: all may.
+        mask_reason: Why closed cells are closed, in a few words, shown on hover.
+        marked_row: A row to frame, such as the current step.
+        colour: The side the weights belong to.
+        value_name: What a number is, on hover and beside the scale.
+        limits: Ends of the colour scale; None takes the smallest and the largest value of this map.
+        rows_sum_to_one: Whether rows should; if one does not, the chart says which.
+
+    Returns:
+        The figure; `layout.height` suggests a height in pixels.
+
+    Raises:
+        ValueError: If the sizes do not fit together.
+    """
+    values = np.asarray(weights, dtype=np.float32)
+    open_cells = np.ones(values.shape, bool) if allowed is None else np.asarray(allowed, dtype=bool)
+    _check(values, open_cells, len(queries), len(keys))
+    figure = go.Figure(layout=_layout(queries, keys, title, query_axis, key_axis))
+    if not values.size:
+        return figure
+    drawn = np.where(open_cells, values, np.nan)
+    names = (query_axis, key_axis)
+    cells = _cell_labels(queries, keys)
+    figure.add_trace(_map(drawn, cells, names, colour=colour, value_name=value_name, limits=limits))
+    if not open_cells.all():
+        figure.add_trace(_closed_cells(~open_cells, cells, names, mask_reason))
+        figure.add_trace(_hatching(~open_cells))
+    missing = open_cells & ~np.isfinite(values)
+    if missing.any():
+        figure.add_trace(_closed_cells(missing, cells, names, "not a finite number"))
+    if marked_row is not None and 0 <= marked_row < len(queries):
+        figure.add_shape(_frame(marked_row, len(keys)))
+    if rows_sum_to_one:
+        _say_odd_sums(figure, drawn, open_cells)
+    return figure
+
+
+def _check(values: np.ndarray, allowed: np.ndarray, rows: int, columns: int) -> None:
+    expected = (rows, columns)
+    if values.shape != expected:
+        raise ValueError(
+            f"The map is {values.shape}, its labels {expected}: give one label for each row and column."
+        )
+    if allowed.shape != expected:
+        raise ValueError(f"The mask is {allowed.shape}, the map {expected}: give a mask of the same size.")
+
+
+def _layout(
+    queries: Sequence[str], keys: Sequence[str], title: str, query_axis: str, key_axis: str
+) -> dict[str, Any]:
+    layout = base_layout(title, key_axis, query_axis)
+    across, down = ticks(keys, title=key_axis), ticks(queries, title=query_axis)
+    # Numbering the revisions by the pieces keeps a zoom while stepping and drops it for another sentence.
+    layout["xaxis"] = {**across["axis"], "range": [-0.5, len(keys) - 0.5], "uirevision": "\n".join(keys)}
+    layout["yaxis"] = {**down["axis"], "range": [len(queries) - 0.5, -0.5], "uirevision": "\n".join(queries)}
+    layout["height"] = int(np.clip(150 + 26 * len(queries), 240, 640))
+    layout["meta"] = {
+        "cells": {"rows": _numbered(queries), "columns": _numbered(keys)},
+        "ticks": {"xaxis": across["spec"], "yaxis": down["spec"]},
+    }
+    return layout
+
+
+def _numbered(pieces: Sequence[str]) -> list[str]:
+    """Name each place on hover; counted from 1, as the stepper counts steps."""
+    return [f"{place}: <b>{literal(piece)}</b>" for place, piece in enumerate(pieces, start=1)]
+
+
+def _cell_labels(queries: Sequence[str], keys: Sequence[str]) -> np.ndarray:
+    """Pieces of every cell, `[query, key, (query piece, key piece)]`."""
+    labels = np.empty((len(queries), len(keys), 2), dtype=object)
+    labels[:, :, 0] = np.array(_numbered(queries), dtype=object)[:, None]
+    labels[:, :, 1] = np.array(_numbered(keys), dtype=object)[None, :]
+    return labels
+
+
+def _hover(names: tuple[str, str], last_line: str) -> str:
+    query, key = (literal(name) for name in names)
+    return f"{query} %{{customdata[0]}}<br>{key} %{{customdata[1]}}<br>{last_line}<extra></extra>"
+
+
+def _map(
+    drawn: np.ndarray,
+    cells: np.ndarray,
+    names: tuple[str, str],
+    *,
+    colour: Colour,
+    value_name: str,
+    limits: tuple[float, float] | None,
+) -> go.Heatmap:
+    low, high = limits if limits is not None else _own_limits(drawn)
+    return go.Heatmap(
+        z=drawn,
+        zmin=low,
+        zmax=high,
+        colorscale=SCALES[colour],
+        customdata=cells,
+        meta=CELLS,
+        hoverongaps=False,
+        hovertemplate=_hover(names, f"{literal(value_name)} <b>%{{z:.3f}}</b>"),
+        colorbar={
+            "title": {"text": literal(value_name), "side": "right"},
+            "thickness": 10,
+            "outlinewidth": 0,
+            "x": 1.01,
+            "xpad": 4,
+            "ypad": 0,
+            "len": 1,
+            "nticks": 5,
+        },
+        **_grid(drawn.shape),
+    )
+
+
+def _grid(shape: tuple[int, ...]) -> dict[str, float]:
+    """Put cells on integer places, with a hairline between them while they are large enough."""
+    gap = 1 if max(shape) <= _MOST_GAPPED else 0
+    return {"x0": 0, "dx": 1, "y0": 0, "dy": 1, "xgap": gap, "ygap": gap}
+
+
+def _own_limits(drawn: np.ndarray) -> tuple[float, float]:
+    finite = drawn[np.isfinite(drawn)]
+    return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+
+
+def _closed_cells(closed: np.ndarray, cells: np.ndarray, names: tuple[str, str], reason: str) -> go.Heatmap:
+    return go.Heatmap(
+        z=np.where(closed, 0.0, np.nan).astype(np.float32),
+        zmin=0,
+        zmax=1,
+        colorscale=[[0, MASK_COLOR], [1, MASK_COLOR]],
+        showscale=False,
+        customdata=cells,
+        meta=CELLS,
+        hoverongaps=False,
+        hovertemplate=_hover(names, f"<i>{literal(reason)}</i>"),
+        **_grid(closed.shape),
+    )
+
+
+def _hatching(closed: np.ndarray) -> go.Scatter:
+    """Hatch the closed cells; it takes no hover and no click, so those reach the cells under it."""
+    outline = _rectangles(closed)
+    return go.Scatter(
+        x=outline[:, 0],
+        y=outline[:, 1],
+        mode="lines",
+        line={"width": 0},
+        fill="toself",
+        fillpattern={
+            "shape": "/",
+            "fgcolor": MASK_LINE,
+            "bgcolor": "rgba(0,0,0,0)",
+            "size": 7,
+            "solidity": 0.14,
+        },
+        hoverinfo="skip",
+    )
+
+
+def _rectangles(closed: np.ndarray) -> np.ndarray:
+    """Outline closed cells as few rectangles, `[corner, (x, y)]`, each ended by a row of NaN.
+
+    Rows with the same closed cells share their rectangles: a padded column is one, a causal triangle one a
+    row.
+    """
+    corners: list[tuple[float, float]] = []
+    first = 0
+    for row in range(1, len(closed) + 1):
+        if row < len(closed) and np.array_equal(closed[row], closed[first]):
+            continue
+        for left, right in _runs(closed[first]):
+            top, bottom = first - 0.5, row - 0.5
+            corners += [
+                (left, top),
+                (right, top),
+                (right, bottom),
+                (left, bottom),
+                (left, top),
+                (np.nan, np.nan),
+            ]
+        first = row
+    return np.array(corners, dtype=np.float32)
+
+
+def _runs(row: np.ndarray) -> list[tuple[float, float]]:
+    """Edges of each unbroken run of True in a row."""
+    steps = np.flatnonzero(np.diff(np.concatenate(([False], row, [False])).astype(np.int8)))
+    return [(start - 0.5, stop - 0.5) for start, stop in steps.reshape(-1, 2).tolist()]
+
+
+def _frame(row: int, columns: int) -> dict[str, Any]:
+    return {
+        "type": "rect",
+        "x0": -0.5,
+        "x1": columns - 0.5,
+        "y0": row - 0.5,
+        "y1": row + 0.5,
+        "line": {"color": MARK_COLOR, "width": 2},
+    }
+
+
+def _say_odd_sums(figure: go.Figure, drawn: np.ndarray, allowed: np.ndarray) -> None:
+    """Name the rows that do not share out 1, which happens after a what-if and must not pass unseen."""
+    sums = np.nansum(drawn, axis=1)
+    odd = np.flatnonzero((np.abs(sums - 1) > _ROUNDING) & allowed.any(axis=1))
+    if not odd.size:
+        return
+    named = ", ".join(f"{row + 1} ({sums[row]:.2f})" for row in odd[:_MOST_NAMED])
+    more = f" and {odd.size - _MOST_NAMED} more" if odd.size > _MOST_NAMED else ""
+    figure.layout.title.subtitle = {"text": f"Rows that do not sum to 1: {named}{more}", "font": {"size": 13}}

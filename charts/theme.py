@@ -1,0 +1,165 @@
+"""What all charts share: colours, one layout, and text that Plotly shows letter by letter.
+
+Source is blue and target is vermillion, two colours of the Okabe-Ito set that stay apart for colour-blind
+readers; the scales grow steadily darker, so they also read in grey. Text colours are left open: the browser
+component takes them from the app's theme, and swaps each colour named here for its dark twin (`DARK_COLORS`)
+when that theme is dark.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import Any, Literal
+
+SOURCE_COLOR = "#0072B2"
+TARGET_COLOR = "#D55E00"
+NEUTRAL_COLOR = "#6B5FA0"
+SOURCE_PALE = "#A9CFE5"
+TARGET_PALE = "#F0C3A0"
+MASK_COLOR = "#E4E6EA"
+MASK_LINE = "#A9B0BA"
+MARK_COLOR = "#1F2933"
+GUIDE_COLOR = "#8A919B"
+
+Colour = Literal["source", "target", "neutral"]
+
+_SCALES: dict[str, tuple[str, ...]] = {
+    "source": ("#F3F8FC", "#B8D8EB", "#69AED6", "#1C7FB8", "#00446F"),
+    "target": ("#FCF5EF", "#F6CFB0", "#EA9A62", "#CF5B04", "#7A3400"),
+    "neutral": ("#F7F6FA", "#D0CBE0", "#9F96C4", "#6C609F", "#372C63"),
+}
+_DARK_SCALES: dict[str, tuple[str, ...]] = {
+    "source": ("#17222C", "#1E4560", "#2E78A6", "#57B4E8", "#CDE9FA"),
+    "target": ("#2A1F16", "#5C3A1B", "#A3662B", "#EFA25D", "#FBE3CA"),
+    "neutral": ("#201D2C", "#3E3760", "#6C62A2", "#A89FDC", "#E6E1FA"),
+}
+SCALES = {
+    name: [[index / 4, shade] for index, shade in enumerate(shades)] for name, shades in _SCALES.items()
+}
+
+DARK_COLORS: dict[str, str] = {
+    SOURCE_COLOR: "#56B4E9",
+    TARGET_COLOR: "#F0A35E",
+    NEUTRAL_COLOR: "#B3A9E6",
+    SOURCE_PALE: "#2C5873",
+    TARGET_PALE: "#6E4826",
+    MASK_COLOR: "#2B3037",
+    MASK_LINE: "#646C78",
+    MARK_COLOR: "#F4F6F8",
+    GUIDE_COLOR: "#8E96A1",
+    **{
+        light: dark
+        for name, shades in _SCALES.items()
+        for light, dark in zip(shades, _DARK_SCALES[name], strict=True)
+    },
+}
+"""Each colour of ours on a light ground, and what stands for it on a dark one."""
+
+CELLS = "cells"
+"""Marks a trace whose `customdata` names row and column of every cell; see `ui.components.plotly_view`."""
+
+_TRANSPARENT = "rgba(0,0,0,0)"
+_RIGHT_TO_LEFT = {"R", "AL", "AN"}
+_ISOLATE, _END_ISOLATE = "\u2068", "\u2069"
+_DIRECTION_CONTROLS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_UNSEEN = re.compile(f"[\x00-\x1f\x7f-\x9f{_DIRECTION_CONTROLS}\u2028\u2029\ufeff]")
+
+
+def literal(text: str) -> str:
+    """Write a text so that Plotly shows exactly its characters.
+
+    Plotly reads `<b>`, `<br>`, `<s>`, `<a href>` and entities as markup in titles, ticks and hover labels,
+    `%{x}` as a value in hover templates, and `$x$` as TeX where MathJax is loaded. It decodes numbered
+    entities last of all, after it has looked for markup, so what is written as one cannot be taken for
+    anything.
+
+    Args:
+        text: Any text, such as a piece `</s>`.
+
+    Returns:
+        Text for any place in a figure. Characters that cannot be seen are shown as `⟨U+200F⟩`, and
+        right-to-left text is isolated, so that it does not reorder what stands beside it.
+    """
+    seen = _UNSEEN.sub(lambda match: f"⟨U+{ord(match.group()):04X}⟩", text)
+    escaped = re.sub(r"[&<>%${}]", lambda match: f"&#{ord(match.group())};", seen)
+    if any(unicodedata.bidirectional(character) in _RIGHT_TO_LEFT for character in seen):
+        return f"{_ISOLATE}{escaped}{_END_ISOLATE}"
+    return escaped
+
+
+def shortened(text: str, *, limit: int = 14) -> str:
+    """Cut a long text with an ellipsis that says so; not yet escaped.
+
+    Args:
+        text: Any text.
+        limit: The most characters to keep, the ellipsis included.
+    """
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def ticks(labels: Sequence[str], *, title: str) -> dict[str, Any]:
+    """Describe an axis of pieces: one integer place each, so that equal pieces never fall together.
+
+    When there are more labels than `MOST_TICKS` only every nth is written, and the title says so. The browser
+    component labels again for the room it has and for the part in view; it needs `labels` for that.
+
+    Args:
+        labels: The pieces.
+        title: The axis title.
+
+    Returns:
+        `axis`: attributes for Plotly; `spec`: what the browser needs to label again.
+    """
+    short = [literal(shortened(label)) for label in labels]
+    step = -(-len(short) // MOST_TICKS) or 1
+    note = "" if step == 1 else f" (1 in {step} labelled)"
+    axis = {
+        "title": {"text": literal(title) + note, "standoff": 8},
+        "tickmode": "array",
+        "tickvals": list(range(0, len(short), step)),
+        "ticktext": short[::step],
+        "showgrid": False,
+        "zeroline": False,
+        "automargin": True,
+        "autotickangles": [0, -45, -90],
+    }
+    return {"axis": axis, "spec": {"labels": short, "title": literal(title)}}
+
+
+MOST_TICKS = 40
+
+
+def base_layout(title: str, x_title: str, y_title: str) -> dict[str, Any]:
+    """Start the layout of a chart.
+
+    Args:
+        title: What the chart shows.
+        x_title: What the horizontal axis counts, with its unit.
+        y_title: What the vertical axis counts, with its unit.
+
+    Returns:
+        Layout attributes. `uirevision` never changes, so a zoom outlives a change of data.
+    """
+    return {
+        "template": "none",
+        "title": {
+            "text": literal(title),
+            "x": 0,
+            "xref": "container",
+            "xanchor": "left",
+            "yref": "container",
+            "y": 1,
+            "yanchor": "top",
+            "pad": {"t": 10, "l": 8},
+        },
+        "xaxis": {"title": {"text": literal(x_title), "standoff": 8}, "automargin": True, "zeroline": False},
+        "yaxis": {"title": {"text": literal(y_title), "standoff": 8}, "automargin": True, "zeroline": False},
+        "margin": {"l": 8, "r": 8, "t": 46, "b": 8},
+        "paper_bgcolor": _TRANSPARENT,
+        "plot_bgcolor": _TRANSPARENT,
+        "hoverlabel": {"align": "left"},
+        "showlegend": False,
+        "uirevision": "glassformer",
+    }

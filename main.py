@@ -1,0 +1,23 @@
+"""What runs for every visitor: the page's frame and the list of pages."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from ui import style
+
+ICON = Path(__file__).parent / "static" / "icon.svg"
+
+st.set_page_config(page_title="Glassformer", page_icon=str(ICON), layout="wide")
+style.apply()
+
+PAGES = {
+    "Explore": [
+        st.Page("pages/explore/step.py", title="Step through decoding", url_path="step", default=True),
+    ],
+    "Debug": [
+        st.Page("pages/debug/checkpoints.py", title="Checkpoints", url_path="checkpoints"),
+    ],
+}
+
+st.navigation(PAGES).run()

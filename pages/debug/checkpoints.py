@@ -1,0 +1,12 @@
+"""Every checkpoint folder that was found: what the chosen one is, and why a broken one cannot be opened."""
+
+import streamlit as st
+
+from ui import checkpoint_panels, controls, state
+
+state.begin("checkpoints")
+st.title("Checkpoints")
+checkpoint = controls.sidebar()
+checkpoint_panels.card(checkpoint)
+checkpoint_panels.features(checkpoint)
+checkpoint_panels.folders()

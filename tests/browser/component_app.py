@@ -1,0 +1,96 @@
+"""A small app around our components, with made-up data, for test_components.py."""
+
+import time
+
+import numpy as np
+import plotly.graph_objects as go
+import streamlit as st
+
+import charts
+from ui.components.plotly_view import plotly_view
+from ui.components.stepper import SourceChip, StepperRun, TargetChip, stepper
+
+HOSTILE = (
+    "<s>", "</s>", "<br>", "<b>x</b>", "&lt;", "&amp;", "$x^2$", "_a_", "`b`", "%{x}", "%{customdata[0]}",
+    "<a href='https://example.org'>go</a>", "<img src=x onerror=alert(1)>", "{y}", "&#60;", "▁", "שלום",
+)  # fmt: skip
+PLAIN = tuple(f"▁w{place}" for place in range(24))
+OTHER = ("▁one", "▁two", "▁two", "</s>")
+
+
+def example(name: str, shift: int) -> StepperRun:
+    pieces = {"plain": PLAIN, "other": OTHER, "hostile": HOSTILE, "nothing": ()}[name]
+    source = [SourceChip(piece, 10 + place) for place, piece in enumerate(pieces)]
+    target = [TargetChip(piece, 100 + place, 0.83, forced=place == 2) for place, piece in enumerate(pieces)]
+    texts = tuple("".join(pieces[: place + 1]).replace("▁", " ").strip() for place in range(len(pieces)))
+    weights = np.roll(np.eye(len(pieces)), shift, axis=1)
+    return StepperRun(
+        name, tuple(source), tuple(target), "<s>", texts, weights.tolist(), f"head {shift}", "It ended."
+    )
+
+
+def draw_charts(run: StepperRun, step: int) -> None:
+    pieces = [chip.piece for chip in run.target]
+    sources = [chip.piece for chip in run.source]
+    weights = np.roll(np.array(run.shading), step, axis=0)
+    names = {"query_axis": "Query", "key_axis": "Key"}
+    title = "A map of <b>pieces</b>"
+    figure = charts.heatmap(
+        weights, queries=pieces, keys=sources, title=title, marked_row=step, colour="source", **names
+    )
+    click = plotly_view(figure, key="map", alt="An attention map.", height=420, on_click=lambda: None)
+    if click:
+        st.session_state.clicks = [*st.session_state.get("clicks", []), click.index]
+    st.text(f"clicks: {st.session_state.get('clicks', [])}")
+    allowed = np.tril(np.ones_like(weights, dtype=bool))
+    causal = allowed / allowed.sum(axis=1, keepdims=True)
+    masked = charts.heatmap(
+        causal, queries=pieces, keys=sources, title="Masked", allowed=allowed, mask_reason="too late"
+    )
+    plotly_view(masked, key="masked", alt="A causal map.", height=420, on_click=lambda: None)
+    shares = np.linspace(0.5, 0.01, min(8, len(pieces)))
+    bars = charts.candidates(pieces[:8], shares, ids=list(range(100, 100 + len(shares))), chosen=1)
+    picked = plotly_view(bars, key="bars", alt="Likeliest pieces.", height=340, on_click=lambda: None)
+    st.text(f"picked: {picked.customdata if picked else None}")
+    plotly_view(
+        charts.attention_bar(weights[step], sources, title="Shares"), key="shares", alt="Shares.", height=300
+    )
+    labels = [f"reads x → predicts {piece}" for piece in pieces]
+    curve = charts.entropy(np.linspace(0, 3, len(pieces)), labels, step=step)
+    plotly_view(curve, key="curve", alt="Entropy.", height=280)
+
+
+def step_page() -> None:
+    st.title("Components")
+    name = st.sidebar.radio("run", ["plain", "other", "hostile", "nothing"])
+    shift = st.sidebar.number_input("shift", 0, 5, 0)
+    guess = st.sidebar.toggle("guess")
+    slow = st.sidebar.toggle("slow")
+    st.sidebar.text_input("typing")
+    if st.sidebar.button("open dialog"):
+        st.dialog("A dialog")(lambda: st.text("inside"))()
+    if st.sidebar.button("jump to step 2"):
+        st.session_state.revision = st.session_state.get("revision", 0) + 1
+        st.session_state.wanted = 1
+    run = example(name, shift)
+    step = stepper(run, key="stepper", step=st.session_state.get("wanted", 0),
+                   step_revision=st.session_state.get("revision", 0), covered=guess)  # fmt: skip
+    st.session_state.runs = st.session_state.get("runs", 0) + 1
+    if slow:
+        time.sleep(1.5)
+    st.text(f"python: {name} step {step}")
+    st.text(f"runs: {st.session_state.runs}")
+    if run.target:
+        draw_charts(run, step)
+    plotly_view(go.Figure(), key="empty", alt="Nothing.", height=100)
+
+
+def other_page() -> None:
+    st.title("Elsewhere")
+    st.text(f"python: steps {st.session_state.get('stepper')}")
+
+
+st.navigation([
+    st.Page(other_page, title="Elsewhere", url_path="elsewhere", default=True),
+    st.Page(step_page, title="Step", url_path="step"),
+]).run()  # fmt: skip

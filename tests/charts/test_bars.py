@@ -1,0 +1,90 @@
+import html
+
+import numpy as np
+import pytest
+
+import charts
+from charts.bars import percent
+from charts.theme import TARGET_COLOR, literal
+
+PIECES = ["▁a", "▁a", "<br>"]
+
+
+def draw(**options):
+    return charts.candidates(PIECES, [0.5, 0.25, 0.0004], ids=[7, 8, 9], chosen=1, **options)
+
+
+def test_bars_are_the_probabilities_and_carry_their_ids():
+    (bars,) = draw().data
+    assert list(bars.x) == [0.5, 0.25, 0.0004]
+    assert list(bars.y) == [0, 1, 2]
+    assert list(bars.customdata) == [7, 8, 9]
+
+
+def test_the_chosen_piece_is_marked_by_more_than_colour():
+    figure = draw(how_chosen="drawn by chance")
+    assert figure.layout.yaxis.ticktext == ("▁a", "✓ <b>▁a</b>", literal("<br>"))
+    assert [colour == TARGET_COLOR for colour in figure.data[0].marker.color] == [False, True, False]
+    assert list(figure.data[0].marker.line.width) == [0, 1.5, 0]
+    assert "drawn by chance" in figure.data[0].hovertext[1]
+
+
+def test_nothing_is_marked_while_the_choice_is_hidden():
+    figure = charts.candidates(PIECES, [0.5, 0.25, 0.1], ids=[7, 8, 9], chosen=None)
+    assert "✓" not in "".join(figure.layout.yaxis.ticktext)
+
+
+def test_pieces_that_sampling_cut_off_are_hatched():
+    (bars,) = draw(kept=[True, True, False]).data
+    assert list(bars.marker.pattern.shape) == ["", "", "/"]
+    assert "cut off" in bars.hovertext[2]
+
+
+def test_percentages_stand_in_one_column():
+    notes = draw().layout.annotations
+    assert {(note.x, note.xref, note.xanchor) for note in notes} == {(1, "paper", "right")}
+    assert [note.text for note in notes] == ["50.0%", "25.0%", literal("<0.1%")]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0%"), (1, "100%"), (0.0001, "<0.1%"), (0.9999, ">99.9%"), (0.999, "99.9%"), (0.1234, "12.3%")],
+)
+def test_only_0_reads_0_and_only_1_reads_100(value, text):
+    assert html.unescape(percent(value)) == text
+
+
+def test_lists_of_different_length_are_refused():
+    with pytest.raises(ValueError, match="3 pieces"):
+        charts.candidates(PIECES, [0.5], ids=[1, 2, 3], chosen=0)
+
+
+def test_no_candidates_is_an_empty_figure():
+    assert not charts.candidates([], [], ids=[], chosen=None).data
+
+
+def test_attention_bars_are_the_weights_in_sentence_order():
+    figure = charts.attention_bar(np.array([0.2, 0.8]), ["▁a", "▁a"], title="Shares")
+    np.testing.assert_allclose(figure.data[0].y, [0.2, 0.8], rtol=1e-6)
+    assert list(figure.data[0].customdata) == [0, 1]
+    assert figure.layout.xaxis.ticktext == ("▁a", "▁a")
+
+
+def test_closed_keys_have_no_bar_of_their_own():
+    figure = charts.attention_bar(
+        np.array([0.2, 0.0]),
+        ["▁a", "<pad>"],
+        title="Shares",
+        allowed=np.array([True, False]),
+        mask_reason="padding",
+    )
+    weights, closed = figure.data
+    assert np.isnan(weights.y[1])
+    assert list(closed.x) == [1]
+    assert "padding" in closed.hovertemplate
+    assert literal("<pad>") in closed.hovertext[0]
+
+
+def test_attention_of_another_size_is_refused():
+    with pytest.raises(ValueError, match="2 keys"):
+        charts.attention_bar(np.array([1.0]), ["a", "b"], title="Shares")

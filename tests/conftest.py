@@ -1,0 +1,96 @@
+"""Fixtures for every test: tiny checkpoint folders, seeded and made on the spot."""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+# Before torch is imported anywhere: on tiny tensors threads cost more than they bring.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+SOURCES = (
+    "ba lo mi ta",
+    "mi ta ba",
+    "lo ke su ba lo",
+    "su mi ke ta lo ba",
+    "ta ta ba mi",
+    "ke lo su ta",
+)
+TARGETS = (
+    "the red fox sees a lake",
+    "a lake is red",
+    "the fox swims in the lake",
+    "a small fox sees the red moon",
+    "the moon is small",
+    "in the lake swims a moon",
+)
+
+
+@pytest.fixture(scope="session")
+def checkpoint_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an untrained tiny model and two vocabularies. Do not write into it; see `spoil`."""
+    return _write_checkpoint(tmp_path_factory.mktemp("checkpoints") / "tiny", shared=False)
+
+
+@pytest.fixture(scope="session")
+def shared_checkpoint_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with one vocabulary for both sides, learned positions and post-norm."""
+    return _write_checkpoint(tmp_path_factory.mktemp("checkpoints") / "tiny-shared", shared=True)
+
+
+@pytest.fixture
+def spoil(checkpoint_folder: Path, tmp_path: Path) -> Callable[..., Path]:
+    """Copies the tiny checkpoint; `spoil(name, content)` puts other bytes in the place of one file.
+
+    `content` is bytes, a function of the old bytes, or None to remove the file.
+    """
+
+    def copy(name: str = "", content: bytes | None | Callable[[bytes], bytes] = None) -> Path:
+        folder = tmp_path / "spoilt"
+        if not folder.exists():
+            shutil.copytree(checkpoint_folder, folder)
+        if name:
+            file = folder / name
+            new = content(file.read_bytes()) if callable(content) else content
+            file.unlink(missing_ok=True)
+            if new is not None:
+                file.write_bytes(new)
+        return folder
+
+    return copy
+
+
+def _write_checkpoint(folder: Path, *, shared: bool) -> Path:
+    import torch
+
+    from transformer.config import ModelConfig
+    from transformer.model import Transformer
+    from transformer.saving import Parts, save
+    from transformer.tokenizer import Tokenizer
+    from transformer.training.vocabulary import learn_vocabulary
+
+    texts = [SOURCES + TARGETS] if shared else [SOURCES, TARGETS]
+    models = [learn_vocabulary(text, size=48) for text in texts]
+    config = ModelConfig(
+        n_encoder_layers=2,
+        n_decoder_layers=2,
+        d_model=16,
+        n_heads=4,
+        d_ff=32,
+        src_vocab_size=Tokenizer(models[0]).size,
+        tgt_vocab_size=Tokenizer(models[-1]).size,
+        shared_vocab=shared,
+        norm="post" if shared else "pre",
+        final_norm=not shared,
+        positions="learned" if shared else "sinusoidal",
+        max_len=32,
+        normalisation=("nfc", "simplified-chinese"),
+    )
+    torch.manual_seed(0)
+    state = Transformer(config).state_dict()
+    card: dict[str, object] = {"title": "Tiny", "examples": list(SOURCES[:3]), "source_language": "Ba-lo"}
+    save(Parts(config, state, tuple(models), card), folder)
+    (folder / "training.csv").write_text("epoch,step,loss\n1,10,3.5\n", encoding="utf-8")
+    return folder

@@ -1,0 +1,125 @@
+"""Read the files of a folder that somebody else may have filled, or may be filling right now.
+
+Only regular files inside the folder are opened: a link that leaves it, a pipe or a device is refused before
+it is touched. Each file is read once, and `changed` tells whether any was replaced meanwhile.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from transformer.errors import CheckpointError, shown
+
+# Opening a pipe would wait for its other end; a link that appeared since the check is not followed.
+_FLAGS = os.O_RDONLY | sum(
+    getattr(os, name, 0) for name in ("O_BINARY", "O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK")
+)
+
+Version = tuple[int, ...]
+
+
+class FolderFiles:
+    """The files of one folder.
+
+    Args:
+        folder: An existing folder.
+
+    Raises:
+        CheckpointError: There is no such folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.name = folder.name
+        try:
+            self._root = folder.resolve(strict=True)
+            is_folder = self._root.is_dir()
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+            raise CheckpointError(f"{shown(folder.name)}: there is no such folder.") from error
+        if not is_folder:
+            raise CheckpointError(f"{shown(folder.name)}: expected a folder, found a file.")
+        self._versions: dict[Path, Version] = {}
+
+    def label(self, name: str) -> str:
+        """How messages call a file."""
+        return f"{self.name}/{name}"
+
+    def has(self, name: str) -> bool:
+        """Whether there is anything of this name."""
+        return os.path.lexists(self._root / name)
+
+    def read(self, name: str, *, limit: int) -> bytes:
+        """All bytes of a file.
+
+        Raises:
+            CheckpointError: It is missing, not a regular file inside the folder, unreadable, or over `limit`
+                bytes.
+        """
+        with self.open(name) as (file, size):
+            self._check_size(name, size, limit)
+            content = file.read(size + 1)
+        if len(content) != size:
+            raise CheckpointError(f"{self.label(name)}: changed while it was read; try again.")
+        return content
+
+    def check_size(self, name: str, *, limit: int) -> None:
+        """`read`, without reading."""
+        with self.open(name) as (_, size):
+            self._check_size(name, size, limit)
+
+    @contextmanager
+    def open(self, name: str) -> Iterator[tuple[BinaryIO, int]]:
+        """Open a regular file of the folder; gives it with its size in bytes.
+
+        Raises:
+            CheckpointError: It is missing, not a regular file inside the folder, or unreadable.
+        """
+        try:
+            path = self._inside(name)
+            descriptor = os.open(path, _FLAGS)
+        except FileNotFoundError:
+            raise CheckpointError(f"{self.label(name)}: is missing.") from None
+        except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle
+            reason = getattr(error, "strerror", None) or "links lead in a circle"
+            raise CheckpointError(f"{self.label(name)}: cannot be read ({reason}).") from None
+        with os.fdopen(descriptor, "rb") as file:
+            status = os.fstat(file.fileno())
+            self._check_regular(name, status)
+            self._versions[self._root / name] = _version(status)
+            yield file, status.st_size
+
+    def changed(self) -> list[str]:
+        """Names of the files that were replaced or rewritten since they were opened."""
+        return [path.name for path, version in self._versions.items() if _version_now(path) != version]
+
+    def _inside(self, name: str) -> Path:
+        path = (self._root / name).resolve(strict=True)
+        if not path.is_relative_to(self._root):
+            raise CheckpointError(
+                f"{self.label(name)}: is a link that leaves the folder; put the file itself there."
+            )
+        self._check_regular(name, path.lstat())
+        return path
+
+    def _check_size(self, name: str, size: int, limit: int) -> None:
+        if size > limit:
+            raise CheckpointError(
+                f"{self.label(name)}: has {size:,} bytes; at most {limit:,} are expected here."
+            )
+
+    def _check_regular(self, name: str, status: os.stat_result) -> None:
+        if not stat.S_ISREG(status.st_mode):
+            raise CheckpointError(f"{self.label(name)}: is not a regular file.")
+
+
+def _version(status: os.stat_result) -> Version:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _version_now(path: Path) -> Version | None:
+    try:
+        return _version(path.stat())
+    except OSError:
+        return None

@@ -1,0 +1,92 @@
+"""Parse JSON that somebody else wrote: small, shallow, finite, without duplicate keys.
+
+Python's own parser follows nesting with recursion, turns 1e999 into infinity, knows NaN, and lets the last of
+two equal keys win. A config or the header of a tensor file needs none of that.
+
+Source: RFC 8259, section 9, allows a parser to set limits on size, depth, range and strings.
+"""
+
+import json
+import math
+import re
+from typing import Any
+
+from transformer.errors import shown
+
+MAX_DEPTH = 16
+MAX_NUMBER = 40  # characters of one number: 2^64 has 20 digits
+
+_STRINGS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
+_BRACKETS = re.compile(r"[\[{]+|[\]}]+")
+
+
+def parse(content: bytes, *, max_depth: int = MAX_DEPTH) -> Any:
+    """Parse a JSON document.
+
+    Args:
+        content: UTF-8; the caller has limited its size.
+        max_depth: Most brackets that may be open at once.
+
+    Returns:
+        What Python's `json` returns.
+
+    Raises:
+        ValueError: Not UTF-8, not JSON, or beyond the limits; the message is a part of a sentence.
+    """
+    try:
+        text = content.decode("utf-8-sig")  # Windows editors write a mark at the start
+    except UnicodeDecodeError as error:
+        raise ValueError(f"it is not UTF-8 (byte {error.start})") from None
+    _check_depth(text, max_depth)
+    try:
+        value = json.loads(
+            text, object_pairs_hook=_object, parse_int=_integer, parse_float=_real, parse_constant=_constant
+        )
+    except json.JSONDecodeError as error:
+        raise ValueError(f"it is not JSON ({error.msg}, line {error.lineno}, column {error.colno})") from None
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    _check_text(value)
+    return value
+
+
+def _check_depth(text: str, max_depth: int) -> None:
+    depth = 0
+    for run in _BRACKETS.findall(_STRINGS.sub("", text)):
+        depth += len(run) if run[0] in "[{" else -len(run)
+        if depth > max_depth:
+            raise ValueError(f"it nests brackets more than {max_depth} deep")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in record:
+            raise ValueError(f"the key {shown(key)} occurs twice")
+        record[key] = value
+    return record
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > MAX_NUMBER:
+        raise ValueError(f"it holds a number of {len(digits):,} digits; {MAX_NUMBER} are allowed")
+    return int(digits)
+
+
+def _real(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise ValueError(f"the number {shown(digits)} is too large")
+    return value
+
+
+def _constant(name: str) -> float:
+    raise ValueError(f"{name} is not a number that JSON knows")
+
+
+def _check_text(value: Any) -> None:
+    r"""Half of a surrogate pair ("\ud800") cannot be written to a page or a file."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise ValueError("it holds half of a surrogate pair, which is no text") from None

@@ -1,0 +1,71 @@
+"""Read the wire format of protocol buffers: fields, one after another, without knowing what they mean.
+
+Only as much as a SentencePiece model needs. The reader never copies more than it was given, so a length that
+lies costs nothing.
+
+Source: Protocol Buffers documentation, "Encoding" (protobuf.dev/programming-guides/encoding).
+"""
+
+import struct
+from collections.abc import Iterator
+
+MAX_VARINT_BYTES = 10
+
+Field = tuple[int, int | float | memoryview]  # number and value
+
+
+def fields(message: memoryview) -> Iterator[Field]:
+    """The fields of a message.
+
+    Args:
+        message: Its bytes.
+
+    Yields:
+        Field number and value: int for a varint and for 64 fixed bits, float for 32 fixed bits (nothing else
+        is stored in them here), a view of the bytes for text, bytes and messages inside.
+
+    Raises:
+        ValueError: These bytes are not a message; the message is a part of a sentence.
+    """
+    position = 0
+    while position < len(message):
+        key, position = _varint(message, position)
+        number, kind = key >> 3, key & 7
+        if number == 0:
+            raise ValueError(f"byte {position - 1} begins no field")
+        if kind == 0:
+            value, position = _varint(message, position)
+            yield number, value
+            continue
+        if kind == 2:
+            length, position = _varint(message, position)
+        elif kind in (1, 5):
+            length = 8 if kind == 1 else 4
+        else:
+            raise ValueError(f"field {number} has the unknown wire type {kind}")
+        content = message[position : position + length]
+        if len(content) < length:
+            raise ValueError(
+                f"it ends inside field {number}, which needs {length:,} bytes and has {len(content):,}"
+            )
+        position += length
+        yield number, _value(kind, content)
+
+
+def _value(kind: int, content: memoryview) -> int | float | memoryview:
+    if kind == 5:
+        return float(struct.unpack("<f", content)[0])
+    return int.from_bytes(content, "little") if kind == 1 else content
+
+
+def _varint(message: memoryview, position: int) -> tuple[int, int]:
+    """A number of 7 bits a byte, lowest first, and where it ends."""
+    value = 0
+    for i in range(MAX_VARINT_BYTES):
+        if position + i >= len(message):
+            raise ValueError("it ends inside a number")
+        byte = message[position + i]
+        value |= (byte & 0x7F) << (7 * i)
+        if byte < 0x80:
+            return value & (2**64 - 1), position + i + 1
+    raise ValueError(f"the number at byte {position} does not end")

@@ -1,0 +1,152 @@
+"""Draw a Plotly figure in the browser, keeping its zoom while the data change, and report clicks.
+
+Every chart of the app goes through here, so one copy of Plotly is loaded. Streamlit's own chart is not used:
+it mounts anew for each change of data (zoom lost, a blank for about 0.1 to 0.3 s) and reports no clicks on
+heat maps.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import plotly.graph_objects as go
+import streamlit as st
+from plotly.io.json import to_json_plotly
+
+from charts.theme import CELLS, DARK_COLORS
+from ui.components.assets import PLOTLY_URL, ensure_static, read_asset
+
+_LOG = logging.getLogger(__name__)
+
+_MOUNT = st.components.v2.component(
+    "glassformer_plotly_view",
+    css=read_asset("tokens.css", "plotly_view.css"),
+    js=read_asset("shared.js", "plotly_view.js"),
+    # Plotly puts its style rules into the document's head, where a shadow root would not see them.
+    isolate_styles=False,
+)
+
+
+@dataclass(frozen=True)
+class Click:
+    """One click on a mark of a chart.
+
+    Attributes:
+        curve: Which trace of the figure.
+        x: Horizontal place of the mark, as the figure gave it.
+        y: Vertical place of the mark, as the figure gave it.
+        index: Place of the mark in its trace: `(row, column)` in a heat map, `(i,)` elsewhere.
+        customdata: What the figure attached to the mark, else None.
+    """
+
+    curve: int
+    x: float | str | None
+    y: float | str | None
+    index: tuple[int, ...]
+    customdata: Any
+
+
+def plotly_view(
+    fig: go.Figure,
+    *,
+    key: str,
+    alt: str,
+    height: int,
+    on_click: Callable[[], None] | None = None,
+) -> Click | None:
+    """Draw a figure in place.
+
+    Args:
+        fig: The figure; its `layout.uirevision` decides whether a zoom outlives a change of data.
+        key: Names this place on the page; a figure drawn under the same key replaces the one before.
+        alt: The chart in one or two sentences, for people who cannot see it.
+        height: In pixels. Our charts suggest one: `fig.layout.height`.
+        on_click: Called before the page runs again after a click; `last_click(key)` tells which. Without it
+            the chart takes no clicks. Pass `lambda: None` to use only the returned value.
+
+    Returns:
+        The click that caused this run, else None.
+    """
+    _provide_script()
+    payload = {
+        "figure": figure_json(fig),
+        "alt": alt,
+        "height": height,
+        "name": key,
+        "clickable": on_click is not None,
+        "script": PLOTLY_URL,
+        "palette": DARK_COLORS,
+    }
+    result = _MOUNT(key=key, data=payload, on_click_change=on_click or _ignore)
+    return parse_click(result.get("click")) if on_click is not None else None
+
+
+def last_click(key: str) -> Click | None:
+    """Read the click that is being handled; for use inside an `on_click` callback.
+
+    Args:
+        key: The key given to `plotly_view`.
+    """
+    state = st.session_state.get(key)
+    return parse_click(state.get("click")) if isinstance(state, dict) else None
+
+
+def figure_json(fig: go.Figure) -> str:
+    """Write a figure as the JSON text the browser draws, without what the browser can rebuild.
+
+    Args:
+        fig: The figure. Traces marked `meta=CELLS` carry the row and column piece of every cell for
+            notebooks; here they are left out, as `layout.meta` has both lists once.
+    """
+    parts = fig.to_dict()  # a deep copy, with arrays as base64: several times smaller than digits
+    for trace in parts["data"]:
+        if trace.get("meta") == CELLS:
+            trace.pop("customdata", None)
+    parts["layout"].pop("template", None)  # Plotly's default one is 7 kB of colours we never show
+    return to_json_plotly(parts)
+
+
+def parse_click(value: object) -> Click | None:
+    """Check what the browser sent; anything that is not a click is None.
+
+    Args:
+        value: The raw value.
+    """
+    if not isinstance(value, dict):
+        return None
+    curve, index = value.get("curve"), value.get("index")
+    if not isinstance(index, list) or not all(_is_count(number) for number in (curve, *index)):
+        return None
+    return Click(
+        int(curve or 0), _place(value.get("x")), _place(value.get("y")), tuple(index), value.get("customdata")
+    )
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _place(value: object) -> float | str | None:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        return value
+    return None
+
+
+@cache
+def _provide_script() -> None:
+    """Put Plotly's script in place once; if that fails the chart itself says so in a sentence."""
+    try:
+        ensure_static()
+    except OSError:
+        _LOG.exception("Cannot write %s; charts will not load.", PLOTLY_URL)
+
+
+def _ignore() -> None:
+    """Do nothing: Streamlit only returns events that have a callback."""

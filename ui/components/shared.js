@@ -1,0 +1,38 @@
+// Helpers every component starts with. Python puts this text in front of each component's own script, because
+// Streamlit loads a component as one module and gives it no way to import another file.
+
+/** Read one CSS custom property as it applies to an element. */
+function cssVariable(element, name, fallback) {
+  return getComputedStyle(element).getPropertyValue(name).trim() || fallback;
+}
+
+let colourCanvas;
+
+/** Turn any CSS colour into [red, green, blue], 0..255, by letting the browser paint it. */
+function toRgb(colour) {
+  colourCanvas ??= new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+  colourCanvas.fillStyle = "#ffffff";
+  colourCanvas.fillRect(0, 0, 1, 1);
+  colourCanvas.fillStyle = colour;
+  colourCanvas.fillRect(0, 0, 1, 1);
+  return Array.from(colourCanvas.getImageData(0, 0, 1, 1).data.slice(0, 3));
+}
+
+/** Streamlit does not say whether its theme is dark, so look at the background it gives. */
+function isDark(element) {
+  const [red, green, blue] = toRgb(cssVariable(element, "--st-background-color", "#ffffff"));
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue < 128;
+}
+
+/** Set data-theme on a root, which picks the light or dark values in tokens.css. */
+function markTheme(root) {
+  root.dataset.theme = isDark(root) ? "dark" : "light";
+}
+
+/** Make an element; text goes in as text, never as markup. */
+function make(tag, className = "", text = "") {
+  const element = document.createElement(tag);
+  if (className) element.className = className;
+  if (text) element.textContent = text;
+  return element;
+}

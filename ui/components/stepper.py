@@ -1,0 +1,186 @@
+"""Step through a finished run in the browser: source pieces, output pieces, and where the model looked.
+
+The whole run is sent once and every step is taken by our script, because Streamlit drops quick button presses
+(of 12 presses 30 ms apart 9 arrived). Python hears only where the reader came to rest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import streamlit as st
+
+from ui.components.assets import read_asset
+
+_MOUNT = st.components.v2.component(
+    "glassformer_stepper",
+    css=read_asset("tokens.css", "stepper.css"),
+    js=read_asset("shared.js", "stepper.js"),
+)
+
+
+@dataclass(frozen=True)
+class SourceChip:
+    """One source piece.
+
+    Attributes:
+        piece: Its text, with SentencePiece's ▁ for a space.
+        id: Its place in the source vocabulary.
+        special: Whether it is a mark such as `</s>` instead of text.
+        unknown: Whether the vocabulary lacks the text it stands for.
+    """
+
+    piece: str
+    id: int
+    special: bool = False
+    unknown: bool = False
+
+
+@dataclass(frozen=True)
+class TargetChip:
+    """One output piece.
+
+    Attributes:
+        piece: Its text, with SentencePiece's ▁ for a space.
+        id: Its place in the target vocabulary.
+        probability: What the model gave it at its step, 0 to 1.
+        forced: Whether the reader chose it instead of the model.
+        special: Whether it is a mark such as `</s>` instead of text.
+    """
+
+    piece: str
+    id: int
+    probability: float
+    forced: bool = False
+    special: bool = False
+
+
+@dataclass(frozen=True)
+class StepperRun:
+    """A finished run, as the stepper shows it.
+
+    At step t (counted from 0) the model has read `start_piece` and the target pieces before t, and predicts
+    piece t.
+
+    Attributes:
+        run_id: Changes exactly when the run does; then the stepper takes Python's step.
+        source: The source pieces.
+        target: The output pieces; their number is the number of steps.
+        start_piece: What the decoder reads first, for example `<s>`.
+        texts: The output text after each step.
+        shading: Weight of each source piece at each step, `[step][source]`, 0 to 1. Empty: no shading.
+        shading_label: What the shading shows, for example "Layer 3, head 2".
+        stop_reason: Why the run ended, as a sentence.
+    """
+
+    run_id: str
+    source: tuple[SourceChip, ...]
+    target: tuple[TargetChip, ...]
+    start_piece: str
+    texts: tuple[str, ...]
+    shading: list[list[float]] = field(default_factory=list)
+    shading_label: str = ""
+    stop_reason: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse a run whose parts do not fit together."""
+        steps = len(self.target)
+        if len(self.texts) != steps:
+            raise ValueError(
+                f"{len(self.texts)} texts for {steps} output pieces: give one text for each step."
+            )
+        if self.shading and len(self.shading) != steps:
+            raise ValueError(
+                f"{len(self.shading)} rows of shading for {steps} steps: give one for each, or none."
+            )
+        for row in self.shading:
+            if len(row) != len(self.source):
+                raise ValueError(
+                    f"A row of shading has {len(row)} weights for {len(self.source)} source pieces."
+                )
+
+
+def stepper(
+    run: StepperRun,
+    *,
+    key: str,
+    step: int,
+    step_revision: int = 0,
+    covered: bool = False,
+    revealed_step: int | None = None,
+    on_step_change: Callable[[], None] | None = None,
+) -> int:
+    """Show a run and let the reader step through it.
+
+    Args:
+        run: The run.
+        key: Names this place on the page.
+        step: Where to stand. The browser takes it only when `run.run_id` or `step_revision` is new, so a page
+            that is still running never throws a reader who steps on back.
+        step_revision: Raise it to move the reader, for example after the browser's Back button.
+        covered: Guess mode: the current output piece and what follows from it are hidden behind "?".
+        revealed_step: In guess mode, the one step whose piece is shown because it was guessed. Other steps
+            stay covered even before Python hears that the reader moved on.
+        on_step_change: Called before the page runs again when the reader has come to rest on another step.
+
+    Returns:
+        The step the reader rests on, 0 to number of steps - 1.
+    """
+    payload = {
+        "run": _plain(run),
+        "step": _clamp(step, run),
+        "step_revision": step_revision,
+        "covered": covered,
+        "revealed_step": revealed_step,
+    }
+    _MOUNT(key=key, data=payload, on_step_change=on_step_change or _ignore)
+    return settled_step(run, key=key, step=step, step_revision=step_revision)
+
+
+def settled_step(run: StepperRun, *, key: str, step: int, step_revision: int = 0) -> int:
+    """Read where the reader rests without drawing; for callbacks and for what stands above the stepper.
+
+    Args:
+        run: The run now shown.
+        key: The key given to `stepper`.
+        step: What holds if the browser has reported nothing for this run and revision.
+        step_revision: As given to `stepper`.
+
+    Returns:
+        The step, 0 to number of steps - 1.
+    """
+    state = st.session_state.get(key)
+    report = state.get("step") if isinstance(state, dict) else None
+    if not isinstance(report, dict):
+        return _clamp(step, run)
+    current = report.get("run_id") == run.run_id and report.get("step_revision") == step_revision
+    reported = report.get("step")
+    if not current or isinstance(reported, bool) or not isinstance(reported, int):
+        return _clamp(step, run)
+    return _clamp(reported, run)
+
+
+def _clamp(step: int, run: StepperRun) -> int:
+    return max(0, min(step, len(run.target) - 1))
+
+
+def _plain(run: StepperRun) -> dict[str, Any]:
+    """Turn a run into JSON values; four digits of a weight are more than a shade can show."""
+    plain = asdict(run)
+    plain["shading"] = [[round(_unit(weight), 4) for weight in row] for row in run.shading]
+    for chip in plain["target"]:
+        chip["probability"] = _unit(chip["probability"])
+    return plain
+
+
+def _unit(value: float) -> float:
+    """Keep a number inside 0..1 for drawing; rounding in float32 can put a weight just outside."""
+    number = float(value)
+    return min(1.0, max(0.0, number)) if math.isfinite(number) else 0.0
+
+
+def _ignore() -> None:
+    """Do nothing: Streamlit only keeps state that has a callback."""

@@ -1,0 +1,200 @@
+"""The controls that pages share: the sidebar (checkpoint, decoding) and the source box."""
+
+from __future__ import annotations
+
+import random
+
+import streamlit as st
+
+from transformer.checkpoint import Checkpoint
+from transformer.errors import GlassformerError
+from transformer.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_SOURCE_CHARACTERS, Beam, Sampling
+from ui import keys, loading, panels, state
+
+KEEP = "session"  # a widget keeps its value while another page is looked at
+
+
+def sidebar() -> Checkpoint:
+    """Draw the sidebar and open the checkpoint that it names; stops the page if there is none."""
+    usable = loading.usable()
+    with st.sidebar:
+        if not usable:
+            st.error("No checkpoint can be opened. The page Checkpoints says why.")
+            st.stop()
+        _settle_model(list(usable))
+        name = st.selectbox(
+            "Checkpoint",
+            list(usable),
+            key=keys.MODEL,
+            format_func=lambda name: f"{usable[name].title or name} ({name})" if name in usable else name,
+            on_change=state.change_model,
+            persist_state=KEEP,
+        )
+        try:
+            checkpoint = loading.open_checkpoint(usable[name])
+        except GlassformerError as error:
+            st.error(panels.plain(str(error)))
+            st.stop()
+        st.caption(panels.plain(checkpoint.card.description))
+        _mention_broken()
+        _decoding(checkpoint)
+        st.subheader("In class", divider=False)
+        st.toggle(
+            "Hide candidates until I guess",
+            key=keys.GUESS,
+            persist_state=KEEP,
+            help="What comes next stays hidden until somebody has guessed it.",
+        )
+    return checkpoint
+
+
+def source_box(checkpoint: Checkpoint) -> str:
+    """Draw the source box with its examples and return the sentence."""
+    examples = checkpoint.card.examples
+    if st.session_state.get(keys.SOURCE) is None:
+        st.session_state[keys.SOURCE] = default_source(checkpoint)
+    language = checkpoint.card.source_language
+    with st.container(horizontal=True, vertical_alignment="bottom", key="source_row"):
+        source = st.text_input(
+            "Sentence to translate" if checkpoint.card.source_code else "Input",
+            key=keys.SOURCE,
+            on_change=state.new_run,
+            placeholder=f"Type {language}, then press Enter" if language else "Type, then press Enter",
+            persist_state=KEEP,
+        )
+        st.button("Translate" if checkpoint.card.source_code else "Run", type="primary", key="translate")
+    with st.container(horizontal=True, gap="small", key="examples"):
+        for index, example in enumerate(examples[:8]):
+            st.button(
+                panels.plain(example),
+                key=f"{keys.EXAMPLE}_{index}",
+                type="tertiary",
+                on_click=state.use_example,
+                args=(example,),
+            )
+    return source or ""
+
+
+def default_source(checkpoint: Checkpoint) -> str:
+    """The sentence that a checkpoint opens with."""
+    return next(iter(checkpoint.card.examples), "")
+
+
+def attention_choice(n_layers: int, n_heads: int) -> None:
+    """Draw the choice of a layer and a head, or of a mean."""
+    _fit_choice(keys.LAYER, n_layers)
+    _fit_choice(keys.HEAD, n_heads)
+    with st.container(horizontal=True, key="attention_choice"):
+        layer = st.segmented_control(
+            "Decoder layer", [state.MEAN, *_numbers(n_layers)], key=keys.LAYER, required=True, persist_state=KEEP
+        )
+        st.segmented_control(
+            "Head",
+            [state.MEAN, *_numbers(n_heads)],
+            key=keys.HEAD,
+            required=True,
+            persist_state=KEEP,
+            disabled=layer == state.MEAN,
+            help="Choose a layer to choose among its heads." if layer == state.MEAN else None,
+        )
+
+
+def _settle_model(names: list[str]) -> None:
+    """Put the default in the place of a checkpoint that is not there."""
+    name = st.session_state.get(keys.MODEL)
+    if name in names:
+        return
+    if name:
+        note = f"There is no checkpoint “{name[:60]}” that can be opened; {names[0]} is shown."
+        st.session_state[keys.LINK_NOTES] = (*state.take_notes(), note)
+        st.session_state[keys.SOURCE] = None
+        st.session_state[keys.FORCED] = ()
+    st.session_state[keys.MODEL] = names[0]
+
+
+def _mention_broken() -> None:
+    broken = sum(entry.error is not None for entry in loading.entries())
+    if broken:
+        folders = "1 folder" if broken == 1 else f"{broken} folders"
+        st.caption(f"{folders} cannot be opened: see the page Checkpoints.")
+
+
+def _decoding(checkpoint: Checkpoint) -> None:
+    st.subheader("Decoding", divider=False)
+    how = st.segmented_control(
+        "How the next piece is chosen",
+        list(state.HOW_NAMES),
+        key=keys.HOW,
+        format_func=lambda name: state.HOW_NAMES[name],
+        required=True,
+        on_change=state.new_run,
+        persist_state=KEEP,
+    )
+    if how == "beam":
+        _beam()
+    elif how == "sampling":
+        _sampling()
+    most = min(MAX_NEW, checkpoint.config.max_len)
+    _clamp(keys.MAX_NEW, 1, most)
+    st.slider(
+        "Most pieces to write",
+        1,
+        most,
+        key=keys.MAX_NEW,
+        on_change=state.new_run,
+        persist_state=KEEP,
+        help=f"The source may have {MAX_SOURCE_CHARACTERS:,} characters and {checkpoint.config.max_len} pieces.",
+    )
+
+
+def _beam() -> None:
+    st.session_state.setdefault(keys.BEAM_SIZE, Beam().size)
+    st.session_state.setdefault(keys.LENGTH_PENALTY, Beam().length_penalty)
+    st.slider("Beams", 1, MAX_BEAM, key=keys.BEAM_SIZE, on_change=state.new_run, persist_state=KEEP)
+    st.slider(
+        "Length penalty",
+        0.0,
+        2.0,
+        step=0.1,
+        key=keys.LENGTH_PENALTY,
+        on_change=state.new_run,
+        persist_state=KEEP,
+        help="0 compares bare log-probabilities; higher prefers longer outputs.",
+    )
+
+
+def _sampling() -> None:
+    for key, value in (
+        (keys.TEMPERATURE, Sampling().temperature),
+        (keys.TOP_K, Sampling().top_k),
+        (keys.TOP_P, Sampling().top_p),
+        (keys.SEED, Sampling().seed),
+    ):
+        st.session_state.setdefault(key, value)
+    run = {"on_change": state.new_run, "persist_state": KEEP}
+    st.slider(
+        "Temperature", 0.05, 5.0, step=0.05, key=keys.TEMPERATURE, help="Below 1 sharpens, above 1 flattens.", **run
+    )
+    st.number_input("Top-k", 0, 1_000_000, key=keys.TOP_K, help="0 keeps all pieces.", **run)
+    st.slider("Top-p", 0.01, 1.0, step=0.01, key=keys.TOP_P, help="1 keeps all pieces.", **run)
+    st.number_input("Seed", 0, MAX_SEED, key=keys.SEED, help="The same seed draws the same output.", **run)
+    st.button("Draw again", on_click=_new_seed, icon=":material/casino:", width="stretch")
+
+
+def _new_seed() -> None:
+    st.session_state[keys.SEED] = random.randrange(10_000)
+    state.new_run()
+
+
+def _clamp(key: str, least: int, most: int) -> None:
+    value = st.session_state.get(key, most)
+    st.session_state[key] = min(max(value, least), most)
+
+
+def _numbers(count: int) -> list[str]:
+    return [str(number) for number in range(1, count + 1)]
+
+
+def _fit_choice(key: str, count: int) -> None:
+    if st.session_state.get(key) not in (state.MEAN, *_numbers(count)):
+        st.session_state[key] = state.MEAN

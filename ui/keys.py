@@ -1,0 +1,35 @@
+"""Names of everything in session state, in one place.
+
+The keys of widgets double as their values' names: setting one before the widget is drawn sets the widget.
+"""
+
+MODEL = "model"
+SOURCE = "source"
+HOW = "how"
+BEAM_SIZE = "beam_size"
+LENGTH_PENALTY = "length_penalty"
+TEMPERATURE = "temperature"
+TOP_K = "top_k"
+TOP_P = "top_p"
+SEED = "seed"
+MAX_NEW = "max_new"
+LAYER = "layer"
+HEAD = "head"
+GUESS = "guess"
+GUESSED_PIECE = "guessed_piece"
+
+FORCED = "forced"
+HYPOTHESIS = "hypothesis"
+STEP = "step"
+STEP_REVISION = "step_revision"
+REVISION = "revision"
+REVEALED = "revealed"
+BRANCHES = "branches"
+LAST_QUERY = "last_query"
+LINK_NOTES = "link_notes"
+URL_WRITTEN = "url_written"
+URL_PAGE = "url_page"
+
+STEPPER = "stepper"
+CANDIDATES = "candidates"
+EXAMPLE = "example"

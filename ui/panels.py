@@ -1,0 +1,49 @@
+"""What pages share of drawing: notes, charts with their sentence, lists of results."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from ui.components.plotly_view import Click, plotly_view
+
+_MARKUP = re.compile(r"([!-/:-@\[-`{-~])")
+
+
+def plain(text: str) -> str:
+    """Text as Streamlit's Markdown shows it letter by letter.
+
+    Every ASCII punctuation mark is escaped, which Markdown allows; a line break would start a new paragraph.
+    """
+    return _MARKUP.sub(r"\\\1", " ".join(text.split()))
+
+
+def notes(sentences: Sequence[str]) -> None:
+    """Say what a reader should know, one line each."""
+    for sentence in sentences:
+        st.info(plain(sentence), icon=":material/info:")
+
+
+def chart(
+    figure: go.Figure,
+    *,
+    key: str,
+    alt: str,
+    how_to_read: str,
+    on_click: Callable[[], None] | None = None,
+) -> Click | None:
+    """Draw a chart with the sentence that says how to read it.
+
+    Args:
+        figure: What `charts` made; its layout suggests the height.
+        key: Names this place on the page.
+        alt: The chart in one or two sentences, for people who cannot see it.
+        how_to_read: One sentence.
+        on_click: Called when a mark is clicked.
+    """
+    click = plotly_view(figure, key=key, alt=alt, height=int(figure.layout.height), on_click=on_click)
+    st.caption(how_to_read)
+    return click

@@ -1,0 +1,126 @@
+"""From what a session asks for to a trace that can be drawn, with every failure said in a sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import streamlit as st
+
+from transformer.checkpoint import Checkpoint
+from transformer.errors import GlassformerError
+from transformer.query import Query
+from transformer.trace import Trace
+from ui import controls, keys, loading, panels, state
+from ui.components.stepper import StepperRun, settled_step
+from ui.link import DEFAULT_NEW, Link, View
+from ui.stepping import Looking, fit_view, stepper_run
+from ui.work import BusyError
+
+REVISION_LENGTH = 12
+
+
+@dataclass(frozen=True)
+class OpenRun:
+    """The run that a page draws.
+
+    Attributes:
+        checkpoint: What it ran on.
+        link: What the session asks for.
+        looking: The trace and what of it is looked at.
+        stepper: The same for the stepper in the browser.
+    """
+
+    checkpoint: Checkpoint
+    link: Link
+    looking: Looking
+    stepper: StepperRun
+
+    @property
+    def trace(self) -> Trace:
+        """The trace."""
+        return self.looking.trace
+
+    @property
+    def view(self) -> View:
+        """What is looked at."""
+        return self.looking.view
+
+    def publish(self) -> None:
+        """Write the address of what is shown."""
+        state.publish(_address(self.checkpoint, replace(self.link, view=self.view)))
+
+
+def open_run(checkpoint: Checkpoint, source: str) -> OpenRun | None:
+    """Run what the session asks for.
+
+    If that cannot be done, a sentence says why, and the last run that could be done is shown instead.
+
+    Args:
+        checkpoint: What to run on.
+        source: The sentence.
+
+    Returns:
+        The run; None if there is nothing to show.
+    """
+    link = _same_revision(state.current(), checkpoint)
+    if not source.strip():
+        st.info(f"Type {_what(checkpoint)} above, or take an example.", icon=":material/keyboard:")
+        return None
+    try:
+        trace = loading.runner().trace(checkpoint, link.query(checkpoint.content_hash, source))
+        st.session_state[keys.LAST_QUERY] = trace.query
+    except (GlassformerError, BusyError) as error:
+        st.error(panels.plain(str(error)))
+        trace = _last_trace(checkpoint)
+        if trace is None:
+            return None
+        st.caption("What follows is still the last result.")
+    return _opened(checkpoint, link, trace)
+
+
+def _opened(checkpoint: Checkpoint, link: Link, trace: Trace) -> OpenRun:
+    view, moved = fit_view(link.view, trace)
+    panels.notes((*state.take_notes(), *moved, *trace.notes))
+    run_id = f"{checkpoint.content_hash[:REVISION_LENGTH]} {trace.query.to_json()}"
+    run = stepper_run(Looking(trace, view), checkpoint, run_id)
+    revision = st.session_state.get(keys.STEP_REVISION, 0)
+    view = replace(view, step=settled_step(run, key=keys.STEPPER, step=view.step, step_revision=revision))
+    st.session_state[keys.STEP] = view.step
+    revealed = st.session_state.get(keys.REVEALED) == (run_id, view.step)
+    return OpenRun(checkpoint, link, Looking(trace, view, revealed), run)
+
+
+def _last_trace(checkpoint: Checkpoint) -> Trace | None:
+    query: Query | None = st.session_state.get(keys.LAST_QUERY)
+    if query is None or query.checkpoint != checkpoint.content_hash:
+        return None
+    try:
+        return loading.runner().trace(checkpoint, query)
+    except (GlassformerError, BusyError):
+        return None
+
+
+def _same_revision(link: Link, checkpoint: Checkpoint) -> Link:
+    """Say so if a link was made with another version of the checkpoint; what follows is about this one."""
+    here = checkpoint.content_hash[:REVISION_LENGTH]
+    if link.revision and link.revision != here:
+        note = f"This link was made with another version of {checkpoint.name}; the output may differ."
+        st.session_state[keys.LINK_NOTES] = (*state.take_notes(), note)
+    st.session_state[keys.REVISION] = here
+    return replace(link, revision=here)
+
+
+def _address(checkpoint: Checkpoint, link: Link) -> Link:
+    """The link with everything left out that the app would take by itself."""
+    if link.source == controls.default_source(checkpoint):
+        link = replace(link, source=None)
+    if link.max_new == min(DEFAULT_NEW, checkpoint.config.max_len):
+        link = replace(link, max_new=DEFAULT_NEW)
+    if link.model == next(iter(loading.usable()), ""):
+        link = replace(link, model="")
+    plain = replace(link, revision="")
+    return plain if plain == Link() else link
+
+
+def _what(checkpoint: Checkpoint) -> str:
+    return f"a sentence in {checkpoint.card.source_language}" if checkpoint.card.source_code else "some text"

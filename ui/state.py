@@ -1,0 +1,183 @@
+"""The session's request and view, and the address bar, kept in step.
+
+This is the only module that touches query parameters. `begin` runs before any widget: on the first run, and when
+the address changed from outside (a pasted link, the browser's Back button), the address decides and the widgets are
+set from it. Otherwise the session decides, and `publish` writes the address at the end of the run.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from transformer.query import Beam, Decoding, Greedy, Query, Sampling
+from ui import keys
+from ui.link import DEFAULT_NEW, Link, View, read_link, write_link
+
+MEAN = "Mean"
+HOW_NAMES = {"greedy": "Greedy", "beam": "Beam", "sampling": "Sampling"}
+MAX_BRANCHES = 12
+
+
+def begin(page: str) -> None:
+    """Take over the address if it changed from outside; call it once, before any widget.
+
+    Args:
+        page: Name of the page that is about to be drawn.
+    """
+    state = st.session_state
+    parameters = {name: tuple(st.query_params.get_all(name)) for name in st.query_params}
+    # Going to another page of the app empties the address; that is no request for the defaults.
+    moved = bool(state.get(keys.URL_PAGE)) and state[keys.URL_PAGE] != page and not parameters
+    state[keys.URL_PAGE] = page
+    if moved or parameters == state.get(keys.URL_WRITTEN):
+        return
+    link, notes = read_link(parameters)
+    apply(link)
+    state[keys.LINK_NOTES] = notes
+    state[keys.URL_WRITTEN] = parameters
+
+
+def apply(link: Link) -> None:
+    """Make the session say what a link says; only before the widgets are drawn, or in a callback."""
+    state = st.session_state
+    state[keys.MODEL] = link.model
+    state[keys.REVISION] = link.revision
+    state[keys.SOURCE] = link.source
+    state[keys.MAX_NEW] = link.max_new
+    state[keys.FORCED] = link.forced
+    state[keys.HYPOTHESIS] = link.hypothesis
+    state[keys.LAYER] = MEAN if link.view.layer is None else str(link.view.layer + 1)
+    state[keys.HEAD] = MEAN if link.view.head is None else str(link.view.head + 1)
+    state[keys.GUESS] = link.view.guess
+    state.pop(keys.REVEALED, None)
+    _apply_decoding(link.decoding)
+    move_to(link.view.step)
+
+
+def _apply_decoding(decoding: Decoding) -> None:
+    state = st.session_state
+    match decoding:
+        case Beam():
+            state[keys.HOW] = "beam"
+            state[keys.BEAM_SIZE], state[keys.LENGTH_PENALTY] = decoding.size, decoding.length_penalty
+        case Sampling():
+            state[keys.HOW] = "sampling"
+            state[keys.TEMPERATURE], state[keys.SEED] = decoding.temperature, decoding.seed
+            state[keys.TOP_K], state[keys.TOP_P] = decoding.top_k, decoding.top_p
+        case _:
+            state[keys.HOW] = "greedy"
+
+
+def current() -> Link:
+    """What the session asks for and looks at now."""
+    get = st.session_state.get
+    return Link(
+        model=get(keys.MODEL) or "",
+        revision=get(keys.REVISION) or "",
+        source=get(keys.SOURCE),
+        decoding=_current_decoding(),
+        max_new=get(keys.MAX_NEW, DEFAULT_NEW),
+        forced=get(keys.FORCED, ()),
+        hypothesis=get(keys.HYPOTHESIS, 0),
+        view=View(
+            step=get(keys.STEP, 0),
+            layer=_number(get(keys.LAYER)),
+            head=_number(get(keys.HEAD)),
+            guess=bool(get(keys.GUESS)),
+        ),
+    )
+
+
+def _current_decoding() -> Decoding:
+    get = st.session_state.get
+    how = get(keys.HOW)
+    if how == "beam":
+        return Beam(
+            size=get(keys.BEAM_SIZE, Beam().size), length_penalty=get(keys.LENGTH_PENALTY, Beam().length_penalty)
+        )
+    if how == "sampling":
+        return Sampling(
+            temperature=get(keys.TEMPERATURE, 1.0),
+            top_k=get(keys.TOP_K, 0),
+            top_p=get(keys.TOP_P, 1.0),
+            seed=get(keys.SEED, 0),
+        )
+    return Greedy()
+
+
+def publish(link: Link) -> None:
+    """Write the address, if it says something else; call it at the end of a run that went well."""
+    written = write_link(link)
+    parameters = {name: (value,) for name, value in written.items()}
+    st.session_state[keys.URL_WRITTEN] = parameters
+    if parameters != {name: tuple(st.query_params.get_all(name)) for name in st.query_params}:
+        st.query_params.from_dict(written)
+
+
+def take_notes() -> tuple[str, ...]:
+    """The notes on the link that was opened; they are shown until the session goes on to something else."""
+    notes: tuple[str, ...] = st.session_state.get(keys.LINK_NOTES, ())
+    return notes
+
+
+def add_note(note: str) -> None:
+    """Say something with the next run."""
+    st.session_state[keys.LINK_NOTES] = (*take_notes(), note)
+
+
+def new_run() -> None:
+    """Callback: another model, sentence or way of decoding. What belonged to the run before is dropped."""
+    state = st.session_state
+    state[keys.FORCED], state[keys.HYPOTHESIS] = (), 0
+    state[keys.REVISION] = ""
+    state[keys.LINK_NOTES] = ()
+    state.pop(keys.REVEALED, None)
+    move_to(0)
+
+
+def use_example(sentence: str) -> None:
+    """Callback: take an example as the source."""
+    st.session_state[keys.SOURCE] = sentence
+    new_run()
+
+
+def change_model() -> None:
+    """Callback: another checkpoint; its first example takes the place of a sentence it cannot read."""
+    st.session_state[keys.SOURCE] = None
+    st.session_state[keys.MAX_NEW] = DEFAULT_NEW
+    new_run()
+
+
+def move_to(step: int) -> None:
+    """Stand at a step; the stepper in the browser follows."""
+    st.session_state[keys.STEP] = step
+    st.session_state[keys.STEP_REVISION] = st.session_state.get(keys.STEP_REVISION, 0) + 1
+
+
+def show(forced: tuple[int, ...], hypothesis: int, step: int) -> None:
+    """Callback: look at another branch or another result of beam search."""
+    state = st.session_state
+    state[keys.FORCED], state[keys.HYPOTHESIS] = forced, hypothesis
+    state.pop(keys.REVEALED, None)
+    move_to(step)
+
+
+def branches(base: Query) -> list[tuple[int, ...]]:
+    """The forced beginnings that were tried on a query, oldest first."""
+    family, tried = st.session_state.get(keys.BRANCHES, (None, []))
+    return list(tried) if family == base else []
+
+
+def remember_branch(base: Query, forced: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Add a forced beginning to those tried on a query; the oldest leave when there are too many."""
+    tried = branches(base)
+    if forced and forced not in tried:
+        tried = [*tried, forced][-MAX_BRANCHES:]
+    st.session_state[keys.BRANCHES] = (base, tried)
+    return tried
+
+
+def _number(choice: Any) -> int | None:
+    return int(choice) - 1 if isinstance(choice, str) and choice.isdigit() else None

@@ -1,0 +1,237 @@
+"""The parts of the Step page: the sentence with its controls, candidates, results, attention, entropy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import streamlit as st
+
+import charts
+from charts.bars import HOW_TO_READ_ATTENTION, HOW_TO_READ_CANDIDATES
+from charts.curves import HOW_TO_READ as HOW_TO_READ_ENTROPY
+from charts.heatmap import HOW_TO_READ as HOW_TO_READ_MAP
+from transformer.query import Beam
+from ui import controls, keys, loading, panels, state
+from ui.components.plotly_view import last_click
+from ui.components.stepper import stepper
+from ui.session import OpenRun
+from ui.stepping import branch_at, candidate_list, find_piece, judge, own_choice
+
+OWN_CHOICE = "own"
+RESULT_CHOICE = "result_choice"
+FORCE_CHOICE = "force_choice"
+QUERY_AXIS = "Reads → predicts (query)"
+KEY_AXIS = "Source piece (key)"
+ENTROPY_KEY = "entropy"
+
+
+def sentence(run: OpenRun) -> None:
+    """Draw the source and the output with the controls of the step."""
+    stepper(
+        run.stepper,
+        key=keys.STEPPER,
+        step=run.view.step,
+        step_revision=st.session_state.get(keys.STEP_REVISION, 0),
+        covered=run.view.guess,
+        revealed_step=run.view.step if run.view.guess and run.looking.revealed else None,
+        on_step_change=_settled,
+    )
+
+
+def _settled() -> None:
+    st.session_state.pop(keys.REVEALED, None)
+    st.session_state[keys.LINK_NOTES] = ()
+
+
+def candidates(run: OpenRun) -> None:
+    """Draw the most probable pieces of the step, or ask for a guess first."""
+    if run.looking.covered:
+        _guess(run)
+        return
+    if run.view.guess:
+        _verdict(run)
+    listed = candidate_list(run.looking)
+    figure = charts.candidates(
+        listed.pieces,
+        listed.probabilities,
+        ids=listed.ids,
+        chosen=listed.chosen,
+        ranks=listed.ranks,
+        kept=listed.kept,
+        how_chosen=listed.how_chosen,
+        title=f"Step {run.view.step + 1}: candidates for the next piece",
+    )
+    panels.chart(
+        figure,
+        key=keys.CANDIDATES,
+        alt=f"The most probable pieces after {run.trace.row_label(run.view.step).reads}, "
+        f"from {listed.pieces[0]} down; the output has {listed.pieces[listed.chosen or 0]}.",
+        how_to_read=HOW_TO_READ_CANDIDATES,
+        on_click=_forcing(run),
+    )
+    _force_by_name(run)
+
+
+def _forcing(run: OpenRun) -> Callable[[], None]:
+    def force() -> None:
+        click = last_click(keys.CANDIDATES)
+        if click is not None and isinstance(click.customdata, int):
+            _force(run, click.customdata)
+
+    return force
+
+
+def _force(run: OpenRun, piece_id: int) -> None:
+    step = run.view.step
+    if not 0 <= piece_id < len(run.trace.vocabulary) or piece_id == run.trace.tgt_ids[step]:
+        return
+    state.show(branch_at(run.trace, step, piece_id), 0, step)
+
+
+def _force_by_name(run: OpenRun) -> None:
+    def force() -> None:
+        text = st.session_state.get(FORCE_CHOICE) or ""
+        i = find_piece(text, run.checkpoint.tgt_tokenizer)
+        if i is None and text.strip():
+            state.add_note(f"“{text.strip()[:40]}” is not one piece of this model's vocabulary.")
+        elif i is not None:
+            _force(run, i)
+        st.session_state[FORCE_CHOICE] = ""
+
+    st.text_input(
+        "Force another piece here",
+        key=FORCE_CHOICE,
+        on_change=force,
+        placeholder="Click a bar, or type a piece such as “tea”",
+        label_visibility="collapsed",
+    )
+
+
+def _guess(run: OpenRun) -> None:
+    with st.form("guess_form", border=True):
+        guess = st.text_input("What comes next? Your guess:", key=keys.GUESSED_PIECE)
+        if st.form_submit_button("Reveal", type="primary"):
+            st.session_state[keys.REVEALED] = (run.stepper.run_id, run.view.step)
+            st.session_state["guess_made"] = guess
+            st.rerun()
+    st.caption("The candidates appear when you press Reveal; an empty guess is fine.")
+
+
+def _verdict(run: OpenRun) -> None:
+    guess = st.session_state.get("guess_made") or ""
+    if guess.strip():
+        st.success(panels.plain(judge(guess, run.looking, run.checkpoint.tgt_tokenizer)))
+
+
+def results(run: OpenRun) -> None:
+    """List the branches that were tried, or beam search's results; one click shows another."""
+    base = own_choice(run.trace.query)
+    tried = state.remember_branch(base, run.trace.query.forced)
+    options: dict[tuple[tuple[int, ...], int], str] = {((), 0): _own_label(run)}
+    if isinstance(run.trace.query.decoding, Beam) and not run.trace.query.forced:
+        options = {((), i): _hypothesis_label(run, i) for i in range(len(run.trace.hypotheses))}
+    options |= {(forced, 0): _branch_label(run, forced) for forced in tried}
+    here = (run.trace.query.forced, run.trace.query.hypothesis)
+    st.session_state[RESULT_CHOICE] = here
+
+    def go() -> None:
+        forced, hypothesis = st.session_state[RESULT_CHOICE]
+        state.show(forced, hypothesis, max(len(forced) - 1, 0))
+
+    with st.container(border=True):
+        st.radio(
+            "Results of beam search" if run.trace.hypotheses else "Outputs",
+            list(options),
+            key=RESULT_CHOICE,
+            format_func=lambda option: options.get(option, ""),
+            on_change=go,
+            help="Click a candidate below to force it: the output branches, and the branch is listed here.",
+        )
+
+
+def _text_of(run: OpenRun, forced: tuple[int, ...]) -> str:
+    if run.view.guess:
+        return ""
+    trace = loading.runner().trace(run.checkpoint, replace(own_choice(run.trace.query), forced=forced))
+    return panels.plain(trace.output_text) or "(no text)"
+
+
+def _own_label(run: OpenRun) -> str:
+    return f"**Model's own choice** {_text_of(run, ())}"
+
+
+def _branch_label(run: OpenRun, forced: tuple[int, ...]) -> str:
+    piece = panels.plain(run.trace.vocabulary[forced[-1]])
+    return f"**Step {len(forced)}: {piece}** {_text_of(run, forced)}"
+
+
+def _hypothesis_label(run: OpenRun, index: int) -> str:
+    found = run.trace.hypotheses[index]
+    text = "" if run.view.guess else panels.plain(found.text) or "(no text)"
+    return f"**{index + 1}.** {text} (log-probability {found.log_prob:.2f}, score {found.score:.2f})"
+
+
+def cross_row(run: OpenRun) -> None:
+    """Draw where the current step looked in the source."""
+    looking, step = run.looking, run.view.step
+    figure = charts.attention_bar(
+        looking.cross_weights()[step],
+        list(run.trace.src_pieces),
+        title=f"Step {step + 1} looks at the source: {looking.cross_label()}",
+        key_axis=KEY_AXIS,
+        allowed=run.trace.cross_mask[step],
+        mask_reason="padding",
+    )
+    panels.chart(
+        figure,
+        key="cross_row",
+        alt=f"Cross-attention weights of step {step + 1} over the source pieces, {looking.cross_label()}.",
+        how_to_read=HOW_TO_READ_ATTENTION,
+    )
+
+
+def cross_map(run: OpenRun) -> None:
+    """Draw the cross-attention of all steps, the current one framed."""
+    looking, n_rows = run.looking, run.looking.n_rows
+    figure = charts.heatmap(
+        looking.cross_weights()[:n_rows],
+        queries=looking.row_labels(),
+        keys=list(run.trace.src_pieces),
+        title=f"Cross-attention: {looking.cross_label()}",
+        query_axis=QUERY_AXIS,
+        key_axis=KEY_AXIS,
+        allowed=run.trace.cross_mask[:n_rows],
+        mask_reason="padding",
+        marked_row=run.view.step,
+        colour="source",
+    )
+    panels.chart(
+        figure,
+        key="cross_map",
+        alt=f"Cross-attention weights, one row a decoding step, one column a source piece, {looking.cross_label()}.",
+        how_to_read=HOW_TO_READ_MAP,
+    )
+
+
+def entropy(run: OpenRun) -> None:
+    """Draw how unsure the model was at each step."""
+    n_rows = run.looking.n_rows - int(run.looking.covered)
+
+    def go() -> None:
+        click = last_click(ENTROPY_KEY)
+        if click is not None and isinstance(click.customdata, int):
+            state.move_to(click.customdata)
+
+    figure = charts.entropy(
+        run.trace.entropies()[:n_rows].tolist(),
+        run.looking.row_labels()[:n_rows],
+        step=run.view.step if run.view.step < n_rows else None,
+    )
+    panels.chart(
+        figure,
+        key=ENTROPY_KEY,
+        alt="Entropy of the next-piece distribution at each step, in bits.",
+        how_to_read=HOW_TO_READ_ENTROPY,
+        on_click=go,
+    )
