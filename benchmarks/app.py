@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import subprocess
 import sys
@@ -23,10 +24,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+
 from benchmarks.raw_client import RawClient
 from tools.serve import Server, serve
 
 IMPORTS = "import torch, streamlit, plotly, sentencepiece, pandas"
+STEPPER = "stepper"  # the key of the component that reports a step
 GAP_SECONDS = 0.05  # what a server still does after a run (collecting garbage) must count as its CPU
 
 # What the real app holds in memory, and a page with nothing on it.
@@ -85,6 +89,19 @@ def by_query(*, page: str, query: str) -> Step:
         return client.rerun(page=page, query=joined).received_bytes / 1000
 
     return step
+
+
+def by_stepper(client: RawClient, number: int) -> float:
+    """Report step n of the run that is shown, as the stepper in a browser does when it has settled."""
+    stepper = client.widgets[STEPPER]
+    shown = json.loads(stepper.data)
+    report = {
+        "run_id": shown["run"]["run_id"],
+        "step_revision": shown["step_revision"],
+        "step": number % len(shown["run"]["target"]),
+    }
+    state = WidgetState(id=stepper.id, json_value=json.dumps({"step": report}))
+    return client.rerun(states=[state], fragment_id=stepper.fragment_id).received_bytes / 1000
 
 
 def measure(server: Server, client: RawClient, step: Step, count: int) -> Cost:
@@ -160,19 +177,20 @@ def report_cold(runs: int) -> None:
     print(f"a cold start takes {ratio:.2f} times as long as the imports alone")
 
 
-def report_step(runs: int, *, page: str, query: str, steps: int) -> None:
-    """Print the server's CPU for a step on `page` against a rerun of an empty page."""
+def report_step(runs: int, *, query: str, steps: int) -> None:
+    """Print the server's CPU for a step on the Step page against a rerun of an empty page."""
     with running("app.py") as (app, visitor), running(EMPTY_APP) as (empty, other):
-        visitor.rerun(page=page, query=query)  # decodes once; steps are what is measured
+        visitor.rerun(query=query)  # decodes once; steps are what is measured
+        measure(app, visitor, by_stepper, 3)
         costs = [
             (
-                measure(app, visitor, by_query(page=page, query=query), steps),
+                measure(app, visitor, by_stepper, steps),
                 measure(empty, other, by_query(page="", query=""), steps),
             )
             for _ in range(runs)
         ]
     real, nothing = [cost for cost, _ in costs], [cost for _, cost in costs]
-    table_of_costs([("empty page", nothing), (f"step on /{page}", real)])
+    table_of_costs([("empty page", nothing), ("step on the Step page", real)])
     ratio = median(cost.cpu_ms for cost in real) / median(cost.cpu_ms for cost in nothing)
     print(f"a step costs {ratio:.1f} times the CPU of an empty page's rerun")
 
@@ -241,14 +259,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("what", choices=["cold", "step", "gc"])
     parser.add_argument("--runs", type=int, default=5, help="runs, or turns, of each side")
     parser.add_argument("--steps", type=int, default=20, help="reruns in a turn")
-    parser.add_argument("--page", default="step", help="the Step page's path in the URL")
-    parser.add_argument("--query", default="", help="its query string, without the step")
+    parser.add_argument("--query", default="", help="query string of the run to step through")
     options = parser.parse_args(arguments)
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {sys.version.split()[0]}")
     if options.what == "cold":
         report_cold(options.runs)
     elif options.what == "step":
-        report_step(options.runs, page=options.page, query=options.query, steps=options.steps)
+        report_step(options.runs, query=options.query, steps=options.steps)
     else:
         report_gc(options.runs, steps=options.steps)
 

@@ -42,11 +42,13 @@ class Rerun:
 class Widget:
     """A widget of the page: the id the server knows it by, and the fragment it stands in ("" for none).
 
-    To set it, send `WidgetState(id=widget.id, int_value=3)` (or `trigger_value`, `json_value`, ...).
+    To set it, send `WidgetState(id=widget.id, int_value=3)` (or `trigger_value`, `json_value`, ...). `data` is the
+    JSON that a component was given.
     """
 
     id: str
     fragment_id: str
+    data: str = ""
 
 
 class RawClient:
@@ -136,4 +138,4 @@ class RawClient:
         # An id reads $$ID-<hash>-<key>; without a key it ends in "None".
         parts = str(getattr(element, "id", "")).split("-", 2)
         if len(parts) == 3 and parts[0] == "$$ID":
-            self.widgets[parts[2]] = Widget(id=element.id, fragment_id=delta.fragment_id)
+            self.widgets[parts[2]] = Widget(element.id, delta.fragment_id, str(getattr(element, "json", "")))

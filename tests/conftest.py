@@ -6,9 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 # Before torch is imported anywhere: on tiny tensors threads cost more than they bring.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Times say nothing on a busy machine; and what passes today shall pass tomorrow.
+settings.register_profile(
+    "glassformer", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("glassformer")
 
 SOURCES = (
     "ba lo mi ta",
@@ -47,7 +54,7 @@ def spoil(checkpoint_folder: Path, tmp_path: Path) -> Callable[..., Path]:
     `content` is bytes, a function of the old bytes, or None to remove the file.
     """
 
-    def copy(name: str = "", content: bytes | None | Callable[[bytes], bytes] = None) -> Path:
+    def copy(name: str = "", content: bytes | Callable[[bytes], bytes] | None = None) -> Path:
         folder = tmp_path / "spoilt"
         if not folder.exists():
             shutil.copytree(checkpoint_folder, folder)

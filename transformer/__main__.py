@@ -1,4 +1,4 @@
-"""The command line: `python -m transformer train ...` and `python -m transformer task ...`."""
+"""The command line: `python -m transformer train`, `task` and `translate`."""
 
 import argparse
 import logging
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from transformer.config import Activation, ModelConfig, Normalisation, NormPlace, PositionKind
-from transformer.errors import GlassformerError
+from transformer.errors import DataError, GlassformerError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -17,6 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_train(commands.add_parser("train", help="learn a vocabulary and a model from files of sentence pairs"))
     _add_task(commands.add_parser("task", help="write the files of a made-up task"))
+    _add_translate(commands.add_parser("translate", help="translate lines of text"))
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     try:
@@ -140,6 +141,40 @@ def _task(options: argparse.Namespace) -> None:
     from transformer.training.tasks import write_reverse
 
     write_reverse(options.out)
+
+
+def _add_translate(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(run=_translate)
+    parser.add_argument("checkpoint", type=Path, help="a checkpoint folder")
+    parser.add_argument("lines", nargs="*", help="sentences; standard input, a line each, if there are none")
+    parser.add_argument("--beam", type=int, default=0, help="beams; greedy without")
+    parser.add_argument("--unseen-in", type=Path, help="refuse sentences that stand in this file of pairs")
+
+
+def _translate(options: argparse.Namespace) -> None:
+    from transformer import Beam, Greedy, load
+
+    lines = [line.strip() for line in (options.lines or sys.stdin) if line.strip()]
+    if options.unseen_in:
+        _refuse_seen(lines, options.unseen_in)
+    checkpoint = load(options.checkpoint)
+    decoding = Beam(size=options.beam) if options.beam else Greedy()
+    for line in lines:
+        print(line, checkpoint.run(checkpoint.query(line, decoding=decoding)).output_text, sep="\t", flush=True)
+
+
+def _refuse_seen(lines: Sequence[str], pairs: Path) -> None:
+    """Punctuation, spaces and case do not make a sentence another one."""
+    from transformer.training.data import read_pairs
+
+    seen = {_letters(source) for source, _ in read_pairs(pairs)}
+    found = [line for line in lines if _letters(line) in seen]
+    if found:
+        raise DataError(f"{len(found)} of {len(lines)} sentences stand in {pairs.name}: {' '.join(found[:5])}")
+
+
+def _letters(text: str) -> str:
+    return "".join(character for character in text.casefold() if character.isalnum())
 
 
 if __name__ == "__main__":

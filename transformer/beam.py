@@ -87,23 +87,26 @@ class _Beams:
         prefix.select(torch.arange(self.n_sentences).repeat_interleave(size))
         self.prefix = prefix
         # All beams of a sentence begin alike: only the first is open, or each continuation would stand K times.
-        self.log_probs = torch.full((self.n_sentences, size), -torch.inf)  # [B, K]
+        # Summed in float64: two continuations must not become equal by rounding.
+        self.log_probs = torch.full((self.n_sentences, size), -torch.inf, dtype=torch.float64)  # [B, K]
         self.log_probs[:, 0] = 0.0
         self.finished: list[list[Hypothesis]] = [[] for _ in range(self.n_sentences)]
 
     def extend(self, forced: list[list[int]] | None) -> None:
         """One round: every open hypothesis by one piece."""
-        log_probs = self.prefix.next_log_probs().cpu().to(self.log_probs.dtype)  # [B * K, V]
+        log_probs = self.prefix.next_log_probs().cpu()  # [B * K, V]
         log_probs = log_probs.index_fill(1, torch.tensor([self.config.pad_id]), -torch.inf)
         log_probs = _only(log_probs.unflatten(0, (self.n_sentences, self.size)), forced)  # [B, K, V]
-        n_pieces = log_probs.size(-1)
-        total = (self.log_probs[:, :, None] + log_probs).flatten(1)  # [B, K * V]
+        # No more than `size` continuations of one beam can be among the `size` best of its sentence.
+        log_probs, pieces = log_probs.topk(min(self.size, log_probs.size(-1)), dim=2)  # [B, K, k]
+        total = (self.log_probs[:, :, None] + log_probs).flatten(1)  # [B, K * k]
         self.log_probs, flat = total.topk(self.size, dim=1)  # [B, K]
-        rows = flat // n_pieces + torch.arange(self.n_sentences)[:, None] * self.size
+        chosen = pieces.flatten(1).gather(1, flat)  # [B, K]
+        rows = flat // pieces.size(2) + torch.arange(self.n_sentences)[:, None] * self.size
         device = self.prefix.ids.device
         self.prefix.select(rows.flatten().to(device))
-        self.prefix.append((flat % n_pieces).flatten().to(device))
-        self._set_aside(flat % n_pieces == self.config.eos_id)
+        self.prefix.append(chosen.flatten().to(device))
+        self._set_aside(chosen == self.config.eos_id)
 
     def best(self) -> tuple[tuple[Hypothesis, ...], ...]:
         """For each sentence its best hypotheses, best first."""

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from transformer.cache import KVCache
+from transformer.errors import QueryError
 from transformer.model import Transformer
 
 
@@ -52,10 +53,20 @@ class Prefix:
         self.ids = torch.full((src_ids.size(0), 1), start, device=src_ids.device)  # [B, T]
 
     def next_log_probs(self) -> Tensor:
-        """Log-probabilities of the next piece [B, V], in nats."""
+        """Log-probabilities of the next piece [B, V], in nats.
+
+        Raises:
+            QueryError: The model computed something that is not a number.
+        """
         new = self.ids[:, -1:] if self.cache is not None else self.ids
         hidden = self.model.decode(new, self.memory, self.src_mask, cache=self.cache)  # [B, T, D]
-        return self.model.project(hidden[:, -1]).log_softmax(dim=-1)
+        log_probs = self.model.project(hidden[:, -1]).log_softmax(dim=-1)
+        if bool(log_probs.isnan().any()):
+            raise QueryError(
+                f"At output piece {self.ids.size(1)} this model computes what is not a number (NaN): its parameters "
+                "are damaged or far too large. Choose another checkpoint."
+            )
+        return log_probs
 
     def append(self, ids: Tensor) -> None:
         """Add one piece to every row; ids [B]."""
@@ -139,8 +150,9 @@ def sampling_distribution(log_probs: Tensor, *, temperature: float, top_k: int, 
     if top_k:
         ordered[..., top_k:] = 0.0
         ordered = ordered / ordered.sum(dim=-1, keepdim=True)
-    before = ordered.cumsum(dim=-1) - ordered  # what the more probable pieces have together
-    ordered = ordered.masked_fill((before >= top_p) & (before > 0), 0.0)
+    if top_p < 1.0:  # at 1 rounding must not cost the last pieces their place
+        before = ordered.cumsum(dim=-1) - ordered  # what the more probable pieces have together
+        ordered = ordered.masked_fill((before >= top_p) & (before > 0), 0.0)
     kept = torch.zeros_like(probs).scatter(-1, order, ordered)
     return kept / kept.sum(dim=-1, keepdim=True)
 

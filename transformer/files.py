@@ -35,7 +35,7 @@ class FolderFiles:
         self.name = folder.name
         try:
             self._root = folder.resolve(strict=True)
-            is_folder = self._root.is_dir()
+            is_folder = stat.S_ISDIR(self._root.stat().st_mode)
         except (OSError, ValueError) as error:  # ValueError: a NUL in the name
             raise CheckpointError(f"{shown(folder.name)}: there is no such folder.") from error
         if not is_folder:

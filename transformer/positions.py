@@ -59,7 +59,7 @@ class LearnedPositions(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.table = nn.Parameter(torch.empty(config.max_len, config.d_model))
+        self.table = nn.Parameter(torch.zeros(config.max_len, config.d_model))
 
     def forward(self, length: int, *, offset: int = 0) -> Tensor:
         """Vectors of positions offset to offset + length - 1, [length, d_model]."""

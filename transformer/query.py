@@ -13,6 +13,7 @@ from typing import Any, Self
 from transformer.errors import QueryError
 
 QUERY_VERSION = 1
+MAX_HASH = 64  # characters of a SHA-256, hexadecimal
 MAX_SOURCE_CHARACTERS = 2_000
 MAX_NEW = 512
 MAX_BEAM = 16
@@ -38,7 +39,7 @@ class Beam:
 
     def __post_init__(self) -> None:
         _check_int("beam size", self.size, 1, MAX_BEAM)
-        _check_float("length penalty", self.length_penalty, 0.0, 2.0)
+        _keep_float(self, "length_penalty", 0.0, 2.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,9 +59,9 @@ class Sampling:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _check_float("temperature", self.temperature, 0.05, 5.0)
+        _keep_float(self, "temperature", 0.05, 5.0)
         _check_int("top_k", self.top_k, 0, 1_000_000)
-        _check_float("top_p", self.top_p, 0.01, 1.0)
+        _keep_float(self, "top_p", 0.01, 1.0)
         _check_int("seed", self.seed, 0, MAX_SEED)
 
 
@@ -78,7 +79,7 @@ class Query:
 
     Attributes:
         checkpoint: Content hash of the checkpoint it is for.
-        source: The sentence, at most 2,000 characters; kept in Unicode form NFC.
+        source: The sentence, at most 2,000 characters; kept in Unicode form NFC (see `check_source`).
         decoding: How pieces are chosen.
         max_new: Most pieces to write, the end piece included, 1 to 512; the model's own limit comes on top.
         forced: Ids that the output must begin with.
@@ -96,20 +97,25 @@ class Query:
     hypothesis: int = 0
 
     def __post_init__(self) -> None:
+        _check_hash(self.checkpoint)
         object.__setattr__(self, "source", check_source(self.source))
+        if not isinstance(self.decoding, Greedy | Beam | Sampling):
+            raise QueryError(f"decoding: found {_short(self.decoding)}, expected Greedy, Beam or Sampling.")
         _check_int("max_new", self.max_new, 1, MAX_NEW)
         most = self.decoding.size - 1 if isinstance(self.decoding, Beam) else 0
         _check_int("hypothesis", self.hypothesis, 0, most)
+        if not isinstance(self.forced, list | tuple):
+            raise QueryError(f"forced: found {_short(self.forced)}, expected a list of piece ids.")
         object.__setattr__(self, "forced", tuple(self.forced))
+        if len(self.forced) > self.max_new:
+            raise QueryError(f"{len(self.forced):,} forced pieces do not fit into an output of {self.max_new}.")
         for i in self.forced:
             _check_int("forced piece id", i, 0, 10_000_000)
-        if len(self.forced) > self.max_new:
-            raise QueryError(f"{len(self.forced)} forced pieces do not fit into an output of {self.max_new}.")
 
     def to_json(self) -> str:
         """The query as one line of JSON."""
         kind = next(name for name, cls in _DECODINGS.items() if isinstance(self.decoding, cls))
-        record = asdict(self) | {"version": QUERY_VERSION, "decoding": {"kind": kind, **asdict(self.decoding)}}
+        record = asdict(self) | {"version": QUERY_VERSION, "decoding": {**asdict(self.decoding), "kind": kind}}
         return json.dumps(record, ensure_ascii=False, sort_keys=True)
 
     @classmethod
@@ -121,7 +127,8 @@ class Query:
         """
         try:
             record: dict[str, Any] = json.loads(text)
-            if record.pop("version") != QUERY_VERSION:
+            version = record.pop("version")
+            if type(version) is not int or version != QUERY_VERSION:
                 raise QueryError(f"this query is of another version; this program reads version {QUERY_VERSION}.")
             decoding = record.pop("decoding")
             record["decoding"] = _DECODINGS[decoding.pop("kind")](**decoding)
@@ -133,20 +140,30 @@ class Query:
 
 
 def check_source(source: str) -> str:
-    """The source in form NFC.
+    """The source in form NFC, with `?` for half a surrogate pair, which is no character.
 
     Raises:
         QueryError: It is no text, or longer than the limit.
     """
     if not isinstance(source, str):
         raise QueryError(f"the source must be text, found {type(source).__name__}.")
+    _check_length(source)  # first: composing a long text can take very long
+    whole = source.encode("utf-8", "replace").decode("utf-8")
+    composed = unicodedata.normalize("NFC", whole)
+    _check_length(composed)  # again: a few characters have no composed form and become up to three
+    return composed
+
+
+def _check_length(source: str) -> None:
     if len(source) > MAX_SOURCE_CHARACTERS:
         raise QueryError(
             f"The source has {len(source):,} characters; the limit is {MAX_SOURCE_CHARACTERS:,}. Shorten it."
         )
-    # Half a surrogate pair is no character and cannot be written as UTF-8.
-    whole = source.encode("utf-8", "replace").decode("utf-8")
-    return unicodedata.normalize("NFC", whole)
+
+
+def _check_hash(value: object) -> None:
+    if not isinstance(value, str) or not value.isascii() or len(value) > MAX_HASH:
+        raise QueryError(f"checkpoint: found {_short(value)}, expected a checkpoint's content hash.")
 
 
 def _check_int(name: str, value: object, least: int, most: int) -> None:
@@ -154,10 +171,13 @@ def _check_int(name: str, value: object, least: int, most: int) -> None:
         raise QueryError(f"{name}: found {_short(value)}, expected a whole number from {least:,} to {most:,}.")
 
 
-def _check_float(name: str, value: object, least: float, most: float) -> None:
+def _keep_float(settings: object, name: str, least: float, most: float) -> None:
+    """Check a setting and keep it as a float, so that equal settings are also written alike: 1 as 1.0."""
+    value = getattr(settings, name)
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not least <= value <= most:  # type: ignore[operator]
+    if not number or not least <= value <= most:
         raise QueryError(f"{name}: found {_short(value)}, expected a number from {least:g} to {most:g}.")
+    object.__setattr__(settings, name, abs(float(value)))  # abs: -0.0 is 0.0
 
 
 def _short(value: object) -> str:

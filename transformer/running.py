@@ -4,7 +4,7 @@ Shapes: B queries, S source tokens, T target tokens, V target vocabulary.
 """
 
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -25,6 +25,9 @@ from transformer.trace import Ranked, StopReason, Trace
 
 if TYPE_CHECKING:
     from transformer.checkpoint import Checkpoint
+
+MAX_LISTED = 80  # characters of unknown pieces that a note repeats
+JOINER = "\u200d"  # holds the parts of an emoji together
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,8 @@ def _read_source(checkpoint: "Checkpoint", query: Query) -> _Source:
     text = normalise(query.source, config.normalisation)
     encoding = tokenizer.encode(text)
     if not encoding.ids:
-        raise QueryError("The source is empty. Type a sentence.")
+        empty = "holds nothing that can be read" if text.strip() else "is empty"
+        raise QueryError(f"The source {empty}. Type a sentence.")
     end = (config.eos_id,) if config.append_source_eos else ()
     ids = encoding.ids + end
     if len(ids) > config.max_len:
@@ -119,11 +123,17 @@ def _read_source(checkpoint: "Checkpoint", query: Query) -> _Source:
 def _unknown_note(unknown: Sequence[str], *, whole: bool) -> tuple[str, ...]:
     if not unknown:
         return ()
-    listed = " ".join(dict.fromkeys(unknown).keys()) if len(unknown) <= 8 else f"{len(unknown)} of them"
+    listed = " ".join(_visible(piece) for piece in dict.fromkeys(unknown))
+    found = f": {listed}" if len(listed) <= MAX_LISTED else f" {len(unknown)} of these pieces"
     return (
-        f"This model has never seen: {listed}. It reads an unknown piece there"
+        f"This model has never seen{found}. It reads an unknown piece there"
         + (", and so knows nothing of this sentence." if whole else ", and cannot tell what it says."),
     )
+
+
+def _visible(piece: str) -> str:
+    """A piece as a note shows it: a character that cannot be seen, or that turns the text around, by its number."""
+    return "".join(c if c.isprintable() or c == JOINER else f"U+{ord(c):04X}" for c in piece)
 
 
 def _check_forced(checkpoint: "Checkpoint", query: Query) -> None:
@@ -161,9 +171,10 @@ def _decode_alike(
 ) -> Iterator[_Output]:
     forced = [query.forced for query in queries]
     if isinstance(decoding, Beam):
-        *_, last = beam_search(
+        rounds = beam_search(
             prefix, size=decoding.size, alpha=decoding.length_penalty, max_new=max_new, forced=forced
         )
+        last = deque(rounds, maxlen=1).pop()
         for query, hypotheses in zip(queries, last.best, strict=True):
             yield _chosen(query, hypotheses)
         return
@@ -209,7 +220,8 @@ class _Record:
         log_probs = self.values["logits"][row, : len(output.ids)].log_softmax(dim=-1)  # [T, V]
         log_prob = float(log_probs.gather(1, torch.tensor(output.ids)[:, None]).sum())
         stop_reason = _stop_reason(output.ids, config.eos_id)
-        cut = () if stop_reason == "end of sentence" else (f"The output was cut after {len(output.ids)} pieces.",)
+        pieces = f"{len(output.ids)} piece" + "s" * (len(output.ids) > 1)
+        cut = () if stop_reason == "end of sentence" else (f"The output was cut after {pieces}.",)
         return Trace(
             query=query,
             checkpoint=self.checkpoint.name,
@@ -233,6 +245,7 @@ class _Record:
             cross_mask=self._mask("decoder.0.cross_attn.mask", row, len(read_ids), len(src_ids)),
             hypotheses=tuple(self._ranked(h) for h in output.hypotheses),
             vocabulary=vocabulary,
+            pad_id=config.pad_id,
             seconds=self.seconds,
         )
 

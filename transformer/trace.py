@@ -99,7 +99,7 @@ class Ranked:
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """One run.
+    """One run. Its arrays are read-only.
 
     Attributes:
         query: What was asked for.
@@ -118,6 +118,7 @@ class Trace:
         encoder_mask, decoder_mask, cross_mask: Bool [query, key] as used; True = may attend.
         hypotheses: Beam search's results, best first; empty for the other ways of decoding.
         vocabulary: The target's pieces by id.
+        pad_id: The padding piece, which is never written.
         seconds: How long the run took; not part of equality.
     """
 
@@ -143,7 +144,13 @@ class Trace:
     cross_mask: np.ndarray
     hypotheses: tuple[Ranked, ...]
     vocabulary: tuple[str, ...]
+    pad_id: int
     seconds: float
+
+    def __post_init__(self) -> None:
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False  # many sessions look at one trace
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Trace):
@@ -186,9 +193,7 @@ class Trace:
 
     def entropies(self) -> np.ndarray:
         """Entropy of the next piece at every step, in bits, [step]."""
-        log_probs = self.log_probs.astype(np.float64)
-        probs = np.exp(log_probs)
-        return -(probs * np.where(probs > 0, log_probs, 0.0)).sum(axis=1) / np.log(2)
+        return np.array([_entropy(row) for row in self.log_probs])
 
     def step(self, index: int, *, top_k: int = 10) -> Step:
         """All that belongs to one step.
@@ -212,7 +217,7 @@ class Trace:
             index=index,
             label=self.row_label(index),
             candidates=self._candidates(index, listed),
-            entropy=float(self.entropies()[index]),
+            entropy=_entropy(row),
             rank=rank,
             forced=index < len(self.query.forced),
             decoder_rows=self.decoder_self[:, :, index, : index + 1],
@@ -256,13 +261,22 @@ class Trace:
         decoding = self.query.decoding
         if not isinstance(decoding, Sampling):
             return None
+        log_probs = torch.tensor(self.log_probs[index])
+        log_probs[self.pad_id] = -torch.inf
         probs = sampling_distribution(
-            torch.from_numpy(self.log_probs[index]),
+            log_probs,
             temperature=decoding.temperature,
             top_k=decoding.top_k,
             top_p=decoding.top_p,
         )
         return probs.numpy()
+
+
+def _entropy(log_probs: np.ndarray) -> float:
+    """Entropy of one distribution [tgt_vocab] in bits, from 0; a piece of probability 0 adds nothing."""
+    precise = log_probs.astype(np.float64)
+    probs = np.exp(precise)
+    return abs(float((probs * np.where(probs > 0, precise, 0.0)).sum()) / np.log(2))
 
 
 def _same(a: object, b: object) -> bool:

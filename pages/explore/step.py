@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from transformer.checkpoint import Checkpoint
 from ui import controls, state, step_panels
 from ui.session import open_run
 
@@ -9,8 +10,14 @@ state.begin("step")
 st.title("Step through decoding")
 checkpoint = controls.sidebar()
 source = controls.source_box(checkpoint)
-run = open_run(checkpoint, source)
-if run is not None:
+
+
+@st.fragment
+def follow(checkpoint: Checkpoint, source: str) -> None:
+    """Draw the run; a step runs this again, but not the controls around it."""
+    run = open_run(checkpoint, source)
+    if run is None:
+        return
     step_panels.sentence(run)
     step_panels.results(run)
     left, right = st.columns([3, 2], gap="large")
@@ -25,3 +32,6 @@ if run is not None:
     with right:
         step_panels.cross_map(run)
     run.publish()
+
+
+follow(checkpoint, source)

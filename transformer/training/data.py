@@ -58,7 +58,8 @@ def read_pairs(path: Path) -> list[Pair]:
         DataError: The file is missing, not UTF-8, empty, or a line has no or more than one tab.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        # Not splitlines: it would also cut at characters that may stand inside a sentence, such as U+2028.
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}).") from None
     except UnicodeDecodeError as error:

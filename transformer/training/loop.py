@@ -71,6 +71,7 @@ class Row:
     learning_rate: float
     tokens: int
     seconds: float
+    dev_exact: float = 0.0
 
 
 class Trainer:
@@ -138,6 +139,7 @@ class Trainer:
             learning_rate=rate,
             tokens=n_tokens,
             seconds=round(time.monotonic() - started, 1),
+            dev_exact=round(scores.exact, 4),
         )
         self.rows.append(row)
         log.info("%s", row)

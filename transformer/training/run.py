@@ -58,7 +58,7 @@ def train(job: Job) -> list[Row]:
         One row an epoch.
 
     Raises:
-        DataError: A file cannot be read, or there is nothing to resume.
+        DataError: A file cannot be read, holds no pair that fits, or there is nothing to resume.
     """
     keep_freed_memory()
     device = _device(job.device)
@@ -67,7 +67,11 @@ def train(job: Job) -> list[Row]:
     tokenizer_files = _vocabularies(job, pairs) if state is None else _stored_vocabularies(state)
     src, tgt = Tokenizer(tokenizer_files[0]), Tokenizer(tokenizer_files[-1])
     config = replace(job.config, src_vocab_size=src.size, tgt_vocab_size=tgt.size)
+    dev_pairs = [pair for pair in dev_pairs if encode_pairs([pair], src, tgt, config)]
     examples, dev = encode_pairs(pairs, src, tgt, config), encode_pairs(dev_pairs, src, tgt, config)
+    for path, found in ((job.train, examples), (job.dev, dev)):
+        if not found:
+            raise DataError(f"{path}: no pair fits into {config.max_len} tokens a side; raise --max-len.")
     log.info("%d of %d training pairs fit into %d tokens", len(examples), len(pairs), config.max_len)
     trainer = _trainer(config, examples, replace(job.settings, bf16=job.settings.bf16 and has_bf16(device)), device)
     if state is not None:
@@ -121,6 +125,7 @@ def _save_best(job: Job, trainer: Trainer, tokenizer_files: list[bytes]) -> None
                 "decoding": "greedy",
                 "bleu": row.dev_bleu,
                 "chrf": row.dev_chrf,
+                "exact": row.dev_exact,
             }
         ],
     }

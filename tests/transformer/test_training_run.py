@@ -1,0 +1,205 @@
+import csv
+import dataclasses
+import json
+
+import pytest
+import torch
+
+from tests.conftest import TARGETS
+from tests.transformer.tiny import tiny_config
+from transformer.__main__ import main
+from transformer.checkpoint import load
+from transformer.errors import DataError
+from transformer.pieces import check, read
+from transformer.training import run
+from transformer.training.loop import TrainSettings
+from transformer.training.run import Job, train
+from transformer.training.scoring import score
+from transformer.training.tasks import write_reverse
+from transformer.training.vocabulary import learn_vocabulary
+
+SETTINGS = TrainSettings(epochs=2, batch_tokens=200, peak_rate=0.01, warmup=5, bf16=False)
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    """Files of a made-up task; and the process keeps its own ways with memory."""
+    monkeypatch.setattr(run, "keep_freed_memory", lambda: None)
+    write_reverse(tmp_path, train=300, dev=12, test=2)
+    return tmp_path
+
+
+@pytest.fixture
+def job(data):
+    config = tiny_config(
+        d_model=16, n_heads=2, src_vocab_size=40, tgt_vocab_size=40, shared_vocab=True, dropout=0.1
+    )
+    return Job(
+        train=data / "train.tsv",
+        dev=data / "dev.tsv",
+        out=data / "out" / "reverse",
+        config=config,
+        pieces="char",
+        settings=SETTINGS,
+        device="cpu",
+        card={"title": "Backwards"},
+        command="python -m transformer train",
+    )
+
+
+def test_a_short_training_learns_and_writes_a_checkpoint(job):
+    rows = train(job)
+    assert [row.epoch for row in rows] == [1, 2]
+    assert rows[1].loss < rows[0].loss
+    assert rows[1].dev_loss < rows[0].dev_loss < 3.6
+    assert rows[1].tokens == 2 * rows[0].tokens
+    checkpoint = load(job.out)
+    assert checkpoint.warnings == ()
+    assert checkpoint.card.title == "Backwards"
+    assert checkpoint.card.training["command"] == "python -m transformer train"
+    assert checkpoint.card.scores[0]["file"] == "dev.tsv"
+    assert checkpoint.run("abc").output_text is not None
+    with (job.out / "training.csv").open(encoding="utf-8", newline="") as file:
+        written = list(csv.DictReader(file))
+    assert [float(row["loss"]) for row in written] == [row.loss for row in rows]
+
+
+def test_a_training_that_was_stopped_goes_on_as_if_it_had_not_been(job, monkeypatch):
+    expected = train(dataclasses.replace(job, out=job.out.with_name("whole")))
+    write_state = run._write_state
+
+    def write_and_stop(*arguments):
+        write_state(*arguments)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run, "_write_state", write_and_stop)
+        with pytest.raises(KeyboardInterrupt):
+            train(job)
+    rows = train(dataclasses.replace(job, resume=True))
+
+    def but_for_time(row):
+        return dataclasses.replace(row, seconds=0.0)
+
+    assert list(map(but_for_time, rows)) == list(map(but_for_time, expected))
+    resumed, whole = load(job.out), load(job.out.with_name("whole"))
+    assert resumed == whole
+    for name, tensor in whole.model.state_dict().items():
+        assert torch.equal(resumed.model.state_dict()[name], tensor), name
+
+
+def test_there_must_be_something_to_resume(job):
+    with pytest.raises(DataError, match="nothing to resume; leave out --resume"):
+        train(dataclasses.replace(job, resume=True))
+
+
+def test_held_out_pairs_that_are_too_long_are_left_out_with_their_references(job):
+    with job.dev.open("a", encoding="utf-8") as file:
+        file.write("abcdefghijklmnopqrstuvwxyz\tzyxwvutsrqponmlkjihgfedcba\n")
+    job = dataclasses.replace(job, settings=dataclasses.replace(SETTINGS, epochs=1))
+    assert len(train(job)) == 1
+
+
+def test_files_of_which_no_pair_fits_are_refused(job):
+    with pytest.raises(DataError, match=r"train.tsv: no pair fits into 2 tokens"):
+        train(dataclasses.replace(job, config=dataclasses.replace(job.config, max_len=2)))
+
+
+def test_the_time_is_a_limit(job):
+    settings = dataclasses.replace(SETTINGS, epochs=50, max_minutes=1e-6)
+    assert len(train(dataclasses.replace(job, settings=settings))) == 1
+
+
+def cli(data, *more):
+    files = [
+        "--train",
+        str(data / "train.tsv"),
+        "--dev",
+        str(data / "dev.tsv"),
+        "--out",
+        str(data / "out" / "x"),
+    ]
+    return main(["train", *files, *more])
+
+
+TINY = (
+    "--layers 1 --d-model 8 --heads 2 --d-ff 8 --shared-vocab --src-vocab 40 --pieces char --epochs 1".split()
+)
+
+
+def test_the_command_line_trains(data, capsys):
+    (data / "card.json").write_text(json.dumps({"title": "Typed"}), encoding="utf-8")
+    assert cli(data, *TINY, "--device", "cpu", "--card", str(data / "card.json")) == 0
+    assert "epoch 1: loss" in capsys.readouterr().out
+    checkpoint = load(data / "out" / "x")
+    assert checkpoint.card.title == "Typed"
+    assert str(data) not in (data / "out" / "x" / "card.json").read_text(encoding="utf-8")
+    assert checkpoint.config.n_encoder_layers == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--heads", "7"], "n_heads: d_model = 256 cannot be split into 7"),
+        (["--train", "nowhere.tsv"], "nowhere.tsv: cannot be read"),
+        (["--card", "nowhere.json"], "nowhere.json: cannot be read"),
+        (["--resume"], "nothing to resume"),
+        ([*TINY, "--pieces", "unigram", "--src-vocab", "5"], "no vocabulary of 5 pieces could be learned"),
+        (["--dropout", "1.5"], "dropout: found 1.5"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(data, capsys, arguments, message):
+    assert cli(data, *arguments) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert message in error
+    assert error.count("\n") == 1
+    assert not (data / "out" / "x").exists()
+
+
+@pytest.mark.parametrize("arguments", [[], ["fly"], ["train"], ["task", "sort", "--out", "x"]])
+def test_what_cannot_be_parsed_shows_the_usage(capsys, arguments):
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert "usage: python -m transformer" in capsys.readouterr().err
+
+
+def test_the_made_up_task_is_reproducible_and_its_parts_are_disjoint(tmp_path):
+    for name in ("a", "b"):
+        write_reverse(tmp_path / name, train=200, dev=20, test=30)
+    files = {
+        part: (tmp_path / "a" / f"{part}.tsv").read_text(encoding="utf-8")
+        for part in ("train", "dev", "test")
+    }
+    assert files["dev"] == (tmp_path / "b" / "dev.tsv").read_text(encoding="utf-8")
+    lines = [line for text in files.values() for line in text.splitlines()]
+    assert len(set(lines)) == 250
+    for source, target in (line.split("\t") for line in lines):
+        assert source[::-1] == target
+        assert 2 <= len(source) <= 12
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe", "char"])
+def test_vocabularies_are_reproducible_and_their_special_ids_fixed(kind):
+    model = learn_vocabulary(TARGETS, size=300, kind=kind)
+    assert learn_vocabulary(TARGETS, size=300, kind=kind) == model
+    assert [piece.text for piece in read(model)[:4]] == ["<pad>", "<unk>", "<s>", "</s>"]
+    check(model)
+
+
+def test_texts_that_give_no_vocabulary():
+    with pytest.raises(DataError, match="no vocabulary of 300 pieces could be learned"):
+        learn_vocabulary([], size=300)
+
+
+def test_scores_of_perfect_and_of_wrong_outputs():
+    references = ["the small red fox sees a lake", "a moon is in the lake"]
+    perfect = score(references, references)
+    assert perfect.bleu == pytest.approx(100)
+    assert perfect.chrf == pytest.approx(100)
+    assert perfect.exact == 1.0
+    half = score([references[0], "no"], references)
+    assert 0 < half.bleu < 100
+    assert half.exact == 0.5
+    assert "tok:13a" in half.signature
