@@ -55,7 +55,7 @@ format: $(STAMP_DEV) ## format the code and mend what ruff can mend
 	$(PY) -m ruff format .
 
 clean: ## remove caches and results (and .venv, never another VENV)
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build *.egg-info results static/plotly*.js
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build *.egg-info results static/*.js
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
 # A system interpreter that already has torch lends it to the environment (often a CUDA build that took care).

@@ -13,7 +13,9 @@ style.apply()
 
 PAGES = {
     "Explore": [
-        st.Page("pages/explore/step.py", title="Step through decoding", url_path="step", default=True),
+        st.Page("pages/explore/step.py", title="Step through decoding", url_path="home", default=True),
+        # The default page lives at "/" and nowhere else; who types its name shall find it too.
+        st.Page("pages/explore/step.py", title="Step through decoding", url_path="step", visibility="hidden"),
     ],
     "Debug": [
         st.Page("pages/debug/checkpoints.py", title="Checkpoints", url_path="checkpoints"),

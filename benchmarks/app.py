@@ -253,9 +253,7 @@ def table_of_costs(rows: Sequence[tuple[str, Sequence[Cost]]]) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one of the benchmarks."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["cold", "step", "gc"])
     parser.add_argument("--runs", type=int, default=5, help="runs, or turns, of each side")
     parser.add_argument("--steps", type=int, default=20, help="reruns in a turn")

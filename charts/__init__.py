@@ -1,7 +1,8 @@
 """Arrays and labels in, a plain Plotly figure out; it opens in a notebook as well as in the app.
 
 Read `theme` first (colours, and text that is never taken for markup), then `heatmap`, `bars` and `curves`.
-Nothing here knows torch or Streamlit.
+Nothing here knows torch or Streamlit. Each chart comes twice: `heatmap` returns a `go.Figure`,
+`heatmap_spec` the plain data of the same figure, which is much cheaper to make.
 
 Example:
     >>> import charts
@@ -9,8 +10,17 @@ Example:
     >>> figure.show()
 """
 
-from charts.bars import attention_bar, candidates
-from charts.curves import entropy
-from charts.heatmap import heatmap
+from charts.bars import attention_bar, attention_bar_spec, candidates, candidates_spec
+from charts.curves import entropy, entropy_spec
+from charts.heatmap import heatmap, heatmap_spec
 
-__all__ = ["attention_bar", "candidates", "entropy", "heatmap"]
+__all__ = [
+    "attention_bar",
+    "attention_bar_spec",
+    "candidates",
+    "candidates_spec",
+    "entropy",
+    "entropy_spec",
+    "heatmap",
+    "heatmap_spec",
+]

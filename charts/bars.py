@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from charts.theme import (
     MARK_COLOR,
@@ -18,6 +17,8 @@ from charts.theme import (
     SOURCE_COLOR,
     TARGET_COLOR,
     TARGET_PALE,
+    Spec,
+    as_figure,
     base_layout,
     literal,
     shortened,
@@ -32,7 +33,7 @@ HOW_TO_READ_ATTENTION = (
 )
 
 
-def candidates(
+def candidates_spec(
     pieces: Sequence[str],
     probabilities: Sequence[float],
     *,
@@ -42,7 +43,7 @@ def candidates(
     ranks: Sequence[int] | None = None,
     kept: Sequence[bool] | None = None,
     how_chosen: str = "chosen",
-) -> go.Figure:
+) -> Spec:
     """Draw the likeliest next pieces, the first on top.
 
     Args:
@@ -66,15 +67,14 @@ def candidates(
     kept = [True] * count if kept is None else kept
     if {len(probabilities), len(ids), len(ranks), len(kept)} != {count}:
         raise ValueError(f"{count} pieces need as many probabilities, ids, ranks and kept marks.")
-    figure = go.Figure(layout=_candidate_layout(title, pieces, probabilities, chosen))
-    if count:
-        figure.add_trace(_candidate_bars(pieces, probabilities, ids, ranks, kept, chosen, how_chosen))
-    return figure
+    bars = [_candidate_bars(pieces, probabilities, ids, ranks, kept, chosen, how_chosen)] if count else []
+    return {"data": bars, "layout": _candidate_layout(title, pieces, probabilities, chosen)}
 
 
-def _candidate_layout(
-    title: str, pieces: Sequence[str], probabilities: Sequence[float], chosen: int | None
-) -> dict:
+candidates = as_figure(candidates_spec)
+
+
+def _candidate_layout(title: str, pieces: Sequence[str], probabilities: Sequence[float], chosen: int | None) -> dict:
     layout = base_layout(title, "Probability", "Piece")
     labels = [literal(shortened(piece)) for piece in pieces]
     layout["xaxis"] |= {"range": [0, 1], "tickformat": ".0%", "fixedrange": True}
@@ -128,25 +128,26 @@ def _candidate_bars(
     kept: Sequence[bool],
     chosen: int | None,
     how_chosen: str,
-) -> go.Bar:
+) -> Spec:
     places = range(len(pieces))
     notes = [_candidate_note(kept[place], place == chosen, how_chosen) for place in places]
-    return go.Bar(
-        x=np.asarray(probabilities, dtype=np.float64),
-        y=np.arange(len(pieces)),
-        orientation="h",
-        customdata=[int(token) for token in ids],
-        hovertext=[
+    return {
+        "type": "bar",
+        "x": np.asarray(probabilities, dtype=np.float64),
+        "y": np.arange(len(pieces)),
+        "orientation": "h",
+        "customdata": [int(token) for token in ids],
+        "hovertext": [
             f"<b>{literal(piece)}</b><br>id {int(token)}, rank {rank}{note}"
             for piece, token, rank, note in zip(pieces, ids, ranks, notes, strict=True)
         ],
-        hovertemplate="%{hovertext}<br>probability <b>%{x:.4f}</b><extra></extra>",
-        marker={
+        "hovertemplate": "%{hovertext}<br>probability <b>%{x:.4f}</b><extra></extra>",
+        "marker": {
             "color": [TARGET_COLOR if place == chosen else TARGET_PALE for place in places],
             "line": {"color": MARK_COLOR, "width": [1.5 if place == chosen else 0 for place in places]},
             "pattern": {"shape": ["" if keep else "/" for keep in kept], "solidity": 0.3},
         },
-    )
+    }
 
 
 def _candidate_note(kept: bool, chosen: bool, how_chosen: str) -> str:
@@ -154,7 +155,7 @@ def _candidate_note(kept: bool, chosen: bool, how_chosen: str) -> str:
     return f"<br>{literal(how_chosen)}{cut}" if chosen else cut
 
 
-def attention_bar(
+def attention_bar_spec(
     weights: np.ndarray,
     keys: Sequence[str],
     *,
@@ -162,7 +163,7 @@ def attention_bar(
     key_axis: str = "Source piece",
     allowed: np.ndarray | None = None,
     mask_reason: str = "closed by the mask",
-) -> go.Figure:
+) -> Spec:
     """Draw the weights of one query over the keys, in sentence order.
 
     Args:
@@ -182,16 +183,14 @@ def attention_bar(
     values = np.asarray(weights, dtype=np.float32)
     open_keys = np.ones(values.shape, bool) if allowed is None else np.asarray(allowed, dtype=bool)
     if values.shape != (len(keys),) or open_keys.shape != values.shape:
-        raise ValueError(
-            f"{values.shape} weights and a {open_keys.shape} mask for {len(keys)} keys: give one each."
-        )
-    figure = go.Figure(layout=_attention_layout(title, keys, key_axis))
-    if not len(keys):
-        return figure
-    figure.add_trace(_weight_bars(values, keys, open_keys))
+        raise ValueError(f"{values.shape} weights and a {open_keys.shape} mask for {len(keys)} keys: give one each.")
+    bars = [_weight_bars(values, keys, open_keys)] if len(keys) else []
     if not open_keys.all():
-        figure.add_trace(_closed_bars(keys, open_keys, mask_reason))
-    return figure
+        bars.append(_closed_bars(keys, open_keys, mask_reason))
+    return {"data": bars, "layout": _attention_layout(title, keys, key_axis)}
+
+
+attention_bar = as_figure(attention_bar_spec)
 
 
 def _attention_layout(title: str, keys: Sequence[str], key_axis: str) -> dict[str, Any]:
@@ -208,26 +207,28 @@ def _attention_layout(title: str, keys: Sequence[str], key_axis: str) -> dict[st
     return layout
 
 
-def _weight_bars(values: np.ndarray, keys: Sequence[str], allowed: np.ndarray) -> go.Bar:
-    return go.Bar(
-        x=np.arange(len(keys)),
-        y=np.where(allowed, values, np.nan),
-        customdata=list(range(len(keys))),
-        hovertext=[f"{place}: <b>{literal(piece)}</b>" for place, piece in enumerate(keys, start=1)],
-        hovertemplate="%{hovertext}<br>weight <b>%{y:.3f}</b><extra></extra>",
-        marker={"color": SOURCE_COLOR},
-    )
+def _weight_bars(values: np.ndarray, keys: Sequence[str], allowed: np.ndarray) -> Spec:
+    return {
+        "type": "bar",
+        "x": np.arange(len(keys)),
+        "y": np.where(allowed, values, np.nan),
+        "customdata": list(range(len(keys))),
+        "hovertext": [f"{place}: <b>{literal(piece)}</b>" for place, piece in enumerate(keys, start=1)],
+        "hovertemplate": "%{hovertext}<br>weight <b>%{y:.3f}</b><extra></extra>",
+        "marker": {"color": SOURCE_COLOR},
+    }
 
 
-def _closed_bars(keys: Sequence[str], allowed: np.ndarray, reason: str) -> go.Bar:
+def _closed_bars(keys: Sequence[str], allowed: np.ndarray, reason: str) -> Spec:
     closed = [int(place) for place in np.flatnonzero(~allowed)]
-    return go.Bar(
-        x=np.array(closed),
-        y=np.ones(len(closed), dtype=np.float32),
-        customdata=closed,
-        hovertext=[f"{place + 1}: <b>{literal(keys[place])}</b>" for place in closed],
-        hovertemplate=f"%{{hovertext}}<br><i>{literal(reason)}</i><extra></extra>",
-        marker={
+    return {
+        "type": "bar",
+        "x": np.array(closed),
+        "y": np.ones(len(closed), dtype=np.float32),
+        "customdata": closed,
+        "hovertext": [f"{place + 1}: <b>{literal(keys[place])}</b>" for place in closed],
+        "hovertemplate": f"%{{hovertext}}<br><i>{literal(reason)}</i><extra></extra>",
+        "marker": {
             "color": MASK_COLOR,
             "line": {"width": 0},
             "pattern": {
@@ -238,4 +239,4 @@ def _closed_bars(keys: Sequence[str], allowed: np.ndarray, reason: str) -> go.Ba
                 "solidity": 0.14,
             },
         },
-    )
+    }

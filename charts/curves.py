@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 
-from charts.theme import GUIDE_COLOR, MARK_COLOR, TARGET_COLOR, base_layout, literal
+from charts.theme import GUIDE_COLOR, MARK_COLOR, TARGET_COLOR, Spec, as_figure, base_layout, literal
 
 HOW_TO_READ = (
     "The higher the point, the less sure the model was at that step: 0 bits is certain, 1 bit is like "
@@ -15,14 +14,14 @@ HOW_TO_READ = (
 )
 
 
-def entropy(
+def entropy_spec(
     values: Sequence[float],
     labels: Sequence[str],
     *,
     step: int | None,
     title: str = "How unsure each step was",
     unit: str = "bits",
-) -> go.Figure:
+) -> Spec:
     """Draw the entropy of the next-piece distribution at each step.
 
     Args:
@@ -47,30 +46,37 @@ def entropy(
     layout["xaxis"] |= {"range": [0.5, len(heights) + 0.5], "tickformat": "d", "showgrid": False}
     layout["xaxis"] |= {"dtick": 1} if len(heights) <= 20 else {"nticks": 10}
     layout |= {"height": 280, "hovermode": "closest"}
-    figure = go.Figure(layout=layout)
     if not len(heights):
-        return figure
+        return {"data": [], "layout": layout}
     here = np.arange(len(heights)) == (-1 if step is None else step)
-    figure.add_trace(_line(heights, labels, here, unit))
     if here.any():
-        figure.add_vline(
-            x=int(here.argmax()) + 1, line={"color": GUIDE_COLOR, "width": 1, "dash": "dot"}, layer="below"
-        )
-    return figure
+        layout["shapes"] = [_guide(int(here.argmax()) + 1)]
+    return {"data": [_line(heights, labels, here, unit)], "layout": layout}
 
 
-def _line(heights: np.ndarray, labels: Sequence[str], here: np.ndarray, unit: str) -> go.Scatter:
-    return go.Scatter(
-        x=np.arange(1, len(heights) + 1),
-        y=heights,
-        mode="lines+markers",
-        customdata=list(range(len(heights))),
-        hovertext=[literal(label) for label in labels],
-        hovertemplate=f"Step %{{x}}: %{{hovertext}}<br><b>%{{y:.2f}} {literal(unit)}</b><extra></extra>",
-        line={"color": TARGET_COLOR, "width": 2},
-        marker={
+entropy = as_figure(entropy_spec)
+
+
+def _guide(place: int) -> Spec:
+    """A line from top to bottom."""
+    across = {"x0": place, "x1": place, "y0": 0, "y1": 1, "yref": "y domain"}
+    line = {"color": GUIDE_COLOR, "width": 1, "dash": "dot"}
+    return {"type": "line", "line": line, "layer": "below", **across}
+
+
+def _line(heights: np.ndarray, labels: Sequence[str], here: np.ndarray, unit: str) -> Spec:
+    return {
+        "type": "scatter",
+        "x": np.arange(1, len(heights) + 1),
+        "y": heights,
+        "mode": "lines+markers",
+        "customdata": list(range(len(heights))),
+        "hovertext": [literal(label) for label in labels],
+        "hovertemplate": f"Step %{{x}}: %{{hovertext}}<br><b>%{{y:.2f}} {literal(unit)}</b><extra></extra>",
+        "line": {"color": TARGET_COLOR, "width": 2},
+        "marker": {
             "color": TARGET_COLOR,
             "size": np.where(here, 13, 7),
             "line": {"color": MARK_COLOR, "width": np.where(here, 2, 0)},
         },
-    )
+    }

@@ -10,9 +10,20 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
-from charts.theme import CELLS, MARK_COLOR, MASK_COLOR, MASK_LINE, SCALES, Colour, base_layout, literal, ticks
+from charts.theme import (
+    CELLS,
+    MARK_COLOR,
+    MASK_COLOR,
+    MASK_LINE,
+    SCALES,
+    Colour,
+    Spec,
+    as_figure,
+    base_layout,
+    literal,
+    ticks,
+)
 
 HOW_TO_READ = (
     "Each row is one query and shares out a weight of 1 over the keys: the stronger a cell, the more the "
@@ -24,7 +35,7 @@ _MOST_NAMED = 4
 _MOST_GAPPED = 64  # above this many rows or columns a gap between cells would eat the cells
 
 
-def heatmap(
+def heatmap_spec(
     weights: np.ndarray,
     *,
     queries: Sequence[str],
@@ -39,7 +50,7 @@ def heatmap(
     value_name: str = "weight",
     limits: tuple[float, float] | None = (0.0, 1.0),
     rows_sum_to_one: bool = True,
-) -> go.Figure:
+) -> Spec:
     """Draw a map with row 0 on top.
 
     Args:
@@ -66,32 +77,31 @@ def heatmap(
     values = np.asarray(weights, dtype=np.float32)
     open_cells = np.ones(values.shape, bool) if allowed is None else np.asarray(allowed, dtype=bool)
     _check(values, open_cells, len(queries), len(keys))
-    figure = go.Figure(layout=_layout(queries, keys, title, query_axis, key_axis))
+    layout = _layout(queries, keys, title, query_axis, key_axis)
     if not values.size:
-        return figure
+        return {"data": [], "layout": layout}
     drawn = np.where(open_cells, values, np.nan)
     names = (query_axis, key_axis)
-    cells = _cell_labels(queries, keys)
-    figure.add_trace(_map(drawn, cells, names, colour=colour, value_name=value_name, limits=limits))
+    data = [_map(drawn, names, colour=colour, value_name=value_name, limits=limits)]
     if not open_cells.all():
-        figure.add_trace(_closed_cells(~open_cells, cells, names, mask_reason))
-        figure.add_trace(_hatching(~open_cells))
+        data += [_closed_cells(~open_cells, names, mask_reason), _hatching(~open_cells)]
     missing = open_cells & ~np.isfinite(values)
     if missing.any():
-        figure.add_trace(_closed_cells(missing, cells, names, "not a finite number"))
+        data.append(_closed_cells(missing, names, "not a finite number"))
     if marked_row is not None and 0 <= marked_row < len(queries):
-        figure.add_shape(_frame(marked_row, len(keys)))
+        layout["shapes"] = [_frame(marked_row, len(keys))]
     if rows_sum_to_one:
-        _say_odd_sums(figure, drawn, open_cells)
-    return figure
+        _say_odd_sums(layout, drawn, open_cells)
+    return {"data": data, "layout": layout}
+
+
+heatmap = as_figure(heatmap_spec)
 
 
 def _check(values: np.ndarray, allowed: np.ndarray, rows: int, columns: int) -> None:
     expected = (rows, columns)
     if values.shape != expected:
-        raise ValueError(
-            f"The map is {values.shape}, its labels {expected}: give one label for each row and column."
-        )
+        raise ValueError(f"The map is {values.shape}, its labels {expected}: give one label for each row and column.")
     if allowed.shape != expected:
         raise ValueError(f"The mask is {allowed.shape}, the map {expected}: give a mask of the same size.")
 
@@ -117,14 +127,6 @@ def _numbered(pieces: Sequence[str]) -> list[str]:
     return [f"{place}: <b>{literal(piece)}</b>" for place, piece in enumerate(pieces, start=1)]
 
 
-def _cell_labels(queries: Sequence[str], keys: Sequence[str]) -> np.ndarray:
-    """Pieces of every cell, `[query, key, (query piece, key piece)]`."""
-    labels = np.empty((len(queries), len(keys), 2), dtype=object)
-    labels[:, :, 0] = np.array(_numbered(queries), dtype=object)[:, None]
-    labels[:, :, 1] = np.array(_numbered(keys), dtype=object)[None, :]
-    return labels
-
-
 def _hover(names: tuple[str, str], last_line: str) -> str:
     query, key = (literal(name) for name in names)
     return f"{query} %{{customdata[0]}}<br>{key} %{{customdata[1]}}<br>{last_line}<extra></extra>"
@@ -132,20 +134,19 @@ def _hover(names: tuple[str, str], last_line: str) -> str:
 
 def _map(
     drawn: np.ndarray,
-    cells: np.ndarray,
     names: tuple[str, str],
     *,
     colour: Colour,
     value_name: str,
     limits: tuple[float, float] | None,
-) -> go.Heatmap:
+) -> Spec:
     low, high = limits if limits is not None else _own_limits(drawn)
-    return go.Heatmap(
+    return dict(
+        type="heatmap",
         z=drawn,
         zmin=low,
         zmax=high,
         colorscale=SCALES[colour],
-        customdata=cells,
         meta=CELLS,
         hoverongaps=False,
         hovertemplate=_hover(names, f"{literal(value_name)} <b>%{{z:.3f}}</b>"),
@@ -174,14 +175,14 @@ def _own_limits(drawn: np.ndarray) -> tuple[float, float]:
     return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
 
 
-def _closed_cells(closed: np.ndarray, cells: np.ndarray, names: tuple[str, str], reason: str) -> go.Heatmap:
-    return go.Heatmap(
+def _closed_cells(closed: np.ndarray, names: tuple[str, str], reason: str) -> Spec:
+    return dict(
+        type="heatmap",
         z=np.where(closed, 0.0, np.nan).astype(np.float32),
         zmin=0,
         zmax=1,
         colorscale=[[0, MASK_COLOR], [1, MASK_COLOR]],
         showscale=False,
-        customdata=cells,
         meta=CELLS,
         hoverongaps=False,
         hovertemplate=_hover(names, f"<i>{literal(reason)}</i>"),
@@ -189,24 +190,25 @@ def _closed_cells(closed: np.ndarray, cells: np.ndarray, names: tuple[str, str],
     )
 
 
-def _hatching(closed: np.ndarray) -> go.Scatter:
+def _hatching(closed: np.ndarray) -> Spec:
     """Hatch the closed cells; it takes no hover and no click, so those reach the cells under it."""
     outline = _rectangles(closed)
-    return go.Scatter(
-        x=outline[:, 0],
-        y=outline[:, 1],
-        mode="lines",
-        line={"width": 0},
-        fill="toself",
-        fillpattern={
+    return {
+        "type": "scatter",
+        "x": outline[:, 0],
+        "y": outline[:, 1],
+        "mode": "lines",
+        "line": {"width": 0},
+        "fill": "toself",
+        "fillpattern": {
             "shape": "/",
             "fgcolor": MASK_LINE,
             "bgcolor": "rgba(0,0,0,0)",
             "size": 7,
             "solidity": 0.14,
         },
-        hoverinfo="skip",
-    )
+        "hoverinfo": "skip",
+    }
 
 
 def _rectangles(closed: np.ndarray) -> np.ndarray:
@@ -251,7 +253,7 @@ def _frame(row: int, columns: int) -> dict[str, Any]:
     }
 
 
-def _say_odd_sums(figure: go.Figure, drawn: np.ndarray, allowed: np.ndarray) -> None:
+def _say_odd_sums(layout: Spec, drawn: np.ndarray, allowed: np.ndarray) -> None:
     """Name the rows that do not share out 1, which happens after a what-if and must not pass unseen."""
     sums = np.nansum(drawn, axis=1)
     odd = np.flatnonzero((np.abs(sums - 1) > _ROUNDING) & allowed.any(axis=1))
@@ -259,4 +261,4 @@ def _say_odd_sums(figure: go.Figure, drawn: np.ndarray, allowed: np.ndarray) -> 
         return
     named = ", ".join(f"{row + 1} ({sums[row]:.2f})" for row in odd[:_MOST_NAMED])
     more = f" and {odd.size - _MOST_NAMED} more" if odd.size > _MOST_NAMED else ""
-    figure.layout.title.subtitle = {"text": f"Rows that do not sum to 1: {named}{more}", "font": {"size": 13}}
+    layout["title"]["subtitle"] = {"text": f"Rows that do not sum to 1: {named}{more}", "font": {"size": 13}}

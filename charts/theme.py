@@ -10,8 +10,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, Literal, ParamSpec
+
+import numpy as np
+import plotly.graph_objects as go
 
 SOURCE_COLOR = "#0072B2"
 TARGET_COLOR = "#D55E00"
@@ -24,6 +28,10 @@ MARK_COLOR = "#1F2933"
 GUIDE_COLOR = "#8A919B"
 
 Colour = Literal["source", "target", "neutral"]
+Spec = dict[str, Any]
+"""A figure as plain data: `data` (traces) and `layout`, as Plotly's schema names them."""
+
+_Arguments = ParamSpec("_Arguments")
 
 _SCALES: dict[str, tuple[str, ...]] = {
     "source": ("#F3F8FC", "#B8D8EB", "#69AED6", "#1C7FB8", "#00446F"),
@@ -35,9 +43,7 @@ _DARK_SCALES: dict[str, tuple[str, ...]] = {
     "target": ("#2A1F16", "#5C3A1B", "#A3662B", "#EFA25D", "#FBE3CA"),
     "neutral": ("#201D2C", "#3E3760", "#6C62A2", "#A89FDC", "#E6E1FA"),
 }
-SCALES = {
-    name: [[index / 4, shade] for index, shade in enumerate(shades)] for name, shades in _SCALES.items()
-}
+SCALES = {name: [[index / 4, shade] for index, shade in enumerate(shades)] for name, shades in _SCALES.items()}
 
 DARK_COLORS: dict[str, str] = {
     SOURCE_COLOR: "#56B4E9",
@@ -58,7 +64,7 @@ DARK_COLORS: dict[str, str] = {
 """Each colour of ours on a light ground, and what stands for it on a dark one."""
 
 CELLS = "cells"
-"""Marks a trace whose `customdata` names row and column of every cell; see `ui.components.plotly_view`."""
+"""Marks a map: `layout.meta.cells` names its rows and columns for the hover."""
 
 _TRANSPARENT = "rgba(0,0,0,0)"
 _RIGHT_TO_LEFT = {"R", "AL", "AN"}
@@ -126,6 +132,35 @@ def ticks(labels: Sequence[str], *, title: str) -> dict[str, Any]:
         "autotickangles": [0, -45, -90],
     }
     return {"axis": axis, "spec": {"labels": short, "title": literal(title)}}
+
+
+def as_figure(spec: Callable[_Arguments, Spec]) -> Callable[_Arguments, go.Figure]:
+    """Make the function that returns a figure out of the one that returns its plain data.
+
+    A `go.Figure` checks every attribute, which takes ten times as long as making the data. Notebooks and tests
+    get the figure; the app, which draws four charts a step for many visitors, takes the data.
+
+    Args:
+        spec: A function of this package.
+    """
+
+    @wraps(spec)
+    def figure(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> go.Figure:
+        return go.Figure(_with_cells(spec(*args, **kwargs)))
+
+    return figure
+
+
+def _with_cells(spec: Spec) -> Spec:
+    """Give every cell of a map the pieces of its row and column; the app's browser side does that by itself."""
+    cells = spec["layout"].get("meta", {}).get("cells")
+    for trace in spec["data"]:
+        if trace.get("meta") == CELLS:
+            labels = np.empty((len(cells["rows"]), len(cells["columns"]), 2), dtype=object)
+            labels[:, :, 0] = np.array(cells["rows"], dtype=object)[:, None]
+            labels[:, :, 1] = np.array(cells["columns"], dtype=object)[None, :]
+            trace["customdata"] = labels  # [row, column, (row's piece, column's piece)]
+    return spec
 
 
 MOST_TICKS = 40

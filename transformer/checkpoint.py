@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 
 from transformer import pieces, running, strictjson, tensorfile
+from transformer.agreement import check_tensors, check_vocabularies, first, most_bytes
 from transformer.card import MAX_BYTES as MAX_CARD
 from transformer.card import Card, read_card
 from transformer.config import ModelConfig, unknown_keys
@@ -38,7 +39,6 @@ TOKENIZER_NAMES = {1: ("pieces.model",), 2: ("source.model", "target.model")}
 
 MAX_CONFIG = 64_000
 MAX_TOKENIZER = 16_000_000
-NAMED = 5  # tensors that a message lists
 ATTEMPTS = 3  # at reading a folder that is being replaced
 
 _GREEDY = Greedy()
@@ -158,71 +158,7 @@ def read_config(content: bytes, *, label: str) -> tuple[ModelConfig, tuple[str, 
     unknown = [shown(key) for key in unknown_keys(record)]
     if not unknown:
         return config, ()
-    return config, (f"config.json has keys that mean nothing here and are ignored: {_first(unknown)}.",)
-
-
-def expected_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
-    """Name and shape of every tensor that a model of this config has; nothing is allocated for them."""
-    with torch.device("meta"):
-        model = Transformer(config)
-    return {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-
-
-def check_tensors(config: ModelConfig, header: tensorfile.Header, *, label: str) -> None:
-    """Compare names, dtypes and shapes of a file with what the config implies.
-
-    Raises:
-        CheckpointError: They differ; names the first five tensors of each kind.
-    """
-    expected, found = expected_shapes(config), header.tensors
-    wrong_dtype = [
-        f"{shown(name)} ({info.dtype})" for name, info in found.items() if info.dtype not in tensorfile.FLOATS
-    ]
-    wrong_shape = [
-        f"{shown(name)} (found {list(found[name].shape)}, expected {list(shape)})"
-        for name, shape in expected.items()
-        if name in found and found[name].shape != shape
-    ]
-    faults = (
-        ("tensors are missing", [shown(name) for name in expected if name not in found]),
-        (
-            "tensors that config.json does not call for",
-            [shown(name) for name in found if name not in expected],
-        ),
-        ("tensors whose dtype is not F16, BF16, F32 or F64", wrong_dtype),
-        ("tensors of another shape than config.json implies", wrong_shape),
-    )
-    listed = [f"{len(names)} {fault}: {_first(names)}" for fault, names in faults if names]
-    if listed:
-        raise CheckpointError(f"{label}: {'; '.join(listed)}.")
-
-
-def check_vocabularies(
-    config: ModelConfig, header: tensorfile.Header, pieces_of: Mapping[str, int], *, label: str
-) -> None:
-    """Compare each vocabulary's three sizes: the config's, the rows of the embedding, the tokenizer's pieces.
-
-    Args:
-        config: The config.
-        header: Of the tensor file.
-        pieces_of: Tokenizer file -> number of its pieces, source before target.
-        label: How messages call the folder.
-
-    Raises:
-        CheckpointError: They differ; names all three.
-    """
-    sides = (("src", config.src_vocab_size), ("tgt", config.tgt_vocab_size))
-    for (side, size), (file, n_pieces) in zip(
-        sides, pieces_of.items(), strict=False
-    ):  # a shared one is the source's
-        table = header.tensors.get(f"{side}_table")
-        if table is None or len(table.shape) != 2:
-            continue  # check_tensors says so
-        if not size == table.shape[0] == n_pieces:
-            raise CheckpointError(
-                f"{label}: the {side} vocabulary has {size:,} pieces by config.json ({side}_vocab_size), "
-                f"{table.shape[0]:,} rows in {side}_table and {n_pieces:,} in {file}; all must be equal."
-            )
+    return config, (f"config.json has keys that mean nothing here and are ignored: {first(unknown)}.",)
 
 
 def _read(folder: Path) -> _Content:
@@ -242,11 +178,6 @@ def _read(folder: Path) -> _Content:
         if not files.changed():
             return _Content(config, warnings, content)
     raise CheckpointError(f"{files.name}: its files are being replaced; try again when that is done.")
-
-
-def most_bytes(config: ModelConfig) -> int:
-    """How long a tensor file of this config can be: 8 bytes a parameter, and the header."""
-    return config.count_parameters() * 8 + tensorfile.LENGTH_BYTES + tensorfile.MAX_HEADER
 
 
 def _tokenizer(model: bytes, *, label: str) -> Tokenizer:
@@ -277,13 +208,11 @@ def _content_hash(files: Mapping[str, bytes]) -> str:
 
 
 def _odd_values(state: Mapping[str, Tensor]) -> list[str]:
-    odd = {
-        name: int((~tensor.isfinite()).sum()) for name, tensor in state.items() if not tensor.isfinite().all()
-    }
+    odd = {name: int((~tensor.isfinite()).sum()) for name, tensor in state.items() if not tensor.isfinite().all()}
     if not odd:
         return []
     counts = [f"{shown(name)} ({count:,} of {state[name].numel():,})" for name, count in odd.items()]
-    return [f"Some values are not finite (NaN or infinite), so outputs may be meaningless: {_first(counts)}."]
+    return [f"Some values are not finite (NaN or infinite), so outputs may be meaningless: {first(counts)}."]
 
 
 def _odd_hashes(card: Card, files: Mapping[str, bytes]) -> list[str]:
@@ -303,11 +232,5 @@ def _odd_ids(config: ModelConfig, tokenizers: Mapping[str, Tokenizer]) -> list[s
         for name in ("pad_id", "unk_id", "bos_id", "eos_id"):
             i = getattr(config, name)
             if not tokenizer.is_special(i):
-                odd.append(
-                    f"config.json says {name} = {i}; in {file} that is the piece {shown(tokenizer.piece(i))}."
-                )
+                odd.append(f"config.json says {name} = {i}; in {file} that is the piece {shown(tokenizer.piece(i))}.")
     return odd
-
-
-def _first(names: list[str]) -> str:
-    return ", ".join(names[:NAMED]) + (", ..." if len(names) > NAMED else "")

@@ -141,13 +141,9 @@ class ModelConfig:
                 f"and tgt_vocab_size = {self.tgt_vocab_size}.",
             )
         if not 0.0 <= self.dropout < 1.0:
-            raise ConfigError(
-                "dropout", f"found {shown(self.dropout)}, expected a probability from 0 to below 1."
-            )
+            raise ConfigError("dropout", f"found {shown(self.dropout)}, expected a probability from 0 to below 1.")
         if not 0.0 < self.norm_eps <= 0.1:
-            raise ConfigError(
-                "norm_eps", f"found {shown(self.norm_eps)}, expected a number above 0, at most 0.1."
-            )
+            raise ConfigError("norm_eps", f"found {shown(self.norm_eps)}, expected a number above 0, at most 0.1.")
 
     def _check_ids(self) -> None:
         smallest = min(self.src_vocab_size, self.tgt_vocab_size)
@@ -206,9 +202,7 @@ class ModelConfig:
             raise ConfigError("config", f"expected a JSON object, found {type(record).__name__}.")
         version = record.get("format_version")
         if version != FORMAT_VERSION or isinstance(version, bool):
-            raise ConfigError(
-                "format_version", f"found {shown(version)}, this program reads {FORMAT_VERSION}."
-            )
+            raise ConfigError("format_version", f"found {shown(version)}, this program reads {FORMAT_VERSION}.")
         for field in fields(cls):
             if field.default is MISSING and field.name not in record:
                 raise ConfigError(field.name, "is missing.")

@@ -14,9 +14,7 @@ from typing import BinaryIO
 from transformer.errors import CheckpointError, shown
 
 # Opening a pipe would wait for its other end; a link that appeared since the check is not followed.
-_FLAGS = os.O_RDONLY | sum(
-    getattr(os, name, 0) for name in ("O_BINARY", "O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK")
-)
+_FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_BINARY", "O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"))
 
 Version = tuple[int, ...]
 
@@ -97,17 +95,13 @@ class FolderFiles:
     def _inside(self, name: str) -> Path:
         path = (self._root / name).resolve(strict=True)
         if not path.is_relative_to(self._root):
-            raise CheckpointError(
-                f"{self.label(name)}: is a link that leaves the folder; put the file itself there."
-            )
+            raise CheckpointError(f"{self.label(name)}: is a link that leaves the folder; put the file itself there.")
         self._check_regular(name, path.lstat())
         return path
 
     def _check_size(self, name: str, size: int, limit: int) -> None:
         if size > limit:
-            raise CheckpointError(
-                f"{self.label(name)}: has {size:,} bytes; at most {limit:,} are expected here."
-            )
+            raise CheckpointError(f"{self.label(name)}: has {size:,} bytes; at most {limit:,} are expected here.")
 
     def _check_regular(self, name: str, status: os.stat_result) -> None:
         if not stat.S_ISREG(status.st_mode):

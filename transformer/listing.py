@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from transformer import tensorfile
+from transformer.agreement import check_tensors, most_bytes
 from transformer.card import MAX_BYTES as MAX_CARD
 from transformer.card import read_card
 from transformer.checkpoint import (
@@ -18,8 +19,6 @@ from transformer.checkpoint import (
     MAX_TOKENIZER,
     TOKENIZER_NAMES,
     WEIGHTS,
-    check_tensors,
-    most_bytes,
     read_config,
 )
 from transformer.errors import CheckpointError

@@ -122,9 +122,7 @@ def _piece(message: int | float | memoryview, i: int) -> Piece:
     for number, value in wire.fields(message):
         if number == 1 and isinstance(value, memoryview):
             if len(value) > MAX_PIECE_BYTES:
-                raise TokenizerError(
-                    f"piece {i} is {len(value):,} bytes long; at most {MAX_PIECE_BYTES} are read."
-                )
+                raise TokenizerError(f"piece {i} is {len(value):,} bytes long; at most {MAX_PIECE_BYTES} are read.")
             text = bytes(value)
         elif number == 2 and isinstance(value, float):
             score = value
@@ -146,15 +144,11 @@ def _check_texts(message: int | float | memoryview, wanted: int) -> None:
         if number != wanted or not isinstance(value, memoryview):
             continue
         texts = bytes(value)
-        if (
-            wanted == REPLACEMENTS
-        ):  # the length of a search tree, the tree, then texts that each end in a zero
+        if wanted == REPLACEMENTS:  # the length of a search tree, the tree, then texts that each end in a zero
             texts = texts[4 + int.from_bytes(texts[:4], "little") :]
         longest = max(map(len, texts.split(b"\0")))
         if longest > MAX_PIECE_BYTES:
-            raise TokenizerError(
-                f"replaces a character by {longest:,} bytes; at most {MAX_PIECE_BYTES} are read."
-            )
+            raise TokenizerError(f"replaces a character by {longest:,} bytes; at most {MAX_PIECE_BYTES} are read.")
 
 
 def _check_pieces(pieces: list[Piece]) -> None:
@@ -167,18 +161,14 @@ def _check_pieces(pieces: list[Piece]) -> None:
         if piece.text in seen:
             raise TokenizerError(f"piece {i} is {shown(piece.text)}, as piece {seen[piece.text]} is already.")
         if not math.isfinite(piece.score):
-            raise TokenizerError(
-                f"piece {i}, {shown(piece.text)}, has the score {piece.score}; expected a number."
-            )
+            raise TokenizerError(f"piece {i}, {shown(piece.text)}, has the score {piece.score}; expected a number.")
         if piece.type not in TYPES:
             raise TokenizerError(f"piece {i}, {shown(piece.text)}, has type {piece.type}; expected 1 to 6.")
         seen[piece.text] = i
     unknown = [shown(piece.text) for piece in pieces if piece.type == UNKNOWN]
     if len(unknown) != 1:
         found = ", ".join(unknown[:5]) or "none"
-        raise TokenizerError(
-            f"has {len(unknown)} pieces for unknown text ({found}); expected one, such as '<unk>'."
-        )
+        raise TokenizerError(f"has {len(unknown)} pieces for unknown text ({found}); expected one, such as '<unk>'.")
 
 
 def _try_out(model: bytes) -> None:
@@ -196,15 +186,11 @@ def _try_out(model: bytes) -> None:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise TokenizerError(
-            f"SentencePiece did not get through it in {PROBE_SECONDS:.0f} seconds."
-        ) from None
+        raise TokenizerError(f"SentencePiece did not get through it in {PROBE_SECONDS:.0f} seconds.") from None
     except OSError as error:
         raise TokenizerError(f"could not be tried out: {error.strerror} ({shown(sys.executable)}).") from None
     reason = " ".join(probe.stderr.decode(errors="replace").split())[-200:].rstrip(".")
     if probe.returncode == 1:
         raise TokenizerError(f"SentencePiece cannot use it: {reason or 'no reason given'}.")
     if probe.returncode != 0:
-        raise TokenizerError(
-            f"SentencePiece crashed on it (exit status {probe.returncode}); the file is damaged."
-        )
+        raise TokenizerError(f"SentencePiece crashed on it (exit status {probe.returncode}); the file is damaged.")

@@ -166,9 +166,7 @@ def _decode(checkpoint: "Checkpoint", queries: Sequence[Query], src_ids: Tensor)
     return [outputs[row] for row in range(len(queries))]
 
 
-def _decode_alike(
-    prefix: Prefix, decoding: Decoding, max_new: int, queries: Sequence[Query]
-) -> Iterator[_Output]:
+def _decode_alike(prefix: Prefix, decoding: Decoding, max_new: int, queries: Sequence[Query]) -> Iterator[_Output]:
     forced = [query.forced for query in queries]
     if isinstance(decoding, Beam):
         rounds = beam_search(

@@ -103,6 +103,7 @@ class SiteTap(Tap):
         self._offset = offset
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
+        """Let each visitor that wants the site see or replace the value."""
         site = self._prefix + name
         for visitor in self._visitors:
             if visitor.wants(site):
@@ -110,12 +111,15 @@ class SiteTap(Tap):
         return value
 
     def wants(self, name: str) -> bool:
+        """Whether any visitor wants this site."""
         return any(visitor.wants(self._prefix + name) for visitor in self._visitors)
 
     def child(self, *parts: str | int) -> Tap:
+        """The same visitors, one level deeper."""
         return SiteTap(self._visitors, self._prefix + "".join(f"{part}." for part in parts), self._offset)
 
     def at(self, offset: int) -> Tap:
+        """The same visitors, told the position of the first query."""
         return SiteTap(self._visitors, self._prefix, offset)
 
 
@@ -136,9 +140,11 @@ class Recorder:
         self.values: dict[str, Tensor] = {}
 
     def wants(self, site: str) -> bool:
+        """Whether a pattern matches."""
         return any(fnmatchcase(site, pattern) for pattern in self._patterns)
 
     def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
+        """Keep the value and return it unchanged."""
         self.values[site] = value.detach()
         return value
 
@@ -154,9 +160,11 @@ class Replacer:
         self._changes = dict(changes)
 
     def wants(self, site: str) -> bool:
+        """Whether a pattern matches."""
         return any(fnmatchcase(site, pattern) for pattern in self._changes)
 
     def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
+        """Return what the functions of all matching patterns make of the value, in order."""
         for pattern, change in self._changes.items():
             if fnmatchcase(site, pattern):
                 value = change(value)

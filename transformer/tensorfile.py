@@ -116,9 +116,7 @@ def _header_length(start: bytes, size: int, label: str) -> int:
     if size < LENGTH_BYTES or len(start) < LENGTH_BYTES:
         raise CheckpointError(f"{label}: too short for a safetensors file ({size} bytes).")
     if start.startswith(b"version "):
-        raise CheckpointError(
-            f"{label}: is a Git LFS pointer, not the file itself; fetch it with `git lfs pull`."
-        )
+        raise CheckpointError(f"{label}: is a Git LFS pointer, not the file itself; fetch it with `git lfs pull`.")
     length = int.from_bytes(start, "little")
     if length > MAX_HEADER:
         raise CheckpointError(
@@ -155,9 +153,7 @@ def _info(name: str, value: Any, label: str) -> TensorInfo:
 def _is_counts(value: Any) -> bool:
     """Whether a value is a short list of whole numbers from 0."""
     return (
-        isinstance(value, list)
-        and len(value) <= 8
-        and all(type(n) is int and 0 <= n <= MAX_ELEMENTS for n in value)
+        isinstance(value, list) and len(value) <= 8 and all(type(n) is int and 0 <= n <= MAX_ELEMENTS for n in value)
     )
 
 
@@ -172,10 +168,6 @@ def _check_layout(infos: list[tuple[str, TensorInfo]], size: int, label: str) ->
             )
         end = info.end
     if size < end:
-        raise CheckpointError(
-            f"{label}: cut off: its tensors need {end:,} bytes, the file has {size:,} for them."
-        )
+        raise CheckpointError(f"{label}: cut off: its tensors need {end:,} bytes, the file has {size:,} for them.")
     if size > end:
-        raise CheckpointError(
-            f"{label}: {size - end:,} bytes too long: its tensors end before the file does."
-        )
+        raise CheckpointError(f"{label}: {size - end:,} bytes too long: its tensors end before the file does.")

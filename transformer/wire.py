@@ -45,9 +45,7 @@ def fields(message: memoryview) -> Iterator[Field]:
             raise ValueError(f"field {number} has the unknown wire type {kind}")
         content = message[position : position + length]
         if len(content) < length:
-            raise ValueError(
-                f"it ends inside field {number}, which needs {length:,} bytes and has {len(content):,}"
-            )
+            raise ValueError(f"it ends inside field {number}, which needs {length:,} bytes and has {len(content):,}")
         position += length
         yield number, _value(kind, content)
 

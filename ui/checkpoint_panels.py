@@ -25,13 +25,13 @@ def card(checkpoint: Checkpoint) -> None:
         "Scores": "; ".join(map(_score, checkpoint.card.scores)),
         "Content hash": checkpoint.content_hash[:12],
     }
-    st.table(_table(rows))
+    st.table(_table(rows), hide_header=True)
 
 
 def features(checkpoint: Checkpoint) -> None:
     """Draw the features of the chosen checkpoint's model, as config.json has them."""
     with st.expander("Features of the model (config.json)"):
-        st.table(_table({name: _shown(value) for name, value in asdict(checkpoint.config).items()}))
+        st.table(_table({name: _shown(value) for name, value in asdict(checkpoint.config).items()}), hide_header=True)
 
 
 def folders() -> None:

@@ -8,20 +8,26 @@ import streamlit as st
 
 from transformer.checkpoint import Checkpoint
 from transformer.errors import GlassformerError
+from transformer.listing import Entry
 from transformer.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_SOURCE_CHARACTERS, Beam, Sampling
 from ui import keys, loading, panels, state
+from ui.link import DEFAULT_NEW
 
 KEEP = "session"  # a widget keeps its value while another page is looked at
 
 
-def sidebar() -> Checkpoint:
-    """Draw the sidebar and open the checkpoint that it names; stops the page if there is none."""
+def sidebar(*, attention: bool = False) -> Checkpoint:
+    """Draw the sidebar and open the checkpoint that it names; stops the page if there is none.
+
+    Args:
+        attention: Whether the page shows attention, so that a layer and a head can be chosen.
+    """
     usable = loading.usable()
+    if not usable:
+        st.error("No checkpoint can be opened. The page Checkpoints says why.")
+        st.stop()
+    _settle_model(list(usable))
     with st.sidebar:
-        if not usable:
-            st.error("No checkpoint can be opened. The page Checkpoints says why.")
-            st.stop()
-        _settle_model(list(usable))
         name = st.selectbox(
             "Checkpoint",
             list(usable),
@@ -30,14 +36,13 @@ def sidebar() -> Checkpoint:
             on_change=state.change_model,
             persist_state=KEEP,
         )
-        try:
-            checkpoint = loading.open_checkpoint(usable[name])
-        except GlassformerError as error:
-            st.error(panels.plain(str(error)))
-            st.stop()
+    checkpoint = _open(usable[name])
+    with st.sidebar:
         st.caption(panels.plain(checkpoint.card.description))
         _mention_broken()
         _decoding(checkpoint)
+        if attention:
+            _attention(checkpoint.config.n_decoder_layers, checkpoint.config.n_heads)
         st.subheader("In class", divider=False)
         st.toggle(
             "Hide candidates until I guess",
@@ -46,6 +51,16 @@ def sidebar() -> Checkpoint:
             help="What comes next stays hidden until somebody has guessed it.",
         )
     return checkpoint
+
+
+def _open(entry: Entry) -> Checkpoint:
+    """Open a checkpoint; if that fails say why in the page, as the sidebar may be closed."""
+    try:
+        return loading.open_checkpoint(entry)
+    except (GlassformerError, OSError) as error:
+        said = str(error) if isinstance(error, GlassformerError) else "Its folder cannot be read."
+        st.error(panels.plain(f"{entry.name} cannot be opened. {said} Choose another checkpoint."))
+        st.stop()
 
 
 def source_box(checkpoint: Checkpoint) -> str:
@@ -80,25 +95,6 @@ def default_source(checkpoint: Checkpoint) -> str:
     return next(iter(checkpoint.card.examples), "")
 
 
-def attention_choice(n_layers: int, n_heads: int) -> None:
-    """Draw the choice of a layer and a head, or of a mean."""
-    _fit_choice(keys.LAYER, n_layers)
-    _fit_choice(keys.HEAD, n_heads)
-    with st.container(horizontal=True, key="attention_choice"):
-        layer = st.segmented_control(
-            "Decoder layer", [state.MEAN, *_numbers(n_layers)], key=keys.LAYER, required=True, persist_state=KEEP
-        )
-        st.segmented_control(
-            "Head",
-            [state.MEAN, *_numbers(n_heads)],
-            key=keys.HEAD,
-            required=True,
-            persist_state=KEEP,
-            disabled=layer == state.MEAN,
-            help="Choose a layer to choose among its heads." if layer == state.MEAN else None,
-        )
-
-
 def _settle_model(names: list[str]) -> None:
     """Put the default in the place of a checkpoint that is not there."""
     name = st.session_state.get(keys.MODEL)
@@ -106,9 +102,10 @@ def _settle_model(names: list[str]) -> None:
         return
     if name:
         note = f"There is no checkpoint “{name[:60]}” that can be opened; {names[0]} is shown."
-        st.session_state[keys.LINK_NOTES] = (*state.take_notes(), note)
+        state.add_note(note)
+        st.session_state[keys.REVISION] = ""
         st.session_state[keys.SOURCE] = None
-        st.session_state[keys.FORCED] = ()
+        st.session_state[keys.FORCED], st.session_state[keys.HYPOTHESIS] = (), 0
     st.session_state[keys.MODEL] = names[0]
 
 
@@ -135,7 +132,7 @@ def _decoding(checkpoint: Checkpoint) -> None:
     elif how == "sampling":
         _sampling()
     most = min(MAX_NEW, checkpoint.config.max_len)
-    _clamp(keys.MAX_NEW, 1, most)
+    _limit_output(checkpoint, most)
     st.slider(
         "Most pieces to write",
         1,
@@ -144,6 +141,25 @@ def _decoding(checkpoint: Checkpoint) -> None:
         on_change=state.new_run,
         persist_state=KEEP,
         help=f"The source may have {MAX_SOURCE_CHARACTERS:,} characters and {checkpoint.config.max_len} pieces.",
+    )
+
+
+def _attention(n_layers: int, n_heads: int) -> None:
+    """Draw the choice of a layer and a head, or of a mean."""
+    _fit_choice(keys.LAYER, "Layer", n_layers)
+    _fit_choice(keys.HEAD, "Head", n_heads)
+    st.subheader("Attention shown", divider=False)
+    layer = st.segmented_control(
+        "Decoder layer", [state.MEAN, *_numbers(n_layers)], key=keys.LAYER, required=True, persist_state=KEEP
+    )
+    st.segmented_control(
+        "Head",
+        [state.MEAN, *_numbers(n_heads)],
+        key=keys.HEAD,
+        required=True,
+        persist_state=KEEP,
+        disabled=layer == state.MEAN,
+        help="Choose a layer to choose among its heads." if layer == state.MEAN else None,
     )
 
 
@@ -173,7 +189,13 @@ def _sampling() -> None:
         st.session_state.setdefault(key, value)
     run = {"on_change": state.new_run, "persist_state": KEEP}
     st.slider(
-        "Temperature", 0.05, 5.0, step=0.05, key=keys.TEMPERATURE, help="Below 1 sharpens, above 1 flattens.", **run
+        "Temperature",
+        0.05,
+        5.0,
+        step=0.05,
+        key=keys.TEMPERATURE,
+        help="Below 1 sharpens, above 1 flattens.",
+        **run,
     )
     st.number_input("Top-k", 0, 1_000_000, key=keys.TOP_K, help="0 keeps all pieces.", **run)
     st.slider("Top-p", 0.01, 1.0, step=0.01, key=keys.TOP_P, help="1 keeps all pieces.", **run)
@@ -186,15 +208,19 @@ def _new_seed() -> None:
     state.new_run()
 
 
-def _clamp(key: str, least: int, most: int) -> None:
-    value = st.session_state.get(key, most)
-    st.session_state[key] = min(max(value, least), most)
+def _limit_output(checkpoint: Checkpoint, most: int) -> None:
+    wanted = st.session_state.get(keys.MAX_NEW, DEFAULT_NEW)
+    if wanted > most and wanted != DEFAULT_NEW:
+        state.add_note(f"An output of up to {wanted} pieces was asked for; {checkpoint.name} writes at most {most}.")
+    st.session_state[keys.MAX_NEW] = min(max(wanted, 1), most)
 
 
 def _numbers(count: int) -> list[str]:
     return [str(number) for number in range(1, count + 1)]
 
 
-def _fit_choice(key: str, count: int) -> None:
-    if st.session_state.get(key) not in (state.MEAN, *_numbers(count)):
+def _fit_choice(key: str, name: str, count: int) -> None:
+    asked = st.session_state.setdefault(key, state.MEAN)
+    if asked not in (state.MEAN, *_numbers(count)):
+        state.add_note(f"{name} {asked} was asked for; this model has {count}. The mean is shown.")
         st.session_state[key] = state.MEAN

@@ -28,6 +28,7 @@ from transformer.query import (
 
 MAX_FORCED = MAX_NEW
 MAX_NAME = 100
+MAX_STEP = 1_000_000  # the run says how many steps there are
 DEFAULT_NEW = 128
 
 
@@ -123,7 +124,7 @@ def read_link(parameters: Mapping[str, Sequence[str]]) -> tuple[Link, tuple[str,
     """
     reader = _Reader(parameters)
     view = View(
-        step=(reader.integer("step", 1, MAX_NEW) or 1) - 1,
+        step=(reader.integer("step", 1, MAX_STEP) or 1) - 1,
         layer=_from_one(reader.integer("layer", 1, 1000)),
         head=_from_one(reader.integer("head", 1, 1000)),
         guess=reader.text("guess", MAX_NAME) == "1",
@@ -149,17 +150,22 @@ def read_link(parameters: Mapping[str, Sequence[str]]) -> tuple[Link, tuple[str,
 def _decoding_values(decoding: Decoding) -> dict[str, object]:
     match decoding:
         case Beam():
-            return {"how": "beam", "beam": decoding.size, "lp": f"{decoding.length_penalty:g}"}
+            return {"how": "beam", "beam": decoding.size, "lp": _digits(decoding.length_penalty)}
         case Sampling():
             return {
                 "how": "sampling",
-                "temp": f"{decoding.temperature:g}",
+                "temp": _digits(decoding.temperature),
                 "k": decoding.top_k or None,
-                "p": None if decoding.top_p == 1 else f"{decoding.top_p:g}",
+                "p": None if decoding.top_p == 1 else _digits(decoding.top_p),
                 "seed": decoding.seed,
             }
         case _:
             return {}
+
+
+def _digits(number: float) -> str:
+    """As few digits as give the same number again."""
+    return repr(float(number)).removesuffix(".0")
 
 
 def _read_decoding(reader: _Reader) -> Decoding:
@@ -190,9 +196,7 @@ class _Reader:
 
     def text(self, name: str, longest: int) -> str | None:
         """The value as it is; None if it is missing or too long."""
-        values = self._parameters.get(name) or []
-        if len(values) > 1:
-            self.notes.append(f"The link says “{name}” {len(values)} times; the first was taken.")
+        values = self._values(name)
         if values and len(values[0]) > longest:
             self.notes.append(f"“{name}” in the link is {len(values[0]):,} characters long; it was left out.")
             return None
@@ -208,7 +212,7 @@ class _Reader:
 
     def source(self, name: str) -> str | None:
         """The sentence."""
-        values = self._parameters.get(name) or []
+        values = self._values(name)
         try:
             return check_source(values[0]) if values else None
         except QueryError as error:
@@ -225,6 +229,12 @@ class _Reader:
             self.notes.append("The link's forced pieces could not be read; they were left out.")
             return ()
         return tuple(int(part) for part in parts)
+
+    def _values(self, name: str) -> Sequence[str]:
+        values = self._parameters.get(name) or []
+        if len(values) > 1:
+            self.notes.append(f"The link says “{name}” {len(values)} times; the first was taken.")
+        return values
 
     def _in_range(self, name: str, kind: Callable[[str], Any], least: Any, most: Any) -> Any:
         text = self.text(name, 40)

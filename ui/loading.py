@@ -8,6 +8,7 @@ command line.
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import sys
 from collections.abc import Sequence
@@ -33,18 +34,18 @@ def folders(arguments: Sequence[str] | None = None) -> list[Path]:
         arguments: The app's command line; the real one when not given.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
-    given = [after for word, after in zip(arguments, arguments[1:], strict=False) if word == OPTION]
+    given = [after for word, after in itertools.pairwise(arguments) if word == OPTION]
     given += [word.removeprefix(OPTION + "=") for word in arguments if word.startswith(OPTION + "=")]
     from_environment = [part for part in os.environ.get(ENVIRONMENT, "").split(os.pathsep) if part]
     return list(dict.fromkeys([SHIPPED, *(Path(part).expanduser() for part in (*from_environment, *given))]))
 
 
-@st.cache_data(ttl=LOOK_AGAIN_SECONDS, show_spinner=False)
-def _entries(where: tuple[str, ...]) -> list[Entry]:
-    return listing([Path(part) for part in where])
+@st.cache_resource(ttl=LOOK_AGAIN_SECONDS, show_spinner=False)
+def _entries(where: tuple[str, ...]) -> tuple[Entry, ...]:
+    return tuple(listing([Path(part) for part in where]))
 
 
-def entries() -> list[Entry]:
+def entries() -> tuple[Entry, ...]:
     """Every checkpoint folder that is there, the broken ones with their error; new ones appear after a moment."""
     return _entries(tuple(map(str, folders())))
 

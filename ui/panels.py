@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-import plotly.graph_objects as go
 import streamlit as st
 
+from charts.theme import Spec
 from ui.components.plotly_view import Click, plotly_view
 
 _MARKUP = re.compile(r"([!-/:-@\[-`{-~])")
+# Escapes do not keep Streamlit from making links, arrows and pictures of plain text such as "www.", "a@b.c", "->"
+# and ":streamlit:". A word joiner inside, which nobody sees, does.
+_REWRITTEN = re.compile(r"(?<=[-<>~])(?=[->=])|(?=@)|(?<=:)(?=[/a-z])|(?<=www)(?=\.)", re.IGNORECASE)
+_WORD_JOINER = "\u2060"
 
 
 def plain(text: str) -> str:
@@ -18,7 +22,7 @@ def plain(text: str) -> str:
 
     Every ASCII punctuation mark is escaped, which Markdown allows; a line break would start a new paragraph.
     """
-    return _MARKUP.sub(r"\\\1", " ".join(text.split()))
+    return _MARKUP.sub(r"\\\1", _REWRITTEN.sub(_WORD_JOINER, " ".join(text.split())))
 
 
 def notes(sentences: Sequence[str]) -> None:
@@ -28,7 +32,7 @@ def notes(sentences: Sequence[str]) -> None:
 
 
 def chart(
-    figure: go.Figure,
+    figure: Spec,
     *,
     key: str,
     alt: str,
@@ -38,12 +42,11 @@ def chart(
     """Draw a chart with the sentence that says how to read it.
 
     Args:
-        figure: What `charts` made; its layout suggests the height.
+        figure: What a `..._spec` of `charts` made; its layout suggests the height.
         key: Names this place on the page.
         alt: The chart in one or two sentences, for people who cannot see it.
         how_to_read: One sentence.
         on_click: Called when a mark is clicked.
     """
-    click = plotly_view(figure, key=key, alt=alt, height=int(figure.layout.height), on_click=on_click)
-    st.caption(how_to_read)
-    return click
+    height = figure["layout"]["height"]
+    return plotly_view(figure, key=key, alt=alt, height=height, caption=how_to_read, on_click=on_click)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from transformer.checkpoint import Checkpoint
-from transformer.errors import GlassformerError
+from transformer.errors import GlassformerError, QueryError
 from transformer.query import Query
 from transformer.trace import Trace
 from ui import controls, keys, loading, panels, state
@@ -28,12 +28,14 @@ class OpenRun:
         link: What the session asks for.
         looking: The trace and what of it is looked at.
         stepper: The same for the stepper in the browser.
+        earlier: It is the last run that could be done, not what the session asks for.
     """
 
     checkpoint: Checkpoint
     link: Link
     looking: Looking
     stepper: StepperRun
+    earlier: bool = False
 
     @property
     def trace(self) -> Trace:
@@ -46,8 +48,9 @@ class OpenRun:
         return self.looking.view
 
     def publish(self) -> None:
-        """Write the address of what is shown."""
-        state.publish(_address(self.checkpoint, replace(self.link, view=self.view)))
+        """Write the address of what is shown; the address of what could not be done would show nothing."""
+        if not self.earlier:
+            state.publish(_address(self.checkpoint, replace(self.link, view=self.view)))
 
 
 def open_run(checkpoint: Checkpoint, source: str) -> OpenRun | None:
@@ -64,18 +67,41 @@ def open_run(checkpoint: Checkpoint, source: str) -> OpenRun | None:
     """
     link = _same_revision(state.current(), checkpoint)
     if not source.strip():
+        panels.notes(state.take_notes())
         st.info(f"Type {_what(checkpoint)} above, or take an example.", icon=":material/keyboard:")
         return None
     try:
-        trace = loading.runner().trace(checkpoint, link.query(checkpoint.content_hash, source))
-        st.session_state[keys.LAST_QUERY] = trace.query
+        link, trace = _run(checkpoint, link, source)
     except (GlassformerError, BusyError) as error:
-        st.error(panels.plain(str(error)))
-        trace = _last_trace(checkpoint)
-        if trace is None:
+        st.error(panels.plain(sentence(error)))
+        trace_before = _last_trace(checkpoint)
+        if trace_before is None:
+            panels.notes(state.take_notes())
             return None
         st.caption("What follows is still the last result.")
+        return replace(_opened(checkpoint, link, trace_before), earlier=True)
+    st.session_state[keys.LAST_QUERY] = trace.query
     return _opened(checkpoint, link, trace)
+
+
+def sentence(error: Exception) -> str:
+    """An error's message as a sentence of its own."""
+    text = str(error)
+    return text[:1].upper() + text[1:]
+
+
+def _run(checkpoint: Checkpoint, link: Link, source: str) -> tuple[Link, Trace]:
+    """Run a link; if its forced pieces or its place among the results are refused, run it without them."""
+    try:
+        return link, loading.runner().trace(checkpoint, link.query(checkpoint.content_hash, source))
+    except QueryError as error:
+        if not link.forced and not link.hypothesis:
+            raise
+        own = replace(link, forced=(), hypothesis=0)
+        trace = loading.runner().trace(checkpoint, own.query(checkpoint.content_hash, source))
+        state.show((), 0, link.view.step)
+        state.add_note(f"{sentence(error)} The model's own choice is shown.")
+        return own, trace
 
 
 def _opened(checkpoint: Checkpoint, link: Link, trace: Trace) -> OpenRun:
@@ -116,7 +142,7 @@ def _address(checkpoint: Checkpoint, link: Link) -> Link:
         link = replace(link, source=None)
     if link.max_new == min(DEFAULT_NEW, checkpoint.config.max_len):
         link = replace(link, max_new=DEFAULT_NEW)
-    if link.model == next(iter(loading.usable()), ""):
+    if link.model == st.session_state.get(keys.DEFAULT_MODEL):
         link = replace(link, model="")
     plain = replace(link, revision="")
     return plain if plain == Link() else link

@@ -3,6 +3,10 @@
 This is the only module that touches query parameters. `begin` runs before any widget: on the first run, and when
 the address changed from outside (a pasted link, the browser's Back button), the address decides and the widgets are
 set from it. Otherwise the session decides, and `publish` writes the address at the end of the run.
+
+Two traps. Every address that is written becomes a step of the browser's history, so an address that was just opened
+is left as it is: put right at once, it would catch everybody who goes back to it. And a reader may press a key before
+the browser has heard of the newest address: then the run after it comes with an older one, which is no Back button.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from ui.link import DEFAULT_NEW, Link, View, read_link, write_link
 MEAN = "Mean"
 HOW_NAMES = {"greedy": "Greedy", "beam": "Beam", "sampling": "Sampling"}
 MAX_BRANCHES = 12
+MAX_ON_ITS_WAY = 30
 
 
 def begin(page: str) -> None:
@@ -31,12 +36,30 @@ def begin(page: str) -> None:
     # Going to another page of the app empties the address; that is no request for the defaults.
     moved = bool(state.get(keys.URL_PAGE)) and state[keys.URL_PAGE] != page and not parameters
     state[keys.URL_PAGE] = page
+    state[keys.URL_OPENED] = False
     if moved or parameters == state.get(keys.URL_WRITTEN):
+        _wrote(parameters)
+        if moved:
+            state[keys.URL_MEANT] = None
+        return
+    if parameters in state.get(keys.URL_ON_ITS_WAY, ()) and state.get(keys.WHEN_WRITTEN) != _asked():
         return
     link, notes = read_link(parameters)
     apply(link)
     state[keys.LINK_NOTES] = notes
-    state[keys.URL_WRITTEN] = parameters
+    state[keys.URL_OPENED] = True
+    _wrote(parameters)
+
+
+def _wrote(parameters: dict[str, tuple[str, ...]], *, before: tuple[object, ...] = ()) -> None:
+    """Remember what the address bar says, and what it said `before` if the browser may not have heard yet."""
+    st.session_state[keys.URL_WRITTEN] = parameters
+    st.session_state[keys.URL_ON_ITS_WAY] = before[-MAX_ON_ITS_WAY:]
+
+
+def _asked() -> tuple[object, ...]:
+    """What the widgets say; it changes when the reader does something, and not when they go back."""
+    return current(), repr(st.session_state.get(keys.STEPPER))
 
 
 def apply(link: Link) -> None:
@@ -95,7 +118,8 @@ def _current_decoding() -> Decoding:
     how = get(keys.HOW)
     if how == "beam":
         return Beam(
-            size=get(keys.BEAM_SIZE, Beam().size), length_penalty=get(keys.LENGTH_PENALTY, Beam().length_penalty)
+            size=get(keys.BEAM_SIZE, Beam().size),
+            length_penalty=get(keys.LENGTH_PENALTY, Beam().length_penalty),
         )
     if how == "sampling":
         return Sampling(
@@ -109,11 +133,14 @@ def _current_decoding() -> Decoding:
 
 def publish(link: Link) -> None:
     """Write the address, if it says something else; call it at the end of a run that went well."""
+    state = st.session_state
     written = write_link(link)
-    parameters = {name: (value,) for name, value in written.items()}
-    st.session_state[keys.URL_WRITTEN] = parameters
-    if parameters != {name: tuple(st.query_params.get_all(name)) for name in st.query_params}:
+    state[keys.WHEN_WRITTEN] = _asked()
+    if not state.pop(keys.URL_OPENED, False) and written != state.get(keys.URL_MEANT):
+        before = (*state.get(keys.URL_ON_ITS_WAY, ()), state.get(keys.URL_WRITTEN))
+        _wrote({name: (value,) for name, value in written.items()}, before=before)
         st.query_params.from_dict(written)
+    state[keys.URL_MEANT] = written
 
 
 def take_notes() -> tuple[str, ...]:

@@ -11,12 +11,13 @@ import charts
 from charts.bars import HOW_TO_READ_ATTENTION, HOW_TO_READ_CANDIDATES
 from charts.curves import HOW_TO_READ as HOW_TO_READ_ENTROPY
 from charts.heatmap import HOW_TO_READ as HOW_TO_READ_MAP
-from transformer.query import Beam
-from ui import controls, keys, loading, panels, state
+from transformer.errors import GlassformerError
+from ui import keys, loading, panels, state, style
 from ui.components.plotly_view import last_click
 from ui.components.stepper import stepper
 from ui.session import OpenRun
-from ui.stepping import branch_at, candidate_list, find_piece, judge, own_choice
+from ui.stepping import HIDDEN, branch_at, candidate_list, find_piece, judge, own_choice
+from ui.work import BusyError
 
 OWN_CHOICE = "own"
 RESULT_CHOICE = "result_choice"
@@ -45,14 +46,21 @@ def _settled() -> None:
 
 
 def candidates(run: OpenRun) -> None:
-    """Draw the most probable pieces of the step, or ask for a guess first."""
-    if run.looking.covered:
-        _guess(run)
+    """Draw the most probable pieces of the step; in guess mode ask for a guess first."""
+    if not run.view.guess:
+        _candidate_chart(run)
         return
-    if run.view.guess:
-        _verdict(run)
+    with st.container(key=style.GUESSING):
+        if run.looking.covered:
+            _guess(run)
+        else:
+            _verdict(run)
+            _candidate_chart(run)
+
+
+def _candidate_chart(run: OpenRun) -> None:
     listed = candidate_list(run.looking)
-    figure = charts.candidates(
+    figure = charts.candidates_spec(
         listed.pieces,
         listed.probabilities,
         ids=listed.ids,
@@ -86,6 +94,9 @@ def _force(run: OpenRun, piece_id: int) -> None:
     step = run.view.step
     if not 0 <= piece_id < len(run.trace.vocabulary) or piece_id == run.trace.tgt_ids[step]:
         return
+    if piece_id == run.checkpoint.config.pad_id:
+        state.add_note("Padding is never written, so it cannot be forced. Choose another piece.")
+        return
     state.show(branch_at(run.trace, step, piece_id), 0, step)
 
 
@@ -113,13 +124,13 @@ def _guess(run: OpenRun) -> None:
         guess = st.text_input("What comes next? Your guess:", key=keys.GUESSED_PIECE)
         if st.form_submit_button("Reveal", type="primary"):
             st.session_state[keys.REVEALED] = (run.stepper.run_id, run.view.step)
-            st.session_state["guess_made"] = guess
+            st.session_state[keys.GUESS_MADE] = guess
             st.rerun()
     st.caption("The candidates appear when you press Reveal; an empty guess is fine.")
 
 
 def _verdict(run: OpenRun) -> None:
-    guess = st.session_state.get("guess_made") or ""
+    guess = st.session_state.get(keys.GUESS_MADE) or ""
     if guess.strip():
         st.success(panels.plain(judge(guess, run.looking, run.checkpoint.tgt_tokenizer)))
 
@@ -128,42 +139,48 @@ def results(run: OpenRun) -> None:
     """List the branches that were tried, or beam search's results; one click shows another."""
     base = own_choice(run.trace.query)
     tried = state.remember_branch(base, run.trace.query.forced)
-    options: dict[tuple[tuple[int, ...], int], str] = {((), 0): _own_label(run)}
-    if isinstance(run.trace.query.decoding, Beam) and not run.trace.query.forced:
-        options = {((), i): _hypothesis_label(run, i) for i in range(len(run.trace.hypotheses))}
-    options |= {(forced, 0): _branch_label(run, forced) for forced in tried}
     here = (run.trace.query.forced, run.trace.query.hypothesis)
+    options: dict[tuple[tuple[int, ...], int], str] = {}
+    for forced in ((), *tried):
+        if forced == here[0] and run.trace.hypotheses:
+            name = f"{_branch_name(run, forced)} " if forced else ""
+            found = range(len(run.trace.hypotheses))
+            options |= {(forced, i): f"{name}{_hypothesis_label(run, i)}" for i in found}
+        else:
+            options[forced, 0] = f"{_branch_name(run, forced)} {_text_of(run, forced)}"
     st.session_state[RESULT_CHOICE] = here
 
     def go() -> None:
         forced, hypothesis = st.session_state[RESULT_CHOICE]
         state.show(forced, hypothesis, max(len(forced) - 1, 0))
 
-    with st.container(border=True):
-        st.radio(
-            "Results of beam search" if run.trace.hypotheses else "Outputs",
-            list(options),
-            key=RESULT_CHOICE,
-            format_func=lambda option: options.get(option, ""),
-            on_change=go,
-            help="Click a candidate below to force it: the output branches, and the branch is listed here.",
-        )
+    st.radio(
+        "Results of beam search" if run.trace.hypotheses else "Outputs",
+        list(options),
+        key=RESULT_CHOICE,
+        format_func=lambda option: options.get(option, ""),
+        on_change=go,
+        help="Click a candidate below to force it: the output branches, and the branch is listed here.",
+    )
 
 
 def _text_of(run: OpenRun, forced: tuple[int, ...]) -> str:
     if run.view.guess:
         return ""
-    trace = loading.runner().trace(run.checkpoint, replace(own_choice(run.trace.query), forced=forced))
+    try:
+        trace = loading.runner().trace(run.checkpoint, replace(own_choice(run.trace.query), forced=forced))
+    except (GlassformerError, BusyError):  # there is enough to see without it
+        return ""
     return panels.plain(trace.output_text) or "(no text)"
 
 
-def _own_label(run: OpenRun) -> str:
-    return f"**Model's own choice** {_text_of(run, ())}"
-
-
-def _branch_label(run: OpenRun, forced: tuple[int, ...]) -> str:
-    piece = panels.plain(run.trace.vocabulary[forced[-1]])
-    return f"**Step {len(forced)}: {piece}** {_text_of(run, forced)}"
+def _branch_name(run: OpenRun, forced: tuple[int, ...]) -> str:
+    """How a branch is called: by the last piece that was forced."""
+    if not forced:
+        return "**Model's own choice**"
+    last = len(forced) - 1
+    seen = run.looking.n_rows - int(run.looking.covered)
+    return f"**Step {last + 1}: {panels.plain(run.trace.vocabulary[forced[-1]]) if last < seen else HIDDEN}**"
 
 
 def _hypothesis_label(run: OpenRun, index: int) -> str:
@@ -175,7 +192,7 @@ def _hypothesis_label(run: OpenRun, index: int) -> str:
 def cross_row(run: OpenRun) -> None:
     """Draw where the current step looked in the source."""
     looking, step = run.looking, run.view.step
-    figure = charts.attention_bar(
+    figure = charts.attention_bar_spec(
         looking.cross_weights()[step],
         list(run.trace.src_pieces),
         title=f"Step {step + 1} looks at the source: {looking.cross_label()}",
@@ -194,7 +211,7 @@ def cross_row(run: OpenRun) -> None:
 def cross_map(run: OpenRun) -> None:
     """Draw the cross-attention of all steps, the current one framed."""
     looking, n_rows = run.looking, run.looking.n_rows
-    figure = charts.heatmap(
+    figure = charts.heatmap_spec(
         looking.cross_weights()[:n_rows],
         queries=looking.row_labels(),
         keys=list(run.trace.src_pieces),
@@ -223,7 +240,7 @@ def entropy(run: OpenRun) -> None:
         if click is not None and isinstance(click.customdata, int):
             state.move_to(click.customdata)
 
-    figure = charts.entropy(
+    figure = charts.entropy_spec(
         run.trace.entropies()[:n_rows].tolist(),
         run.looking.row_labels()[:n_rows],
         step=run.view.step if run.view.step < n_rows else None,

@@ -166,14 +166,12 @@ def branch_at(trace: Trace, step: int, piece_id: int) -> tuple[int, ...]:
 
 def own_choice(query: Query) -> Query:
     """The same query with nothing forced."""
-    return Query(
-        checkpoint=query.checkpoint, source=query.source, decoding=query.decoding, max_new=query.max_new
-    )
+    return Query(checkpoint=query.checkpoint, source=query.source, decoding=query.decoding, max_new=query.max_new)
 
 
 def find_piece(text: str, tokenizer: Tokenizer) -> int | None:
     """The id of the piece that a person means by a text: as typed, or as the beginning of a word."""
-    text = text.strip()
+    text = text.encode("utf-8", "replace").decode("utf-8").strip()
     for piece in (SPACE_MARK + text, text):
         i = tokenizer.id_of(piece) if text else None
         if i is not None:

@@ -7,11 +7,30 @@ from __future__ import annotations
 
 import streamlit as st
 
+STEP_GRID = "step_grid"
+GUESSING = "guessing"
+
 _RULES = """
 <style>
+.st-key-step_grid {
+  display: grid; gap: 1.5rem 2.5rem; grid-template-columns: minmax(0, 3fr) minmax(0, 2fr);
+  grid-template-areas: "candidates entropy" "force ." "map row";
+}
+.st-key-step_grid > * { width: 100% !important; min-width: 0; }
+.st-key-step_grid > .st-key-candidates, .st-key-step_grid > .st-key-guessing { grid-area: candidates; }
+.st-key-step_grid > .st-key-force_choice { grid-area: force; margin-top: -0.75rem; }
+.st-key-step_grid > .st-key-entropy { grid-area: entropy; }
+.st-key-step_grid > .st-key-cross_row { grid-area: row; }
+.st-key-step_grid > .st-key-cross_map { grid-area: map; }
+@media (max-width: 900px) {
+  .st-key-step_grid {
+    grid-template-columns: minmax(0, 1fr);
+    grid-template-areas: "candidates" "force" "entropy" "row" "map";
+  }
+}
 [data-testid="stMainBlockContainer"] { padding-top: 3.75rem; padding-bottom: 4rem; max-width: 84rem; }
 [data-testid="stMainBlockContainer"] h1 { padding: 0; font-size: 1.75rem; }
-.st-key-examples { row-gap: 0; column-gap: 0.5rem; margin-top: -0.5rem; }
+.st-key-examples { row-gap: 0.375rem; column-gap: 0.5rem; margin-top: -0.375rem; }
 .st-key-examples button {
   min-height: 2rem; padding: 0 0.7rem; border: 1px solid rgb(128 128 128 / 35%) !important; border-radius: 1rem;
 }

@@ -57,7 +57,7 @@ class Runner:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="model", initializer=_one_thread)
         self._lock = threading.Lock()
         self._under_way: dict[Query, Future[Trace]] = {}
-        self._cache: LRUCache[Query, Trace] = LRUCache(cache_bytes, getsizeof=lambda trace: trace.nbytes + 10_000)
+        self._cache: LRUCache[Query, Trace] = LRUCache(cache_bytes, getsizeof=_size)
         self.n_runs = 0
 
     def trace(self, checkpoint: Checkpoint, query: Query) -> Trace:
@@ -94,10 +94,15 @@ class Runner:
         with self._lock:
             self.n_runs += 1
             self._under_way.pop(query, None)
-            if trace.nbytes < self._cache.maxsize:
+            if _size(trace) <= self._cache.maxsize:
                 self._cache[query] = trace
         log.info("model run %d: %s, %d steps, %.3f s", self.n_runs, checkpoint.name, trace.n_steps, trace.seconds)
         return trace
+
+
+def _size(trace: Trace) -> int:
+    """About how much memory a trace takes, in bytes."""
+    return trace.nbytes + 10_000
 
 
 def _one_thread() -> None:

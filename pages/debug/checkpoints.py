@@ -6,7 +6,9 @@ from ui import checkpoint_panels, controls, state
 
 state.begin("checkpoints")
 st.title("Checkpoints")
-checkpoint = controls.sidebar()
-checkpoint_panels.card(checkpoint)
-checkpoint_panels.features(checkpoint)
-checkpoint_panels.folders()
+chosen = st.container()
+checkpoint_panels.folders()  # first, as it says why the chosen one cannot be opened
+with chosen:
+    checkpoint = controls.sidebar()
+    checkpoint_panels.card(checkpoint)
+    checkpoint_panels.features(checkpoint)

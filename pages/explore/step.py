@@ -3,12 +3,12 @@
 import streamlit as st
 
 from transformer.checkpoint import Checkpoint
-from ui import controls, state, step_panels
+from ui import controls, state, step_panels, style
 from ui.session import open_run
 
 state.begin("step")
 st.title("Step through decoding")
-checkpoint = controls.sidebar()
+checkpoint = controls.sidebar(attention=True)
 source = controls.source_box(checkpoint)
 
 
@@ -20,16 +20,10 @@ def follow(checkpoint: Checkpoint, source: str) -> None:
         return
     step_panels.sentence(run)
     step_panels.results(run)
-    left, right = st.columns([3, 2], gap="large")
-    with left:
+    with st.container(key=style.STEP_GRID):
         step_panels.candidates(run)
-    with right:
         step_panels.entropy(run)
-    controls.attention_choice(checkpoint.config.n_decoder_layers, checkpoint.config.n_heads)
-    left, right = st.columns([2, 3], gap="large")
-    with left:
         step_panels.cross_row(run)
-    with right:
         step_panels.cross_map(run)
     run.publish()
 

@@ -62,7 +62,10 @@ def assert_same_hypotheses(found, expected, *, tolerance=1e-10):
 
 @pytest.mark.parametrize("seed", range(30))
 def test_a_beam_of_one_is_greedy(seed):
-    model, src = tiny_model(seed=seed, tgt_vocab_size=5 + seed % 8, tie_output=seed % 2 == 0), random_ids(3, 1 + seed % 5, seed=seed)
+    model, src = (
+        tiny_model(seed=seed, tgt_vocab_size=5 + seed % 8, tie_output=seed % 2 == 0),
+        random_ids(3, 1 + seed % 5, seed=seed),
+    )
     expected = collect(greedy(Prefix(model, src, cache=None), max_new=7))
     for alpha in (0.0, 2.0):
         assert [list(row[0].ids) for row in search(model, src, size=1, alpha=alpha, max_new=7)] == expected

@@ -77,9 +77,7 @@ def test_a_field_of_the_wrong_type_is_left_out_with_a_warning(field, value, expe
         st.sampled_from(sorted(FULL)) | st.text(max_size=4),
         st.recursive(
             st.none() | st.booleans() | st.integers() | st.text(max_size=4),
-            lambda inner: (
-                st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
-            ),
+            lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
         ),
     )
 )

@@ -1,6 +1,7 @@
 """Greedy decoding and sampling: with and without a cache, alone and in a batch, free and forced."""
 
 import math
+from itertools import pairwise
 
 import pytest
 import torch
@@ -117,7 +118,7 @@ def test_greedy_takes_the_most_probable_piece_each_time():
 
 def test_rows_that_ended_are_padded_and_cost_nothing():
     steps = list(greedy(prefix_of(small_model(), padded_source()), max_new=8, forced=[[EOS], [5, EOS], []]))
-    for before, after in zip(steps, steps[1:], strict=False):
+    for before, after in pairwise(steps):
         for row, over in enumerate(before.finished):
             assert not over or (after.ids[row], after.log_probs[row], after.finished[row]) == (PAD, 0.0, True)
     rows = collect(iter(steps))
@@ -153,7 +154,10 @@ def test_forced_pieces_have_the_model_s_own_log_probability():
 def test_padding_is_never_written_however_probable_it_is(cached):
     model = tiny_model(output_bias=True)
     model.output_bias[PAD] = 50.0
-    for steps in (greedy(prefix_of(model, padded_source(), cached=cached), max_new=6), draw(prefix_of(model, padded_source(), cached=cached))):
+    for steps in (
+        greedy(prefix_of(model, padded_source(), cached=cached), max_new=6),
+        draw(prefix_of(model, padded_source(), cached=cached)),
+    ):
         assert all(PAD not in row and row for row in collect(steps))
 
 
@@ -169,7 +173,7 @@ def test_as_many_pieces_as_the_model_reads_can_be_written_and_no_more():
 def test_what_is_not_a_number_is_said(decode):
     model = tiny_model()
     model.tgt_table[9] = torch.nan
-    with pytest.raises(QueryError, match="output piece 1.*not a number"):
+    with pytest.raises(QueryError, match=r"output piece 1.*not a number"):
         collect(decode(prefix_of(model, padded_source()), max_new=3))
 
 

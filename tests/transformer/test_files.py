@@ -1,6 +1,7 @@
 import os
 import socket
 import sys
+import threading
 import time
 
 import pytest
@@ -41,7 +42,7 @@ def test_what_is_missing_or_no_file(folder):
 
 @pytest.mark.parametrize("name", ["nowhere", "tiny/a", "no\0where", "x" * 300])
 def test_what_is_no_folder(tmp_path, folder, name):
-    with pytest.raises(CheckpointError, match="expected a folder|no such folder"):
+    with pytest.raises(CheckpointError, match=r"expected a folder|no such folder"):
         FolderFiles(tmp_path / name)
 
 
@@ -81,9 +82,27 @@ def test_pipes_sockets_and_devices_are_refused_without_waiting(folder):
         os.chdir(here)
         started = time.monotonic()
         for name in ("pipe", "device", "socket"):
-            with pytest.raises(CheckpointError, match="not a regular file|leaves the folder"):
+            with pytest.raises(CheckpointError, match=r"not a regular file|leaves the folder"):
                 FolderFiles(folder).read(name, limit=9)
         assert time.monotonic() - started < 1.0
+
+
+@posix
+def test_a_pipe_that_appears_after_the_check_is_refused_without_waiting(folder, monkeypatch):
+    os.mkfifo(folder / "pipe")
+    monkeypatch.setattr(FolderFiles, "_inside", lambda files, name: folder / name)
+    refusals = []
+
+    def read():
+        try:
+            FolderFiles(folder).read("pipe", limit=9)
+        except CheckpointError as error:
+            refusals.append(str(error))
+
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    thread.join(5)
+    assert refusals == ["tiny/pipe: is not a regular file."]
 
 
 @posix

@@ -14,9 +14,7 @@ def test_a_query_sees_itself_and_the_past_only(n_queries, offset):
         assert mask[0, 0, query].tolist() == [key <= offset + query for key in range(offset + n_queries)]
 
 
-@given(
-    st.lists(st.lists(st.integers(0, 4), min_size=5, max_size=5), min_size=1, max_size=4), st.integers(0, 4)
-)
+@given(st.lists(st.lists(st.integers(0, 4), min_size=5, max_size=5), min_size=1, max_size=4), st.integers(0, 4))
 def test_nobody_attends_to_padding(rows, pad_id):
     mask = padding_mask(torch.tensor(rows), pad_id=pad_id)
     assert mask.shape == (len(rows), 1, 1, 5)

@@ -102,9 +102,7 @@ def test_a_later_target_token_does_not_move_earlier_logits(recorded):
         return model(src, ids, tap=tap_of(*[Recorder(EVERYTHING)] * recorded))
 
     before, after = logits(tgt), logits(changed)
-    assert (
-        torch.equal(before[:, :3], after[:, :3]) if recorded else torch.allclose(before[:, :3], after[:, :3])
-    )
+    assert torch.equal(before[:, :3], after[:, :3]) if recorded else torch.allclose(before[:, :3], after[:, :3])
     assert (before[:, 3:] - after[:, 3:]).abs().amax(dim=(1, 2)).min() > 1e-3
 
 

@@ -140,9 +140,7 @@ def test_a_damaged_model_is_read_or_refused(checkpoint_folder, data):
         assert all(isinstance(p.text, str) for p in found)
 
 
-@pytest.mark.parametrize(
-    "death", ["os.abort()", "os._exit(3)", "os.kill(os.getpid(), 9)", "ctypes.string_at(0)"]
-)
+@pytest.mark.parametrize("death", ["os.abort()", "os._exit(3)", "os.kill(os.getpid(), 9)", "ctypes.string_at(0)"])
 def test_a_crash_stays_in_the_other_process(model, tmp_path, monkeypatch, death):
     probe = tmp_path / "probe.py"
     probe.write_text(f"import ctypes, os, sys\nsys.stdin.buffer.read()\n{death}\n", encoding="utf-8")

@@ -22,9 +22,7 @@ def test_what_json_writes_is_read(value, ascii_only):
     assert strictjson.parse(content, max_depth=20) == value
 
 
-@given(
-    st.binary() | st.text().map(str.encode) | st.text('[]{}",:0123456789.eE-\\untrfalse \n').map(str.encode)
-)
+@given(st.binary() | st.text().map(str.encode) | st.text('[]{}",:0123456789.eE-\\untrfalse \n').map(str.encode))
 def test_any_bytes_are_json_or_a_value_error(content):
     try:
         value = strictjson.parse(content)

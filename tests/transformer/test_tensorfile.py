@@ -47,9 +47,20 @@ def test_what_the_library_writes_is_read(dtype):
 
 
 def test_every_kind_of_tensor_the_library_writes_has_a_header_that_is_read():
-    kinds = (
-        "bool uint8 int8 int16 uint16 int32 uint32 int64 uint64 complex64 float8_e4m3fn float8_e5m2".split()
-    )
+    kinds = [
+        "bool",
+        "uint8",
+        "int8",
+        "int16",
+        "uint16",
+        "int32",
+        "uint32",
+        "int64",
+        "uint64",
+        "complex64",
+        "float8_e4m3fn",
+        "float8_e5m2",
+    ]
     state = {kind: torch.zeros(3, 2).to(getattr(torch, kind)) for kind in kinds}
     header = header_of(save(state), label="x")
     assert {name: info.shape for name, info in header.tensors.items()} == dict.fromkeys(kinds, (3, 2))

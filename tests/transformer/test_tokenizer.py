@@ -32,9 +32,7 @@ def test_any_text_is_encoded_and_decoded(tokenizer, text):
     tokenizer.decode(encoding.ids)
 
 
-@pytest.mark.parametrize(
-    "text", ["", " ", "\0", "a\0b", "é", "\u202eabc", "👩‍👩‍👧", "汉字", "\u0301" * 30, "�"]
-)
+@pytest.mark.parametrize("text", ["", " ", "\0", "a\0b", "é", "\u202eabc", "👩‍👩‍👧", "汉字", "\u0301" * 30, "�"])
 def test_odd_texts(tokenizer, text):
     encoding = tokenizer.encode(text)
     assert len(encoding.ids) == len(encoding.pieces)

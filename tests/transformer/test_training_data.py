@@ -36,9 +36,13 @@ def test_the_order_follows_from_seed_and_epoch_alone():
     assert batches(examples).epoch(2) == epochs[2]
     assert first.epoch(0) == epochs[0]
     assert batches(examples, seed=2).epoch(0) != epochs[0]
-    assert [frozenset(g) for g in epochs[0]] != [
-        frozenset(g) for g in epochs[1]
-    ]  # groups differ, not only order
+    assert [frozenset(g) for g in epochs[0]] != [frozenset(g) for g in epochs[1]]  # groups differ, not only order
+
+
+def test_short_and_long_groups_take_turns():
+    examples = [Example((4, 3), (4,) * (1 + i % 14) + (3,)) for i in range(200)]
+    lengths = [len(group[0].tgt) for group in batches(examples).epoch(0)]
+    assert lengths != sorted(lengths)
 
 
 @given(EXAMPLES)

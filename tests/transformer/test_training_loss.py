@@ -16,9 +16,7 @@ def test_the_loss_is_torchs_over_the_real_tokens(smoothing):
     tgt_out[2, 1:] = 0
     loss = target_loss(model, Batch(src, tgt_in, tgt_out), smoothing=smoothing)
     logits = model(src, tgt_in)
-    expected = F.cross_entropy(
-        logits.flatten(0, 1), tgt_out.flatten(), ignore_index=0, label_smoothing=smoothing
-    )
+    expected = F.cross_entropy(logits.flatten(0, 1), tgt_out.flatten(), ignore_index=0, label_smoothing=smoothing)
     assert float(loss) == pytest.approx(float(expected), rel=1e-6)
 
 

@@ -31,9 +31,7 @@ def data(tmp_path, monkeypatch):
 
 @pytest.fixture
 def job(data):
-    config = tiny_config(
-        d_model=16, n_heads=2, src_vocab_size=40, tgt_vocab_size=40, shared_vocab=True, dropout=0.1
-    )
+    config = tiny_config(d_model=16, n_heads=2, src_vocab_size=40, tgt_vocab_size=40, shared_vocab=True, dropout=0.1)
     return Job(
         train=data / "train.tsv",
         dev=data / "dev.tsv",
@@ -122,9 +120,23 @@ def cli(data, *more):
     return main(["train", *files, *more])
 
 
-TINY = (
-    "--layers 1 --d-model 8 --heads 2 --d-ff 8 --shared-vocab --src-vocab 40 --pieces char --epochs 1".split()
-)
+TINY = [
+    "--layers",
+    "1",
+    "--d-model",
+    "8",
+    "--heads",
+    "2",
+    "--d-ff",
+    "8",
+    "--shared-vocab",
+    "--src-vocab",
+    "40",
+    "--pieces",
+    "char",
+    "--epochs",
+    "1",
+]
 
 
 def test_the_command_line_trains(data, capsys):
@@ -168,10 +180,7 @@ def test_what_cannot_be_parsed_shows_the_usage(capsys, arguments):
 def test_the_made_up_task_is_reproducible_and_its_parts_are_disjoint(tmp_path):
     for name in ("a", "b"):
         write_reverse(tmp_path / name, train=200, dev=20, test=30)
-    files = {
-        part: (tmp_path / "a" / f"{part}.tsv").read_text(encoding="utf-8")
-        for part in ("train", "dev", "test")
-    }
+    files = {part: (tmp_path / "a" / f"{part}.tsv").read_text(encoding="utf-8") for part in ("train", "dev", "test")}
     assert files["dev"] == (tmp_path / "b" / "dev.tsv").read_text(encoding="utf-8")
     lines = [line for text in files.values() for line in text.splitlines()]
     assert len(set(lines)) == 250

@@ -2,10 +2,14 @@
 
 Plotly's script is copied out of the installed package instead of being kept in the repository, so that Python
 and the browser always run the same version and nothing is fetched from outside.
+
+Our scripts are served from the same folder, under a name that changes with their text. Streamlit sends an inline
+script again with every element and every change of data, so what it is given is only a loader of a few lines.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
 from functools import cache
@@ -18,6 +22,28 @@ FOLDER = Path(__file__).resolve().parent
 STATIC = FOLDER.parents[1] / "static"
 PLOTLY_FILE = f"plotly-{plotly.__version__}.min.js"
 PLOTLY_URL = f"app/static/{PLOTLY_FILE}"
+
+SCRIPTS = {"plotly_view": ("shared.js", "plotly_view.js"), "stepper": ("shared.js", "stepper.js")}
+
+_LOADER = """
+let loading;
+function load() {
+  // Pages live at /step, or at /step/ when someone typed the slash: then the app is one level up.
+  loading ??= import(new URL("app/static/%(file)s", location.href).href)
+    .catch(() => import(new URL("../app/static/%(file)s", location.href).href));
+  loading.catch(() => { loading = undefined; });  // the next call may try again
+  return loading;
+}
+export default function (component) {
+  let cleanup;
+  let overtaken = false;
+  load().then(
+    (script) => { if (!overtaken) cleanup = script.default(component); },
+    () => { component.parentElement.textContent = "A script did not load. Reload the page to try again."; },
+  );
+  return () => { overtaken = true; if (cleanup) cleanup(); };
+}
+"""
 
 
 @cache
@@ -33,10 +59,30 @@ def read_asset(*names: str) -> str:
     return "\n".join((FOLDER / name).read_text(encoding="utf-8") for name in names) + "\n"
 
 
-def ensure_static(folder: Path = STATIC) -> Path:
-    """Copy Plotly's script into the folder Streamlit serves, unless it is there already.
+@cache
+def script_file(name: str) -> str:
+    """The file name under which a component's script is served; it changes with the script.
 
-    The copy appears whole or not at all, so several servers may start at once.
+    Args:
+        name: A key of `SCRIPTS`.
+    """
+    digest = hashlib.sha256(read_asset(*SCRIPTS[name]).encode()).hexdigest()
+    return f"glassformer-{name}-{digest[:12]}.js"
+
+
+def loader(name: str) -> str:
+    """The inline script of a component: it loads the served one, once a browser page.
+
+    Args:
+        name: A key of `SCRIPTS`.
+    """
+    return _LOADER % {"file": script_file(name)}
+
+
+def ensure_static(folder: Path = STATIC) -> Path:
+    """Put Plotly's script and ours into the folder Streamlit serves, unless they are there already.
+
+    Each appears whole or not at all, so several servers may start at once.
 
     Args:
         folder: The `static` folder beside `app.py`.
@@ -47,19 +93,22 @@ def ensure_static(folder: Path = STATIC) -> Path:
     Raises:
         OSError: If the folder cannot be written to.
     """
+    for name, parts in SCRIPTS.items():
+        _provide(folder / script_file(name), read_asset(*parts).encode())
     source = files("plotly").joinpath("package_data", "plotly.min.js")
-    content = source.read_bytes()
-    target = folder / PLOTLY_FILE
-    if target.is_file() and target.stat().st_size == len(content):
-        return target
-    folder.mkdir(parents=True, exist_ok=True)
-    _write_atomically(target, content)
+    return _provide(folder / PLOTLY_FILE, source.read_bytes())
+
+
+def _provide(target: Path, content: bytes) -> Path:
+    if not (target.is_file() and target.stat().st_size == len(content)):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _write_atomically(target, content)
     return target
 
 
 def _write_atomically(target: Path, content: bytes) -> None:
     """Write a file beside its final place and move it there in one step."""
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".plotly-", suffix=".part")
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".part-", suffix=".part")
     try:
         with os.fdopen(handle, "wb") as part:
             part.write(content)

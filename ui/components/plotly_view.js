@@ -283,8 +283,9 @@ function create(parentElement) {
   const note = make("div", "gf-chart-note");
   note.hidden = true;
   root.append(plot, note);
-  parentElement.appendChild(root);
-  const view = { root, plot, note, clicks: 0, generation: 0 };
+  const caption = make("p", "gf-caption");
+  parentElement.append(root, caption);
+  const view = { root, plot, note, caption, clicks: 0, generation: 0 };
   view.sizes = new ResizeObserver(() => {
     if (Math.floor(root.clientWidth) !== view.width) requestAnimationFrame(() => view.gone || draw(view));
   });
@@ -298,6 +299,7 @@ function destroy(view, parentElement, generation) {
   view.gone = true;
   view.sizes.disconnect();
   view.root.remove();
+  view.caption.remove();
   VIEWS.delete(parentElement);
   if (!view.drawing) discard(view);
 }
@@ -314,6 +316,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   Object.assign(view, { data, setTriggerValue, name: data.name });
   view.root.style.height = `${data.height}px`;
   view.root.dataset.clickable = data.clickable;
+  view.caption.textContent = data.caption;
+  view.caption.hidden = !data.caption;
   view.plot.setAttribute("role", "img");
   view.plot.setAttribute("aria-label", data.alt);
   markTheme(view.root);

@@ -7,6 +7,8 @@ heat maps.
 
 from __future__ import annotations
 
+import base64
+import json
 import logging
 import math
 from collections.abc import Callable
@@ -14,19 +16,19 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
-from plotly.io.json import to_json_plotly
 
-from charts.theme import CELLS, DARK_COLORS
-from ui.components.assets import PLOTLY_URL, ensure_static, read_asset
+from charts.theme import CELLS, DARK_COLORS, Spec
+from ui.components.assets import PLOTLY_URL, ensure_static, loader, read_asset
 
 _LOG = logging.getLogger(__name__)
 
 _MOUNT = st.components.v2.component(
     "glassformer_plotly_view",
     css=read_asset("tokens.css", "plotly_view.css"),
-    js=read_asset("shared.js", "plotly_view.js"),
+    js=loader("plotly_view"),
     # Plotly puts its style rules into the document's head, where a shadow root would not see them.
     isolate_styles=False,
 )
@@ -52,20 +54,23 @@ class Click:
 
 
 def plotly_view(
-    fig: go.Figure,
+    fig: go.Figure | Spec,
     *,
     key: str,
     alt: str,
     height: int,
+    caption: str = "",
     on_click: Callable[[], None] | None = None,
 ) -> Click | None:
     """Draw a figure in place.
 
     Args:
-        fig: The figure; its `layout.uirevision` decides whether a zoom outlives a change of data.
+        fig: The figure, or its plain data (`charts.heatmap_spec`); its `layout.uirevision` decides whether a zoom
+            outlives a change of data.
         key: Names this place on the page; a figure drawn under the same key replaces the one before.
         alt: The chart in one or two sentences, for people who cannot see it.
         height: In pixels. Our charts suggest one: `fig.layout.height`.
+        caption: A sentence under the chart, such as how to read it.
         on_click: Called before the page runs again after a click; `last_click(key)` tells which. Without it
             the chart takes no clicks. Pass `lambda: None` to use only the returned value.
 
@@ -77,6 +82,7 @@ def plotly_view(
         "figure": figure_json(fig),
         "alt": alt,
         "height": height,
+        "caption": caption,
         "name": key,
         "clickable": on_click is not None,
         "script": PLOTLY_URL,
@@ -96,19 +102,33 @@ def last_click(key: str) -> Click | None:
     return parse_click(state.get("click")) if isinstance(state, dict) else None
 
 
-def figure_json(fig: go.Figure) -> str:
+def figure_json(fig: go.Figure | Spec) -> str:
     """Write a figure as the JSON text the browser draws, without what the browser can rebuild.
 
     Args:
-        fig: The figure. Traces marked `meta=CELLS` carry the row and column piece of every cell for
-            notebooks; here they are left out, as `layout.meta` has both lists once.
+        fig: The figure, or its plain data. The pieces of each cell of a map are left out, as `layout.meta` has
+            both lists once.
     """
-    parts = fig.to_dict()  # a deep copy, with arrays as base64: several times smaller than digits
-    for trace in parts["data"]:
-        if trace.get("meta") == CELLS:
-            trace.pop("customdata", None)
+    if isinstance(fig, go.Figure):
+        parts = fig.to_dict()  # a deep copy, with arrays as base64: several times smaller than digits
+        for trace in parts["data"]:
+            if trace.get("meta") == CELLS:
+                trace.pop("customdata", None)
+    else:
+        parts = {"data": fig["data"], "layout": dict(fig["layout"])}
     parts["layout"].pop("template", None)  # Plotly's default one is 7 kB of colours we never show
-    return to_json_plotly(parts)
+    return json.dumps(parts, default=_typed_array, ensure_ascii=False, separators=(",", ":"))
+
+
+def _typed_array(value: object) -> dict[str, str]:
+    """Write an array as Plotly's base64 form, which is smaller than digits and can hold NaN."""
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "fi":
+        raise TypeError(f"A figure cannot hold {type(value).__name__}.")
+    # Plotly has no 64-bit integers.
+    array = value.astype(np.int32) if value.dtype == np.int64 else value
+    shape = {"shape": ", ".join(map(str, array.shape))} if array.ndim > 1 else {}
+    data = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
+    return {"dtype": f"{array.dtype.kind}{array.dtype.itemsize}", "bdata": data, **shape}
 
 
 def parse_click(value: object) -> Click | None:

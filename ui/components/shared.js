@@ -1,5 +1,5 @@
-// Helpers every component starts with. Python puts this text in front of each component's own script, because
-// Streamlit loads a component as one module and gives it no way to import another file.
+// Helpers every component starts with. Python puts this text in front of each component's own script, so that each is one
+// module that needs no other.
 
 /** Read one CSS custom property as it applies to an element. */
 function cssVariable(element, name, fallback) {

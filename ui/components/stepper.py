@@ -13,12 +13,12 @@ from typing import Any
 
 import streamlit as st
 
-from ui.components.assets import read_asset
+from ui.components.assets import loader, read_asset
 
 _MOUNT = st.components.v2.component(
     "glassformer_stepper",
     css=read_asset("tokens.css", "stepper.css"),
-    js=read_asset("shared.js", "stepper.js"),
+    js=loader("stepper"),
 )
 
 
@@ -89,18 +89,12 @@ class StepperRun:
         """Refuse a run whose parts do not fit together."""
         steps = len(self.target)
         if len(self.texts) != steps:
-            raise ValueError(
-                f"{len(self.texts)} texts for {steps} output pieces: give one text for each step."
-            )
+            raise ValueError(f"{len(self.texts)} texts for {steps} output pieces: give one text for each step.")
         if self.shading and len(self.shading) != steps:
-            raise ValueError(
-                f"{len(self.shading)} rows of shading for {steps} steps: give one for each, or none."
-            )
+            raise ValueError(f"{len(self.shading)} rows of shading for {steps} steps: give one for each, or none.")
         for row in self.shading:
             if len(row) != len(self.source):
-                raise ValueError(
-                    f"A row of shading has {len(row)} weights for {len(self.source)} source pieces."
-                )
+                raise ValueError(f"A row of shading has {len(row)} weights for {len(self.source)} source pieces.")
 
 
 def stepper(

@@ -1,0 +1,46 @@
+"""Pages without a browser: Streamlit's AppTest runs the real scripts in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from ui import loading
+
+ROOT = Path(__file__).parents[2]
+MAIN = ROOT / "main.py"
+STEP = ROOT / "pages" / "explore" / "step.py"
+CHECKPOINTS = ROOT / "pages" / "debug" / "checkpoints.py"
+
+
+@pytest.fixture(autouse=True)
+def shipped_checkpoints_alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Look at the project's own checkpoints only, whatever this machine's environment names."""
+    monkeypatch.delenv(loading.ENVIRONMENT, raising=False)
+    monkeypatch.setattr("sys.argv", ["app.py"])
+    st.cache_data.clear()
+    yield
+    st.cache_data.clear()
+
+
+@pytest.fixture
+def open_page() -> Callable[..., AppTest]:
+    """A function that opens an address: `open_page(STEP, model="reverse", step=3)`."""
+
+    def open_one(page: Path = STEP, **parameters: object) -> AppTest:
+        test = AppTest.from_file(str(page), default_timeout=60)
+        for name, value in parameters.items():
+            test.query_params[name] = str(value)
+        return check(test.run())
+
+    return open_one
+
+
+def check(test: AppTest) -> AppTest:
+    """The test, if its page ran to the end."""
+    assert not test.exception, test.exception
+    return test

@@ -1,0 +1,87 @@
+"""What a page shows, read out of AppTest; and what a browser would send."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import numpy as np
+from streamlit.testing.v1 import AppTest
+
+from ui import keys
+
+
+def payload(test: AppTest, key: str) -> dict[str, Any]:
+    """The data that a component of ours got."""
+    found = [element for element in test.get("bidi_component") if element.key == key]
+    assert found, f"there is no component {key}"
+    data: dict[str, Any] = json.loads(found[0].proto.json)
+    return data
+
+
+def figure(test: AppTest, key: str) -> dict[str, Any]:
+    """The figure that a chart got."""
+    drawn: dict[str, Any] = json.loads(payload(test, key)["figure"])
+    return drawn
+
+
+def numbers(array: dict[str, Any] | list[float]) -> np.ndarray:
+    """The numbers of a figure's array, sent as base64 or as a list."""
+    if isinstance(array, list):
+        return np.array(array)
+    flat = np.frombuffer(base64.b64decode(array["bdata"]), dtype=array["dtype"])
+    shape = array.get("shape")
+    return flat.reshape([int(n) for n in str(shape).split(",")]) if shape else flat
+
+
+def run_of(test: AppTest) -> dict[str, Any]:
+    """The run that the stepper shows."""
+    run: dict[str, Any] = payload(test, keys.STEPPER)["run"]
+    return run
+
+
+def output(test: AppTest) -> str:
+    """The whole output as text."""
+    return str(run_of(test)["texts"][-1])
+
+
+def step(test: AppTest) -> int:
+    """The step that Python believes in, from 1."""
+    return int(test.session_state[keys.STEP]) + 1
+
+
+def go_to(test: AppTest, number: int) -> AppTest:
+    """Come to rest on a step, counted from 1, as the stepper in the browser reports it."""
+    data = payload(test, keys.STEPPER)
+    report = {"run_id": data["run"]["run_id"], "step_revision": data["step_revision"], "step": number - 1}
+    test.session_state[keys.STEPPER] = {"step": report}
+    return test.run()
+
+
+def go_back(test: AppTest, address: dict[str, Any]) -> AppTest:
+    """Press the browser's Back button: the page runs again with an earlier address and the same widgets."""
+    test.query_params.clear()
+    for name, value in address.items():
+        test.query_params[name] = value
+    return test.run()
+
+
+def address(test: AppTest) -> dict[str, Any]:
+    """What the address bar says."""
+    return dict(test.query_params)
+
+
+def sentences(test: AppTest) -> str:
+    """Notes and errors, without the escapes."""
+    return "\n".join(element.value.replace("\\", "") for element in (*test.info, *test.error, *test.success))
+
+
+def everything(test: AppTest) -> str:
+    """All text of the page, the data of the components included, but for the stepper's run."""
+    parts = [sentences(test), *(c.value for c in test.caption), *(o for r in test.radio for o in r.options)]
+    for element in test.get("bidi_component"):
+        if element.key != keys.STEPPER:
+            data = payload(test, element.key)
+            parts += [str(json.loads(data["figure"])), data["alt"]]
+    return "\n".join(parts)

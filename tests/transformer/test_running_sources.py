@@ -1,0 +1,121 @@
+"""Running whatever somebody may type: it is decoded, or one sentence explains why not."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from transformer import Beam, Greedy, Sampling, load, run
+from transformer.errors import QueryError
+
+SOURCE = "ba lo mi ta"
+PAD, EOS = 0, 3
+DECODINGS = [Greedy(), Beam(size=4), Sampling(temperature=1.5, seed=11)]
+
+
+@pytest.fixture(scope="module")
+def checkpoint(checkpoint_folder):
+    return load(checkpoint_folder)
+
+
+@pytest.mark.parametrize("source", ["", " ", "\n\t \u3000", "\u00a0"])
+def test_an_empty_source_is_explained(checkpoint, source):
+    with pytest.raises(QueryError, match=r"The source is empty\. Type a sentence\."):
+        run(checkpoint, checkpoint.query(source))
+
+
+@pytest.mark.parametrize("source", ["\u200b", "\x01\x02", "\ufeff", "▁▁"])
+def test_a_source_of_nothing_visible_is_explained(checkpoint, source):
+    with pytest.raises(QueryError, match="holds nothing that can be read"):
+        run(checkpoint, checkpoint.query(source))
+
+
+STRANGE = [
+    "👩‍👩‍👧 🦊",
+    "שלום עולם",
+    "\u202eba lo\u202c",
+    "b\u0301\u0302\u0303a",
+    "ba\0lo",
+    "\0",
+    "ba \ud800 lo",
+    "\udfff\ud800",
+    "<b>ba</b> &amp;",
+    "<script>alert(1)</script>",
+    "<s> </s> <pad> <unk>",
+    "</s>",
+    "ba\nlo\tmi",
+    "我喜欢",
+    "＝ＢＡ",
+    "𝓫𝓪 𝔩𝔬",
+]
+
+
+@pytest.mark.parametrize("source", STRANGE)
+@pytest.mark.parametrize("decoding", DECODINGS)
+def test_any_source_is_decoded(checkpoint, source, decoding):
+    trace = run(checkpoint, checkpoint.query(source, decoding=decoding, max_new=3))
+    assert len(trace.src_pieces) == len(trace.src_ids) == trace.encoder_self.shape[2]
+    assert PAD not in trace.src_ids
+    assert trace.src_ids.index(EOS) == len(trace.src_ids) - 1, "markup must not become the end piece"
+    for note in trace.notes:
+        assert note.encode()
+        assert "\u202e" not in note
+        assert "\0" not in note
+
+
+@settings(max_examples=60)
+@given(source=st.text(st.characters(), max_size=40))
+def test_any_text_is_decoded_or_explained(checkpoint, source):
+    try:
+        trace = run(checkpoint, checkpoint.query(source, max_new=1))
+    except QueryError as error:
+        message = str(error)
+    else:
+        message = "It ran."
+        assert len(trace.src_pieces) == len(trace.src_ids)
+    assert message.endswith(".")
+    assert "\n" not in message
+
+
+def notes(checkpoint, source):
+    return " ".join(run(checkpoint, checkpoint.query(source, max_new=1)).notes)
+
+
+def test_unknown_pieces_are_named(checkpoint):
+    assert "never seen: 🦊. It reads an unknown piece there, and cannot tell" in notes(checkpoint, "ba 🦊")
+    assert "knows nothing of this sentence" in notes(checkpoint, "🦊 我")
+    assert "never seen: U+202E." in notes(checkpoint, "\u202eba lo")
+    assert "unknown" not in notes(checkpoint, SOURCE)
+
+
+def test_many_unknown_pieces_are_counted(checkpoint):
+    source = "我喜欢喝咖啡。" * 12 + " ba 我" * 5
+    assert "never seen 6 of these pieces. It reads an unknown" in notes(checkpoint, source)
+    assert len(notes(checkpoint, "我" * 500)) < 300
+
+
+def test_traditional_characters_are_converted_and_said(checkpoint):
+    trace = run(checkpoint, checkpoint.query("請問 ba", max_new=1))
+    assert trace.source_text == "请问 ba"
+    assert any("converted to simplified ones: 请问 ba" in note for note in trace.notes)
+    assert trace.query.source == "請問 ba"
+    assert "converted" not in notes(checkpoint, "请问 ba")
+
+
+def test_a_megabyte_is_refused_with_limit_and_count(checkpoint):
+    with pytest.raises(QueryError, match="1,048,576 characters; the limit is 2,000"):
+        checkpoint.run("b" * 2**20)
+
+
+def test_too_many_pieces_are_refused_with_limit_and_count(checkpoint):
+    n = len(checkpoint.src_tokenizer.encode("ba lo " * 40).ids) + 1
+    with pytest.raises(QueryError, match=f"has {n} pieces; tiny reads at most 32. Shorten it."):
+        checkpoint.run("ba lo " * 40)
+
+
+def test_as_many_pieces_as_the_model_reads_are_read(checkpoint):
+    words = "ba"
+    while len(checkpoint.src_tokenizer.encode(f"{words} ba").ids) < checkpoint.config.max_len:
+        words += " ba"
+    assert len(run(checkpoint, checkpoint.query(words, max_new=1)).src_ids) <= 32
+    with pytest.raises(QueryError, match="reads at most 32"):
+        checkpoint.run(f"{words} ba")

@@ -1,0 +1,21 @@
+"""Checkpoints for the tests of ui/."""
+
+from pathlib import Path
+
+import pytest
+
+from transformer.checkpoint import Checkpoint, load
+
+REVERSE = Path(__file__).parents[2] / "checkpoints" / "reverse"
+
+
+@pytest.fixture(scope="session")
+def reverse() -> Checkpoint:
+    """The shipped model that writes letters backwards: its outputs are known."""
+    return load(REVERSE)
+
+
+@pytest.fixture(scope="session")
+def tiny(checkpoint_folder: Path) -> Checkpoint:
+    """An untrained model with two vocabularies."""
+    return load(checkpoint_folder)
