@@ -31,9 +31,7 @@ NOT_FOR_TRANSFORMER = {"plotly", "streamlit"}
 # Parts of the library that import the model and that the model never imports.
 LEAVES = ("importers", "analysis", "training")
 # The model is written from scratch: none of torch's own Transformer.
-TORCHS_OWN = re.compile(
-    r"^(Transformer(Encoder|Decoder)(Layer)?|MultiheadAttention|multi_head_attention_forward)$"
-)
+TORCHS_OWN = re.compile(r"^(Transformer(Encoder|Decoder)(Layer)?|MultiheadAttention|multi_head_attention_forward)$")
 
 FILE_LINES = 320
 FUNCTION_LINES = 60
@@ -130,9 +128,7 @@ def borrowed_from_torch(source: Source) -> Iterator[str]:
         return
     for found in imports(source):
         last = found.name.split(".")[-1]
-        from_torch = found.name.startswith("torch.nn.") and (
-            TORCHS_OWN.match(last) or last.lower() == "transformer"
-        )
+        from_torch = found.name.startswith("torch.nn.") and (TORCHS_OWN.match(last) or last.lower() == "transformer")
         if from_torch:
             yield f"{source.path}:{found.line} the model is from scratch, yet {found.name} is imported"
     for node in ast.walk(source.tree):

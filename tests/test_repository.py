@@ -47,9 +47,7 @@ def too_large(root: Path) -> list[str]:
         for path, size in sizes.items()
         if path.parts[0] != "checkpoints" and size > MEGABYTE
     ]
-    return found + (
-        [f"checkpoints/ has {in_checkpoints:,} bytes"] if in_checkpoints > CHECKPOINTS_BYTES else []
-    )
+    return found + ([f"checkpoints/ has {in_checkpoints:,} bytes"] if in_checkpoints > CHECKPOINTS_BYTES else [])
 
 
 def unportable(root: Path) -> list[str]:

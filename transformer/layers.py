@@ -123,9 +123,7 @@ class DecoderLayer(nn.Module):
             [B, T, D].
         """
         attn, cross, ffn = tap.child("self_attn"), tap.child("cross_attn"), tap.child("ffn")
-        x = self.self_attn_residual(
-            x, lambda h: self.self_attn(h, h, self_mask, tap=attn, cache=caches[0]), tap=attn
-        )
+        x = self.self_attn_residual(x, lambda h: self.self_attn(h, h, self_mask, tap=attn, cache=caches[0]), tap=attn)
         x = self.cross_attn_residual(
             x, lambda h: self.cross_attn(h, memory, cross_mask, tap=cross, cache=caches[1]), tap=cross
         )

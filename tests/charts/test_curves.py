@@ -24,9 +24,7 @@ def test_the_current_step_is_marked():
 
 
 def test_labels_are_shown_letter_by_letter():
-    assert list(charts.entropy([1.5, 0.0], LABELS, step=0).data[0].hovertext) == [
-        literal(label) for label in LABELS
-    ]
+    assert list(charts.entropy([1.5, 0.0], LABELS, step=0).data[0].hovertext) == [literal(label) for label in LABELS]
 
 
 def test_the_axis_starts_at_0_and_holds_every_value():

@@ -50,9 +50,7 @@ def test_hover_names_both_pieces_and_places(weights):
 
 def test_masked_cells_hold_no_number_and_say_why(weights):
     allowed = np.tril(np.ones((3, 4), dtype=bool))
-    figure = draw(
-        np.where(allowed, weights, 0), allowed=allowed, mask_reason="comes <later>", rows_sum_to_one=False
-    )
+    figure = draw(np.where(allowed, weights, 0), allowed=allowed, mask_reason="comes <later>", rows_sum_to_one=False)
     drawn, closed, hatching = figure.data
     np.testing.assert_array_equal(np.isnan(drawn.z), ~allowed)
     np.testing.assert_array_equal(np.isfinite(closed.z), ~allowed)
@@ -116,9 +114,7 @@ def test_an_empty_map_has_nothing_to_draw():
     assert not charts.heatmap(np.zeros((0, 0)), queries=[], keys=[], title="A map").data
 
 
-@pytest.mark.parametrize(
-    "options", [{"queries": QUERIES, "keys": KEYS[:2]}, {"queries": QUERIES[:1], "keys": KEYS}]
-)
+@pytest.mark.parametrize("options", [{"queries": QUERIES, "keys": KEYS[:2]}, {"queries": QUERIES[:1], "keys": KEYS}])
 def test_sizes_that_do_not_fit_are_refused(weights, options):
     with pytest.raises(ValueError, match="one label for each"):
         charts.heatmap(weights, title="A map", **options)

@@ -237,6 +237,7 @@ def test_who_ablates_disturbs_nobody(checkpoint):
 
 
 def test_a_run_leaves_the_checkpoint_as_it_was(checkpoint):
+    checkpoint = load(checkpoint.folder)  # one that nobody has used
     before = {name: tensor.clone() for name, tensor in checkpoint.model.state_dict().items()}
     attributes = {name: set(vars(module)) for name, module in checkpoint.model.named_modules()}
     run_batch(checkpoint, mixed_queries(checkpoint))

@@ -91,6 +91,24 @@ def test_there_must_be_something_to_resume(job):
         train(dataclasses.replace(job, resume=True))
 
 
+def test_another_training_is_not_resumed_and_the_difference_is_named(job):
+    train(dataclasses.replace(job, settings=dataclasses.replace(SETTINGS, epochs=1)))
+    other = dataclasses.replace(SETTINGS, peak_rate=0.02)
+    with pytest.raises(DataError, match=r"another training: peak_rate was 0\.01, is 0\.02\.$"):
+        train(dataclasses.replace(job, resume=True, settings=other))
+    job.train.write_text("abc\tcba\n", encoding="utf-8")
+    with pytest.raises(DataError, match="training file was"):
+        train(dataclasses.replace(job, resume=True))
+
+
+def test_a_damaged_state_is_refused(job):
+    train(dataclasses.replace(job, settings=dataclasses.replace(SETTINGS, epochs=1)))
+    state = job.out.with_name("reverse.training") / "state.pt"
+    state.write_bytes(state.read_bytes()[:1000])
+    with pytest.raises(DataError, match="damaged or of another version"):
+        train(dataclasses.replace(job, resume=True))
+
+
 def test_held_out_pairs_that_are_too_long_are_left_out_with_their_references(job):
     with job.dev.open("a", encoding="utf-8") as file:
         file.write("abcdefghijklmnopqrstuvwxyz\tzyxwvutsrqponmlkjihgfedcba\n")

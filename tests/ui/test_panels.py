@@ -18,29 +18,10 @@ REWRITTEN = (
     re.compile(r":(streamlit|material_\w+|material/\w+):"),
     re.compile(r"https?://|www\.|[-.\w+]@[-\w]", re.IGNORECASE),
 )
-RISKY = st.lists(
-    st.sampled_from(
-        [
-            "<-",
-            "->",
-            "--",
-            "<->",
-            ">=",
-            "~=",
-            ":",
-            "streamlit",
-            "material_home",
-            "/",
-            "HTTP",
-            "www",
-            ".",
-            "@",
-            " ",
-            "a",
-        ]
-    ),
-    max_size=12,
-).map("".join)
+PARTS = (
+    "<-", "->", "--", "<->", ">=", "~=", ":", "streamlit", "material_home", "/", "HTTP", "www", ".", "@", " ", "a",
+)  # fmt: skip
+RISKY = st.lists(st.sampled_from(PARTS), max_size=12).map("".join)
 
 
 def shown(markdown: str) -> str:

@@ -35,7 +35,7 @@ class TrainSettings:
 
     Attributes:
         epochs: Passes over the training pairs.
-        max_minutes: The rate reaches 0 and the training ends after this time at the latest; 0 for no limit.
+        max_minutes: The rate nears 0 and the training ends after this time at the latest; 0 for no limit.
         batch_tokens: Target tokens a step, padding included.
         peak_rate: Highest learning rate.
         warmup: Steps until the peak.
@@ -182,7 +182,6 @@ class Trainer:
         self.model.load_state_dict(state["model"])  # type: ignore[arg-type]
         self.optimizer.load_state_dict(state["optimizer"])  # type: ignore[arg-type]
         self.rows = [Row(**row) for row in state["rows"]]  # type: ignore[attr-defined]
-
 
 
 def make_optimizer(model: Transformer, settings: TrainSettings) -> torch.optim.AdamW:

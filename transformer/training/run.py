@@ -3,16 +3,17 @@
 import json
 import logging
 import os
+import pickle
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import torch
 
-from transformer.saving import Parts, file_sha256, save
 from transformer.config import ModelConfig
 from transformer.errors import DataError
 from transformer.model import Transformer
+from transformer.saving import Parts, file_sha256, save
 from transformer.text import normalise
 from transformer.tokenizer import Tokenizer
 from transformer.training.data import Batches, Example, Pair, encode_pairs, read_pairs
@@ -98,7 +99,8 @@ def _run_epochs(
         if row == max(trainer.rows, key=_quality):
             _save_best(job, trainer, tokenizer_files)
         write_rows(trainer.rows, job.out / "training.csv")
-        _write_state(job, {**trainer.state(), "tokenizers": [list(f) for f in tokenizer_files]})
+        stored = [torch.frombuffer(bytearray(file), dtype=torch.uint8) for file in tokenizer_files]
+        _write_state(job, {**trainer.state(), "tokenizers": stored, "job": _identity(job)})
 
 
 def _quality(row: Row) -> tuple[float, float, float]:
@@ -145,7 +147,7 @@ def _vocabularies(job: Job, pairs: Sequence[Pair]) -> list[bytes]:
 
 
 def _stored_vocabularies(state: dict[str, object]) -> list[bytes]:
-    return [bytes(values) for values in state["tokenizers"]]  # type: ignore[attr-defined]
+    return [file.numpy().tobytes() for file in state["tokenizers"]]  # type: ignore[attr-defined]
 
 
 def _trainer(config: ModelConfig, examples: list[Example], settings: TrainSettings, device: torch.device) -> Trainer:
@@ -180,8 +182,26 @@ def _read_state(job: Job) -> dict[str, object] | None:
         return None
     if not path.exists():
         raise DataError(f"{path}: nothing to resume; leave out --resume to start anew.")
-    state: dict[str, object] = torch.load(path, weights_only=True, map_location="cpu")
+    try:
+        state: dict[str, object] = torch.load(path, weights_only=True, map_location="cpu")
+        before: dict[str, str] = state["job"]  # type: ignore[assignment]
+    except (OSError, RuntimeError, EOFError, KeyError, pickle.UnpicklingError):
+        raise DataError(f"{path}: damaged or of another version; leave out --resume to start anew.") from None
+    now = _identity(job)
+    changed = [f"{name} was {before.get(name)}, is {now[name]}" for name in now if before.get(name) != now[name]]
+    if changed:
+        raise DataError(f"{path} belongs to another training: {'; '.join(changed)}.")
     return state
+
+
+def _identity(job: Job) -> dict[str, str]:
+    """What must be the same for a training to go on; its length may change."""
+    settings = asdict(job.settings)
+    del settings["epochs"], settings["max_minutes"]
+    files = {"training file": file_sha256(job.train)[:12], "dev file": file_sha256(job.dev)[:12]}
+    return {
+        name: str(value) for name, value in {**asdict(job.config), **settings, "pieces": job.pieces, **files}.items()
+    }
 
 
 def read_card(path: Path | None) -> dict[str, object]:

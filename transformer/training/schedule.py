@@ -1,7 +1,7 @@
-"""The learning rate over the training: up in a straight line, then down to nothing in a straight line.
+"""The learning rate over the training: up in a straight line, then down to almost nothing in a straight line.
 
 Source: the warm-up is that of Vaswani et al. (2017), section 5.3. The decay is linear in progress rather than their
-inverse square root, because the length of a training is known here and a rate that ends at 0 scores better.
+inverse square root, because the length of a training is known here and a rate that ends near 0 scores better.
 """
 
 
@@ -15,7 +15,7 @@ def learning_rate(step: int, progress: float, *, peak: float, warmup: int) -> fl
         warmup: Steps until the peak.
 
     Returns:
-        A rate from 0 to `peak`.
+        A rate from 0 to `peak`; at the end 1 % of it.
     """
     rising = min(step / max(warmup, 1), 1.0)
     return peak * min(rising, max(1.0 - progress, 0.01))
