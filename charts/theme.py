@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any, Literal, ParamSpec
 
 import numpy as np
@@ -73,6 +73,7 @@ _DIRECTION_CONTROLS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _UNSEEN = re.compile(f"[\x00-\x1f\x7f-\x9f{_DIRECTION_CONTROLS}\u2028\u2029\ufeff]")
 
 
+@lru_cache(maxsize=8192)  # the pieces of a sentence come back at every step
 def literal(text: str) -> str:
     """Write a text so that Plotly shows exactly its characters.
 

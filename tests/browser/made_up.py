@@ -14,7 +14,7 @@ from transformer.saving import Parts, save
 from transformer.tokenizer import Tokenizer
 
 NAME = "made-up"
-IMAGE = "<img src=x onerror=alert(1)>"
+IMAGE = "<img/src=x/onerror=alert(1)>"
 HOSTILE = (
     IMAGE, "<script>alert(2)</script>", "<b>x</b>", "&lt;", "$x^2$", "**b**", "`c`", "[a](http://b.co)", ":red[x]",
     ":streamlit:", "www.example.org", "a@b.co", "%{y}", "<br>", "->", "--", "{{x}}", "שלום",

@@ -31,7 +31,8 @@ def test_plotly_is_copied_once(tmp_path):
     before = target.stat().st_mtime_ns
     assert assets.ensure_static(tmp_path / "static") == target
     assert target.stat().st_mtime_ns == before
-    assert [path.name for path in (tmp_path / "static").iterdir()] == [assets.PLOTLY_FILE]
+    ours = {assets.script_file(name) for name in assets.SCRIPTS}
+    assert {path.name for path in (tmp_path / "static").iterdir()} == {assets.PLOTLY_FILE, *ours}
 
 
 def test_half_a_copy_is_replaced(tmp_path):

@@ -1,0 +1,121 @@
+"""The Step page as a person sees it: what tests of its story read and press."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.helpers import open_page, wait_for_idle
+from tools.serve import Server
+
+SETTLED_MS = 30_000
+
+
+def open_step(page: Page, server: Server, address: str = "?model=reverse") -> Page:
+    """Open the Step page and wait until its charts are drawn."""
+    open_page(page, f"{server.url}/{address}")
+    expect(page.locator(".gf-stepper")).to_be_visible()
+    wait_for_charts(page)
+    return page
+
+
+def wait_for_charts(page: Page) -> None:
+    """Return once every chart in the page has its plot."""
+    page.wait_for_function(
+        """() => { const charts = [...document.querySelectorAll(".gf-chart")];
+          return charts.length > 1 && charts.every(chart => chart.querySelector(".main-svg")
+            || chart.querySelector(".gf-chart-note:not([hidden])")); }""",
+        timeout=SETTLED_MS,
+    )
+
+
+def model_runs(server: Server) -> int:
+    """How often the model ran since the server started."""
+    return server.log_text().count("model run ")
+
+
+def browser_step(page: Page) -> int:
+    """The step the stepper shows, from 1."""
+    return int(page.locator(".gf-stepper").get_attribute("data-step") or -1) + 1
+
+
+def arrive(page: Page, step: int) -> None:
+    """Wait until the charts are about a step, from 1."""
+    title = page.locator(".st-key-candidates")
+    expect(title).to_contain_text(f"Step {step}:", timeout=SETTLED_MS)
+    wait_for_idle(page)
+
+
+def output(page: Page) -> str:
+    """The output as far as it is shown."""
+    return page.locator(".gf-text").first.inner_text().strip()
+
+
+def source_box(page: Page) -> Locator:
+    """The box that the sentence is typed into."""
+    return page.locator(".st-key-source input")
+
+
+def type_source(page: Page, text: str) -> None:
+    """Type a sentence as a person does."""
+    source_box(page).fill(text)
+    source_box(page).press("Enter")
+    wait_for_idle(page)
+    page.evaluate("document.activeElement.blur()")
+
+
+def outputs(page: Page) -> list[str]:
+    """The listed outputs: branches, or results of beam search."""
+    return [text.strip() for text in page.locator(".st-key-result_choice label p").all_inner_texts()[1:]]
+
+
+def choose_output(page: Page, place: int) -> None:
+    """Click one of the listed outputs."""
+    page.locator(".st-key-result_choice [role=radiogroup] label").nth(place).click()
+    wait_for_idle(page)
+
+
+def click_candidate(page: Page, place: int) -> None:
+    """Click a bar of the candidates' chart, counted from 0 at the top, near its beginning."""
+    chart = page.locator(".st-key-candidates .js-plotly-plot")
+    chart.scroll_into_view_if_needed()
+    x, y = chart.evaluate(
+        """(chart, place) => {
+          const { xaxis, yaxis } = chart._fullLayout;
+          const box = chart.getBoundingClientRect();
+          return [box.left + xaxis._offset + 3, box.top + yaxis._offset + yaxis.c2p(place)];
+        }""",
+        place,
+    )
+    page.mouse.move(x, y)
+    page.mouse.click(x, y)
+    wait_for_idle(page)
+
+
+def switch(page: Page, label: str) -> None:
+    """Flip a switch of the sidebar, or choose one of its options."""
+    page.get_by_test_id("stSidebar").get_by_text(label, exact=True).click()
+    wait_for_idle(page)
+    page.evaluate("document.activeElement.blur()")
+
+
+def address(page: Page) -> dict[str, str]:
+    """The parameters in the address bar."""
+    return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query, keep_blank_values=True).items()}
+
+
+def shown(page: Page) -> dict[str, Any]:
+    """All that one page can be compared with another by."""
+    return {
+        "step": browser_step(page),
+        "output": output(page),
+        "caption": page.locator(".gf-caption").inner_text(),
+        "source": page.locator(".gf-source .gf-chip").all_inner_texts(),
+        "target": page.locator(".gf-target .gf-chip").all_inner_texts(),
+        "box": source_box(page).input_value(),
+        "outputs": outputs(page),
+        "charts": page.locator(".gf-chart .main-svg").all_text_contents(),
+        "sidebar": page.get_by_test_id("stSidebar").inner_text(),
+    }

@@ -1,0 +1,50 @@
+"""The very first visitor of a server may come by any link."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.helpers import open_page, wait_for_idle
+
+PAGES = {
+    "": "Step through decoding",
+    "step": "Step through decoding",
+    "checkpoints": "Checkpoints",
+    "checkpoints?model=reverse": "Checkpoints",
+    "?model=reverse&src=noon&step=2": "Step through decoding",
+}
+
+
+@pytest.mark.parametrize("path", ["checkpoints?model=reverse", "step?model=reverse&src=noon&step=2"])
+def test_the_first_visitor_finds_the_page(fresh_server, page, path):
+    open_page(page, f"{fresh_server.url}/{path}")
+    expect(page.get_by_role("heading", level=1)).to_have_text(PAGES[path.split("?")[0]])
+    expect(page.get_by_text("Reverse letters (reverse)").first).to_be_visible()
+    assert page.get_by_text("Page not found").count() == 0
+    assert page.get_by_role("dialog").count() == 0
+    assert page.get_by_role("alert").count() == 0
+
+
+def test_every_page_has_an_address(server, page):
+    for path, title in PAGES.items():
+        open_page(page, f"{server.url}/{path}")
+        expect(page.get_by_role("heading", level=1)).to_have_text(title)
+        assert page.get_by_text("Page not found").count() == 0
+        assert page.get_by_role("dialog").count() == 0
+
+
+def test_every_page_of_the_menu_can_be_reloaded(server, page):
+    open_page(page, server.url)
+    for name in page.get_by_test_id("stSidebarNavLink").all_inner_texts():
+        page.get_by_test_id("stSidebarNavLink").get_by_text(name, exact=True).click()
+        expect(page.get_by_role("heading", level=1)).to_have_text(name)
+        page.reload()
+        wait_for_idle(page)
+        expect(page.get_by_role("heading", level=1)).to_have_text(name)
+
+
+def test_headers_are_sent_with_every_answer(server, page):
+    for path in ("", "app/static/icon.svg", "_stcore/health"):
+        headers = page.request.get(f"{server.url}/{path}").headers
+        assert headers["x-content-type-options"] == "nosniff"
+        assert "frame-ancestors 'self'" in headers["content-security-policy"]
+        assert headers["referrer-policy"] == "same-origin"

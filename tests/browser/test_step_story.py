@@ -1,0 +1,307 @@
+"""The first page, from typing a sentence to going back: real keys and clicks in a real browser."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.helpers import wait_for_idle
+from tests.browser.made_up import IMAGE, NAME, write_made_up
+from tests.browser.story import (
+    address,
+    arrive,
+    browser_step,
+    choose_output,
+    click_candidate,
+    model_runs,
+    open_step,
+    output,
+    outputs,
+    shown,
+    source_box,
+    switch,
+    type_source,
+    wait_for_charts,
+)
+from tools.serve import serve
+
+REVERSE = "?model=reverse&src=abcdef"
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory):
+    """The app with a made-up checkpoint beside the shipped ones."""
+    folder = tmp_path_factory.mktemp("story")
+    root = write_made_up(folder / "checkpoints")
+    with serve(log=folder / "app.log", arguments=["--checkpoints", str(root)]) as running:
+        yield running
+
+
+# ---------------------------------------------------------------- stepping
+
+
+def test_a_typed_sentence_grows_piece_by_piece(app, page):
+    open_step(page, app)
+    type_source(page, "abcdef")
+    arrive(page, 1)
+    seen = [output(page)]
+    for _ in range(6):
+        page.keyboard.press("ArrowRight")
+        seen.append(output(page))
+    assert seen == ["f", "fe", "fed", "fedc", "fedcb", "fedcba", "fedcba"]
+    assert page.locator(".gf-source .gf-chip").first.inner_text().split() == ["a", "29"]
+    arrive(page, 7)
+    expect(page.locator(".gf-caption")).to_contain_text("The model ended the sentence.")
+
+
+def test_twenty_quick_presses_are_twenty_steps_and_no_run(app, page):
+    open_step(page, app, f"?model={NAME}&src=ba&max=40&layer=2&head=1")
+    before = model_runs(app)
+    shading = page.locator(".gf-source .gf-chip").first.get_attribute("style")
+    for _ in range(20):
+        page.keyboard.press("ArrowRight")
+        page.wait_for_timeout(30)
+    assert browser_step(page) == 21  # at once
+    assert page.locator(".gf-source .gf-chip").first.get_attribute("style") != shading
+    arrive(page, 21)
+    expect(page.locator(".st-key-cross_row")).to_contain_text("Step 21")
+    assert address(page)["step"] == "21"
+    assert model_runs(app) == before
+
+
+def test_buttons_slider_and_play(app, page):
+    open_step(page, app, f"?model={NAME}&src=ba&max=8")
+    before = model_runs(app)
+    page.get_by_label("Next step").click()
+    assert browser_step(page) == 2
+    page.get_by_label("Last step").click()
+    assert browser_step(page) == 8
+    page.get_by_label("Back one step").click()
+    page.get_by_label("First step").click()
+    assert browser_step(page) == 1
+    page.get_by_label("Step", exact=True).press("ArrowRight")
+    assert browser_step(page) == 2
+    page.get_by_label("Playing speed").select_option("4")
+    page.get_by_label("Play", exact=True).click()
+    expect(page.locator(".gf-stepper")).to_have_attribute("data-step", "7", timeout=20_000)
+    expect(page.get_by_label("Play", exact=True)).to_be_visible()  # it stopped by itself
+    arrive(page, 8)
+    assert model_runs(app) == before
+
+
+def test_arrows_in_the_sentence_move_the_cursor_only(app, page):
+    open_step(page, app, REVERSE)
+    source_box(page).click()
+    for key in ("ArrowRight", "ArrowLeft", "End", "Home", " "):
+        source_box(page).press(key)
+    assert browser_step(page) == 1
+    page.locator(".gf-caption").click()
+    page.keyboard.press("ArrowRight")
+    assert browser_step(page) == 2
+
+
+def test_the_chosen_head_shades_the_source(app, page):
+    open_step(page, app, f"{REVERSE}&step=3")
+    expect(page.locator(".gf-source")).to_contain_text("mean of all 2 layers × 4 heads")
+    switch(page, "2")
+    expect(page.locator(".gf-source")).to_contain_text("layer 2, mean of its 4 heads")
+    expect(page.locator(".st-key-cross_map")).to_contain_text("layer 2, mean of its 4 heads")
+    assert address(page)["layer"] == "2"
+    assert browser_step(page) == 3
+
+
+# ---------------------------------------------------------------- branches and results
+
+
+def test_a_clicked_candidate_branches_and_one_click_returns(app, page):
+    open_step(page, app, f"{REVERSE}&step=3")
+    click_candidate(page, 1)
+    expect(page.locator(".gf-caption")).to_contain_text("you chose")
+    branch = outputs(page)[1]
+    assert browser_step(page) == 3
+    assert outputs(page)[0] == "Model's own choice fedcba"
+    assert re.match(r"Step 3: \S+ fe", branch)
+    assert address(page)["forced"].count(".") == 2
+    before = model_runs(app)
+    choose_output(page, 0)
+    page.keyboard.press("End")
+    assert output(page) == "fedcba"
+    assert "forced" not in address(page)
+    assert outputs(page)[1] == branch
+    choose_output(page, 1)
+    expect(page.locator(".gf-caption")).to_contain_text("you chose")
+    assert model_runs(app) == before  # both were kept
+
+
+def test_each_result_of_beam_search_can_be_stepped_through(app, page):
+    open_step(page, app, "?model=reverse&src=abc")
+    switch(page, "Beam")
+    listed = outputs(page)
+    assert [text.split()[0] for text in listed] == ["1.", "2.", "3.", "4."]
+    choose_output(page, 2)
+    page.locator(".gf-caption").click()
+    page.keyboard.press("End")
+    assert output(page) == listed[2].split()[1]
+    arrive(page, len(output(page)) + 1)
+    assert address(page)["result"] == "3"
+
+
+# ---------------------------------------------------------------- guessing
+
+
+def test_candidates_stay_hidden_until_somebody_guesses(app, page):
+    open_step(page, app, REVERSE)
+    switch(page, "Hide candidates until I guess")
+    wait_for_charts(page)
+    assert page.locator(".st-key-candidates").count() == 0
+    main = page.get_by_test_id("stMain")
+    assert "fedcba" not in main.inner_text()
+    assert output(page) == "?"
+    page.get_by_label("What comes next? Your guess:").fill("f")
+    page.get_by_role("button", name="Reveal").click()
+    expect(main).to_contain_text("Right. The model gave “f”")
+    arrive(page, 1)
+    assert output(page) == "f"
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("ArrowRight")
+    assert output(page) == "f?"
+    expect(page.get_by_role("button", name="Reveal")).to_be_visible()
+    assert address(page) | {"rev": ""} == {"model": "reverse", "rev": "", "src": "abcdef", "step": "2", "guess": "1"}
+    page.reload()
+    wait_for_idle(page)
+    expect(page.locator(".gf-stepper")).to_be_visible()
+    assert (output(page), browser_step(page)) == ("f?", 2)
+
+
+# ---------------------------------------------------------------- the address
+
+
+def test_a_reload_and_a_pasted_link_show_the_same(app, new_page):
+    page = open_step(new_page(), app, f"{REVERSE}&layer=2&head=2")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    arrive(page, 3)
+    click_candidate(page, 2)
+    expect(page.locator(".gf-caption")).to_contain_text("you chose")
+    wait_for_charts(page)
+    before = shown(page)
+    page.reload()
+    wait_for_idle(page)
+    wait_for_charts(page)
+    assert shown(page) == before
+    other = open_step(new_page(), app, page.url.split("/", 3)[3])
+    assert shown(other) == before
+
+
+def test_back_returns_to_the_former_state(app, page):
+    open_step(page, app, REVERSE)
+    page.keyboard.press("ArrowRight")
+    arrive(page, 2)
+    page.keyboard.press("ArrowRight")
+    arrive(page, 3)
+    type_source(page, "noon")
+    arrive(page, 1)
+    for step, text in ((3, "abcdef"), (2, "abcdef"), (1, "abcdef")):
+        page.go_back()
+        arrive(page, step)
+        assert (browser_step(page), source_box(page).input_value()) == (step, text)
+    page.go_forward()
+    arrive(page, 2)
+    assert browser_step(page) == 2
+
+
+def test_back_from_another_page_returns_to_the_sentence(app, page):
+    open_step(page, app, f"{REVERSE}&step=3")
+    page.get_by_role("link", name="Checkpoints").click()
+    expect(page.get_by_role("heading", name="Folders")).to_be_visible()
+    wait_for_idle(page)
+    page.get_by_role("link", name="Step through decoding").click()
+    arrive(page, 3)
+    assert source_box(page).input_value() == "abcdef"  # the sidebar's link keeps it as well
+    page.go_back()
+    expect(page.get_by_role("heading", name="Folders")).to_be_visible()
+    page.go_back()
+    arrive(page, 3)
+    assert source_box(page).input_value() == "abcdef"
+
+
+def test_a_slow_connection_never_throws_the_reader_back(app, page):
+    """Every message of the server comes late, so steps are reported with an address that is out of date."""
+
+    def slow(socket):
+        server = socket.connect_to_server()
+        socket.on_message(server.send)
+        server.on_message(lambda message: (page.wait_for_timeout(80), socket.send(message)))
+
+    page.route_web_socket(re.compile("/_stcore/stream"), slow)
+    open_step(page, app, f"?model={NAME}&src=ba&max=30")
+    seen = []
+    for _ in range(12):
+        page.keyboard.press("ArrowRight")
+        page.wait_for_timeout(230)  # just longer than what counts as rest
+        seen.append(browser_step(page))
+    assert seen == sorted(seen)
+    arrive(page, 13)
+    assert address(page)["step"] == "13"
+
+
+# ---------------------------------------------------------------- sentences that need a word
+
+
+def test_what_is_too_long_or_empty_is_explained(app, page):
+    open_step(page, app, REVERSE)
+    before = page.url
+    type_source(page, "x" * 3000)
+    expect(page.get_by_role("alert")).to_contain_text("The source has 3,000 characters; the limit is 2,000.")
+    assert page.locator(".gf-source .gf-chip").count() == 7  # the last result
+    assert page.url == before
+    type_source(page, "")
+    expect(page.get_by_role("alert")).to_contain_text("Type some text above, or take an example.")
+    page.get_by_role("button", name="noon").click()
+    arrive(page, 1)
+    assert source_box(page).input_value() == "noon"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_markup_is_literal_everywhere(app, new_page, scheme):
+    page = open_step(new_page(color_scheme=scheme), app, f"?model={NAME}&how=sampling&seed=1&max=40")
+    type_source(page, f"{IMAGE} :streamlit: www.example.org a@b.co -> x $x^2$ **b** 😀")
+    page.keyboard.press("End")
+    arrive(page, 40)
+    main = page.get_by_test_id("stMain")
+    assert main.locator("img, script, iframe, .katex").count() == 0
+    links = main.locator("a").evaluate_all("links => links.map(link => link.getAttribute('href'))")
+    assert [link for link in links if not link.startswith("#")] == []
+    sidebar = page.get_by_test_id("stSidebar")
+    assert sidebar.locator("img[src=x], [data-testid=stSidebarUserContent] a").count() == 0
+    written = main.inner_text().replace("\u2060", "")
+    for piece in ("<script>alert(2)</script>", ":red[x]", "$x^2$", "www.example.org", "{{x}}"):
+        assert piece in written
+    assert IMAGE in sidebar.inner_text()
+
+
+# ---------------------------------------------------------------- small windows
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_is_wider_than_the_window(app, new_page, width, scheme):
+    touch = {"has_touch": True, "is_mobile": True} if width < 600 else {}
+    page = new_page(viewport={"width": width, "height": 720}, color_scheme=scheme, **touch)
+    open_step(page, app, f"?model={NAME}&how=beam&max=40&src=ba+lo+mi+ta+ke+su+abcdefghijklmnopqrstuvwxyz")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    too_wide = page.evaluate(
+        """() => { const main = document.querySelector('[data-testid=stMain]');
+          return main.scrollWidth > main.clientWidth; }"""
+    )
+    assert not too_wide
+    for label in ("First step", "Back one step", "Play", "Next step", "Last step", "Step", "Playing speed"):
+        box = page.get_by_label(label, exact=True).bounding_box()
+        assert 0 <= box["x"]
+        assert box["x"] + box["width"] <= width
+        assert box["height"] >= 20
+    page.get_by_label("Next step").click()
+    assert browser_step(page) == 2
+    if width < 600:
+        page.get_by_test_id("stExpandSidebarButton").click()
+        expect(page.get_by_test_id("stSidebar").get_by_text("Checkpoint", exact=True)).to_be_visible()
