@@ -111,7 +111,7 @@ def shown(page: Page) -> dict[str, Any]:
     return {
         "step": browser_step(page),
         "output": output(page),
-        "caption": page.locator(".gf-caption").inner_text(),
+        "caption": page.locator(".gf-stepper .gf-caption").inner_text(),
         "source": page.locator(".gf-source .gf-chip").all_inner_texts(),
         "target": page.locator(".gf-target .gf-chip").all_inner_texts(),
         "box": source_box(page).input_value(),

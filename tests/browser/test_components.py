@@ -119,13 +119,16 @@ def test_output_and_shading_move_at_once(stage):
         "chips => chips.map(chip => Number(chip.style.getPropertyValue('--weight')))"
     )
     assert weights == [float(place == 1) for place in range(24)]
-    assert "Step 2 of 24: reads ‘▁w0’, predicts ‘▁w1’ (p = 0.83)" in stage.locator(".gf-caption").inner_text()
+    assert (
+        "Step 2 of 24: reads ‘▁w0’, predicts ‘▁w1’ (p = 0.83)"
+        in stage.locator(".gf-stepper .gf-caption").inner_text()
+    )
 
 
 def test_first_back_next_last_and_slider(stage):
     stage.get_by_label("Last step").click()
     expect_step(stage, 23)
-    assert "It ended." in stage.locator(".gf-caption").inner_text()
+    assert "It ended." in stage.locator(".gf-stepper .gf-caption").inner_text()
     stage.get_by_label("Back one step").click()
     expect_step(stage, 22)
     stage.get_by_label("First step").click()
@@ -211,7 +214,10 @@ def test_guess_mode_gives_nothing_away(stage):
     for step in (3, 4):
         while browser_step(stage) < step:
             stage.keyboard.press("ArrowRight")
-        shown = stage.locator(".gf-stepper .gf-target").inner_html() + stage.locator(".gf-caption").inner_html()
+        shown = (
+            stage.locator(".gf-stepper .gf-target").inner_html()
+            + stage.locator(".gf-stepper .gf-caption").inner_html()
+        )
         assert f"w{step}" not in shown
         assert f"w{step - 1}" in shown
         assert "0.83" not in stage.locator(".gf-now").inner_html()
@@ -248,7 +254,7 @@ def test_leaving_takes_the_keys_away_and_coming_back_works(stage):
 
 def test_a_run_without_output_says_so(stage):
     choose_run(stage, "nothing")
-    assert "Nothing was produced." in stage.locator(".gf-caption").inner_text()
+    assert "Nothing was produced." in stage.locator(".gf-stepper .gf-caption").inner_text()
     stage.keyboard.press("ArrowRight")
     expect(stage.get_by_text("Nothing to draw yet.")).to_be_visible()
 

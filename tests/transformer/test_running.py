@@ -218,7 +218,7 @@ def test_a_damaged_model_is_said(spoil, decoding):
 
 def test_who_ablates_disturbs_nobody(checkpoint):
     """A replaces every cross-attention by nothing while B runs plain, 200 times each, in four threads."""
-    query = checkpoint.query(SOURCE, decoding=Beam(size=2), max_new=4)
+    query = checkpoint.query(SOURCE, max_new=3)
     solo = run(checkpoint, query)
     src, read = torch.tensor([solo.src_ids]), torch.tensor([solo.read_ids])
     ablation = tap_of(Replacer({"decoder.*.cross_attn.weights": torch.zeros_like}))
