@@ -14,7 +14,7 @@ why. Writing one is in `transformer.saving`.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,7 +81,7 @@ class Checkpoint:
         *,
         decoding: Decoding = _GREEDY,
         max_new: int = 128,
-        forced: Sequence[int] = (),
+        forced: tuple[int, ...] = (),
         hypothesis: int = 0,
     ) -> Query:
         """A query for this checkpoint; the arguments are those of `Query`."""
@@ -90,7 +90,7 @@ class Checkpoint:
             source=source,
             decoding=decoding,
             max_new=max_new,
-            forced=tuple(forced),
+            forced=forced,
             hypothesis=hypothesis,
         )
 

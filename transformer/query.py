@@ -17,6 +17,7 @@ MAX_HASH = 64  # characters of a SHA-256, hexadecimal
 MAX_SOURCE_CHARACTERS = 2_000
 MAX_NEW = 512
 MAX_BEAM = 16
+MAX_TOP_K = 1_000_000
 MAX_SEED = 2**32 - 1
 
 
@@ -60,7 +61,7 @@ class Sampling:
 
     def __post_init__(self) -> None:
         _keep_float(self, "temperature", 0.05, 5.0)
-        _check_int("top_k", self.top_k, 0, 1_000_000)
+        _check_int("top_k", self.top_k, 0, MAX_TOP_K)
         _keep_float(self, "top_p", 0.01, 1.0)
         _check_int("seed", self.seed, 0, MAX_SEED)
 

@@ -5,7 +5,6 @@ Source: Kudo and Richardson, "SentencePiece" (2018).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import sentencepiece
@@ -59,11 +58,6 @@ class Tokenizer:
     def size(self) -> int:
         """Number of pieces."""
         return int(self._processor.GetPieceSize())
-
-    @cached_property
-    def pieces(self) -> tuple[str, ...]:
-        """Every piece, by id."""
-        return tuple(str(self._processor.IdToPiece(i)) for i in range(self.size))
 
     def encode(self, text: str) -> Encoding:
         """Split a text into pieces; no special pieces are added."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 
 import pandas as pd
@@ -60,6 +61,6 @@ def _shown(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def _score(score: dict[str, object]) -> str:
+def _score(score: Mapping[str, object]) -> str:
     numbers = ", ".join(f"{name} {score[key]}" for key, name in (("bleu", "BLEU"), ("chrf", "chrF")) if key in score)
     return f"{score.get('file', '')} ({score.get('decoding', '')}): {numbers}"

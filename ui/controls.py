@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import random
+from typing import Final
 
 import streamlit as st
 
 from transformer.checkpoint import Checkpoint
 from transformer.errors import GlassformerError
 from transformer.listing import Entry
-from transformer.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_SOURCE_CHARACTERS, Beam, Sampling
+from transformer.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_SOURCE_CHARACTERS, MAX_TOP_K, Beam, Sampling
 from ui import keys, loading, panels, state
 from ui.link import DEFAULT_NEW
 
-KEEP = "session"  # a widget keeps its value while another page is looked at
+KEEP: Final = "session"  # a widget keeps its value while another page is looked at
 
 
 def sidebar(*, attention: bool = False) -> Checkpoint:
@@ -187,19 +188,44 @@ def _sampling() -> None:
         (keys.SEED, Sampling().seed),
     ):
         st.session_state.setdefault(key, value)
-    run = {"on_change": state.new_run, "persist_state": KEEP}
     st.slider(
         "Temperature",
         0.05,
         5.0,
         step=0.05,
         key=keys.TEMPERATURE,
+        on_change=state.new_run,
+        persist_state=KEEP,
         help="Below 1 sharpens, above 1 flattens.",
-        **run,
     )
-    st.number_input("Top-k", 0, 1_000_000, key=keys.TOP_K, help="0 keeps all pieces.", **run)
-    st.slider("Top-p", 0.01, 1.0, step=0.01, key=keys.TOP_P, help="1 keeps all pieces.", **run)
-    st.number_input("Seed", 0, MAX_SEED, key=keys.SEED, help="The same seed draws the same output.", **run)
+    st.number_input(
+        "Top-k",
+        0,
+        MAX_TOP_K,
+        key=keys.TOP_K,
+        on_change=state.new_run,
+        persist_state=KEEP,
+        help="0 keeps all pieces.",
+    )
+    st.slider(
+        "Top-p",
+        0.01,
+        1.0,
+        step=0.01,
+        key=keys.TOP_P,
+        on_change=state.new_run,
+        persist_state=KEEP,
+        help="1 keeps all pieces.",
+    )
+    st.number_input(
+        "Seed",
+        0,
+        MAX_SEED,
+        key=keys.SEED,
+        on_change=state.new_run,
+        persist_state=KEEP,
+        help="The same seed draws the same output.",
+    )
     st.button("Draw again", on_click=_new_seed, icon=":material/casino:", width="stretch")
 
 

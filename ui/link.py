@@ -18,6 +18,7 @@ from transformer.query import (
     MAX_BEAM,
     MAX_NEW,
     MAX_SEED,
+    MAX_TOP_K,
     Beam,
     Decoding,
     Greedy,
@@ -178,7 +179,7 @@ def _read_decoding(reader: _Reader) -> Decoding:
     if how == "sampling":
         return Sampling(
             temperature=_or(reader.number("temp", 0.05, 5.0), 1.0),
-            top_k=_or(reader.integer("k", 0, 1_000_000), 0),
+            top_k=_or(reader.integer("k", 0, MAX_TOP_K), 0),
             top_p=_or(reader.number("p", 0.01, 1.0), 1.0),
             seed=_or(reader.integer("seed", 0, MAX_SEED), 0),
         )
