@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from tests.browser.helpers import BROWSER_FLAGS, VIEWPORT, keep_local, require_browser
-from tools.serve import Server, serve
+from tests.browser.components import APP, CELLS, FIRST_CHART_MS
+from tests.browser.helpers import BROWSER_FLAGS, VIEWPORT, keep_local, open_page, require_browser
+from tools.serve import ROOT, Server, serve
+from ui.components.assets import ensure_static
 
 HERE = Path(__file__).parent
 
@@ -90,3 +94,22 @@ def _outside(url: str) -> list[str]:
     """Return a complaint for a request that `keep_local` refused; none for one that merely failed."""
     local = url.startswith(("http://127.0.0.1", "http://localhost", "data:", "blob:"))
     return [] if local else [f"asked another machine for {url}"]
+
+
+@pytest.fixture(scope="session")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """An app of nothing but our components."""
+    folder = tmp_path_factory.mktemp("components")
+    shutil.copy(APP, folder / "app.py")
+    ensure_static(folder / "static")
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    with serve(folder / "app.py", log=folder / "app.log", environment={"PYTHONPATH": path}) as running:
+        yield running
+
+
+@pytest.fixture
+def stage(app: Server, page: Page) -> Page:
+    """That app, opened, its first chart drawn."""
+    open_page(page, f"{app.url}/step")
+    expect(page.locator(f"{CELLS} .main-svg").first).to_be_visible(timeout=FIRST_CHART_MS)
+    return page

@@ -78,19 +78,20 @@ def choose_output(page: Page, place: int) -> None:
 
 
 def click_candidate(page: Page, place: int) -> None:
-    """Click a bar of the candidates' chart, counted from 0 at the top, near its beginning."""
+    """Click a bar of the candidates' chart, counted from 0 at the top, at its very beginning: most are thin."""
     chart = page.locator(".st-key-candidates .js-plotly-plot")
     chart.scroll_into_view_if_needed()
     x, y = chart.evaluate(
         """(chart, place) => {
           const { xaxis, yaxis } = chart._fullLayout;
           const box = chart.getBoundingClientRect();
-          return [box.left + xaxis._offset + 3, box.top + yaxis._offset + yaxis.c2p(place)];
+          return [box.left + xaxis._offset + 1, box.top + yaxis._offset + yaxis.c2p(place)];
         }""",
         place,
     )
     page.mouse.move(x, y)
     page.mouse.click(x, y)
+    page.mouse.move(0, 0)  # else what is said about the bar stays
     wait_for_idle(page)
 
 
@@ -117,5 +118,5 @@ def shown(page: Page) -> dict[str, Any]:
         "box": source_box(page).input_value(),
         "outputs": outputs(page),
         "charts": page.locator(".gf-chart .main-svg").all_text_contents(),
-        "sidebar": page.get_by_test_id("stSidebar").inner_text(),
+        "sidebar": page.get_by_test_id("stSidebarUserContent").inner_text(),
     }

@@ -18,7 +18,7 @@ PAGES = {
 def test_the_first_visitor_finds_the_page(fresh_server, page, path):
     open_page(page, f"{fresh_server.url}/{path}")
     expect(page.get_by_role("heading", level=1)).to_have_text(PAGES[path.split("?")[0]])
-    expect(page.get_by_text("Reverse letters (reverse)").first).to_be_visible()
+    expect(page.get_by_role("combobox", name="Checkpoint")).to_have_value("Reverse letters (reverse)")
     assert page.get_by_text("Page not found").count() == 0
     assert page.get_by_role("dialog").count() == 0
     assert page.get_by_role("alert").count() == 0

@@ -1,0 +1,59 @@
+"""What the tests of our components share: the app they drive, and how to reach its parts."""
+
+import re
+from pathlib import Path
+
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.helpers import wait_for_idle
+
+APP = Path(__file__).parent / "component_app.py"
+SETTLED_MS = 600
+FIRST_CHART_MS = 30_000  # Plotly's script is 4.8 MB, and the machine may be busy
+CELLS = ".gf-chart:has([aria-label='An attention map.'])"
+
+
+def choose_run(page: Page, name: str) -> None:
+    page.locator("[data-testid=stSidebar]").get_by_text(name, exact=True).click()
+    expect(page.get_by_text(re.compile(f"python: {name} step"))).to_be_visible()
+    page.evaluate("document.activeElement.blur()")
+    wait_for_idle(page)
+
+
+def switch(page: Page, label: str) -> None:
+    page.locator("[data-testid=stSidebar] label").filter(has_text=label).last.click()
+    wait_for_idle(page)
+
+
+def browser_step(page: Page) -> int:
+    return int(page.locator(".gf-stepper").get_attribute("data-step"))
+
+
+def expect_step(page: Page, step: int) -> None:
+    """Wait for a step: what Python sends reaches the script a moment after the text beside it."""
+    expect(page.locator(".gf-stepper")).to_have_attribute("data-step", str(step))
+
+
+def runs(page: Page) -> int:
+    return int(page.get_by_text(re.compile(r"^runs: \d+$")).inner_text().split()[1])
+
+
+def plot(page: Page, alt: str) -> Locator:
+    return page.get_by_role("img", name=alt)
+
+
+def cell_centre(page: Page, row: int, column: int) -> tuple[float, float]:
+    """Where a cell of the first map is on the screen."""
+    plot(page, "An attention map.").scroll_into_view_if_needed()
+    return tuple(page.evaluate(
+        """([row, column]) => {
+          const chart = document.querySelector("[aria-label='An attention map.']");
+          const { xaxis, yaxis } = chart._fullLayout;
+          const box = chart.getBoundingClientRect();
+          return [box.left + xaxis._offset + xaxis.c2p(column), box.top + yaxis._offset + yaxis.c2p(row)];
+        }""",
+        [row, column],
+    ))  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------------ stepper

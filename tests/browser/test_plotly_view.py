@@ -1,0 +1,134 @@
+"""The Plotly view in a real browser: what no test without one can show."""
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.browser.components import (
+    CELLS,
+    FIRST_CHART_MS,
+    SETTLED_MS,
+    cell_centre,
+    choose_run,
+    plot,
+)
+from tests.browser.helpers import open_page, wait_for_idle
+from ui.components.assets import PLOTLY_FILE
+
+HOSTILE = (
+    "<s>", "</s>", "<br>", "<b>x</b>", "&lt;", "&amp;", "$x^2$", "_a_", "`b`", "%{x}", "%{customdata[0]}",
+    "<a href='https://example.org'>go</a>",
+)  # fmt: skip
+
+
+def test_zoom_is_kept_while_stepping(stage):
+    left, top = cell_centre(stage, 2, 2)
+    right, bottom = cell_centre(stage, 8, 8)
+    stage.mouse.move(left, top)
+    stage.mouse.down()
+    stage.mouse.move(right, bottom, steps=5)
+    stage.mouse.up()
+    ranges = "document.querySelector(\"[aria-label='An attention map.']\")._fullLayout.xaxis.range.map(Math.round)"
+    zoomed = stage.evaluate(ranges)
+    assert zoomed[0] >= 1
+    assert zoomed[1] <= 9
+    stage.evaluate("document.activeElement.blur()")
+    stage.keyboard.press("ArrowRight")
+    expect(stage.get_by_text("python: plain step 1", exact=True)).to_be_visible()
+    wait_for_idle(stage)
+    assert stage.evaluate(ranges) == zoomed
+
+
+def test_a_cell_clicked_twice_is_reported_twice(stage):
+    for count in (1, 2):
+        stage.mouse.click(*cell_centre(stage, 3, 5))
+        expect(stage.get_by_text("clicks: " + str([(3, 5)] * count))).to_be_visible()
+        wait_for_idle(stage)
+
+
+def test_a_bar_gives_its_token_id(stage):
+    bar = plot(stage, "Likeliest pieces.").locator(".bars .point").nth(2)
+    bar.scroll_into_view_if_needed()
+    box = bar.bounding_box()
+    stage.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    expect(stage.get_by_text("picked: 102")).to_be_visible()
+
+
+def test_masked_cells_say_why(stage):
+    chart = plot(stage, "A causal map.")
+    chart.scroll_into_view_if_needed()
+    box = chart.locator(".nsewdrag").bounding_box()
+    stage.mouse.move(box["x"] + box["width"] * 0.8, box["y"] + box["height"] * 0.2)
+    expect(chart.locator(".hoverlayer")).to_contain_text("too late")
+    assert "weight" not in chart.locator(".hoverlayer").text_content()
+
+
+def test_nothing_is_taken_for_markup(stage):
+    choose_run(stage, "hostile")
+    chart = plot(stage, "An attention map.")
+    expect(chart.locator(".gtitle")).to_have_text("A map of <b>pieces</b>")
+    rows = chart.locator(".ytick text").all_text_contents()
+    assert [re.sub("[\u2068\u2069]", "", row) for row in rows[:11]] == [*HOSTILE[:10], "%{customdata[…"]
+    for place, piece in enumerate(HOSTILE[:12]):
+        stage.mouse.move(*cell_centre(stage, place, 4))
+        expect(chart.locator(".hoverlayer")).to_contain_text(f"Query {place + 1}: {piece}")
+    assert stage.locator(".gf-chart :is(a[href*=example], img)").count() == 0
+    chips = stage.locator(".gf-source .gf-piece").all_text_contents()
+    assert chips[:4] == ["<s>", "</s>", "<br>", "<b>x</b>"]
+    assert stage.locator(".gf-stepper :is(a, img, s, br)").count() == 0
+
+
+def test_charts_follow_the_theme_while_shown(stage):
+    title = plot(stage, "An attention map.").locator(".gtitle")
+    light = title.evaluate("node => getComputedStyle(node).fill")
+    stage.evaluate("window.keptPlot = document.querySelector(\"[aria-label='Likeliest pieces.']\")")
+    stage.emulate_media(color_scheme="dark")
+    expect(stage.locator(".gf-stepper")).to_have_attribute("data-theme", "dark")
+    wait_for_idle(stage)
+    assert title.evaluate("node => getComputedStyle(node).fill") != light
+    chosen = plot(stage, "Likeliest pieces.").locator(".bars .point path").nth(1)
+    expect(chosen).to_have_css("fill", "rgb(240, 163, 94)")
+    assert stage.evaluate("window.keptPlot.isConnected")
+
+
+def test_plotly_is_loaded_once_and_on_deep_links(app, new_page):
+    for path in ("/step", "/step/"):
+        page = new_page()
+        loads = []
+        page.on(
+            "request",
+            lambda request, loads=loads: loads.append(request.url) if "plotly" in request.url else None,
+        )
+        open_page(page, app.url + path)
+        expect(page.locator(f"{CELLS} .main-svg").first).to_be_visible(timeout=FIRST_CHART_MS)
+        page.keyboard.press("ArrowRight")
+        wait_for_idle(page)
+        assert len([url for url in loads if url == f"{app.url}/app/static/{PLOTLY_FILE}"]) == 1
+        assert not [url for url in loads if "/static/js/" in url]  # Streamlit's own copy of Plotly stays away
+
+
+def test_a_chart_without_its_script_says_so(app, new_page):
+    page = new_page()
+    page.route("**/plotly-*.js", lambda route: route.fulfill(status=404, body=""))
+    open_page(page, f"{app.url}/step")
+    expect(page.get_by_text("The chart could not be drawn because its script did not load").first).to_be_visible()
+
+
+def test_downloads_are_made_in_the_browser(stage):
+    chart = plot(stage, "Entropy.")
+    chart.scroll_into_view_if_needed()
+    chart.hover()
+    titles = [button.get_attribute("data-title") for button in chart.locator(".modebar-btn").all()]
+    assert titles == ["Reset axes", "Download as SVG", "Download as PNG"]
+    for format_ in ("SVG", "PNG"):
+        with stage.expect_download() as download:
+            chart.locator(f".modebar-btn[data-title='Download as {format_}']").click()
+        assert download.value.suggested_filename == f"curve.{format_.lower()}"
+
+
+def test_charts_take_the_width_there_is(stage):
+    stage.set_viewport_size({"width": 820, "height": 720})
+    stage.wait_for_timeout(SETTLED_MS)
+    chart = stage.locator(CELLS)
+    drawn = chart.locator(".main-svg").first.bounding_box()["width"]
+    assert abs(drawn - chart.bounding_box()["width"]) <= 2
