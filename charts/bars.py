@@ -67,8 +67,11 @@ def candidates_spec(
     kept = [True] * count if kept is None else kept
     if {len(probabilities), len(ids), len(ranks), len(kept)} != {count}:
         raise ValueError(f"{count} pieces need as many probabilities, ids, ranks and kept marks.")
-    bars = [_candidate_bars(pieces, probabilities, ids, ranks, kept, chosen, how_chosen)] if count else []
-    return {"data": bars, "layout": _candidate_layout(title, pieces, probabilities, chosen)}
+    layout = _candidate_layout(title, pieces, probabilities, chosen)
+    if not count:
+        return {"data": [], "layout": layout}
+    bars = _candidate_bars(pieces, probabilities, ids, ranks, kept, chosen, how_chosen)
+    return {"data": [bars, _whole_rows(bars)], "layout": layout}
 
 
 candidates = as_figure(candidates_spec)
@@ -88,6 +91,7 @@ def _candidate_layout(title: str, pieces: Sequence[str], probabilities: Sequence
     }
     layout["margin"] |= {"r": 64}
     layout["bargap"] = 0.28
+    layout["barmode"] = "overlay"
     layout["height"] = int(np.clip(120 + 28 * len(pieces), 200, 560))
     layout["annotations"] = [_percent(place, value) for place, value in enumerate(probabilities)]
     return layout
@@ -147,6 +151,21 @@ def _candidate_bars(
             "line": {"color": MARK_COLOR, "width": [1.5 if place == chosen else 0 for place in places]},
             "pattern": {"shape": ["" if keep else "/" for keep in kept], "solidity": 0.3},
         },
+    }
+
+
+def _whole_rows(bars: Spec) -> Spec:
+    """Rows from edge to edge that nobody sees: a bar of 0.1 % is too thin to be pointed at."""
+    labels = zip(bars["hovertext"], bars["x"], strict=True)
+    return {
+        "type": "bar",
+        "x": np.ones(len(bars["x"]), dtype=np.float32),
+        "y": bars["y"],
+        "orientation": "h",
+        "customdata": bars["customdata"],
+        "hovertext": [f"{label}<br>probability <b>{probability:.4f}</b>" for label, probability in labels],
+        "hovertemplate": "%{hovertext}<extra></extra>",
+        "marker": {"color": "rgba(0,0,0,0)", "line": {"width": 0}},
     }
 
 

@@ -27,8 +27,8 @@ def plain(text: str) -> str:
 
 def notes(sentences: Sequence[str]) -> None:
     """Say what a reader should know, one line each."""
-    for sentence in sentences:
-        st.info(plain(sentence), icon=":material/info:")
+    if sentences:
+        st.info("  \n".join(map(plain, sentences)), icon=":material/info:")
 
 
 def chart(

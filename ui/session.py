@@ -99,8 +99,9 @@ def _run(checkpoint: Checkpoint, link: Link, source: str) -> tuple[Link, Trace]:
             raise
         own = replace(link, forced=(), hypothesis=0)
         trace = loading.runner().trace(checkpoint, own.query(checkpoint.content_hash, source))
+        said = (*state.take_notes(), f"{sentence(error)} The model's own choice is shown.")
         state.show((), 0, link.view.step)
-        state.add_note(f"{sentence(error)} The model's own choice is shown.")
+        st.session_state[keys.LINK_NOTES] = said
         return own, trace
 
 

@@ -150,8 +150,8 @@ def take_notes() -> tuple[str, ...]:
 
 
 def add_note(note: str) -> None:
-    """Say something with the next run."""
-    st.session_state[keys.LINK_NOTES] = (*take_notes(), note)
+    """Say something with the next run, once."""
+    st.session_state[keys.LINK_NOTES] = tuple(dict.fromkeys((*take_notes(), note)))
 
 
 def new_run() -> None:
@@ -187,6 +187,7 @@ def show(forced: tuple[int, ...], hypothesis: int, step: int) -> None:
     """Callback: look at another branch or another result of beam search."""
     state = st.session_state
     state[keys.FORCED], state[keys.HYPOTHESIS] = forced, hypothesis
+    state[keys.LINK_NOTES] = ()
     state.pop(keys.REVEALED, None)
     move_to(step)
 

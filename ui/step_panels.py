@@ -12,6 +12,7 @@ from charts.bars import HOW_TO_READ_ATTENTION, HOW_TO_READ_CANDIDATES
 from charts.curves import HOW_TO_READ as HOW_TO_READ_ENTROPY
 from charts.heatmap import HOW_TO_READ as HOW_TO_READ_MAP
 from transformer.errors import GlassformerError
+from transformer.query import Sampling
 from ui import keys, loading, panels, state, style
 from ui.components.plotly_view import last_click
 from ui.components.stepper import stepper
@@ -114,8 +115,7 @@ def _force_by_name(run: OpenRun) -> None:
         "Force another piece here",
         key=FORCE_CHOICE,
         on_change=force,
-        placeholder="Click a bar, or type a piece such as “tea”",
-        label_visibility="collapsed",
+        placeholder="Click a bar above, or type a piece",
     )
 
 
@@ -148,6 +148,8 @@ def results(run: OpenRun) -> None:
             options |= {(forced, i): f"{name}{_hypothesis_label(run, i)}" for i in found}
         else:
             options[forced, 0] = f"{_branch_name(run, forced)} {_text_of(run, forced)}"
+    if run.view.guess and len(options) == 1:
+        return  # one name and no text
     st.session_state[RESULT_CHOICE] = here
 
     def go() -> None:
@@ -177,7 +179,8 @@ def _text_of(run: OpenRun, forced: tuple[int, ...]) -> str:
 def _branch_name(run: OpenRun, forced: tuple[int, ...]) -> str:
     """How a branch is called: by the last piece that was forced."""
     if not forced:
-        return "**Model's own choice**"
+        drawn = isinstance(run.trace.query.decoding, Sampling)
+        return "**As it was drawn**" if drawn else "**Model's own choice**"
     last = len(forced) - 1
     seen = run.looking.n_rows - int(run.looking.covered)
     return f"**Step {last + 1}: {panels.plain(run.trace.vocabulary[forced[-1]]) if last < seen else HIDDEN}**"

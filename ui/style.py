@@ -29,7 +29,7 @@ _RULES = """
   }
 }
 [data-testid="stMainBlockContainer"] { padding-top: 3.75rem; padding-bottom: 4rem; max-width: 84rem; }
-[data-testid="stMainBlockContainer"] h1 { padding: 0; font-size: 1.75rem; }
+[data-testid="stMainBlockContainer"] h1 { padding: 0 0 0.25rem; font-size: 1.75rem; }
 .st-key-examples { row-gap: 0.375rem; column-gap: 0.5rem; margin-top: -0.375rem; }
 .st-key-examples button {
   min-height: 2rem; padding: 0 0.7rem; border: 1px solid rgb(128 128 128 / 35%) !important; border-radius: 1rem;

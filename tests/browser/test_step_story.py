@@ -269,6 +269,7 @@ def test_what_is_too_long_or_empty_is_explained(app, page):
 def test_markup_is_literal_everywhere(app, new_page, scheme):
     page = open_step(new_page(color_scheme=scheme), app, f"?model={NAME}&how=sampling&seed=1&max=40")
     type_source(page, f"{IMAGE} :streamlit: www.example.org a@b.co -> x $x^2$ **b** 😀")
+    assert page.locator(".gf-source .gf-chip").nth(1).inner_text().startswith(IMAGE)
     page.keyboard.press("End")
     arrive(page, 40)
     main = page.get_by_test_id("stMain")
@@ -281,6 +282,10 @@ def test_markup_is_literal_everywhere(app, new_page, scheme):
     for piece in ("<script>alert(2)</script>", ":red[x]", "$x^2$", "www.example.org", "{{x}}"):
         assert piece in written
     assert IMAGE in sidebar.inner_text()
+    page.get_by_role("link", name="Checkpoints").click()
+    expect(page.get_by_role("heading", name="Folders")).to_be_visible()
+    assert IMAGE in main.inner_text()
+    assert main.locator("img, script, iframe, .katex, p a").count() == 0
 
 
 # ---------------------------------------------------------------- small windows

@@ -15,7 +15,7 @@ def draw(**options):
 
 
 def test_bars_are_the_probabilities_and_carry_their_ids():
-    (bars,) = draw().data
+    bars, _ = draw().data
     assert list(bars.x) == [0.5, 0.25, 0.0004]
     assert list(bars.y) == [0, 1, 2]
     assert list(bars.customdata) == [7, 8, 9]
@@ -35,9 +35,18 @@ def test_nothing_is_marked_while_the_choice_is_hidden():
 
 
 def test_pieces_that_sampling_cut_off_are_hatched():
-    (bars,) = draw(kept=[True, True, False]).data
+    bars, _ = draw(kept=[True, True, False]).data
     assert list(bars.marker.pattern.shape) == ["", "", "/"]
     assert "cut off" in bars.hovertext[2]
+
+
+def test_a_row_can_be_clicked_from_edge_to_edge():
+    bars, rows = draw().data
+    assert set(rows.x) == {1}
+    assert list(rows.customdata) == list(bars.customdata)
+    assert list(rows.y) == list(bars.y)
+    assert rows.marker.color == "rgba(0,0,0,0)"
+    assert "probability <b>0.5000</b>" in rows.hovertext[0]
 
 
 def test_percentages_stand_in_one_column():

@@ -48,6 +48,12 @@ def test_a_broken_folder_is_listed_with_its_error_and_never_offered(open_page, b
     assert "1 folder cannot be opened: see the page Checkpoints." in [caption.value for caption in test.caption]
 
 
+def test_the_name_of_a_folder_is_text(open_page, broken):
+    (broken / "broken").rename(broken / "<img src=x onerror=alert(1)> **b**")
+    said = open_page(CHECKPOINTS, model="reverse").error[0].value
+    assert r"\<img src\=x onerror\=alert\(1\)\> \*\*b\*\*" in said
+
+
 def test_the_list_is_there_when_nothing_can_be_opened(open_page, broken, monkeypatch):
     monkeypatch.setattr(loading, "SHIPPED", broken)
     test = open_page(CHECKPOINTS)

@@ -110,6 +110,7 @@ def test_the_same_seed_draws_the_same(reverse):
     request = {"src": "abcdef", "how": "sampling", "temp": 3, "seed": 5}
     test, other = reverse(**request), reverse(**request)
     assert output(test) == output(other)
+    assert labels(test) == [f"**As it was drawn** {output(test)}"]
     check(test.number_input(key=keys.SEED).set_value(6).run())
     assert output(test) != output(other)
     assert address(test)["seed"] == "6"
@@ -199,6 +200,12 @@ def test_what_cannot_be_forced_is_refused_and_the_run_stays(reverse, piece, said
     assert output(test) == "fedcba"
     assert "forced" not in address(test)
     assert not test.error
+
+
+def test_a_refusal_is_said_once_and_forgotten_with_the_next_branch(reverse):
+    test = force(force(reverse(src="abcdef"), "no such piece"), "no such piece")
+    assert len(test.info) == 1
+    assert sentences(force(test, "z")) == ""
 
 
 def test_the_end_can_be_forced(reverse):
@@ -356,6 +363,7 @@ def test_guess_mode_hides_what_comes(reverse):
     test = reverse(src="abcdef", guess=1, step=3)
     hidden = everything(test)
     assert "fedcba" not in hidden
+    assert not test.radio  # a name without its text
     assert "d → c" not in hidden
     assert "e → d" not in hidden
     assert "e → ?" in hidden
