@@ -11,6 +11,12 @@ from tests.browser.helpers import open_page, wait_for_idle
 from tools.serve import Server
 
 SETTLED_MS = 30_000
+# The text of charts without what the mouse points at.
+_DRAWN = """charts => charts.map(chart => {
+  const copy = chart.cloneNode(true);
+  copy.querySelectorAll(".hoverlayer").forEach(layer => layer.remove());
+  return copy.textContent;
+})"""
 
 
 def open_step(page: Page, server: Server, address: str = "?model=reverse") -> Page:
@@ -78,14 +84,14 @@ def choose_output(page: Page, place: int) -> None:
 
 
 def click_candidate(page: Page, place: int) -> None:
-    """Click a bar of the candidates' chart, counted from 0 at the top, at its very beginning: most are thin."""
+    """Click the row of a candidate, counted from 0 at the top, where a thin bar has no ink."""
     chart = page.locator(".st-key-candidates .js-plotly-plot")
     chart.scroll_into_view_if_needed()
     x, y = chart.evaluate(
         """(chart, place) => {
           const { xaxis, yaxis } = chart._fullLayout;
           const box = chart.getBoundingClientRect();
-          return [box.left + xaxis._offset + 1, box.top + yaxis._offset + yaxis.c2p(place)];
+          return [box.left + xaxis._offset + 60, box.top + yaxis._offset + yaxis.c2p(place)];
         }""",
         place,
     )
@@ -117,6 +123,6 @@ def shown(page: Page) -> dict[str, Any]:
         "target": page.locator(".gf-target .gf-chip").all_inner_texts(),
         "box": source_box(page).input_value(),
         "outputs": outputs(page),
-        "charts": page.locator(".gf-chart .main-svg").all_text_contents(),
+        "charts": page.locator(".gf-chart .main-svg").evaluate_all(_DRAWN),
         "sidebar": page.get_by_test_id("stSidebarUserContent").inner_text(),
     }

@@ -40,6 +40,12 @@ def open_page() -> Callable[..., AppTest]:
     return open_one
 
 
+@pytest.fixture
+def reverse(open_page: Callable[..., AppTest]) -> Callable[..., AppTest]:
+    """A function that opens the Step page on the model that reverses letters: `reverse(src="abc")`."""
+    return lambda **parameters: open_page(STEP, model="reverse", **parameters)
+
+
 def check(test: AppTest) -> AppTest:
     """The test, if its page ran to the end."""
     assert not test.exception, test.exception

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from streamlit.testing.v1 import AppTest
 
+from tests.pages.conftest import check
 from ui import keys
+from ui.step_panels import FORCE_CHOICE
 
 
 def payload(test: AppTest, key: str) -> dict[str, Any]:
@@ -85,3 +87,18 @@ def everything(test: AppTest) -> str:
             data = payload(test, element.key)
             parts += [str(json.loads(data["figure"])), data["alt"]]
     return "\n".join(parts)
+
+
+def type_source(test: AppTest, text: str) -> AppTest:
+    """Type a sentence."""
+    return check(test.text_input(key=keys.SOURCE).set_value(text).run())
+
+
+def force(test: AppTest, piece: str) -> AppTest:
+    """Force a piece at this step by its name."""
+    return check(test.text_input(key=FORCE_CHOICE).set_value(piece).run())
+
+
+def labels(test: AppTest) -> list[str]:
+    """The listed outputs, without the escapes."""
+    return [label.replace("\\", "") for label in test.radio[0].options]

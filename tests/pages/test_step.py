@@ -6,35 +6,21 @@ import pytest
 from tests.pages.conftest import MAIN, STEP, check
 from tests.pages.reading import (
     address,
-    everything,
     figure,
-    go_back,
+    force,
     go_to,
+    labels,
     numbers,
     output,
-    payload,
     run_of,
     sentences,
     step,
+    type_source,
 )
 from ui import keys, loading
 from ui.step_panels import FORCE_CHOICE
 
 MARKUP = "<img src=x onerror=alert(1)>"
-
-
-@pytest.fixture
-def reverse(open_page):
-    """A function that opens the Step page on the reverse model."""
-    return lambda **parameters: open_page(STEP, model="reverse", **parameters)
-
-
-def type_source(test, text):
-    return check(test.text_input(key=keys.SOURCE).set_value(text).run())
-
-
-def force(test, piece):
-    return check(test.text_input(key=FORCE_CHOICE).set_value(piece).run())
 
 
 def choose(test, index):
@@ -47,10 +33,6 @@ def choose(test, index):
 
 def run_is_beam(test):
     return test.session_state[keys.HOW] == "beam"
-
-
-def labels(test):
-    return [label.replace("\\", "") for label in test.radio[0].options]
 
 
 # ---------------------------------------------------------------- runs
@@ -220,185 +202,3 @@ def test_a_link_that_forces_nonsense_shows_the_own_choice(reverse, forced):
     assert output(test) == "fedcba"
     assert sentences(test)
     assert len(labels(test)) == 1
-
-
-# ---------------------------------------------------------------- sources that need a word
-
-
-@pytest.mark.parametrize("source", ["", "   ", "\t\u3000"])
-def test_an_empty_source_is_asked_for(reverse, source):
-    test = type_source(reverse(), source)
-    assert "Type some text above, or take an example." in sentences(test)
-    assert not test.get("bidi_component")
-    assert output(type_source(test, "abc")) == "cba"
-
-
-@pytest.mark.parametrize(
-    ("source", "said"),
-    [
-        ("a" * 1_000_000, "The source has 1,000,000 characters; the limit is 2,000."),
-        ("abcdefghijklmnop", "The source has 17 pieces; reverse reads at most 13."),
-    ],
-)
-def test_a_source_that_is_too_long_keeps_the_last_result(reverse, source, said):
-    test = type_source(type_source(reverse(), "abcdef"), source)
-    before = address(test)
-    assert said in sentences(test)
-    assert "What follows is still the last result." in [caption.value for caption in test.caption]
-    assert output(test) == "fedcba"
-    assert before["src"] == "abcdef"  # a reload shows the last result again, not an error
-    assert output(type_source(test, "ab")) == "ba"
-    assert not test.error
-
-
-def test_a_link_with_a_source_that_is_too_long_says_so(reverse):
-    test = reverse(src="abcdefghijklmnop", how="sideways")
-    assert "17 pieces" in sentences(test)
-    assert "unknown way of decoding" in sentences(test)
-    assert not test.get("bidi_component")
-
-
-@pytest.mark.parametrize("source", ["😀🏳️‍🌈", "שלום", "한국어", "ا" * 12, "\u202eabc", "a\0b", "é", "٣"])
-def test_unknown_writing_is_run_and_explained(reverse, source):
-    test = type_source(reverse(), source)
-    assert "This model has never seen" in sentences(test)
-    assert any(chip["unknown"] for chip in run_of(test)["source"])
-    assert not test.error
-
-
-def test_markup_is_text(open_page, checkpoint_folder, monkeypatch):
-    monkeypatch.setenv(loading.ENVIRONMENT, str(checkpoint_folder.parent))
-    test = open_page(STEP, model="tiny", src=MARKUP)
-    assert run_of(test)["source"][1]["piece"].startswith("<")
-    shown = [element.value for kind in (test.info, test.markdown, test.caption) for element in kind]
-    assert not any("<" in text.replace("\\<", "") for text in shown)
-    assert not any(element.proto.unsafe_allow_javascript for element in test.get("html"))
-
-
-# ---------------------------------------------------------------- the address
-
-
-def test_an_opened_link_is_left_as_it_is(reverse):
-    assert address(reverse(step=2)) == {"model": "reverse", "step": "2"}
-
-
-def test_the_address_follows_what_is_done(reverse):
-    test = type_source(reverse(), "abcdef")
-    check(go_to(test, 4))
-    assert address(test) | {"rev": ""} == {"model": "reverse", "rev": "", "src": "abcdef", "step": "4"}
-
-
-def test_a_reload_and_a_pasted_link_show_the_same(reverse, open_page):
-    test = force(check(go_to(reverse(src="abcdef", layer=1, head=2), 3)), "z")
-    again = open_page(STEP, **address(test))
-    assert payload(again, keys.STEPPER)["run"] == run_of(test)
-    assert (step(again), labels(again)) == (step(test), labels(test))
-    assert figure(again, "cross_map") == figure(test, "cross_map")
-    assert sentences(again) == sentences(test)
-
-
-def test_back_returns_to_the_former_state(reverse):
-    test = type_source(reverse(), "abcdef")
-    former = address(test)
-    check(go_to(test, 4))
-    test = force(test, "z")
-    branch = address(test)
-    check(go_back(test, former))
-    assert (output(test), step(test)) == ("fedcba", 1)
-    assert payload(test, keys.STEPPER)["step"] == 0
-    assert address(test) == former
-    check(go_back(test, branch))  # and Forward
-    assert (output(test)[:4], step(test)) == ("fedz", 4)
-    check(go_back(test, {"model": "reverse"}))
-    assert (output(test), test.text_input(key=keys.SOURCE).value) == ("ssalg", "glass")
-
-
-def test_a_step_that_overtakes_the_address_is_no_back_button(reverse):
-    """The browser reports a step with the address it had before it heard of the newest one."""
-    test = reverse(src="abcdef")
-    stale = address(test)
-    check(go_to(test, 2))
-    for number in (3, 4, 5):
-        test.query_params.clear()
-        for name, value in stale.items():
-            test.query_params[name] = value
-        check(go_to(test, number))
-        assert step(test) == number
-    assert address(test)["step"] == "5"
-    check(go_back(test, stale))  # now nothing else has changed: this is the Back button
-    assert step(test) == 1
-
-
-@pytest.mark.parametrize(
-    ("parameters", "said"),
-    [
-        ({"model": "nope", "rev": "123"}, "There is no checkpoint “nope” that can be opened"),
-        ({"model": "../../etc/passwd"}, "There is no checkpoint “../../etc/passwd”"),
-        ({"model": MARKUP}, f"There is no checkpoint “{MARKUP}”"),
-        ({"model": "reverse", "rev": "0123"}, "made with another version of reverse"),
-        ({"model": "reverse", "step": "9999"}, "Step 9999 was asked for; this output has 6."),
-        ({"model": "reverse", "layer": "7"}, "Layer 7 was asked for; this model has 2."),
-        ({"model": "reverse", "max": "300"}, "reverse writes at most 13."),
-        ({"model": "reverse", "how": "beam", "beam": "1000000"}, "the limit is 1 to 16"),
-        ({"model": "reverse", "src": "x" * 500_000}, "500,000 characters"),
-    ],
-)
-def test_a_forged_link_gets_a_default_and_one_note(open_page, parameters, said):
-    test = open_page(STEP, **parameters)
-    assert said in sentences(test).replace("\u2060", "")
-    assert len(test.info) == 1
-    assert run_of(test)["target"]
-    assert not test.error
-
-
-def test_notes_on_a_link_go_when_the_reader_goes_on(reverse):
-    test = type_source(reverse(step=9999), "abc")
-    assert sentences(test) == ""
-
-
-# ---------------------------------------------------------------- guessing
-
-
-def test_guess_mode_hides_what_comes(reverse):
-    test = reverse(src="abcdef", guess=1, step=3)
-    hidden = everything(test)
-    assert "fedcba" not in hidden
-    assert not test.radio  # a name without its text
-    assert "d → c" not in hidden
-    assert "e → d" not in hidden
-    assert "e → ?" in hidden
-    assert payload(test, keys.STEPPER)["covered"] is True
-    assert payload(test, keys.STEPPER)["revealed_step"] is None
-    assert not [element for element in test.get("bidi_component") if element.key == keys.CANDIDATES]
-    assert len(numbers(figure(test, "cross_map")["data"][0]["z"])) == 3
-
-
-def test_a_guess_is_judged_and_the_step_revealed(reverse):
-    test = reverse(src="abcdef", guess=1, step=3)
-    test.text_input(key=keys.GUESSED_PIECE).set_value("d")
-    check(next(button for button in test.button if button.label == "Reveal").click().run())
-    assert "Right. The model gave “d” a probability of" in sentences(test)
-    assert payload(test, keys.STEPPER)["revealed_step"] == 2
-    assert payload(test, keys.CANDIDATES)
-    assert "e → d" in everything(test)
-    assert "d → c" not in everything(test)
-    check(go_to(test, 4))
-    assert payload(test, keys.STEPPER)["revealed_step"] is None
-    assert "Right." not in sentences(test)
-
-
-def test_guess_mode_does_not_name_a_later_branch(reverse):
-    test = force(check(go_to(reverse(src="abcdef"), 5)), "z")
-    check(test.toggle(key=keys.GUESS).set_value(True).run())
-    check(go_to(test, 2))
-    assert labels(test)[1].split(" ")[:3] == ["**Step", "5:", "?**"]
-    check(go_to(test, 6))
-    assert labels(test)[1].split(" ")[:3] == ["**Step", "5:", "z**"]
-
-
-def test_leaving_guess_mode_shows_everything_again(reverse):
-    test = reverse(src="abcdef", guess=1, step=3)
-    check(test.toggle(key=keys.GUESS).set_value(False).run())
-    assert labels(test) == ["**Model's own choice** fedcba"]
-    assert "guess" not in address(test)
-    assert step(test) == 3
