@@ -24,6 +24,8 @@ async def _lifespan(_: st.App) -> AsyncIterator[None]:
     logging.basicConfig(format="%(asctime)s %(name)s: %(message)s")
     # The folder pages/ makes Streamlit look for pages by itself until a first visitor has run st.navigation.
     PagesManager.uses_pages_directory = False
+    # Caches are filled before there is a visitor, which Streamlit remarks on.
+    logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context").setLevel(logging.ERROR)
     await asyncio.to_thread(ensure_static)
     await asyncio.to_thread(warm_up)
     yield

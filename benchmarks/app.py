@@ -94,7 +94,7 @@ def by_query(*, page: str, query: str) -> Step:
 def by_stepper(client: RawClient, number: int) -> float:
     """Report step n of the run that is shown, as the stepper in a browser does when it has settled."""
     stepper = client.widgets[STEPPER]
-    shown = json.loads(stepper.data)
+    shown = json.loads(stepper.data)["payload"]
     report = {
         "run_id": shown["run"]["run_id"],
         "step_revision": shown["step_revision"],

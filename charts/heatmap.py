@@ -27,8 +27,9 @@ from charts.theme import (
 
 HOW_TO_READ = (
     "Each row is one query and shares out a weight of 1 over the keys: the stronger a cell, the more the "
-    "query takes from that key. Hatched cells are closed by the mask."
+    "query takes from that key."
 )
+HOW_TO_READ_CLOSED = "Hatched cells are closed by the mask."
 
 _ROUNDING = 0.01  # weights kept in half precision sum to 1 within this
 _MOST_NAMED = 4

@@ -11,6 +11,7 @@ Axes: maps are [layer, head, query, key]; steps are rows of the decoder's maps.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -173,7 +174,8 @@ class Trace:
     @property
     def nbytes(self) -> int:
         """Memory of the arrays, in bytes."""
-        return sum(v.nbytes for v in vars(self).values() if isinstance(v, np.ndarray))
+        values = (getattr(self, field.name) for field in fields(self))
+        return sum(value.nbytes for value in values if isinstance(value, np.ndarray))
 
     def maps(self, kind: Kind) -> np.ndarray:
         """Attention weights of one kind, [layer, head, query, key]."""
@@ -193,7 +195,13 @@ class Trace:
 
     def entropies(self) -> np.ndarray:
         """Entropy of the next piece at every step, in bits, [step]."""
-        return np.array([_entropy(row) for row in self.log_probs])
+        return self._entropies
+
+    @cached_property
+    def _entropies(self) -> np.ndarray:
+        entropies = np.array([_entropy(row) for row in self.log_probs])
+        entropies.flags.writeable = False
+        return entropies
 
     def step(self, index: int, *, top_k: int = 10) -> Step:
         """All that belongs to one step.
@@ -207,17 +215,17 @@ class Trace:
         """
         if not 0 <= index < self.n_steps:
             raise QueryError(f"step {index} does not exist; this run has steps 0 to {self.n_steps - 1}.")
-        row = self.log_probs[index]
-        order = np.argsort(-row, kind="stable")
-        rank = int(np.nonzero(order == self.tgt_ids[index])[0][0]) + 1
-        listed = [int(i) for i in order[:top_k]]
+        row, chosen = self.log_probs[index], self.tgt_ids[index]
+        # Equal probabilities stand in the order of their ids.
+        rank = int((row > row[chosen]).sum() + (row[:chosen] == row[chosen]).sum()) + 1
+        listed = _best(row, top_k)
         if rank > top_k:
-            listed.append(self.tgt_ids[index])
+            listed.append(chosen)
         return Step(
             index=index,
             label=self.row_label(index),
             candidates=self._candidates(index, listed),
-            entropy=_entropy(row),
+            entropy=float(self._entropies[index]),
             rank=rank,
             forced=index < len(self.query.forced),
             decoder_rows=self.decoder_self[:, :, index, : index + 1],
@@ -270,6 +278,14 @@ class Trace:
             top_p=decoding.top_p,
         )
         return probs.numpy()
+
+
+def _best(log_probs: np.ndarray, k: int) -> list[int]:
+    """The k most probable ids of a distribution [tgt_vocab], best first, without sorting all of it."""
+    least = -np.partition(-log_probs, k - 1)[k - 1] if k < len(log_probs) else -np.inf
+    among = np.flatnonzero(log_probs >= least)
+    order = np.argsort(-log_probs[among], kind="stable")[:k]
+    return [int(i) for i in among[order]]
 
 
 def _entropy(log_probs: np.ndarray) -> float:

@@ -62,5 +62,9 @@ def _shown(value: object) -> str:
 
 
 def _score(score: Mapping[str, object]) -> str:
-    numbers = ", ".join(f"{name} {score[key]}" for key, name in (("bleu", "BLEU"), ("chrf", "chrF")) if key in score)
-    return f"{score.get('file', '')} ({score.get('decoding', '')}): {numbers}"
+    """One scoring in a line; BLEU of 0 is that of targets too short to have one."""
+    numbers = [f"{name} {score[key]}" for key, name in (("bleu", "BLEU"), ("chrf", "chrF")) if score.get(key)]
+    exact = score.get("exact")
+    if isinstance(exact, float):
+        numbers.append(f"{exact:.1%} exact")
+    return f"{score.get('file', '')} ({score.get('decoding', '')}): {', '.join(numbers)}"

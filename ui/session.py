@@ -109,12 +109,22 @@ def _opened(checkpoint: Checkpoint, link: Link, trace: Trace) -> OpenRun:
     view, moved = fit_view(link.view, trace)
     panels.notes((*state.take_notes(), *moved, *trace.notes))
     run_id = f"{checkpoint.content_hash[:REVISION_LENGTH]} {trace.query.to_json()}"
-    run = stepper_run(Looking(trace, view), checkpoint, run_id)
+    run = _stepper_run(Looking(trace, view), checkpoint, run_id)
     revision = st.session_state.get(keys.STEP_REVISION, 0)
     view = replace(view, step=settled_step(run, key=keys.STEPPER, step=view.step, step_revision=revision))
     st.session_state[keys.STEP] = view.step
     revealed = st.session_state.get(keys.REVEALED) == (run_id, view.step)
     return OpenRun(checkpoint, link, Looking(trace, view, revealed), run)
+
+
+def _stepper_run(looking: Looking, checkpoint: Checkpoint, run_id: str) -> StepperRun:
+    """What the stepper holds; a step changes nothing of it, so it is kept from step to step."""
+    which = (run_id, looking.view.layer, looking.view.head)
+    kept: tuple[object, StepperRun] | None = st.session_state.get(keys.STEPPER_RUN)
+    if kept is None or kept[0] != which:
+        kept = (which, stepper_run(looking, checkpoint, run_id))
+        st.session_state[keys.STEPPER_RUN] = kept
+    return kept[1]
 
 
 def _last_trace(checkpoint: Checkpoint) -> Trace | None:

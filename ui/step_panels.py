@@ -11,6 +11,7 @@ import charts
 from charts.bars import HOW_TO_READ_ATTENTION, HOW_TO_READ_CANDIDATES
 from charts.curves import HOW_TO_READ as HOW_TO_READ_ENTROPY
 from charts.heatmap import HOW_TO_READ as HOW_TO_READ_MAP
+from charts.heatmap import HOW_TO_READ_CLOSED
 from transformer.errors import GlassformerError
 from transformer.query import Sampling
 from ui import keys, loading, panels, state, style
@@ -214,6 +215,7 @@ def cross_row(run: OpenRun) -> None:
 def cross_map(run: OpenRun) -> None:
     """Draw the cross-attention of all steps, the current one framed."""
     looking, n_rows = run.looking, run.looking.n_rows
+    allowed = run.trace.cross_mask[:n_rows]
     figure = charts.heatmap_spec(
         looking.cross_weights()[:n_rows],
         queries=looking.row_labels(),
@@ -221,7 +223,7 @@ def cross_map(run: OpenRun) -> None:
         title=f"Cross-attention: {looking.cross_label()}",
         query_axis=QUERY_AXIS,
         key_axis=KEY_AXIS,
-        allowed=run.trace.cross_mask[:n_rows],
+        allowed=allowed,
         mask_reason="padding",
         marked_row=run.view.step,
         colour="source",
@@ -230,7 +232,7 @@ def cross_map(run: OpenRun) -> None:
         figure,
         key="cross_map",
         alt=f"Cross-attention weights, one row a decoding step, one column a source piece, {looking.cross_label()}.",
-        how_to_read=HOW_TO_READ_MAP,
+        how_to_read=HOW_TO_READ_MAP if allowed.all() else f"{HOW_TO_READ_MAP} {HOW_TO_READ_CLOSED}",
     )
 
 

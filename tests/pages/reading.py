@@ -18,7 +18,7 @@ def payload(test: AppTest, key: str) -> dict[str, Any]:
     """The data that a component of ours got."""
     found = [element for element in test.get("bidi_component") if element.key == key]
     assert found, f"there is no component {key}"
-    data: dict[str, Any] = json.loads(found[0].proto.json)
+    data: dict[str, Any] = json.loads(found[0].proto.json)["payload"]
     return data
 
 

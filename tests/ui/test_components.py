@@ -165,7 +165,7 @@ def test_other_reports_do_not(report):
 
 def test_what_the_browser_gets_is_plain_and_inside_its_range():
     page = AppTest.from_function(stepper_page).run()
-    sent = json.loads(page.main.children[0].proto.json)
+    sent = json.loads(page.main.children[0].proto.json)["payload"]
     assert sent["run"]["source"][1] == {"piece": "</s>", "id": 2, "special": True, "unknown": False}
     assert sent["run"]["target"][1]["probability"] == 1.0
     assert sent["run"]["shading"] == [[0.25, 0.75], [0.0, 0.0]]

@@ -10,13 +10,17 @@ script again with every element and every change of data, so what it is given is
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import tempfile
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import plotly
+
+from charts.theme import DARK_COLORS
 
 FOLDER = Path(__file__).resolve().parent
 STATIC = FOLDER.parents[1] / "static"
@@ -60,13 +64,23 @@ def read_asset(*names: str) -> str:
 
 
 @cache
+def script(name: str) -> str:
+    """A component's script as it is served, behind the dark twins of the charts' colours.
+
+    Args:
+        name: A key of `SCRIPTS`.
+    """
+    return f"const DARK_COLORS = {json.dumps(DARK_COLORS)};\n{read_asset(*SCRIPTS[name])}"
+
+
+@cache
 def script_file(name: str) -> str:
     """The file name under which a component's script is served; it changes with the script.
 
     Args:
         name: A key of `SCRIPTS`.
     """
-    digest = hashlib.sha256(read_asset(*SCRIPTS[name]).encode()).hexdigest()
+    digest = hashlib.sha256(script(name).encode()).hexdigest()
     return f"glassformer-{name}-{digest[:12]}.js"
 
 
@@ -77,6 +91,11 @@ def loader(name: str) -> str:
         name: A key of `SCRIPTS`.
     """
     return _LOADER % {"file": script_file(name)}
+
+
+def wrapped(payload: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """What to give a component as its data: Streamlit looks at each value of the outermost dict for a table."""
+    return {"payload": payload}
 
 
 def ensure_static(folder: Path = STATIC) -> Path:
@@ -93,8 +112,8 @@ def ensure_static(folder: Path = STATIC) -> Path:
     Raises:
         OSError: If the folder cannot be written to.
     """
-    for name, parts in SCRIPTS.items():
-        _provide(folder / script_file(name), read_asset(*parts).encode())
+    for name in SCRIPTS:
+        _provide(folder / script_file(name), script(name).encode())
     source = files("plotly").joinpath("package_data", "plotly.min.js")
     return _provide(folder / PLOTLY_FILE, source.read_bytes())
 

@@ -192,7 +192,7 @@ function prepared(view, width) {
   const { data, layout } = JSON.parse(view.data.figure);
   const cells = layout.meta?.cells;
   data.forEach((trace) => restoreCells(trace, cells));
-  const figure = theme.dark ? recolour({ data, layout }, view.data.palette) : { data, layout };
+  const figure = theme.dark ? recolour({ data, layout }, DARK_COLORS) : { data, layout };
   paint(figure.layout, theme);
   Object.assign(figure.layout, { width, height: view.data.height, autosize: false });
   fitTitle(figure.layout, width);
@@ -267,6 +267,8 @@ async function react(view) {
   };
   const { data, layout } = prepared(view, view.width);
   await view.plotly.react(view.plot, data, layout, config);
+  // A label that was open when the data changed would stay for good.
+  if (!view.plot.matches(":hover")) view.plotly.Fx.unhover(view.plot);
   if (view.listening) return;
   view.listening = true;
   view.plot.on("plotly_click", (event) => report(view, event));
@@ -309,7 +311,7 @@ function discard(view) {
   if (view.plotly) view.plotly.purge(view.plot);
 }
 
-export default function ({ data, parentElement, setTriggerValue }) {
+export default function ({ data: { payload: data }, parentElement, setTriggerValue }) {
   if (!VIEWS.has(parentElement)) VIEWS.set(parentElement, create(parentElement));
   const view = VIEWS.get(parentElement);
   const generation = (view.generation += 1);

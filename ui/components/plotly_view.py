@@ -20,8 +20,8 @@ import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
-from charts.theme import CELLS, DARK_COLORS, Spec
-from ui.components.assets import PLOTLY_URL, ensure_static, loader, read_asset
+from charts.theme import CELLS, Spec
+from ui.components.assets import PLOTLY_URL, ensure_static, loader, read_asset, wrapped
 
 _LOG = logging.getLogger(__name__)
 
@@ -86,9 +86,8 @@ def plotly_view(
         "name": key,
         "clickable": on_click is not None,
         "script": PLOTLY_URL,
-        "palette": DARK_COLORS,
     }
-    result = _MOUNT(key=key, data=payload, on_click_change=on_click or _ignore)
+    result = _MOUNT(key=key, data=wrapped(payload), on_click_change=on_click or _ignore)
     return parse_click(result.get("click")) if on_click is not None else None
 
 

@@ -163,7 +163,7 @@ function create(parentElement) {
   root.addEventListener("focusin", () => prefer(view));
   parentElement.appendChild(root);
   mounted.unshift(view);
-  if (mounted.length === 1) document.addEventListener("keydown", onKey);
+  if (mounted.length === 1) listen(document.addEventListener);
   return view;
 }
 
@@ -175,7 +175,7 @@ function destroy(view, generation) {
   view.sizes.disconnect();
   view.root.remove();
   mounted.splice(mounted.indexOf(view), 1);
-  if (!mounted.length) document.removeEventListener("keydown", onKey);
+  if (!mounted.length) listen(document.removeEventListener);
   STEPPERS.delete(view.parentElement);
 }
 
@@ -379,11 +379,34 @@ function isShown(element) {
   return Boolean(element.getClientRects().length);
 }
 
+// A choice that was clicked keeps the focus, but the arrows that follow are meant for the steps; only who came to it
+// by keyboard wants to move it. Listening while the event goes down, we are asked before the choice is.
+const POINTER_MS = 1000;
+const clicked = new WeakSet();
+let pointerAt = -POINTER_MS;
+
+function onPointer() {
+  pointerAt = performance.now();
+}
+
+function onFocus(event) {
+  const at = event.composedPath()[0];
+  if (performance.now() - pointerAt < POINTER_MS) clicked.add(at);
+  else clicked.delete(at);
+}
+
+function listen(change) {
+  change.call(document, "keydown", onKey, true);
+  change.call(document, "pointerdown", onPointer, true);
+  change.call(document, "focusin", onFocus, true);
+}
+
 /** Whether the key belongs to something else: a field, a widget that uses arrows itself, or an open dialog. */
 function isTaken(event, view) {
   const at = event.composedPath()[0];
   if (at instanceof Element && view.root.contains(at)) return at.matches("select, input");
-  if (at instanceof Element && (at.closest(TYPING) || at.closest(ARROWED))) return true;
+  const leftover = at instanceof Element && clicked.has(at) && at.closest("[role='radiogroup']");
+  if (at instanceof Element && !leftover && (at.closest(TYPING) || at.closest(ARROWED))) return true;
   return Array.from(document.querySelectorAll("[role='dialog'], dialog[open]")).some(isShown);
 }
 
@@ -412,6 +435,7 @@ function onKey(event) {
   const move = moves(view)[event.key];
   if (!move || isTaken(event, view)) return;
   event.preventDefault();
+  event.stopPropagation();
   move();
 }
 
@@ -434,7 +458,7 @@ function adopt(view, data) {
   view.shape = shape;
 }
 
-export default function ({ data, parentElement, setStateValue }) {
+export default function ({ data: { payload: data }, parentElement, setStateValue }) {
   if (!STEPPERS.has(parentElement)) STEPPERS.set(parentElement, create(parentElement));
   const view = STEPPERS.get(parentElement);
   const generation = (view.generation += 1);

@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any
 
 import streamlit as st
 
-from ui.components.assets import loader, read_asset
+from ui.components.assets import loader, read_asset, wrapped
 
 _MOUNT = st.components.v2.component(
     "glassformer_stepper",
@@ -96,6 +97,15 @@ class StepperRun:
             if len(row) != len(self.source):
                 raise ValueError(f"A row of shading has {len(row)} weights for {len(self.source)} source pieces.")
 
+    @cached_property
+    def plain(self) -> dict[str, Any]:
+        """The run as JSON values, made once; four digits of a weight are more than a shade can show."""
+        plain = asdict(self)
+        plain["shading"] = [[round(_unit(weight), 4) for weight in row] for row in self.shading]
+        for chip in plain["target"]:
+            chip["probability"] = _unit(chip["probability"])
+        return plain
+
 
 def stepper(
     run: StepperRun,
@@ -124,13 +134,13 @@ def stepper(
         The step the reader rests on, 0 to number of steps - 1.
     """
     payload = {
-        "run": _plain(run),
+        "run": run.plain,
         "step": _clamp(step, run),
         "step_revision": step_revision,
         "covered": covered,
         "revealed_step": revealed_step,
     }
-    _MOUNT(key=key, data=payload, on_step_change=on_step_change or _ignore)
+    _MOUNT(key=key, data=wrapped(payload), on_step_change=on_step_change or _ignore)
     return settled_step(run, key=key, step=step, step_revision=step_revision)
 
 
@@ -159,15 +169,6 @@ def settled_step(run: StepperRun, *, key: str, step: int, step_revision: int = 0
 
 def _clamp(step: int, run: StepperRun) -> int:
     return max(0, min(step, len(run.target) - 1))
-
-
-def _plain(run: StepperRun) -> dict[str, Any]:
-    """Turn a run into JSON values; four digits of a weight are more than a shade can show."""
-    plain = asdict(run)
-    plain["shading"] = [[round(_unit(weight), 4) for weight in row] for row in run.shading]
-    for chip in plain["target"]:
-        chip["probability"] = _unit(chip["probability"])
-    return plain
 
 
 def _unit(value: float) -> float:
