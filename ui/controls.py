@@ -17,17 +17,18 @@ from ui.link import DEFAULT_NEW
 KEEP: Final = "session"  # a widget keeps its value while another page is looked at
 
 
-def sidebar(*, attention: bool = False) -> Checkpoint:
+def sidebar(*, shows_run: bool = False) -> Checkpoint:
     """Draw the sidebar and open the checkpoint that it names; stops the page if there is none.
 
     Args:
-        attention: Whether the page shows attention, so that a layer and a head can be chosen.
+        shows_run: Whether the page shows a run: then decoding, attention and what is hidden can be chosen.
     """
     usable = loading.usable()
     if not usable:
         st.error("No checkpoint can be opened. The page Checkpoints says why.")
         st.stop()
     _settle_model(list(usable))
+    st.session_state[keys.DEFAULT_MODEL] = next(iter(usable))
     with st.sidebar:
         name = st.selectbox(
             "Checkpoint",
@@ -41,16 +42,10 @@ def sidebar(*, attention: bool = False) -> Checkpoint:
     with st.sidebar:
         st.caption(panels.plain(checkpoint.card.description))
         _mention_broken()
-        _decoding(checkpoint)
-        if attention:
+        if shows_run:
+            _decoding(checkpoint)
             _attention(checkpoint.config.n_decoder_layers, checkpoint.config.n_heads)
-        st.subheader("In class", divider=False)
-        st.toggle(
-            "Hide candidates until I guess",
-            key=keys.GUESS,
-            persist_state=KEEP,
-            help="What comes next stays hidden until somebody has guessed it.",
-        )
+            _class_room()
     return checkpoint
 
 
@@ -161,6 +156,16 @@ def _attention(n_layers: int, n_heads: int) -> None:
         persist_state=KEEP,
         disabled=layer == state.MEAN,
         help="Choose a layer to choose among its heads." if layer == state.MEAN else None,
+    )
+
+
+def _class_room() -> None:
+    st.subheader("In class", divider=False)
+    st.toggle(
+        "Hide candidates until I guess",
+        key=keys.GUESS,
+        persist_state=KEEP,
+        help="What comes next stays hidden until somebody has guessed it.",
     )
 
 

@@ -8,7 +8,7 @@ from ui.session import open_run
 
 state.begin("step")
 st.title("Step through decoding")
-checkpoint = controls.sidebar(attention=True)
+checkpoint = controls.sidebar(shows_run=True)
 source = controls.source_box(checkpoint)
 
 

@@ -314,8 +314,7 @@ def test_a_trace_cannot_be_changed(trace):
 
 
 def test_its_size_is_that_of_its_arrays(trace):
-    values = [getattr(trace, field.name) for field in fields(trace)]
-    arrays = [value for value in values if isinstance(value, np.ndarray)]
+    arrays = [v for field in fields(trace) if isinstance(v := getattr(trace, field.name), np.ndarray)]
     assert len(arrays) == 7
     assert trace.nbytes == sum(array.nbytes for array in arrays)
     assert all(not hasattr(value, "requires_grad") for value in vars(trace).values())
