@@ -19,13 +19,15 @@ FOLDERS = ("pages", "ui", "charts", "transformer", "tools", "benchmarks", "tests
 # Which parts of the repository a part may import, itself aside. pages -> ui -> charts, transformer.
 MAY_IMPORT = {
     "app": {"ui", "charts", "transformer"},
+    "main": {"ui", "charts", "transformer"},
     "pages": {"ui", "charts", "transformer"},
     "ui": {"charts", "transformer"},
     "charts": set(),
     "transformer": set(),
 }
-PARTS = {"app", *FOLDERS}
-STREAMLIT_PARTS = {"app", "pages", "ui", "tests", "benchmarks"}  # tests run it, benchmarks speak to it
+SCRIPTS = ("app", "main")
+PARTS = {*SCRIPTS, *FOLDERS}
+STREAMLIT_PARTS = {*SCRIPTS, "pages", "ui", "tests", "benchmarks"}  # tests run it, benchmarks speak to it
 CHARTS_LIBRARIES = {"numpy", "pandas", "plotly"}
 NOT_FOR_TRANSFORMER = {"plotly", "streamlit"}
 # Parts of the library that import the model and that the model never imports.
@@ -65,7 +67,7 @@ class Source:
 
 def sources(root: Path) -> list[Source]:
     """Every Python file that the rules are for."""
-    files = [root / "app.py"] if (root / "app.py").exists() else []
+    files = [path for path in (root / f"{name}.py" for name in SCRIPTS) if path.exists()]
     files += [file for folder in FOLDERS for file in sorted((root / folder).rglob("*.py"))]
     texts = [(file.relative_to(root), file.read_text(encoding="utf-8")) for file in files]
     return [Source(path, text, ast.parse(text, str(path))) for path, text in texts]
@@ -107,7 +109,7 @@ def wrong_layers(source: Source) -> Iterator[str]:
         if source.part == "pages" and top == "pages":
             yield f"{where} a page may not import another page; what they share belongs in ui"
         if top == "streamlit" and source.part not in STREAMLIT_PARTS:
-            yield f"{where} only app.py, pages and ui may import streamlit"
+            yield f"{where} only app.py, main.py, pages and ui may import streamlit"
         if source.part == "transformer" and top in NOT_FOR_TRANSFORMER:
             yield f"{where} transformer knows nothing of {top}"
         if source.part == "charts" and top not in CHARTS_LIBRARIES | {"charts"} | sys.stdlib_module_names:
@@ -170,7 +172,7 @@ def complaints(root: Path) -> list[str]:
 
 
 def test_there_is_something_to_check():
-    assert {"charts", "transformer", "ui", "pages", "app"} <= {source.part for source in sources(ROOT)}
+    assert {"charts", "transformer", "ui", "pages", "app", "main"} <= {source.part for source in sources(ROOT)}
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -203,6 +205,8 @@ def write(root: Path, path: str, text: str) -> None:
         ("charts/heatmap.py", "import importlib\nimportlib.import_module('torch.nn')", "not torch"),
         ("ui/panels.py", "import pages.explore.step", "may not import pages"),
         ("ui/panels.py", "import app", "may not import app"),
+        ("ui/panels.py", "import main", "may not import main"),
+        ("main.py", "from tools import serve", "may not import tools"),
         ("ui/panels.py", "from tests.browser import helpers", "may not import tests"),
         ("pages/explore/step.py", "from pages.explore import attention", "another page"),
         ("pages/explore/step.py", "from . import attention", "another page"),
@@ -249,6 +253,7 @@ def test_a_tree_that_breaks_a_rule_is_caught(tmp_path, path, text, expected):
     ("path", "text"),
     [
         ("app.py", "import streamlit as st\nfrom ui import state"),
+        ("main.py", "import streamlit as st\nfrom ui import style"),
         (
             "pages/explore/step.py",
             "import streamlit\nfrom ui import x\nfrom charts import y\nimport transformer.trace",
