@@ -21,12 +21,8 @@ from ui.session import OpenRun
 from ui.stepping import HIDDEN, branch_at, candidate_list, find_piece, judge, own_choice
 from ui.work import BusyError
 
-OWN_CHOICE = "own"
-RESULT_CHOICE = "result_choice"
-FORCE_CHOICE = "force_choice"
 QUERY_AXIS = "Reads → predicts (query)"
 KEY_AXIS = "Source piece (key)"
-ENTROPY_KEY = "entropy"
 
 
 def sentence(run: OpenRun) -> None:
@@ -104,17 +100,17 @@ def _force(run: OpenRun, piece_id: int) -> None:
 
 def _force_by_name(run: OpenRun) -> None:
     def force() -> None:
-        text = st.session_state.get(FORCE_CHOICE) or ""
+        text = st.session_state.get(keys.FORCE_CHOICE) or ""
         i = find_piece(text, run.checkpoint.tgt_tokenizer)
         if i is None and text.strip():
             state.add_note(f"“{text.strip()[:40]}” is not one piece of this model's vocabulary.")
         elif i is not None:
             _force(run, i)
-        st.session_state[FORCE_CHOICE] = ""
+        st.session_state[keys.FORCE_CHOICE] = ""
 
     st.text_input(
         "Force another piece here",
-        key=FORCE_CHOICE,
+        key=keys.FORCE_CHOICE,
         on_change=force,
         placeholder="Click a bar above, or type a piece",
     )
@@ -151,16 +147,16 @@ def results(run: OpenRun) -> None:
             options[forced, 0] = f"{_branch_name(run, forced)} {_text_of(run, forced)}"
     if run.view.guess and len(options) == 1:
         return  # one name and no text
-    st.session_state[RESULT_CHOICE] = here
+    st.session_state[keys.RESULT_CHOICE] = here
 
     def go() -> None:
-        forced, hypothesis = st.session_state[RESULT_CHOICE]
+        forced, hypothesis = st.session_state[keys.RESULT_CHOICE]
         state.show(forced, hypothesis, max(len(forced) - 1, 0))
 
     st.radio(
         "Results of beam search" if run.trace.hypotheses else "Outputs",
         list(options),
-        key=RESULT_CHOICE,
+        key=keys.RESULT_CHOICE,
         format_func=lambda option: options.get(option, ""),
         on_change=go,
         help="Click a candidate below to force it: the output branches, and the branch is listed here.",
@@ -206,7 +202,7 @@ def cross_row(run: OpenRun) -> None:
     )
     panels.chart(
         figure,
-        key="cross_row",
+        key=keys.CROSS_ROW,
         alt=f"Cross-attention weights of step {step + 1} over the source pieces, {looking.cross_label()}.",
         how_to_read=HOW_TO_READ_ATTENTION,
     )
@@ -230,7 +226,7 @@ def cross_map(run: OpenRun) -> None:
     )
     panels.chart(
         figure,
-        key="cross_map",
+        key=keys.CROSS_MAP,
         alt=f"Cross-attention weights, one row a decoding step, one column a source piece, {looking.cross_label()}.",
         how_to_read=HOW_TO_READ_MAP if allowed.all() else f"{HOW_TO_READ_MAP} {HOW_TO_READ_CLOSED}",
     )
@@ -241,7 +237,7 @@ def entropy(run: OpenRun) -> None:
     n_rows = run.looking.n_rows - int(run.looking.covered)
 
     def go() -> None:
-        click = last_click(ENTROPY_KEY)
+        click = last_click(keys.ENTROPY)
         if click is not None and isinstance(click.customdata, int):
             state.move_to(click.customdata)
 
@@ -252,7 +248,7 @@ def entropy(run: OpenRun) -> None:
     )
     panels.chart(
         figure,
-        key=ENTROPY_KEY,
+        key=keys.ENTROPY,
         alt="Entropy of the next-piece distribution at each step, in bits.",
         how_to_read=HOW_TO_READ_ENTROPY,
         on_click=go,

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.pages.conftest import check
 from ui import keys
-from ui.step_panels import FORCE_CHOICE
+from ui.keys import FORCE_CHOICE
 
 
 def payload(test: AppTest, key: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from tests.pages.reading import (
     type_source,
 )
 from ui import keys, loading
-from ui.step_panels import FORCE_CHOICE
+from ui.keys import FORCE_CHOICE
 
 MARKUP = "<img src=x onerror=alert(1)>"
 
