@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer.checkpoint import Checkpoint
-from transformer.query import Query, Sampling
+from transformer.query import Greedy, Query, Sampling
 from transformer.tokenizer import SPACE_MARK, Tokenizer
 from transformer.trace import Candidate, Trace
 from ui.components.stepper import SourceChip, StepperRun, TargetChip
@@ -101,7 +101,6 @@ def stepper_run(looking: Looking, checkpoint: Checkpoint, run_id: str) -> Steppe
     source, target = checkpoint.src_tokenizer, checkpoint.tgt_tokenizer
     unknown = checkpoint.config.unk_id
     own = np.exp(trace.log_probs[np.arange(trace.n_steps), list(trace.tgt_ids)])
-    n_forced = len(trace.query.forced)
     return StepperRun(
         run_id=run_id,
         source=tuple(
@@ -109,7 +108,7 @@ def stepper_run(looking: Looking, checkpoint: Checkpoint, run_id: str) -> Steppe
             for piece, i in zip(trace.src_pieces, trace.src_ids, strict=True)
         ),
         target=tuple(
-            TargetChip(piece, i, float(own[t]), forced=t < n_forced, special=target.is_special(i))
+            TargetChip(piece, i, float(own[t]), forced=is_yours(trace, t), special=target.is_special(i))
             for t, (piece, i) in enumerate(zip(trace.tgt_pieces, trace.tgt_ids, strict=True))
         ),
         start_piece=trace.read_pieces[0],
@@ -147,7 +146,8 @@ def candidate_list(looking: Looking) -> CandidateList:
     if len(listed) > N_CANDIDATES:
         ranks[-1] = step.rank
     sampled = isinstance(looking.trace.query.decoding, Sampling)
-    how = "forced by you" if step.forced else "drawn at random" if sampled else "chosen"
+    yours = is_yours(looking.trace, looking.view.step)
+    how = "forced by you" if yours else "drawn at random" if sampled else "chosen"
     return CandidateList(
         pieces=[c.piece for c in listed],
         probabilities=[c.probability for c in listed],
@@ -157,6 +157,18 @@ def candidate_list(looking: Looking) -> CandidateList:
         chosen=next(i for i, c in enumerate(listed) if c.chosen),
         how_chosen=how,
     )
+
+
+def is_yours(trace: Trace, step: int) -> bool:
+    """Whether a piece is one that the reader chose.
+
+    What leads up to that piece is forced too, but it is what the model had written before.
+    """
+    n_forced = len(trace.query.forced)
+    if step >= n_forced - 1:
+        return step == n_forced - 1
+    greedy = isinstance(trace.query.decoding, Greedy)
+    return greedy and int(trace.log_probs[step].argmax()) != trace.tgt_ids[step]
 
 
 def branch_at(trace: Trace, step: int, piece_id: int) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ from ui.stepping import (
     candidate_list,
     find_piece,
     fit_view,
+    is_yours,
     judge,
     own_choice,
     stepper_run,
@@ -147,6 +148,15 @@ def test_the_candidates_come_best_first_with_their_ranks(trace):
     assert listed.ranks == list(range(1, N_CANDIDATES + 1))
     assert listed.probabilities == sorted(listed.probabilities, reverse=True)
     assert (listed.kept, listed.how_chosen) == (None, "chosen")
+
+
+def test_what_the_model_wrote_before_a_forced_piece_is_not_the_readers(reverse):
+    own = reverse.run("glass").tgt_ids
+    other = next(i for i in range(4, 20) if i not in own)
+    branch = reverse.run(reverse.query("glass", forced=(*own[:2], other)))
+    assert [is_yours(branch, t) for t in range(4)] == [False, False, True, False]
+    again = reverse.run(reverse.query("glass", forced=(*own[:2], other, other)))
+    assert [is_yours(again, t) for t in range(5)] == [False, False, True, True, False]
 
 
 def test_a_forced_piece_is_listed_with_its_true_rank(reverse, trace):
