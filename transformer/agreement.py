@@ -5,6 +5,8 @@ with that before any tensor is read.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from types import MappingProxyType
 
 import torch
 
@@ -16,11 +18,12 @@ from transformer.model import Transformer
 NAMED = 5  # things that a message lists
 
 
-def expected_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
+@lru_cache(maxsize=64)  # the listing asks again every few seconds, and building the modules costs 20 ms
+def expected_shapes(config: ModelConfig) -> Mapping[str, tuple[int, ...]]:
     """Name and shape of every tensor that a model of this config has; nothing is allocated for them."""
     with torch.device("meta"):
         model = Transformer(config)
-    return {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    return MappingProxyType({name: tuple(tensor.shape) for name, tensor in model.state_dict().items()})
 
 
 def most_bytes(config: ModelConfig) -> int:

@@ -215,10 +215,9 @@ class Trace:
         """
         if not 0 <= index < self.n_steps:
             raise QueryError(f"step {index} does not exist; this run has steps 0 to {self.n_steps - 1}.")
-        row, chosen = self.log_probs[index], self.tgt_ids[index]
-        # Equal probabilities stand in the order of their ids.
-        rank = int((row > row[chosen]).sum() + (row[:chosen] == row[chosen]).sum()) + 1
-        listed = _best(row, top_k)
+        chosen = self.tgt_ids[index]
+        rank = self.rank_of(chosen, step=index)
+        listed = _best(self.log_probs[index], top_k)
         if rank > top_k:
             listed.append(chosen)
         return Step(
@@ -231,6 +230,11 @@ class Trace:
             decoder_rows=self.decoder_self[:, :, index, : index + 1],
             cross_rows=self.cross[:, :, index, :],
         )
+
+    def rank_of(self, piece_id: int, *, step: int) -> int:
+        """The place of a piece among the candidates of a step, 1 for the most probable; ties go by id."""
+        row = self.log_probs[step]
+        return int((row > row[piece_id]).sum() + (row[:piece_id] == row[piece_id]).sum()) + 1
 
     def to_frame(self) -> pd.DataFrame:
         """One row a step: what it read and predicted, how probable that was, and how sure the model was."""

@@ -141,8 +141,7 @@ def _same_revision(link: Link, checkpoint: Checkpoint) -> Link:
     """Say so if a link was made with another version of the checkpoint; what follows is about this one."""
     here = checkpoint.content_hash[:REVISION_LENGTH]
     if link.revision and link.revision != here:
-        note = f"This link was made with another version of {checkpoint.name}; the output may differ."
-        st.session_state[keys.LINK_NOTES] = (*state.take_notes(), note)
+        state.add_note(f"This link was made with another version of {checkpoint.name}; the output may differ.")
     st.session_state[keys.REVISION] = here
     return replace(link, revision=here)
 

@@ -15,7 +15,7 @@ import numpy as np
 from transformer.checkpoint import Checkpoint
 from transformer.query import Greedy, Query, Sampling
 from transformer.tokenizer import SPACE_MARK, Tokenizer
-from transformer.trace import Candidate, Trace
+from transformer.trace import Trace
 from ui.components.stepper import SourceChip, StepperRun, TargetChip
 from ui.link import View
 
@@ -196,8 +196,7 @@ def judge(guess: str, looking: Looking, tokenizer: Tokenizer) -> str:
     i = find_piece(guess, tokenizer)
     if i is None:
         return f"“{guess.strip()}” is not one piece of this model's vocabulary."
-    step = looking.trace.step(looking.view.step, top_k=len(looking.trace.vocabulary))
-    rank = next(place for place, candidate in enumerate(step.candidates, start=1) if candidate.id == i)
-    candidate: Candidate = step.candidates[rank - 1]
-    said = f"The model gave “{candidate.piece}” a probability of {candidate.probability:.3f}: place {rank:,}."
-    return f"Right. {said}" if candidate.chosen else f"The output has another piece. {said}"
+    trace, step = looking.trace, looking.view.step
+    probability, rank = np.exp(trace.log_probs[step, i]), trace.rank_of(i, step=step)
+    said = f"The model gave “{trace.vocabulary[i]}” a probability of {probability:.3f}: place {rank:,}."
+    return f"Right. {said}" if i == trace.tgt_ids[step] else f"The output has another piece. {said}"
