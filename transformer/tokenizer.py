@@ -65,6 +65,18 @@ class Tokenizer:
         pieces = self._processor.EncodeAsPieces(text)
         return Encoding(tuple(ids), tuple(pieces))
 
+    def sample(self, text: str, *, alpha: float) -> tuple[int, ...]:
+        """Split a text into pieces by chance, as ids; every call may give another split.
+
+        Args:
+            text: Any text.
+            alpha: The split that `encode` gives is the more likely the larger alpha is.
+
+        Source: Kudo, "Subword Regularization" (2018), for unigram models; Provilkov et al., "BPE-Dropout" (2020), for
+            BPE models (there alpha is the share of merges that are left out).
+        """
+        return tuple(self._processor.encode(text, enable_sampling=True, alpha=alpha, nbest_size=-1))
+
     def decode(self, ids: Sequence[int]) -> str:
         """Join pieces to a text; control pieces (start, end, padding) leave no trace.
 

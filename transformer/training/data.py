@@ -7,11 +7,13 @@ of it is padding; and lengths are rounded up, so that few different shapes occur
 Shapes: B pairs, S source tokens, T target tokens.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import sentencepiece
 import torch
 from torch import Tensor
 
@@ -93,18 +95,41 @@ def encode_pairs(pairs: Sequence[Pair], src: Tokenizer, tgt: Tokenizer, config: 
     return examples
 
 
+def sample_pairs(
+    pairs: Sequence[Pair], src: Tokenizer, tgt: Tokenizer, config: ModelConfig, *, alpha: float, seed: int
+) -> list[Example]:
+    """All pairs that fit, split into pieces by chance (see `Tokenizer.sample`); the same seed gives the same."""
+
+    def draw() -> list[Example]:
+        examples = []
+        end = (config.eos_id,) if config.append_source_eos else ()
+        for source, target in pairs:
+            ids = src.sample(normalise(source, config.normalisation), alpha=alpha)
+            example = Example((*ids, *end), (*tgt.sample(target, alpha=alpha), config.eos_id))
+            if max(len(example.src), len(example.tgt)) <= config.max_len:
+                examples.append(example)
+        return examples
+
+    # SentencePiece seeds its generator once in each thread's life: a new thread starts from the new seed.
+    sentencepiece.set_random_generator_seed(seed)
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        return thread.submit(draw).result()
+
+
 class Batches:
     """The batches of one epoch after another, each epoch in an order of its own.
 
     Args:
-        examples: What to learn from.
+        draw: The examples of an epoch, by its number from 0.
         config: Gives the special ids.
         batch_tokens: Target tokens a batch, padding included.
         seed: Decides every order; epoch n is the same whether or not the epochs before it were drawn.
     """
 
-    def __init__(self, examples: Sequence[Example], config: ModelConfig, *, batch_tokens: int, seed: int) -> None:
-        self._examples = list(examples)
+    def __init__(
+        self, draw: Callable[[int], Sequence[Example]], config: ModelConfig, *, batch_tokens: int, seed: int
+    ) -> None:
+        self._draw = draw
         self._config = config
         self._batch_tokens = batch_tokens
         self._seed = seed
@@ -112,7 +137,8 @@ class Batches:
     def epoch(self, number: int) -> list[list[Example]]:
         """The groups of epoch `number`, shuffled."""
         rng = np.random.default_rng((self._seed, number))
-        shuffled = [self._examples[i] for i in rng.permutation(len(self._examples))]
+        examples = self._draw(number)
+        shuffled = [examples[i] for i in rng.permutation(len(examples))]
         # A stable sort keeps the shuffled order among pairs of one shape: groups differ from epoch to epoch.
         shuffled.sort(key=lambda e: (_rounded(len(e.tgt)), _rounded(len(e.src))))
         groups = self._cut(shuffled)

@@ -40,6 +40,7 @@ class TrainSettings:
         peak_rate: Highest learning rate.
         warmup: Steps until the peak.
         smoothing: Label smoothing.
+        sampling: Alpha of the sampled splits into pieces, new ones each epoch (see `Tokenizer.sample`); 0 for none.
         clip: Largest norm of the gradient.
         weight_decay: Of AdamW, on matrices only.
         seed: Decides initial values, dropout and order.
@@ -52,6 +53,7 @@ class TrainSettings:
     peak_rate: float = 1.2e-3
     warmup: int = 800
     smoothing: float = 0.1
+    sampling: float = 0.0
     clip: float = 1.0
     weight_decay: float = 0.01
     seed: int = 1
@@ -115,9 +117,10 @@ class Trainer:
         torch.manual_seed(self.settings.seed * 100_003 + epoch)
         groups = self.batches.epoch(epoch)
         total, n_tokens, rate = 0.0, self.rows[-1].tokens if self.rows else 0, 0.0
+        first = self.rows[-1].step if self.rows else 0
         bar = tqdm(groups, desc=f"epoch {epoch + 1}/{self.settings.epochs}", unit="step", mininterval=2.0)
         for index, group in enumerate(bar):
-            step = epoch * self.steps_an_epoch + index + 1
+            step = first + index + 1
             rate = learning_rate(
                 step,
                 self._progress(step, time.monotonic() - started),
@@ -131,7 +134,7 @@ class Trainer:
         dev_loss, scores = measure(self.model)
         row = Row(
             epoch=epoch + 1,
-            step=(epoch + 1) * self.steps_an_epoch,
+            step=first + len(groups),
             loss=round(total / len(groups), 4),
             dev_loss=round(dev_loss, 4),
             dev_bleu=round(scores.bleu, 2),

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import torch
 
+from transformer.checkpoint import TOKENIZER_NAMES, WEIGHTS, load
 from transformer.config import ModelConfig
 from transformer.errors import DataError
 from transformer.model import Transformer
 from transformer.saving import Parts, file_sha256, save
 from transformer.text import normalise
 from transformer.tokenizer import Tokenizer
-from transformer.training.data import Batches, Example, Pair, encode_pairs, read_pairs
+from transformer.training.data import Batches, Example, Pair, encode_pairs, read_pairs, sample_pairs
 from transformer.training.loop import Row, Trainer, TrainSettings, has_bf16, keep_freed_memory, write_rows
 from transformer.training.scoring import Scores, held_out_loss, score, translate
 from transformer.training.vocabulary import PieceModel, learn_vocabulary
@@ -35,6 +36,8 @@ class Job:
         pieces: How the vocabularies are learned.
         settings: How to train.
         device: "cpu", "cuda" or "auto".
+        start_from: A checkpoint folder whose vocabularies and parameters the training begins with, or None. Its
+            config is used instead of `config`, except for the dropout.
         resume: Go on from the last full epoch of an earlier call with the same job.
         command: The command line, for the card.
         card: What the card says besides what is measured here (title, languages, data, licence, examples).
@@ -47,6 +50,7 @@ class Job:
     pieces: PieceModel
     settings: TrainSettings
     device: str = "auto"
+    start_from: Path | None = None
     resume: bool = False
     command: str = ""
     card: dict[str, object]
@@ -64,6 +68,9 @@ def train(job: Job) -> list[Row]:
     keep_freed_memory()
     device = _device(job.device)
     pairs, dev_pairs = read_pairs(job.train), read_pairs(job.dev)
+    start = load(job.start_from) if job.start_from else None
+    if start is not None:
+        job = replace(job, config=replace(start.config, dropout=job.config.dropout))
     state = _read_state(job)
     tokenizer_files = _vocabularies(job, pairs) if state is None else _stored_vocabularies(state)
     src, tgt = Tokenizer(tokenizer_files[0]), Tokenizer(tokenizer_files[-1])
@@ -74,7 +81,18 @@ def train(job: Job) -> list[Row]:
         if not found:
             raise DataError(f"{path}: no pair fits into {config.max_len} tokens a side; raise --max-len.")
     log.info("%d of %d training pairs fit into %d tokens", len(examples), len(pairs), config.max_len)
-    trainer = _trainer(config, examples, replace(job.settings, bf16=job.settings.bf16 and has_bf16(device)), device)
+
+    def draw(epoch: int) -> list[Example]:
+        if not job.settings.sampling:
+            return examples
+        seed = job.settings.seed * 100_003 + epoch
+        return sample_pairs(pairs, src, tgt, config, alpha=job.settings.sampling, seed=seed)
+
+    settings = replace(job.settings, bf16=job.settings.bf16 and has_bf16(device))
+    batches = Batches(draw, config, batch_tokens=settings.batch_tokens, seed=settings.seed)
+    trainer = _trainer(config, batches, settings, device)
+    if start is not None:
+        trainer.model.load_state_dict(start.model.state_dict())
     if state is not None:
         trainer.load_state(state)
     _run_epochs(job, trainer, dev, [target for _, target in dev_pairs], tokenizer_files)
@@ -136,6 +154,9 @@ def _save_best(job: Job, trainer: Trainer, tokenizer_files: list[bytes]) -> None
 
 
 def _vocabularies(job: Job, pairs: Sequence[Pair]) -> list[bytes]:
+    if job.start_from is not None:
+        names = TOKENIZER_NAMES[1 if job.config.shared_vocab else 2]
+        return [(job.start_from / name).read_bytes() for name in names]
     sources = [normalise(source, job.config.normalisation) for source, _ in pairs]
     targets = [target for _, target in pairs]
     if job.config.shared_vocab:
@@ -150,11 +171,10 @@ def _stored_vocabularies(state: dict[str, object]) -> list[bytes]:
     return [file.numpy().tobytes() for file in state["tokenizers"]]  # type: ignore[attr-defined]
 
 
-def _trainer(config: ModelConfig, examples: list[Example], settings: TrainSettings, device: torch.device) -> Trainer:
+def _trainer(config: ModelConfig, batches: Batches, settings: TrainSettings, device: torch.device) -> Trainer:
     torch.manual_seed(settings.seed)
     model = Transformer(config).to(device)
     print(f"{config.count_parameters():,} parameters on {device}, bfloat16 {'on' if settings.bf16 else 'off'}")
-    batches = Batches(examples, config, batch_tokens=settings.batch_tokens, seed=settings.seed)
     return Trainer(model, batches, settings)
 
 
@@ -199,6 +219,8 @@ def _identity(job: Job) -> dict[str, str]:
     settings = asdict(job.settings)
     del settings["epochs"], settings["max_minutes"]
     files = {"training file": file_sha256(job.train)[:12], "dev file": file_sha256(job.dev)[:12]}
+    if job.start_from is not None:
+        files["parameters to start from"] = file_sha256(job.start_from / WEIGHTS)[:12]
     return {
         name: str(value) for name, value in {**asdict(job.config), **settings, "pieces": job.pieces, **files}.items()
     }

@@ -13,7 +13,7 @@ from transformer.tokenizer import Tokenizer
 from transformer.training.data import Example, make_batch
 from transformer.training.loss import target_loss
 
-BATCH_ROWS = 64
+BATCH_ROWS = 128
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,115 @@
+"""`python -m transformer train`: learn a vocabulary and a model from files of sentence pairs."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any, get_args
+
+from transformer.config import Activation, ModelConfig, Normalisation, NormPlace, PositionKind
+
+HELP = "learn a vocabulary and a model from files of sentence pairs"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.set_defaults(run=_run)
+    files = parser.add_argument_group("files")
+    files.add_argument("--train", type=Path, required=True, help="source TAB target, one pair a line")
+    files.add_argument("--dev", type=Path, required=True, help="held-out pairs to score each epoch on")
+    files.add_argument("--out", type=Path, required=True, help="the checkpoint folder to write")
+    files.add_argument("--card", type=Path, help="JSON: title, languages, data, licence, examples for the card")
+    files.add_argument("--start-from", type=Path, help="a checkpoint folder to go on from, with its vocabularies")
+    files.add_argument("--resume", action="store_true", help="go on from the last full epoch")
+    _add_model(parser.add_argument_group("model"))
+    _add_settings(parser.add_argument_group("training"))
+
+
+def _add_model(model: Any) -> None:
+    model.add_argument("--layers", type=int, default=3, help="layers of the encoder and of the decoder")
+    model.add_argument("--d-model", type=int, default=256)
+    model.add_argument("--heads", type=int, default=4)
+    model.add_argument("--d-ff", type=int, default=1024)
+    model.add_argument("--src-vocab", type=int, default=6000, help="most source pieces")
+    model.add_argument("--tgt-vocab", type=int, default=5000, help="most target pieces")
+    model.add_argument("--shared-vocab", action="store_true", help="one vocabulary (of --src-vocab pieces)")
+    model.add_argument("--pieces", choices=("unigram", "bpe", "char"), default="unigram")
+    model.add_argument("--norm", choices=get_args(NormPlace), default="pre")
+    model.add_argument("--activation", choices=get_args(Activation), default="relu")
+    model.add_argument("--positions", choices=get_args(PositionKind), default="sinusoidal")
+    model.add_argument("--max-len", type=int, default=128, help="most tokens a side")
+    model.add_argument("--dropout", type=float, default=0.15)
+    model.add_argument("--normalisation", choices=get_args(Normalisation), nargs="*", default=["nfc"])
+
+
+def _add_settings(training: Any) -> None:
+    training.add_argument("--epochs", type=int, default=10)
+    training.add_argument("--max-minutes", type=float, default=0.0, help="end after this time, the rate at 0")
+    training.add_argument("--batch-tokens", type=int, default=3000, help="target tokens a step")
+    training.add_argument("--rate", type=float, default=1.2e-3, help="highest learning rate")
+    training.add_argument("--warmup", type=int, default=800, help="steps until the highest rate")
+    training.add_argument("--smoothing", type=float, default=0.1)
+    training.add_argument("--sampling", type=float, default=0.0, help="alpha of sampled splits into pieces; 0: none")
+    training.add_argument("--clip", type=float, default=1.0)
+    training.add_argument("--weight-decay", type=float, default=0.01)
+    training.add_argument("--seed", type=int, default=1)
+    training.add_argument("--no-bf16", action="store_true")
+    training.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
+
+
+def _run(options: argparse.Namespace) -> None:
+    from transformer.training.loop import TrainSettings  # needs the extra `train`
+    from transformer.training.run import Job, read_card, train
+
+    settings = TrainSettings(
+        epochs=options.epochs,
+        max_minutes=options.max_minutes,
+        batch_tokens=options.batch_tokens,
+        peak_rate=options.rate,
+        warmup=options.warmup,
+        smoothing=options.smoothing,
+        sampling=options.sampling,
+        clip=options.clip,
+        weight_decay=options.weight_decay,
+        seed=options.seed,
+        bf16=not options.no_bf16,
+    )
+    job = Job(
+        train=options.train,
+        dev=options.dev,
+        out=options.out,
+        config=_config(options),
+        pieces=options.pieces,
+        settings=settings,
+        device=options.device,
+        start_from=options.start_from,
+        resume=options.resume,
+        command=_command(),
+        card=read_card(options.card),
+    )
+    train(job)
+
+
+def _config(options: argparse.Namespace) -> ModelConfig:
+    return ModelConfig(
+        n_encoder_layers=options.layers,
+        n_decoder_layers=options.layers,
+        d_model=options.d_model,
+        n_heads=options.heads,
+        d_ff=options.d_ff,
+        src_vocab_size=options.src_vocab,
+        tgt_vocab_size=options.src_vocab if options.shared_vocab else options.tgt_vocab,
+        shared_vocab=options.shared_vocab,
+        norm=options.norm,
+        final_norm=options.norm == "pre",
+        activation=options.activation,
+        positions=options.positions,
+        max_len=options.max_len,
+        dropout=options.dropout,
+        normalisation=tuple(options.normalisation),
+    )
+
+
+def _command() -> str:
+    """The command as typed, with file names but not the folders of this machine."""
+    words = [Path(word).name if "/" in word or "\\" in word else word for word in sys.argv[1:]]
+    return " ".join(["python -m transformer", *words])
