@@ -101,7 +101,7 @@ def _force(run: OpenRun, piece_id: int) -> None:
 def _force_by_name(run: OpenRun) -> None:
     def force() -> None:
         text = st.session_state.get(keys.FORCE_CHOICE) or ""
-        i = find_piece(text, run.checkpoint.tgt_tokenizer)
+        i = find_piece(text, run.checkpoint.tgt_tokenizer, run.trace.log_probs[run.view.step])
         if i is None and text.strip():
             state.add_note(f"“{text.strip()[:40]}” is not one piece of this model's vocabulary.")
         elif i is not None:

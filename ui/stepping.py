@@ -181,22 +181,27 @@ def own_choice(query: Query) -> Query:
     return Query(checkpoint=query.checkpoint, source=query.source, decoding=query.decoding, max_new=query.max_new)
 
 
-def find_piece(text: str, tokenizer: Tokenizer) -> int | None:
-    """The id of the piece that a person means by a text: as typed, or as the beginning of a word."""
+def find_piece(text: str, tokenizer: Tokenizer, log_probs: np.ndarray) -> int | None:
+    """The id of the piece that a person means by a text: as typed, or as the beginning of a word.
+
+    Where both are pieces it is the likelier one at this step: after "l'" it is "homme", elsewhere "▁homme".
+
+    Args:
+        text: As typed.
+        tokenizer: Of the output.
+        log_probs: `[vocab]`, of the step.
+    """
     text = text.encode("utf-8", "replace").decode("utf-8").strip()
-    for piece in (SPACE_MARK + text, text):
-        i = tokenizer.id_of(piece) if text else None
-        if i is not None:
-            return i
-    return None
+    found = [tokenizer.id_of(piece) for piece in (SPACE_MARK + text, text) if text]
+    return max((i for i in found if i is not None), key=lambda i: float(log_probs[i]), default=None)
 
 
 def judge(guess: str, looking: Looking, tokenizer: Tokenizer) -> str:
     """One sentence on a guess of the current piece."""
-    i = find_piece(guess, tokenizer)
+    trace, step = looking.trace, looking.view.step
+    i = find_piece(guess, tokenizer, trace.log_probs[step])
     if i is None:
         return f"“{guess.strip()}” is not one piece of this model's vocabulary."
-    trace, step = looking.trace, looking.view.step
     probability, rank = np.exp(trace.log_probs[step, i]), trace.rank_of(i, step=step)
     said = f"The model gave “{trace.vocabulary[i]}” a probability of {probability:.3f}: place {rank:,}."
     return f"Right. {said}" if i == trace.tgt_ids[step] else f"The output has another piece. {said}"

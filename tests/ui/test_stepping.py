@@ -200,16 +200,27 @@ def test_the_own_choice_is_the_same_request_with_nothing_forced(reverse):
 
 
 def test_a_piece_is_found_as_typed_or_as_the_beginning_of_a_word(reverse, tiny):
-    assert find_piece(" a ", reverse.tgt_tokenizer) == reverse.tgt_tokenizer.id_of("a")
-    word = next(piece for piece in tiny.tgt_tokenizer.pieces if piece.startswith(SPACE_MARK) and len(piece) > 2)
-    assert find_piece(word[1:], tiny.tgt_tokenizer) == tiny.tgt_tokenizer.id_of(word)
-    assert find_piece(word, tiny.tgt_tokenizer) == tiny.tgt_tokenizer.id_of(word)
-    assert find_piece("</s>", reverse.tgt_tokenizer) == reverse.config.eos_id
+    even = np.zeros(max(reverse.tgt_tokenizer.size, tiny.tgt_tokenizer.size))
+    assert find_piece(" a ", reverse.tgt_tokenizer, even) == reverse.tgt_tokenizer.id_of("a")
+    pieces = tiny.tgt_tokenizer.pieces
+    word = next(piece for piece in pieces if piece.startswith(SPACE_MARK) and piece[1:] not in ("", *pieces))
+    assert find_piece(word[1:], tiny.tgt_tokenizer, even) == tiny.tgt_tokenizer.id_of(word)
+    assert find_piece(word, tiny.tgt_tokenizer, even) == tiny.tgt_tokenizer.id_of(word)
+    assert find_piece("</s>", reverse.tgt_tokenizer, even) == reverse.config.eos_id
+
+
+def test_a_text_that_begins_and_goes_on_words_is_the_likelier_of_the_two(tiny):
+    pieces = tiny.tgt_tokenizer.pieces
+    inside = next(piece for piece in pieces if SPACE_MARK + piece in pieces)
+    for meant in (inside, SPACE_MARK + inside):
+        likely = np.full(tiny.tgt_tokenizer.size, -9.0)
+        likely[pieces.index(meant)] = -0.1
+        assert find_piece(inside, tiny.tgt_tokenizer, likely) == pieces.index(meant)
 
 
 @pytest.mark.parametrize("text", ["", "   ", "no such piece", "😀", "a\0", "\ud800"])
 def test_what_is_no_piece_is_not_found(text, reverse):
-    assert find_piece(text, reverse.tgt_tokenizer) is None
+    assert find_piece(text, reverse.tgt_tokenizer, np.zeros(reverse.tgt_tokenizer.size)) is None
 
 
 def test_a_guess_is_judged(trace, reverse):
