@@ -33,7 +33,8 @@ class Card:
         data: What it was trained on.
         licence: Of that data.
         examples: Sentences to try.
-        scores: One record a test file: file, sha256, decoding, bleu, chrf and the like.
+        scores: One record a scoring: file, sha256, how it was decoded, bleu, chrf and the like; or, where `measure`
+            says "alignment error rate", aer, the head it is of, and those of all heads.
         training: How it was trained: command, epochs and the like.
         parameters: Number of learned values, None when the card does not say.
         sha256: SHA-256 of each file, hexadecimal.

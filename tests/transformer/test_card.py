@@ -38,6 +38,16 @@ def test_an_empty_card_is_fine():
     assert read_card(b"{}") == (Card(), ())
 
 
+def test_records_of_scores_old_and_new_are_read_as_they_are():
+    scores = (
+        {"file": "dev.tsv", "sha256": "00ff", "decoding": "greedy", "bleu": 31.17, "chrf": 50.12},
+        {"file": "dev.tsv", "decoding": "beam", "beam_size": 5, "length_penalty": 0.6, "bleu_signature": "nrefs:1|x"},
+        {"file": "gold", "measure": "alignment error rate", "aer": 0.4, "heads": {"reads": [[0.4, 0.5], [0.6, 0.7]]}},
+    )
+    card, warnings = read_card(json.dumps({"scores": scores}).encode())
+    assert (card.scores, warnings) == (scores, ())
+
+
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff", b"[" * 999_999, b'{"title": NaN}'])
 def test_a_card_that_is_no_object_is_left_out_with_a_warning(content):
     card, (warning,) = read_card(content)

@@ -1,0 +1,180 @@
+"""Word alignment from attention: pieces merged to words, links, and the alignment error rate (AER).
+
+A link joins a source word and a target word. People who made a gold standard marked each link as sure or as
+possible; every sure link is possible too. Attention gives links when each target word is joined with the source
+word that it looks at most.
+
+Source: Och and Ney, "A Systematic Comparison of Various Statistical Alignment Models" (2003), for AER and the two
+kinds of links; Garg et al., "Jointly Learning to Align and Translate with Transformer Models" (2019), for words
+from pieces. Chen et al., "Accurate Word Alignment Induction from Neural Machine Translation" (2020), for the choice
+of the decoder's row (their naive and shifted attention).
+
+Shapes: L layers, H heads, T target tokens, S source tokens, J target words, I source words.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.floating]
+Link = tuple[int, int]  # source word, target word, both from 0
+
+MAX_WORDS = 100_000  # a place beyond it is no word of a sentence
+_LINK = re.compile(r"([0-9]{1,9})([-p])([0-9]{1,9})", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Links:
+    """The gold links of one sentence.
+
+    Attributes:
+        sure: Those that nobody doubts.
+        possible: Those that may be there, the sure ones included.
+    """
+
+    sure: frozenset[Link]
+    possible: frozenset[Link]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What AER is made of; the arrays have one shape, a number for each way of linking.
+
+    Attributes:
+        sure_hits: Links found that are sure.
+        possible_hits: Links found that are possible.
+        n_found: Links found.
+        n_sure: Sure links there are.
+    """
+
+    sure_hits: NDArray[np.int64]
+    possible_hits: NDArray[np.int64]
+    n_found: int
+    n_sure: int
+
+    def __add__(self, other: "Counts") -> "Counts":
+        return Counts(
+            self.sure_hits + other.sure_hits,
+            self.possible_hits + other.possible_hits,
+            self.n_found + other.n_found,
+            self.n_sure + other.n_sure,
+        )
+
+    def aer(self) -> Floats:
+        """Alignment error rate, 0 (all right) to 1: 1 - (|A and S| + |A and P|) / (|A| + |S|)."""
+        return 1.0 - (self.sure_hits + self.possible_hits) / (self.n_found + self.n_sure)
+
+
+def parse_links(line: str) -> Links:
+    """Read one line of gold links: `3-4` is sure, `3p4` possible; source word, then target word, from 0.
+
+    Args:
+        line: Links with white space between them; a line without any is a sentence without links.
+
+    Raises:
+        ValueError: Something is no such link; the message is a part of a sentence.
+    """
+    sure, possible = set(), set()
+    for word in line.split():
+        match = _LINK.fullmatch(word)
+        if match is None:
+            raise ValueError(f"{word[:20]!r} is no link; expected `3-4` (sure) or `3p4` (possible)")
+        link = int(match[1]), int(match[3])
+        if max(link) >= MAX_WORDS:
+            raise ValueError(f"{word[:20]!r} names a word beyond the first {MAX_WORDS:,}")
+        possible.add(link)
+        if match[2] == "-":
+            sure.add(link)
+    return Links(frozenset(sure), frozenset(possible))
+
+
+def piece_shares(pieces: Sequence[int], words: Sequence[int]) -> Floats:
+    """Which part of each piece lies in each word.
+
+    Args:
+        pieces: Visible characters of each piece, in the order of the text.
+        words: Visible characters of each word; the words and the pieces make up the same text.
+
+    Returns:
+        Shares [piece, word], 0 to 1. A row sums to 1, or to 0 where the piece shows no character.
+
+    Raises:
+        ValueError: The texts differ in length, or a word has no character.
+    """
+    if sum(pieces) != sum(words):
+        raise ValueError(f"the pieces have {sum(pieces)} characters, the words {sum(words)}")
+    if 0 in words:
+        raise ValueError(f"word {list(words).index(0)} has no character")
+    piece_ends, word_ends = np.cumsum(pieces, dtype=np.int64), np.cumsum(words, dtype=np.int64)
+    ends = np.minimum(piece_ends[:, None], word_ends[None])  # [piece, word]
+    starts = np.maximum((piece_ends - pieces)[:, None], (word_ends - words)[None])
+    common = np.maximum(ends - starts, 0)
+    return common / np.maximum(np.asarray(pieces, dtype=np.int64), 1)[:, None]
+
+
+def merge_words(weights: Floats, src_shares: Floats, tgt_shares: Floats) -> Floats:
+    """Attention between pieces to attention between words.
+
+    The weights on the pieces of a source word are added up (a piece that reaches over several words is divided by its
+    characters); the rows of a target word's pieces are averaged, each as much as it belongs to the word.
+
+    Args:
+        weights: [..., T, S]; row t stands for target piece t.
+        src_shares: [S, I] of `piece_shares`; a token outside every word (the end piece) has a row of zeros.
+        tgt_shares: [T, J] of `piece_shares`.
+
+    Returns:
+        [..., J, I]; a row sums to what its pieces spend on words, at most 1.
+    """
+    rows = tgt_shares / tgt_shares.sum(axis=0)  # [T, J]
+    return np.swapaxes(rows, 0, 1) @ (weights @ src_shares)
+
+
+def with_means(weights: Floats) -> Floats:
+    """Append the mean over heads as one more head, and the mean over all layers as one more layer.
+
+    Args:
+        weights: [L, H, J, I].
+
+    Returns:
+        [L + 1, H + 1, J, I]. The last place of the last layer is the mean over all layers and heads; its other places
+        are means over heads that only share a number, and say nothing.
+    """
+    heads = np.concatenate((weights, weights.mean(axis=1, keepdims=True)), axis=1)
+    return np.concatenate((heads, heads.mean(axis=0, keepdims=True)), axis=0)
+
+
+def best_sources(weights: Floats) -> NDArray[np.int64]:
+    """For each target word the source word that it looks at most: [..., J, I] -> [..., J]."""
+    return weights.argmax(axis=-1)
+
+
+def diagonal_sources(n_target: int, n_source: int) -> NDArray[np.int64]:
+    """For each target word the source word at the same relative place [J]: what one gets without a model."""
+    places = (np.arange(n_target) + 0.5) / n_target * n_source
+    return np.minimum(places.astype(np.int64), n_source - 1)
+
+
+def count_links(sources: NDArray[np.int64], links: Links, *, n_source: int) -> Counts:
+    """Compare the links of one sentence with its gold links.
+
+    Args:
+        sources: For each way of linking the source word of each target word [..., J].
+        links: The gold links; their words exist.
+        n_source: Number of source words.
+
+    Returns:
+        Counts of shape [...].
+    """
+    n_target = sources.shape[-1]
+    target = np.arange(n_target)
+    hits = []
+    for gold in (links.sure, links.possible):
+        table = np.zeros((n_target, n_source), dtype=np.int64)
+        for i, j in gold:
+            table[j, i] = 1
+        hits.append(table[target, sources].sum(axis=-1))
+    return Counts(hits[0], hits[1], n_target, len(links.sure))

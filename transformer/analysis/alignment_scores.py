@@ -1,0 +1,269 @@
+"""Alignment error rate of a checkpoint's cross-attention against gold links.
+
+The gold target is forced: one pass of the decoder over it gives the maps of every layer and head. Which decoder row
+stands for a target piece is a matter of convention, so both are measured:
+
+- `predicts`: the row that predicts the piece; it has read the pieces before it only.
+- `reads`: the row that has read the piece as its input, one later; it knows what it is looking for.
+
+Weights on tokens that belong to no word (the end piece, a lone space) cannot become links; their share is reported.
+
+Source: Chen et al., "Accurate Word Alignment Induction from Neural Machine Translation" (2020).
+
+Shapes: B sentences, L layers, H heads, T target pieces, S source tokens, J target words, I source words.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from transformer.analysis.alignment import (
+    Counts,
+    Floats,
+    Links,
+    best_sources,
+    count_links,
+    diagonal_sources,
+    merge_words,
+    piece_shares,
+    with_means,
+)
+from transformer.analysis.gold import GoldPair, GoldSet
+from transformer.analysis.spacing import SPACINGS, Spacing
+from transformer.checkpoint import Checkpoint
+from transformer.errors import DataError
+from transformer.tap import Recorder, tap_of
+from transformer.text import normalise
+from transformer.tokenizer import SPACE_MARK, Tokenizer
+
+BATCH_SENTENCES = 16
+ROWS = ("predicts", "reads")
+
+Done = Callable[[int], object]  # told how many sentences are done
+
+
+@dataclass(frozen=True)
+class Head:
+    """One head under one convention; layer and head count from 1, as on the pages."""
+
+    layer: int
+    head: int
+    row: str
+    aer: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlignmentScores:
+    """What was measured. AERs and shares are 0 to 1; the first axis follows `ROWS`.
+
+    Attributes:
+        gold: What it was measured against.
+        source_text, target_text: How the words became text, keys of `SPACINGS`.
+        heads: AER of each head [2, L, H].
+        layers: AER of the mean over the heads of each layer [2, L].
+        mean: AER of the mean over all layers and heads [2].
+        outside: Mean share of a target word's weight that is on tokens outside every word [2, L, H].
+        diagonal: AER of linking every target word with the source word at the same relative place.
+        n_sentences: Sentences scored.
+        left_out: Reason -> number of sentences left out for it.
+    """
+
+    gold: GoldSet
+    source_text: str
+    target_text: str
+    heads: Floats
+    layers: Floats
+    mean: Floats
+    outside: Floats
+    diagonal: float
+    n_sentences: int
+    left_out: dict[str, int]
+
+    @property
+    def best(self) -> Head:
+        """The head with the lowest AER; of equal ones the first."""
+        row, layer, head = (int(i) for i in np.unravel_index(np.argmin(self.heads), self.heads.shape))
+        return Head(layer + 1, head + 1, ROWS[row], float(self.heads[row, layer, head]))
+
+    def record(self) -> dict[str, object]:
+        """The measurement as `card.json` keeps it; AERs and shares 0 to 1."""
+        best, (source, target, links) = self.best, zip(self.gold.names, self.gold.sha256, strict=True)
+        return {
+            "file": links[0],
+            "sha256": links[1],
+            "measure": "alignment error rate",
+            "aer": round(best.aer, 4),
+            "layer": best.layer,
+            "head": best.head,
+            "row": best.row,
+            "aer_of_mean": round(float(self.mean.min()), 4),
+            "sentences": self.n_sentences,
+            "left_out": sum(self.left_out.values()),
+            "source": {"file": source[0], "sha256": source[1], "text": self.source_text},
+            "target": {"file": target[0], "sha256": target[1], "text": self.target_text},
+            "heads": _by_row(self.heads),
+            "layers": _by_row(self.layers),
+            "mean": _by_row(self.mean),
+            "outside_words": _by_row(self.outside),
+            "diagonal": round(self.diagonal, 4),
+        }
+
+
+@dataclass(frozen=True)
+class _Tokens:
+    """A pair as the model reads it: ids, and what share of each token lies in each word."""
+
+    src_ids: tuple[int, ...]
+    tgt_ids: tuple[int, ...]
+    src_shares: Floats  # [S, I]
+    tgt_shares: Floats  # [T, J]
+    links: Links
+
+
+@torch.inference_mode()
+def score_alignment(
+    checkpoint: Checkpoint,
+    gold: GoldSet,
+    *,
+    source_text: str,
+    target_text: str,
+    done: Done = lambda n: None,
+) -> AlignmentScores:
+    """Measure every head of the cross-attention.
+
+    Args:
+        checkpoint: What to measure.
+        gold: What to measure it against.
+        source_text, target_text: How words become the text that is given to the tokenizer, keys of `SPACINGS`.
+        done: Told after each batch how many sentences it held.
+
+    Raises:
+        DataError: No sentence can be used, or none that can has a sure link.
+    """
+    left_out: Counter[str] = Counter()
+    usable: list[_Tokens] = []
+    for pair in gold.pairs:
+        found = _tokens(checkpoint, pair, SPACINGS[source_text], SPACINGS[target_text])
+        if isinstance(found, str):
+            left_out[found] += 1
+        else:
+            usable.append(found)
+    done(left_out.total())
+    if not any(tokens.links.sure for tokens in usable):
+        reasons = "; ".join(f"{n} {reason}" for reason, n in left_out.items()) or "none has a sure link"
+        raise DataError(f"{gold.names[0]}: no sentence can be scored ({reasons}).")
+    usable.sort(key=lambda tokens: (len(tokens.tgt_ids), len(tokens.src_ids)))
+    sums = _Sums()
+    for start in range(0, len(usable), BATCH_SENTENCES):
+        group = usable[start : start + BATCH_SENTENCES]
+        for tokens, weights in zip(group, _cross_weights(checkpoint, group), strict=True):
+            sums.add(tokens, weights)
+        done(len(group))
+    return sums.scores(gold, source_text, target_text, dict(left_out))
+
+
+class _Sums:
+    """The counts of the sentences so far."""
+
+    def __init__(self) -> None:
+        self.counts: list[Counts] = []
+        self.diagonal: list[Counts] = []
+        self.outside: list[Floats] = []  # of each sentence, summed over its target words [2, L, H]
+
+    def add(self, tokens: _Tokens, weights: Floats) -> None:
+        """Count one sentence; weights [L, H, T + 1, S]."""
+        n_target, n_source = tokens.tgt_shares.shape[1], tokens.src_shares.shape[1]
+        rows = np.stack((weights[:, :, :-1], weights[:, :, 1:]))  # [2, L, H, T, S], as ROWS
+        merged = merge_words(rows, tokens.src_shares, tokens.tgt_shares)  # [2, L, H, J, I]
+        self.outside.append((1.0 - merged.sum(axis=-1)).sum(axis=-1))
+        sources = best_sources(np.stack([with_means(convention) for convention in merged]))  # [2, L + 1, H + 1, J]
+        self.counts.append(count_links(sources, tokens.links, n_source=n_source))
+        diagonal = diagonal_sources(n_target, n_source)
+        self.diagonal.append(count_links(diagonal, tokens.links, n_source=n_source))
+
+    def scores(self, gold: GoldSet, source_text: str, target_text: str, left_out: dict[str, int]) -> AlignmentScores:
+        """The rates over all sentences."""
+        total = _total(self.counts)
+        aer = total.aer()  # [2, L + 1, H + 1]
+        return AlignmentScores(
+            gold=gold,
+            source_text=source_text,
+            target_text=target_text,
+            heads=aer[:, :-1, :-1],
+            layers=aer[:, :-1, -1],
+            mean=aer[:, -1, -1],
+            outside=np.sum(self.outside, axis=0) / total.n_found,
+            diagonal=float(_total(self.diagonal).aer()),
+            n_sentences=len(self.counts),
+            left_out=left_out,
+        )
+
+
+def _by_row(rates: Floats) -> dict[str, object]:
+    return dict(zip(ROWS, rates.round(4).tolist(), strict=True))
+
+
+def _total(counts: Sequence[Counts]) -> Counts:
+    return sum(counts[1:], start=counts[0])
+
+
+def _cross_weights(checkpoint: Checkpoint, group: Sequence[_Tokens]) -> list[Floats]:
+    """Cross-attention of a batch under teacher forcing: for each sentence [L, H, T + 1, S].
+
+    Row 0 has read the start id only; row t + 1 has read target piece t and predicts the next one.
+    """
+    config, model = checkpoint.config, checkpoint.model
+    src = _padded([tokens.src_ids for tokens in group], config.pad_id)  # [B, S]
+    read = _padded([(config.decoder_start_id, *tokens.tgt_ids) for tokens in group], config.pad_id)  # [B, T + 1]
+    recorder = Recorder(("decoder.*.cross_attn.weights",))
+    model.decode(read, model.encode(src), model.source_mask(src), tap=tap_of(recorder))
+    layers = [recorder.values[f"decoder.{i}.cross_attn.weights"] for i in range(config.n_decoder_layers)]
+    stacked = torch.stack(layers, dim=1).double().numpy()  # [B, L, H, T + 1, S]
+    return [stacked[row, :, :, : len(tokens.tgt_ids) + 1, : len(tokens.src_ids)] for row, tokens in enumerate(group)]
+
+
+def _padded(rows: Sequence[Sequence[int]], pad_id: int) -> Tensor:
+    return pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=pad_id)
+
+
+def _tokens(checkpoint: Checkpoint, pair: GoldPair, source_text: Spacing, target_text: Spacing) -> _Tokens | str:
+    """The pair as the model reads it, or why it cannot be used."""
+    config = checkpoint.config
+    if not pair.source or not pair.target:
+        return "with an empty side"
+
+    def clean(text: str) -> str:
+        return normalise(text, config.normalisation)
+
+    end = (config.eos_id,) if config.append_source_eos else ()
+    try:
+        src_ids, src_shares = _side(checkpoint.src_tokenizer, pair.source, source_text, clean)
+        tgt_ids, tgt_shares = _side(checkpoint.tgt_tokenizer, pair.target, target_text, str)
+    except ValueError:
+        return "whose pieces do not add up to their words"
+    if len(src_ids) + len(end) > config.max_len or len(tgt_ids) + 1 > config.max_len:  # 1: the start id
+        return f"of more than {config.max_len} tokens"
+    src_shares = np.vstack((src_shares, np.zeros((len(end), len(pair.source)))))
+    return _Tokens(src_ids + end, tgt_ids, src_shares, tgt_shares, pair.links)
+
+
+def _side(
+    tokenizer: Tokenizer, words: Sequence[str], spacing: Spacing, clean: Callable[[str], str]
+) -> tuple[tuple[int, ...], Floats]:
+    """Ids of a side, and which share of each piece lies in each word.
+
+    Pieces show the text after the tokenizer's own normalisation (… may have become ...), so the words are measured
+    in it too, and both without spaces.
+    """
+    encoding = tokenizer.encode(clean(spacing(words)))
+    of_words = [sum(map(_visible, tokenizer.encode(clean(word)).pieces)) for word in words]
+    return encoding.ids, piece_shares(list(map(_visible, encoding.pieces)), of_words)
+
+
+def _visible(piece: str) -> int:
+    return len(piece.replace(SPACE_MARK, ""))

@@ -1,0 +1,94 @@
+"""Read a corpus with gold word alignments: two files of words, line by line, and a file of links.
+
+All files are UTF-8, a sentence a line, its words with spaces between them. The form of the links is that of
+`transformer.analysis.alignment.parse_links`.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from transformer.analysis.alignment import Links, parse_links
+from transformer.errors import DataError
+
+
+@dataclass(frozen=True)
+class GoldPair:
+    """One sentence pair as words, with its gold links."""
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    links: Links
+
+
+@dataclass(frozen=True)
+class GoldSet:
+    """An alignment corpus.
+
+    Attributes:
+        names: Of the source file, the target file and the file of links.
+        sha256: Of each, hexadecimal.
+        pairs: One a line.
+    """
+
+    names: tuple[str, ...]
+    sha256: tuple[str, ...]
+    pairs: tuple[GoldPair, ...]
+
+
+def read_gold(source: Path, target: Path, gold: Path) -> GoldSet:
+    """Read two files of words, a sentence a line, and their file of links (see `parse_links`).
+
+    Raises:
+        DataError: A file is missing, empty or not UTF-8; they differ in length; or a link is no link, or names a word
+            that its sentence does not have.
+    """
+    paths = (source, target, gold)
+    contents = [_read(path) for path in paths]
+    lines = [_lines(content, path) for content, path in zip(contents, paths, strict=True)]
+    if len({len(found) for found in lines}) > 1:
+        counted = ", ".join(f"{path.name} {len(found):,}" for path, found in zip(paths, lines, strict=True))
+        raise DataError(f"the three files must have equally many lines; found {counted}.")
+    pairs = [_pair(*row, label=f"{gold}, line {n}") for n, row in enumerate(zip(*lines, strict=True), start=1)]
+    if not any(pair.links.sure for pair in pairs):
+        raise DataError(f"{gold}: holds no sure link such as `3-4`; there is nothing to compare with.")
+    hashes = tuple(hashlib.sha256(content).hexdigest() for content in contents)
+    return GoldSet(tuple(path.name for path in paths), hashes, tuple(pairs))
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}).") from None
+
+
+def _lines(content: bytes, path: Path) -> list[str]:
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8 (byte {error.start}); save it as UTF-8.") from None
+    # Only these are ends of lines: U+2028 and the like may stand inside a sentence.
+    lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
+    if lines == [""]:
+        raise DataError(f"{path}: is empty; expected a sentence a line.")
+    return lines
+
+
+def _pair(source: str, target: str, gold: str, *, label: str) -> GoldPair:
+    words = GoldPair(tuple(source.split()), tuple(target.split()), _links(gold, label))
+    for side, place, found in (("source", 0, words.source), ("target", 1, words.target)):
+        last = max((link[place] for link in words.links.possible), default=-1)
+        if last >= len(found):
+            raise DataError(
+                f"{label}: a link names {side} word {last}; the sentence has {len(found)} words, counted from 0. "
+                "Give the files in the order source, target, links."
+            )
+    return words
+
+
+def _links(line: str, label: str) -> Links:
+    try:
+        return parse_links(line)
+    except ValueError as error:
+        raise DataError(f"{label}: {error}.") from None
