@@ -1,0 +1,168 @@
+import os
+import re
+import zipfile
+
+import pytest
+
+from transformer.errors import DataError
+from transformer.training import corpus
+from transformer.training.corpus import read_lines
+
+ABOUT = "\n".join(
+    ["This is a text about the pairs.", "They are lines of", "English\tother\tattribution", "and so on."]
+)
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_file(name, content):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write_file
+
+
+@pytest.fixture
+def pack(tmp_path):
+    def write_zip(members):
+        path = tmp_path / "ba-eng.zip"
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in members.items():
+                archive.writestr(name, content)
+        return path
+
+    return write_zip
+
+
+def columns(*files):
+    return [line.columns for line in read_lines(files)]
+
+
+def test_columns_are_split_at_tabs_and_lines_at_line_feeds(write):
+    path = write("a.tsv", "\ufeffGo.\tba\tby me\r\n\nx\u2028y\x85\tz\na\tb\tc\td\nlast\tone")
+    assert columns(path) == [
+        ("Go.", "ba", "by me"),
+        ("",),
+        ("x\u2028y\x85", "z"),
+        ("a", "b", "c", "d"),
+        ("last", "one"),
+    ]
+    assert [line.number for line in read_lines([path])] == [1, 2, 3, 4, 5]
+
+
+def test_a_byte_order_mark_is_one_at_the_start_only(write):
+    assert columns(write("a.tsv", "\ufeff\ufeffa\tb\n\ufeffc\td\n")) == [("\ufeffa", "b"), ("\ufeffc", "d")]
+
+
+def test_an_empty_file_has_no_lines(write):
+    assert columns(write("a.tsv", "")) == []
+
+
+def test_two_files_are_read_side_by_side(write):
+    first, second = write("a.en", "Go.\nHome\tnow\n"), write("a.ba", "ba\r\nlo")
+    assert columns(first, second) == [("Go.", "ba"), ("Home\tnow", "lo")]
+
+
+@pytest.mark.parametrize(("n_first", "n_second"), [(3, 5), (5, 3), (0, 2)])
+def test_two_files_of_different_length(write, n_first, n_second):
+    first, second = write("a.en", "a\n" * n_first), write("a.ba", "b\n" * n_second)
+    with pytest.raises(DataError) as caught:
+        columns(first, second)
+    assert re.search(f"a.en has {n_first}[ :]", str(caught.value))
+    assert re.search(f"a.ba has {n_second}[ :]", str(caught.value))
+
+
+def test_the_number_of_files(write):
+    path = write("a.tsv", "a\tb\n")
+    for files in ([], [path] * 3):
+        with pytest.raises(DataError, match=f"{len(files)} files: give one"):
+            list(read_lines(files))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a\tb\nc\xff\td\n", r"not UTF-8 \(byte 5, line 2: 0xff\)"),
+        (b"\xef\xbb\xbfa\tb\nc\xff\td\n", r"not UTF-8 \(byte 8, line 2: 0xff\)"),
+        (b"a\tb\nc\xc3", r"not UTF-8 \(byte 5, line 2: 0xc3\)"),
+        ("a\tb\n".encode("utf-16"), "looks like UTF-16"),
+        (b"\x1f\x8b\x08\x00", "packed with gzip"),
+        (b"a" * (corpus.MAX_LINE_BYTES + 1), "line 1: over 100,000 bytes"),
+        (b"PK\x03\x04 and no more", "cannot be unpacked"),
+    ],
+)
+def test_a_file_that_is_no_text_says_what_it_is(write, content, message):
+    with pytest.raises(DataError, match=message):
+        columns(write("a.tsv", content))
+
+
+def test_a_line_may_be_as_long_as_allowed(write):
+    assert len(columns(write("a.tsv", "a" * (corpus.MAX_LINE_BYTES - 1) + "\nb"))) == 2
+
+
+def test_lines_and_bytes_are_limited(write, monkeypatch):
+    path = write("a.tsv", "aa\tb\n" * 10)
+    monkeypatch.setattr(corpus, "MAX_LINES", 10)
+    monkeypatch.setattr(corpus, "MAX_BYTES", 50)
+    assert len(columns(path)) == 10
+    monkeypatch.setattr(corpus, "MAX_BYTES", 49)
+    with pytest.raises(DataError, match="over 10 lines or 49 bytes; cut it"):
+        columns(path)
+    monkeypatch.setattr(corpus, "MAX_BYTES", 50)
+    monkeypatch.setattr(corpus, "MAX_LINES", 9)
+    with pytest.raises(DataError, match="over 9 lines"):
+        columns(path)
+
+
+def test_files_that_cannot_be_opened(tmp_path):
+    with pytest.raises(DataError, match=r"none.tsv: cannot be read \(No such file"):
+        columns(tmp_path / "none.tsv")
+    with pytest.raises(DataError, match="not a regular file"):
+        columns(tmp_path)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no named pipes in folders")
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(DataError, match="not a regular file"):
+        columns(tmp_path / "pipe")
+
+
+def test_pairs_are_found_in_a_zip(pack):
+    path = pack({"_about.txt": ABOUT, "ba.txt": "\ufeffGo.\tba\tby me\nHi.\tlo\tby you\n", "picture.png": "a\tb\n"})
+    assert columns(path) == [("Go.", "ba", "by me"), ("Hi.", "lo", "by you")]
+
+
+def test_a_zip_that_leaves_its_folder_writes_nothing(pack, tmp_path):
+    assert columns(pack({"../ba.txt": "Go.\tba\n"})) == [("Go.", "ba")]
+    assert [path.name for path in tmp_path.iterdir()] == ["ba-eng.zip"]
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ({"_about.txt": ABOUT}, "0 files in it"),
+        ({"a.txt": "a\tb\n", "b.tsv": "a\tb\n"}, "2 files in it .*a.txt, b.tsv"),
+    ],
+)
+def test_a_zip_without_one_file_of_pairs(pack, members, message):
+    with pytest.raises(DataError, match=message):
+        columns(pack(members))
+
+
+def test_a_zip_is_limited_by_what_comes_out_of_it(pack, monkeypatch):
+    path = pack({"ba.txt": "Go.\tba\n" * 100_000})
+    assert path.stat().st_size < 10_000
+    monkeypatch.setattr(corpus, "MAX_BYTES", 100_000)
+    with pytest.raises(DataError, match=r"ba-eng.zip/ba.txt: over"):
+        columns(path)
+
+
+def test_a_damaged_zip(pack):
+    path = pack({"ba.txt": "".join(f"Go {i * i}.\tba {i}\n" for i in range(5_000))})
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    path.write_bytes(bytes(content))
+    with pytest.raises(DataError, match=r"ba-eng.zip: cannot be unpacked|not UTF-8"):
+        columns(path)

@@ -1,0 +1,289 @@
+"""From lines of a public corpus to clean pairs: each step counts what it changed or dropped, and shows some of it.
+
+Text is changed in four ways only: characters that nobody sees go, it is composed (Unicode NFC), Traditional
+characters become simplified ones where asked for, and white space becomes single spaces. Everything else that is
+wrong with a pair drops the pair. A step never mends what it can only guess, such as the encoding of `Ã©`.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from statistics import median
+from typing import NamedTuple
+
+from transformer.errors import DataError
+from transformer.text import normalise
+from transformer.training.corpus import Line
+from transformer.training.splitting import rank
+
+EXAMPLES = 3
+SLACK = 10  # characters; see `unlike`
+WORD_SAMPLE = 12  # characters; see `has_spaces`
+
+# C0, DEL and C1, which no sentence holds; the mark of lost bytes; private use, which only its author can read.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ufffd\ue000-\uf8ff]")
+# Soft hyphen, zero-width space, word joiner, byte order mark, and marks of writing direction.
+_INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
+_MARKUP = re.compile(r"</?[A-Za-z][^<>]*>|&(?:[A-Za-z]{2,8}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
+
+
+class Reason(StrEnum):
+    """Why a line was dropped, in the order of the steps."""
+
+    BLANK = "blank line"
+    COLUMNS = "not two or three columns"
+    CONTROL = "control, private or lost character"
+    EMPTY = "empty side"
+    NO_LETTER = "side without a letter or digit"
+    MARKUP = "markup such as <b> or &amp;"
+    COPY = "both sides the same"
+    DUPLICATE = "the same pair again"
+    CHARS = "longer than --max-chars"
+    WORDS = "more words than --max-words"
+    RATIO = "lengths too different for --max-ratio"
+    LIMIT = "not drawn for --limit"
+
+
+class CleanPair(NamedTuple):
+    """A pair that was kept: the line it stands on, its sides, and whom to name (empty if the file does not say)."""
+
+    line: int
+    source: str
+    target: str
+    attribution: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """What is kept.
+
+    Attributes:
+        swap: The second column is the source.
+        simplify_source, simplify_target: Traditional characters of that side become simplified ones.
+        max_chars: Most characters of a side.
+        max_words: Most words of a side, 0 for any number; a side that is written without spaces is not judged.
+        max_ratio: How many times longer than expected a target may be, or shorter; see `unlike`.
+        limit: Most pairs, 0 for all. They are drawn, as public files are often sorted by length.
+        seed: Decides which are drawn.
+    """
+
+    swap: bool = False
+    simplify_source: bool = False
+    simplify_target: bool = False
+    max_chars: int = 300
+    max_words: int = 0
+    max_ratio: float = 3.0
+    limit: int = 0
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        for name, value, least in (
+            ("--max-chars", self.max_chars, 1),
+            ("--max-words", self.max_words, 0),
+            ("--limit", self.limit, 0),
+        ):
+            if value < least:
+                raise DataError(f"{name} is {value}; expected at least {least}.")
+        if not self.max_ratio > 1:
+            raise DataError(f"--max-ratio is {self.max_ratio}; expected more than 1.")
+
+
+@dataclass
+class Tally:
+    """What the steps did: counts only grow while a corpus goes through.
+
+    Attributes:
+        read: Lines.
+        dropped: Lines by reason.
+        examples: The first few lines of each reason: number and columns.
+        changed: Sides by what was changed about them.
+    """
+
+    read: int = 0
+    dropped: Counter[Reason] = field(default_factory=Counter)
+    examples: dict[Reason, list[tuple[int, tuple[str, ...]]]] = field(default_factory=dict)
+    changed: Counter[str] = field(default_factory=Counter)
+
+    def drop(self, reason: Reason, line: int, columns: Sequence[str]) -> None:
+        """Count a line that is not kept."""
+        self.dropped[reason] += 1
+        shown = self.examples.setdefault(reason, [])
+        if len(shown) < EXAMPLES:
+            shown.append((line, tuple(columns)))
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """The pairs that were kept, in the order of the file, and how it came to them.
+
+    Attributes:
+        pairs: What was kept.
+        tally: What was not. `tally.read` is kept plus dropped.
+        ratio: Median of target characters a source character.
+        spaces: Whether source and target are written with spaces between words.
+    """
+
+    pairs: list[CleanPair]
+    tally: Tally
+    ratio: float
+    spaces: tuple[bool, bool]
+
+
+def clean(lines: Iterable[Line], rules: Rules) -> Cleaned:
+    """Put lines through every step.
+
+    Raises:
+        DataError: No pair is left.
+    """
+    tally = Tally()
+    pairs = list(_short(_distinct(_tidy_pairs(lines, rules, tally), tally), rules, tally))
+    spaces = (has_spaces(pair.source for pair in pairs), has_spaces(pair.target for pair in pairs))
+    pairs = list(_of_few_words(pairs, rules, tally, spaces=spaces))
+    ratio = median(len(pair.target) / len(pair.source) for pair in pairs) if pairs else 0.0
+    pairs = list(_alike(pairs, rules, tally, ratio=ratio))
+    pairs = _drawn(pairs, rules, tally)
+    if not pairs:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in tally.dropped.most_common(3))
+        raise DataError(f"None of {tally.read:,} lines can be kept ({reasons or 'the file is empty'}).")
+    return Cleaned(pairs, tally, ratio, spaces)
+
+
+def tidy(text: str, *, simplify: bool, changed: Counter[str]) -> str:
+    """The text as it is kept; `changed` counts what was done. Tidy text stays as it is."""
+    steps = (
+        ("characters that nobody sees removed", lambda old: _INVISIBLE.sub("", old)),
+        ("composed (NFC)", lambda old: normalise(old, ("nfc",))),
+        ("made simplified Chinese", lambda old: normalise(old, ("simplified-chinese",)) if simplify else old),
+        ("white space squeezed", lambda old: " ".join(old.split())),
+    )
+    for name, step in steps:
+        new = step(text)
+        changed[name] += new != text
+        text = new
+    return text
+
+
+def _tidy_pairs(lines: Iterable[Line], rules: Rules, tally: Tally) -> Iterator[CleanPair]:
+    """What can be said of a line by itself."""
+    for line in lines:
+        tally.read += 1
+        reason = _unreadable(line.columns)
+        if reason is None:
+            pair = _tidy_pair(line, rules, tally)
+            reason = _useless(pair)
+        if reason is None:
+            yield pair
+        else:
+            tally.drop(reason, line.number, line.columns)
+
+
+def _unreadable(columns: Sequence[str]) -> Reason | None:
+    if not any(map(str.strip, columns)):
+        return Reason.BLANK
+    if len(columns) not in (2, 3):
+        return Reason.COLUMNS
+    return Reason.CONTROL if any(map(_CONTROL.search, columns[:2])) else None
+
+
+def _tidy_pair(line: Line, rules: Rules, tally: Tally) -> CleanPair:
+    source, target, *attribution = line.columns
+    if rules.swap:
+        source, target = target, source
+    return CleanPair(
+        line.number,
+        tidy(source, simplify=rules.simplify_source, changed=tally.changed),
+        tidy(target, simplify=rules.simplify_target, changed=tally.changed),
+        " ".join(_CONTROL.sub(" ", "".join(attribution)).split()),
+    )
+
+
+def _useless(pair: CleanPair) -> Reason | None:
+    source, target = pair.source, pair.target
+    if not source or not target:
+        return Reason.EMPTY
+    if not any(map(str.isalnum, source)) or not any(map(str.isalnum, target)):
+        return Reason.NO_LETTER
+    if _MARKUP.search(source) or _MARKUP.search(target):
+        return Reason.MARKUP
+    return Reason.COPY if source == target else None
+
+
+def _distinct(pairs: Iterable[CleanPair], tally: Tally) -> Iterator[CleanPair]:
+    """The first of equal pairs; a source may have several targets."""
+    seen: set[tuple[str, str]] = set()
+    for pair in pairs:
+        if (pair.source, pair.target) in seen:
+            _drop(tally, Reason.DUPLICATE, pair)
+        else:
+            seen.add((pair.source, pair.target))
+            yield pair
+
+
+def _short(pairs: Iterable[CleanPair], rules: Rules, tally: Tally) -> Iterator[CleanPair]:
+    for pair in pairs:
+        if max(len(pair.source), len(pair.target)) > rules.max_chars:
+            _drop(tally, Reason.CHARS, pair)
+        else:
+            yield pair
+
+
+def has_spaces(texts: Iterable[str]) -> bool:
+    """Tell whether a side is written with spaces between words, as Chinese, Japanese or Thai are not.
+
+    Most texts of `WORD_SAMPLE` characters or more then hold a space. True where there is none of that length.
+    """
+    long, spaced = 0, 0
+    for text in texts:
+        if len(text) >= WORD_SAMPLE:
+            long += 1
+            spaced += " " in text
+    return 2 * spaced >= long
+
+
+def _of_few_words(
+    pairs: Iterable[CleanPair], rules: Rules, tally: Tally, *, spaces: tuple[bool, bool]
+) -> Iterator[CleanPair]:
+    for pair in pairs:
+        words = [len(text.split()) for text, has in zip(pair[1:3], spaces, strict=True) if has]
+        if rules.max_words and max(words, default=0) > rules.max_words:
+            _drop(tally, Reason.WORDS, pair)
+        else:
+            yield pair
+
+
+def _alike(pairs: Iterable[CleanPair], rules: Rules, tally: Tally, *, ratio: float) -> Iterator[CleanPair]:
+    for pair in pairs:
+        if unlike(len(pair.source), len(pair.target), ratio=ratio) > rules.max_ratio:
+            _drop(tally, Reason.RATIO, pair)
+        else:
+            yield pair
+
+
+def unlike(source: int, target: int, *, ratio: float) -> float:
+    """How many times longer than expected a target is, or shorter (1 or more).
+
+    Args:
+        source, target: Characters.
+        ratio: Target characters a source character in this corpus. `SLACK` characters are added to what is expected
+            and what is found, as in short sentences (`Hi.`, `Bonjour !`) a word more or less is nothing odd.
+    """
+    expected, found = source * ratio + SLACK, target + SLACK
+    return max(expected / found, found / expected)
+
+
+def _drawn(pairs: Sequence[CleanPair], rules: Rules, tally: Tally) -> list[CleanPair]:
+    """Any `limit` of the pairs, in their old order."""
+    if not 0 < rules.limit < len(pairs):
+        return list(pairs)
+    by_rank = sorted(range(len(pairs)), key=lambda i: rank("limit", rules.seed, *pairs[i][1:3]))
+    kept = set(by_rank[: rules.limit])
+    for index, pair in enumerate(pairs):
+        if index not in kept:
+            _drop(tally, Reason.LIMIT, pair)
+    return [pair for index, pair in enumerate(pairs) if index in kept]
+
+
+def _drop(tally: Tally, reason: Reason, pair: CleanPair) -> None:
+    tally.drop(reason, pair.line, (pair.source, pair.target))

@@ -1,0 +1,136 @@
+"""Public text on disk, read line by line: a tab-separated export, a zip that holds one, or two line-aligned files.
+
+manythings.org/anki gives `english TAB other TAB attribution`, one pair a line, as `fra.txt` inside `fra-eng.zip`.
+Nothing is unpacked to disk, and lines, bytes and the length of a line are limited, so that a wrong or hostile file
+ends in a message. What the columns are worth is decided elsewhere (`cleaning`).
+"""
+
+import codecs
+import io
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import zip_longest
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, cast
+
+from transformer.errors import DataError, shown
+
+MAX_BYTES = 1_000_000_000  # of one file, unpacked
+MAX_LINES = 3_000_000
+MAX_LINE_BYTES = 100_000
+SAMPLE_LINES = 100  # of a zip's member, to tell pairs from a text about them
+
+
+class Line(NamedTuple):
+    """One line: its number from 1, and its columns as they stand there."""
+
+    number: int
+    columns: tuple[str, ...]
+
+
+def read_lines(files: Sequence[Path]) -> Iterator[Line]:
+    """Read one file of tab-separated lines, or two files whose lines belong together.
+
+    Args:
+        files: A text file, a zip that holds one, or two files of the same number of lines.
+
+    Raises:
+        DataError: A file is missing, not UTF-8, over a limit, not what it seems, or has lines that the other lacks.
+    """
+    if len(files) not in (1, 2):
+        raise DataError(f"{len(files)} files: give one file of tab-separated lines or two line-aligned ones.")
+    if len(files) == 2:
+        yield from _aligned(*files)
+        return
+    for number, text in enumerate(_texts(files[0]), start=1):
+        yield Line(number, tuple(text.split("\t")))
+
+
+def _aligned(first: Path, second: Path) -> Iterator[Line]:
+    texts = (_texts(first), _texts(second))
+    for number, (source, target) in enumerate(zip_longest(*texts), start=1):
+        if source is None or target is None:
+            longer, shorter = (second, first) if source is None else (first, second)
+            n_lines = number + sum(1 for _ in texts[source is None])
+            raise DataError(
+                f"{shorter.name} has {number - 1:,} lines, {longer.name} has {n_lines:,}: two files must be "
+                f"line-aligned; give one file for tab-separated pairs."
+            )
+        yield Line(number, (source, target))
+
+
+def _texts(path: Path) -> Iterator[str]:
+    """The lines of a file without their ends; only LF and CR LF end a line, as others may stand in a sentence."""
+    offset = 0
+    with _open(path) as (name, file):
+        # One byte more than allowed tells a line that is too long from one that just fits.
+        for number, raw in enumerate(iter(lambda: file.readline(MAX_LINE_BYTES + 1), b""), start=1):
+            if len(raw) > MAX_LINE_BYTES:
+                raise DataError(f"{name}, line {number:,}: over {MAX_LINE_BYTES:,} bytes; is it a text of lines?")
+            if number > MAX_LINES or offset + len(raw) > MAX_BYTES:
+                raise DataError(f"{name}: over {MAX_LINES:,} lines or {MAX_BYTES:,} bytes; cut it into parts.")
+            yield _decode(raw, name=name, number=number, offset=offset)
+            offset += len(raw)
+
+
+def _decode(raw: bytes, *, name: str, number: int, offset: int) -> str:
+    if offset == 0 and raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise DataError(f"{name}: looks like UTF-16; save it as UTF-8.")
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        place = f"byte {offset + error.start:,}, line {number:,}"
+        raise DataError(f"{name}: not UTF-8 ({place}: {raw[error.start]:#04x}); save it as UTF-8.") from None
+    if offset == 0:
+        text = text.removeprefix("\ufeff")
+    return text.removesuffix("\n").removesuffix("\r")
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[tuple[str, BinaryIO]]:
+    """Open a text, inside a zip if it stands in one; gives what messages call it, and the open file."""
+    if path.exists() and not path.is_file():
+        raise DataError(f"{path}: is not a regular file.")
+    try:
+        with path.open("rb") as file:
+            start = file.read(4)
+            file.seek(0)
+            if start[:2] == b"\x1f\x8b":
+                raise DataError(f"{path.name}: is packed with gzip; unpack it first (gunzip).")
+            if start != b"PK\x03\x04":
+                yield path.name, file
+                return
+            with zipfile.ZipFile(file) as archive:
+                member = _pairs_in(archive, path.name)
+                with _open_member(archive, member) as text:
+                    yield f"{path.name}/{Path(member.filename).name}", text
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}).") from None
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, zlib.error, EOFError) as error:
+        raise DataError(f"{path.name}: cannot be unpacked ({error}); unpack it and give the text file.") from None
+
+
+def _pairs_in(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
+    """The one text of an archive whose lines hold tabs; beside it manythings.org puts `_about.txt`."""
+    texts = [member for member in archive.infolist() if member.filename.lower().endswith((".txt", ".tsv"))]
+    found = [member for member in texts[:SAMPLE_LINES] if _has_columns(archive, member)]
+    if len(found) != 1:
+        names = shown(", ".join(member.filename for member in found or archive.infolist()))
+        raise DataError(
+            f"{name}: {len(found)} files in it hold tab-separated lines, expected one ({names}); unpack it, give one."
+        )
+    return found[0]
+
+
+def _has_columns(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bool:
+    with _open_member(archive, member) as file:
+        lines = [file.readline(MAX_LINE_BYTES) for _ in range(SAMPLE_LINES)]
+    filled = [line for line in lines if line.strip()]
+    return 2 * sum(b"\t" in line for line in filled) > len(filled)
+
+
+def _open_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> BinaryIO:
+    # Buffered: zipfile's own readline with a limit goes byte by byte.
+    return cast(BinaryIO, io.BufferedReader(archive.open(member)))
