@@ -7,6 +7,7 @@ from typing import Final
 
 import streamlit as st
 
+from charts.theme import shortened
 from transformer.checkpoint import Checkpoint
 from transformer.errors import GlassformerError
 from transformer.listing import Entry
@@ -15,6 +16,8 @@ from ui import keys, loading, panels, state
 from ui.link import DEFAULT_NEW
 
 KEEP: Final = "session"  # a widget keeps its value while another page is looked at
+MOST_EXAMPLES: Final = 8  # more are in a menu
+EXAMPLE_CHARACTERS: Final = 60
 
 
 def sidebar(*, shows_run: bool = False) -> Checkpoint:
@@ -61,7 +64,6 @@ def _open(entry: Entry) -> Checkpoint:
 
 def source_box(checkpoint: Checkpoint) -> str:
     """Draw the source box with its examples and return the sentence."""
-    examples = checkpoint.card.examples
     if st.session_state.get(keys.SOURCE) is None:
         st.session_state[keys.SOURCE] = default_source(checkpoint)
     language = checkpoint.card.source_language
@@ -74,21 +76,45 @@ def source_box(checkpoint: Checkpoint) -> str:
             persist_state=KEEP,
         )
         st.button("Translate" if checkpoint.card.source_code else "Run", type="primary", key="translate")
-    with st.container(horizontal=True, gap="small", key="examples"):
-        for index, example in enumerate(examples[:8]):
-            st.button(
-                panels.plain(example),
-                key=f"{keys.EXAMPLE}_{index}",
-                type="tertiary",
-                on_click=state.use_example,
-                args=(example,),
-            )
+    _examples(checkpoint)
     return source or ""
 
 
 def default_source(checkpoint: Checkpoint) -> str:
     """The sentence that a checkpoint opens with."""
-    return next(iter(checkpoint.card.examples), "")
+    return next(iter(examples(checkpoint)), "")
+
+
+def examples(checkpoint: Checkpoint) -> list[str]:
+    """The sentences of the card that can be tried, without empty ones and repetitions."""
+    return [example for example in dict.fromkeys(checkpoint.card.examples) if example.strip()]
+
+
+def _examples(checkpoint: Checkpoint) -> None:
+    """Draw the examples of the checkpoint, each one click; what has no room is in a menu."""
+    found = examples(checkpoint)
+    if not found:
+        return
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="examples"):
+        st.caption("Examples", width="content")
+        for index, example in enumerate(found[:MOST_EXAMPLES]):
+            _example(example, index)
+        if len(found) > MOST_EXAMPLES:
+            with st.popover(f"{len(found) - MOST_EXAMPLES} more", type="tertiary", key=f"{keys.EXAMPLE}_more"):
+                for index, example in enumerate(found[MOST_EXAMPLES:], start=MOST_EXAMPLES):
+                    _example(example, index)
+
+
+def _example(example: str, index: int) -> None:
+    short = shortened(" ".join(example.split()), limit=EXAMPLE_CHARACTERS)
+    st.button(
+        panels.plain(short),
+        key=f"{keys.EXAMPLE}_{index}",
+        help=panels.plain(example) if short.endswith("…") else None,
+        type="tertiary",
+        on_click=state.use_example,
+        args=(example,),
+    )
 
 
 def _settle_model(names: list[str]) -> None:

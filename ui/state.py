@@ -23,6 +23,10 @@ MEAN = "Mean"
 HOW_NAMES = {"greedy": "Greedy", "beam": "Beam", "sampling": "Sampling"}
 MAX_BRANCHES = 12
 MAX_ON_ITS_WAY = 30
+SHARED = (
+    keys.MODEL, keys.SOURCE, keys.HOW, keys.BEAM_SIZE, keys.LENGTH_PENALTY, keys.TEMPERATURE, keys.TOP_K, keys.TOP_P,
+    keys.SEED, keys.MAX_NEW, keys.LAYER, keys.HEAD, keys.GUESS,
+)  # fmt: skip
 
 
 def begin(page: str) -> None:
@@ -41,6 +45,7 @@ def begin(page: str) -> None:
         _wrote(parameters)
         if moved:
             state[keys.URL_MEANT] = None
+            _carry_over()
         return
     if parameters in state.get(keys.URL_ON_ITS_WAY, ()) and state.get(keys.WHEN_WRITTEN) != _asked():
         return
@@ -49,6 +54,13 @@ def begin(page: str) -> None:
     state[keys.LINK_NOTES] = notes
     state[keys.URL_OPENED] = True
     _wrote(parameters)
+
+
+def _carry_over() -> None:
+    """Set the widgets that pages share once more: what a link had set on one page, another would not show."""
+    for key in SHARED:
+        if key in st.session_state:
+            st.session_state[key] = st.session_state[key]
 
 
 def _wrote(parameters: dict[str, tuple[str, ...]], *, before: tuple[object, ...] = ()) -> None:

@@ -10,6 +10,7 @@ const DRAW_FAILED = "This chart could not be drawn.";
 const NOTHING = "Nothing to draw yet.";
 const TRANSPARENT = "rgba(0,0,0,0)";
 const PIXELS_PER_LABEL = { xaxis: 15, yaxis: 15 };
+const TOOLBAR_WIDTH = 100;
 
 // ---------------------------------------------------------------- loading Plotly, once per browser page
 
@@ -108,11 +109,16 @@ function wrapped(text, width, size) {
   return lines;
 }
 
+function byFinger() {
+  return matchMedia("(pointer: coarse)").matches;
+}
+
 function fitTitle(layout, width) {
   const title = layout.title;
   if (!title?.text) return;
   const size = title.font.size;
-  const lines = wrapped(title.text, width - 16, size);
+  // Without a mouse to call for it the toolbar is always there, beside the title.
+  const lines = wrapped(title.text, width - 16 - (byFinger() ? TOOLBAR_WIDTH : 0), size);
   const note = title.subtitle?.text;
   const below = note ? wrapped(note, width - 16, 13) : [];
   title.text = lines.join("<br>");
@@ -197,7 +203,7 @@ function prepared(view, width) {
   Object.assign(figure.layout, { width, height: view.data.height, autosize: false });
   fitTitle(figure.layout, width);
   // A finger that drags means to scroll the page, not to zoom the chart.
-  if (matchMedia("(pointer: coarse)").matches) figure.layout.dragmode = false;
+  if (byFinger()) figure.layout.dragmode = false;
   view.ticks = layout.meta?.ticks;
   view.labelled = fitAllTicks(figure.layout, view.ticks, view.plot, width, view.data.height);
   return figure;

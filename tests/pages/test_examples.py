@@ -1,0 +1,77 @@
+"""The examples in the source box: those of the chosen checkpoint, each one click."""
+
+import json
+
+import pytest
+
+from tests.pages.conftest import STEP, check
+from tests.pages.reading import run_of
+from ui import keys, loading
+from ui.controls import EXAMPLE_CHARACTERS, MOST_EXAMPLES
+
+MANY = [f"ba lo {'mi ' * n}ta" for n in range(MOST_EXAMPLES + 3)]
+
+
+@pytest.fixture
+def with_examples(open_page, spoil, monkeypatch):
+    """A function that opens the Step page on a checkpoint whose card has these examples."""
+
+    def open_one(examples):
+        folder = spoil("card.json", json.dumps({"title": "Own", "examples": examples}).encode())
+        monkeypatch.setenv(loading.ENVIRONMENT, str(folder.parent))
+        return open_page(STEP, model=folder.name)
+
+    return open_one
+
+
+def offered(test):
+    return [button.label.replace("\\", "") for button in test.button if str(button.key).startswith(keys.EXAMPLE)]
+
+
+def test_another_checkpoint_offers_its_own_examples_and_none_of_the_old(open_page, checkpoint_folder, monkeypatch):
+    monkeypatch.setenv(loading.ENVIRONMENT, str(checkpoint_folder.parent))
+    test = open_page(STEP, model="reverse")
+    assert offered(test) == ["glass", "abcdef", "transformer", "noon", "aabbcc"]
+    check(test.selectbox(key=keys.MODEL).set_value("tiny").run())
+    assert offered(test) == ["ba lo mi ta", "mi ta ba", "lo ke su ba lo"]
+
+
+def test_every_shipped_checkpoint_offers_examples_that_it_can_read(open_page):
+    for name, entry in loading.usable().items():
+        test = open_page(STEP, model=name)
+        examples = loading.open_checkpoint(entry).card.examples
+        assert offered(test) == list(examples)
+        for place in range(len(examples)):
+            check(test.button(key=f"{keys.EXAMPLE}_{place}").click().run())
+            assert test.text_input(key=keys.SOURCE).value == examples[place]
+            assert not any(chip["unknown"] for chip in run_of(test)["source"])
+            assert not test.info
+
+
+def test_examples_that_have_no_room_are_in_a_menu(with_examples):
+    test = with_examples(MANY)
+    assert offered(test) == [example.strip() for example in MANY]
+    check(test.button(key=f"{keys.EXAMPLE}_{len(MANY) - 1}").click().run())
+    assert test.text_input(key=keys.SOURCE).value == MANY[-1]
+
+
+def test_a_long_example_is_cut_on_its_button_only(with_examples):
+    long = "ba lo " * 20
+    test = with_examples([long])
+    (label,) = offered(test)
+    assert len(label) == EXAMPLE_CHARACTERS
+    assert label.endswith("…")
+    check(test.button(key=f"{keys.EXAMPLE}_0").click().run())
+    assert test.text_input(key=keys.SOURCE).value == long
+
+
+def test_empty_and_repeated_examples_are_left_out(with_examples):
+    test = with_examples(["  ", "ba", "", "ba", "lo"])
+    assert offered(test) == ["ba", "lo"]
+    assert test.text_input(key=keys.SOURCE).value == "ba"
+
+
+def test_without_examples_there_is_no_row(with_examples):
+    test = with_examples([])
+    assert offered(test) == []
+    assert not any(caption.value == "Examples" for caption in test.caption)
