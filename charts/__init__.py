@@ -1,6 +1,7 @@
 """Arrays and labels in, a plain Plotly figure out; it opens in a notebook as well as in the app.
 
-Read `theme` first (colours, and text that is never taken for markup), then `heatmap`, `bars` and `curves`.
+Read `theme` first (colours, and text that is never taken for markup), then `heatmap`, `bars`, `curves`
+and `training`.
 Nothing here knows torch or Streamlit. Each chart comes twice: `heatmap` returns a `go.Figure`,
 `heatmap_spec` the plain data of the same figure, which is much cheaper to make.
 
@@ -13,14 +14,28 @@ Example:
 from charts.bars import attention_bar, attention_bar_spec, candidates, candidates_spec
 from charts.curves import entropy, entropy_spec
 from charts.heatmap import heatmap, heatmap_spec
+from charts.training import (
+    dev_scores,
+    dev_scores_spec,
+    learning_rates,
+    learning_rates_spec,
+    losses,
+    losses_spec,
+)
 
 __all__ = [
     "attention_bar",
     "attention_bar_spec",
     "candidates",
     "candidates_spec",
+    "dev_scores",
+    "dev_scores_spec",
     "entropy",
     "entropy_spec",
     "heatmap",
     "heatmap_spec",
+    "learning_rates",
+    "learning_rates_spec",
+    "losses",
+    "losses_spec",
 ]

@@ -2,31 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 
 import pandas as pd
 import streamlit as st
 
+from charts.theme import shortened
 from transformer.checkpoint import Checkpoint
-from ui import loading, panels
+from transformer.config import ModelConfig
+from ui import controls, loading, panels, style, training_panels
 
 
 def card(checkpoint: Checkpoint) -> None:
     """Draw what the chosen checkpoint is, with its licence and what was odd about its files."""
-    st.subheader(panels.plain(checkpoint.card.title or checkpoint.name))
-    st.write(panels.plain(checkpoint.card.description))
+    about = checkpoint.card
+    st.subheader(panels.plain(about.title or checkpoint.name))
+    st.write(panels.plain(about.description))
     for warning in checkpoint.warnings:
         st.warning(panels.plain(warning), icon=":material/warning:")
+    attribution = about.other.get("attribution")
     rows = {
-        "Languages": " → ".join(filter(None, (checkpoint.card.source_language, checkpoint.card.target_language))),
+        "Languages": " → ".join(filter(None, (about.source_language, about.target_language))),
+        "Model": in_short(checkpoint.config),
         "Parameters": f"{checkpoint.config.count_parameters():,}",
-        "Data": checkpoint.card.data,
-        "Licence": checkpoint.card.licence,
-        "Scores": "; ".join(map(_score, checkpoint.card.scores)),
+        "Trained for": training_panels.effort(about.training),
+        "Data and attribution": about.data,
+        "Attribution": attribution if isinstance(attribution, str) else "",
+        "Licence": about.licence,
+        "Examples": _examples(checkpoint),
         "Content hash": checkpoint.content_hash[:12],
     }
-    st.table(_table(rows), hide_header=True)
+    with st.container(key=style.CARD):
+        st.table(_table(rows), hide_header=True)
+
+
+def in_short(config: ModelConfig) -> str:
+    """A model in one sentence."""
+    c = config
+    source, target = f"{c.src_vocab_size:,}", f"{c.tgt_vocab_size:,}"
+    pieces = (
+        f"one vocabulary of {source} pieces for both sides"
+        if c.shared_vocab
+        else f"vocabularies of {source} source and {target} target pieces"
+    )
+    return (
+        f"{c.n_encoder_layers} encoder and {c.n_decoder_layers} decoder layers of width {c.d_model}, "
+        f"{c.n_heads} heads in each attention, {pieces}, at most {c.max_len} pieces a side"
+    )
+
+
+def _examples(checkpoint: Checkpoint) -> str:
+    found = controls.examples(checkpoint)
+    some = [shortened(" ".join(example.split()), limit=controls.EXAMPLE_CHARACTERS) for example in found]
+    more = len(some) - controls.MOST_EXAMPLES
+    return " · ".join(some[: controls.MOST_EXAMPLES]) + (f" · and {more} more" if more > 0 else "")
 
 
 def features(checkpoint: Checkpoint) -> None:
@@ -59,12 +88,3 @@ def _shown(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-
-
-def _score(score: Mapping[str, object]) -> str:
-    """One scoring in a line; BLEU of 0 is that of targets too short to have one."""
-    numbers = [f"{name} {score[key]}" for key, name in (("bleu", "BLEU"), ("chrf", "chrF")) if score.get(key)]
-    exact = score.get("exact")
-    if isinstance(exact, float):
-        numbers.append(f"{exact:.1%} exact")
-    return f"{score.get('file', '')} ({score.get('decoding', '')}): {', '.join(numbers)}"

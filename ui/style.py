@@ -9,6 +9,8 @@ import streamlit as st
 
 STEP_GRID = "step_grid"
 GUESSING = "guessing"
+CARD = "card"
+COUNTED = "counted"
 
 _RULES = """
 <style>
@@ -36,8 +38,16 @@ _RULES = """
 }
 .st-key-examples button p { font-size: 0.875rem; }
 .st-key-source_row { flex-wrap: nowrap; }
+/* Tables wrap their text at 400 px otherwise, however wide they are. */
+.st-key-card td [data-testid="stMarkdownContainer"], .st-key-counted td [data-testid="stMarkdownContainer"] {
+  max-width: none; white-space: normal;
+}
+.st-key-card td p, .st-key-counted td:last-child p { overflow-wrap: anywhere; }
 @media (max-width: 640px) {
   [data-testid="stMainBlockContainer"] { padding-left: 1rem; padding-right: 1rem; }
+  .st-key-examples { flex-wrap: nowrap; overflow-x: auto; padding-bottom: 0.25rem; }
+  .st-key-examples > * { flex-shrink: 0; }
+  .st-key-examples button { white-space: nowrap; }
 }
 </style>
 """

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from ui import checkpoint_panels, controls, state
+from ui import checkpoint_panels, controls, score_panels, state, training_panels
 
 state.begin("checkpoints")
 st.title("Checkpoints")
@@ -11,4 +11,6 @@ checkpoint_panels.folders()  # first, as it says why the chosen one cannot be op
 with chosen:
     checkpoint = controls.sidebar()
     checkpoint_panels.card(checkpoint)
+    score_panels.scores(checkpoint)
+    training_panels.training(checkpoint)
     checkpoint_panels.features(checkpoint)

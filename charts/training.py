@@ -1,0 +1,222 @@
+"""A learning curve: loss, scores on the dev sentences and learning rate, epoch by epoch.
+
+Lines differ in colour, dash and marker, so they also stay apart in grey. Source blue and target vermillion are left
+out on purpose: nothing here belongs to a side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from charts.theme import GUIDE_COLOR, MARK_COLOR, NEUTRAL_COLOR, Spec, as_figure, base_layout, literal
+
+HOW_TO_READ_LOSSES = (
+    "A dev loss that rises while the training loss still falls means overfitting; compare the shapes of the lines, "
+    "not their heights, as only the training loss holds dropout and label smoothing."
+)
+HOW_TO_READ_SCORES = (
+    "Higher is better: BLEU counts the runs of words, chrF the runs of letters that the outputs on the dev sentences "
+    "share with the references."
+)
+HOW_TO_READ_EXACT = "Exact is the share of outputs that equal their reference."
+HOW_TO_READ_RATES = (
+    "The learning rate says how far one step may move the parameters; it rises while training warms up and then "
+    "falls, and each point is its value at the end of an epoch."
+)
+
+HEIGHT = 320
+_MOST_MARKED = 60  # above this many epochs markers would hide the line
+
+
+@dataclass(frozen=True)
+class _Style:
+    colour: str
+    dash: str
+    symbol: str
+
+
+_FIRST = _Style(NEUTRAL_COLOR, "solid", "circle")
+_SECOND = _Style(GUIDE_COLOR, "dash", "square")
+_THIRD = _Style(MARK_COLOR, "dot", "diamond")
+
+
+def losses_spec(
+    epochs: Sequence[int],
+    *,
+    training: Sequence[float] | None = None,
+    dev: Sequence[float] | None = None,
+    labels: Sequence[str] | None = None,
+    kept: int | None = None,
+    kept_name: str = "kept",
+    title: str = "Loss by epoch",
+) -> Spec:
+    """Draw the loss on the training sentences and on the dev sentences.
+
+    Args:
+        epochs: Number of each epoch, increasing.
+        training: Loss on the training sentences, one an epoch, in nats a target piece; NaN is a gap.
+        dev: The same on the dev sentences.
+        labels: What hover says of each epoch, such as "Epoch 3, step 720"; "Epoch 3" when not given.
+        kept: The epoch to mark; None, or one that is not there, marks none.
+        kept_name: What the mark says.
+        title: What the chart shows.
+
+    Returns:
+        The figure.
+
+    Raises:
+        ValueError: There is not one value and one label for each epoch.
+    """
+    lines = [("Dev loss", dev, _FIRST), ("Training loss", training, _SECOND)]
+    layout = _with_legend(_layout(epochs, title, "Loss (nats per piece)"))
+    _mark(layout, epochs, kept, kept_name, top=True)
+    return {"data": _lines(epochs, lines, labels, "%{y:.3f} nats"), "layout": layout}
+
+
+def dev_scores_spec(
+    epochs: Sequence[int],
+    *,
+    bleu: Sequence[float] | None = None,
+    chrf: Sequence[float] | None = None,
+    exact: Sequence[float] | None = None,
+    labels: Sequence[str] | None = None,
+    kept: int | None = None,
+    kept_name: str = "kept",
+    title: str = "Dev scores by epoch",
+) -> Spec:
+    """Draw the scores of the outputs on the dev sentences.
+
+    Args:
+        epochs: Number of each epoch, increasing.
+        bleu: BLEU, 0 to 100, one an epoch; NaN is a gap.
+        chrf: chrF, 0 to 100.
+        exact: Share of outputs that equal their reference, 0 to 1; drawn in per cent.
+        labels: What hover says of each epoch.
+        kept: The epoch to mark; None, or one that is not there, marks none.
+        kept_name: What the mark says.
+        title: What the chart shows.
+
+    Returns:
+        The figure.
+
+    Raises:
+        ValueError: There is not one value and one label for each epoch.
+    """
+    per_cent = None if exact is None else [100 * share for share in exact]
+    lines = [("BLEU", bleu, _FIRST), ("chrF", chrf, _SECOND), ("Exact (%)", per_cent, _THIRD)]
+    layout = _with_legend(_layout(epochs, title, "Score (0 to 100)"))
+    _mark(layout, epochs, kept, kept_name, top=False)
+    return {"data": _lines(epochs, lines, labels, "%{y:.2f}"), "layout": layout}
+
+
+def learning_rates_spec(
+    epochs: Sequence[int],
+    rates: Sequence[float],
+    *,
+    labels: Sequence[str] | None = None,
+    kept: int | None = None,
+    kept_name: str = "kept",
+    title: str = "Learning rate by epoch",
+) -> Spec:
+    """Draw the learning rate at the end of each epoch.
+
+    Args:
+        epochs: Number of each epoch, increasing.
+        rates: The learning rate, one an epoch; NaN is a gap.
+        labels: What hover says of each epoch.
+        kept: The epoch to mark; None, or one that is not there, marks none.
+        kept_name: What the mark says.
+        title: What the chart shows.
+
+    Returns:
+        The figure.
+
+    Raises:
+        ValueError: There is not one value and one label for each epoch.
+    """
+    layout = _layout(epochs, title, "Learning rate")
+    layout["yaxis"] |= {"rangemode": "tozero", "exponentformat": "power", "showexponent": "all"}
+    _mark(layout, epochs, kept, kept_name, top=True)
+    return {"data": _lines(epochs, [("Learning rate", rates, _FIRST)], labels, "%{y:.2e}"), "layout": layout}
+
+
+losses = as_figure(losses_spec)
+dev_scores = as_figure(dev_scores_spec)
+learning_rates = as_figure(learning_rates_spec)
+
+
+def _layout(epochs: Sequence[int], title: str, y_title: str) -> Spec:
+    layout = base_layout(title, "Epoch", y_title)
+    layout["yaxis"] |= {"nticks": 6}
+    layout["xaxis"] |= {"tickformat": "d", "showgrid": False}
+    layout["xaxis"] |= {"dtick": 1} if len(epochs) <= 10 else {"nticks": 8}
+    if len(epochs):
+        room = max(0.5, 0.03 * (epochs[-1] - epochs[0]))
+        layout["xaxis"]["range"] = [epochs[0] - room, epochs[-1] + room]
+    layout |= {"height": HEIGHT, "hovermode": "closest"}
+    return layout
+
+
+def _with_legend(layout: Spec) -> Spec:
+    """Name the lines between the title and the plot."""
+    legend = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom"}
+    return layout | {"showlegend": True, "legend": legend, "margin": {**layout["margin"], "t": 76}}
+
+
+def _mark(layout: Spec, epochs: Sequence[int], kept: int | None, name: str, *, top: bool) -> None:
+    """A line from top to bottom at an epoch, with its name at the end where no curve runs."""
+    if kept is None or kept not in epochs:
+        return
+    line = {"color": MARK_COLOR, "width": 1, "dash": "dot"}
+    layout["shapes"] = [
+        {"type": "line", "x0": kept, "x1": kept, "y0": 0, "y1": 1, "yref": "y domain", "line": line, "layer": "below"}
+    ]
+    right_half = 2 * kept > epochs[0] + epochs[-1]
+    layout["annotations"] = [
+        {
+            "x": kept,
+            "y": 1 if top else 0,
+            "yref": "y domain",
+            "text": literal(f"{name}: epoch {kept}"),
+            "showarrow": False,
+            "xanchor": "right" if right_half else "left",
+            "yanchor": "top" if top else "bottom",
+            "xshift": -4 if right_half else 4,
+        }
+    ]
+
+
+def _lines(
+    epochs: Sequence[int],
+    lines: Sequence[tuple[str, Sequence[float] | None, _Style]],
+    labels: Sequence[str] | None,
+    shown: str,
+) -> list[Spec]:
+    there = [
+        (name, np.asarray(values, dtype=np.float64), style) for name, values, style in lines if values is not None
+    ]
+    named = [f"Epoch {epoch}" for epoch in epochs] if labels is None else labels
+    for name, count in (*((name, len(values)) for name, values, _ in there), ("labels", len(named))):
+        if count != len(epochs):
+            raise ValueError(f"{len(epochs)} epochs and {count} of {name}: give one for each epoch.")
+    return [_line(epochs, name, values, named, style, shown) for name, values, style in there if len(epochs)]
+
+
+def _line(
+    epochs: Sequence[int], name: str, values: np.ndarray, labels: Sequence[str], style: _Style, shown: str
+) -> Spec:
+    return {
+        "type": "scatter",
+        "name": literal(name),
+        "x": np.asarray(epochs, dtype=np.int32),
+        "y": np.where(np.isfinite(values), values, np.nan),
+        "mode": "lines+markers" if len(values) <= _MOST_MARKED else "lines",
+        "connectgaps": False,
+        "hovertext": [literal(label) for label in labels],
+        "hovertemplate": f"{literal(name)} <b>{shown}</b><br>%{{hovertext}}<extra></extra>",
+        "line": {"color": style.colour, "width": 2, "dash": style.dash},
+        "marker": {"color": style.colour, "size": 7, "symbol": style.symbol},
+    }

@@ -1,0 +1,95 @@
+"""The Checkpoints page in a real browser: its charts, in both themes and in a small window."""
+
+import json
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.helpers import open_page, wait_for_idle
+from tests.browser.made_up import IMAGE, NAME, write_made_up
+from tests.browser.story import SETTLED_MS
+from tools.serve import serve
+
+LOSSES = ".st-key-training_losses"
+CHARTS = (LOSSES, ".st-key-training_scores", ".st-key-training_rates")
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory):
+    """The app with a checkpoint beside the shipped ones whose card is full of markup."""
+    folder = tmp_path_factory.mktemp("checkpoints_page")
+    root = write_made_up(folder / "checkpoints")
+    card = json.loads((root / NAME / "card.json").read_text(encoding="utf-8"))
+    card |= {
+        "data": f"Data {IMAGE}",
+        "licence": "**none** $x^2$",
+        "scores": [{"file": IMAGE, "decoding": ":red[x]", "bleu": 1.5, "<b>key</b>": "<i>value</i>"}],
+        "training": {"epochs": 2, "command": f"train {IMAGE}"},
+    }
+    (root / NAME / "card.json").write_text(json.dumps(card), encoding="utf-8")
+    (root / NAME / "training.csv").write_text("epoch,loss,dev_loss\n1,3,2\n2,2.5,\n3,2,1.5\n", encoding="utf-8")
+    with serve(log=folder / "app.log", arguments=["--checkpoints", str(root)]) as running:
+        yield running
+
+
+def open_checkpoints(page, app, model="reverse"):
+    open_page(page, f"{app.url}/checkpoints?model={model}")
+    page.locator(f"{LOSSES} .main-svg").first.wait_for(timeout=SETTLED_MS)
+    return page
+
+
+def test_the_curves_are_drawn_and_hover_names_the_epoch(app, page):
+    open_checkpoints(page, app)
+    for chart in CHARTS:
+        expect(page.locator(f"{chart} .main-svg").first).to_be_visible()
+        assert "Marked as kept: epoch" in page.locator(f"{chart} [role=img]").get_attribute("aria-label")
+        expect(page.locator(chart)).to_contain_text("kept: epoch")
+    plot = page.locator(f"{LOSSES} .js-plotly-plot")
+    plot.scroll_into_view_if_needed()
+    x, y = plot.evaluate(
+        """chart => {
+          const { xaxis, yaxis } = chart._fullLayout, box = chart.getBoundingClientRect(), line = chart.calcdata[0];
+          return [box.left + xaxis._offset + xaxis.c2p(line[1].x), box.top + yaxis._offset + yaxis.c2p(line[1].y)];
+        }"""
+    )
+    page.mouse.move(x, y)
+    hover = page.locator(f"{LOSSES} .hoverlayer")
+    expect(hover).to_contain_text("Epoch 2, step ")
+    expect(hover).to_contain_text("target pieces")
+
+
+def test_the_chosen_checkpoint_stays_on_the_way_to_the_step_page(app, page):
+    open_checkpoints(page, app)
+    page.get_by_test_id("stSidebarNav").get_by_text("Step through decoding").click()
+    expect(page.locator(".gf-stepper")).to_be_visible(timeout=SETTLED_MS)
+    wait_for_idle(page)
+    expect(page.locator(".st-key-examples")).to_contain_text("aabbcc")
+
+
+def test_a_card_of_markup_is_shown_letter_by_letter(app, page):
+    open_checkpoints(page, app, NAME)
+    page.get_by_text("How each was counted").click()
+    main = page.get_by_test_id("stMain")
+    for text in (f"Data {IMAGE}", "**none** $x^2$", IMAGE, "<b>key</b>", "<i>value</i>", f"train {IMAGE}"):
+        expect(main).to_contain_text(text)
+    assert main.locator("td img, td script, td b, td i, td .katex, td a").count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_is_wider_than_the_window(app, new_page, width, scheme):
+    touch = {"has_touch": True, "is_mobile": True} if width < 600 else {}
+    page = new_page(viewport={"width": width, "height": 720}, color_scheme=scheme, **touch)
+    open_checkpoints(page, app)
+    page.get_by_text("How each was counted").click()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate(
+        """() => { const main = document.querySelector('[data-testid=stMain]');
+          return main.scrollWidth <= main.clientWidth; }"""
+    )
+    for chart in CHARTS:
+        title, legend = (page.locator(f"{chart} {part}").first for part in (".gtitle", ".legend"))
+        top = title.bounding_box()
+        assert top["x"] + top["width"] <= width
+        if legend.count():
+            assert legend.bounding_box()["y"] >= top["y"] + top["height"] - 2
