@@ -5,10 +5,10 @@ import logging
 import sys
 from collections.abc import Sequence
 
-from transformer.commands import task, train, translate
+from transformer.commands import evaluate, prepare, task, train, translate
 from transformer.errors import GlassformerError
 
-COMMANDS = {"train": train, "task": task, "translate": translate}
+COMMANDS = {"prepare": prepare, "train": train, "task": task, "translate": translate, "evaluate": evaluate}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,19 +1,30 @@
-"""Scores on held-out pairs: loss, BLEU (Papineni et al., 2002) and chrF (Popović, 2015), both by sacrebleu."""
+"""Scores on held-out pairs: loss, BLEU (Papineni et al., 2002) and chrF (Popović, 2015), both by sacrebleu.
 
-from collections.abc import Sequence
+Source: Post, "A Call for Clarity in Reporting BLEU Scores" (2018), for the signatures: without them a score cannot be
+compared.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import sacrebleu
 import torch
+from torch.nn.utils.rnn import pad_sequence
 
+from transformer.beam import beam_search
 from transformer.cache import KVCache
 from transformer.decoding import Prefix, collect, greedy
 from transformer.model import Transformer
+from transformer.query import Beam, Greedy
 from transformer.tokenizer import Tokenizer
 from transformer.training.data import Example, make_batch
 from transformer.training.loss import target_loss
 
-BATCH_ROWS = 128
+BATCH_ROWS = 128  # that the model sees at once, the beams of a sentence counted
+
+Ids = Sequence[int]
+Done = Callable[[int], object]  # told how many sentences are done
 
 
 @dataclass(frozen=True)
@@ -24,6 +35,15 @@ class Scores:
     chrf: float
     exact: float
     signature: str
+    chrf_signature: str
+
+
+@dataclass(frozen=True)
+class SentenceScores:
+    """chrF and BLEU of one output, 0 to 100; BLEU counts only as many words in a row as the output has."""
+
+    chrf: float
+    bleu: float
 
 
 @torch.inference_mode()
@@ -39,32 +59,90 @@ def held_out_loss(model: Transformer, examples: Sequence[Example]) -> float:
     return total / n_tokens
 
 
-@torch.inference_mode()
 def translate(model: Transformer, tokenizer: Tokenizer, examples: Sequence[Example]) -> list[str]:
-    """Greedy output for each example's source, in the order given."""
-    device = model.src_table.device
-    outputs: dict[int, str] = {}
-    order = sorted(range(len(examples)), key=lambda i: len(examples[i].src))
-    for start in range(0, len(order), BATCH_ROWS):
-        rows = order[start : start + BATCH_ROWS]
-        src = make_batch([examples[i] for i in rows], model.config).src.to(device)
-        prefix = Prefix(model, src, cache=KVCache(model.config.n_decoder_layers))
+    """Greedy output for each example's source, in the order given; for a model that still learns."""
+
+    def limit(n_source: int) -> int:
         # Twice the source and some is more than any sane translation; it stops a model that cannot stop yet.
-        max_new = min(2 * src.size(1) + 10, model.config.max_len)
-        for i, ids in zip(rows, collect(greedy(prefix, max_new=max_new)), strict=True):
-            outputs[i] = tokenizer.decode(ids)
-    return [outputs[i] for i in range(len(examples))]
+        return min(2 * n_source + 10, model.config.max_len)
+
+    found = decode(model, [example.src for example in examples], Greedy(), limit=limit)
+    return [tokenizer.decode(ids) for ids in found]
 
 
-def score(outputs: Sequence[str], references: Sequence[str]) -> Scores:
-    """Compare outputs with one reference each."""
-    bleu = sacrebleu.BLEU()
+@torch.inference_mode()
+def decode(
+    model: Transformer,
+    sources: Sequence[Ids],
+    decoding: Greedy | Beam,
+    *,
+    limit: Callable[[int], int],
+    done: Done = lambda n: None,
+) -> list[Ids]:
+    """Decode many sources, those of similar length as one batch.
+
+    Args:
+        model: In evaluation mode.
+        sources: The ids that the encoder reads, none empty or longer than `max_len`.
+        decoding: Greedy, or beam search, of which the best result counts.
+        limit: Source tokens of a batch -> most pieces to write, the end piece included.
+        done: Told after each batch how many sources it held.
+
+    Returns:
+        The ids that were written, in the order of the sources.
+
+    Raises:
+        QueryError: The model computed something that is not a number.
+    """
+    size = decoding.size if isinstance(decoding, Beam) else 1
+    outputs: dict[int, Ids] = {}
+    # The longest first: the time left is then over- rather than underestimated, and memory runs out at once if ever.
+    order = sorted(range(len(sources)), key=lambda i: len(sources[i]), reverse=True)
+    for rows in _cut(order, BATCH_ROWS // size):
+        batch = [torch.tensor(sources[i]) for i in rows]
+        src = pad_sequence(batch, batch_first=True, padding_value=model.config.pad_id)  # [B, S]
+        prefix = Prefix(model, src.to(model.src_table.device), cache=KVCache(model.config.n_decoder_layers))
+        outputs |= dict(zip(rows, _decode_batch(prefix, decoding, limit(src.size(1))), strict=True))
+        done(len(rows))
+    return [outputs[i] for i in range(len(sources))]
+
+
+def _decode_batch(prefix: Prefix, decoding: Greedy | Beam, max_new: int) -> Sequence[Ids]:
+    if isinstance(decoding, Greedy):
+        return collect(greedy(prefix, max_new=max_new))
+    rounds = beam_search(prefix, size=decoding.size, alpha=decoding.length_penalty, max_new=max_new)
+    return [best[0].ids for best in deque(rounds, maxlen=1).pop().best]
+
+
+def score(outputs: Sequence[str], references: Sequence[str], *, words: str = "13a") -> Scores:
+    """Compare outputs with one reference each.
+
+    Args:
+        outputs: Of the model.
+        references: As many.
+        words: How sacrebleu finds words for BLEU: "13a" for languages with spaces, "zh" for Chinese, "char".
+    """
+    bleu, chrf = sacrebleu.BLEU(tokenize=words), sacrebleu.CHRF()
     result = bleu.corpus_score(list(outputs), [list(references)])
-    chrf = sacrebleu.CHRF().corpus_score(list(outputs), [list(references)])
+    by_characters = chrf.corpus_score(list(outputs), [list(references)])
     exact = sum(o == r for o, r in zip(outputs, references, strict=True)) / len(references)
-    return Scores(result.score, chrf.score, exact, str(bleu.get_signature()))
+    signatures = str(bleu.get_signature()), str(chrf.get_signature())
+    return Scores(result.score, by_characters.score, exact, *signatures)
+
+
+def score_sentences(outputs: Sequence[str], references: Sequence[str], *, words: str = "13a") -> list[SentenceScores]:
+    """The same sentence by sentence."""
+    bleu, chrf = sacrebleu.BLEU(tokenize=words, effective_order=True), sacrebleu.CHRF()
+    return [
+        SentenceScores(chrf.sentence_score(output, [reference]).score, bleu.sentence_score(output, [reference]).score)
+        for output, reference in zip(outputs, references, strict=True)
+    ]
 
 
 def _groups(examples: Sequence[Example]) -> list[list[Example]]:
     ordered = sorted(examples, key=lambda e: (len(e.tgt), len(e.src)))
     return [ordered[i : i + BATCH_ROWS] for i in range(0, len(ordered), BATCH_ROWS)]
+
+
+def _cut(order: Sequence[int], size: int) -> Iterable[Sequence[int]]:
+    return (order[start : start + size] for start in range(0, len(order), size))

@@ -1,0 +1,183 @@
+"""Score a checkpoint on a file of sentence pairs, as the app would translate them.
+
+Sources go the way of a query (`transformer.running`): form NFC, the checkpoint's own normalisation, the same limits,
+the same decoding. Only the batches are larger, which may turn a choice between two pieces that are equally probable
+but for rounding.
+"""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from transformer.checkpoint import Checkpoint
+from transformer.errors import DataError, QueryError
+from transformer.query import Beam, Greedy, Query, check_source
+from transformer.saving import file_sha256
+from transformer.training.data import Pair, encode_source, read_pairs
+from transformer.training.scoring import Done, Scores, SentenceScores, decode, score, score_sentences
+
+MAX_NEW = Query.max_new  # the pieces that the app writes at most unless it is told otherwise
+
+# How sacrebleu finds words where a language has no spaces; its signature names it.
+_WORDS = {"zh": "zh", **dict.fromkeys(("ja", "th", "lo", "km", "my", "yue"), "char")}
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for the beginning of a formula
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """A file of pairs.
+
+    Attributes:
+        name: Of the file, without its folder.
+        sha256: Of the whole file, hexadecimal.
+        lines: The line that each pair stands in, from 1.
+        pairs: The first `max_pairs` of the file.
+        n_in_file: Pairs in the whole file.
+    """
+
+    name: str
+    sha256: str
+    lines: tuple[int, ...]
+    pairs: tuple[Pair, ...]
+    n_in_file: int
+
+    @property
+    def references(self) -> list[str]:
+        """The target of each pair."""
+        return [target for _, target in self.pairs]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scoring:
+    """What one way of decoding gave.
+
+    Attributes:
+        decoding: That way.
+        max_new: Most pieces that an output could have.
+        outputs: One a pair.
+        scores: Over all pairs.
+        sentences: Of each pair.
+        n_unread: Pairs whose source the model cannot read (too long, or nothing in it); their output is empty.
+        n_cut: Outputs that the limit cut.
+    """
+
+    decoding: Greedy | Beam
+    max_new: int
+    outputs: tuple[str, ...]
+    scores: Scores
+    sentences: tuple[SentenceScores, ...]
+    n_unread: int
+    n_cut: int
+
+
+def read_held_out(path: Path, *, max_pairs: int | None = None) -> HeldOut:
+    """Read a file of `source TAB target` lines.
+
+    Args:
+        path: The file.
+        max_pairs: Keep only the first; None keeps all.
+
+    Raises:
+        DataError: As `read_pairs`; or `max_pairs` is below 1.
+    """
+    if max_pairs is not None and max_pairs < 1:
+        raise DataError(f"--max-pairs: found {max_pairs}, expected 1 or more.")
+    pairs = read_pairs(path)
+    text = path.read_text(encoding="utf-8-sig")
+    lines = [number for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
+    return HeldOut(path.name, file_sha256(path), tuple(lines[:max_pairs]), tuple(pairs[:max_pairs]), len(pairs))
+
+
+def evaluate(
+    checkpoint: Checkpoint, held_out: HeldOut, decoding: Greedy | Beam, *, done: Done = lambda n: None
+) -> Scoring:
+    """Translate every pair's source and compare with its target.
+
+    Args:
+        checkpoint: What to score.
+        held_out: On what.
+        decoding: How to translate.
+        done: Told again and again how many more sentences are done.
+
+    Raises:
+        QueryError: The model computed something that is not a number.
+    """
+    config = checkpoint.config
+    max_new = min(MAX_NEW, config.max_len)
+    sources = [_readable(checkpoint, source) for source, _ in held_out.pairs]
+    n_unread = sources.count(())
+    done(n_unread)
+    found = iter(decode(checkpoint.model, list(filter(None, sources)), decoding, limit=lambda n: max_new, done=done))
+    ids = [next(found) if source else () for source in sources]
+    outputs = [checkpoint.tgt_tokenizer.decode(written) for written in ids]
+    words = _WORDS.get(checkpoint.card.target_code.lower().split("-")[0], "13a")
+    return Scoring(
+        decoding=decoding,
+        max_new=max_new,
+        outputs=tuple(outputs),
+        scores=score(outputs, held_out.references, words=words),
+        sentences=tuple(score_sentences(outputs, held_out.references, words=words)),
+        n_unread=n_unread,
+        n_cut=sum(bool(written) and written[-1] != config.eos_id for written in ids),
+    )
+
+
+def _readable(checkpoint: Checkpoint, source: str) -> tuple[int, ...]:
+    """The ids that the encoder reads; none where the app would refuse the source."""
+    config = checkpoint.config
+    try:
+        ids = encode_source(check_source(source), checkpoint.src_tokenizer, config)
+    except QueryError:  # more characters than a query may have
+        return ()
+    return ids if config.append_source_eos < len(ids) <= config.max_len else ()
+
+
+def decoding_name(decoding: Greedy | Beam) -> str:
+    """Such as "greedy" or "beam 5"."""
+    return "greedy" if isinstance(decoding, Greedy) else f"beam {decoding.size}"
+
+
+def score_record(held_out: HeldOut, scoring: Scoring) -> dict[str, object]:
+    """A scoring as `card.json` keeps it."""
+    scores, decoding = scoring.scores, scoring.decoding
+    record: dict[str, object] = {"file": held_out.name, "sha256": held_out.sha256, "pairs": len(held_out.pairs)}
+    if len(held_out.pairs) < held_out.n_in_file:
+        record["max_pairs"] = len(held_out.pairs)
+    if isinstance(decoding, Beam):
+        record |= {"decoding": "beam", "beam_size": decoding.size, "length_penalty": decoding.length_penalty}
+    else:
+        record["decoding"] = "greedy"
+    return record | {
+        "max_new": scoring.max_new,
+        "bleu": round(scores.bleu, 2),
+        "chrf": round(scores.chrf, 2),
+        "exact": round(scores.exact, 4),
+        "bleu_signature": scores.signature,
+        "chrf_signature": scores.chrf_signature,
+    }
+
+
+def worst_csv(held_out: HeldOut, scorings: Sequence[Scoring], *, count: int) -> str:
+    """The sentences with the lowest chrF (of equal ones, the lowest BLEU) of each way of decoding, as CSV.
+
+    A cell that a spreadsheet would take for a formula begins with an apostrophe.
+    """
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(("decoding", "line", "source", "reference", "output", "chrf", "bleu"))
+    for scoring in scorings:
+        by_score = sorted(
+            range(len(held_out.pairs)), key=lambda i: (scoring.sentences[i].chrf, scoring.sentences[i].bleu)
+        )
+        for i in by_score[:count]:
+            found = scoring.sentences[i]
+            texts = _neutral((*held_out.pairs[i], scoring.outputs[i]))
+            numbers = f"{found.chrf:.2f}", f"{found.bleu:.2f}"
+            writer.writerow((decoding_name(scoring.decoding), held_out.lines[i], *texts, *numbers))
+    return file.getvalue()
+
+
+def _neutral(cells: Iterable[str]) -> list[str]:
+    return [f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in cells]
