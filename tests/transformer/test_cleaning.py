@@ -88,11 +88,11 @@ def test_an_attribution_is_one_line_and_that_of_the_first_of_equal_pairs():
 
 def test_words_are_counted_where_there_are_spaces():
     rows = lines(
-        "one two three four five|一 二 三 四 五", "one two three four five six|一二三四五六七八九十一二三四五"
+        "one two three four five|一 二 三 四 五 六", "one two three four five six|一二三四五六七八九十一二三四五"
     )
     cleaned = clean(rows, Rules(max_words=5, max_ratio=50))
     assert cleaned.spaces == (True, False)
-    assert kept(cleaned) == [("one two three four five", "一 二 三 四 五")]
+    assert kept(cleaned) == [("one two three four five", "一 二 三 四 五 六")]
     assert cleaned.tally.dropped == {Reason.WORDS: 1}
     assert len(clean(rows, Rules(max_words=5, max_ratio=50, swap=True)).pairs) == 1
 

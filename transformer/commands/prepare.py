@@ -123,4 +123,6 @@ def _next_command(options: argparse.Namespace) -> str:
     )
     # What was done to the sources here has to be done to every source later.
     steps = " --normalisation nfc simplified-chinese" if options.simplified in ("source", "both") else ""
-    return f"next: python -m transformer train {files}{steps} --out runs/NAME"
+    # A folder of checkpoints only, which `--checkpoints` of the app can be given as it is.
+    out = shlex.quote(f"runs/own/{options.out.resolve().name}")
+    return f"next: python -m transformer train {files}{steps} --out {out}"
