@@ -97,6 +97,8 @@ class _Beams:
 
     def extend(self, forced: list[Sequence[int]] | None) -> None:
         """One round: every open hypothesis by one piece."""
+        if bool((self.log_probs == -torch.inf).all()):
+            return  # the model is not run on no rows at all
         n = len(self.searched)
         log_probs = self.prefix.next_log_probs().cpu()  # [B * K, V]
         log_probs = log_probs.index_fill(1, torch.tensor([self.config.pad_id]), -torch.inf)
