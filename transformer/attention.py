@@ -18,7 +18,9 @@ from transformer.config import ModelConfig
 from transformer.tap import NO_TAP, Tap
 
 
-def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
+def scaled_dot_product_attention(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, *, tap: Tap = NO_TAP
+) -> Tensor:
     """softmax(q k^T / sqrt(d_head)) v, over the keys that the mask allows.
 
     A query that may attend to no key at all gets weights of 0 and an output of 0, not NaN.
@@ -27,7 +29,7 @@ def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, 
         q: Queries [B, H, Q, d].
         k: Keys [B, H, K, d].
         v: Values [B, H, K, d].
-        mask: Bool, broadcasts to [B, H, Q, K]; True = may attend.
+        mask: Bool, broadcasts to [B, H, Q, K]; True = may attend. None if every key may be seen.
         tap: Sees `scores` and `weights`; when it wants neither, torch's fused kernel computes the same result.
 
     Returns:
@@ -41,57 +43,79 @@ def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, 
     return weights @ v
 
 
-def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
+def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
     """Softmax over the keys that may be seen: the others weigh exactly 0, and so does a row without any.
 
     Args:
         scores: [B, H, Q, K].
-        mask: Bool, broadcasts to the same shape; True = may attend.
+        mask: Bool, broadcasts to the same shape; True = may attend. None if every key may be seen.
     """
+    if mask is None:
+        return scores.softmax(dim=-1)
     hidden = ~mask
     weights = scores.masked_fill(hidden, -torch.inf).softmax(dim=-1)
     return weights.masked_fill(hidden, 0.0)  # a row of only -inf is NaN after the softmax
 
 
 class MultiHeadAttention(nn.Module):
-    """Several attentions side by side, each in its own d_head-wide projection of the stream."""
+    """Several attentions side by side, each in its own d_head-wide projection of the stream.
+
+    The projections to queries, keys and values are the three blocks of rows of one matrix, `in_proj`: where all
+    three are needed at once, one large product is faster than three small ones.
+    """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.n_heads = config.n_heads
-        self.q_proj = nn.Linear(config.d_model, config.d_model, bias=config.bias)
-        self.k_proj = nn.Linear(config.d_model, config.d_model, bias=config.bias)
-        self.v_proj = nn.Linear(config.d_model, config.d_model, bias=config.bias)
+        self.in_proj = nn.Linear(config.d_model, 3 * config.d_model, bias=config.bias)  # W_Q, W_K, W_V
         self.out_proj = nn.Linear(config.d_model, config.d_model, bias=config.bias)
 
     def forward(
-        self, x: Tensor, context: Tensor, mask: Tensor, *, tap: Tap = NO_TAP, cache: AttentionCache | None = None
+        self,
+        x: Tensor,
+        context: Tensor,
+        mask: Tensor | None,
+        *,
+        tap: Tap = NO_TAP,
+        cache: AttentionCache | None = None,
     ) -> Tensor:
         """Attend from `x` to `context` (the same tensor in self-attention).
 
         Args:
             x: Where the queries come from [B, Q, D].
             context: Where the keys and values come from [B, K, D].
-            mask: Bool, broadcasts to [B, H, Q, K]; True = may attend.
+            mask: Bool, broadcasts to [B, H, Q, K]; True = may attend. None if every key may be seen.
             tap: Sees the sites of `transformer.tap.SITES`.
             cache: Keys and values of earlier calls; extended in place.
 
         Returns:
             [B, Q, D].
         """
-        q = tap("queries", self._split(self.q_proj(x)))  # [B, H, Q, d]
-        k, v = self._keys_and_values(context, tap, cache)  # [B, H, K, d]
-        mask = tap("mask", mask)
+        if cache is not None and cache.complete:
+            (q,) = self._project(x, 0, 1)
+            q = tap("queries", q)  # [B, H, Q, d]
+            k, v = cache.read()  # [B, H, K, d]
+        else:
+            if context is x:
+                q, k, v = self._project(x, 0, 3)
+            else:
+                (q,), (k, v) = self._project(x, 0, 1), self._project(context, 1, 3)
+            q, k, v = tap("queries", q), tap("keys", k), tap("values", v)
+            if cache is not None:
+                k, v = cache.extend(k, v)
+        if mask is not None:
+            mask = tap("mask", mask)
         heads = tap("heads", scaled_dot_product_attention(q, k, v, mask, tap=tap))  # [B, H, Q, d]
         joined = heads.transpose(1, 2).flatten(2)  # [B, Q, D]
         return tap("output", self.out_proj(joined))
 
-    def _keys_and_values(self, context: Tensor, tap: Tap, cache: AttentionCache | None) -> tuple[Tensor, Tensor]:
-        if cache is not None and cache.complete:
-            return cache.read()
-        k = tap("keys", self._split(self.k_proj(context)))
-        v = tap("values", self._split(self.v_proj(context)))
-        return (k, v) if cache is None else cache.extend(k, v)
-
-    def _split(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)  # [B, T, D] -> [B, H, T, d]
+    def _project(self, x: Tensor, first: int, last: int) -> tuple[Tensor, ...]:
+        """Project with the blocks `first` to `last - 1` of W_Q, W_K, W_V: [B, T, D] -> each [B, H, T, d]."""
+        if last - first == 3:
+            joined = self.in_proj(x)  # [B, T, 3 * D]
+        else:
+            rows = slice(first * x.size(-1), last * x.size(-1))
+            bias = None if self.in_proj.bias is None else self.in_proj.bias[rows]
+            joined = F.linear(x, self.in_proj.weight[rows], bias)  # [B, T, n * D]
+        blocks = joined.view(*x.shape[:2], last - first, self.n_heads, -1)  # [B, T, n, H, d]
+        return blocks.permute(2, 0, 3, 1, 4).unbind()

@@ -8,8 +8,9 @@ Shapes: B batch, H heads, K keys, d d_head.
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
+
+ROOM = 32  # tokens that a growing cache has room for at first; doubled whenever it is full
 
 
 @dataclass
@@ -18,13 +19,15 @@ class AttentionCache:
 
     Attributes:
         fixed: True for cross-attention, whose keys and values are those of the source: computed once.
-        keys: [B, H, K, d], None before the first call.
-        values: [B, H, K, d], None before the first call.
+        keys: [B, H, room, d], of which the first `length` tokens are filled; None before the first call.
+        values: The same.
+        length: Tokens so far.
     """
 
     fixed: bool
     keys: Tensor | None = None
     values: Tensor | None = None
+    length: int = 0
 
     @property
     def complete(self) -> bool:
@@ -35,20 +38,37 @@ class AttentionCache:
         """All keys and values so far, each [B, H, K, d]."""
         if self.keys is None or self.values is None:
             raise RuntimeError("the cache was read before anything was written to it")
-        return self.keys, self.values
+        if self.fixed:
+            return self.keys, self.values
+        return self.keys[:, :, : self.length], self.values[:, :, : self.length]
 
     def extend(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Append those of the new tokens and return all of them, each [B, H, K, d]."""
-        if self.keys is not None and self.values is not None:
-            keys = torch.cat((self.keys, keys), dim=2)
-            values = torch.cat((self.values, values), dim=2)
-        self.keys, self.values = keys, values
-        return keys, values
+        past, self.length = self.length, self.length + keys.size(2)
+        if self.fixed:
+            self.keys, self.values = keys, values
+        else:
+            self.keys = _with_room(self.keys, keys, past=past)
+            self.values = _with_room(self.values, values, past=past)
+            self.keys[:, :, past : self.length] = keys
+            self.values[:, :, past : self.length] = values
+        return self.read()
 
     def select(self, rows: Tensor) -> None:
         """Keep the given rows of the batch, in the given order."""
         if self.keys is not None and self.values is not None:
             self.keys, self.values = self.keys[rows], self.values[rows]
+
+
+def _with_room(stored: Tensor | None, new: Tensor, *, past: int) -> Tensor:
+    """`stored`, or a larger copy of it if the new tokens do not fit: appending copies only what is new."""
+    n_rows, n_heads, n_new, d_head = new.shape
+    if stored is not None and past + n_new <= stored.size(2):
+        return stored
+    larger = new.new_empty(n_rows, n_heads, max(ROOM, 2 * past, past + n_new), d_head)
+    if stored is not None:
+        larger[:, :, :past] = stored[:, :, :past]
+    return larger
 
 
 class KVCache:

@@ -28,6 +28,7 @@ from transformer.card import Card, read_card
 from transformer.config import ModelConfig, unknown_keys
 from transformer.errors import CheckpointError, ConfigError, TokenizerError, shown
 from transformer.files import FolderFiles
+from transformer.layout import lay_out
 from transformer.model import Transformer
 from transformer.positions import SinusoidalPositions
 from transformer.query import Decoding, Greedy, Query
@@ -196,6 +197,7 @@ def _build(config: ModelConfig, state: Mapping[str, Tensor]) -> Transformer:
     for module in model.modules():
         if isinstance(module, SinusoidalPositions):
             module.fill()  # a formula: no file holds it
+    lay_out(model)
     return model.requires_grad_(False).eval()
 
 

@@ -42,13 +42,17 @@ class Prefix:
         model: The model, in evaluation mode.
         src_ids: Source ids [B, S], padded.
         cache: A new `KVCache`, filled as the prefix grows; None computes every prefix afresh.
+        memory: What `model.encode(src_ids)` returned, if it has been called already.
     """
 
-    def __init__(self, model: Transformer, src_ids: Tensor, *, cache: KVCache | None) -> None:
+    def __init__(
+        self, model: Transformer, src_ids: Tensor, *, cache: KVCache | None, memory: Tensor | None = None
+    ) -> None:
         self.model = model
         self.cache = cache
-        self.src_mask = model.source_mask(src_ids)
-        self.memory = model.encode(src_ids)
+        mask = model.source_mask(src_ids)
+        self.src_mask = None if bool(mask.all()) else mask
+        self.memory = model.encode(src_ids) if memory is None else memory
         start = model.config.decoder_start_id
         self.ids = torch.full((src_ids.size(0), 1), start, device=src_ids.device)  # [B, T]
 
@@ -61,7 +65,7 @@ class Prefix:
         new = self.ids[:, -1:] if self.cache is not None else self.ids
         hidden = self.model.decode(new, self.memory, self.src_mask, cache=self.cache)  # [B, T, D]
         log_probs = self.model.project(hidden[:, -1]).log_softmax(dim=-1)
-        if bool(log_probs.isnan().any()):
+        if bool(log_probs[:, 0].isnan().any()):  # one logit that is NaN makes all of its row NaN
             raise QueryError(
                 f"At output piece {self.ids.size(1)} this model computes what is not a number (NaN): its parameters "
                 "are damaged or far too large. Choose another checkpoint."
@@ -74,7 +78,8 @@ class Prefix:
 
     def select(self, rows: Tensor) -> None:
         """Keep the given rows (int [rows]), in the given order; a row may be taken twice."""
-        self.ids, self.memory, self.src_mask = self.ids[rows], self.memory[rows], self.src_mask[rows]
+        self.ids, self.memory = self.ids[rows], self.memory[rows]
+        self.src_mask = None if self.src_mask is None else self.src_mask[rows]
         if self.cache is not None:
             self.cache.select(rows)
 
@@ -171,8 +176,9 @@ def _rounds(
         chosen = log_probs.gather(1, ids[:, None])[:, 0]  # [B]
         ids, chosen = ids.masked_fill(finished, config.pad_id), chosen.masked_fill(finished, 0.0)
         finished = finished | (ids == config.eos_id)
-        yield DecodeStep(index, tuple(ids.tolist()), tuple(chosen.tolist()), tuple(finished.tolist()))
-        if finished.all():
+        step = DecodeStep(index, tuple(ids.tolist()), tuple(chosen.tolist()), tuple(finished.tolist()))
+        yield step
+        if all(step.finished):
             return
         prefix.append(ids)
 

@@ -103,8 +103,8 @@ class DecoderLayer(nn.Module):
         self,
         x: Tensor,
         memory: Tensor,
-        self_mask: Tensor,
-        cross_mask: Tensor,
+        self_mask: Tensor | None,
+        cross_mask: Tensor | None,
         *,
         tap: Tap = NO_TAP,
         caches: tuple[AttentionCache, AttentionCache] | tuple[None, None] = (None, None),
@@ -114,8 +114,9 @@ class DecoderLayer(nn.Module):
         Args:
             x: The target stream [B, T, D].
             memory: The encoder's output [B, S, D].
-            self_mask: Bool, broadcasts to [B, H, T, T] (with a cache: keys of all tokens so far).
-            cross_mask: Bool, broadcasts to [B, H, T, S].
+            self_mask: Bool, broadcasts to [B, H, T, T] (with a cache: keys of all tokens so far). None if every key
+                may be seen.
+            cross_mask: Bool, broadcasts to [B, H, T, S]. None if every key may be seen.
             tap: Sees the layer's sites.
             caches: Of self-attention and cross-attention; extended in place.
 

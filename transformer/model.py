@@ -77,8 +77,8 @@ class Decoder(nn.Module):
         ids: Tensor,
         table: Tensor,
         memory: Tensor,
-        self_mask: Tensor,
-        cross_mask: Tensor,
+        self_mask: Tensor | None,
+        cross_mask: Tensor | None,
         *,
         tap: Tap = NO_TAP,
         cache: KVCache | None = None,
@@ -156,14 +156,20 @@ class Transformer(nn.Module):
         return self.encoder(src_ids, self.src_table, self.source_mask(src_ids), tap=tap.child("encoder"))
 
     def decode(
-        self, tgt_ids: Tensor, memory: Tensor, src_mask: Tensor, *, tap: Tap = NO_TAP, cache: KVCache | None = None
+        self,
+        tgt_ids: Tensor,
+        memory: Tensor,
+        src_mask: Tensor | None,
+        *,
+        tap: Tap = NO_TAP,
+        cache: KVCache | None = None,
     ) -> Tensor:
         """Read the target so far.
 
         Args:
             tgt_ids: [B, T]; the first is the decoder's start id. With a cache: only the new tokens.
             memory: What `encode` returned [B, S, D].
-            src_mask: What `source_mask` returned [B, 1, 1, S].
+            src_mask: What `source_mask` returned [B, 1, 1, S]; None, where nobody taps, if nothing is padding.
             tap: Sees the sites `decoder.*`.
             cache: Keys and values of earlier calls; extended in place.
 
@@ -174,11 +180,13 @@ class Transformer(nn.Module):
             QueryError: More than `max_len` tokens.
         """
         n_past = cache.length if cache else 0
+        # A single new token sees all tokens so far: without a mask attention takes its shortest path.
+        sees_all = n_past > 0 and tgt_ids.size(1) == 1 and tap is NO_TAP
         return self.decoder(
             tgt_ids,
             self.target_table,
             memory,
-            self.target_mask(tgt_ids, n_past=n_past),
+            None if sees_all else self.target_mask(tgt_ids, n_past=n_past),
             src_mask,
             tap=tap.at(n_past).child("decoder"),
             cache=cache,
@@ -207,6 +215,9 @@ class Transformer(nn.Module):
         for name, parameter in self.named_parameters():
             if name.endswith("table"):  # of embeddings or positions: rows of length about 1
                 nn.init.normal_(parameter, std=self.config.d_model**-0.5)
+            elif name.endswith("in_proj.weight"):
+                for block in parameter.chunk(3):  # each as if it stood alone
+                    nn.init.xavier_uniform_(block)
             elif parameter.dim() == 2:
                 nn.init.xavier_uniform_(parameter)
             elif name.endswith("proj.bias"):

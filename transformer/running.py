@@ -81,11 +81,13 @@ def run_batch(checkpoint: "Checkpoint", queries: Sequence[Query]) -> tuple[Trace
     sources = [_read_source(checkpoint, query) for query in queries]
     pad_id = checkpoint.config.pad_id
     src_ids = _padded([source.ids for source in sources], pad_id)  # [B, S]
-    outputs = _decode(checkpoint, queries, src_ids)
+    recorder = Recorder(("*_attn.weights", "*.0.*_attn.mask", "logits"))
+    model, tap = checkpoint.model, tap_of(recorder)
+    memory = model.encode(src_ids, tap=tap)
+    outputs = _decode(checkpoint, queries, src_ids, memory)
     start = (checkpoint.config.decoder_start_id,)
     read_ids = _padded([start + output.ids[:-1] for output in outputs], pad_id)  # [B, T]
-    recorder = Recorder(("*_attn.weights", "*.0.*_attn.mask", "logits"))
-    checkpoint.model(src_ids, read_ids, tap=tap_of(recorder))
+    model.project(model.decode(read_ids, memory, model.source_mask(src_ids), tap=tap), tap=tap)
     seconds = time.monotonic() - started
     record = _Record(checkpoint, src_ids, read_ids, recorder.values, seconds)
     return tuple(
@@ -151,7 +153,7 @@ def _check_forced(checkpoint: "Checkpoint", query: Query) -> None:
         raise QueryError(f"{len(query.forced)} pieces are forced; {checkpoint.name} writes at most {config.max_len}.")
 
 
-def _decode(checkpoint: "Checkpoint", queries: Sequence[Query], src_ids: Tensor) -> list[_Output]:
+def _decode(checkpoint: "Checkpoint", queries: Sequence[Query], src_ids: Tensor, memory: Tensor) -> list[_Output]:
     """Decode the rows that are decoded alike together."""
     groups: dict[tuple[Decoding, int], list[int]] = defaultdict(list)
     for row, query in enumerate(queries):
@@ -160,7 +162,8 @@ def _decode(checkpoint: "Checkpoint", queries: Sequence[Query], src_ids: Tensor)
         groups[alike, min(query.max_new, checkpoint.config.max_len)].append(row)
     outputs: dict[int, _Output] = {}
     for (decoding, max_new), rows in groups.items():
-        prefix = Prefix(checkpoint.model, src_ids[rows], cache=KVCache(checkpoint.config.n_decoder_layers))
+        cache = KVCache(checkpoint.config.n_decoder_layers)
+        prefix = Prefix(checkpoint.model, src_ids[rows], cache=cache, memory=memory[rows])
         found = _decode_alike(prefix, decoding, max_new, [queries[row] for row in rows])
         outputs |= dict(zip(rows, found, strict=True))
     return [outputs[row] for row in range(len(queries))]

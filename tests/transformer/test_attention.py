@@ -98,13 +98,12 @@ def reference(attention: MultiHeadAttention, config) -> nn.MultiheadAttention:
     torchs = nn.MultiheadAttention(
         config.d_model, config.n_heads, bias=config.bias, batch_first=True, dtype=torch.float64
     )
-    projections = (attention.q_proj, attention.k_proj, attention.v_proj)
     state = {
-        "in_proj_weight": torch.cat([p.weight for p in projections]),
+        "in_proj_weight": attention.in_proj.weight,
         "out_proj.weight": attention.out_proj.weight,
     }
     if config.bias:
-        state["in_proj_bias"] = torch.cat([p.bias for p in projections])
+        state["in_proj_bias"] = attention.in_proj.bias
         state["out_proj.bias"] = attention.out_proj.bias
     torchs.load_state_dict(state)
     return torchs

@@ -13,10 +13,9 @@ EVERYTHING = ("*",)
 
 
 def attention_parameters(prefix, attention, bias):
-    """One attention under the names of torch's own, whose three input projections are one matrix."""
-    projections = (attention.q_proj, attention.k_proj, attention.v_proj)
+    """One attention under the names of torch's own."""
     for kind in ("weight", "bias") if bias else ("weight",):
-        yield f"{prefix}.in_proj_{kind}", torch.cat([getattr(p, kind) for p in projections])
+        yield f"{prefix}.in_proj_{kind}", getattr(attention.in_proj, kind)
         yield f"{prefix}.out_proj.{kind}", getattr(attention.out_proj, kind)
 
 
