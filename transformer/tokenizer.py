@@ -70,12 +70,23 @@ class Tokenizer:
 
         Args:
             text: Any text.
-            alpha: The split that `encode` gives is the more likely the larger alpha is.
+            alpha: For a unigram model how much better splits are preferred: from 0, where all are alike, to about
+                10, where hardly any but that of `encode` comes. For a BPE model the share of merges left out, 0 to
+                1: at 0 it gives the split of `encode`, at 1 single characters.
+
+        Raises:
+            TokenizerError: The model knows one split only, as those of single characters do.
 
         Source: Kudo, "Subword Regularization" (2018), for unigram models; Provilkov et al., "BPE-Dropout" (2020), for
-            BPE models (there alpha is the share of merges that are left out).
+            BPE models.
         """
-        return tuple(self._processor.encode(text, enable_sampling=True, alpha=alpha, nbest_size=-1))
+        try:
+            return tuple(self._processor.encode(text, enable_sampling=True, alpha=alpha, nbest_size=-1))
+        except RuntimeError:
+            raise TokenizerError(
+                "this vocabulary has one split for each text (its pieces are characters or words), so none can be "
+                "sampled; leave out --sampling."
+            ) from None
 
     def decode(self, ids: Sequence[int]) -> str:
         """Join pieces to a text; control pieces (start, end, padding) leave no trace.

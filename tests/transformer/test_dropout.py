@@ -32,6 +32,19 @@ def test_what_is_dropped_follows_from_the_seed():
     assert not torch.equal(first, second)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_the_same_seed_drops_the_same_places_whatever_the_type(dtype):
+    x, dropout = torch.ones(40, 25), Dropout(0.3).train()
+    torch.manual_seed(5)
+    expected = dropout(x) == 0
+    torch.manual_seed(5)
+    dropped = dropout(x.to(dtype))
+    assert dropped.dtype == dtype
+    assert torch.equal(dropped == 0, expected)
+    kept = float(dropped[~expected][0])
+    assert kept == pytest.approx(256 / (256 - 77), rel=0.01)  # 0.3 is 77 of 256 bytes
+
+
 def test_gradients_flow_through_what_was_kept():
     x = torch.ones(30, 30, requires_grad=True)
     dropped = Dropout(0.5).train()(x)

@@ -5,10 +5,20 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.conftest import SOURCES, TARGETS
 from tests.transformer.tiny import tiny_config
-from transformer.errors import DataError
+from transformer.errors import DataError, TokenizerError
 from transformer.tokenizer import Tokenizer
-from transformer.training.data import Batches, Example, encode_pairs, encode_source, make_batch, read_pairs
+from transformer.training.data import (
+    Batches,
+    Example,
+    encode_pairs,
+    encode_source,
+    make_batch,
+    read_pairs,
+    sample_pairs,
+)
+from transformer.training.vocabulary import learn_vocabulary
 
 IDS = st.lists(st.integers(4, 16), min_size=1, max_size=15).map(lambda ids: (*ids, 3))
 EXAMPLES = st.lists(st.builds(Example, IDS, IDS), min_size=1, max_size=40)
@@ -104,3 +114,72 @@ def test_pairs_become_ids(checkpoint_folder):
     assert tgt.decode(example.tgt[:-1]) == "a fox"
     assert example.src[-1] == example.tgt[-1] == 3
     assert encode_source("ba lo", src, tiny_config(append_source_eos=False)) == example.src[:-1]
+
+
+PAIRS = list(zip(SOURCES, TARGETS, strict=True)) * 5
+
+
+@pytest.fixture(scope="module")
+def vocabularies():
+    return [Tokenizer(learn_vocabulary(texts, size=48)) for texts in (SOURCES, TARGETS)]
+
+
+def sampled(vocabularies, *, seed=1, alpha=0.1, max_len=64, pairs=PAIRS, **features):
+    config = tiny_config(max_len=max_len, **features)
+    return sample_pairs(pairs, *vocabularies, config, alpha=alpha, seed=seed)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2**40])
+def test_sampled_pairs_follow_from_the_seed(vocabularies, seed):
+    first = sampled(vocabularies, seed=seed)
+    assert sampled(vocabularies, seed=seed) == first
+    assert sampled(vocabularies, seed=seed + 1) != first
+
+
+def test_drawing_elsewhere_does_not_change_what_a_seed_gives(vocabularies):
+    first = sampled(vocabularies, seed=3)
+    for _ in range(17):
+        vocabularies[0].sample("ba lo mi", alpha=0.2)
+    assert sampled(vocabularies, seed=3) == first
+
+
+def test_sampled_pairs_say_what_the_pairs_say(vocabularies):
+    src, tgt = vocabularies
+    found = sampled(vocabularies)
+    for example, (source, target) in zip(found, PAIRS, strict=True):
+        assert example.src[-1] == example.tgt[-1] == 3
+        assert src.decode(example.src[:-1]) == source
+        assert tgt.decode(example.tgt[:-1]) == target
+    assert len({e.tgt for e in found}) > len(TARGETS)  # the same sentence is split in several ways
+
+
+def test_a_source_is_normalised_before_it_is_sampled():
+    src, tgt = (Tokenizer(learn_vocabulary(texts, size=48)) for texts in ([*SOURCES, "汉 ba 汉 lo"], TARGETS))
+    pairs = [("漢 ba", TARGETS[0])]
+    (example,) = sampled([src, tgt], pairs=pairs, normalisation=("nfc", "simplified-chinese"))
+    assert src.decode(example.src[:-1]) == "汉 ba"
+    (example,) = sampled([src, tgt], pairs=pairs)
+    assert 1 in example.src  # unknown as it stands
+
+
+def test_sampled_pairs_that_do_not_fit_are_left_out(vocabularies):
+    found = sampled(vocabularies, max_len=20)
+    assert 0 < len(found) < len(PAIRS)
+    assert all(max(len(e.src), len(e.tgt)) <= 20 for e in found)
+
+
+def test_a_source_has_an_end_piece_only_where_the_config_wants_one(vocabularies):
+    assert all(e.src[-1] != 3 and e.tgt[-1] == 3 for e in sampled(vocabularies, append_source_eos=False))
+
+
+def test_a_large_alpha_gives_mostly_the_usual_split(vocabularies):
+    usual = encode_pairs(PAIRS, *vocabularies, tiny_config(max_len=64))
+    found = sampled(vocabularies, alpha=10.0)
+    assert sum(a == b for a, b in zip(found, usual, strict=True)) >= 0.8 * len(PAIRS)
+    assert sum(a == b for a, b in zip(sampled(vocabularies, alpha=0.1), usual, strict=True)) < 0.5 * len(PAIRS)
+
+
+def test_pairs_of_characters_cannot_be_sampled():
+    tokenizer = Tokenizer(learn_vocabulary([*SOURCES, *TARGETS], size=60, kind="char"))
+    with pytest.raises(TokenizerError, match="leave out --sampling"):
+        sampled([tokenizer, tokenizer])

@@ -1,48 +1,36 @@
 import csv
 import dataclasses
 import json
+import pickle
 
 import pytest
 import torch
 
 from tests.conftest import TARGETS
-from tests.transformer.tiny import tiny_config
+from tests.transformer.training_jobs import SETTINGS, make_job, train_and_stop
 from transformer.__main__ import main
 from transformer.checkpoint import load
-from transformer.errors import DataError
+from transformer.errors import ConfigError, DataError
 from transformer.pieces import check, read
 from transformer.training import run
-from transformer.training.loop import TrainSettings
-from transformer.training.run import Job, train
+from transformer.training.loop import LIMITS, TrainSettings
+from transformer.training.run import train
 from transformer.training.scoring import score
 from transformer.training.tasks import write_reverse
 from transformer.training.vocabulary import learn_vocabulary
-
-SETTINGS = TrainSettings(epochs=2, batch_tokens=200, peak_rate=0.01, warmup=5, bf16=False)
 
 
 @pytest.fixture
 def data(tmp_path, monkeypatch):
     """Files of a made-up task; and the process keeps its own ways with memory."""
     monkeypatch.setattr(run, "keep_freed_memory", lambda: None)
-    write_reverse(tmp_path, train=300, dev=12, test=2)
+    make_job(tmp_path)
     return tmp_path
 
 
 @pytest.fixture
 def job(data):
-    config = tiny_config(d_model=16, n_heads=2, src_vocab_size=40, tgt_vocab_size=40, shared_vocab=True, dropout=0.1)
-    return Job(
-        train=data / "train.tsv",
-        dev=data / "dev.tsv",
-        out=data / "out" / "reverse",
-        config=config,
-        pieces="char",
-        settings=SETTINGS,
-        device="cpu",
-        card={"title": "Backwards"},
-        command="python -m transformer train",
-    )
+    return make_job(data)
 
 
 def test_a_short_training_learns_and_writes_a_checkpoint(job):
@@ -64,16 +52,7 @@ def test_a_short_training_learns_and_writes_a_checkpoint(job):
 
 def test_a_training_that_was_stopped_goes_on_as_if_it_had_not_been(job, monkeypatch):
     expected = train(dataclasses.replace(job, out=job.out.with_name("whole")))
-    write_state = run._write_state
-
-    def write_and_stop(*arguments):
-        write_state(*arguments)
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(run, "_write_state", write_and_stop)
-        with pytest.raises(KeyboardInterrupt):
-            train(job)
+    train_and_stop(job, monkeypatch)
     rows = train(dataclasses.replace(job, resume=True))
 
     def but_for_time(row):
@@ -84,6 +63,17 @@ def test_a_training_that_was_stopped_goes_on_as_if_it_had_not_been(job, monkeypa
     assert resumed == whole
     for name, tensor in whole.model.state_dict().items():
         assert torch.equal(resumed.model.state_dict()[name], tensor), name
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_settings_beyond_their_limits_are_refused(name):
+    low, high = LIMITS[name]
+    for value in (low, high):
+        assert getattr(TrainSettings(**{name: value}), name) == value
+    for value in (low - 1, high + 1, float("nan"), float("inf")):
+        with pytest.raises(ConfigError, match=rf"^{name}: found {value}, expected .* to .*\.$") as caught:
+            TrainSettings(**{name: value})
+        assert caught.value.field == name
 
 
 def test_there_must_be_something_to_resume(job):
@@ -101,10 +91,13 @@ def test_another_training_is_not_resumed_and_the_difference_is_named(job):
         train(dataclasses.replace(job, resume=True))
 
 
-def test_a_damaged_state_is_refused(job):
+@pytest.mark.parametrize(
+    "damage", [lambda content: content[:1000], lambda _: b"", lambda _: pickle.dumps([1], protocol=2)]
+)
+def test_a_damaged_state_is_refused(job, damage):
     train(dataclasses.replace(job, settings=dataclasses.replace(SETTINGS, epochs=1)))
     state = job.out.with_name("reverse.training") / "state.pt"
-    state.write_bytes(state.read_bytes()[:1000])
+    state.write_bytes(damage(state.read_bytes()))
     with pytest.raises(DataError, match="damaged or of another version"):
         train(dataclasses.replace(job, resume=True))
 
@@ -176,6 +169,13 @@ def test_the_command_line_trains(data, capsys):
         (["--resume"], "nothing to resume"),
         ([*TINY, "--pieces", "unigram", "--src-vocab", "5"], "no vocabulary of 5 pieces could be learned"),
         (["--dropout", "1.5"], "dropout: found 1.5"),
+        ([*TINY, "--sampling", "0.1"], "leave out --sampling"),
+        (["--start-from", "nowhere"], "nowhere"),
+        (["--epochs", "0"], "epochs: found 0, expected 1 to 1,000,000."),
+        (["--rate", "0"], "peak_rate: found 0.0, expected 1e-08 to 1."),
+        (["--batch-tokens", "0"], "batch_tokens: found 0, expected 1 to 10,000,000."),
+        (["--sampling", "-1"], "sampling: found -1.0, expected 0 to 1,000."),
+        (["--sampling", "nan"], "sampling: found nan, expected 0 to 1,000."),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(data, capsys, arguments, message):

@@ -98,7 +98,11 @@ def encode_pairs(pairs: Sequence[Pair], src: Tokenizer, tgt: Tokenizer, config: 
 def sample_pairs(
     pairs: Sequence[Pair], src: Tokenizer, tgt: Tokenizer, config: ModelConfig, *, alpha: float, seed: int
 ) -> list[Example]:
-    """All pairs that fit, split into pieces by chance (see `Tokenizer.sample`); the same seed gives the same."""
+    """All pairs that fit, split into pieces by chance (see `Tokenizer.sample`); the same seed gives the same.
+
+    Raises:
+        TokenizerError: A vocabulary has one split only for each text.
+    """
 
     def draw() -> list[Example]:
         examples = []
@@ -111,7 +115,7 @@ def sample_pairs(
         return examples
 
     # SentencePiece seeds its generator once in each thread's life: a new thread starts from the new seed.
-    sentencepiece.set_random_generator_seed(seed)
+    sentencepiece.set_random_generator_seed(seed % 2**32)
     with ThreadPoolExecutor(max_workers=1) as thread:
         return thread.submit(draw).result()
 

@@ -9,8 +9,8 @@ import csv
 import ctypes
 import logging
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from tqdm import tqdm
 
+from transformer.errors import ConfigError, shown
 from transformer.model import Transformer
 from transformer.training.data import Batch, Batches, make_batch
 from transformer.training.loss import target_loss
@@ -27,6 +28,21 @@ from transformer.training.scoring import Scores
 Measure = Callable[[Transformer], tuple[float, Scores]]  # dev loss and scores
 
 log = logging.getLogger("glassformer.training")
+
+
+# Far beyond any sensible value; what lies outside is a mistake, or a way to train nothing.
+LIMITS: dict[str, tuple[float, float]] = {
+    "epochs": (1, 1_000_000),
+    "max_minutes": (0, 10_000_000),
+    "batch_tokens": (1, 10_000_000),
+    "peak_rate": (1e-8, 1),
+    "warmup": (0, 10_000_000),
+    "smoothing": (0, 0.9),
+    "sampling": (0, 1_000),
+    "clip": (1e-6, 1_000_000),
+    "weight_decay": (0, 1),
+    "seed": (0, 2**32 - 1),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +61,9 @@ class TrainSettings:
         weight_decay: Of AdamW, on matrices only.
         seed: Decides initial values, dropout and order.
         bf16: Autocast to bfloat16.
+
+    Raises:
+        ConfigError: A value is out of range; names the field.
     """
 
     epochs: int = 10
@@ -58,6 +77,12 @@ class TrainSettings:
     weight_decay: float = 0.01
     seed: int = 1
     bf16: bool = True
+
+    def __post_init__(self) -> None:
+        for name, (low, high) in LIMITS.items():
+            value = getattr(self, name)
+            if not low <= value <= high:  # nor is NaN
+                raise ConfigError(name, f"found {shown(value)}, expected {low:,} to {high:,}.")
 
 
 @dataclass(frozen=True)
@@ -157,8 +182,7 @@ class Trainer:
         self.model.train()
         for group in self.optimizer.param_groups:
             group["lr"] = rate
-        # On short sentences torch's fused attention spends more on its backward pass than the plain products do.
-        with sdpa_kernel(SDPBackend.MATH), self._autocast():
+        with plain_attention(), self._autocast():
             loss = target_loss(self.model, batch, smoothing=self.settings.smoothing)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
@@ -185,6 +209,22 @@ class Trainer:
         self.model.load_state_dict(state["model"])  # type: ignore[arg-type]
         self.optimizer.load_state_dict(state["optimizer"])  # type: ignore[arg-type]
         self.rows = [Row(**row) for row in state["rows"]]  # type: ignore[attr-defined]
+
+
+@contextmanager
+def plain_attention() -> Iterator[None]:
+    """Attention as two products and a softmax, in the type of its inputs.
+
+    On short sentences torch's fused kernel spends more on its backward pass than it saves; and unless told otherwise
+    torch turns bfloat16 into float32 for the products, as if there were no autocast.
+    """
+    before = torch.backends.cuda.fp16_bf16_reduction_math_sdp_allowed()  # it is for every device
+    torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(True)
+    try:
+        with sdpa_kernel(SDPBackend.MATH):
+            yield
+    finally:
+        torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(before)
 
 
 def make_optimizer(model: Transformer, settings: TrainSettings) -> torch.optim.AdamW:

@@ -2,15 +2,13 @@
 
 import json
 import logging
-import os
-import pickle
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import torch
 
-from transformer.checkpoint import TOKENIZER_NAMES, WEIGHTS, load
+from transformer.checkpoint import TOKENIZER_NAMES, WEIGHTS, Checkpoint, load
 from transformer.config import ModelConfig
 from transformer.errors import DataError
 from transformer.model import Transformer
@@ -20,6 +18,7 @@ from transformer.tokenizer import Tokenizer
 from transformer.training.data import Batches, Example, Pair, encode_pairs, read_pairs, sample_pairs
 from transformer.training.loop import Row, Trainer, TrainSettings, has_bf16, keep_freed_memory, write_rows
 from transformer.training.scoring import Scores, held_out_loss, score, translate
+from transformer.training.state import read_state, write_state
 from transformer.training.vocabulary import PieceModel, learn_vocabulary
 
 log = logging.getLogger("glassformer.training")
@@ -56,6 +55,32 @@ class Job:
     card: dict[str, object]
 
 
+@dataclass(frozen=True)
+class _Hashes:
+    """SHA-256 of the files that a training is made from, as they were when it was started."""
+
+    train: str
+    dev: str
+    start: str | None
+
+
+@dataclass(frozen=True)
+class _Fixed:
+    """What stays as it is while a training runs.
+
+    Attributes:
+        dev: The held-out pairs that fit.
+        references: Their targets as text.
+        tokenizers: The bytes of the vocabularies.
+        hashes: Of the files.
+    """
+
+    dev: list[Example]
+    references: list[str]
+    tokenizers: tuple[bytes, ...]
+    hashes: _Hashes
+
+
 def train(job: Job) -> list[Row]:
     """Run a job to its end; the folder `job.out` holds the best epoch by dev BLEU.
 
@@ -64,16 +89,19 @@ def train(job: Job) -> list[Row]:
 
     Raises:
         DataError: A file cannot be read, holds no pair that fits, or there is nothing to resume.
+        CheckpointError: The checkpoint to start from is missing or damaged.
+        TokenizerError: Splits are to be sampled from a vocabulary that has only one for each text.
     """
     keep_freed_memory()
     device = _device(job.device)
     pairs, dev_pairs = read_pairs(job.train), read_pairs(job.dev)
-    start = load(job.start_from) if job.start_from else None
+    start = _load_start(job)
     if start is not None:
         job = replace(job, config=replace(start.config, dropout=job.config.dropout))
-    state = _read_state(job)
-    tokenizer_files = _vocabularies(job, pairs) if state is None else _stored_vocabularies(state)
-    src, tgt = Tokenizer(tokenizer_files[0]), Tokenizer(tokenizer_files[-1])
+    hashes = _hashes(job)
+    state = read_state(job.out, _identity(job, hashes)) if job.resume else None
+    tokenizers = _vocabularies(job, pairs) if state is None else _stored_vocabularies(state)
+    src, tgt = Tokenizer(tokenizers[0]), Tokenizer(tokenizers[-1])
     config = replace(job.config, src_vocab_size=src.size, tgt_vocab_size=tgt.size)
     dev_pairs = [pair for pair in dev_pairs if encode_pairs([pair], src, tgt, config)]
     examples, dev = encode_pairs(pairs, src, tgt, config), encode_pairs(dev_pairs, src, tgt, config)
@@ -86,7 +114,10 @@ def train(job: Job) -> list[Row]:
         if not job.settings.sampling:
             return examples
         seed = job.settings.seed * 100_003 + epoch
-        return sample_pairs(pairs, src, tgt, config, alpha=job.settings.sampling, seed=seed)
+        drawn = sample_pairs(pairs, src, tgt, config, alpha=job.settings.sampling, seed=seed)
+        if not drawn:
+            raise DataError(f"{job.train}: no sampled pair fits into {config.max_len} tokens; raise --max-len.")
+        return drawn
 
     settings = replace(job.settings, bf16=job.settings.bf16 and has_bf16(device))
     batches = Batches(draw, config, batch_tokens=settings.batch_tokens, seed=settings.seed)
@@ -95,17 +126,25 @@ def train(job: Job) -> list[Row]:
         trainer.model.load_state_dict(start.model.state_dict())
     if state is not None:
         trainer.load_state(state)
-    _run_epochs(job, trainer, dev, [target for _, target in dev_pairs], tokenizer_files)
+    _run_epochs(job, trainer, _Fixed(dev, [target for _, target in dev_pairs], tokenizers, hashes))
     return trainer.rows
 
 
-def _run_epochs(
-    job: Job, trainer: Trainer, dev: list[Example], references: Sequence[str], tokenizer_files: list[bytes]
-) -> None:
-    tokenizer = Tokenizer(tokenizer_files[-1])
+def _load_start(job: Job) -> Checkpoint | None:
+    if job.start_from is None:
+        return None
+    if job.start_from.resolve() == job.out.resolve():
+        raise DataError(f"{job.out}: is what the training starts from; write to another folder.")
+    return load(job.start_from)
+
+
+def _run_epochs(job: Job, trainer: Trainer, fixed: _Fixed) -> None:
+    tokenizer = Tokenizer(fixed.tokenizers[-1])
+    stored = [torch.frombuffer(bytearray(file), dtype=torch.uint8) for file in fixed.tokenizers]
+    identity = _identity(job, fixed.hashes)
 
     def measure(model: Transformer) -> tuple[float, Scores]:
-        return held_out_loss(model, dev), score(translate(model, tokenizer, dev), references)
+        return held_out_loss(model, fixed.dev), score(translate(model, tokenizer, fixed.dev), fixed.references)
 
     while not trainer.finished:
         row = trainer.run_epoch(measure)
@@ -115,10 +154,9 @@ def _run_epochs(
             flush=True,
         )
         if row == max(trainer.rows, key=_quality):
-            _save_best(job, trainer, tokenizer_files)
+            _save_best(job, trainer, fixed)
         write_rows(trainer.rows, job.out / "training.csv")
-        stored = [torch.frombuffer(bytearray(file), dtype=torch.uint8) for file in tokenizer_files]
-        _write_state(job, {**trainer.state(), "tokenizers": stored, "job": _identity(job)})
+        write_state(job.out, {**trainer.state(), "tokenizers": stored, "job": identity})
 
 
 def _quality(row: Row) -> tuple[float, float, float]:
@@ -126,14 +164,17 @@ def _quality(row: Row) -> tuple[float, float, float]:
     return row.dev_bleu, row.dev_chrf, -row.dev_loss
 
 
-def _save_best(job: Job, trainer: Trainer, tokenizer_files: list[bytes]) -> None:
-    row = trainer.rows[-1]
+def _save_best(job: Job, trainer: Trainer, fixed: _Fixed) -> None:
+    row, start = trainer.rows[-1], {}
+    if job.start_from is not None:
+        start = {"start_from": {"folder": job.start_from.resolve().name, "sha256": fixed.hashes.start}}
     card = {
         **job.card,
         "training": {
             "command": job.command,
             "file": job.train.name,
-            "sha256": file_sha256(job.train),
+            "sha256": fixed.hashes.train,
+            **start,
             "epochs": row.epoch,
             "target_tokens": row.tokens,
             "seconds": row.seconds,
@@ -141,7 +182,7 @@ def _save_best(job: Job, trainer: Trainer, tokenizer_files: list[bytes]) -> None
         "scores": [
             {
                 "file": job.dev.name,
-                "sha256": file_sha256(job.dev),
+                "sha256": fixed.hashes.dev,
                 "decoding": "greedy",
                 "bleu": row.dev_bleu,
                 "chrf": row.dev_chrf,
@@ -149,26 +190,26 @@ def _save_best(job: Job, trainer: Trainer, tokenizer_files: list[bytes]) -> None
             }
         ],
     }
-    parts = Parts(trainer.model.config, trainer.model.state_dict(), tuple(tokenizer_files), card)
+    parts = Parts(trainer.model.config, trainer.model.state_dict(), fixed.tokenizers, card)
     save(parts, job.out)
 
 
-def _vocabularies(job: Job, pairs: Sequence[Pair]) -> list[bytes]:
+def _vocabularies(job: Job, pairs: Sequence[Pair]) -> tuple[bytes, ...]:
     if job.start_from is not None:
         names = TOKENIZER_NAMES[1 if job.config.shared_vocab else 2]
-        return [(job.start_from / name).read_bytes() for name in names]
+        return tuple((job.start_from / name).read_bytes() for name in names)
     sources = [normalise(source, job.config.normalisation) for source, _ in pairs]
     targets = [target for _, target in pairs]
     if job.config.shared_vocab:
-        return [learn_vocabulary(sources + targets, size=job.config.src_vocab_size, kind=job.pieces)]
-    return [
+        return (learn_vocabulary(sources + targets, size=job.config.src_vocab_size, kind=job.pieces),)
+    return (
         learn_vocabulary(sources, size=job.config.src_vocab_size, kind=job.pieces),
         learn_vocabulary(targets, size=job.config.tgt_vocab_size, kind=job.pieces),
-    ]
+    )
 
 
-def _stored_vocabularies(state: dict[str, object]) -> list[bytes]:
-    return [file.numpy().tobytes() for file in state["tokenizers"]]  # type: ignore[attr-defined]
+def _stored_vocabularies(state: dict[str, object]) -> tuple[bytes, ...]:
+    return tuple(file.numpy().tobytes() for file in state["tokenizers"])  # type: ignore[attr-defined]
 
 
 def _trainer(config: ModelConfig, batches: Batches, settings: TrainSettings, device: torch.device) -> Trainer:
@@ -184,43 +225,18 @@ def _device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def _state_path(job: Job) -> Path:
-    return job.out.with_name(job.out.name + ".training") / "state.pt"
+def _hashes(job: Job) -> _Hashes:
+    start = None if job.start_from is None else file_sha256(job.start_from / WEIGHTS)
+    return _Hashes(file_sha256(job.train), file_sha256(job.dev), start)
 
 
-def _write_state(job: Job, state: dict[str, object]) -> None:
-    path = _state_path(job)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    torch.save(state, partial)
-    os.replace(partial, path)
-
-
-def _read_state(job: Job) -> dict[str, object] | None:
-    path = _state_path(job)
-    if not job.resume:
-        return None
-    if not path.exists():
-        raise DataError(f"{path}: nothing to resume; leave out --resume to start anew.")
-    try:
-        state: dict[str, object] = torch.load(path, weights_only=True, map_location="cpu")
-        before: dict[str, str] = state["job"]  # type: ignore[assignment]
-    except (OSError, RuntimeError, EOFError, KeyError, pickle.UnpicklingError):
-        raise DataError(f"{path}: damaged or of another version; leave out --resume to start anew.") from None
-    now = _identity(job)
-    changed = [f"{name} was {before.get(name)}, is {now[name]}" for name in now if before.get(name) != now[name]]
-    if changed:
-        raise DataError(f"{path} belongs to another training: {'; '.join(changed)}.")
-    return state
-
-
-def _identity(job: Job) -> dict[str, str]:
+def _identity(job: Job, hashes: _Hashes) -> dict[str, str]:
     """What must be the same for a training to go on; its length may change."""
     settings = asdict(job.settings)
     del settings["epochs"], settings["max_minutes"]
-    files = {"training file": file_sha256(job.train)[:12], "dev file": file_sha256(job.dev)[:12]}
-    if job.start_from is not None:
-        files["parameters to start from"] = file_sha256(job.start_from / WEIGHTS)[:12]
+    files = {"training file": hashes.train[:12], "dev file": hashes.dev[:12]}
+    if hashes.start is not None:
+        files["parameters to start from"] = hashes.start[:12]
     return {
         name: str(value) for name, value in {**asdict(job.config), **settings, "pieces": job.pieces, **files}.items()
     }

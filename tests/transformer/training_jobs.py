@@ -1,0 +1,53 @@
+"""A job that is done in a second: a tiny model learns to write letters backwards."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.transformer.tiny import tiny_config
+from transformer.training import run
+from transformer.training.loop import TrainSettings
+from transformer.training.run import Job, train
+from transformer.training.tasks import write_reverse
+
+SETTINGS = TrainSettings(epochs=2, batch_tokens=200, peak_rate=0.01, warmup=5, bf16=False)
+
+
+def make_job(folder: Path, **changes: Any) -> Job:
+    """A job whose files are in `folder`; `changes` replace its fields."""
+    if not (folder / "train.tsv").exists():
+        write_reverse(folder, train=300, dev=12, test=2)
+    config = tiny_config(d_model=16, n_heads=2, src_vocab_size=40, tgt_vocab_size=40, shared_vocab=True, dropout=0.1)
+    job = Job(
+        train=folder / "train.tsv",
+        dev=folder / "dev.tsv",
+        out=folder / "out" / "reverse",
+        config=config,
+        pieces="char",
+        settings=SETTINGS,
+        device="cpu",
+        card={"title": "Backwards"},
+        command="python -m transformer train",
+    )
+    return dataclasses.replace(job, **changes)
+
+
+def with_settings(job: Job, **changes: Any) -> Job:
+    """The same job with other settings."""
+    return dataclasses.replace(job, settings=dataclasses.replace(job.settings, **changes))
+
+
+def train_and_stop(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Train one epoch, then stop as Ctrl-C does, right after the state was written."""
+    write_state = run.write_state
+
+    def write_and_stop(*arguments: Any) -> None:
+        write_state(*arguments)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run, "write_state", write_and_stop)
+        with pytest.raises(KeyboardInterrupt):
+            train(job)

@@ -1,0 +1,56 @@
+"""The state of a training on disk: what `--resume` goes on from.
+
+It lies beside the checkpoint folder, in `<name>.training/state.pt`, as it is for the trainer alone: float32
+parameters, the optimizer's moments, the rows so far, the vocabularies, and what the training was started with.
+"""
+
+import os
+import pickle
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+
+from transformer.errors import DataError
+
+
+def write_state(out: Path, state: Mapping[str, object]) -> None:
+    """Replace the state that belongs to the checkpoint folder `out`."""
+    path = _path(out)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    torch.save(dict(state), partial)
+    os.replace(partial, path)
+
+
+def read_state(out: Path, identity: Mapping[str, str]) -> dict[str, object]:
+    """Read the state that belongs to the checkpoint folder `out`.
+
+    Args:
+        out: The checkpoint folder.
+        identity: What the training that goes on was started with, by name; the state holds its own under "job".
+
+    Raises:
+        DataError: There is none, it is damaged, or it belongs to another training; names the differences.
+    """
+    path = _path(out)
+    if not path.exists():
+        raise DataError(f"{path}: nothing to resume; leave out --resume to start anew.")
+    try:
+        state: dict[str, object] = torch.load(path, weights_only=True, map_location="cpu")
+        before: dict[str, str] = state["job"]  # type: ignore[assignment]
+    except (OSError, RuntimeError, EOFError, KeyError, TypeError, pickle.UnpicklingError):
+        raise DataError(f"{path}: damaged or of another version; leave out --resume to start anew.") from None
+    names = (*before, *(name for name in identity if name not in before))
+    changed = [
+        f"{name} was {before.get(name, 'none')}, is {identity.get(name, 'none')}"
+        for name in names
+        if before.get(name) != identity.get(name)
+    ]
+    if changed:
+        raise DataError(f"{path} belongs to another training: {'; '.join(changed)}.")
+    return state
+
+
+def _path(out: Path) -> Path:
+    return out.with_name(out.name + ".training") / "state.pt"
