@@ -1,0 +1,144 @@
+"""The peer of our trainer: torch's own Transformer in a plain training loop, as a competent person would write it.
+
+Nothing of our trainer is in it: torch's layers, dropout, loss, AdamW and allocator, each as torch sets it. The
+target's padding needs no mask, as it stands behind all that is learned from. `copy_parameters` gives it the
+parameters of one of our models, so that both can be shown to compute the same loss.
+
+Where it differs from our model: torch's layers also drop attention weights and values inside the feed-forward
+layer. `drop_only_sums` switches that off, for who wants to know what it costs.
+
+Shapes: B pairs, S source tokens, T target tokens, D d_model, V target vocabulary.
+"""
+
+import warnings
+from collections.abc import Iterator
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from transformer.config import ModelConfig
+from transformer.layers import DecoderLayer, EncoderLayer
+from transformer.model import Transformer
+from transformer.positions import sinusoidal_table
+from transformer.training.data import Batch
+
+
+class PlainTransformer(nn.Module):
+    """Embeddings with sinusoids, torch's Transformer (pre-norm), and an output that is tied to the target's table.
+
+    Args:
+        config: The features of our model; those that torch's layers cannot have are not asked for.
+    """
+
+    positions: Tensor
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.src_embedding = nn.Embedding(config.src_vocab_size, config.d_model)
+        self.tgt_embedding = nn.Embedding(config.tgt_vocab_size, config.d_model)
+        for embedding in (self.src_embedding, self.tgt_embedding):
+            nn.init.normal_(embedding.weight, std=config.d_model**-0.5)
+        self.register_buffer("positions", sinusoidal_table(config.max_len, config.d_model), persistent=False)
+        self.dropout = nn.Dropout(config.dropout)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="enable_nested_tensor")  # a path of torch's for evaluation
+            self.transformer = nn.Transformer(
+                config.d_model,
+                config.n_heads,
+                config.n_encoder_layers,
+                config.n_decoder_layers,
+                config.d_ff,
+                dropout=config.dropout,
+                batch_first=True,
+                norm_first=True,
+            )
+
+    def forward(self, src: Tensor, tgt: Tensor) -> Tensor:
+        """Source ids [B, S] and target ids [B, T] -> logits [B, T, V]."""
+        padding = src == self.config.pad_id  # [B, S], True = hidden: torch's sign
+        future = torch.ones(tgt.size(1), tgt.size(1), dtype=torch.bool, device=tgt.device).triu(diagonal=1)
+        hidden = self.transformer(
+            self._embed(src, self.src_embedding),
+            self._embed(tgt, self.tgt_embedding),
+            tgt_mask=future,
+            src_key_padding_mask=padding,
+            memory_key_padding_mask=padding,
+            tgt_is_causal=True,
+        )
+        return F.linear(hidden, self.tgt_embedding.weight)
+
+    def _embed(self, ids: Tensor, embedding: nn.Embedding) -> Tensor:
+        return self.dropout(embedding(ids) * self.config.d_model**0.5 + self.positions[: ids.size(1)])
+
+
+class PlainTrainer:
+    """The plain loop's step: autocast, cross-entropy, clip, AdamW.
+
+    Args:
+        model: The peer.
+        bf16: Autocast to bfloat16.
+    """
+
+    smoothing, clip = 0.1, 1.0
+
+    def __init__(self, model: PlainTransformer, *, bf16: bool) -> None:
+        self.model = model.train()
+        self.bf16 = bf16
+        self.optimizer = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.98), eps=1e-9)
+
+    def step(self, batch: Batch, rate: float) -> float:
+        """Learn from one batch; the loss before that, in nats a real target token."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.optimizer.zero_grad()
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.bf16):
+            logits = self.model(batch.src, batch.tgt_in)  # [B, T, V]
+            loss = F.cross_entropy(
+                logits.flatten(0, 1),
+                batch.tgt_out.flatten(),
+                ignore_index=self.model.config.pad_id,
+                label_smoothing=self.smoothing,
+            )
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.model.parameters(), self.clip)
+        self.optimizer.step()
+        return loss.item()
+
+
+def drop_only_sums(model: PlainTransformer) -> None:
+    """Leave dropout only where our model has it: on embeddings and on what sub-layers add to the stream."""
+    for module in model.modules():
+        if isinstance(module, nn.MultiheadAttention):
+            module.dropout = 0.0
+        elif isinstance(module, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
+            module.dropout = nn.Identity()  # type: ignore[assignment]  # the one inside the feed-forward layer
+
+
+def copy_parameters(ours: Transformer, plain: PlainTransformer) -> None:
+    """Give the peer the parameters of our model (pre-norm, final norm, biases, tied output)."""
+    state = {"src_embedding.weight": ours.src_table, "tgt_embedding.weight": ours.target_table}
+    for side in ("encoder", "decoder"):
+        stack = getattr(ours, side)
+        for i, layer in enumerate(stack.layers):
+            state |= dict(_layer_parameters(f"transformer.{side}.layers.{i}", layer))
+        state |= {f"transformer.{side}.norm.{kind}": value for kind, value in stack.final_norm.named_parameters()}
+    plain.load_state_dict({name: value.detach() for name, value in state.items()})
+
+
+def _layer_parameters(prefix: str, layer: EncoderLayer | DecoderLayer) -> Iterator[tuple[str, Tensor]]:
+    attentions = {"self_attn": layer.self_attn}
+    residuals = [layer.self_attn_residual, layer.ffn_residual]
+    if isinstance(layer, DecoderLayer):
+        attentions["multihead_attn"] = layer.cross_attn
+        residuals.insert(1, layer.cross_attn_residual)
+    for name, attention in attentions.items():
+        projections = (attention.q_proj, attention.k_proj, attention.v_proj)
+        for kind in ("weight", "bias"):  # torch keeps the three as one matrix
+            yield f"{prefix}.{name}.in_proj_{kind}", torch.cat([getattr(p, kind) for p in projections])
+            yield f"{prefix}.{name}.out_proj.{kind}", getattr(attention.out_proj, kind)
+    modules: dict[str, nn.Module] = {"linear1": layer.ffn.up_proj, "linear2": layer.ffn.down_proj}
+    modules |= {f"norm{i}": residual.norm for i, residual in enumerate(residuals, start=1)}
+    for name, module in modules.items():
+        yield from ((f"{prefix}.{name}.{kind}", value) for kind, value in module.named_parameters())
