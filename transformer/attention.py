@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from transformer.cache import AttentionCache
 from transformer.config import ModelConfig
+from transformer.linear import Linear, linear
 from transformer.tap import NO_TAP, Tap
 
 
@@ -67,8 +68,8 @@ class MultiHeadAttention(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.n_heads = config.n_heads
-        self.in_proj = nn.Linear(config.d_model, 3 * config.d_model, bias=config.bias)  # W_Q, W_K, W_V
-        self.out_proj = nn.Linear(config.d_model, config.d_model, bias=config.bias)
+        self.in_proj = Linear(config.d_model, 3 * config.d_model, bias=config.bias)  # W_Q, W_K, W_V
+        self.out_proj = Linear(config.d_model, config.d_model, bias=config.bias)
 
     def forward(
         self,
@@ -116,6 +117,6 @@ class MultiHeadAttention(nn.Module):
         else:
             rows = slice(first * x.size(-1), last * x.size(-1))
             bias = None if self.in_proj.bias is None else self.in_proj.bias[rows]
-            joined = F.linear(x, self.in_proj.weight[rows], bias)  # [B, T, n * D]
+            joined = linear(x, self.in_proj.weight[rows], bias)  # [B, T, n * D]
         blocks = joined.view(*x.shape[:2], last - first, self.n_heads, -1)  # [B, T, n, H, d]
         return blocks.permute(2, 0, 3, 1, 4).unbind()

@@ -40,7 +40,7 @@ class AttentionCache:
             raise RuntimeError("the cache was read before anything was written to it")
         if self.fixed:
             return self.keys, self.values
-        return self.keys[:, :, : self.length], self.values[:, :, : self.length]
+        return self.keys.narrow(2, 0, self.length), self.values.narrow(2, 0, self.length)
 
     def extend(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Append those of the new tokens and return all of them, each [B, H, K, d]."""
@@ -50,8 +50,8 @@ class AttentionCache:
         else:
             self.keys = _with_room(self.keys, keys, past=past)
             self.values = _with_room(self.values, values, past=past)
-            self.keys[:, :, past : self.length] = keys
-            self.values[:, :, past : self.length] = values
+            self.keys.narrow(2, past, keys.size(2)).copy_(keys)
+            self.values.narrow(2, past, keys.size(2)).copy_(values)
         return self.read()
 
     def select(self, rows: Tensor) -> None:

@@ -168,11 +168,10 @@ def _rounds(
     config = prefix.model.config
     n_rows = prefix.ids.size(0)
     finished = torch.zeros(n_rows, dtype=torch.bool, device=prefix.ids.device)  # [B]
-    pad = torch.tensor([config.pad_id], device=prefix.ids.device)
     for index in range(max_new):
         log_probs = prefix.next_log_probs()  # [B, V]
-        # Padding is never written: a mask would hide it from every later step.
-        ids = _force(choose(log_probs.index_fill(1, pad, -torch.inf)), forced, index)
+        log_probs[:, config.pad_id] = -torch.inf  # never written: a mask would hide it from every later step
+        ids = _force(choose(log_probs), forced, index)
         chosen = log_probs.gather(1, ids[:, None])[:, 0]  # [B]
         ids, chosen = ids.masked_fill(finished, config.pad_id), chosen.masked_fill(finished, 0.0)
         finished = finished | (ids == config.eos_id)

@@ -18,6 +18,7 @@ from transformer.attention import MultiHeadAttention
 from transformer.cache import AttentionCache
 from transformer.config import ModelConfig
 from transformer.dropout import Dropout
+from transformer.linear import Linear
 from transformer.tap import NO_TAP, Tap
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
@@ -33,8 +34,8 @@ class FeedForward(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.up_proj = nn.Linear(config.d_model, config.d_ff, bias=config.bias)
-        self.down_proj = nn.Linear(config.d_ff, config.d_model, bias=config.bias)
+        self.up_proj = Linear(config.d_model, config.d_ff, bias=config.bias)
+        self.down_proj = Linear(config.d_ff, config.d_model, bias=config.bias)
         self.activation = ACTIVATIONS[config.activation]
 
     def forward(self, x: Tensor, *, tap: Tap = NO_TAP) -> Tensor:

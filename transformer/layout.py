@@ -11,18 +11,23 @@ Two things make that two to three times faster, and change neither shapes nor re
 
 import numpy as np
 import torch
-from torch import nn
+
+from transformer.model import Transformer
 
 ALIGNMENT = 16  # float32 values, 64 bytes: a line of the processor's cache
 
 
-def lay_out(model: nn.Module) -> None:
-    """Move all parameters (float32, on the CPU) into one block, those with more rows than columns by columns."""
+def lay_out(model: Transformer) -> None:
+    """Move all parameters (float32, on the CPU) into one block, tall matrices by columns.
+
+    A table that rows are only looked up in stays as it is.
+    """
     parameters = list(model.parameters())
+    looked_up = {id(table) for table in (model.src_table, model.target_table)} - {id(model.output_weight)}
     starts = np.cumsum([0] + [-(-p.numel() // ALIGNMENT) * ALIGNMENT for p in parameters])
     block = torch.from_numpy(np.empty(starts[-1], dtype=np.float32))
     for parameter, start in zip(parameters, starts[:-1].tolist(), strict=True):
-        tall = parameter.dim() == 2 and parameter.size(0) > parameter.size(1)
+        tall = parameter.dim() == 2 and parameter.size(0) > parameter.size(1) and id(parameter) not in looked_up
         shape = parameter.t().shape if tall else parameter.shape
         place = block[start : start + parameter.numel()].view(shape)
         parameter.data = (place.t() if tall else place).copy_(parameter)

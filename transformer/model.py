@@ -19,6 +19,7 @@ from transformer.config import ModelConfig
 from transformer.dropout import Dropout
 from transformer.errors import QueryError
 from transformer.layers import DecoderLayer, EncoderLayer, make_norm
+from transformer.linear import linear
 from transformer.masks import causal_mask, combine_masks, padding_mask
 from transformer.positions import POSITIONS
 from transformer.tap import NO_TAP, Tap
@@ -194,7 +195,7 @@ class Transformer(nn.Module):
 
     def project(self, hidden: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
         """The decoder's vectors [..., D] -> logits of the next piece [..., V]."""
-        return tap("logits", F.linear(hidden, self.output_weight, self.output_bias))
+        return tap("logits", linear(hidden, self.output_weight, self.output_bias))
 
     def forward(self, src_ids: Tensor, tgt_ids: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
         """Teacher forcing: logits after every target token, in one pass.
