@@ -134,9 +134,8 @@ def _layer_parameters(prefix: str, layer: EncoderLayer | DecoderLayer) -> Iterat
         attentions["multihead_attn"] = layer.cross_attn
         residuals.insert(1, layer.cross_attn_residual)
     for name, attention in attentions.items():
-        projections = (attention.q_proj, attention.k_proj, attention.v_proj)
-        for kind in ("weight", "bias"):  # torch keeps the three as one matrix
-            yield f"{prefix}.{name}.in_proj_{kind}", torch.cat([getattr(p, kind) for p in projections])
+        for kind in ("weight", "bias"):
+            yield f"{prefix}.{name}.in_proj_{kind}", getattr(attention.in_proj, kind)
             yield f"{prefix}.{name}.out_proj.{kind}", getattr(attention.out_proj, kind)
     modules: dict[str, nn.Module] = {"linear1": layer.ffn.up_proj, "linear2": layer.ffn.down_proj}
     modules |= {f"norm{i}": residual.norm for i, residual in enumerate(residuals, start=1)}

@@ -3,6 +3,7 @@
     python -m benchmarks.training check    # the two compute the same: parameters, loss, loss after a step
     python -m benchmarks.training speed    # ours against the plain loop and a beginner's, bf16 and fp32
     python -m benchmarks.training gain     # ours with one thing at a time switched back to torch's own
+    python -m benchmarks.training limit    # what the matrix products alone would allow, at this machine's best rate
 
 `speed` and `gain` print Markdown tables. Every side runs in a process of its own, in turns, in the same minutes,
 as a busy machine changes from one to the next. The plain loop gets the same batches as ours, tensor for tensor; the
@@ -20,6 +21,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -27,6 +29,8 @@ from statistics import median
 
 import numpy as np
 import torch
+from torch.nn import functional
+from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.plain_loop import PlainTrainer, PlainTransformer, copy_parameters
 from benchmarks.training_side import RATE, SEED, SIDES, Timing
@@ -101,6 +105,35 @@ def report_check(examples: Sequence[Example], batch_tokens: int) -> None:
         raise SystemExit("the two sides do not compute the same: their speeds must not be compared")
 
 
+def report_limit(examples: Sequence[Example], *, batch_tokens: int, steps: int) -> None:
+    """Print the tokens a second that a trainer would reach that does nothing but its matrix products, in bfloat16.
+
+    The products of our own steps are counted; their rate is the best of one layer's product, many times.
+    """
+    batches = Batches(lambda _: examples, CONFIG, batch_tokens=batch_tokens, seed=SEED)
+    groups = batches.epoch(0)[:steps]
+    trainer = Trainer(Transformer(CONFIG), batches, TrainSettings(batch_tokens=batch_tokens))
+    with FlopCounterMode(display=False) as counter:
+        for group in groups:
+            trainer._step(make_batch(group, CONFIG), RATE)
+    flops, tokens = counter.get_total_flops(), sum(len(e.tgt) for group in groups for e in group)
+    rate = best_rate()
+    print(f"products of a step: {flops / len(groups) / 1e9:.0f} GFLOP; this machine's best: {rate / 1e9:.0f} GFLOP/s")
+    print(f"products alone: {flops / len(groups) / rate:.2f} s a step, {tokens * rate / flops:,.0f} target tokens/s")
+
+
+def best_rate(seconds: float = 3.0) -> float:
+    """Operations a second of the feed-forward layer's product in bfloat16, the fastest of many."""
+    rows, wide, narrow = 3_072, CONFIG.d_ff, CONFIG.d_model
+    x, weight = torch.randn(rows, narrow, dtype=torch.bfloat16), torch.randn(wide, narrow, dtype=torch.bfloat16)
+    fastest, end = float("inf"), time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        started = time.perf_counter()
+        functional.linear(x, weight)
+        fastest = min(fastest, time.perf_counter() - started)
+    return 2 * rows * wide * narrow / fastest
+
+
 def timings(sides: Sequence[str], work: Path, turns: int) -> dict[str, list[Timing]]:
     """Run every side once a turn, each in a process of its own."""
     found: dict[str, list[Timing]] = {side: [] for side in sides}
@@ -152,7 +185,7 @@ def report(what: str, work: Path, *, turns: int, clock: str) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one of the reports."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["check", "speed", "gain"])
+    parser.add_argument("what", choices=["check", "speed", "gain", "limit"])
     parser.add_argument("--pairs", type=Path, help="source TAB target, one pair a line; made up without it")
     parser.add_argument("--examples", type=int, default=40_000, help="most pairs to make up or to read")
     parser.add_argument("--batch-tokens", type=int, default=3_072, help="target tokens a step, padding included")
@@ -165,6 +198,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     examples = examples_of(options.pairs, options.examples)
     if options.what == "check":
         report_check(examples, options.batch_tokens)
+        return
+    if options.what == "limit":
+        report_limit(examples, batch_tokens=options.batch_tokens, steps=options.steps)
         return
     lengths = [len(e.tgt) for e in examples]
     print(

@@ -102,6 +102,16 @@ def test_a_damaged_state_is_refused(job, damage):
         train(dataclasses.replace(job, resume=True))
 
 
+@pytest.mark.parametrize("part", ["model", "optimizer", "rows"])
+def test_a_state_of_another_version_is_refused(job, part):
+    train(dataclasses.replace(job, settings=dataclasses.replace(SETTINGS, epochs=1)))
+    path = job.out.with_name("reverse.training") / "state.pt"
+    state = torch.load(path, weights_only=True)
+    torch.save(state | {part: {"other": torch.zeros(2)}}, path)
+    with pytest.raises(DataError, match="reverse: its training state is of another version"):
+        train(dataclasses.replace(job, resume=True))
+
+
 def test_held_out_pairs_that_are_too_long_are_left_out_with_their_references(job):
     with job.dev.open("a", encoding="utf-8") as file:
         file.write("abcdefghijklmnopqrstuvwxyz\tzyxwvutsrqponmlkjihgfedcba\n")

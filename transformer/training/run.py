@@ -125,7 +125,7 @@ def train(job: Job) -> list[Row]:
     if start is not None:
         trainer.model.load_state_dict(start.model.state_dict())
     if state is not None:
-        trainer.load_state(state)
+        _go_on(trainer, state, job)
     _run_epochs(job, trainer, _Fixed(dev, [target for _, target in dev_pairs], tokenizers, hashes))
     return trainer.rows
 
@@ -136,6 +136,16 @@ def _load_start(job: Job) -> Checkpoint | None:
     if job.start_from.resolve() == job.out.resolve():
         raise DataError(f"{job.out}: is what the training starts from; write to another folder.")
     return load(job.start_from)
+
+
+def _go_on(trainer: Trainer, state: dict[str, object], job: Job) -> None:
+    try:
+        trainer.load_state(state)
+    except (KeyError, TypeError, ValueError, RuntimeError):  # other names or shapes, or a part is missing
+        raise DataError(
+            f"{job.out.name}: its training state is of another version of this program; leave out --resume to start "
+            "anew, or --start-from its checkpoint."
+        ) from None
 
 
 def _run_epochs(job: Job, trainer: Trainer, fixed: _Fixed) -> None:
