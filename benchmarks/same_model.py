@@ -14,6 +14,7 @@ from transformer.checkpoint import Checkpoint
 from transformer.config import ModelConfig
 from transformer.layout import lay_out
 from transformer.model import Transformer
+from transformer.stored import from_stored
 from transformer.tokenizer import Tokenizer
 from transformer.training.vocabulary import learn_vocabulary
 
@@ -133,17 +134,7 @@ def _our_names(state: dict[str, Tensor]) -> dict[str, Tensor]:
             layer, _, place = rest.partition(".")
             theirs = next(p for p in _PLACES if place.startswith(p))
             named[f"{stack}.layers.{layer}.{_PLACES[theirs]}{place.removeprefix(theirs)}"] = value
-    return join_projections(named)
-
-
-def join_projections(state: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The three projections of each attention become one, `in_proj`."""
-    joined = {key: value for key, value in state.items() if key.split(".")[-2:-1] not in (["k_proj"], ["v_proj"])}
-    for key in [key for key in joined if ".q_proj." in key]:
-        parts = [state[key.replace(".q_proj.", f".{name}.")] for name in ("q_proj", "k_proj", "v_proj")]
-        del joined[key]
-        joined[key.replace(".q_proj.", ".in_proj.")] = torch.cat(parts)
-    return joined
+    return from_stored(named)
 
 
 def _made_up_words() -> list[str]:

@@ -30,13 +30,16 @@ def test_the_python_examples_run_one_after_another(monkeypatch, capsys):
     assert logits.shape == (1, trace.n_steps, len(trace.vocabulary))
 
 
-def test_every_option_of_the_training_example_exists(capsys):
+@pytest.mark.parametrize("command", ["task", "train", "prepare", "evaluate", "translate"])
+def test_every_option_of_the_commands_exists(command, capsys):
     with pytest.raises(SystemExit, match="0"):
-        main(["train", "--help"])
+        main([command, "--help"])
     known = set(re.findall(r"--[a-z0-9-]+", capsys.readouterr().out))
-    [example] = [block for block in blocks("sh") if "transformer train" in block]
-    used = set(re.findall(r"--[a-z0-9-]+", example.split("transformer train", 1)[1]))
-    assert used <= known
+    lines = [line for block in blocks("sh") for line in block.replace("\\\n", " ").splitlines()]
+    examples = [line for line in lines if f"transformer {command} " in line]
+    assert examples or command == "translate"
+    for line in examples:
+        assert set(re.findall(r"--[a-z0-9-]+", line)) <= known, line
 
 
 def test_every_file_that_is_linked_exists():

@@ -11,6 +11,7 @@ To understand the model, read config, masks, positions, attention, layers, model
 
 from transformer.checkpoint import Checkpoint, load
 from transformer.config import ModelConfig
+from transformer.curve import Curve, load_curve
 from transformer.errors import GlassformerError
 from transformer.model import Transformer
 from transformer.query import Beam, Greedy, Query, Sampling
@@ -20,6 +21,7 @@ from transformer.trace import RowLabel, Step, Trace
 __all__ = [
     "Beam",
     "Checkpoint",
+    "Curve",
     "GlassformerError",
     "Greedy",
     "ModelConfig",
@@ -30,6 +32,7 @@ __all__ = [
     "Trace",
     "Transformer",
     "load",
+    "load_curve",
     "run",
     "run_batch",
 ]

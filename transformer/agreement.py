@@ -14,16 +14,17 @@ from transformer import tensorfile
 from transformer.config import ModelConfig
 from transformer.errors import CheckpointError, shown
 from transformer.model import Transformer
+from transformer.stored import to_stored
 
 NAMED = 5  # things that a message lists
 
 
 @lru_cache(maxsize=64)  # the listing asks again every few seconds, and building the modules costs 20 ms
 def expected_shapes(config: ModelConfig) -> Mapping[str, tuple[int, ...]]:
-    """Name and shape of every tensor that a model of this config has; nothing is allocated for them."""
+    """Name and shape of every tensor in the file of such a model; nothing is allocated for them."""
     with torch.device("meta"):
         model = Transformer(config)
-    return MappingProxyType({name: tuple(tensor.shape) for name, tensor in model.state_dict().items()})
+    return MappingProxyType({name: tuple(tensor.shape) for name, tensor in to_stored(model.state_dict()).items()})
 
 
 def most_bytes(config: ModelConfig) -> int:

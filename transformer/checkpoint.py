@@ -32,6 +32,7 @@ from transformer.layout import lay_out
 from transformer.model import Transformer
 from transformer.positions import SinusoidalPositions
 from transformer.query import Decoding, Greedy, Query
+from transformer.stored import from_stored
 from transformer.tokenizer import Tokenizer
 from transformer.trace import Trace
 
@@ -134,7 +135,7 @@ def load(folder: Path | str) -> Checkpoint:
         name=name,
         folder=folder,
         config=config,
-        model=_build(config, state),
+        model=_build(config, from_stored(state)),
         src_tokenizer=src,
         tgt_tokenizer=rest[0] if rest else src,
         card=card,

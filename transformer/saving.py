@@ -21,6 +21,7 @@ from torch import Tensor
 from transformer.checkpoint import CARD, CONFIG, TOKENIZER_NAMES, WEIGHTS
 from transformer.config import ModelConfig
 from transformer.errors import CheckpointError
+from transformer.stored import to_stored
 
 CURVE = "training.csv"
 
@@ -76,7 +77,7 @@ def file_sha256(path: Path) -> str:
 
 
 def _files(parts: Parts, dtype: torch.dtype) -> dict[str, bytes]:
-    state = {name: _stored(name, tensor, dtype) for name, tensor in parts.state.items()}
+    state = {name: _stored(name, tensor, dtype) for name, tensor in to_stored(parts.state).items()}
     files = {CONFIG: parts.config.to_json().encode(), WEIGHTS: to_safetensors(state)}
     names = TOKENIZER_NAMES[1 if parts.config.shared_vocab else 2]
     files |= dict(zip(names, parts.tokenizers, strict=True))

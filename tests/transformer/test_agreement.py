@@ -12,6 +12,7 @@ from tests.transformer.tiny import tiny_config
 from transformer.agreement import expected_shapes
 from transformer.checkpoint import load
 from transformer.model import Transformer
+from transformer.stored import to_stored
 
 WEIGHTS = "model.safetensors"
 
@@ -145,5 +146,5 @@ def test_a_damaged_tokenizer_is_named(spoil, name, content):
 def test_expected_shapes_are_those_of_the_model():
     for changes in ({}, {"positions": "learned", "tie_output": False, "bias": False}):
         config = tiny_config(**changes)
-        real = {name: tuple(t.shape) for name, t in Transformer(config).state_dict().items()}
+        real = {name: tuple(t.shape) for name, t in to_stored(Transformer(config).state_dict()).items()}
         assert expected_shapes(config) == real

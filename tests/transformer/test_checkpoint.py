@@ -16,6 +16,7 @@ from transformer.errors import CheckpointError, GlassformerError
 from transformer.files import FolderFiles
 from transformer.model import Transformer
 from transformer.query import Greedy
+from transformer.stored import to_stored
 
 ROOT = Path(__file__).resolve().parents[2]
 WEIGHTS = "model.safetensors"
@@ -24,7 +25,7 @@ WEIGHTS = "model.safetensors"
 def test_what_was_saved_is_loaded(checkpoint_folder):
     checkpoint = load(checkpoint_folder)
     stored = from_safetensors((checkpoint_folder / WEIGHTS).read_bytes())
-    state = checkpoint.model.state_dict()
+    state = to_stored(checkpoint.model.state_dict())
     assert state.keys() == stored.keys()
     for name, tensor in state.items():
         assert tensor.dtype == torch.float32

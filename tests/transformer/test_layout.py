@@ -1,4 +1,5 @@
 import copy
+import itertools
 
 import torch
 
@@ -39,7 +40,7 @@ def test_all_lie_in_one_block_without_overlap():
     parameters = list(after.parameters())
     assert len({p.untyped_storage().data_ptr() for p in parameters}) == 1
     ends = [(p.storage_offset(), p.storage_offset() + p.numel()) for p in parameters]
-    assert all(end <= start for (_, end), (start, _) in zip(ends, ends[1:], strict=False))
+    assert all(end <= start for (_, end), (start, _) in itertools.pairwise(ends))
     assert all(start % ALIGNMENT == 0 for start, _ in ends)
 
 
