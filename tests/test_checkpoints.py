@@ -12,7 +12,7 @@ import transformer
 from transformer.saving import CURVE
 
 FOLDER = Path(__file__).resolve().parents[1] / "checkpoints"
-SHIPPED = ["reverse", "zh-en"]
+SHIPPED = ["en-fr", "reverse", "zh-en"]
 FOUND = sorted(path.name for path in FOLDER.iterdir() if path.is_dir() and not path.name.startswith("."))
 MEGABYTE = 1_000_000
 MOST_BYTES = 60 * MEGABYTE  # of all, so that a clone stays quick
