@@ -89,10 +89,8 @@ def ours(peer: Any) -> Checkpoint:
 
 def ctranslate2(peer: Any, *, pieces: list[str], threads: int) -> Any:
     """CTranslate2's translator with the parameters of `marian()`, float32."""
-    import ctranslate2  # type: ignore[import-untyped,import-not-found,unused-ignore]
-    from ctranslate2.converters.transformers import (  # type: ignore[import-untyped,import-not-found,unused-ignore]
-        BartLoader,
-    )
+    import ctranslate2
+    from ctranslate2.converters.transformers import BartLoader
 
     peer.config.normalize_before = False
     peer.config.normalize_embedding = False
