@@ -32,14 +32,11 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _refuse_seen(lines: Sequence[str], pairs: Path) -> None:
-    """Punctuation, spaces and case do not make a sentence another one."""
+    """Punctuation, spaces and case do not make a sentence another one, as in `prepare`."""
     from transformer.training.data import read_pairs
+    from transformer.training.splitting import sentence_key
 
-    seen = {_letters(source) for source, _ in read_pairs(pairs)}
-    found = [line for line in lines if _letters(line) in seen]
+    seen = {sentence_key(source) for source, _ in read_pairs(pairs)}
+    found = [line for line in lines if sentence_key(line) in seen]
     if found:
         raise DataError(f"{len(found)} of {len(lines)} sentences stand in {pairs.name}: {' '.join(found[:5])}")
-
-
-def _letters(text: str) -> str:
-    return "".join(character for character in text.casefold() if character.isalnum())
