@@ -16,6 +16,9 @@ PAGES = {
         st.Page("pages/explore/step.py", title="Step through decoding", url_path="home", default=True),
         # The default page lives at "/" and nowhere else; who types its name shall find it too.
         st.Page("pages/explore/step.py", title="Step through decoding", url_path="step", visibility="hidden"),
+        st.Page("pages/explore/attention.py", title="Attention", url_path="attention"),
+        st.Page("pages/explore/positions.py", title="Positions", url_path="positions"),
+        st.Page("pages/explore/masks.py", title="Masks", url_path="masks"),
     ],
     "Debug": [
         st.Page("pages/debug/checkpoints.py", title="Checkpoints", url_path="checkpoints"),

@@ -20,11 +20,12 @@ MOST_EXAMPLES: Final = 8  # more are in a menu
 EXAMPLE_CHARACTERS: Final = 60
 
 
-def sidebar(*, shows_run: bool = False) -> Checkpoint:
+def sidebar(*, shows_run: bool = False, chooses_head: bool = False) -> Checkpoint:
     """Draw the sidebar and open the checkpoint that it names; stops the page if there is none.
 
     Args:
-        shows_run: Whether the page shows a run: then decoding, attention and what is hidden can be chosen.
+        shows_run: Whether the page shows a run: then decoding and what is hidden can be chosen.
+        chooses_head: Whether the decoder layer and head whose cross-attention is shown are chosen here.
     """
     usable = loading.usable()
     if not usable:
@@ -47,7 +48,8 @@ def sidebar(*, shows_run: bool = False) -> Checkpoint:
         _mention_broken()
         if shows_run:
             _decoding(checkpoint)
-            _attention(checkpoint.config.n_decoder_layers, checkpoint.config.n_heads)
+            if chooses_head:
+                _attention(checkpoint.config.n_decoder_layers, checkpoint.config.n_heads)
             _class_room()
     return checkpoint
 

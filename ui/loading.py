@@ -14,10 +14,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import streamlit as st
 
+import transformer.replay
 from transformer.checkpoint import Checkpoint, load
 from transformer.listing import Entry, listing
+from transformer.query import Query
+from transformer.running import run_batch
+from transformer.trace import Trace
 from ui.work import Runner
 
 ENVIRONMENT = "GLASSFORMER_CHECKPOINTS"
@@ -83,6 +88,34 @@ def _signature(folder: Path) -> tuple[tuple[str, int, int], ...]:
 def runner() -> Runner:
     """The one queue in front of the model."""
     return Runner()
+
+
+def replay(checkpoint: Checkpoint, trace: Trace, sites: Sequence[str]) -> dict[str, np.ndarray]:
+    """What a run had at some sites; see `transformer.replay.replay`.
+
+    Raises:
+        QueryError: The trace is of another checkpoint, or a pattern matches no site.
+        BusyError: The model has too much to do.
+    """
+    return runner().compute(
+        ("replay", trace.query, trace.src_ids, trace.read_ids, tuple(sites)),  # a batch adds padding
+        lambda: transformer.replay.replay(checkpoint, trace, sites),
+        nbytes=lambda values: sum(value.nbytes for value in values.values()),
+    )
+
+
+def batch(checkpoint: Checkpoint, queries: Sequence[Query]) -> tuple[Trace, ...]:
+    """Several queries run as one padded batch; see `transformer.running.run_batch`.
+
+    Raises:
+        QueryError: There is no query, or one does not fit the checkpoint.
+        BusyError: The model has too much to do.
+    """
+    return runner().compute(
+        ("batch", *queries),
+        lambda: run_batch(checkpoint, queries),
+        nbytes=lambda traces: sum(trace.nbytes for trace in traces),
+    )
 
 
 def warm_up() -> None:

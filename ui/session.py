@@ -9,7 +9,7 @@ import streamlit as st
 from transformer.checkpoint import Checkpoint
 from transformer.errors import GlassformerError, QueryError
 from transformer.query import Query
-from transformer.trace import Trace
+from transformer.trace import Kind, Trace
 from ui import controls, keys, loading, panels, state
 from ui.components.stepper import StepperRun, settled_step
 from ui.link import DEFAULT_NEW, Link, View
@@ -53,7 +53,7 @@ class OpenRun:
             state.publish(_address(self.checkpoint, replace(self.link, view=self.view)))
 
 
-def open_run(checkpoint: Checkpoint, source: str) -> OpenRun | None:
+def open_run(checkpoint: Checkpoint, source: str, *, kind: Kind | None = None) -> OpenRun | None:
     """Run what the session asks for.
 
     If that cannot be done, a sentence says why, and the last run that could be done is shown instead.
@@ -61,6 +61,7 @@ def open_run(checkpoint: Checkpoint, source: str) -> OpenRun | None:
     Args:
         checkpoint: What to run on.
         source: The sentence.
+        kind: The attention that the chosen layer and head are of; None for the one that the view names.
 
     Returns:
         The run; None if there is nothing to show.
@@ -79,9 +80,9 @@ def open_run(checkpoint: Checkpoint, source: str) -> OpenRun | None:
             panels.notes(state.take_notes())
             return None
         st.caption("What follows is still the last result.")
-        return replace(_opened(checkpoint, link, trace_before), earlier=True)
+        return replace(_opened(checkpoint, link, trace_before, kind), earlier=True)
     st.session_state[keys.LAST_QUERY] = trace.query
-    return _opened(checkpoint, link, trace)
+    return _opened(checkpoint, link, trace, kind)
 
 
 def sentence(error: Exception) -> str:
@@ -105,11 +106,14 @@ def _run(checkpoint: Checkpoint, link: Link, source: str) -> tuple[Link, Trace]:
         return own, trace
 
 
-def _opened(checkpoint: Checkpoint, link: Link, trace: Trace) -> OpenRun:
-    view, moved = fit_view(link.view, trace)
+def _opened(checkpoint: Checkpoint, link: Link, trace: Trace, kind: Kind | None) -> OpenRun:
+    kind = kind or link.view.kind
+    view, moved = fit_view(link.view, trace, kind=kind)
     panels.notes((*state.take_notes(), *moved, *trace.notes))
     run_id = f"{checkpoint.content_hash[:REVISION_LENGTH]} {trace.query.to_json()}"
-    run = _stepper_run(Looking(trace, view), checkpoint, run_id)
+    # The stepper shades the source by cross-attention; a head of another attention says nothing of that.
+    shading = view if kind == "cross" else replace(view, layer=None, head=None)
+    run = _stepper_run(Looking(trace, shading), checkpoint, run_id)
     revision = st.session_state.get(keys.STEP_REVISION, 0)
     view = replace(view, step=settled_step(run, key=keys.STEPPER, step=view.step, step_revision=revision))
     st.session_state[keys.STEP] = view.step

@@ -23,9 +23,15 @@ MEAN = "Mean"
 HOW_NAMES = {"greedy": "Greedy", "beam": "Beam", "sampling": "Sampling"}
 MAX_BRANCHES = 12
 MAX_ON_ITS_WAY = 30
+# Fields of the view that the session keeps as they are, under keys of the same names.
+AS_THEY_ARE = (
+    keys.KIND, keys.AGGREGATE, keys.PANEL, keys.QUERY, keys.KEY, keys.LOG_SCALE, keys.OWN_SCALE, keys.WORDS,
+    keys.HIDE_SPECIAL, keys.GUESS, keys.POSITIONS_PANEL, keys.SIDE, keys.SHIFT, keys.DIMS, keys.MASKS_PANEL,
+    keys.MASK, keys.SENTENCE,
+)  # fmt: skip
 SHARED = (
     keys.MODEL, keys.SOURCE, keys.HOW, keys.BEAM_SIZE, keys.LENGTH_PENALTY, keys.TEMPERATURE, keys.TOP_K, keys.TOP_P,
-    keys.SEED, keys.MAX_NEW, keys.LAYER, keys.HEAD, keys.GUESS,
+    keys.SEED, keys.MAX_NEW, keys.LAYER, keys.HEAD, *AS_THEY_ARE,
 )  # fmt: skip
 
 
@@ -85,7 +91,9 @@ def apply(link: Link) -> None:
     state[keys.HYPOTHESIS] = link.hypothesis
     state[keys.LAYER] = MEAN if link.view.layer is None else str(link.view.layer + 1)
     state[keys.HEAD] = MEAN if link.view.head is None else str(link.view.head + 1)
-    state[keys.GUESS] = link.view.guess
+    state[keys.COMPANIONS] = link.companions
+    for field in AS_THEY_ARE:
+        state[field] = getattr(link.view, field)
     state.pop(keys.REVEALED, None)
     _apply_decoding(link.decoding)
     move_to(link.view.step)
@@ -116,13 +124,20 @@ def current() -> Link:
         max_new=get(keys.MAX_NEW, DEFAULT_NEW),
         forced=get(keys.FORCED, ()),
         hypothesis=get(keys.HYPOTHESIS, 0),
+        companions=get(keys.COMPANIONS),
         view=View(
             step=get(keys.STEP, 0),
             layer=_number(get(keys.LAYER)),
             head=_number(get(keys.HEAD)),
-            guess=bool(get(keys.GUESS)),
+            **{field: _kept(field) for field in AS_THEY_ARE},
         ),
     )
+
+
+def _kept(field: str) -> Any:
+    """A field of the view as the session keeps it; a widget that is not drawn any more may have left None."""
+    value = st.session_state.get(field)
+    return getattr(View, field) if value is None else tuple(value) if field == keys.DIMS else value
 
 
 def _current_decoding() -> Decoding:
@@ -172,6 +187,7 @@ def new_run() -> None:
     state[keys.FORCED], state[keys.HYPOTHESIS] = (), 0
     state[keys.REVISION] = ""
     state[keys.LINK_NOTES] = ()
+    state[keys.QUERY], state[keys.KEY] = None, None
     state.pop(keys.REVEALED, None)
     move_to(0)
 
@@ -186,6 +202,7 @@ def change_model() -> None:
     """Callback: another checkpoint; its first example takes the place of a sentence it cannot read."""
     st.session_state[keys.SOURCE] = None
     st.session_state[keys.MAX_NEW] = DEFAULT_NEW
+    st.session_state[keys.COMPANIONS], st.session_state[keys.SENTENCE] = None, 0
     new_run()
 
 

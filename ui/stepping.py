@@ -8,14 +8,14 @@ Knows nothing of Streamlit's page; the stepper's records are plain data.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from transformer.checkpoint import Checkpoint
 from transformer.query import Greedy, Query, Sampling
 from transformer.tokenizer import SPACE_MARK, Tokenizer
-from transformer.trace import Trace
+from transformer.trace import Kind, Trace
 from ui.components.stepper import SourceChip, StepperRun, TargetChip
 from ui.link import View
 
@@ -72,13 +72,18 @@ class Looking:
         return f"layer {self.view.layer + 1}, head {self.view.head + 1}"
 
 
-def fit_view(view: View, trace: Trace) -> tuple[View, tuple[str, ...]]:
+def fit_view(view: View, trace: Trace, *, kind: Kind = "cross") -> tuple[View, tuple[str, ...]]:
     """Move step, layer and head into what a trace has.
+
+    Args:
+        view: What was asked for.
+        trace: The run.
+        kind: The attention that layer and head are of.
 
     Returns:
         The view, and a note for each value that had to be moved.
     """
-    n_layers, n_heads = trace.cross.shape[:2]
+    n_layers, n_heads = trace.maps(kind).shape[:2]
     notes = []
     step, layer, head = view.step, view.layer, view.head
     if step >= trace.n_steps:
@@ -92,7 +97,7 @@ def fit_view(view: View, trace: Trace) -> tuple[View, tuple[str, ...]]:
         head = None
     if layer is None:
         head = None  # a head of all layers together is nothing
-    return View(step=step, layer=layer, head=head, guess=view.guess), tuple(notes)
+    return replace(view, step=step, layer=layer, head=head), tuple(notes)
 
 
 def stepper_run(looking: Looking, checkpoint: Checkpoint, run_id: str) -> StepperRun:

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import torch
 from cachetools import LRUCache
@@ -28,19 +30,28 @@ MAX_SECONDS = 60.0
 CACHE_BYTES = 256 * 2**20
 
 log = logging.getLogger("glassformer.runs")
+_Result = TypeVar("_Result")
 
 
 class BusyError(RuntimeError):
     """The model has too much to do; the message says what to do."""
 
 
+@dataclass(frozen=True)
+class _Kept:
+    """A finished result and how much memory it takes, in bytes."""
+
+    result: Any
+    nbytes: int
+
+
 class Runner:
-    """Gives traces: from the cache, from a run that is under way, or by a new run.
+    """Gives traces and whatever else needs the model: from the cache, from work under way, or by new work.
 
     Args:
         max_waiting: Most requests in the queue, the running one included.
         max_seconds: Longest time to wait for an answer.
-        cache_bytes: Most memory for finished traces.
+        cache_bytes: Most memory for finished results.
         compute: What makes a trace; `transformer.run` unless a test says otherwise.
     """
 
@@ -56,8 +67,8 @@ class Runner:
         self._max_waiting, self._max_seconds = max_waiting, max_seconds
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="model", initializer=_one_thread)
         self._lock = threading.Lock()
-        self._under_way: dict[Query, Future[Trace]] = {}
-        self._cache: LRUCache[Query, Trace] = LRUCache(cache_bytes, getsizeof=_size)
+        self._under_way: dict[Hashable, Future[Any]] = {}
+        self._cache: LRUCache[Hashable, _Kept] = LRUCache(cache_bytes, getsizeof=lambda kept: kept.nbytes)
         self.n_runs = 0
 
     def trace(self, checkpoint: Checkpoint, query: Query) -> Trace:
@@ -67,42 +78,58 @@ class Runner:
             QueryError: The query does not fit the checkpoint.
             BusyError: The queue is full, or the answer took too long.
         """
+        return self.compute(query, lambda: self._run(checkpoint, query), nbytes=lambda trace: trace.nbytes)
+
+    def compute(self, key: Hashable, work: Callable[[], _Result], *, nbytes: Callable[[_Result], int]) -> _Result:
+        """The result of any work with the model.
+
+        Args:
+            key: Says all that decides the result, the checkpoint's content hash included.
+            work: Makes the result; runs in the model's thread. Its errors are raised here and not kept.
+            nbytes: Memory of a result, in bytes, about.
+
+        Raises:
+            BusyError: The queue is full, or the answer took too long.
+        """
         with self._lock:
-            cached = self._cache.get(query)
-            if cached is not None:
-                return cached
-            future = self._under_way.get(query) or self._submit(checkpoint, query)
+            kept = self._cache.get(key)
+            if kept is not None:
+                result: _Result = kept.result
+                return result
+            future: Future[_Result] = self._under_way.get(key) or self._submit(key, work, nbytes)
         try:
             return future.result(timeout=self._max_seconds)
         except FutureTimeoutError:
             raise BusyError(f"The model did not answer within {self._max_seconds:g} seconds. Try again.") from None
 
-    def _submit(self, checkpoint: Checkpoint, query: Query) -> Future[Trace]:
+    def _submit(
+        self, key: Hashable, work: Callable[[], _Result], nbytes: Callable[[_Result], int]
+    ) -> Future[_Result]:
         if len(self._under_way) >= self._max_waiting:
             raise BusyError(f"{len(self._under_way)} requests are waiting for the model. Try again in a moment.")
-        future = self._pool.submit(self._run, checkpoint, query)
-        self._under_way[query] = future
+        future = self._pool.submit(self._work, key, work, nbytes)
+        self._under_way[key] = future
         return future
 
-    def _run(self, checkpoint: Checkpoint, query: Query) -> Trace:
+    def _work(self, key: Hashable, work: Callable[[], _Result], nbytes: Callable[[_Result], int]) -> _Result:
         try:
-            trace = self._compute(checkpoint, query)
+            result = work()
         except BaseException:
             with self._lock:
-                self._under_way.pop(query, None)
+                self._under_way.pop(key, None)
             raise
+        kept = _Kept(result, nbytes(result) + 10_000)  # the labels, about
         with self._lock:
-            self.n_runs += 1
-            self._under_way.pop(query, None)
-            if _size(trace) <= self._cache.maxsize:
-                self._cache[query] = trace
+            self._under_way.pop(key, None)
+            if kept.nbytes <= self._cache.maxsize:
+                self._cache[key] = kept
+        return result
+
+    def _run(self, checkpoint: Checkpoint, query: Query) -> Trace:
+        trace = self._compute(checkpoint, query)
+        self.n_runs += 1
         log.info("model run %d: %s, %d steps, %.3f s", self.n_runs, checkpoint.name, trace.n_steps, trace.seconds)
         return trace
-
-
-def _size(trace: Trace) -> int:
-    """About how much memory a trace takes, in bytes."""
-    return trace.nbytes + 10_000
 
 
 def _one_thread() -> None:

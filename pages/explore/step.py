@@ -8,14 +8,14 @@ from ui.session import open_run
 
 state.begin("step")
 st.title("Step through decoding")
-checkpoint = controls.sidebar(shows_run=True)
+checkpoint = controls.sidebar(shows_run=True, chooses_head=True)
 source = controls.source_box(checkpoint)
 
 
 @st.fragment
 def follow(checkpoint: Checkpoint, source: str) -> None:
     """Draw the run; a step runs this again, but not the controls around it."""
-    run = open_run(checkpoint, source)
+    run = open_run(checkpoint, source, kind="cross")
     if run is None:
         return
     step_panels.sentence(run)

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from transformer.errors import QueryError
 from transformer.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_SOURCE_CHARACTERS, Beam, Greedy, Sampling
 from ui.link import DEFAULT_NEW, Link, View, read_link, write_link
+from ui.view import MAX_DIMS, NAMES
 
 KEYS = (
-    "model", "rev", "src", "how", "beam", "lp", "temp", "k", "p", "seed", "max", "forced", "result", "step",
-    "layer", "head", "guess",
+    "model", "rev", "src", "how", "beam", "lp", "temp", "k", "p", "seed", "max", "forced", "result", "with", *NAMES,
 )  # fmt: skip
 PLAIN = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 BEAMS = st.builds(Beam, size=st.integers(1, MAX_BEAM), length_penalty=st.floats(0, 2))
@@ -30,7 +30,24 @@ VIEWS = st.builds(
     layer=st.none() | st.integers(0, 20),
     head=st.none() | st.integers(0, 20),
     guess=st.booleans(),
+    kind=st.sampled_from(["encoder", "decoder", "cross"]),
+    aggregate=st.sampled_from(["mean", "max", "rollout"]),
+    query=st.none() | st.integers(0, 600),
+    key=st.none() | st.integers(0, 600),
+    log_scale=st.booleans(),
+    own_scale=st.booleans(),
+    words=st.booleans(),
+    hide_special=st.booleans(),
+    panel=st.sampled_from(["overview", "head", "flow", "walk", "table"]),
+    positions_panel=st.sampled_from(["table", "similarity", "shift", "sentence"]),
+    side=st.sampled_from(["source", "target"]),
+    shift=st.integers(1, 600),
+    dims=st.lists(st.integers(0, 600), unique=True, max_size=MAX_DIMS).map(tuple),
+    masks_panel=st.sampled_from(["masks", "one_row", "checks"]),
+    mask=st.sampled_from(["source", "target", "causal", "decoder", "cross"]),
+    sentence=st.integers(0, 3),
 )
+LINES = PLAIN.filter(lambda text: len(text.splitlines()) == 1).map(lambda text: unicodedata.normalize("NFC", text))
 
 
 @st.composite
@@ -46,6 +63,7 @@ def links(draw):
         max_new=max_new,
         forced=tuple(draw(st.lists(st.integers(0, 9_999_999), max_size=min(20, max_new)))),
         hypothesis=draw(st.integers(0, decoding.size - 1)) if isinstance(decoding, Beam) else 0,
+        companions=draw(st.none() | st.lists(LINES, min_size=1, max_size=3).map(tuple)),
         view=draw(VIEWS),
     )
 

@@ -196,3 +196,31 @@ def test_each_run_is_logged_without_its_text(caplog):
             work.trace(CHECKPOINT, query(text))
     assert [record.getMessage()[:12] for record in caplog.records] == ["model run 1:", "model run 2:"]
     assert "private" not in caplog.text  # what visitors type is nobody's business
+
+
+# ---------------------------------------------------------------- other work with the model
+
+
+def test_other_work_is_done_once_and_kept():
+    work, done = runner(Model()), []
+    for _ in range(2):
+        assert work.compute("key", lambda: done.append(1) or "result", nbytes=len) == "result"
+    assert done == [1]
+
+
+def test_other_work_shares_the_room_of_the_cache():
+    work, done = runner(Model(), cache_bytes=30_000), []
+    for key in ("first", "second", "first"):
+        work.compute(key, lambda key=key: done.append(key) or key, nbytes=lambda _: 10_000)
+    assert done == ["first", "second", "first"]
+
+
+def test_errors_of_other_work_are_raised_and_not_kept():
+    work = runner(Model())
+
+    def fail():
+        raise QueryError("refused")
+
+    with pytest.raises(QueryError, match="refused"):
+        work.compute("key", fail, nbytes=len)
+    assert work.compute("key", lambda: "better", nbytes=len) == "better"

@@ -1,0 +1,25 @@
+"""Masks: who may see whom, and why."""
+
+import streamlit as st
+
+from transformer.checkpoint import Checkpoint
+from ui import controls, mask_panels, state
+from ui.session import open_run
+
+state.begin("masks")
+st.title("Masks")
+checkpoint = controls.sidebar(shows_run=True)
+source = controls.source_box(checkpoint)
+
+
+@st.fragment
+def follow(checkpoint: Checkpoint, source: str) -> None:
+    """Draw the page; a click runs this again, but not the controls around it."""
+    run = open_run(checkpoint, source)
+    if run is None:
+        return
+    mask_panels.draw(run)
+    run.publish()
+
+
+follow(checkpoint, source)

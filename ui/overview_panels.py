@@ -1,0 +1,9 @@
+"""All heads at once."""
+
+from __future__ import annotations
+
+from ui.session import OpenRun
+
+
+def draw(run: OpenRun) -> None:
+    """Draw it."""

@@ -1,0 +1,9 @@
+"""How one weight came to be."""
+
+from __future__ import annotations
+
+from ui.session import OpenRun
+
+
+def draw(run: OpenRun) -> None:
+    """Draw it."""
