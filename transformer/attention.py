@@ -115,8 +115,8 @@ class MultiHeadAttention(nn.Module):
         if last - first == 3:
             joined = self.in_proj(x)  # [B, T, 3 * D]
         else:
-            rows = slice(first * x.size(-1), last * x.size(-1))
-            bias = None if self.in_proj.bias is None else self.in_proj.bias[rows]
-            joined = linear(x, self.in_proj.weight[rows], bias)  # [B, T, n * D]
+            rows = (0, first * x.size(-1), (last - first) * x.size(-1))
+            bias = None if self.in_proj.bias is None else self.in_proj.bias.narrow(*rows)
+            joined = linear(x, self.in_proj.weight.narrow(*rows), bias)  # [B, T, n * D]
         blocks = joined.view(*x.shape[:2], last - first, self.n_heads, -1)  # [B, T, n, H, d]
         return blocks.permute(2, 0, 3, 1, 4).unbind()

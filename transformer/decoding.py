@@ -7,6 +7,7 @@ piece. `greedy` and `sample` are generators: each round asks the prefix, chooses
 Shapes: B batch rows, S source tokens, T target tokens so far, V target vocabulary.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -65,7 +66,7 @@ class Prefix:
         new = self.ids[:, -1:] if self.cache is not None else self.ids
         hidden = self.model.decode(new, self.memory, self.src_mask, cache=self.cache)  # [B, T, D]
         log_probs = self.model.project(hidden[:, -1]).log_softmax(dim=-1)
-        if bool(log_probs[:, 0].isnan().any()):  # one logit that is NaN makes all of its row NaN
+        if math.isnan(log_probs[:, 0].sum()):  # one logit that is NaN makes all of its row NaN, and so the sum
             raise QueryError(
                 f"At output piece {self.ids.size(1)} this model computes what is not a number (NaN): its parameters "
                 "are damaged or far too large. Choose another checkpoint."
@@ -166,20 +167,19 @@ def _rounds(
     prefix: Prefix, choose: Choose, max_new: int, forced: Sequence[Sequence[int]] | None
 ) -> Iterator[DecodeStep]:
     config = prefix.model.config
-    n_rows = prefix.ids.size(0)
-    finished = torch.zeros(n_rows, dtype=torch.bool, device=prefix.ids.device)  # [B]
+    finished = (False,) * prefix.ids.size(0)  # kept in Python: on a batch of a few, tensors would only cost time
     for index in range(max_new):
         log_probs = prefix.next_log_probs()  # [B, V]
         log_probs[:, config.pad_id] = -torch.inf  # never written: a mask would hide it from every later step
-        ids = _force(choose(log_probs), forced, index)
-        chosen = log_probs.gather(1, ids[:, None])[:, 0]  # [B]
-        ids, chosen = ids.masked_fill(finished, config.pad_id), chosen.masked_fill(finished, 0.0)
-        finished = finished | (ids == config.eos_id)
-        step = DecodeStep(index, tuple(ids.tolist()), tuple(chosen.tolist()), tuple(finished.tolist()))
-        yield step
-        if all(step.finished):
+        ids = _force(choose(log_probs), forced, index)  # [B]
+        chosen = log_probs.gather(1, ids[:, None])[:, 0].tolist()
+        step_ids = tuple(config.pad_id if over else i for i, over in zip(ids.tolist(), finished, strict=True))
+        step_log_probs = tuple(0.0 if over else value for value, over in zip(chosen, finished, strict=True))
+        finished = tuple(over or i == config.eos_id for i, over in zip(step_ids, finished, strict=True))
+        yield DecodeStep(index, step_ids, step_log_probs, finished)
+        if all(finished):
             return
-        prefix.append(ids)
+        prefix.append(torch.tensor(step_ids, device=prefix.ids.device))
 
 
 def _force(ids: Tensor, forced: Sequence[Sequence[int]] | None, index: int) -> Tensor:
