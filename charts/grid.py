@@ -1,0 +1,337 @@
+"""Every head of every layer as one picture: a row of tiles for each layer, a column for each head.
+
+One heat map holds all tiles, not one plot each, which would take a browser seconds. A weight is sent as one byte
+and each piece's name once; the browser (`plotly_grid.js`) or, for a notebook, `_unpacked` here gives every cell its
+number and its names again. So a number on hover is rounded to 1/250 of the scale, and says so. Where tiles would have
+more cells than can be told apart, square blocks of cells are drawn as one, with the largest weight among them: a mean
+would wash away the thin lines by which heads are known.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from charts.theme import (
+    GUIDE_COLOR,
+    MARK_COLOR,
+    MASK_COLOR,
+    SCALES,
+    Colour,
+    Spec,
+    as_figure,
+    base_layout,
+    literal,
+    shortened,
+)
+
+HOW_TO_READ = (
+    "Each tile is one head's map, queries from the top, keys from the left: the stronger a cell, the larger its "
+    "weight, softmax(q·k / √d_head) over the keys."
+)
+HOW_TO_READ_CLOSED = "Grey cells are closed by the mask."
+
+GRID, GRID_CLOSED = "grid", "grid-closed"
+LEAST_LOG = 1e-3  # smaller weights have the lightest colour of a logarithmic scale
+_STEPS = 250  # a byte holds a weight as one of these, or says that there is none:
+_NO_NUMBER, _CLOSED = 254, 255
+_MARGINS = 96  # pixels of title and axis
+_PIECE_CHARACTERS = 24
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """Maps as they are drawn: `size` x `size` cells in one; weights [layer, head, row, column]."""
+
+    weights: np.ndarray
+    allowed: np.ndarray
+    size: int
+
+
+def grid_spec(
+    maps: np.ndarray,
+    *,
+    queries: Sequence[str],
+    keys: Sequence[str],
+    title: str,
+    query_axis: str = "Query",
+    key_axis: str = "Key",
+    allowed: np.ndarray | None = None,
+    mask_reason: str = "closed by the mask",
+    chosen: tuple[int | None, int | None] = (None, None),
+    colour: Colour = "neutral",
+    own_scale: bool = False,
+    log: bool = False,
+    show_scale: bool = True,
+    width: int = 560,
+    most_cells: int = 48_000,
+) -> Spec:
+    """Draw all heads of all layers.
+
+    Args:
+        maps: `[layer, head, query, key]`, weights 0 to 1; what stands in closed cells is not looked at.
+        queries: A label for each query.
+        keys: A label for each key.
+        title: What the maps are.
+        query_axis: What the queries are, on hover.
+        key_axis: What the keys are, on hover.
+        allowed: bool `[query, key]`, True = may attend. None: all may.
+        mask_reason: Why closed cells are closed, in a few words, shown on hover.
+        chosen: Layer and head whose tile is framed; a layer alone frames its row.
+        colour: The side the weights belong to.
+        own_scale: Each head has a scale of its own, up to its largest weight, instead of 0 to 1 for all.
+        log: Colours go by the logarithm of the weight, from `LEAST_LOG`.
+        show_scale: Whether the colour scale is drawn beside the tiles.
+        width: About how wide the chart will be, in pixels; tiles get a height to match.
+        most_cells: Most cells to draw; more are drawn in blocks, and the chart says so.
+
+    Returns:
+        The figure; `layout.height` suggests a height in pixels. A click gives the cell, `tile_at` its head.
+
+    Raises:
+        ValueError: If the sizes do not fit together.
+    """
+    open_cells = np.ones(maps.shape[-2:], bool) if allowed is None else np.asarray(allowed, dtype=bool)
+    if maps.ndim != 4 or maps.shape[2:] != (len(queries), len(keys)) or open_cells.shape != maps.shape[2:]:
+        raise ValueError(f"Maps {maps.shape} and mask {open_cells.shape} for {len(queries)} x {len(keys)} labels.")
+    layout = _layout(maps.shape, title, width)
+    if not maps.size:
+        return {"data": [], "layout": layout}
+    blocks = _blocks(np.asarray(maps, dtype=np.float32), open_cells, most_cells)
+    tops = _tops(blocks) if own_scale else np.ones((1, 1), dtype=np.float32)
+    layout["meta"] = {
+        GRID: {
+            "codes": base64.b64encode(_codes(blocks, tops, log).tobytes()).decode("ascii"),
+            "tops": [float(top) for top in tops.ravel()],
+            "least": LEAST_LOG if log else 0,
+            "layers": [f"Layer {number}" for number in range(1, maps.shape[0] + 1)],
+            "heads": [f"head {number}" for number in range(1, maps.shape[1] + 1)],
+            "queries": _labels(queries, blocks.size),
+            "keys": _labels(keys, blocks.size),
+        }
+    }
+    _place(layout, maps.shape, blocks.weights.shape, chosen)
+    _say(layout, blocks, own_scale=own_scale, log=log)
+    names = (query_axis, key_axis)
+    data = [_tiles(names, colour, blocks.size, own_scale=own_scale, log=log, show_scale=show_scale)]
+    if not blocks.allowed.all():
+        data.append(_closed(names, mask_reason))
+    return {"data": data, "layout": layout}
+
+
+def _whole_spec(*args: Any, **options: Any) -> Spec:
+    """`grid_spec` with every cell's number and names, for those who have no browser side of ours."""
+    return _unpacked(grid_spec(*args, **options))
+
+
+_whole_spec.__doc__ = grid_spec.__doc__
+grid = as_figure(_whole_spec)
+
+
+def tile_at(spec: Spec, row: int, column: int) -> tuple[int, int]:
+    """Layer and head, from 0, of a cell of a grid.
+
+    Args:
+        spec: What `grid_spec` made.
+        row: Of the cell, over all tiles.
+        column: Of the cell, over all tiles.
+    """
+    packed = spec["layout"]["meta"][GRID]
+    return row // len(packed["queries"]), column // len(packed["keys"])
+
+
+def _blocks(weights: np.ndarray, allowed: np.ndarray, most_cells: int) -> _Blocks:
+    """Draw as few cells as one as must be; a block is closed if all of it is."""
+    n_layers, n_heads, n_queries, n_keys = weights.shape
+    size = 1
+    while n_layers * n_heads * -(-n_queries // size) * -(-n_keys // size) > most_cells:
+        size += 1
+    seen = np.where(allowed, np.where(np.isfinite(weights), weights, -1), -2)  # -1: no number, -2: closed
+    edges = [np.arange(0, n, size) for n in (n_queries, n_keys)]
+    largest = np.maximum.reduceat(np.maximum.reduceat(seen, edges[0], axis=2), edges[1], axis=3)
+    return _Blocks(np.where(largest < 0, np.nan, largest), largest[0, 0] > -2, size)
+
+
+def _tops(blocks: _Blocks) -> np.ndarray:
+    """The largest weight of each head [layer, head]."""
+    tops: np.ndarray = np.nanmax(np.nan_to_num(blocks.weights), axis=(2, 3))
+    return np.where(tops > 0, tops, 1).astype(np.float32)
+
+
+def _codes(blocks: _Blocks, tops: np.ndarray, log: bool) -> np.ndarray:
+    """A byte for each cell, [layer row, head column]: its weight in steps of the scale, or why there is none."""
+    share = np.nan_to_num(blocks.weights / tops[:, :, None, None])
+    if log:
+        share = 1 - np.log10(np.maximum(share, LEAST_LOG)) / np.log10(LEAST_LOG)
+    codes = np.rint(np.clip(share, 0, 1) * _STEPS).astype(np.uint8)
+    codes[np.isnan(blocks.weights)] = _NO_NUMBER
+    codes[:, :, ~blocks.allowed] = _CLOSED
+    n_layers, n_heads, rows, columns = codes.shape
+    return codes.transpose(0, 2, 1, 3).reshape(n_layers * rows, n_heads * columns)
+
+
+def _labels(pieces: Sequence[str], size: int) -> list[str]:
+    """Name each row or column of a tile; a block by its first and last piece."""
+    names = [literal(shortened(piece, limit=_PIECE_CHARACTERS)) for piece in pieces]
+    if size == 1:
+        return [f"{place}: <b>{name}</b>" for place, name in enumerate(names, start=1)]
+    blocks = [(first, min(first + size, len(names)) - 1) for first in range(0, len(names), size)]
+    return [f"{first + 1} to {last + 1}: <b>{names[first]}</b> … <b>{names[last]}</b>" for first, last in blocks]
+
+
+def _layout(shape: tuple[int, ...], title: str, width: int) -> Spec:
+    n_layers, n_heads, n_queries, n_keys = shape
+    layout = base_layout(title, "Head", "Layer")
+    tile = (width - 70) / max(n_heads, 1)
+    share = np.clip(n_queries / max(n_keys, 1), 0.5, 1.2)
+    layout["height"] = int(np.clip(_MARGINS + n_layers * tile * share, 180, 640))
+    return layout
+
+
+def _place(
+    layout: Spec, shape: tuple[int, ...], drawn: tuple[int, ...], chosen: tuple[int | None, int | None]
+) -> None:
+    """Name the tiles on both axes, part them by thin lines and frame the chosen one."""
+    sizes = {"yaxis": (shape[0], drawn[2]), "xaxis": (shape[1], drawn[3])}
+    layout["shapes"] = []
+    for name, (count, cells) in sizes.items():
+        ends = [-0.5, count * cells - 0.5]
+        step = -(-count // 24)  # more numbers than that would not fit
+        layout[name] |= {
+            "range": ends[::-1] if name == "yaxis" else ends,
+            "tickmode": "array",
+            "tickvals": [(tile + 0.5) * cells - 0.5 for tile in range(0, count, step)],
+            "ticktext": [str(tile + 1) for tile in range(0, count, step)],
+            "showgrid": False,
+            "ticks": "",
+            "uirevision": f"{shape} {drawn}",
+        }
+        layout["shapes"] += [_line(name, tile * cells - 0.5) for tile in range(count + 1)]
+    layer, head = chosen
+    if layer is not None:
+        left, right = (0, shape[1]) if head is None else (head, head + 1)
+        layout["shapes"].append(_frame((layer, layer + 1), (left, right), drawn))
+
+
+def _line(axis: str, place: float) -> Spec:
+    """A line between two rows or columns of tiles."""
+    along, across = ("y", "x") if axis == "yaxis" else ("x", "y")
+    ends = {
+        f"{along}0": place,
+        f"{along}1": place,
+        f"{across}0": 0,
+        f"{across}1": 1,
+        f"{across}ref": f"{across} domain",
+    }
+    return {"type": "line", "line": {"color": GUIDE_COLOR, "width": 1}, **ends}
+
+
+def _frame(layers: tuple[int, int], heads: tuple[int, int], drawn: tuple[int, ...]) -> Spec:
+    top, bottom = (layer * drawn[2] - 0.5 for layer in layers)
+    left, right = (head * drawn[3] - 0.5 for head in heads)
+    line = {"color": MARK_COLOR, "width": 3}
+    return {"type": "rect", "x0": left, "x1": right, "y0": top, "y1": bottom, "line": line}
+
+
+def _say(layout: Spec, blocks: _Blocks, *, own_scale: bool, log: bool) -> None:
+    """Say what a reader must know before comparing tiles."""
+    said = []
+    if blocks.size > 1:
+        said.append(f"pooled: a cell is the largest weight of {blocks.size} × {blocks.size} pieces")
+    if own_scale:
+        said.append("each head has its own scale")
+    if log:
+        said.append("logarithmic colours")
+    if np.isnan(blocks.weights[:, :, blocks.allowed]).any():
+        said.append("blank cells are no finite number")
+    if said:
+        text = "; ".join(said)
+        layout["title"]["subtitle"] = {"text": text[:1].upper() + text[1:], "font": {"size": 13}}
+
+
+def _tiles(
+    names: tuple[str, str], colour: Colour, size: int, *, own_scale: bool, log: bool, show_scale: bool
+) -> Spec:
+    shares = (1, 0.1, 0.01, LEAST_LOG) if log else (1, 0.75, 0.5, 0.25, 0)
+    places = [1 - np.log10(share) / np.log10(LEAST_LOG) for share in shares] if log else list(shares)
+    ends = [f"{share:g}" for share in shares]
+    value = "largest weight" if size > 1 else "weight"
+    return {
+        "type": "heatmap",
+        "zmin": 0,
+        "zmax": 1,
+        "colorscale": SCALES[colour],
+        "meta": GRID,
+        "hoverongaps": False,
+        "hovertemplate": _hover(names, f"{value} about <b>%{{customdata[2]:.2~g}}</b> (rounded)"),
+        "showscale": show_scale,
+        "colorbar": {
+            "title": {"text": "share of the head's largest" if own_scale else "weight", "side": "right"},
+            "tickvals": places,
+            "ticktext": [*ends[:-1], f"≤ {ends[-1]}" if log else ends[-1]],
+            "thickness": 10,
+            "outlinewidth": 0,
+            "x": 1.01,
+            "xpad": 4,
+            "ypad": 0,
+            "len": 1,
+        },
+        "x0": 0,
+        "dx": 1,
+        "y0": 0,
+        "dy": 1,
+    }
+
+
+def _closed(names: tuple[str, str], reason: str) -> Spec:
+    return {
+        "type": "heatmap",
+        "zmin": 0,
+        "zmax": 1,
+        "colorscale": [[0, MASK_COLOR], [1, MASK_COLOR]],
+        "showscale": False,
+        "meta": GRID_CLOSED,
+        "hoverongaps": False,
+        "hovertemplate": _hover(names, f"<i>{literal(reason)}</i>"),
+        "x0": 0,
+        "dx": 1,
+        "y0": 0,
+        "dy": 1,
+    }
+
+
+def _hover(names: tuple[str, str], last_line: str) -> str:
+    """Layer and head, query, key, and what is there; `customdata` is ((layer, query), (head, key), number)."""
+    query, key = (f"{literal(name)} %{{customdata[{place}][1]}}" for place, name in enumerate(names))
+    return f"%{{customdata[0][0]}}, %{{customdata[1][0]}}<br>{query}<br>{key}<br>{last_line}<extra></extra>"
+
+
+def _unpacked(spec: Spec) -> Spec:
+    """Give every cell its number and its names; the app's browser side does that by itself."""
+    packed = spec["layout"].get("meta", {}).get(GRID)
+    if packed is None:
+        return spec
+    rows = [(layer, query) for layer in packed["layers"] for query in packed["queries"]]
+    columns = [(head, key) for head in packed["heads"] for key in packed["keys"]]
+    codes = np.frombuffer(base64.b64decode(packed["codes"]), np.uint8).reshape(len(rows), len(columns))
+    shares = np.where(codes <= _STEPS, codes / _STEPS, np.nan)
+    tops = np.broadcast_to(
+        np.reshape(packed["tops"], _tops_shape(packed)), (len(packed["layers"]), len(packed["heads"]))
+    )
+    each_top = np.kron(tops, np.ones((len(packed["queries"]), len(packed["keys"]))))
+    values = each_top * (packed["least"] ** (1 - shares) if packed["least"] else shares)
+    labels = np.empty((*codes.shape, 3), dtype=object)
+    for row, row_names in enumerate(rows):
+        for column, column_names in enumerate(columns):
+            labels[row, column] = (row_names, column_names, values[row, column])
+    drawn = {GRID: shares, GRID_CLOSED: np.where(codes == _CLOSED, 0.0, np.nan)}
+    traces = [{**trace, "z": drawn[trace["meta"]], "customdata": labels} for trace in spec["data"]]
+    return {"data": traces, "layout": spec["layout"]}
+
+
+def _tops_shape(packed: Spec) -> tuple[int, int]:
+    return (1, 1) if len(packed["tops"]) == 1 else (len(packed["layers"]), len(packed["heads"]))

@@ -1,0 +1,85 @@
+"""Attention rollout: how far a token's vector can be traced back to the input tokens through the layers below.
+
+Each layer mixes tokens by its attention, and its residual connection keeps the other half of a token where it was, so
+a layer's mixing is A' = ½ A + ½ I with A the mean over heads. The product of the mixings of all layers says which
+input token a vector came from, if attention were all that moves anything.
+
+A decoder layer also reads the source. A token's share of the output read so far, D, and of the source, C, are kept
+side by side. Self-attention mixes both, cross-attention brings in the encoder's rollout E:
+
+    D <- A' D,  C <- A' C        self-attention
+    D <- ½ D,   C <- ½ C + ½ X E     cross-attention X, mean over heads
+
+Rows of D and C together sum to 1. After l layers D holds ½^l and C the other 1 - ½^l, in every row. Each is divided
+by that constant, so that its rows sum to 1; D then is the product of the self-attentions alone.
+
+What it does not know: value vectors, norms and feed-forward layers. It traces weights, not causes.
+
+Source: Abnar and Zuidema, "Quantifying Attention Flow in Transformers" (2020), section 3, equation 1. The paper has
+one stack; source and target side by side follow Ferrando et al., "Towards Opening the Black Box of Neural Machine
+Translation" (2022), section 3.3, with attention in the place of their contributions.
+
+Shapes: L layers, H heads, T output tokens, S source tokens.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.floating]
+
+
+def self_rollout(weights: Floats) -> Floats:
+    """Roll out one stack's self-attention.
+
+    Args:
+        weights: [L, H, T, T], from the lowest layer to the one that is looked at; rows sum to 1.
+
+    Returns:
+        [T, T], 0 to 1: the share of each input token (column) in each token's vector (row); rows sum to 1.
+
+    Raises:
+        ValueError: There is no layer, or the maps are not square.
+    """
+    n = weights.shape[-1]
+    if weights.ndim != 4 or not len(weights) or weights.shape[-2] != n:
+        raise ValueError(f"rollout needs self-attention [layer, head, token, token]; found {weights.shape}.")
+    rolled = np.eye(n)
+    for layer in weights:
+        rolled = _mixing(layer) @ rolled
+    return rolled
+
+
+def cross_rollout(encoder: Floats, decoder: Floats, cross: Floats) -> Floats:
+    """Roll out what a decoder has from the source.
+
+    Args:
+        encoder: Self-attention of all encoder layers [L, H, S, S].
+        decoder: Self-attention of the decoder layers up to the one that is looked at [L, H, T, T].
+        cross: Cross-attention of the same layers [L, H, T, S].
+
+    Returns:
+        [T, S], 0 to 1: of what comes from the source, the share of each source token; rows sum to 1.
+
+    Raises:
+        ValueError: There is no layer, or the shapes do not fit together.
+    """
+    if len(decoder) != len(cross) or not len(cross):
+        raise ValueError(
+            f"{len(decoder)} layers of self-attention and {len(cross)} of cross-attention: give as many."
+        )
+    memory = self_rollout(encoder)  # [S, S]
+    source = np.zeros(cross.shape[2:])  # [T, S]
+    for layer, reading in zip(decoder, cross, strict=True):
+        source = 0.5 * _mixing(layer) @ source + 0.5 * _mean(reading) @ memory
+    return np.asarray(source / (1 - 0.5 ** len(cross)))
+
+
+def _mixing(layer: Floats) -> Floats:
+    """½ A + ½ I of one layer [H, T, T] -> [T, T]; its rows sum to 1 as those of A do."""
+    return 0.5 * _mean(layer) + 0.5 * np.eye(layer.shape[-1])
+
+
+def _mean(layer: Floats) -> Floats:
+    """The mean over heads [H, query, key] -> [query, key], each row brought back to a sum of exactly 1."""
+    mean = layer.mean(axis=0, dtype=np.float64)
+    return np.asarray(mean / mean.sum(axis=-1, keepdims=True))

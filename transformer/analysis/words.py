@@ -1,0 +1,96 @@
+"""Pieces to words, so that an attention map can be read word by word.
+
+A word begins at a piece with the mark of a space. Scripts that are written without spaces have no such mark, so there
+every piece stays as it is. Special pieces stay alone.
+
+Weights on the pieces of a key word are added up: what a query gives to a word is what it gives to all of it. Rows of
+the pieces of a query word are averaged: its pieces share the word between them. So rows that summed to 1 still do.
+
+Not known here: grammar. Punctuation without a space before it belongs to its word, as the text has it.
+"""
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformer.analysis.alignment import merge_words
+from transformer.tokenizer import SPACE_MARK
+
+Floats = NDArray[np.floating]
+Span = tuple[int, int]  # first piece, end (not included)
+
+# Han, kana, bopomofo and their punctuation and full-width forms; Thai, Lao, Myanmar, Khmer.
+_WITHOUT_SPACES = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u312f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\uff00-\uffef\U00020000-\U0003ffff]"
+)
+
+
+def word_spans(pieces: Sequence[str], special: Sequence[bool]) -> tuple[Span, ...]:
+    """Find the words of a row of pieces.
+
+    Args:
+        pieces: As the tokenizer wrote them.
+        special: Whether each stands for no text of its own, as the end piece.
+
+    Returns:
+        First piece and end of each word, in order; together they hold every piece once.
+
+    Raises:
+        ValueError: There is not one mark for each piece.
+    """
+    starts = [
+        place
+        for place, (piece, alone) in enumerate(zip(pieces, special, strict=True))
+        if place == 0 or alone or special[place - 1] or _starts_word(pieces[place - 1], piece)
+    ]
+    return tuple(pairwise([*starts, len(pieces)]))
+
+
+def _starts_word(before: str, piece: str) -> bool:
+    """Whether a word begins between two pieces of text."""
+    if piece.startswith(SPACE_MARK):
+        return True
+    if not before.strip(SPACE_MARK):
+        return False  # a mark that stands alone belongs to what follows
+    return bool(_WITHOUT_SPACES.match(before[-1:]) or _WITHOUT_SPACES.match(piece[:1]))
+
+
+def word_text(pieces: Sequence[str], span: Span) -> str:
+    """A word as its pieces spell it, the mark of the space included."""
+    return "".join(pieces[slice(*span)])
+
+
+def by_words(weights: Floats, queries: Sequence[Span], keys: Sequence[Span]) -> Floats:
+    """Attention between pieces to attention between words.
+
+    Args:
+        weights: [..., query, key].
+        queries, keys: Words of both sides, as `word_spans` finds them.
+
+    Returns:
+        [..., query word, key word]: summed over the pieces of a key word, averaged over those of a query word.
+    """
+    n_queries, n_keys = weights.shape[-2:]
+    return merge_words(weights, _membership(keys, n_keys), _membership(queries, n_queries))
+
+
+def open_words(allowed: NDArray[np.bool_], queries: Sequence[Span], keys: Sequence[Span]) -> NDArray[np.bool_]:
+    """The mask between words: a word may attend to another if any of its pieces may attend to any of the other's.
+
+    Args:
+        allowed: [query, key], True = may attend.
+        queries, keys: As in `by_words`.
+    """
+    rows = np.stack([allowed[slice(*span)].any(axis=0) for span in queries])  # [query word, key]
+    return np.stack([rows[:, slice(*span)].any(axis=1) for span in keys], axis=1)
+
+
+def _membership(spans: Sequence[Span], n_pieces: int) -> Floats:
+    """Which piece lies in which word, [piece, word], 0 or 1."""
+    places = np.arange(n_pieces)[:, None]
+    first, end = np.array(spans, dtype=np.int64).reshape(-1, 2).T
+    return ((places >= first) & (places < end)).astype(np.float64)

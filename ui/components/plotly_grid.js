@@ -1,0 +1,33 @@
+// Unpacks a map of maps (`charts/grid.py`): a byte a cell becomes colour, number and names, which are sent once.
+
+const GRID_STEPS = 250;
+const GRID_CLOSED = 255;
+
+/** The number that a byte stands for; `least` is the start of a logarithmic scale, 0 for a linear one. */
+function gridNumber(share, top, least) {
+  return top * (least ? least ** (1 - share) : share);
+}
+
+/** Give a grid's trace its cells; the weights and the closed cells are two traces over the same bytes. */
+function restoreGrid(trace, grid) {
+  if (!grid || !["grid", "grid-closed"].includes(trace.meta)) return;
+  const bytes = Uint8Array.from(atob(grid.codes), (character) => character.charCodeAt(0));
+  const rows = grid.layers.flatMap((layer) => grid.queries.map((query) => [layer, query]));
+  const columns = grid.heads.flatMap((head) => grid.keys.map((key) => [head, key]));
+  const closed = trace.meta === "grid-closed";
+  const z = [], names = [];
+  rows.forEach((row, i) => {
+    const codes = bytes.subarray(i * columns.length, (i + 1) * columns.length);
+    const tops = grid.tops.slice(Math.floor(i / grid.queries.length) * grid.heads.length);
+    z.push(Array.from(codes, (code) => {
+      if (closed) return code === GRID_CLOSED ? 0 : null;
+      return code <= GRID_STEPS ? code / GRID_STEPS : null;
+    }));
+    names.push(columns.map((column, j) => {
+      const top = grid.tops.length === 1 ? grid.tops[0] : tops[Math.floor(j / grid.keys.length)];
+      return [row, column, gridNumber(codes[j] / GRID_STEPS, top, grid.least)];
+    }));
+  });
+  trace.z = z;
+  trace.customdata = names;
+}
