@@ -43,7 +43,11 @@ _DARK_SCALES: dict[str, tuple[str, ...]] = {
     "target": ("#2A1F16", "#5C3A1B", "#A3662B", "#EFA25D", "#FBE3CA"),
     "neutral": ("#201D2C", "#3E3760", "#6C62A2", "#A89FDC", "#E6E1FA"),
 }
+_BELOW_ZERO = ("#0F4A33", "#3F8766", "#7FB79C", "#C2DFD2")
+_DARK_BELOW_ZERO = ("#D3F3E4", "#74BF9F", "#3D7A62", "#1F4437")
 SCALES = {name: [[index / 4, shade] for index, shade in enumerate(shades)] for name, shades in _SCALES.items()}
+SIGNED_SCALE = [[index / 8, shade] for index, shade in enumerate((*_BELOW_ZERO, *_SCALES["neutral"]))]
+"""For numbers on both sides of 0, which is its middle: green below, purple above, darker the further away."""
 
 DARK_COLORS: dict[str, str] = {
     SOURCE_COLOR: "#56B4E9",
@@ -60,6 +64,7 @@ DARK_COLORS: dict[str, str] = {
         for name, shades in _SCALES.items()
         for light, dark in zip(shades, _DARK_SCALES[name], strict=True)
     },
+    **dict(zip(_BELOW_ZERO, _DARK_BELOW_ZERO, strict=True)),
 }
 """Each colour of ours on a light ground, and what stands for it on a dark one."""
 
