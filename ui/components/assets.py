@@ -27,7 +27,7 @@ STATIC = FOLDER.parents[1] / "static"
 PLOTLY_FILE = f"plotly-{plotly.__version__}.min.js"
 PLOTLY_URL = f"app/static/{PLOTLY_FILE}"
 
-SCRIPTS = {"plotly_view": ("shared.js", "plotly_view.js"), "stepper": ("shared.js", "stepper.js")}
+SCRIPTS = {"plotly_view": ("shared.js", "plotly_grid.js", "plotly_view.js"), "stepper": ("shared.js", "stepper.js")}
 
 _LOADER = """
 let loading;

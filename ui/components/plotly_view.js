@@ -199,6 +199,7 @@ function prepared(view, width) {
   const cells = layout.meta?.cells;
   data.forEach((trace) => restoreCells(trace, cells));
   const figure = theme.dark ? recolour({ data, layout }, DARK_COLORS) : { data, layout };
+  figure.data.forEach((trace) => restoreGrid(trace, layout.meta?.grid));
   paint(figure.layout, theme);
   Object.assign(figure.layout, { width, height: view.data.height, autosize: false });
   fitTitle(figure.layout, width);
@@ -219,7 +220,7 @@ function report(view, event) {
     x: point.x,
     y: point.y,
     index: Array.isArray(index) ? index : [index],
-    customdata: point.data.meta === "cells" ? null : point.customdata ?? null,
+    customdata: ["cells", "grid", "grid-closed"].includes(point.data.meta) ? null : point.customdata ?? null,
     count: view.clicks,
   });
 }
