@@ -1,0 +1,261 @@
+"""Masks of a padded batch as the model makes them, and checks that they do what they are for.
+
+`batch_masks` asks the model for its masks; `record_attention` shows what they do to the scores of one layer. The two
+checks run the model twice and compare logits: causality (a later target piece changes, earlier rows must not move)
+and padding (pads are added, no row may move). Each is also run with the mask taken away, through a tap, so that it is
+seen what the mask prevents.
+
+Ids are nested tuples, as traces hold them; results are plain arrays. Axes: B batch, H heads, Q queries, K keys,
+S source tokens, T target tokens, V target vocabulary. Source: Vaswani et al. (2017), section 3.2.3.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer.errors import QueryError
+from transformer.masks import causal_mask, padding_mask
+from transformer.model import Transformer
+from transformer.tap import NO_TAP, Recorder, Replacer, Tap, tap_of
+from transformer.trace import Kind
+
+Ids = tuple[tuple[int, ...], ...]
+MaskName = Literal["source", "target", "causal", "decoder", "cross"]
+
+ROUNDING_STEPS = 16
+"""How many times the spacing of float32 numbers a difference may be and still count as rounding.
+
+A sum that is taken in another order is off by a few spacings of its largest term; a dozen such sums follow each
+other between a mask and the logits. The shipped checkpoints stay below 8.
+"""
+_SITES: dict[Kind, str] = {
+    "encoder": "encoder.{layer}.self_attn",
+    "decoder": "decoder.{layer}.self_attn",
+    "cross": "decoder.{layer}.cross_attn",
+}
+
+
+@dataclass(frozen=True)
+class BatchMasks:
+    """The masks of one batch, bool, True = may attend, each at its own shape.
+
+    Attributes:
+        source: Source padding [B, 1, 1, S], for the encoder.
+        target: Target padding [B, 1, 1, T].
+        causal: [1, 1, T, T].
+        decoder: Target padding and causal together [B, 1, T, T], as decoder self-attention takes it.
+        cross: [B, 1, 1, S], for cross-attention: the same source padding, seen from the target's queries.
+    """
+
+    source: np.ndarray
+    target: np.ndarray
+    causal: np.ndarray
+    decoder: np.ndarray
+    cross: np.ndarray
+
+    def own(self, name: MaskName) -> np.ndarray:
+        """A mask at its own shape."""
+        mask: np.ndarray = getattr(self, name)
+        return mask
+
+    def whole(self, name: MaskName) -> np.ndarray:
+        """A mask broadcast over batch and queries [B, Q, K]; every head gets the same."""
+        n_batch, n_src, n_tgt = len(self.source), self.source.shape[-1], self.target.shape[-1]
+        n_queries = n_src if name == "source" else n_tgt
+        n_keys = n_src if name in ("source", "cross") else n_tgt
+        return np.broadcast_to(self.own(name)[:, 0], (n_batch, n_queries, n_keys))
+
+
+@torch.inference_mode()
+def batch_masks(model: Transformer, src_ids: Ids, tgt_ids: Ids) -> BatchMasks:
+    """The masks that the model makes for a batch.
+
+    Args:
+        model: The model.
+        src_ids: Padded source ids [B, S].
+        tgt_ids: Padded ids that the decoder reads [B, T], each row beginning with the start id.
+    """
+    src, tgt = torch.tensor(src_ids), torch.tensor(tgt_ids)
+    target = padding_mask(tgt, pad_id=model.config.pad_id)
+    target[..., 0] = True  # as in Transformer.target_mask: the start id is read even where it is the padding id
+    source = model.source_mask(src).numpy()
+    return BatchMasks(
+        source=source,
+        target=target.numpy(),
+        causal=causal_mask(tgt.size(1)).numpy(),
+        decoder=model.target_mask(tgt).numpy(),
+        cross=source,
+    )
+
+
+def additive(mask: np.ndarray) -> np.ndarray:
+    """The same mask as numbers to add to the scores: 0 where it is open, -inf where it is closed; float32."""
+    return np.where(mask, np.float32(0), np.float32(-np.inf))
+
+
+@dataclass(frozen=True)
+class Attention:
+    """One layer's attention over a batch, before and after the mask, each [B, H, Q, K].
+
+    Attributes:
+        scores: q . k / sqrt(d_head), float32.
+        mask: Bool, as this attention got it, broadcast.
+        weights: After mask and softmax, float32.
+    """
+
+    scores: np.ndarray
+    mask: np.ndarray
+    weights: np.ndarray
+
+    @property
+    def nbytes(self) -> int:
+        """Memory, in bytes."""
+        return self.scores.nbytes + self.mask.nbytes + self.weights.nbytes
+
+
+@torch.inference_mode()
+def record_attention(model: Transformer, src_ids: Ids, tgt_ids: Ids, *, kind: Kind, layer: int) -> Attention:
+    """Read a padded batch once and record one attention.
+
+    Args:
+        model: The model.
+        src_ids: Padded source ids [B, S].
+        tgt_ids: Padded ids that the decoder reads [B, T].
+        kind: Which attention.
+        layer: Which layer, from 0.
+
+    Raises:
+        QueryError: The model has no such layer.
+    """
+    site = _SITES[kind].format(layer=layer)
+    recorder = Recorder(tuple(f"{site}.{name}" for name in ("scores", "mask", "weights")))
+    model(torch.tensor(src_ids), torch.tensor(tgt_ids), tap=tap_of(recorder))
+    if f"{site}.scores" not in recorder.values:
+        raise QueryError(f"this model has no {kind} layer {layer + 1}.")
+    scores, mask, weights = (recorder.values[f"{site}.{name}"] for name in ("scores", "mask", "weights"))
+    return Attention(scores.numpy(), mask.expand_as(scores).numpy(), weights.numpy())
+
+
+@dataclass(frozen=True)
+class Movement:
+    """How far the logits of each target row moved between two runs: max |difference| over the vocabulary.
+
+    Attributes:
+        kept: With the mask, [row], float32.
+        taken: With the mask taken away in both runs, [row], float32.
+        largest: The largest |logit| of the first run: it says how coarse float32 is there.
+        elsewhere: The most that a row of another sentence of the batch moved, with the mask.
+    """
+
+    kept: np.ndarray
+    taken: np.ndarray
+    largest: float
+    elsewhere: float = 0.0
+
+    @property
+    def spacing(self) -> float:
+        """Distance between neighbouring float32 numbers of the size of the largest logit."""
+        return float(np.spacing(np.float32(self.largest)))
+
+    @property
+    def rounding(self) -> float:
+        """The largest difference that counts as rounding."""
+        return ROUNDING_STEPS * self.spacing
+
+
+@torch.inference_mode()
+def check_causality(
+    model: Transformer, src_ids: Ids, tgt_ids: Ids, *, sentence: int, place: int, piece_id: int
+) -> Movement:
+    """Change one target piece of one sentence and see which rows move.
+
+    Without the causal mask, the padding alone decides what decoder self-attention sees.
+
+    Args:
+        model: The model.
+        src_ids: Padded source ids [B, S].
+        tgt_ids: Padded ids that the decoder reads [B, T].
+        sentence: Which row of the batch is changed.
+        place: Which of its target tokens, from 0.
+        piece_id: What is put there.
+
+    Returns:
+        The movement of that sentence's rows. Rows before `place` must not move, nor those of other sentences.
+
+    Raises:
+        QueryError: There is no such place.
+    """
+    if not 0 <= sentence < len(tgt_ids) or not 0 <= place < len(tgt_ids[sentence]):
+        raise QueryError(f"sentence {sentence + 1} has no target place {place + 1}.")
+    src, before = torch.tensor(src_ids), torch.tensor(tgt_ids)
+    after = before.clone()
+    after[sentence, place] = piece_id
+    padding = padding_mask(before, pad_id=model.config.pad_id)
+    blind = _replacing({"decoder.*.self_attn.mask": lambda mask: padding.expand_as(mask)})
+    logits = model(src, before)  # [B, T, V]
+    moved = _moved(logits, model(src, after))  # [B, T]
+    others = [row for i, row in enumerate(moved) if i != sentence]
+    return Movement(
+        kept=moved[sentence].numpy(),
+        taken=_moved(model(src, before, tap=blind), model(src, after, tap=blind))[sentence].numpy(),
+        largest=float(logits[sentence].abs().max()),
+        elsewhere=float(torch.stack(others).max()) if others else 0.0,
+    )
+
+
+@dataclass(frozen=True)
+class PaddingMovement:
+    """How far pads move the logits of one sentence.
+
+    Attributes:
+        source: Pads after the source; `taken` is without the source padding mask in encoder and cross-attention.
+        target: Pads after the target; `taken` is without the target padding mask, the causal mask kept.
+    """
+
+    source: Movement
+    target: Movement
+
+
+@torch.inference_mode()
+def check_padding(
+    model: Transformer, src_ids: Sequence[int], tgt_ids: Sequence[int], *, n_pads: int
+) -> PaddingMovement:
+    """Add pads to one sentence and see how far the rows of its own pieces move.
+
+    Args:
+        model: The model.
+        src_ids: Source ids without padding [S].
+        tgt_ids: Ids that the decoder reads, without padding [T].
+        n_pads: How many pads to add, from 1: once to the source, once to the target.
+
+    Raises:
+        QueryError: With the pads, a side is longer than the model reads.
+    """
+    src, tgt = torch.tensor([src_ids]), torch.tensor([tgt_ids])
+    pads = torch.full((1, n_pads), model.config.pad_id)
+    longer_src, longer_tgt = torch.cat((src, pads), dim=1), torch.cat((tgt, pads), dim=1)
+    logits = model(src, tgt)  # [1, T, V]
+    largest = float(logits.abs().max())
+    see_pads = _replacing({"encoder.*.self_attn.mask": torch.ones_like, "decoder.*.cross_attn.mask": torch.ones_like})
+    only_causal = _replacing({"decoder.*.self_attn.mask": lambda mask: causal_mask(mask.size(-1)).expand_as(mask)})
+
+    def moved(src: Tensor, tgt: Tensor, tap: Tap = NO_TAP) -> np.ndarray:
+        return _moved(logits, model(src, tgt, tap=tap)[:, : logits.size(1)])[0].numpy()
+
+    return PaddingMovement(
+        source=Movement(moved(longer_src, tgt), moved(longer_src, tgt, see_pads), largest),
+        target=Movement(moved(src, longer_tgt), moved(src, longer_tgt, only_causal), largest),
+    )
+
+
+def _replacing(changes: dict[str, Callable[[Tensor], Tensor]]) -> Tap:
+    return tap_of(Replacer(changes))
+
+
+def _moved(before: Tensor, after: Tensor) -> Tensor:
+    """Max |difference| over the vocabulary: two [B, T, V] -> [B, T]."""
+    return (after - before).abs().amax(dim=-1)
