@@ -31,6 +31,12 @@ HOW_TO_READ = (
 )
 HOW_TO_READ_CLOSED = "Hatched cells are closed by the mask."
 
+LOG_FLOOR = 1e-4
+"""Where a logarithmic scale begins: what is smaller looks like this."""
+NUMBER = ".4~g"
+"""How hover writes a number: four significant digits, so that nothing small reads as 0."""
+
+_BAR: Spec = {"thickness": 10, "outlinewidth": 0, "x": 1.01, "xpad": 4, "ypad": 0, "len": 1}
 _ROUNDING = 0.01  # weights kept in half precision sum to 1 within this
 _MOST_NAMED = 4
 _MOST_GAPPED = 64  # above this many rows or columns a gap between cells would eat the cells
@@ -47,9 +53,11 @@ def heatmap_spec(
     allowed: np.ndarray | None = None,
     mask_reason: str = "closed by the mask",
     marked_row: int | None = None,
+    marked_cell: tuple[int, int] | None = None,
     colour: Colour = "neutral",
     value_name: str = "weight",
     limits: tuple[float, float] | None = (0.0, 1.0),
+    log: bool = False,
     rows_sum_to_one: bool = True,
 ) -> Spec:
     """Draw a map with row 0 on top.
@@ -64,16 +72,19 @@ def heatmap_spec(
         allowed: bool `[query, key]`, True = may attend. None: all may.
         mask_reason: Why closed cells are closed, in a few words, shown on hover.
         marked_row: A row to frame, such as the current step.
+        marked_cell: Row and column of a cell to frame, such as the one that is looked at.
         colour: The side the weights belong to.
         value_name: What a number is, on hover and beside the scale.
         limits: Ends of the colour scale; None takes the smallest and the largest value of this map.
+        log: Colours go by the logarithm, from `LOG_FLOOR` to the upper limit; smaller values look like `LOG_FLOOR`.
+            For values that are never negative. Hover still tells the value itself.
         rows_sum_to_one: Whether rows should; if one does not, the chart says which.
 
     Returns:
         The figure; `layout.height` suggests a height in pixels.
 
     Raises:
-        ValueError: If the sizes do not fit together.
+        ValueError: If the sizes do not fit together, or a value on a logarithmic scale is negative.
     """
     values = np.asarray(weights, dtype=np.float32)
     open_cells = np.ones(values.shape, bool) if allowed is None else np.asarray(allowed, dtype=bool)
@@ -83,14 +94,17 @@ def heatmap_spec(
         return {"data": [], "layout": layout}
     drawn = np.where(open_cells, values, np.nan)
     names = (query_axis, key_axis)
-    data = [_map(drawn, names, colour=colour, value_name=value_name, limits=limits)]
+    low, high = limits if limits is not None else _own_limits(drawn)
+    scale = _log_scale(drawn, high, value_name) if log else _linear_scale(low, high, value_name)
+    data = [_map(drawn, names, scale, colour=colour, value_name=value_name)]
+    if log:
+        layout["meta"]["cells"]["floor"] = LOG_FLOOR
     if not open_cells.all():
         data += [_closed_cells(~open_cells, names, mask_reason), _hatching(~open_cells)]
     missing = open_cells & ~np.isfinite(values)
     if missing.any():
         data.append(_closed_cells(missing, names, "not a finite number"))
-    if marked_row is not None and 0 <= marked_row < len(queries):
-        layout["shapes"] = [_frame(marked_row, len(keys))]
+    layout["shapes"] = _frames(values.shape, marked_row, marked_cell)
     if rows_sum_to_one:
         _say_odd_sums(layout, drawn, open_cells)
     return {"data": data, "layout": layout}
@@ -133,36 +147,39 @@ def _hover(names: tuple[str, str], last_line: str) -> str:
     return f"{query} %{{customdata[0]}}<br>{key} %{{customdata[1]}}<br>{last_line}<extra></extra>"
 
 
-def _map(
-    drawn: np.ndarray,
-    names: tuple[str, str],
-    *,
-    colour: Colour,
-    value_name: str,
-    limits: tuple[float, float] | None,
-) -> Spec:
-    low, high = limits if limits is not None else _own_limits(drawn)
+def _map(drawn: np.ndarray, names: tuple[str, str], scale: Spec, *, colour: Colour, value_name: str) -> Spec:
+    number = "customdata[2]" if "tickvals" in scale["colorbar"] else "z"
     return dict(
         type="heatmap",
+        name=literal(value_name),
         z=drawn,
-        zmin=low,
-        zmax=high,
         colorscale=SCALES[colour],
         meta=CELLS,
         hoverongaps=False,
-        hovertemplate=_hover(names, f"{literal(value_name)} <b>%{{z:.3f}}</b>"),
-        colorbar={
-            "title": {"text": literal(value_name), "side": "right"},
-            "thickness": 10,
-            "outlinewidth": 0,
-            "x": 1.01,
-            "xpad": 4,
-            "ypad": 0,
-            "len": 1,
-            "nticks": 5,
-        },
+        hovertemplate=_hover(names, f"{literal(value_name)} <b>%{{{number}:{NUMBER}}}</b>"),
+        **scale,
         **_grid(drawn.shape),
     )
+
+
+def _linear_scale(low: float, high: float, value_name: str) -> Spec:
+    bar = {"title": {"text": literal(value_name), "side": "right"}, "nticks": 5, **_BAR}
+    return {"zmin": low, "zmax": high, "colorbar": bar}
+
+
+def _log_scale(drawn: np.ndarray, high: float, value_name: str) -> Spec:
+    """Decades from the floor to the upper limit; the browser takes the logarithms (`theme.CELLS`)."""
+    if (drawn < 0).any():
+        raise ValueError(f"The map has values down to {np.nanmin(drawn):g}: a logarithmic scale needs 0 or more.")
+    top = max(high, 10 * LOG_FLOOR) if np.isfinite(high) else 1.0
+    first, last = np.log10(LOG_FLOOR), np.log10(top)
+    decades = [*range(round(first), int(np.floor(last + 1e-9)) + 1)]
+    words = [f"≤ {LOG_FLOOR:g}", *(f"{10.0**decade:g}" for decade in decades[1:])]
+    if last - decades[-1] > 0.15:  # the end of the scale, unless a decade stands there
+        decades, words = [*decades, float(last)], [*words, f"{top:.2g}"]
+    title = {"text": f"{literal(value_name)}, logarithmic", "side": "right"}
+    bar = {"title": title, "tickvals": decades, "ticktext": words, **_BAR}
+    return {"zmin": float(first), "zmax": float(last), "colorbar": bar}
 
 
 def _grid(shape: tuple[int, ...]) -> dict[str, float]:
@@ -243,15 +260,21 @@ def _runs(row: np.ndarray) -> list[tuple[float, float]]:
     return [(start - 0.5, stop - 0.5) for start, stop in steps.reshape(-1, 2).tolist()]
 
 
-def _frame(row: int, columns: int) -> dict[str, Any]:
-    return {
-        "type": "rect",
-        "x0": -0.5,
-        "x1": columns - 0.5,
-        "y0": row - 0.5,
-        "y1": row + 0.5,
-        "line": {"color": MARK_COLOR, "width": 2},
-    }
+def _frames(shape: tuple[int, ...], row: int | None, cell: tuple[int, int] | None) -> list[Spec]:
+    """Lines around a row and around a cell, where there is one."""
+    rows, columns = shape
+    frames = []
+    if row is not None and 0 <= row < rows:
+        frames.append(_frame((row, row), (0, columns - 1), 2))
+    if cell is not None and 0 <= cell[0] < rows and 0 <= cell[1] < columns:
+        frames.append(_frame((cell[0], cell[0]), (cell[1], cell[1]), 3))
+    return frames
+
+
+def _frame(rows: tuple[int, int], columns: tuple[int, int], width: int) -> Spec:
+    (left, right), (top, bottom) = ((first - 0.5, last + 0.5) for first, last in (columns, rows))
+    line = {"color": MARK_COLOR, "width": width}
+    return {"type": "rect", "x0": left, "x1": right, "y0": top, "y1": bottom, "line": line}
 
 
 def _say_odd_sums(layout: Spec, drawn: np.ndarray, allowed: np.ndarray) -> None:

@@ -69,7 +69,8 @@ DARK_COLORS: dict[str, str] = {
 """Each colour of ours on a light ground, and what stands for it on a dark one."""
 
 CELLS = "cells"
-"""Marks a map: `layout.meta.cells` names its rows and columns for the hover."""
+"""Marks a map: `layout.meta.cells` names its rows and columns for the hover; with a `floor` in it, colours go by the
+logarithm of the numbers from there on. The browser does what `_with_cells` does here."""
 
 _TRANSPARENT = "rgba(0,0,0,0)"
 _RIGHT_TO_LEFT = {"R", "AL", "AN"}
@@ -94,11 +95,13 @@ def literal(text: str) -> str:
         Text for any place in a figure. Characters that cannot be seen are shown as `⟨U+200F⟩`, and
         right-to-left text is isolated, so that it does not reorder what stands beside it.
     """
-    seen = _UNSEEN.sub(lambda match: f"⟨U+{ord(match.group()):04X}⟩", text)
-    escaped = re.sub(r"[&<>%${}]", lambda match: f"&#{ord(match.group())};", seen)
+    # ⟨ is written as an entity, so that `⟨U+200F⟩` always stands for the character: a table made of a figure has
+    # to find the text again (`rawText` in plotly_table.js).
+    escaped = re.sub(r"[&<>%${}⟨]", lambda match: f"&#{ord(match.group())};", text)
+    seen = _UNSEEN.sub(lambda match: f"⟨U+{ord(match.group()):04X}⟩", escaped)
     if any(unicodedata.bidirectional(character) in _RIGHT_TO_LEFT for character in seen):
-        return f"{_ISOLATE}{escaped}{_END_ISOLATE}"
-    return escaped
+        return f"{_ISOLATE}{seen}{_END_ISOLATE}"
+    return seen
 
 
 def shortened(text: str, *, limit: int = 14) -> str:
@@ -122,9 +125,11 @@ def ticks(labels: Sequence[str], *, title: str) -> dict[str, Any]:
         title: The axis title.
 
     Returns:
-        `axis`: attributes for Plotly; `spec`: what the browser needs to label again.
+        `axis`: attributes for Plotly; `spec`: what the browser needs to label again, and `whole`, the labels that
+        were cut, by place, for a table.
     """
     short = [literal(shortened(label)) for label in labels]
+    whole = {str(place): literal(label) for place, label in enumerate(labels) if shortened(label) != label}
     step = -(-len(short) // MOST_TICKS) or 1
     note = "" if step == 1 else f" (1 in {step} labelled)"
     axis = {
@@ -137,7 +142,7 @@ def ticks(labels: Sequence[str], *, title: str) -> dict[str, Any]:
         "automargin": True,
         "autotickangles": [0, -45, -90],
     }
-    return {"axis": axis, "spec": {"labels": short, "title": literal(title)}}
+    return {"axis": axis, "spec": {"labels": short, "whole": whole, "title": literal(title)}}
 
 
 def as_figure(spec: Callable[_Arguments, Spec]) -> Callable[_Arguments, go.Figure]:
@@ -166,7 +171,16 @@ def _with_cells(spec: Spec) -> Spec:
             labels[:, :, 0] = np.array(cells["rows"], dtype=object)[:, None]
             labels[:, :, 1] = np.array(cells["columns"], dtype=object)[None, :]
             trace["customdata"] = labels  # [row, column, (row's piece, column's piece)]
+            if cells.get("floor") and "colorbar" in trace:
+                _take_logarithms(trace, cells["floor"])
     return spec
+
+
+def _take_logarithms(trace: Spec, floor: float) -> None:
+    """Colour a map by the logarithm of its numbers; hover finds the number itself as the third of a cell's data."""
+    values = trace["z"].astype(object)[:, :, None]
+    trace["customdata"] = np.concatenate([trace["customdata"], values], axis=2)
+    trace["z"] = np.log10(np.maximum(trace["z"], np.float32(floor)))
 
 
 MOST_TICKS = 40

@@ -24,6 +24,7 @@ from charts.theme import CELLS, Spec
 from ui.components.assets import PLOTLY_URL, ensure_static, loader, read_asset, wrapped
 
 _LOG = logging.getLogger(__name__)
+_PLOTLY_HAS = {"int64": np.int32, "uint64": np.uint32, "float16": np.float32}
 
 _MOUNT = st.components.v2.component(
     "glassformer_plotly_view",
@@ -112,19 +113,26 @@ def figure_json(fig: go.Figure | Spec) -> str:
         parts = fig.to_dict()  # a deep copy, with arrays as base64: several times smaller than digits
         for trace in parts["data"]:
             if trace.get("meta") == CELLS:
-                trace.pop("customdata", None)
+                _leave_out_cells(trace)
     else:
         parts = {"data": fig["data"], "layout": dict(fig["layout"])}
     parts["layout"].pop("template", None)  # Plotly's default one is 7 kB of colours we never show
     return json.dumps(parts, default=_typed_array, ensure_ascii=False, separators=(",", ":"))
 
 
+def _leave_out_cells(trace: dict[str, Any]) -> None:
+    """Take the pieces of each cell out again, and the logarithms of a map that has them for its colours."""
+    cells = np.asarray(trace.pop("customdata", []), dtype=object)
+    if cells.ndim == 3 and cells.shape[2] == 3:
+        trace["z"] = cells[:, :, 2].astype(np.float32)
+
+
 def _typed_array(value: object) -> dict[str, str]:
     """Write an array as Plotly's base64 form, which is smaller than digits and can hold NaN."""
-    if not isinstance(value, np.ndarray) or value.dtype.kind not in "fi":
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "fiu":
         raise TypeError(f"A figure cannot hold {type(value).__name__}.")
-    # Plotly has no 64-bit integers.
-    array = value.astype(np.int32) if value.dtype == np.int64 else value
+    # Plotly has neither 64-bit integers nor half precision.
+    array = value.astype(_PLOTLY_HAS.get(value.dtype.name, value.dtype), copy=False)
     shape = {"shape": ", ".join(map(str, array.shape))} if array.ndim > 1 else {}
     data = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
     return {"dtype": f"{array.dtype.kind}{array.dtype.itemsize}", "bdata": data, **shape}
