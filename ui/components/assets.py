@@ -27,7 +27,21 @@ STATIC = FOLDER.parents[1] / "static"
 PLOTLY_FILE = f"plotly-{plotly.__version__}.min.js"
 PLOTLY_URL = f"app/static/{PLOTLY_FILE}"
 
-SCRIPTS = {"plotly_view": ("shared.js", "plotly_grid.js", "plotly_view.js"), "stepper": ("shared.js", "stepper.js")}
+SCRIPTS = {
+    "plotly_view": (
+        "shared.js",
+        "csv.js",
+        "plotly_load.js",
+        "plotly_paint.js",
+        "plotly_fit.js",
+        "plotly_grid.js",
+        "plotly_table.js",
+        "plotly_tools.js",
+        "plotly_view.js",
+    ),
+    "stepper": ("shared.js", "stepper.js"),
+    "flow_view": ("shared.js", "csv.js", "flow_draw.js", "flow_view.js"),
+}
 
 _LOADER = """
 let loading;

@@ -36,3 +36,20 @@ function make(tag, className = "", text = "") {
   if (text) element.textContent = text;
   return element;
 }
+
+/** Name the characters that cannot be seen, among them those that turn the writing direction. */
+function visible(text) {
+  return text.replace(/[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029\ufeff]/gu,
+    (letter) => `⟨U+${letter.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+}
+
+/** A piece with its ▁ dimmed, isolated so that its writing direction cannot reorder what stands around it. */
+function pieceText(piece, className = "gf-piece") {
+  const element = make("bdi", className);
+  element.dir = "auto";
+  for (const part of visible(piece).split(/(▁)/)) {
+    if (part === "▁") element.appendChild(make("span", "gf-space", part));
+    else if (part) element.appendChild(document.createTextNode(part));
+  }
+  return element;
+}

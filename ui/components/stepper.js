@@ -59,23 +59,6 @@ function saidProbability(value) {
   return /^[<>]/.test(text) ? `p ${text[0]} ${text.slice(1)}` : `p = ${text}`;
 }
 
-/** Name the characters that cannot be seen, among them those that turn the writing direction. */
-function visible(text) {
-  return text.replace(/[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029\ufeff]/gu,
-    (letter) => `⟨U+${letter.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
-}
-
-/** A piece with its ▁ dimmed, isolated so that its writing direction cannot reorder what stands around it. */
-function pieceText(piece, className = "gf-piece") {
-  const element = make("bdi", className);
-  element.dir = "auto";
-  for (const part of visible(piece).split(/(▁)/)) {
-    if (part === "▁") element.appendChild(make("span", "gf-space", part));
-    else if (part) element.appendChild(document.createTextNode(part));
-  }
-  return element;
-}
-
 /** Letters of the same width in a fixed-width font: they hold the place of a piece without giving it away. */
 function filler(text) {
   return Array.from(text, (letter) => (letter.codePointAt(0) > 0x2e7f ? "国" : /\s/.test(letter) ? " " : "n")).join("");
@@ -407,7 +390,7 @@ function isTaken(event, view) {
   if (at instanceof Element && view.root.contains(at)) return at.matches("select, input");
   const leftover = at instanceof Element && clicked.has(at) && at.closest("[role='radiogroup']");
   if (at instanceof Element && !leftover && (at.closest(TYPING) || at.closest(ARROWED))) return true;
-  return Array.from(document.querySelectorAll("[role='dialog'], dialog[open]")).some(isShown);
+  return Array.from(document.querySelectorAll("[role='dialog'], dialog[open]:not(.gf-chart-dialog)")).some(isShown);
 }
 
 function moves(view) {

@@ -1,0 +1,199 @@
+"""All heads of one attention layer as lines between two columns of pieces, as BertViz's head view draws them.
+
+The weights of every head are sent once; pointing at a piece, pinning it, hiding heads and moving the threshold
+happen in the browser. Python hears only which piece was pinned.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import streamlit as st
+
+from charts.theme import Colour
+from ui.components.assets import loader, read_asset, wrapped
+
+Side = Literal["query", "key"]
+
+FINE_LEVELS = 65_535
+COARSE_LEVELS = 255
+MOST_FINE_CELLS = 500_000
+"""Weights are sent in this many steps between 0 and 1; a million bytes are as much as one view should weigh."""
+
+HEAD_COLOURS: tuple[tuple[str, str], ...] = (
+    ("#0072B2", "#3A7FE0"),
+    ("#E69F00", "#E8A317"),
+    ("#009E73", "#2FD8A8"),
+    ("#CC79A7", "#D98AC4"),
+    ("#56B4E9", "#9AD8FF"),
+    ("#D55E00", "#F0643A"),
+    ("#20272E", "#F4F4F4"),
+    ("#7A5200", "#E9E04A"),
+    ("#3A22B8", "#8A4DFF"),
+    ("#9866FF", "#BFA8FF"),
+    ("#B20077", "#E0359B"),
+    ("#5E0F6B", "#8C6A2A"),
+)
+"""Colour of each head on a light and on a dark ground; after the last they begin again, and numbers tell.
+
+Okabe and Ito's set with ink for its black and brown for its yellow, which paper swallows, and four more that stay
+apart for colour-blind readers.
+"""
+
+_MOUNT = st.components.v2.component(
+    "glassformer_flow_view",
+    css=read_asset("tokens.css", "flow_view.css"),
+    js=loader("flow_view"),
+)
+
+
+@dataclass(frozen=True)
+class Pin:
+    """The piece whose lines alone are drawn: a query (row) or a key (column), from 0."""
+
+    side: Side
+    index: int
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """One kind of attention in one layer.
+
+    Attributes:
+        sentence: Changes exactly when the pieces mean something else; then a pinned piece is let go.
+        kind: Name of the attention, as a title.
+        layer: Which layer, or which mean of layers, as a title.
+        queries, keys: A label for each row and column.
+        query_axis, key_axis: What the two columns of pieces are.
+        query_side, key_side: Their colours.
+        weights: Attention weights [head, query, key], 0 to 1.
+        allowed: Bool [query, key]; True = may attend. Other cells are not sent.
+        current: Row of the current step, if there is one.
+    """
+
+    sentence: str
+    kind: str
+    layer: str
+    queries: tuple[str, ...]
+    keys: tuple[str, ...]
+    query_axis: str
+    key_axis: str
+    query_side: Colour
+    key_side: Colour
+    weights: np.ndarray
+    allowed: np.ndarray
+    current: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse parts that do not fit together."""
+        shape = (len(self.queries), len(self.keys))
+        if self.weights.ndim != 3 or self.weights.shape[1:] != shape:
+            raise ValueError(f"Weights of shape {self.weights.shape} for {shape[0]} queries and {shape[1]} keys.")
+        if self.allowed.shape != shape:
+            raise ValueError(f"A mask of shape {self.allowed.shape} for {shape[0]} queries and {shape[1]} keys.")
+        if self.current is not None and not 0 <= self.current < shape[0]:
+            raise ValueError(f"The current row is {self.current}; there are {shape[0]}.")
+
+
+def flow_view(
+    flow: Flow,
+    *,
+    key: str,
+    alt: str,
+    caption: str,
+    head: int | None = None,
+    pin: Pin | None = None,
+    on_pin: Callable[[], None] | None = None,
+) -> None:
+    """Draw the lines in place.
+
+    What the reader chose (a pinned piece, hidden heads, the threshold) outlives a change of data.
+
+    Args:
+        flow: What to draw.
+        key: Names this place on the page, and the files it is saved to.
+        alt: The view in one or two sentences, for people who cannot see it.
+        caption: How to read it.
+        head: The head to show alone, from 0; None for all. Taken when it is news.
+        pin: The piece to pin. Taken when it is news and the browser has not moved on meanwhile.
+        on_pin: Called before the page runs again when the reader pinned a piece or let it go; `last_pin(key)`
+            tells which. Without it Python is told nothing.
+    """
+    payload = {
+        "sentence": flow.sentence,
+        "kind": flow.kind,
+        "layer": flow.layer,
+        "queries": flow.queries,
+        "keys": flow.keys,
+        "query_axis": flow.query_axis,
+        "key_axis": flow.key_axis,
+        "query_side": flow.query_side,
+        "key_side": flow.key_side,
+        "current": flow.current,
+        **encoded(flow.weights, flow.allowed),
+        "colours": HEAD_COLOURS,
+        "head": head,
+        "pin": None if pin is None else {"side": pin.side, "index": pin.index},
+        "reports": on_pin is not None,
+        "heard": _report(key).get("stamp"),
+        "name": key,
+        "alt": alt,
+        "caption": caption,
+    }
+    _MOUNT(key=key, data=wrapped(payload), on_pin_change=on_pin or _ignore)
+
+
+def last_pin(key: str, *, n_queries: int, n_keys: int) -> Pin | None:
+    """Read what is pinned; for use inside an `on_pin` callback.
+
+    Args:
+        key: The key given to `flow_view`.
+        n_queries, n_keys: How many pieces there are; a place outside is none.
+    """
+    report = _report(key)
+    side, index = report.get("side"), report.get("index")
+    if side not in ("query", "key") or isinstance(index, bool) or not isinstance(index, int):
+        return None
+    return Pin(side, index) if 0 <= index < (n_queries if side == "query" else n_keys) else None
+
+
+def encoded(weights: np.ndarray, allowed: np.ndarray) -> dict[str, Any]:
+    """Write the open cells of a layer as few bytes.
+
+    Args:
+        weights: Attention weights [head, query, key], 0 to 1.
+        allowed: Bool [query, key]; True = may attend.
+
+    Returns:
+        `heads`: how many there are; `levels`: the number that stands for a weight of 1; `weights`: base64 of
+        unsigned integers of 8 or (beyond 255 levels) 16 bits, low byte first, [head, open cell] with the open cells
+        row by row; `open`: base64 of a bit for each cell, highest bit first, or None if all are open.
+    """
+    cells = weights[:, allowed]  # [head, open cell]
+    levels, kind = (FINE_LEVELS, "<u2") if cells.size <= MOST_FINE_CELLS else (COARSE_LEVELS, "u1")
+    steps = np.rint(np.clip(np.nan_to_num(cells), 0.0, 1.0) * levels).astype(kind)
+    return {
+        "heads": len(weights),
+        "levels": levels,
+        "weights": _base64(steps),
+        "open": None if allowed.all() else _base64(np.packbits(allowed)),
+    }
+
+
+def _base64(array: np.ndarray) -> str:
+    return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
+
+
+def _report(key: str) -> dict[str, Any]:
+    """What the browser last said; an empty dict for anything that is no report."""
+    state = st.session_state.get(key)
+    report = state.get("pin") if isinstance(state, dict) else None
+    return report if isinstance(report, dict) else {}
+
+
+def _ignore() -> None:
+    """Do nothing: Streamlit only keeps state that has a callback."""
