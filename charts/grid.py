@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from charts.heatmap import LOG_FLOOR
 from charts.theme import (
     GUIDE_COLOR,
     MARK_COLOR,
@@ -36,7 +37,6 @@ HOW_TO_READ = (
 HOW_TO_READ_CLOSED = "Grey cells are closed by the mask."
 
 GRID, GRID_CLOSED = "grid", "grid-closed"
-LEAST_LOG = 1e-3  # smaller weights have the lightest colour of a logarithmic scale
 _STEPS = 250  # a byte holds a weight as one of these, or says that there is none:
 _NO_NUMBER, _CLOSED = 254, 255
 _MARGINS = 96  # pixels of title and axis
@@ -84,7 +84,7 @@ def grid_spec(
         chosen: Layer and head whose tile is framed; a layer alone frames its row.
         colour: The side the weights belong to.
         own_scale: Each head has a scale of its own, up to its largest weight, instead of 0 to 1 for all.
-        log: Colours go by the logarithm of the weight, from `LEAST_LOG`.
+        log: Colours go by the logarithm of the weight, from `LOG_FLOOR`.
         show_scale: Whether the colour scale is drawn beside the tiles.
         width: About how wide the chart will be, in pixels; tiles get a height to match.
         most_cells: Most cells to draw; more are drawn in blocks, and the chart says so.
@@ -107,7 +107,7 @@ def grid_spec(
         GRID: {
             "codes": base64.b64encode(_codes(blocks, tops, log).tobytes()).decode("ascii"),
             "tops": [float(top) for top in tops.ravel()],
-            "least": LEAST_LOG if log else 0,
+            "least": LOG_FLOOR if log else 0,
             "layers": [f"Layer {number}" for number in range(1, maps.shape[0] + 1)],
             "heads": [f"head {number}" for number in range(1, maps.shape[1] + 1)],
             "queries": _labels(queries, blocks.size),
@@ -166,7 +166,7 @@ def _codes(blocks: _Blocks, tops: np.ndarray, log: bool) -> np.ndarray:
     """A byte for each cell, [layer row, head column]: its weight in steps of the scale, or why there is none."""
     share = np.nan_to_num(blocks.weights / tops[:, :, None, None])
     if log:
-        share = 1 - np.log10(np.maximum(share, LEAST_LOG)) / np.log10(LEAST_LOG)
+        share = 1 - np.log10(np.maximum(share, LOG_FLOOR)) / np.log10(LOG_FLOOR)
     codes = np.rint(np.clip(share, 0, 1) * _STEPS).astype(np.uint8)
     codes[np.isnan(blocks.weights)] = _NO_NUMBER
     codes[:, :, ~blocks.allowed] = _CLOSED
@@ -187,7 +187,7 @@ def _layout(shape: tuple[int, ...], title: str, width: int) -> Spec:
     n_layers, n_heads, n_queries, n_keys = shape
     layout = base_layout(title, "Head", "Layer")
     tile = (width - 70) / max(n_heads, 1)
-    share = np.clip(n_queries / max(n_keys, 1), 0.5, 1.2)
+    share = np.clip(n_queries / max(n_keys, 1), 0.4, 1.0)
     layout["height"] = int(np.clip(_MARGINS + n_layers * tile * share, 180, 640))
     return layout
 
@@ -256,12 +256,13 @@ def _say(layout: Spec, blocks: _Blocks, *, own_scale: bool, log: bool) -> None:
 def _tiles(
     names: tuple[str, str], colour: Colour, size: int, *, own_scale: bool, log: bool, show_scale: bool
 ) -> Spec:
-    shares = (1, 0.1, 0.01, LEAST_LOG) if log else (1, 0.75, 0.5, 0.25, 0)
-    places = [1 - np.log10(share) / np.log10(LEAST_LOG) for share in shares] if log else list(shares)
+    shares = (1, 0.1, 0.01, 0.001, LOG_FLOOR) if log else (1, 0.75, 0.5, 0.25, 0)
+    places = [1 - np.log10(share) / np.log10(LOG_FLOOR) for share in shares] if log else list(shares)
     ends = [f"{share:g}" for share in shares]
     value = "largest weight" if size > 1 else "weight"
     return {
         "type": "heatmap",
+        "name": value,
         "zmin": 0,
         "zmax": 1,
         "colorscale": SCALES[colour],

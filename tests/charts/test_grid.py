@@ -5,7 +5,8 @@ import plotly.graph_objects as go
 import pytest
 
 import charts
-from charts.grid import LEAST_LOG, tile_at
+from charts.grid import tile_at
+from charts.heatmap import LOG_FLOOR
 from charts.theme import literal
 from ui.components.plotly_view import figure_json
 
@@ -49,7 +50,7 @@ def test_each_tile_holds_its_heads_weights_to_a_step_of_the_scale(own_scale, log
             weights = maps[layer, head]
             top = weights.max() if own_scale else 1
             if log:
-                expected, bounds = np.maximum(weights, top * LEAST_LOG), {"rtol": 0.015}
+                expected, bounds = np.maximum(weights, top * LOG_FLOOR), {"rtol": 0.02}
             else:
                 expected, bounds = weights, {"atol": top * STEP / 2 + 1e-6}
             np.testing.assert_allclose(tile(figure, maps, layer, head), expected, **bounds)

@@ -3,9 +3,10 @@
 const GRID_STEPS = 250;
 const GRID_CLOSED = 255;
 
-/** The number that a byte stands for; `least` is the start of a logarithmic scale, 0 for a linear one. */
-function gridNumber(share, top, least) {
-  return top * (least ? least ** (1 - share) : share);
+/** The weight that a byte stands for; `least` is the start of a logarithmic scale, 0 for a linear one. */
+function gridNumber(code, top, least) {
+  const share = code / GRID_STEPS;
+  return code > GRID_STEPS ? null : top * (least ? least ** (1 - share) : share);
 }
 
 /** Give a grid's trace its cells; the weights and the closed cells are two traces over the same bytes. */
@@ -25,7 +26,7 @@ function restoreGrid(trace, grid) {
     }));
     names.push(columns.map((column, j) => {
       const top = grid.tops.length === 1 ? grid.tops[0] : tops[Math.floor(j / grid.keys.length)];
-      return [row, column, gridNumber(codes[j] / GRID_STEPS, top, grid.least)];
+      return [row, column, gridNumber(codes[j], top, grid.least)];
     }));
   });
   trace.z = z;

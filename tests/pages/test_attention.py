@@ -1,0 +1,220 @@
+"""The Attention page without a browser: all heads, one map, and their controls."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.pages.conftest import ROOT, check
+from tests.pages.reading import address, everything, figure, go_to, numbers, payload, sentences, type_source
+from ui import attention_controls, head_panels, keys, loading, overview_panels
+
+ATTENTION = ROOT / "pages" / "explore" / "attention.py"
+GRIDS = overview_panels.GRIDS
+
+
+@pytest.fixture
+def attention(open_page):
+    """A function that opens the Attention page on the model that reverses letters."""
+    return lambda **parameters: open_page(ATTENTION, **{"model": "reverse", **parameters})
+
+
+def trace_of(test):
+    checkpoint = loading.open_checkpoint(loading.usable()[test.session_state[keys.MODEL]])
+    source = test.text_input(key=keys.SOURCE).value
+    return loading.runner().trace(checkpoint, checkpoint.query(source))
+
+
+def press(test, key):
+    return check(next(button for button in test.button if button.key == key).click().run())
+
+
+def switch(test, key):
+    toggle = next(toggle for toggle in test.toggle if toggle.key == key)
+    return check(toggle.set_value(not toggle.value).run())
+
+
+def the_map(test):
+    return numbers(figure(test, head_panels.MAP)["data"][0]["z"])
+
+
+# ---------------------------------------------------------------- all heads
+
+
+def test_the_page_opens_with_all_heads_of_all_three_kinds(attention):
+    test = attention()
+    trace = trace_of(test)
+    for kind, key in GRIDS.items():
+        packed = figure(test, key)["layout"]["meta"]["grid"]
+        assert (len(packed["layers"]), len(packed["heads"])) == trace.maps(kind).shape[:2]
+        assert len(packed["queries"]) == trace.maps(kind).shape[2]
+    assert figure(test, GRIDS["cross"])["layout"]["title"]["text"] == "Cross-attention: 2 layers × 4 heads"
+    assert address(test)["model"] == "reverse"
+    assert "panel" not in address(test)
+
+
+def test_the_selectors_open_any_head(attention):
+    test = attention(query=1, key=1)
+    for key, choice in ((keys.KIND, "encoder"), (keys.LAYER, "2"), (keys.HEAD, "3")):
+        check(test.button_group(key=key).set_value(choice).run())
+    test = press(test, overview_panels.OPEN)
+    shown = address(test)
+    assert (shown["panel"], shown["kind"], shown["layer"], shown["head"]) == ("head", "encoder", "2", "3")
+    assert "query" not in shown  # another attention has other cells
+    np.testing.assert_array_equal(the_map(test), trace_of(test).encoder_self[1, 2])
+
+
+def test_the_button_opens_what_is_chosen(attention):
+    test = attention(layer=2, head=1)
+    frames = [shape for shape in figure(test, GRIDS["cross"])["layout"]["shapes"] if shape["type"] == "rect"]
+    assert len(frames) == 1
+    assert not [shape for shape in figure(test, GRIDS["encoder"])["layout"]["shapes"] if shape["type"] == "rect"]
+    test = press(test, overview_panels.OPEN)
+    assert figure(test, head_panels.MAP)["layout"]["title"]["text"] == "Cross-attention: layer 2, head 1"
+    np.testing.assert_array_equal(the_map(test), trace_of(test).cross[1, 0])
+
+
+def test_scales_are_those_of_the_whole_page(attention):
+    test = switch(attention(), keys.OWN_SCALE)
+    assert all("own scale" in figure(test, key)["layout"]["title"]["subtitle"]["text"] for key in GRIDS.values())
+    assert address(test)["own"] == "1"
+    check(test.button_group(key=keys.PANEL).set_value("head").run())
+    drawn = figure(test, head_panels.MAP)["data"][0]
+    assert (drawn["zmin"], drawn["zmax"]) == pytest.approx((the_map(test).min(), the_map(test).max()))
+    test = switch(test, keys.OWN_SCALE)
+    assert figure(test, head_panels.MAP)["data"][0]["zmax"] == 1
+
+
+def test_guess_mode_hides_what_comes_in_every_grid(attention):
+    test = attention(guess=1, step=2, src="abcdef")
+    packed = {kind: figure(test, key)["layout"]["meta"]["grid"] for kind, key in GRIDS.items()}
+    assert [len(packed[kind]["queries"]) for kind in ("encoder", "decoder", "cross")] == [7, 2, 2]
+    assert packed["decoder"]["keys"] == ["1: <b>&#60;s&#62;</b>", "2: <b>f</b>"]
+    assert packed["cross"]["queries"][-1] == "2: <b>f → ?</b>"
+
+
+# ---------------------------------------------------------------- one map
+
+
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+def test_the_map_is_the_traces(attention, kind):
+    test = attention(panel="head", kind=kind, layer=1, head=4)
+    drawn, trace = the_map(test), trace_of(test)
+    allowed = trace.mask(kind)
+    np.testing.assert_array_equal(drawn[allowed], trace.maps(kind)[0, 3][allowed])
+    assert np.isnan(drawn[~allowed]).all()
+
+
+def test_rows_of_the_decoder_say_reads_and_predicts(attention):
+    for kind in ("decoder", "cross"):
+        layout = figure(attention(panel="head", kind=kind, src="abc"), head_panels.MAP)["layout"]
+        rows = [row.split("<b>")[1].removesuffix("</b>") for row in layout["meta"]["cells"]["rows"]]
+        assert rows == ["&#60;s&#62; → c", "c → b", "b → a", "a → &#60;/s&#62;"]
+        assert layout["yaxis"]["title"]["text"] == "Reads → predicts (query)"
+
+
+def test_aggregates_are_called_what_they_are(attention):
+    test = attention(panel="head")
+    titles = []
+    for aggregate in attention_controls.AGGREGATES:
+        check(test.selectbox(key=keys.AGGREGATE).set_value(aggregate).run())
+        titles.append(figure(test, head_panels.MAP)["layout"]["title"])
+    assert [title["text"].split(": ")[1] for title in titles] == [
+        "mean of all 2 layers × 4 heads",
+        "maximum of all 2 layers × 4 heads",
+        "rollout through layers 1 to 2",
+    ]
+    assert "do not sum to 1" in titles[1]["subtitle"]["text"]
+    assert "C ← ½C + ½X·E" in payload(test, head_panels.MAP)["caption"]
+    assert address(test)["together"] == "rollout"
+
+
+def test_a_single_head_needs_no_aggregate(attention):
+    assert not [box for box in attention(panel="head", layer=1, head=1).selectbox if box.key == keys.AGGREGATE]
+    assert [box for box in attention(panel="head", layer=1).selectbox if box.key == keys.AGGREGATE]
+
+
+def test_words_and_back_is_the_same_map(attention):
+    test = attention(panel="head", src="abcdef")
+    before = figure(test, head_panels.MAP)
+    words = switch(test, keys.WORDS)
+    assert the_map(words).shape == (2, 2)
+    assert "summed over the pieces of a key word" in payload(words, head_panels.MAP)["caption"]
+    assert figure(switch(words, keys.WORDS), head_panels.MAP) == before
+
+
+def test_hidden_pieces_are_said_with_their_weight(attention):
+    test = switch(attention(panel="head", src="abcdef", kind="encoder"), keys.HIDE_SPECIAL)
+    weights = trace_of(test).encoder_self.mean(axis=(0, 1))
+    share = weights[:6, 6].mean()
+    assert (
+        f"on average {share:.2f} of a row's weight"
+        in figure(test, head_panels.MAP)["layout"]["title"]["subtitle"]["text"]
+    )
+    np.testing.assert_allclose(the_map(test), weights[:6, :6], rtol=1e-6)
+
+
+def test_the_step_and_the_cell_are_framed(attention):
+    test = attention(panel="head", src="abcdef", step=3, query=2, key=4)
+    row, cell = figure(test, head_panels.MAP)["layout"]["shapes"]
+    assert (row["y0"], row["y1"]) == (1.5, 2.5)
+    assert (cell["y0"], cell["y1"], cell["x0"], cell["x1"]) == (0.5, 1.5, 2.5, 3.5)
+    weight = trace_of(test).cross.mean(axis=(0, 1))[1, 3]
+    assert f"weight **{weight:.4f}**" in next(text.value for text in test.markdown if "Looked at" in text.value)
+    go_to(test, 4)
+    assert figure(test, head_panels.MAP)["layout"]["shapes"][0]["y0"] == 2.5
+
+
+def test_the_cell_leads_to_how_it_came_to_be(attention):
+    test = press(attention(panel="head", src="abcdef", query=2, key=4, layer=1, head=1), head_panels.EXPLAIN)
+    assert address(test)["panel"] == "walk"
+    assert (address(test)["query"], address(test)["key"]) == ("2", "4")
+
+
+def test_a_closed_cell_has_no_weight(attention):
+    test = attention(panel="head", kind="decoder", query=1, key=3)
+    (said,) = [text.value for text in test.markdown if "Looked at" in text.value]
+    assert "comes later in the output" in said
+    assert "weight **" not in said
+
+
+def test_guess_mode_hides_what_comes_in_the_map(attention):
+    test = attention(panel="head", guess=1, step=2, src="abcdef", words=1, query=5, key=1)
+    assert the_map(test).shape == (2, 2)
+    assert "→ ?" in everything(test)
+    assert not [text for text in test.markdown if "Looked at" in text.value]
+
+
+# ---------------------------------------------------------------- controls
+
+
+def test_another_attention_forgets_the_cell_and_another_sentence_too(attention):
+    test = attention(panel="head", query=2, key=4)
+    check(test.button_group(key=keys.KIND).set_value("decoder").run())
+    assert "query" not in address(test)
+    test = type_source(attention(panel="head", query=2, key=4), "noon")
+    assert "query" not in address(test)
+
+
+def test_a_link_to_a_head_that_is_not_there_is_said(attention):
+    test = attention(panel="head", layer=9, head=3)
+    assert "Layer 9 was asked for" in sentences(test)
+    assert "mean of all" in figure(test, head_panels.MAP)["layout"]["title"]["text"]
+    assert test.button_group(key=keys.LAYER).value == "Mean"
+
+
+def test_many_layers_are_in_a_menu(attention, monkeypatch):
+    monkeypatch.setattr(attention_controls, "MOST_SEGMENTS", 3)
+    test = attention(panel="head", layer=2, head=3)
+    assert test.selectbox(key=keys.HEAD).options == ["All", "1", "2", "3", "4"]
+    check(test.selectbox(key=keys.HEAD).set_value("1").run())
+    assert address(test)["head"] == "1"
+
+
+def test_nothing_here_runs_the_model_again(attention):
+    test = attention()
+    ran = loading.runner().n_runs
+    check(test.button_group(key=keys.PANEL).set_value("head").run())
+    for key in (keys.WORDS, keys.HIDE_SPECIAL, keys.LOG_SCALE, keys.OWN_SCALE):
+        switch(test, key)
+    assert loading.runner().n_runs == ran
