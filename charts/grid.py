@@ -1,22 +1,19 @@
 """Every head of every layer as one picture: a row of tiles for each layer, a column for each head.
 
-One heat map holds all tiles, not one plot each, which would take a browser seconds. A weight is sent as one byte
-and each piece's name once; the browser (`plotly_grid.js`) or, for a notebook, `_unpacked` here gives every cell its
-number and its names again. So a number on hover is rounded to 1/250 of the scale, and says so. Where tiles would have
-more cells than can be told apart, square blocks of cells are drawn as one, with the largest weight among them: a mean
-would wash away the thin lines by which heads are known.
+One heat map holds all tiles, not one plot each, which would take a browser seconds; it is sent packed (`packing`).
+Where tiles would have more cells than can be told apart, square blocks of cells are drawn as one, with the largest
+weight among them: a mean would wash away the thin lines by which heads are known.
 """
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from charts.heatmap import LOG_FLOOR
+from charts.packing import GRID, GRID_CLOSED, Blocks, pack, pooled, unpacked
 from charts.theme import (
     GUIDE_COLOR,
     MARK_COLOR,
@@ -36,20 +33,8 @@ HOW_TO_READ = (
 )
 HOW_TO_READ_CLOSED = "Grey cells are closed by the mask."
 
-GRID, GRID_CLOSED = "grid", "grid-closed"
-_STEPS = 250  # a byte holds a weight as one of these, or says that there is none:
-_NO_NUMBER, _CLOSED = 254, 255
 _MARGINS = 96  # pixels of title and axis
-_PIECE_CHARACTERS = 24
-
-
-@dataclass(frozen=True)
-class _Blocks:
-    """Maps as they are drawn: `size` x `size` cells in one; weights [layer, head, row, column]."""
-
-    weights: np.ndarray
-    allowed: np.ndarray
-    size: int
+_PIECE_CHARACTERS = 48
 
 
 def grid_spec(
@@ -101,13 +86,10 @@ def grid_spec(
     layout = _layout(maps.shape, title, width)
     if not maps.size:
         return {"data": [], "layout": layout}
-    blocks = _blocks(np.asarray(maps, dtype=np.float32), open_cells, most_cells)
-    tops = _tops(blocks) if own_scale else np.ones((1, 1), dtype=np.float32)
+    blocks = pooled(np.asarray(maps, dtype=np.float32), open_cells, most_cells)
     layout["meta"] = {
         GRID: {
-            "codes": base64.b64encode(_codes(blocks, tops, log).tobytes()).decode("ascii"),
-            "tops": [float(top) for top in tops.ravel()],
-            "least": LOG_FLOOR if log else 0,
+            **pack(blocks, own_scale=own_scale, least=LOG_FLOOR if log else 0),
             "layers": [f"Layer {number}" for number in range(1, maps.shape[0] + 1)],
             "heads": [f"head {number}" for number in range(1, maps.shape[1] + 1)],
             "queries": _labels(queries, blocks.size),
@@ -125,7 +107,7 @@ def grid_spec(
 
 def _whole_spec(*args: Any, **options: Any) -> Spec:
     """`grid_spec` with every cell's number and names, for those who have no browser side of ours."""
-    return _unpacked(grid_spec(*args, **options))
+    return unpacked(grid_spec(*args, **options))
 
 
 _whole_spec.__doc__ = grid_spec.__doc__
@@ -142,36 +124,6 @@ def tile_at(spec: Spec, row: int, column: int) -> tuple[int, int]:
     """
     packed = spec["layout"]["meta"][GRID]
     return row // len(packed["queries"]), column // len(packed["keys"])
-
-
-def _blocks(weights: np.ndarray, allowed: np.ndarray, most_cells: int) -> _Blocks:
-    """Draw as few cells as one as must be; a block is closed if all of it is."""
-    n_layers, n_heads, n_queries, n_keys = weights.shape
-    size = 1
-    while n_layers * n_heads * -(-n_queries // size) * -(-n_keys // size) > most_cells:
-        size += 1
-    seen = np.where(allowed, np.where(np.isfinite(weights), weights, -1), -2)  # -1: no number, -2: closed
-    edges = [np.arange(0, n, size) for n in (n_queries, n_keys)]
-    largest = np.maximum.reduceat(np.maximum.reduceat(seen, edges[0], axis=2), edges[1], axis=3)
-    return _Blocks(np.where(largest < 0, np.nan, largest), largest[0, 0] > -2, size)
-
-
-def _tops(blocks: _Blocks) -> np.ndarray:
-    """The largest weight of each head [layer, head]."""
-    tops: np.ndarray = np.nanmax(np.nan_to_num(blocks.weights), axis=(2, 3))
-    return np.where(tops > 0, tops, 1).astype(np.float32)
-
-
-def _codes(blocks: _Blocks, tops: np.ndarray, log: bool) -> np.ndarray:
-    """A byte for each cell, [layer row, head column]: its weight in steps of the scale, or why there is none."""
-    share = np.nan_to_num(blocks.weights / tops[:, :, None, None])
-    if log:
-        share = 1 - np.log10(np.maximum(share, LOG_FLOOR)) / np.log10(LOG_FLOOR)
-    codes = np.rint(np.clip(share, 0, 1) * _STEPS).astype(np.uint8)
-    codes[np.isnan(blocks.weights)] = _NO_NUMBER
-    codes[:, :, ~blocks.allowed] = _CLOSED
-    n_layers, n_heads, rows, columns = codes.shape
-    return codes.transpose(0, 2, 1, 3).reshape(n_layers * rows, n_heads * columns)
 
 
 def _labels(pieces: Sequence[str], size: int) -> list[str]:
@@ -237,7 +189,7 @@ def _frame(layers: tuple[int, int], heads: tuple[int, int], drawn: tuple[int, ..
     return {"type": "rect", "x0": left, "x1": right, "y0": top, "y1": bottom, "line": line}
 
 
-def _say(layout: Spec, blocks: _Blocks, *, own_scale: bool, log: bool) -> None:
+def _say(layout: Spec, blocks: Blocks, *, own_scale: bool, log: bool) -> None:
     """Say what a reader must know before comparing tiles."""
     said = []
     if blocks.size > 1:
@@ -309,30 +261,3 @@ def _hover(names: tuple[str, str], last_line: str) -> str:
     """Layer and head, query, key, and what is there; `customdata` is ((layer, query), (head, key), number)."""
     query, key = (f"{literal(name)} %{{customdata[{place}][1]}}" for place, name in enumerate(names))
     return f"%{{customdata[0][0]}}, %{{customdata[1][0]}}<br>{query}<br>{key}<br>{last_line}<extra></extra>"
-
-
-def _unpacked(spec: Spec) -> Spec:
-    """Give every cell its number and its names; the app's browser side does that by itself."""
-    packed = spec["layout"].get("meta", {}).get(GRID)
-    if packed is None:
-        return spec
-    rows = [(layer, query) for layer in packed["layers"] for query in packed["queries"]]
-    columns = [(head, key) for head in packed["heads"] for key in packed["keys"]]
-    codes = np.frombuffer(base64.b64decode(packed["codes"]), np.uint8).reshape(len(rows), len(columns))
-    shares = np.where(codes <= _STEPS, codes / _STEPS, np.nan)
-    tops = np.broadcast_to(
-        np.reshape(packed["tops"], _tops_shape(packed)), (len(packed["layers"]), len(packed["heads"]))
-    )
-    each_top = np.kron(tops, np.ones((len(packed["queries"]), len(packed["keys"]))))
-    values = each_top * (packed["least"] ** (1 - shares) if packed["least"] else shares)
-    labels = np.empty((*codes.shape, 3), dtype=object)
-    for row, row_names in enumerate(rows):
-        for column, column_names in enumerate(columns):
-            labels[row, column] = (row_names, column_names, values[row, column])
-    drawn = {GRID: shares, GRID_CLOSED: np.where(codes == _CLOSED, 0.0, np.nan)}
-    traces = [{**trace, "z": drawn[trace["meta"]], "customdata": labels} for trace in spec["data"]]
-    return {"data": traces, "layout": spec["layout"]}
-
-
-def _tops_shape(packed: Spec) -> tuple[int, int]:
-    return (1, 1) if len(packed["tops"]) == 1 else (len(packed["layers"]), len(packed["heads"]))

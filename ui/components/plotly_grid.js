@@ -1,4 +1,4 @@
-// Unpacks a map of maps (`charts/grid.py`): a byte a cell becomes colour, number and names, which are sent once.
+// Unpacks a map of maps (`charts/packing.py`): a byte a cell becomes colour, number and names, which are sent once.
 
 const GRID_STEPS = 250;
 const GRID_CLOSED = 255;

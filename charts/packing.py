@@ -1,0 +1,120 @@
+"""Many maps as one byte a cell, and back.
+
+All heads of all layers are tens of thousands of numbers; as 32-bit floats with the names of their pieces they would
+be megabytes. A byte holds a weight as one of 251 steps of the scale, or says that there is none, and each piece is
+named once. So a number that is read back is rounded to 1/250 of the scale. `ui/components/plotly_grid.js` unpacks it in the browser, `unpacked` for a notebook.
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+
+import numpy as np
+
+from charts.theme import Spec
+
+GRID, GRID_CLOSED = "grid", "grid-closed"
+"""Mark the traces of a figure with `layout.meta.grid`: its weights, and its closed cells."""
+
+_STEPS = 250
+_NO_NUMBER, _CLOSED = 254, 255
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Maps as they are drawn.
+
+    Attributes:
+        weights: [layer, head, row, column]; NaN where there is no number.
+        allowed: bool [row, column]; False where all that a block holds is closed.
+        size: A block is `size` x `size` cells, with the largest weight among them.
+    """
+
+    weights: np.ndarray
+    allowed: np.ndarray
+    size: int
+
+
+def pooled(weights: np.ndarray, allowed: np.ndarray, most_cells: int) -> Blocks:
+    """Draw as few cells as one as must be.
+
+    Args:
+        weights: [layer, head, query, key], not empty.
+        allowed: bool [query, key], True = may attend.
+        most_cells: Most blocks over all maps.
+    """
+    n_layers, n_heads, n_queries, n_keys = weights.shape
+    size = 1
+    while n_layers * n_heads * -(-n_queries // size) * -(-n_keys // size) > most_cells:
+        size += 1
+    seen = np.where(allowed, np.where(np.isfinite(weights), weights, -1), -2)  # -1: no number, -2: closed
+    edges = [np.arange(0, n, size) for n in (n_queries, n_keys)]
+    largest = np.maximum.reduceat(np.maximum.reduceat(seen, edges[0], axis=2), edges[1], axis=3)
+    return Blocks(np.where(largest < 0, np.nan, largest), largest[0, 0] > -2, size)
+
+
+def _tops(blocks: Blocks) -> np.ndarray:
+    """The largest weight of each head [layer, head]."""
+    tops: np.ndarray = np.nanmax(np.nan_to_num(blocks.weights), axis=(2, 3))
+    return np.where(tops > 0, tops, 1).astype(np.float32)
+
+
+def pack(blocks: Blocks, *, own_scale: bool, least: float) -> Spec:
+    """Write maps as one byte a cell.
+
+    Args:
+        blocks: The maps.
+        own_scale: Each map has a scale of its own, up to its largest weight, instead of 0 to 1 for all.
+        least: Start of a logarithmic scale as a share of its end, 0 for a linear scale.
+
+    Returns:
+        `codes`, base64 of [layer row, head column]; `tops`, ends of the scales, one for all or one a map; `least`.
+    """
+    tops = _tops(blocks) if own_scale else np.ones((1, 1), dtype=np.float32)
+    codes = base64.b64encode(_codes(blocks, tops, least).tobytes()).decode("ascii")
+    return {"codes": codes, "tops": [float(top) for top in tops.ravel()], "least": least}
+
+
+def _codes(blocks: Blocks, tops: np.ndarray, least: float) -> np.ndarray:
+    """A byte for each cell, [layer row, head column]: its weight in steps of the scale, or why there is none."""
+    share = np.nan_to_num(blocks.weights / tops[:, :, None, None])
+    if least:
+        share = 1 - np.log10(np.maximum(share, least)) / np.log10(least)
+    codes = np.rint(np.clip(share, 0, 1) * _STEPS).astype(np.uint8)
+    codes[np.isnan(blocks.weights)] = _NO_NUMBER
+    codes[:, :, ~blocks.allowed] = _CLOSED
+    n_layers, n_heads, rows, columns = codes.shape
+    return codes.transpose(0, 2, 1, 3).reshape(n_layers * rows, n_heads * columns)
+
+
+def unpacked(spec: Spec) -> Spec:
+    """Give every cell its number and its names; the app's browser side does that by itself.
+
+    Args:
+        spec: A figure with `layout.meta.grid`: what `pack` returns, and the names of `layers`, `heads`, `queries` and
+            `keys`. Its traces with the meta `GRID` hold the weights, those with `GRID_CLOSED` the closed cells.
+    """
+    packed = spec["layout"].get("meta", {}).get(GRID)
+    if packed is None:
+        return spec
+    rows = [(layer, query) for layer in packed["layers"] for query in packed["queries"]]
+    columns = [(head, key) for head in packed["heads"] for key in packed["keys"]]
+    codes = np.frombuffer(base64.b64decode(packed["codes"]), np.uint8).reshape(len(rows), len(columns))
+    shares = np.where(codes <= _STEPS, codes / _STEPS, np.nan)
+    tops = np.broadcast_to(
+        np.reshape(packed["tops"], _tops_shape(packed)), (len(packed["layers"]), len(packed["heads"]))
+    )
+    each_top = np.kron(tops, np.ones((len(packed["queries"]), len(packed["keys"]))))
+    values = each_top * (packed["least"] ** (1 - shares) if packed["least"] else shares)
+    labels = np.empty((*codes.shape, 3), dtype=object)
+    for row, row_names in enumerate(rows):
+        for column, column_names in enumerate(columns):
+            labels[row, column] = (row_names, column_names, values[row, column])
+    drawn = {GRID: shares, GRID_CLOSED: np.where(codes == _CLOSED, 0.0, np.nan)}
+    traces = [{**trace, "z": drawn[trace["meta"]], "customdata": labels} for trace in spec["data"]]
+    return {"data": traces, "layout": spec["layout"]}
+
+
+def _tops_shape(packed: Spec) -> tuple[int, int]:
+    return (1, 1) if len(packed["tops"]) == 1 else (len(packed["layers"]), len(packed["heads"]))
