@@ -14,6 +14,7 @@ Example:
 from charts.bars import attention_bar, attention_bar_spec, candidates, candidates_spec
 from charts.curves import entropy, entropy_spec
 from charts.heatmap import heatmap, heatmap_spec
+from charts.statistics import head_measure, head_measure_spec, row_measure, row_measure_spec
 from charts.training import (
     dev_scores,
     dev_scores_spec,
@@ -32,10 +33,14 @@ __all__ = [
     "dev_scores_spec",
     "entropy",
     "entropy_spec",
+    "head_measure",
+    "head_measure_spec",
     "heatmap",
     "heatmap_spec",
     "learning_rates",
     "learning_rates_spec",
     "losses",
     "losses_spec",
+    "row_measure",
+    "row_measure_spec",
 ]

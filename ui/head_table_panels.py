@@ -1,9 +1,259 @@
-"""What each head does."""
+"""What each head does, measured for the sentence at hand: one measure of all heads, one head's rows, and a table.
+
+The measures and their sources stand in `transformer.analysis.head_statistics`. No head gets a label here: what is
+shown is measured, for this sentence alone.
+"""
 
 from __future__ import annotations
 
-from ui.session import OpenRun
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+import charts
+from charts.statistics import HOW_TO_READ_HEADS, HOW_TO_READ_ROWS
+from transformer.analysis.head_statistics import Measure, Name, measure, norm_share, output_projections, site
+from transformer.checkpoint import Checkpoint
+from transformer.errors import GlassformerError
+from transformer.trace import Kind
+from ui import attention_controls, loading, panels
+from ui.components.plotly_view import last_click
+from ui.controls import KEEP
+from ui.head_measures import Words, words
+from ui.session import OpenRun, sentence
+from ui.sides import KIND_NAMES, sides
+from ui.stepping import Looking
+from ui.work import BusyError
+
+MEASURE = "head_table_measure"
+HEAD_MAP = "head_table_map"
+HEAD_ROWS = "head_table_rows"
+TABLE = "head_table"
+OPEN = "head_table_open"
+OPEN_BY_MEASURE = "head_table_open_by_measure"
+CSV = "head_table_csv"
+
+MOST_WITHOUT_SCROLLING = 24  # heads
+A_WEIGHT_IS_NO_CAUSE = (
+    "These numbers say where a head's weights lie and how much it writes, for this sentence alone; another sentence "
+    "can give others. They do not say what a head is for: a weight is not a cause, and only taking the head away "
+    "shows what the output owes to it."
+)
+NOTHING = "There is no number here: no row of these maps has a key that may be seen."
 
 
 def draw(run: OpenRun) -> None:
-    """Draw it."""
+    """Draw the part "What heads do" of the Attention page."""
+    kind, looking = run.view.kind, run.looking
+    measures = measured(run.checkpoint, looking)
+    if not measures:
+        st.info(NOTHING, icon=":material/info:")
+        return
+    st.caption(_scope(looking, measures))
+    spoken = words(kind)
+    with st.container(horizontal=True):
+        name = _choose_measure(measures, spoken)
+        _open_by_measure(kind, measures[name].means())
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        _head_map(looking, measures[name], spoken[name])
+    with right:
+        _head_rows(looking, measures[name], spoken[name])
+    _table(looking, measures, spoken)
+    st.caption(A_WEIGHT_IS_NO_CAUSE)
+
+
+def measured(checkpoint: Checkpoint, looking: Looking) -> dict[Name, Measure]:
+    """All measures of the heads of the kind looked at, over the rows that may be seen."""
+    kind, trace = looking.view.kind, looking.trace
+    sites = [site(kind, layer) for layer in range(len(trace.maps(kind)))]
+    shares = None
+    try:
+        heads = loading.replay(checkpoint, trace, sites)
+        shares = norm_share(np.stack([heads[name] for name in sites]), output_projections(checkpoint.model, kind))
+    except (GlassformerError, BusyError) as error:
+        st.error(panels.plain(f"The share of output norm is missing. {sentence(error)}"))
+    n_rows = looking.n_rows if looking.view.guess else None
+    return measure(trace, kind, eos_id=checkpoint.config.eos_id, shares=shares, n_rows=n_rows)
+
+
+def _scope(looking: Looking, measures: dict[Name, Measure]) -> str:
+    view = looking.view
+    n_rows = int(measures["largest"].rows.sum())
+    rows = f"{n_rows} row" + "s" * (n_rows != 1)
+    said = [f"{KIND_NAMES[view.kind]}, measured for this sentence alone, over {rows}."]
+    if view.guess and view.kind != "encoder":
+        said[0] = f"{KIND_NAMES[view.kind]}, measured over the {rows} that may be seen."
+    if view.words or view.hide_special:
+        said.append("Pieces are measured, special ones too, whatever other parts of this page merge or hide.")
+    return " ".join(said)
+
+
+def _choose_measure(measures: dict[Name, Measure], spoken: dict[Name, Words]) -> Name:
+    if st.session_state.get(MEASURE) not in measures:
+        st.session_state[MEASURE] = "entropy_share" if "entropy_share" in measures else next(iter(measures))
+    name: Name = st.selectbox(
+        "Measure in the charts",
+        list(measures),
+        key=MEASURE,
+        format_func=lambda name: _capital(spoken[name].title),
+        width=360,
+        persist_state=KEEP,
+    )
+    return name
+
+
+def _open_by_measure(kind: Kind, means: np.ndarray) -> None:
+    """Draw a menu of all heads, the lowest first: in the table the keyboard can read, but neither sort nor press."""
+    places = np.argsort(means, axis=None, kind="stable").tolist()
+    n_heads = means.shape[1]
+
+    def label(place: int) -> str:
+        return f"{_head_name(*divmod(place, n_heads))}: {means.flat[place]:.2f}"
+
+    def go() -> None:
+        place = st.session_state.get(OPEN_BY_MEASURE)
+        if place is not None:
+            attention_controls.open_head(kind, *divmod(place, n_heads))
+            st.session_state[OPEN_BY_MEASURE] = None
+
+    st.selectbox(
+        "Open a head (lowest first)",
+        places,
+        index=None,
+        key=OPEN_BY_MEASURE,
+        format_func=label,
+        placeholder="Choose a head",
+        on_change=go,
+        width=240,
+    )
+
+
+def _head_name(layer: int, head: int) -> str:
+    return f"Layer {layer + 1}, head {head + 1}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _chosen(looking: Looking) -> tuple[int, int] | None:
+    view = looking.view
+    return None if view.layer is None or view.head is None else (view.layer, view.head)
+
+
+def _head_map(looking: Looking, one: Measure, said: Words) -> None:
+    kind = looking.view.kind
+
+    def go() -> None:
+        click = last_click(HEAD_MAP)
+        if click is not None and len(click.index) == 2:
+            attention_controls.open_head(kind, *click.index)
+
+    panels.chart(
+        charts.head_measure_spec(
+            one.means(),
+            title=f"All heads: {said.full_title}",
+            value_name=said.unit,
+            chosen=_chosen(looking),
+        ),
+        key=HEAD_MAP,
+        alt=f"{KIND_NAMES[kind]}, layers by heads: {said.title}. The table has the same numbers.",
+        how_to_read=f"{HOW_TO_READ_HEADS} {said.meaning} Click a cell to open its head.",
+        on_click=go,
+    )
+
+
+def _head_rows(looking: Looking, one: Measure, said: Words) -> None:
+    chosen = _chosen(looking)
+    if chosen is None:
+        st.info("Choose a layer and a head to see its measure row by row.", icon=":material/info:")
+        return
+    axes = sides(looking, looking.view.kind)
+    means, shown = one.means(), one.rows[: len(axes.queries)]
+    lower = int((means < means[chosen]).sum())
+    panels.chart(
+        charts.row_measure_spec(
+            one.values[chosen][: len(axes.queries)],
+            axes.queries,
+            title=f"{_head_name(*chosen)}: {said.full_title}",
+            value_name=_capital(said.unit),
+            query_axis=axes.query_axis,
+            marked_row=axes.current,
+            top=1.0 if said.share else None,
+            colour=axes.query_side,
+        ),
+        key=HEAD_ROWS,
+        alt=f"{_capital(said.title)} in each row of {_head_name(*chosen)}, one bar a row.",
+        how_to_read=(
+            f"{HOW_TO_READ_ROWS} It is {means[chosen]:.2f}; {lower} of the other {means.size - 1} heads are lower."
+            + (" A row without the measure has no bar." if not shown.all() else "")
+        ),
+    )
+
+
+# ---------------------------------------------------------------- the table
+
+
+def frame(measures: dict[Name, Measure]) -> pd.DataFrame:
+    """One row a head, one column a measure: layer and head from 1, then the means."""
+    means: dict[str, np.ndarray] = {name: one.means() for name, one in measures.items()}
+    n_layers, n_heads = next(iter(means.values())).shape
+    layers, heads = (index.ravel() + 1 for index in np.indices((n_layers, n_heads)))
+    columns = {"layer": layers, "head": heads} | {name: mean.ravel() for name, mean in means.items()}
+    return pd.DataFrame(columns)
+
+
+def _table(looking: Looking, measures: dict[Name, Measure], spoken: dict[Name, Words]) -> None:
+    kind, chosen = looking.view.kind, _chosen(looking)
+    numbers = frame(measures)
+    n_heads = int(numbers["head"].max())
+
+    def go() -> None:
+        click = st.session_state.get(OPEN)
+        if click is not None:
+            attention_controls.open_head(kind, *divmod(int(click["row"]), n_heads))
+
+    columns: dict[str, Any] = {
+        "open": st.column_config.ButtonColumn(
+            "Open", type="secondary", width=140, pinned=True, alignment="left", on_click=go, key=OPEN
+        )
+    }
+    columns |= {name: _column(spoken[name]) for name in measures}
+    places = [divmod(row, n_heads) for row in range(len(numbers))]
+    names = ["● " * (place == chosen) + _head_name(*place) for place in places]
+    st.container(key=TABLE).dataframe(
+        numbers[list(measures)].round(4).assign(open=names)[list(columns)],
+        hide_index=True,
+        height="content" if len(names) <= MOST_WITHOUT_SCROLLING else "auto",
+        column_config=columns,
+        alt=f"Measures of every head of {KIND_NAMES[kind]}, one row a head.",
+    )
+    st.caption(
+        "Press a name to open that head; ● is the head chosen. Press a heading to sort by it; point at it for its "
+        "formula."
+    )
+    st.download_button(
+        "Table as CSV",
+        numbers.to_csv(index=False, float_format="%.6g"),
+        file_name=f"heads-{kind}.csv",
+        mime="text/csv",
+        key=CSV,
+        on_click="ignore",
+        icon=":material/download:",
+    )
+
+
+def _column(said: Words) -> Any:
+    if said.share:
+        return st.column_config.ProgressColumn(
+            said.heading, help=said.meaning, format="%.2f", min_value=0.0, max_value=1.0, width=104
+        )
+    return st.column_config.NumberColumn(
+        f"{said.heading} ({said.unit})" if said.unit in ("bits", "tokens") else said.heading,
+        help=said.meaning,
+        format="%.2f",
+        width=128,
+    )

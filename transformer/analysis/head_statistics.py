@@ -1,0 +1,304 @@
+"""What each head does with one sentence, in numbers: how sharp its rows are, how far they reach and where they lie.
+
+Every measure is first taken row by row and then averaged over the rows that count. Rows of a batch's padding and rows
+that may see no key do not count, nor do rows for which a measure means nothing: the first token has no previous one.
+
+The same weight may be in several shares (the first row's own token is the first token), so they do not add up to 1.
+A large weight is not a cause: these numbers say where weights lie, not what the output would be without the head.
+
+Source: entropy and the shares on self, previous, next, first and end: Clark et al. (2019), "What Does BERT Look At?",
+sections 3.1 to 3.3. Mean distance: Vig and Belinkov (2019), "Analyzing the Structure of Attention in a Transformer
+Language Model". Mean of the largest weight (there "confidence", without the end piece; here with it): Voita et al.
+(2019), "Analyzing Multi-Head Self-Attention", section 4. Norms beside weights: Kobayashi et al. (2020), "Attention is
+Not Only a Weight".
+
+Shapes: L layers, H heads, Q queries, K keys, d d_head, D d_model. `...` stands for any axes in front.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from transformer.model import Transformer
+from transformer.trace import Kind, Trace
+
+Name = Literal[
+    "entropy", "entropy_share", "largest", "distance", "self", "previous", "next", "first", "end", "diagonal",
+    "norm_share",
+]  # fmt: skip
+NAMES: tuple[Name, ...] = get_args(Name)
+_OFFSETS: dict[Name, int] = {"self": 0, "previous": -1, "next": 1}
+
+
+@dataclass(frozen=True, eq=False)
+class Measure:
+    """One measure of every head.
+
+    Attributes:
+        values: [L, H, Q]; NaN in rows that do not count.
+        rows: Bool [Q], the rows that count.
+    """
+
+    values: np.ndarray
+    rows: np.ndarray
+
+    def means(self) -> np.ndarray:
+        """The mean over the rows that count, [L, H]; NaN if there is none."""
+        if not self.rows.any():
+            return np.full(self.values.shape[:-1], np.nan)
+        return self.values[..., self.rows].mean(axis=-1)
+
+
+# ---------------------------------------------------------------- one row
+
+
+def entropy(weights: np.ndarray) -> np.ndarray:
+    """How spread out each row is: -sum_k w_k log2 w_k, where a weight of 0 adds 0.
+
+    Args:
+        weights: [..., Q, K], 0 to 1.
+
+    Returns:
+        [..., Q] in bits, from 0 (all on one key) to log2 of the number of keys (all alike).
+    """
+    precise = np.asarray(weights, dtype=np.float64)
+    logs = np.log2(np.where(precise > 0, precise, 1.0))
+    return np.abs((precise * logs).sum(axis=-1))  # -0.0 is 0
+
+
+def entropy_share(weights: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """The entropy as a share of the most that the row could have, log2 of its number of open keys.
+
+    Args:
+        weights: [..., Q, K], 0 to 1.
+        allowed: Bool [Q, K], True = may attend.
+
+    Returns:
+        [..., Q], 0 to 1; NaN where fewer than two keys are open, as nothing can be spread there.
+    """
+    n_open = np.asarray(allowed, dtype=bool).sum(axis=-1)  # [Q]
+    most = np.log2(np.maximum(n_open, 2))
+    return np.where(n_open >= 2, entropy(weights) / most, np.nan)
+
+
+def largest(weights: np.ndarray) -> np.ndarray:
+    """The largest weight of each row.
+
+    Args:
+        weights: [..., Q, K], 0 to 1.
+
+    Returns:
+        [..., Q], 0 to 1.
+    """
+    return np.asarray(weights, dtype=np.float64).max(axis=-1)
+
+
+def distance(weights: np.ndarray) -> np.ndarray:
+    """How far each row of self-attention reaches: sum_k w_k |query - key|.
+
+    Args:
+        weights: [..., Q, K] with Q = K.
+
+    Returns:
+        [..., Q] in tokens.
+    """
+    n_queries, n_keys = weights.shape[-2:]
+    apart = np.abs(np.arange(n_queries)[:, None] - np.arange(n_keys)[None, :])  # [Q, K]
+    return (np.asarray(weights, dtype=np.float64) * apart).sum(axis=-1)
+
+
+def relative_distance(weights: np.ndarray) -> np.ndarray:
+    """How far each row of cross-attention lies from the same place of the source.
+
+    A query and a key count in different sequences, so places are relative: the first is 0, the last 1. It is
+    sum_k w_k |q / (Q - 1) - k / (K - 1)|.
+
+    Args:
+        weights: [..., Q, K]: all rows of the output, all keys of the source, no padding.
+
+    Returns:
+        [..., Q], 0 to 1.
+    """
+    n_queries, n_keys = weights.shape[-2:]
+    places = [np.arange(n) / max(n - 1, 1) for n in (n_queries, n_keys)]
+    apart = np.abs(places[0][:, None] - places[1][None, :])  # [Q, K]
+    return (np.asarray(weights, dtype=np.float64) * apart).sum(axis=-1)
+
+
+def share_at(weights: np.ndarray, allowed: np.ndarray, *, offset: int) -> np.ndarray:
+    """The weight that each row of self-attention puts on the token `offset` places on: 0 itself, -1 the previous.
+
+    Args:
+        weights: [..., Q, K] with Q = K.
+        allowed: Bool [Q, K], True = may attend.
+        offset: From the query's place to the key's.
+
+    Returns:
+        [..., Q], 0 to 1; NaN where there is no such token or it is closed.
+    """
+    n_queries, n_keys = weights.shape[-2:]
+    rows = np.arange(n_queries)
+    keys = np.clip(rows + offset, 0, n_keys - 1)
+    there = (rows + offset == keys) & np.asarray(allowed, dtype=bool)[rows, keys]
+    return np.where(there, np.asarray(weights, dtype=np.float64)[..., rows, keys], np.nan)
+
+
+def share_on(weights: np.ndarray, allowed: np.ndarray, *, key: int) -> np.ndarray:
+    """The weight that each row puts on one key.
+
+    Args:
+        weights: [..., Q, K].
+        allowed: Bool [Q, K], True = may attend.
+        key: Which, from 0.
+
+    Returns:
+        [..., Q], 0 to 1; NaN where the key is closed.
+    """
+    is_open = np.asarray(allowed, dtype=bool)[:, key]
+    return np.where(is_open, np.asarray(weights, dtype=np.float64)[..., key], np.nan)
+
+
+def diagonal_keys(n_queries: int, n_keys: int) -> np.ndarray:
+    """The key whose relative place is nearest to each row's: q (K - 1) / (Q - 1), halves rounded up.
+
+    Args:
+        n_queries: Rows of the whole output.
+        n_keys: Keys of the source.
+
+    Returns:
+        Int [Q].
+    """
+    steps = max(n_queries - 1, 1)
+    return (2 * np.arange(n_queries) * (n_keys - 1) + steps) // (2 * steps)
+
+
+def share_on_diagonal(weights: np.ndarray) -> np.ndarray:
+    """The weight that each row of cross-attention puts on the key of its own relative place (`diagonal_keys`).
+
+    Args:
+        weights: [..., Q, K]: all rows of the output, all keys of the source, no padding.
+
+    Returns:
+        [..., Q], 0 to 1.
+    """
+    n_queries, n_keys = weights.shape[-2:]
+    return np.asarray(weights, dtype=np.float64)[..., np.arange(n_queries), diagonal_keys(n_queries, n_keys)]
+
+
+# ---------------------------------------------------------------- norms
+
+
+def site(kind: Kind, layer: int) -> str:
+    """The site of a layer's head outputs, as `transformer.tap.SITES` names it.
+
+    Args:
+        kind: Which attention.
+        layer: From 0.
+    """
+    stack, attention = ("encoder" if kind == "encoder" else "decoder"), ("cross" if kind == "cross" else "self")
+    return f"{stack}.{layer}.{attention}_attn.heads"
+
+
+def norm_share(heads: np.ndarray, projections: np.ndarray) -> np.ndarray:
+    """Each head's part in what the layer's attention writes, by length: |head W_O| / sum over the layer's heads.
+
+    The heads' vectors add up to the output (and its bias), but their lengths do not: vectors may cancel. A share says
+    how much a head writes, not how much of it is left.
+
+    Args:
+        heads: [L, H, Q, d], the weighted sums of the values.
+        projections: [L, H, d, D], each head's rows of W_O (`output_projections`).
+
+    Returns:
+        [L, H, Q], 0 to 1, adding up to 1 over H; NaN where every head writes nothing.
+    """
+    written = np.asarray(heads, dtype=np.float64) @ np.asarray(projections, dtype=np.float64)  # [L, H, Q, D]
+    norms = np.linalg.norm(written, axis=-1)  # [L, H, Q]
+    total = norms.sum(axis=1, keepdims=True)
+    return np.where(total == 0, np.nan, norms / np.where(total == 0, 1.0, total))
+
+
+def output_projections(model: Transformer, kind: Kind) -> np.ndarray:
+    """The part of every layer's W_O that each head is multiplied with.
+
+    Args:
+        model: The model.
+        kind: Which attention.
+
+    Returns:
+        Float32 [L, H, d, D], so that the sum over heads of `head @ part`, plus the bias, is the attention's output.
+    """
+    layers: Iterable[Any] = model.encoder.layers if kind == "encoder" else model.decoder.layers
+    attentions = [layer.cross_attn if kind == "cross" else layer.self_attn for layer in layers]
+    matrices = np.stack([attention.out_proj.weight.detach().float().numpy() for attention in attentions])
+    n_layers, d_model, joined = matrices.shape  # output = joined heads @ W^T
+    n_heads = attentions[0].n_heads
+    return matrices.transpose(0, 2, 1).reshape(n_layers, n_heads, joined // n_heads, d_model)
+
+
+# ---------------------------------------------------------------- a run
+
+
+def measure(
+    trace: Trace,
+    kind: Kind,
+    *,
+    eos_id: int,
+    shares: np.ndarray | None = None,
+    n_rows: int | None = None,
+) -> dict[Name, Measure]:
+    """All measures of every head of one kind.
+
+    Encoder: all but the diagonal. Decoder: neither the next token, which the mask closes, nor the end piece, which is
+    never read. Cross: "first" and "end" are the source's; there is no self, previous or next; distance and diagonal
+    go by relative places.
+
+    Args:
+        trace: The run.
+        kind: Which attention.
+        eos_id: The end piece.
+        shares: What `norm_share` gives for this kind and run, [L, H, Q]; None leaves it out.
+        n_rows: Only the decoder's first rows, those that may be seen; None for all. The source is always seen.
+
+    Returns:
+        The measures, without those that no row has. Their rows are the run's own, without a batch's padding.
+    """
+    n_source = _n_source(trace)
+    n_queries = n_source if kind == "encoder" else trace.n_steps
+    n_keys = trace.n_steps if kind == "decoder" else n_source
+    weights = trace.maps(kind)[:, :, :n_queries, :n_keys]
+    allowed = trace.mask(kind)[:n_queries, :n_keys]
+    found: dict[Name, np.ndarray] = {
+        "entropy": entropy(weights),
+        "entropy_share": entropy_share(weights, allowed),
+        "largest": largest(weights),
+    }
+    if kind != "cross":
+        found["distance"] = distance(weights)
+        found |= {name: share_at(weights, allowed, offset=offset) for name, offset in _OFFSETS.items()}
+    else:
+        found |= {"distance": relative_distance(weights), "diagonal": share_on_diagonal(weights)}
+    found["first"] = share_on(weights, allowed, key=0)
+    if kind != "decoder" and trace.src_ids[n_source - 1] == eos_id:
+        found["end"] = share_on(weights, allowed, key=n_source - 1)
+    if shares is not None:
+        found["norm_share"] = shares[:, :, :n_queries]
+    seen = n_queries if n_rows is None or kind == "encoder" else n_rows
+    rows = allowed.any(axis=-1) & (np.arange(n_queries) < seen)
+    measures = {name: _counted(values, rows) for name, values in found.items()}
+    return {name: measures[name] for name in NAMES if name in measures and measures[name].rows.any()}
+
+
+def _n_source(trace: Trace) -> int:
+    """Source tokens without a batch's padding, which stands at the end."""
+    return int(np.flatnonzero(np.array(trace.src_ids) != trace.pad_id)[-1]) + 1
+
+
+def _counted(values: np.ndarray, rows: np.ndarray) -> Measure:
+    """Leave out the rows in which no head has the measure; a NaN of a single head stays and is seen."""
+    counts = rows & ~np.isnan(values).all(axis=(0, 1))
+    return Measure(np.where(counts, values, np.nan), counts)
