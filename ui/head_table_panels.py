@@ -188,7 +188,7 @@ def _head_rows(looking: Looking, one: Measure, said: Words) -> None:
         key=HEAD_ROWS,
         alt=f"{_capital(said.title)} in each row of {_head_name(*chosen)}, one bar a row.",
         how_to_read=(
-            f"{HOW_TO_READ_ROWS} It is {means[chosen]:.2f}; {lower} of the other {means.size - 1} heads are lower."
+            f"{HOW_TO_READ_ROWS} It is {means[chosen]:.2f}; lower in {lower} of the other {means.size - 1} heads."
             + (" A row without the measure has no bar." if not shown.all() else "")
         ),
     )
