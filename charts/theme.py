@@ -72,6 +72,7 @@ CELLS = "cells"
 """Marks a map: `layout.meta.cells` names its rows and columns for the hover; with a `floor` in it, colours go by the
 logarithm of the numbers from there on. The browser does what `_with_cells` does here."""
 
+_ARROW = " → "
 _TRANSPARENT = "rgba(0,0,0,0)"
 _RIGHT_TO_LEFT = {"R", "AL", "AN"}
 _ISOLATE, _END_ISOLATE = "\u2068", "\u2069"
@@ -114,6 +115,12 @@ def shortened(text: str, *, limit: int = 14) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+def _tick(label: str) -> str:
+    """Shorten a label; one that says "reads → predicts" keeps the beginning of both."""
+    reads, arrow, predicts = label.partition(_ARROW)
+    return f"{shortened(reads, limit=9)}{arrow}{shortened(predicts, limit=9)}" if arrow else shortened(label)
+
+
 def ticks(labels: Sequence[str], *, title: str) -> dict[str, Any]:
     """Describe an axis of pieces: one integer place each, so that equal pieces never fall together.
 
@@ -128,8 +135,8 @@ def ticks(labels: Sequence[str], *, title: str) -> dict[str, Any]:
         `axis`: attributes for Plotly; `spec`: what the browser needs to label again, and `whole`, the labels that
         were cut, by place, for a table.
     """
-    short = [literal(shortened(label)) for label in labels]
-    whole = {str(place): literal(label) for place, label in enumerate(labels) if shortened(label) != label}
+    short = [literal(_tick(label)) for label in labels]
+    whole = {str(place): literal(label) for place, label in enumerate(labels) if _tick(label) != label}
     step = -(-len(short) // MOST_TICKS) or 1
     note = "" if step == 1 else f" (1 in {step} labelled)"
     axis = {

@@ -60,7 +60,7 @@ def _grid(run: OpenRun, kind: Kind, *, large: bool) -> None:
         key=GRIDS[kind],
         alt=f"{KIND_NAMES[kind]} as a grid of small maps, one for each of {n_layers} layers (rows) and {n_heads} "
         "heads (columns). The controls above open the map of a single head.",
-        how_to_read=read if large else "",
+        how_to_read=read if large else f"The same for {KIND_NAMES[kind].lower()}. {CLICK}",
         on_click=_opening(kind, figure),
     )
 

@@ -91,3 +91,9 @@ def test_scales_grow_steadily_darker(side):
 def _light(colour):
     red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_a_long_label_of_two_parts_keeps_the_beginning_of_both():
+    made = ticks(["▁internationalisation → ▁internationalisations", "▁a → ▁b", "▁internationalisation"], title="Rows")
+    assert made["axis"]["ticktext"] == ["▁interna… → ▁interna…", "▁a → ▁b", "▁internationa…"]
+    assert sorted(made["spec"]["whole"]) == ["0", "2"]

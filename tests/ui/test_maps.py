@@ -190,10 +190,10 @@ def test_in_guess_mode_nothing_tells_what_comes(english, hide_special):
 
 def test_sixty_pieces_of_twenty_letters():
     checkpoint = load(ROOT / "en-fr")
-    sentence = " ".join(["internationalisation"] * 12)
+    sentence = " ".join(["internationalisation"] * 20)
     trace = run(checkpoint, Query(checkpoint=checkpoint.content_hash, source=sentence, max_new=60))
     opened = checkpoint, trace
-    assert len(trace.src_pieces) > 36
+    assert len(trace.src_pieces) > 60
     drawn = draw(opened, "encoder", words=True)
-    assert drawn.keys == ["internationalisation"] * 12 + ["</s>"]
+    assert drawn.keys == ["internationalisation"] * 20 + ["</s>"]
     np.testing.assert_allclose(drawn.weights.sum(axis=1), 1, atol=1e-5)
