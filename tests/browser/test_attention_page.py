@@ -1,0 +1,182 @@
+"""The Attention page in a real browser: all heads, one map, and what a click, a zoom and an address do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.helpers import open_page, screenshot, wait_for_idle
+from tests.browser.story import address, switch
+from tools.serve import Server
+from ui import attention_controls, head_panels, overview_panels
+
+LETTERS = "glasss"  # six letters and the end: maps of seven pieces
+GRID = overview_panels.GRIDS["encoder"]
+MAP = head_panels.MAP
+PLACE = """(chart, [row, column]) => {
+  const { xaxis, yaxis } = chart._fullLayout;
+  const box = chart.getBoundingClientRect();
+  return [box.left + xaxis._offset + xaxis.c2p(column), box.top + yaxis._offset + yaxis.c2p(row)];
+}"""
+
+
+def open_attention(page: Page, server: Server, query: str = "") -> Page:
+    open_page(page, f"{server.url}/attention?model=reverse&src={LETTERS}{query}")
+    expect(page.locator(".st-key-" + attention_controls.ROW)).to_be_visible()
+    wait_for_charts(page)
+    return page
+
+
+def wait_for_charts(page: Page) -> None:
+    page.wait_for_function(
+        """() => { const charts = [...document.querySelectorAll(".gf-chart")];
+          return charts.length > 0 && charts.every(chart => chart.querySelector(".main-svg")); }"""
+    )
+    wait_for_idle(page)
+
+
+def plot(page: Page, key: str) -> Any:
+    found = page.locator(f".st-key-{key} .js-plotly-plot")
+    found.scroll_into_view_if_needed()
+    return found
+
+
+def point_at(page: Page, key: str, row: float, column: float) -> tuple[float, float]:
+    x, y = plot(page, key).evaluate(PLACE, [row, column])
+    page.mouse.move(x, y)
+    return x, y
+
+
+def click(page: Page, key: str, row: float, column: float) -> None:
+    page.mouse.click(*point_at(page, key, row, column))
+    page.mouse.move(0, 0)
+    wait_for_idle(page)
+
+
+def drawn(page: Page, key: str) -> list[list[float | None]]:
+    """The numbers of a map as the browser has them."""
+    rows = plot(page, key).evaluate("chart => Array.from(chart.calcdata[0][0].z, row => Array.from(row))")
+    assert rows
+    return rows
+
+
+def title(page: Page, key: str) -> str:
+    return " ".join(page.locator(f".st-key-{key} .gtitle").all_text_contents())
+
+
+def hover(page: Page, key: str, row: float, column: float) -> str:
+    point_at(page, key, row, column)
+    label = page.locator(f".st-key-{key} .hoverlayer .hovertext")
+    expect(label).to_be_visible()
+    return label.text_content() or ""
+
+
+def toggle(page: Page, label: str) -> None:
+    page.locator("[data-testid=stMain] label").filter(has_text=label).last.click()
+    wait_for_idle(page)
+    page.evaluate("document.activeElement.blur()")
+
+
+def x_range(page: Page) -> list[float]:
+    return plot(page, MAP).evaluate("chart => chart._fullLayout.xaxis.range.map(end => Math.round(end * 10) / 10)")
+
+
+def test_a_click_on_a_tile_opens_its_head(page, server):
+    open_attention(page, server)
+    tile = [row[14:21] for row in drawn(page, GRID)[7:14]]
+    said = hover(page, GRID, 7 + 2, 14 + 3)
+    assert said.startswith("Layer 2, head 3Source piece (query) 3: aSource piece (key) 4: s")
+    assert "rounded" in said
+    click(page, GRID, 7 + 2, 14 + 3)
+    expect(page.locator(f".st-key-{MAP}")).to_be_visible()
+    wait_for_charts(page)
+    assert title(page, MAP) == "Encoder self-attention: layer 2, head 3"
+    shown = address(page)
+    assert (shown["panel"], shown["kind"], shown["layer"], shown["head"]) == ("head", "encoder", "2", "3")
+    exact = drawn(page, MAP)
+    assert (
+        max(abs(a - b) for one, other in zip(tile, exact, strict=True) for a, b in zip(one, other, strict=True))
+        < 0.003
+    )
+
+
+def test_a_masked_cell_of_the_grid_says_why(page, server):
+    open_attention(page, server)
+    said = hover(page, overview_panels.GRIDS["decoder"], 0, 3)
+    assert "closed by the mask: comes later in the output" in said
+    assert "about" not in said
+
+
+def test_the_keyboard_opens_a_head(page, server):
+    open_attention(page, server, "&kind=decoder&layer=1&head=2")
+    page.get_by_role("button", name="Open layer 1, head 2").focus()
+    page.keyboard.press("Enter")
+    wait_for_idle(page)
+    wait_for_charts(page)
+    assert title(page, MAP) == "Decoder self-attention: layer 1, head 2"
+
+
+def test_words_and_back_is_the_same_map(page, server):
+    open_attention(page, server, "&panel=head&kind=encoder&layer=2&head=3")
+    before = drawn(page, MAP)
+    toggle(page, "Merge to words")
+    assert [len(row) for row in drawn(page, MAP)] == [2, 2]
+    assert address(page)["words"] == "1"
+    toggle(page, "Merge to words")
+    assert drawn(page, MAP) == before
+
+
+def test_a_step_keeps_the_zoom_and_moves_the_frame(page, server):
+    open_attention(page, server, "&panel=head&layer=2&head=2")
+    start, end = point_at(page, MAP, 0.6, 0.6), point_at(page, MAP, 5.4, 4.4)
+    page.mouse.move(*start)
+    page.mouse.down()
+    page.mouse.move(*end, steps=5)
+    page.mouse.up()
+    wait_for_idle(page)
+    zoomed = x_range(page)
+    assert zoomed[0] > 0
+    page.mouse.move(0, 0)
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function(
+        "key => document.querySelector(`.st-key-${key} .js-plotly-plot`).layout.shapes[0].y0 === 0.5", arg=MAP
+    )
+    assert x_range(page) == zoomed
+
+
+def test_a_cell_that_was_clicked_is_in_the_address_and_a_reload_finds_the_same_view(page, server):
+    open_attention(page, server, "&panel=head&kind=cross&layer=2&head=2&log=1&hide=1")
+    click(page, MAP, 2, 3)
+    shown = address(page)
+    assert (shown["query"], shown["key"]) == ("3", "4")
+    looked_at = page.locator(f".st-key-{head_panels.CELL_ROW}")
+    expect(looked_at).to_contain_text("row 3")
+    numbers, said, named = drawn(page, MAP), looked_at.inner_text(), title(page, MAP)
+    page.reload()
+    wait_for_idle(page)
+    wait_for_charts(page)
+    assert address(page) == shown
+    assert drawn(page, MAP) == numbers
+    assert (looked_at.inner_text(), title(page, MAP)) == (said, named)
+
+
+def test_guess_mode_shows_no_later_piece_and_no_later_row(page, server):
+    open_attention(page, server, "&panel=head&kind=decoder&guess=1&step=3")
+    assert [len(row) for row in drawn(page, MAP)] == [3, 3, 3]
+    switch(page, "Hide candidates until I guess")
+    assert len(drawn(page, MAP)) == 7
+
+
+@pytest.mark.parametrize("panel", ["overview", "head"])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("dark", 390)])
+def test_nothing_overflows(new_page, server, panel, scheme, width):
+    page = new_page(color_scheme=scheme, viewport={"width": width, "height": 720})
+    open_attention(page, server, f"&panel={panel}&words=1&hide=1&together=max")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    row = page.locator(f".st-key-{attention_controls.ROW} > *")
+    tops = {round(box["y"]) for box in (item.bounding_box() for item in row.all()) if box}
+    assert len(tops) == 1 or width < 600, "the controls of the page take more than one row"
+    screenshot(page, f"attention-{panel}-{scheme}-{width}", whole=True)
