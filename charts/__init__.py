@@ -13,6 +13,7 @@ Example:
 
 from charts.bars import attention_bar, attention_bar_spec, candidates, candidates_spec
 from charts.curves import entropy, entropy_spec
+from charts.grid import grid, grid_spec
 from charts.heatmap import heatmap, heatmap_spec
 from charts.statistics import head_measure, head_measure_spec, row_measure, row_measure_spec
 from charts.training import (
@@ -35,6 +36,8 @@ __all__ = [
     "entropy_spec",
     "head_measure",
     "head_measure_spec",
+    "grid",
+    "grid_spec",
     "heatmap",
     "heatmap_spec",
     "learning_rates",
