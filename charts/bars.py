@@ -71,6 +71,12 @@ def candidates_spec(
     if not count:
         return {"data": [], "layout": layout}
     bars = _candidate_bars(pieces, probabilities, ids, ranks, kept, chosen, how_chosen)
+    notes = [_candidate_note(kept[place], place == chosen, how_chosen) for place in range(count)]
+    rows = [
+        list(row)
+        for row in zip(map(int, ranks), pieces, map(int, ids), map(float, probabilities), notes, strict=True)
+    ]
+    layout["meta"] = {"table": {"columns": ["rank", "piece", "id", "probability", "note"], "rows": rows}}
     return {"data": [bars, _whole_rows(bars)], "layout": layout}
 
 
@@ -142,7 +148,9 @@ def _candidate_bars(
         "orientation": "h",
         "customdata": [int(token) for token in ids],
         "hovertext": [
-            f"<b>{literal(piece)}</b><br>id {int(token)}, rank {rank}{note}"
+            "<br>".join(
+                [f"<b>{literal(piece)}</b>", f"id {int(token)}, rank {rank}", *([literal(note)] if note else [])]
+            )
             for piece, token, rank, note in zip(pieces, ids, ranks, notes, strict=True)
         ],
         "hovertemplate": "%{hovertext}<br>probability <b>%{x:.4f}</b><extra></extra>",
@@ -170,8 +178,8 @@ def _whole_rows(bars: Spec) -> Spec:
 
 
 def _candidate_note(kept: bool, chosen: bool, how_chosen: str) -> str:
-    cut = "" if kept else "<br>cut off before sampling"
-    return f"<br>{literal(how_chosen)}{cut}" if chosen else cut
+    said = ([how_chosen] if chosen else []) + ([] if kept else ["cut off before sampling"])
+    return "; ".join(said)
 
 
 def attention_bar_spec(
@@ -233,7 +241,7 @@ def _weight_bars(values: np.ndarray, keys: Sequence[str], allowed: np.ndarray) -
         "y": np.where(allowed, values, np.nan),
         "customdata": list(range(len(keys))),
         "hovertext": [f"{place}: <b>{literal(piece)}</b>" for place, piece in enumerate(keys, start=1)],
-        "hovertemplate": "%{hovertext}<br>weight <b>%{y:.3f}</b><extra></extra>",
+        "hovertemplate": "%{hovertext}<br>weight <b>%{y:.4~g}</b><extra></extra>",
         "marker": {"color": SOURCE_COLOR},
     }
 

@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 import charts
+from tests.browser.figures import all_figures
 from ui.components.plotly_view import plotly_view
 from ui.components.stepper import SourceChip, StepperRun, TargetChip, stepper
 
@@ -88,7 +89,19 @@ def other_page() -> None:
     st.text(f"python: steps {st.session_state.get('stepper')}")
 
 
+def figures_page() -> None:
+    """Every kind of chart with hostile labels; the last click on the one with several panels."""
+    for name, figure in all_figures().items():
+        height = figure["layout"]["height"]
+        click = plotly_view(
+            figure, key=name, alt=name, height=height, caption="How to read this.", on_click=lambda: None
+        )
+        if click:
+            st.text(f"{name}: curve {click.curve}, index {click.index}")
+
+
 st.navigation([
     st.Page(other_page, title="Elsewhere", url_path="elsewhere", default=True),
     st.Page(step_page, title="Step", url_path="step"),
+    st.Page(figures_page, title="Figures", url_path="figures"),
 ]).run()  # fmt: skip

@@ -114,18 +114,6 @@ def test_a_chart_without_its_script_says_so(app, new_page):
     expect(page.get_by_text("The chart could not be drawn because its script did not load").first).to_be_visible()
 
 
-def test_downloads_are_made_in_the_browser(stage):
-    chart = plot(stage, "Entropy.")
-    chart.scroll_into_view_if_needed()
-    chart.hover()
-    titles = [button.get_attribute("data-title") for button in chart.locator(".modebar-btn").all()]
-    assert titles == ["Reset axes", "Download as SVG", "Download as PNG"]
-    for format_ in ("SVG", "PNG"):
-        with stage.expect_download() as download:
-            chart.locator(f".modebar-btn[data-title='Download as {format_}']").click()
-        assert download.value.suggested_filename == f"curve.{format_.lower()}"
-
-
 def test_charts_take_the_width_there_is(stage):
     stage.set_viewport_size({"width": 820, "height": 720})
     stage.wait_for_timeout(SETTLED_MS)

@@ -3,6 +3,7 @@ import plotly.graph_objects as go
 import pytest
 
 import charts
+from charts.heatmap import LOG_FLOOR
 from charts.theme import literal
 
 QUERIES = ["<s>", "▁a", "▁a"]
@@ -92,6 +93,53 @@ def test_the_current_row_is_framed(weights):
     (frame,) = draw(weights, marked_row=1).layout.shapes
     assert (frame.y0, frame.y1, frame.x0, frame.x1) == (0.5, 1.5, -0.5, 3.5)
     assert not draw(weights, marked_row=7).layout.shapes
+
+
+def test_a_cell_is_framed_beside_its_row(weights):
+    row, cell = draw(weights, marked_row=1, marked_cell=(2, 3)).layout.shapes
+    assert (row.y0, row.y1) == (0.5, 1.5)
+    assert (cell.y0, cell.y1, cell.x0, cell.x1) == (1.5, 2.5, 2.5, 3.5)
+    assert not draw(weights, marked_cell=(3, 0)).layout.shapes
+    assert not draw(weights, marked_cell=(-1, 0)).layout.shapes
+
+
+def test_hover_has_significant_digits(weights):
+    assert "%{z:.4~g}" in draw(weights).data[0].hovertemplate
+
+
+def test_logarithmic_colours_keep_the_weights_for_hover(weights):
+    weights[0] = [0.6, 0.3999, 1e-4, 1e-7]
+    weights[1] = [1, 0, 0, 0]
+    figure = draw(weights, log=True)
+    drawn = figure.data[0]
+    np.testing.assert_allclose(drawn.z, np.log10(np.maximum(weights, LOG_FLOOR)), rtol=1e-6)
+    assert (drawn.zmin, drawn.zmax) == (-4, 0)
+    assert [[cell[2] for cell in row] for row in drawn.customdata] == weights.tolist()
+    assert "%{customdata[2]:.4~g}" in drawn.hovertemplate
+    assert list(drawn.colorbar.tickvals) == [-4, -3, -2, -1, 0]
+    assert list(drawn.colorbar.ticktext) == ["≤ 0.0001", "0.001", "0.01", "0.1", "1"]
+    assert drawn.colorbar.title.text == "weight, logarithmic"
+
+
+def test_logarithmic_colours_end_at_the_maps_own_top(weights):
+    drawn = draw(weights * 0.05, log=True, limits=None, rows_sum_to_one=False).data[0]
+    assert drawn.zmax == pytest.approx(np.log10(weights.max() * 0.05))
+    assert float(drawn.colorbar.ticktext[-1]) == pytest.approx(weights.max() * 0.05, rel=0.05)
+    nothing = draw(weights * 0, log=True, limits=None, rows_sum_to_one=False).data[0]
+    assert nothing.zmax > nothing.zmin
+
+
+def test_logarithmic_colours_leave_closed_cells_closed(weights):
+    allowed = np.tril(np.ones((3, 4), dtype=bool))
+    drawn, closed, _ = draw(np.where(allowed, weights, -1), allowed=allowed, log=True, rows_sum_to_one=False).data
+    np.testing.assert_array_equal(np.isnan(drawn.z), ~allowed)
+    np.testing.assert_array_equal(closed.z[~allowed], 0)
+
+
+def test_a_logarithm_of_a_negative_value_is_refused(weights):
+    weights[1, 1] = -0.25
+    with pytest.raises(ValueError, match=r"-0\.25: a logarithmic scale needs 0 or more"):
+        draw(weights, log=True)
 
 
 def test_own_limits_are_those_of_the_open_cells(weights):

@@ -3,6 +3,8 @@ import re
 
 import plotly.graph_objects as go
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from charts import theme
 from charts.theme import DARK_COLORS, SCALES, base_layout, literal, shortened, ticks
@@ -43,6 +45,21 @@ def test_characters_that_cannot_be_seen_are_named(piece, shown):
     assert literal(piece) == shown
 
 
+def undone(written):
+    """The text behind `literal`, as `rawText` in plotly_table.js finds it."""
+    return re.sub(
+        r"⟨U\+([0-9A-F]{4,6})⟩|&#(\d+);",
+        lambda match: chr(int(match[1], 16) if match[1] else int(match[2])),
+        re.sub("[\u2068\u2069]", "", written),
+    )
+
+
+@given(st.text())
+@example("⟨U+202E⟩ \u2068a\u2069 &#60; &#x3c; &lt; <b> שלום\u202e")
+def test_what_is_written_can_be_read_back_exactly(text):
+    assert undone(literal(text)) == text
+
+
 def test_right_to_left_text_is_isolated():
     assert literal("שלום") == "\u2068שלום\u2069"
 
@@ -57,6 +74,12 @@ def test_few_labels_are_all_written():
     assert axis["tickvals"] == [0, 1, 2]
     assert axis["ticktext"] == ["▁a", "▁a", literal("<s>")]
     assert axis["title"]["text"] == "Key"
+
+
+def test_labels_that_are_cut_are_kept_whole_beside():
+    spec = ticks(["▁a", "<Donaudampfschiff>"], title="Key")["spec"]
+    assert spec["labels"][1].endswith("…")
+    assert spec["whole"] == {"1": literal("<Donaudampfschiff>")}
 
 
 def test_many_labels_are_thinned_and_the_title_says_so():

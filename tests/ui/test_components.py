@@ -8,6 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import charts
+from charts.heatmap import LOG_FLOOR
 from ui.components import assets
 from ui.components.plotly_view import Click, figure_json, parse_click
 from ui.components.stepper import SourceChip, StepperRun, TargetChip, settled_step
@@ -50,9 +51,9 @@ def test_a_failed_copy_leaves_nothing_behind(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("name", ["plotly_view.js", "stepper.js"])
+@pytest.mark.parametrize("name", assets.SCRIPTS)
 def test_scripts_are_modules_and_put_text_in_as_text(name):
-    script = assets.read_asset("shared.js", name)
+    script = assets.script(name)
     assert script.count("export default function") == 1
     for unsafe in ("innerHTML", "insertAdjacentHTML", "outerHTML", "document.write", "eval("):
         assert unsafe not in script
@@ -78,6 +79,31 @@ def test_numbers_arrive_exactly():
     sent = json.loads(figure_json(figure))["data"][0]["z"]
     received = np.frombuffer(base64.b64decode(sent["bdata"]), dtype=np.float32).reshape(3, 3)
     np.testing.assert_array_equal(received, weights)
+
+
+def test_a_logarithmic_map_is_sent_as_numbers_and_its_floor():
+    weights = np.array([[0.5, 0.5], [1e-7, 1]], dtype=np.float32)
+    options = {"queries": "ab", "keys": "cd", "title": "A map", "log": True}
+    for figure in (charts.heatmap(weights, **options), charts.heatmap_spec(weights, **options)):
+        sent = json.loads(figure_json(figure))
+        received = np.frombuffer(base64.b64decode(sent["data"][0]["z"]["bdata"]), dtype=np.float32)
+        np.testing.assert_array_equal(received, weights.ravel())
+        assert sent["layout"]["meta"]["cells"]["floor"] == LOG_FLOOR
+        assert "customdata" not in sent["data"][0]
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [("int64", "i4"), ("uint64", "u4"), ("uint8", "u1"), ("float16", "f4"), ("float32", "f4"), ("float64", "f8")],
+)
+def test_numbers_are_sent_in_kinds_that_plotly_has(given, sent):
+    spec = {"data": [{"type": "bar", "y": np.array([1, 2], dtype=given)}], "layout": {}}
+    assert json.loads(figure_json(spec))["data"][0]["y"]["dtype"] == sent
+
+
+def test_what_no_figure_can_hold_is_refused():
+    with pytest.raises(TypeError, match="ndarray"):
+        figure_json({"data": [{"y": np.array(["a"])}], "layout": {}})
 
 
 def test_other_figures_keep_their_customdata():

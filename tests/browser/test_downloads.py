@@ -1,0 +1,318 @@
+"""The buttons under every chart in a real browser: data as CSV, pictures, the large view; all labels hostile."""
+
+import csv
+import io
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+from playwright.sync_api import expect
+
+import charts
+from tests.browser.components import FIRST_CHART_MS, plot
+from tests.browser.figures import (
+    ALLOWED,
+    COUNT,
+    ENTROPIES,
+    HOSTILE,
+    REASON,
+    SHARES,
+    WEIGHTS,
+    all_figures,
+)
+from tests.browser.helpers import open_page, wait_for_idle
+
+RANGES = "chart => ['xaxis', 'yaxis'].flatMap(name => chart._fullLayout[name].range)"
+FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
+LARGE = "dialog.gf-chart-dialog[open]"
+
+
+def open_figures(page, app):
+    open_page(page, f"{app.url}/figures")
+    expect(plot(page, "stated").locator(".main-svg").first).to_be_visible(timeout=FIRST_CHART_MS)
+    wait_for_idle(page)
+    return page
+
+
+@pytest.fixture
+def figures(app, page):
+    return open_figures(page, app)
+
+
+def frame(page, key):
+    return page.locator(f".gf-chart-frame:has([role=img][aria-label='{key}'])")
+
+
+def saved(page, key, kind, folder):
+    """Press a download button; the file and its name."""
+    with page.expect_download() as download:
+        frame(page, key).get_by_role("button", name=re.compile(f"Download .* as {kind}")).click()
+    target = folder / f"{key}.{kind.lower()}"
+    download.value.save_as(target)
+    return target, download.value.suggested_filename
+
+
+def table(page, key, folder):
+    """The data as two readers see it, which must agree: a list of dicts, all text."""
+    path, name = saved(page, key, "CSV", folder)
+    assert re.fullmatch(rf"{key}_.+\.csv", name)
+    assert path.read_bytes().startswith(b"\xef\xbb\xbf")
+    rows = list(csv.DictReader(io.StringIO(path.read_bytes().decode("utf-8-sig"), newline="")))
+    options = {"encoding": "utf-8-sig", "dtype": str, "keep_default_na": False, "lineterminator": None}
+    assert pd.read_csv(path, **options).to_dict("records") == rows
+    return rows
+
+
+def safe(text):
+    """A text as it has to stand in a table that a spreadsheet may open."""
+    return f"'{text}" if FORMULA.match(text) else text
+
+
+# ---------------------------------------------------------------- CSV
+
+
+@pytest.mark.parametrize("key", ["plain_map", "log_map"])
+def test_a_map_is_one_row_a_cell(figures, tmp_path, key):
+    rows = table(figures, key, tmp_path)
+    assert list(rows[0]) == ["<i>Query</i> number", "<i>Query</i>", "'=Key number", "'=Key", "weight", "note"]
+    assert len(rows) == COUNT**2
+    cells = iter(rows)
+    for query, row in enumerate(WEIGHTS):
+        for place, weight in enumerate(row):
+            number, piece, key_number, key_piece, value, note = next(cells).values()
+            assert (number, piece) == (str(query + 1), safe(HOSTILE[query]))
+            assert (key_number, key_piece) == (str(place + 1), safe(HOSTILE[place]))
+            if not ALLOWED[query, place]:
+                assert (value, note) == ("", REASON)
+            elif np.isnan(weight):
+                assert (value, note) == ("", "not a finite number")
+            else:
+                assert np.float32(value) == weight  # exactly, although it is short
+                assert len(value.lstrip("0.").split("e")[0]) <= 9
+                assert note == ""
+
+
+def test_numbers_are_read_as_numbers(figures, tmp_path):
+    path, _ = saved(figures, "plain_map", "CSV", tmp_path)
+    read = pd.read_csv(path, keep_default_na=False, na_values={"weight": [""]})
+    assert read["weight"].dtype == np.float64
+    drawn = read["weight"].to_numpy().reshape(COUNT, COUNT).astype(np.float32)
+    np.testing.assert_array_equal(drawn, np.where(ALLOWED, WEIGHTS, np.nan))
+
+
+def test_bars_say_what_python_says_they_are(figures, tmp_path):
+    rows = table(figures, "bars", tmp_path)
+    assert [row["piece"] for row in rows] == [*HOSTILE[20:24], *HOSTILE[:4]]
+    assert [float(row["probability"]) for row in rows] == SHARES.tolist()
+    assert [row["note"] for row in rows] == ["", "chosen", *[""] * 6]
+
+
+def test_closed_bars_have_a_reason_and_no_number(figures, tmp_path):
+    rows = table(figures, "shares", tmp_path)
+    assert [row["Source piece"] for row in rows] == [safe(piece) for piece in HOSTILE]
+    for row, weight, is_open in zip(rows, WEIGHTS[6], ALLOWED[6], strict=True):
+        assert row["note"] == ("" if is_open else REASON)
+        assert row["Weight"] == "" if not is_open else np.float32(row["Weight"]) == weight
+
+
+def test_a_curve_keeps_its_labels(figures, tmp_path):
+    rows = table(figures, "curve", tmp_path)
+    assert [row["text"] for row in rows] == [safe(piece) for piece in HOSTILE]
+    assert [float(row["Entropy (bits)"]) for row in rows] == ENTROPIES.tolist()
+    assert [row["Step"] for row in rows] == [str(step) for step in range(1, COUNT + 1)]
+
+
+def test_several_lines_are_named(figures, tmp_path):
+    rows = table(figures, "lines", tmp_path)
+    assert [(row["series"], row["Epoch"], row["Loss (nats per piece)"]) for row in rows] == [
+        ("Dev loss", "1", "2.5"), ("Dev loss", "2", "2.25"), ("Dev loss", "3", "2.125"),
+        ("Training loss", "1", "3"), ("Training loss", "2", ""), ("Training loss", "3", "2"),
+    ]  # fmt: skip
+
+
+def test_several_panels_make_one_table(figures, tmp_path):
+    rows = table(figures, "panels", tmp_path)
+    assert [row["series"] for row in rows] == ["first"] * 16 + ["second"] * 16 + ["line"] * 2
+    second = np.array([row["second"] for row in rows[16:32]], dtype=np.float32).reshape(4, 4)
+    np.testing.assert_array_equal(second, WEIGHTS[:4, 4:8])
+    assert [rows[17]["Row"], rows[17]["Two"], rows[17]["One"]] == ["<s>", "</s>", ""]
+    assert [(row["Place"], row["Height"]) for row in rows[32:]] == [("1", "0.5"), ("2", "0.25")]
+
+
+def test_a_stated_table_is_taken_as_it_is(figures, tmp_path):
+    rows = table(figures, "stated", tmp_path)
+    assert [list(row.values()) for row in rows] == [["'=1+1", "2"], ["▁x", "-0.5"], ["'-", ""]]
+    assert list(rows[0]) == ["what", "'=how much"]
+
+
+# ---------------------------------------------------------------- pictures
+
+
+def test_pictures_have_the_theme_s_background(app, new_page, tmp_path):
+    for scheme, is_dark in (("light", False), ("dark", True)):
+        page = open_figures(new_page(color_scheme=scheme), app)
+        path, name = saved(page, "curve", "PNG", tmp_path)
+        assert name == "curve_how-unsure-each-step-was.png"
+        picture = Image.open(path).convert("L")
+        assert (picture.getpixel((2, 2)) < 60) is is_dark
+        assert picture.width == 2 * round(plot(page, "curve").bounding_box()["width"])
+        svg, _ = saved(page, "curve", "SVG", tmp_path)
+        assert svg.read_text(encoding="utf-8").startswith("<svg")
+
+
+def test_a_picture_of_hostile_pieces_holds_no_markup_of_theirs(figures, tmp_path):
+    svg = ElementTree.parse(saved(figures, "plain_map", "SVG", tmp_path)[0])
+    names = {element.tag.rpartition("}")[2] for element in svg.iter()}
+    assert "text" in names
+    assert not names & {"script", "img", "a", "s", "br", "b"}
+    texts = ["".join(element.itertext()) for element in svg.iter() if element.tag.endswith("}text")]
+    assert {"</script><scr…", "<b>x</b>", "&lt;", "=A <b>map</b> of %{pieces}"} <= set(texts)
+
+
+# ---------------------------------------------------------------- the large view
+
+
+def zoom_in(page, key):
+    box = plot(page, key).locator(".nsewdrag").first.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.2, box["y"] + box["height"] * 0.2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.7, steps=5)
+    page.mouse.up()
+
+
+def wait_for_width(page, key, fits):
+    """Wait until a chart is drawn as wide as that."""
+    for _ in range(100):
+        if fits(plot(page, key).locator(".main-svg").first.bounding_box()["width"]):
+            return
+        page.wait_for_timeout(50)
+    pytest.fail("The chart kept its width.")
+
+
+def test_expanding_keeps_the_zoom_and_focus_comes_back(figures):
+    chart, buttons = plot(figures, "plain_map"), frame(figures, "plain_map").get_by_role("button")
+    reset, large = (buttons.filter(has_text=text) for text in ("Reset zoom", "Expand"))
+    expect(reset).to_be_hidden()
+    whole = chart.evaluate(RANGES)
+    zoom_in(figures, "plain_map")
+    expect(reset).to_be_visible()
+    zoomed, small = chart.evaluate(RANGES), chart.bounding_box()
+    large.focus()
+    figures.keyboard.press("Enter")
+    expect(figures.locator(LARGE)).to_be_visible()
+    expect(large).to_be_hidden()
+    wait_for_width(figures, "plain_map", lambda width: width > small["width"] + 100)
+    assert chart.evaluate(RANGES) == zoomed
+    zoom_in(figures, "plain_map")  # a chart is as alive there as on the page
+    closer = chart.evaluate(RANGES)
+    assert closer[1] - closer[0] < zoomed[1] - zoomed[0]
+    figures.keyboard.press("Escape")
+    expect(figures.locator(LARGE)).to_have_count(0)
+    expect(large).to_be_focused()
+    wait_for_width(figures, "plain_map", lambda width: abs(width - small["width"]) < 2)
+    assert chart.evaluate(RANGES) == closer
+    assert chart.bounding_box()["height"] == small["height"]
+    reset.click()
+    expect(reset).to_be_hidden()
+    assert chart.evaluate(RANGES) == whole
+
+
+def test_stepping_changes_the_chart_in_the_large_view(stage):
+    frame(stage, "An attention map.").get_by_role("button", name="Show this chart large").click()
+    expect(stage.locator(LARGE)).to_be_visible()
+    first = "document.querySelector(\"[role=img][aria-label='An attention map.']\")._fullData[0].z[0].indexOf(1)"
+    before = stage.evaluate(first)
+    for _ in range(2):
+        stage.keyboard.press("ArrowRight")
+    expect(stage.get_by_text("python: plain step 2", exact=True)).to_be_attached()
+    stage.wait_for_function(f"before => {first} !== before", arg=before)
+    expect(stage.locator(LARGE).locator(".main-svg").first).to_be_visible()
+    box = stage.locator(f"{LARGE} .gf-chart").bounding_box()
+    drawn = stage.locator(f"{LARGE} .main-svg").first.bounding_box()
+    assert [drawn["width"], drawn["height"]] == pytest.approx([box["width"], box["height"]], abs=2)
+    stage.get_by_role("button", name="Close").click()
+    expect(stage.locator(LARGE)).to_have_count(0)
+    stage.mouse.move(5, 5)
+
+
+def test_a_click_beside_the_large_view_closes_it(figures):
+    frame(figures, "bars").get_by_role("button", name="Show this chart large").click()
+    expect(figures.locator(LARGE)).to_be_visible()
+    figures.mouse.click(3, 3)
+    expect(figures.locator(LARGE)).to_have_count(0)
+
+
+def test_buttons_stay_inside_a_small_window_and_cover_nothing(app, new_page):
+    page = open_figures(new_page(viewport={"width": 390, "height": 844}, has_touch=True), app)
+    for key in all_figures():
+        group = frame(page, key).locator(".gf-tools").bounding_box()
+        chart = plot(page, key).bounding_box()
+        assert 0 <= group["x"] <= 390 - group["width"]
+        assert group["y"] >= chart["y"] + chart["height"] - 1
+
+
+# ---------------------------------------------------------------- several axes, small numbers
+
+
+def test_a_click_on_a_panel_is_reported_with_its_trace(figures):
+    x, y = plot(figures, "panels").evaluate(
+        """chart => {
+          chart.scrollIntoView({ block: "center" });
+          const { xaxis2: x, yaxis2: y } = chart._fullLayout, box = chart.getBoundingClientRect();
+          return [box.left + x._offset + x.c2p(2), box.top + y._offset + y.c2p(3)];
+        }"""
+    )
+    figures.mouse.click(x, y)
+    expect(figures.get_by_text("panels: curve 1, index (3, 2)")).to_be_visible()
+
+
+def test_every_panel_is_painted_for_the_theme(app, new_page):
+    page = open_figures(new_page(color_scheme="dark"), app)
+    chart = plot(page, "panels")
+    title = chart.locator(".gtitle").evaluate("node => getComputedStyle(node).fill")
+    texts = chart.locator(":is(.xtick, .ytick, .x2tick, .y2tick, .x3tick, .y3tick, .annotation) text")
+    assert texts.count() >= 20
+    assert set(texts.evaluate_all("nodes => nodes.map(node => getComputedStyle(node).fill)")) == {title}
+
+
+def test_hover_tells_small_numbers_and_the_weight_behind_a_logarithm(figures):
+    for key, column, expected in (("plain_map", 2, "weight 1e-7"), ("log_map", 2, "weight 1e-7")):
+        x, y = plot(figures, key).evaluate(
+            """(chart, column) => {
+              chart.scrollIntoView({ block: "center" });
+              const { xaxis: x, yaxis: y } = chart._fullLayout, box = chart.getBoundingClientRect();
+              return [box.left + x._offset + x.c2p(column), box.top + y._offset + y.c2p(4)];
+            }""",
+            column,
+        )
+        figures.mouse.move(x, y)
+        expect(plot(figures, key).locator(".hoverlayer")).to_contain_text(expected)
+
+
+# ---------------------------------------------------------------- nothing of theirs runs
+
+
+def test_nothing_ran_and_every_piece_is_shown(figures):
+    figures.wait_for_timeout(300)
+    assert figures.evaluate("window.hacked") is None
+    assert figures.locator(".gf-chart-frame :is(img, a[href*=example])").count() == 0
+    expect(plot(figures, "plain_map").locator(".gtitle")).to_have_text("=A <b>map</b> of %{pieces}")
+
+
+def test_an_exported_page_of_hostile_pieces_runs_nothing(new_page, tmp_path):
+    figure = charts.heatmap(
+        np.eye(COUNT, dtype=np.float32), queries=HOSTILE, keys=HOSTILE,
+        title="</script><script>window.hacked=1</script>", mask_reason="</script><script>window.hacked=1</script>",
+        value_name="</script><script>window.hacked=1</script>", allowed=ALLOWED,
+    )  # fmt: skip
+    target = tmp_path / "map.html"
+    target.write_text(figure.to_html(include_plotlyjs=True), encoding="utf-8")
+    page = new_page()
+    page.route(target.as_uri(), lambda route: route.continue_())
+    page.goto(target.as_uri())
+    expect(page.locator(".gtitle")).to_have_text("</script><script>window.hacked=1</script>", timeout=FIRST_CHART_MS)
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("img").count() == 0

@@ -1,0 +1,63 @@
+// Fits a figure to the room it has: lines of the title, and how many pieces an axis can name.
+
+const PIXELS_PER_LABEL = 15;
+const CLOSE_BUTTON = 48;
+
+/** Plotly never wraps a title, so break it at spaces; its text is already escaped, so `<br>` is ours alone. */
+function wrapped(text, width, size) {
+  const room = Math.max(12, Math.floor(width / (size * 0.52)));
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    const shown = word.replace(/&#?\w+;/g, "x");
+    const last = lines[lines.length - 1].replace(/&#?\w+;/g, "x");
+    if (last && last.length + 1 + shown.length > room) lines.push(word);
+    else lines[lines.length - 1] += (lines[lines.length - 1] ? " " : "") + word;
+  }
+  return lines;
+}
+
+function fitTitle(layout, width, expanded) {
+  const title = layout.title;
+  if (!title?.text) return;
+  const size = title.font.size;
+  const lines = wrapped(title.text, width - 16 - (expanded ? CLOSE_BUTTON : 0), size);
+  const note = title.subtitle?.text;
+  const below = note ? wrapped(note, width - 16, 13) : [];
+  title.text = lines.join("<br>");
+  if (note) title.subtitle.text = below.join("<br>");
+  // Plotly 4.1 places the first of several lines a cap height too high.
+  if (lines.length > 1) title.pad = { ...title.pad, t: (title.pad?.t ?? 0) + 0.7 * size };
+  const top = 26 + lines.length * size * 1.3 + below.length * 18;
+  layout.margin = { ...layout.margin, t: Math.max(layout.margin?.t ?? 0, top) };
+}
+
+function nth(step) {
+  const suffix = step % 100 > 10 && step % 100 < 14 ? "th" : ["th", "st", "nd", "rd"][step % 10] ?? "th";
+  return `${step}${suffix}`;
+}
+
+/** Label as many positions as fit the part of the axis in view, and say so when some have no label. */
+function fitTicks(axis, ticks, length, range) {
+  const [first, last] = range ? [Math.min(...range), Math.max(...range)] : [-0.5, ticks.labels.length - 0.5];
+  const room = Math.max(1, Math.floor(length / PIXELS_PER_LABEL));
+  const step = Math.max(1, Math.ceil((last - first) / room));
+  const kept = ticks.labels.map((_, index) => index).filter((index) => index % step === 0);
+  axis.tickmode = "array";
+  axis.tickvals = kept;
+  axis.ticktext = kept.map((index) => ticks.labels[index]);
+  axis.title = { ...axis.title, text: step === 1 ? ticks.title : `${ticks.title} (every ${nth(step)} labelled)` };
+  return step;
+}
+
+/** Label all axes of pieces; what comes back changes only when another number of labels fits. */
+function fitAllTicks(layout, ticks, drawn, width, height) {
+  let signature = "";
+  for (const [name, spec] of Object.entries(ticks ?? {})) {
+    const axis = (layout[name] ??= {});
+    const [start, end] = axis.domain ?? [0, 1];
+    const guess = ((name[0] === "x" ? width : height) - 150) * (end - start);
+    const known = drawn?._fullLayout?.[name];
+    signature += `${name}:${fitTicks(axis, spec, known?._length ?? guess, known?.range)};`;
+  }
+  return signature;
+}
