@@ -136,7 +136,7 @@ def key_row_spec(
     ]
     if not is_open.all():
         data.append(_hatched(np.flatnonzero(~is_open), low, high))
-    data.append(_columns(keys, series, reasons, low, high))
+    data.append(_columns(_told_on_hover(keys, series, reasons), low, high))
     layout["shapes"] = [frame(chosen - 0.45, chosen + 0.45, low, high)]
     return {"data": data, "layout": layout}
 
@@ -156,23 +156,29 @@ def head_norms_spec(norms: np.ndarray, *, title: str, chosen: int) -> Spec:
     names = [str(head) for head in range(1, len(norms) + 1)]
     axis = ticks(names, title="Head")
     layout["xaxis"] = {**axis["axis"], "range": [-0.5, len(norms) - 0.5]}
-    layout["yaxis"] |= {"rangemode": "tozero", "nticks": 5}
-    layout |= {"height": HEIGHT, "bargap": 0.3, "meta": {"ticks": {"xaxis": axis["spec"]}}}
+    low, high = _limits([norms])
+    layout["yaxis"] |= {"range": [low, high], "nticks": 5, "fixedrange": True}
+    layout |= {"barmode": "overlay", "height": HEIGHT, "meta": {"ticks": {"xaxis": axis["spec"]}}}
+    if not len(norms):
+        return {"data": [], "layout": layout}
     total = float(np.sum(norms))
-    said = [f"{norm / total:.1%} of all heads' lengths" if total > 0 else "" for norm in norms.tolist()]
-    bars = {
-        "type": "bar",
-        "x": np.arange(len(norms)),
-        "y": drawable(norms),
-        "customdata": list(range(len(norms))),
-        "hovertext": [f"Head {name}<br>{literal(share)}" for name, share in zip(names, said, strict=True)],
-        "hovertemplate": f"%{{hovertext}}<br>length <b>%{{y:{NUMBER}}}</b><extra></extra>",
-        "marker": {
-            "color": [NEUTRAL_COLOR if head == chosen else _NEUTRAL_PALE for head in range(len(norms))],
-            "line": {"color": MARK_COLOR, "width": [1.5 if head == chosen else 0 for head in range(len(norms))]},
-        },
+    shares = [norm / total if total > 0 else 0.0 for norm in norms.tolist()]
+    layout["meta"]["table"] = {
+        "columns": ["head", "length", "share of all lengths"],
+        "rows": [
+            [i + 1, _told(norm), _told(share)] for i, (norm, share) in enumerate(zip(norms, shares, strict=True))
+        ],
     }
-    return {"data": [bars] if len(norms) else [], "layout": layout}
+    bars = _bars("length", drawable(norms), NEUTRAL_COLOR, 0.7)
+    bars["marker"] = {
+        "color": [NEUTRAL_COLOR if head == chosen else _NEUTRAL_PALE for head in range(len(norms))],
+        "line": {"color": MARK_COLOR, "width": [1.5 if head == chosen else 0 for head in range(len(norms))]},
+    }
+    said = [
+        f"Head {name}<br>length <b>{norm:.6g}</b><br>{literal(f'{share:.1%} of all lengths')}"
+        for name, norm, share in zip(names, norms.tolist(), shares, strict=True)
+    ]
+    return {"data": [bars, _columns(said, low, high)], "layout": layout}
 
 
 query_times_key = as_figure(query_times_key_spec)
@@ -248,23 +254,27 @@ def _hatched(places: np.ndarray, low: float, high: float) -> Spec:
     }
 
 
-def _columns(
-    keys: Sequence[str], series: Sequence[tuple[str, np.ndarray]], reasons: Sequence[str], low: float, high: float
-) -> Spec:
-    """Columns from bottom to top that nobody sees: a weight of 0.001 is too low a bar to be pointed at."""
+def _told_on_hover(
+    keys: Sequence[str], series: Sequence[tuple[str, np.ndarray]], reasons: Sequence[str]
+) -> list[str]:
     said = []
     for place, (key, reason) in enumerate(zip(keys, reasons, strict=True)):
         lines = [f"{literal(name)} <b>{row[place]:.6g}</b>" for name, row in series]
         lines = [f"<i>{literal(reason)}</i>"] if reason else lines
         said.append("<br>".join([f"{place + 1}: <b>{literal(key)}</b>", *lines]))
+    return said
+
+
+def _columns(said: Sequence[str], low: float, high: float) -> Spec:
+    """Columns from bottom to top that nobody sees: a weight of 0.001 is too low a bar to be pointed at."""
     return {
         "type": "bar",
-        "x": np.arange(len(keys)),
-        "y": np.full(len(keys), high - low),
+        "x": np.arange(len(said)),
+        "y": np.full(len(said), high - low),
         "base": low,
         "width": 1,
-        "customdata": list(range(len(keys))),
-        "hovertext": said,
+        "customdata": list(range(len(said))),
+        "hovertext": list(said),
         "hovertemplate": "%{hovertext}<extra></extra>",
         "marker": {"color": "rgba(0,0,0,0)", "line": {"width": 0}},
     }

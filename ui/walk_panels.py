@@ -146,7 +146,7 @@ def _menu(
 def _summary(o: Opened) -> str:
     w = o.walk
     reason = o.reasons[w.key]
-    value = f"gets nothing ({reason})" if reason else f"gets a weight of **{w.weights[w.key]:.4f}**"
+    value = f"gets nothing ({reason})" if reason else f"gets a weight of **{walk_text.number(w.weights[w.key], 4)}**"
     source = {
         "encoder": "q, k and v all come from the source.",
         "decoder": "q, k and v all come from the output so far.",
@@ -154,9 +154,9 @@ def _summary(o: Opened) -> str:
     }[w.kind]
     return (
         f"In layer {w.layer + 1}, head {w.head + 1}, the key **{panels.plain(o.key)}** {value} from the query "
-        f"**{panels.plain(o.query)}**. {source}\n\nNumbers that go into a line below have {walk_text.INPUT_DIGITS} "
-        f"digits; what comes out is written with as many, at most {walk_text.RESULT_DIGITS}, as you will find too "
-        "with a calculator. Downloads and hover have the exact numbers."
+        f"**{panels.plain(o.query)}**. {source}\n\nBelow, numbers that go into a line have up to "
+        f"{walk_text.INPUT_DIGITS} digits. A result is written with as many digits, at most "
+        f"{walk_text.RESULT_DIGITS}, as a calculator finds from them too. Downloads have the exact numbers."
     )
 
 

@@ -64,7 +64,7 @@ class Opened:
 
 def draw(o: Opened) -> None:
     """Draw all stages, two side by side where there is room."""
-    for left, right in ((_dot, _scores), (_mask, _softmax), (_values, _output)):
+    for left, right in ((_dot, _scores), (_mask, _softmax), (_table, _values), (_output, _lengths)):
         for column, stage in zip(st.columns(2, gap="large"), (left, right), strict=True):
             with column:
                 stage(o)
@@ -129,7 +129,7 @@ def _mask(o: Opened) -> None:
     w = o.walk
     reason = o.reasons[w.key]
     n_closed = int((~w.allowed).sum())
-    all_keys = "No key of this row is closed." if not n_closed else f"In this row {n_closed:,} keys are closed."
+    all_keys = f"In this row it closes {walk_text.count(n_closed, 'key') if n_closed else 'none'}."
     _stage(
         3,
         "+ mask: who may be seen?",
@@ -161,8 +161,8 @@ def _softmax(o: Opened) -> None:
     _stage(
         4,
         "softmax: the weights",
-        "Take the largest score off, raise e to it, and divide by the sum of the row: the weights are between 0 "
-        "and 1 and sum to 1."
+        "Take the largest score of the row off, raise e to the difference d, and divide by the sum of the row: the "
+        "weights are between 0 and 1 and sum to 1."
         if w.peak is not None
         else "No key is open, so all weights are 0.",
         walk_text.softmax(w),
@@ -185,19 +185,22 @@ def _softmax(o: Opened) -> None:
         f"Attention weights of {o.query} over the keys; {o.key} gets {w.weights[w.key]:.3f}.",
         "weight = exp(score − max) / Σ exp(score − max). Click a key to follow it.",
     )
-    with st.container(key=TABLE):
-        st.table(_table(o), hide_index=True)
 
 
-def _table(o: Opened) -> pd.DataFrame:
+def _table(o: Opened) -> None:
+    """The softmax of the row, line by line; the largest weights where there are many keys."""
     rows, total = walk_text.softmax_table(o.walk)
     lines = []
     for row in rows:
-        name = f"{row.n_keys:,} other keys" if row.key is None else _numbered(row.key, o.axes.keys)
+        name = walk_text.count(row.n_keys, "other key") if row.key is None else _numbered(row.key, o.axes.keys)
         cells = [name, row.score.replace("-inf", "−∞"), row.exp, row.weight]
         lines.append([f"**{cell}**" if row.key == o.walk.key and cell else cell for cell in cells])
     lines.append(["Sum", "", total, "1" if o.walk.peak is not None else "0"])
-    return pd.DataFrame(lines, columns=["Key", "Score", "exp(score − max)", "Weight"])
+    peak = "" if o.walk.peak is None else f" The largest score, max, is {walk_text.number(o.walk.peak)}."
+    st.markdown(f"The softmax of this row, line by line.{peak}")
+    with st.container(key=TABLE):
+        table = pd.DataFrame(lines, columns=["Key", "Score", "exp(score − max)", "Weight"])
+        st.table(table, hide_index=True, alt=f"Scores, exponentials and weights of the keys of {o.query}.")
 
 
 def _numbered(place: int, labels: list[str]) -> str:
@@ -219,15 +222,15 @@ def _values(o: Opened) -> None:
     parts, labels = [w.weighted[shown]], [o.axes.keys[place] for place in shown]
     if len(others):
         parts.append(others.sum(axis=0, keepdims=True))
-        labels.append(f"{len(others):,} other keys")
+        labels.append(walk_text.count(len(others), "other key"))
     labels.append("sum: o")
     closed = [o.reasons[place] for place in shown] + [""] * (len(labels) - len(shown))
     figure = charts.signed_rows_spec(
         np.concatenate([*parts, w.head_out[None]]),
         labels,
-        title="Weight × value of each key, and their sum",
+        title="Weight × value, and their sum",
         row_axis="Key",
-        column_axis="Dimension of the head",
+        column_axis="Dimension",
         value_name="weight × v",
         marked=[shown.index(w.key)],
         closed=closed,
@@ -272,9 +275,14 @@ def _output(o: Opened) -> None:
         how_to_read=f"y = o · W_Oᵀ (this head's columns): {HOW_TO_READ_SIGNED}; the last row is the sum of the rows "
         "above it, the sub-layer's output.",
     )
-    st.markdown(f"Against the other heads, by length and the bias apart:\n\n$$\n{walk_text.norm_share(w)}\n$$")
+
+
+def _lengths(o: Opened) -> None:
+    w = o.walk
+    formula = walk_text.norm_share(w)
+    st.markdown(f"How much is that against the other heads? By length, the bias apart:\n\n$$\n{formula}\n$$")
     panels.chart(
-        charts.head_norms_spec(w.norms, title="Length of each head's share in this row", chosen=w.head),
+        charts.head_norms_spec(w.norms, title="Length of each head's share", chosen=w.head),
         key=NORMS,
         alt=f"Length of what each of {len(w.norms)} heads adds; head {w.head + 1} has {w.norms[w.head]:.3g}.",
         how_to_read="‖head · W_O‖, the root of the sum of squares of y. Click a bar to follow that head.",

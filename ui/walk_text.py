@@ -43,10 +43,12 @@ def result(exact: float, by_hand: float, *, most: int = RESULT_DIGITS) -> str:
     """
     if not (np.isfinite(exact) and np.isfinite(by_hand)):
         return number(exact)
+    if exact == by_hand == round(exact):
+        return number(exact)
     for digits in range(most, 0, -1):
-        written = f"{exact:.{digits}g}"
-        if written == f"{by_hand:.{digits}g}":
-            return "0" if written == "-0" else written
+        written = f"{exact:#.{digits}g}"
+        if written == f"{by_hand:#.{digits}g}":
+            return written.rstrip(".")
     for decimals in range(_MOST_DECIMALS, 0, -1):  # both are next to 0: all digits that agree are zeros
         written = f"{exact:.{decimals}f}"
         if written.lstrip("-") == f"{by_hand:.{decimals}f}".lstrip("-"):
@@ -96,10 +98,9 @@ class Terms:
         Args:
             name: What is summed up, in TeX.
         """
-        parts = [rf"{tex(a)}\cdot {_factor(b)}" for a, b in zip(self.left, self.right, strict=True)]
+        parts = [rf"{_factor(a)}\cdot {_factor(b)}" for a, b in zip(self.left, self.right, strict=True)]
         if self.rest:
-            others = "the other term" if self.n_rest == 1 else f"the other {self.n_rest:,} terms"
-            parts.append(rf"{_factor(self.rest)}\ \text{{({others})}}")
+            parts.append(rf"{_factor(self.rest)}\ \text{{({count(self.n_rest, 'other term')})}}")
         first, *others_ = parts
         return _lines(f"{name} &= {first}", *(f"&+ {part}" for part in others_), f"&= {tex(self.total)}")
 
@@ -128,6 +129,11 @@ def terms(left: np.ndarray, right: np.ndarray, *, first: Sequence[int] = (), mos
         n_rest=len(others),
         total=result(float(products.sum()), by_hand),
     )
+
+
+def count(n: int, thing: str) -> str:
+    """A number of things: "1 key", "2 keys"."""
+    return f"{n:,} {thing}" if n == 1 else f"{n:,} {thing}s"
 
 
 def dot(walk: Walk) -> str:
@@ -207,10 +213,10 @@ def softmax(walk: Walk) -> str:
     rows, total = softmax_table(walk)
     row = next(row for row in rows if row.key == walk.key)
     if not walk.allowed[walk.key]:
-        return rf"\frac{{e^{{-\infty}}}}{{{tex(total)}}} = 0"
-    difference = rf"{tex(row.score)} - {_factor(number(walk.peak))}"
+        return rf"e^{{-\infty}} = 0,\quad \text{{weight}} = \frac{{0}}{{{tex(total)}}} = 0"
     return _lines(
-        rf"e^{{\,s-\max s}} &= e^{{\,{difference}}} = {tex(row.exp)}",
+        rf"d &= {tex(row.score)} - {_factor(number(walk.peak))}",
+        rf"e^d &= {tex(row.exp)}",
         rf"\text{{weight}} &= \frac{{{tex(row.exp)}}}{{{tex(total)}}} = {tex(row.weight)}",
     )
 

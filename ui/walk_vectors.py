@@ -55,7 +55,7 @@ def _vector_map(
             labels[first:last],
             title=f"{name} of every token{part}",
             row_axis=axis,
-            column_axis="Dimension of the head",
+            column_axis="Dimension",
             value_name=name,
             marked=[marked - first],
             height=int(np.clip(110 + 16 * (last - first), 260, 640)),

@@ -1,0 +1,143 @@
+"""How one weight came to be, in a real browser."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.helpers import open_page, wait_for_idle
+from tests.browser.made_up import NAME, write_made_up
+from tests.browser.story import SETTLED_MS, address, wait_for_charts
+from tools.serve import serve
+from ui.walk_panels import MAP
+from ui.walk_stages import NORMS, PRODUCTS, SCORES, TABLE, VALUES, WEIGHTS
+from ui.walk_vectors import MAPS
+
+WALK = "model=reverse&src=glass&panel=walk"
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory):
+    """The app with a made-up checkpoint beside the shipped ones."""
+    folder = tmp_path_factory.mktemp("walk")
+    root = write_made_up(folder / "checkpoints")
+    with serve(log=folder / "app.log", arguments=["--checkpoints", str(root)]) as running:
+        yield running
+
+
+def walk(page, app, parameters, *, base=WALK):
+    open_page(page, f"{app.url}/attention?{base}&{parameters}")
+    wait_for_charts(page)
+    return page
+
+
+def click(page: Page, key: str, x: float, y: float | None) -> None:
+    """Click a place of a chart, in the units of its axes; without `y` half way up."""
+    chart = page.locator(f".st-key-{key} .js-plotly-plot").first
+    chart.scroll_into_view_if_needed()
+    left, top = chart.evaluate(
+        """(chart, [x, y]) => {
+          const { xaxis, yaxis } = chart._fullLayout;
+          const box = chart.getBoundingClientRect();
+          const up = y === null ? yaxis._length / 2 : yaxis.c2p(y);
+          return [box.left + xaxis._offset + xaxis.c2p(x), box.top + yaxis._offset + up];
+        }""",
+        [x, y],
+    )
+    page.mouse.move(left - 1, top)
+    page.mouse.move(left, top)
+    expect(chart.locator(".hoverlayer .hovertext").first).to_be_visible()  # Plotly clicks on what it hovers
+    page.mouse.click(left, top)
+    page.mouse.move(0, 0)
+    wait_for_idle(page)
+
+
+def framed(page: Page, key: str) -> list[float]:
+    """Middle of the last frame of a chart, as (x, y)."""
+    return page.locator(f".st-key-{key} .js-plotly-plot").first.evaluate(
+        """chart => { const shape = chart.layout.shapes.at(-1);
+          return [(shape.x0 + shape.x1) / 2, (shape.y0 + shape.y1) / 2]; }"""
+    )
+
+
+def summary(page: Page):
+    return page.get_by_text(re.compile("^In layer"))
+
+
+def test_a_key_that_is_clicked_is_followed_in_every_chart(app, page):
+    walk(page, app, "layer=2&head=1&step=3")
+    for chart, key in ((SCORES, 1), (WEIGHTS, 4)):  # both have low bars there: the column is what is clicked
+        click(page, chart, key, None)
+        assert address(page)["key"] == str(key + 1)
+        expect(summary(page)).to_contain_text(f"the key {'glass'[key]} gets")
+        for other in (SCORES, WEIGHTS, MAP):
+            assert framed(page, other)[0] == pytest.approx(key)
+        assert framed(page, VALUES)[1] == pytest.approx(key)
+    click(page, VALUES, 3, 2)
+    assert address(page)["key"] == "3"
+    expect(page.locator(f".st-key-{TABLE} strong").first).to_have_text("3: a")
+
+
+def test_a_cell_of_the_map_chooses_both_and_a_step_does_not_move_it(app, page):
+    walk(page, app, "layer=2&head=1")
+    click(page, MAP, 2, 4)
+    assert (address(page)["query"], address(page)["key"]) == ("5", "3")
+    page.get_by_label("Next step").click()
+    page.wait_for_function("location.search.includes('step=2')", timeout=SETTLED_MS)
+    wait_for_idle(page)
+    expect(summary(page)).to_contain_text("from the query l → g")
+    page.reload()
+    wait_for_idle(page)
+    wait_for_charts(page)
+    assert framed(page, MAP) == pytest.approx([2, 4])
+
+
+def test_without_a_choice_the_row_follows_the_step(app, page):
+    walk(page, app, "layer=1&head=2")
+    expect(summary(page)).to_contain_text("from the query <s> → s")
+    page.get_by_label("Last step").click()
+    expect(summary(page)).to_contain_text("from the query g → </s>", timeout=SETTLED_MS)
+
+
+def test_a_head_is_taken_from_its_bar_and_from_the_button(app, page):
+    open_page(page, f"{app.url}/attention?{WALK}")
+    page.get_by_role("button", name="Take layer 1, head 1").click()
+    wait_for_idle(page)
+    wait_for_charts(page)
+    assert (address(page)["layer"], address(page)["head"]) == ("1", "1")
+    click(page, NORMS, 2, None)
+    assert address(page)["head"] == "3"
+    expect(summary(page)).to_contain_text("layer 1, head 3")
+
+
+def test_vectors_come_when_they_are_asked_for_and_can_be_clicked(app, page):
+    walk(page, app, "layer=1&head=1&kind=encoder")
+    assert page.locator(f".st-key-{MAPS[0]}").count() == 0
+    page.get_by_text("q, k and v of every token").click()
+    wait_for_idle(page)
+    wait_for_charts(page)
+    click(page, MAPS[0], 4, 3)
+    click(page, MAPS[2], 4, 1)
+    assert (address(page)["query"], address(page)["key"]) == ("4", "2")
+    assert page.locator(f".st-key-{MAPS[1]}").count() == 1  # it stays open
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_markup_is_shown_letter_by_letter_and_nothing_overflows(app, new_page, width):
+    page = new_page(viewport={"width": width, "height": 720})
+    dialogs = []
+    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+    src = "%3Cimg/src=x/onerror=alert(1)%3E$x%5E2$%60c%60:red[x]**b**"
+    walk(page, app, f"model={NAME}&src={src}&max=60&layer=1&head=1&step=20&panel=walk&kind=encoder", base="lang=en")
+    said = page.locator(f".st-key-{TABLE}").inner_text().replace("\u2060", "")
+    for piece in ("<img/src=x/onerror=alert(1)>", "**b**", "$x^2$", "`c`", ":red[x]"):
+        assert f": {piece}" in said
+    assert not dialogs
+    wide = page.evaluate(
+        """() => [...document.querySelectorAll('[data-testid="stMain"], .katex-display, [class*="st-key-walk"]')]
+          .filter(part => part.scrollWidth > part.clientWidth + 1 && part.clientWidth).map(part => part.className)"""
+    )
+    assert wide == []
+    assert page.locator(".katex-error").count() == 0
+    heights = page.locator(f".st-key-{PRODUCTS} .js-plotly-plot").evaluate("chart => chart.clientHeight")
+    assert heights <= 300

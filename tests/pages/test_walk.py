@@ -1,0 +1,198 @@
+"""How one weight came to be, without a browser: what is drawn, against the checkpoint's own parameters."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from tests.pages.conftest import ROOT, check
+from tests.pages.reading import address, figure, go_to, numbers, payload, sentences
+from transformer import replay as replay_module
+from transformer.checkpoint import load
+from transformer.running import run
+from transformer.tap import Recorder, tap_of
+from ui import keys, walk_panels, walk_stages, walk_vectors
+
+ATTENTION = ROOT / "pages" / "explore" / "attention.py"
+CHARTS = (
+    walk_panels.MAP, walk_stages.PRODUCTS, walk_stages.SCORES, walk_stages.MASKED, walk_stages.WEIGHTS,
+    walk_stages.VALUES, walk_stages.SHARE, walk_stages.NORMS,
+)  # fmt: skip
+
+
+@pytest.fixture
+def walking(open_page):
+    """A function that opens the walk: `walking(kind="encoder", layer=1, head=2)`."""
+
+    def open_one(**parameters):
+        return open_page(ATTENTION, **({"model": "reverse", "src": "glass", "panel": "walk"} | parameters))
+
+    return open_one
+
+
+@pytest.fixture(scope="module")
+def reverse():
+    return load(ROOT / "checkpoints" / "reverse")
+
+
+def by_hand(checkpoint, *, kind, layer, head, query):
+    """One row, from the stream that enters the sub-layer and the parameters of the file."""
+    trace = run(checkpoint, checkpoint.query("glass"))
+    stack = "encoder" if kind == "encoder" else "decoder"
+    attention = "cross_attn" if kind == "cross" else "self_attn"
+    recorder = Recorder(["*.norm", "encoder.output"])
+    checkpoint.model(torch.tensor([trace.src_ids]), torch.tensor([trace.read_ids]), tap=tap_of(recorder))
+    x = recorder.values[f"{stack}.{layer}.{attention}.norm"][0].double()
+    context = recorder.values["encoder.output"][0].double() if kind == "cross" else x
+    state, name = checkpoint.model.state_dict(), f"{stack}.layers.{layer}.{attention}"
+    weights = state[f"{name}.in_proj.weight"].double().chunk(3)
+    biases = state[f"{name}.in_proj.bias"].double().chunk(3)
+    size = checkpoint.config.d_model // checkpoint.config.n_heads
+    mine = slice(head * size, (head + 1) * size)
+    q, k, v = (
+        (stream @ w[mine].T + b[mine]).numpy()
+        for stream, w, b in zip((x[query], context, context), weights, biases, strict=True)
+    )
+    allowed = trace.mask(kind)[query]
+    scores = k @ q / math.sqrt(size)
+    exps = np.where(allowed, np.exp(scores), 0)
+    row = exps / exps.sum()
+    share = state[f"{name}.out_proj.weight"].double().numpy()[:, mine] @ (row @ v)
+    return {"q": q, "k": k, "v": v, "scores": scores, "weights": row, "out": row @ v, "share": share,
+            "allowed": allowed}  # fmt: skip
+
+
+def bars(test, key, place):
+    return numbers(figure(test, key)["data"][place]["y"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "query", "key"), [("encoder", 4, 1), ("decoder", 2, 0), ("decoder", 2, 5), ("cross", 5, 3)]
+)
+def test_every_chart_has_the_numbers_of_the_parameters(walking, reverse, kind, query, key):
+    test = walking(kind=kind, layer=2, head=3, query=query + 1, key=key + 1)
+    found = by_hand(reverse, kind=kind, layer=1, head=2, query=query)
+    allowed = found["allowed"]
+    strips, products = figure(test, walk_stages.PRODUCTS)["data"]
+    assert np.allclose(numbers(strips["z"]), [found["q"], found["k"][key]], atol=1e-5)
+    assert np.allclose(numbers(products["y"]), found["q"] * found["k"][key], atol=1e-5)
+    assert np.allclose(bars(test, walk_stages.SCORES, 0), found["scores"] * math.sqrt(16), atol=1e-5)
+    assert np.allclose(bars(test, walk_stages.SCORES, 1), found["scores"], atol=1e-5)
+    for chart, values in ((walk_stages.MASKED, found["scores"]), (walk_stages.WEIGHTS, found["weights"])):
+        drawn = bars(test, chart, 0)
+        assert np.array_equal(np.isnan(drawn), ~allowed)
+        assert np.allclose(drawn[allowed], values[allowed], atol=1e-5)
+    weighted = numbers(figure(test, walk_stages.VALUES)["data"][0]["z"])  # six keys, and their sum
+    expected = np.where(allowed[:, None], found["weights"][:, None] * found["v"], np.nan)
+    assert np.allclose(weighted[-1], found["out"], atol=1e-5)
+    assert np.allclose(weighted[:-1], expected, atol=1e-5, equal_nan=True)
+    share = numbers(figure(test, walk_stages.SHARE)["data"][0]["z"])
+    assert np.allclose(share[0], found["share"], atol=1e-5)
+    assert np.allclose(share[:3].sum(axis=0), share[3])
+    assert math.isclose(bars(test, walk_stages.NORMS, 0)[2], np.linalg.norm(found["share"]), rel_tol=1e-5)
+
+
+def test_the_map_to_pick_from_is_the_heads_own(walking, reverse):
+    test = walking(kind="decoder", layer=1, head=4, step=3)
+    trace = run(reverse, reverse.query("glass"))
+    drawn = numbers(figure(test, walk_panels.MAP)["data"][0]["z"])
+    assert np.allclose(drawn[trace.decoder_mask], trace.decoder_self[0, 3][trace.decoder_mask])
+    assert np.isnan(drawn[~trace.decoder_mask]).all()
+
+
+def chosen(test):
+    return tuple(test.selectbox(key=key).value for key in (walk_panels.QUERY_CHOICE, walk_panels.KEY_CHOICE))
+
+
+def text(test):
+    return "\n".join(element.value.replace("\\", "") for element in test.markdown)
+
+
+def test_without_a_choice_it_follows_the_step_and_the_strongest_key(walking, reverse):
+    test = walking(kind="cross", layer=1, head=1)
+    trace = run(reverse, reverse.query("glass"))
+    for step in (0, 3):
+        check(go_to(test, step + 1))
+        strongest = int(trace.cross[0, 0, step].argmax())
+        assert chosen(test) == (-1, -1)
+        assert f"the key **{trace.src_pieces[strongest]}**" in text(test)
+        assert f"the query **{trace.row_label(step)}**" in text(test).replace("\u2060", "")
+        assert "query" not in address(test)
+
+
+def test_menus_choose_and_can_be_given_back(walking):
+    test = walking(kind="cross", layer=1, head=1)
+    check(test.selectbox(key=walk_panels.QUERY_CHOICE).set_value(3).run())
+    check(test.selectbox(key=walk_panels.KEY_CHOICE).set_value(1).run())
+    assert (address(test)["query"], address(test)["key"]) == ("4", "2")
+    check(go_to(test, 2))
+    assert chosen(test) == (3, 1)  # it does not follow any more
+    for widget in (walk_panels.QUERY_CHOICE, walk_panels.KEY_CHOICE):
+        check(test.selectbox(key=widget).set_value(-1).run())
+    assert chosen(test) == (-1, -1)
+    assert not {"query", "key"} & address(test).keys()
+
+
+def test_the_encoder_begins_with_its_first_row(walking):
+    test = walking(kind="encoder", layer=1, head=1, step=4)
+    assert chosen(test) == (0, -1)
+    assert "the query **g**" in text(test)
+
+
+def test_an_address_beyond_the_map_falls_back(walking):
+    assert chosen(walking(kind="cross", layer=1, head=1, query=77, key=88)) == (-1, -1)
+
+
+@pytest.mark.parametrize(("layer", "button"), [(None, "Take layer 1, head 1"), (2, "Take layer 2, head 1")])
+def test_a_mean_asks_for_a_head(walking, layer, button):
+    test = walking(kind="cross", **({"layer": layer} if layer else {}))
+    assert "choose one layer and one head" in sentences(test)
+    (found,) = [one for one in test.button if one.key == walk_panels.TAKE_HEAD]
+    assert found.label == button
+    check(found.click().run())
+    assert test.session_state[keys.HEAD] == "1"
+    assert all(payload(test, key)["figure"] for key in CHARTS)
+
+
+def test_nothing_that_comes_later_is_seen_while_guessing(walking):
+    test = walking(kind="decoder", layer=1, head=1, step=3, guess=1, query=6, key=6)
+    assert chosen(test) == (-1, -1)
+    assert len(test.selectbox(key=walk_panels.QUERY_CHOICE).options) == 1 + 3
+    assert test.selectbox(key=walk_panels.QUERY_CHOICE).options[-1] == "3: s → ?"
+    for key in (walk_stages.SCORES, walk_stages.MASKED, walk_stages.WEIGHTS):
+        assert len(bars(test, key, 0)) == 3
+    assert numbers(figure(test, walk_panels.MAP)["data"][0]["z"]).shape == (3, 3)
+
+
+def test_the_arithmetic_and_the_differences_are_written_out(walking):
+    test = walking(kind="decoder", layer=2, head=3, query=3, key=5)
+    said = "\n".join(element.value for element in test.markdown)
+    assert r"\frac{q\cdot k}{\sqrt{16}}" in said
+    assert r"+ (-\infty) = -\infty" in said
+    assert "The chosen key is closed: comes later in the output" in said
+    table = test.table[0].value
+    assert list(table["Key"])[-1] == "Sum"
+    assert table["Score"][4] == "**−∞**"
+    assert any("double precision" in caption.value for caption in test.caption)
+
+
+def test_one_replay_serves_a_layer(walking, monkeypatch):
+    test = walking(kind="cross", layer=2, head=1, src="lass")
+    monkeypatch.setattr(replay_module, "replay", lambda *_: pytest.fail("the model runs again"))
+    for place in (0, 2, 4):
+        check(test.selectbox(key=walk_panels.KEY_CHOICE).set_value(place).run())
+    check(go_to(test, 4))
+
+
+def test_vectors_of_all_tokens_are_drawn_when_they_are_asked_for(walking, reverse):
+    test = walking(kind="cross", layer=1, head=1)
+    assert not [element for element in test.get("bidi_component") if element.key in walk_vectors.MAPS]
+    test.session_state[walk_vectors.VECTORS] = True
+    check(test.run())
+    for row, (key, name) in enumerate(zip(walk_vectors.MAPS, "qkv", strict=True)):
+        drawn = numbers(figure(test, key)["data"][0]["z"])
+        assert drawn.shape == (6, 16)
+        for query in (0, 4):
+            found = by_hand(reverse, kind="cross", layer=0, head=0, query=query)[name]
+            assert np.allclose(drawn[query] if row == 0 else drawn, found, atol=1e-5)
