@@ -13,8 +13,29 @@ Example:
 
 from charts.bars import attention_bar, attention_bar_spec, candidates, candidates_spec
 from charts.curves import entropy, entropy_spec
+from charts.embedding import embedding_rows, embedding_rows_spec, embedding_strengths, embedding_strengths_spec
 from charts.grid import grid, grid_spec
 from charts.heatmap import heatmap, heatmap_spec
+from charts.mask_rows import logit_movement, logit_movement_spec, masked_row, masked_row_spec
+from charts.masks import (
+    mask_map,
+    mask_map_spec,
+    mask_own_shape,
+    mask_own_shape_spec,
+    padded_batch,
+    padded_batch_spec,
+)
+from charts.position_shift import shift_errors, shift_errors_spec, shift_points, shift_points_spec
+from charts.position_waves import position_curves, position_curves_spec, wavelengths, wavelengths_spec
+from charts.positions import (
+    position_similarity,
+    position_similarity_spec,
+    position_table,
+    position_table_spec,
+    similarity_by_distance,
+    similarity_by_distance_spec,
+)
+from charts.signed import signed_rows, signed_rows_spec
 from charts.statistics import head_measure, head_measure_spec, row_measure, row_measure_spec
 from charts.training import (
     dev_scores,
@@ -24,6 +45,7 @@ from charts.training import (
     losses,
     losses_spec,
 )
+from charts.walk import head_norms, head_norms_spec, key_row, key_row_spec, query_times_key, query_times_key_spec
 
 __all__ = [
     "attention_bar",
@@ -32,18 +54,54 @@ __all__ = [
     "candidates_spec",
     "dev_scores",
     "dev_scores_spec",
+    "embedding_rows",
+    "embedding_rows_spec",
+    "embedding_strengths",
+    "embedding_strengths_spec",
     "entropy",
     "entropy_spec",
-    "head_measure",
-    "head_measure_spec",
     "grid",
     "grid_spec",
+    "head_measure",
+    "head_measure_spec",
+    "head_norms",
+    "head_norms_spec",
     "heatmap",
     "heatmap_spec",
+    "key_row",
+    "key_row_spec",
     "learning_rates",
     "learning_rates_spec",
+    "logit_movement",
+    "logit_movement_spec",
     "losses",
     "losses_spec",
+    "mask_map",
+    "mask_map_spec",
+    "mask_own_shape",
+    "mask_own_shape_spec",
+    "masked_row",
+    "masked_row_spec",
+    "padded_batch",
+    "padded_batch_spec",
+    "position_curves",
+    "position_curves_spec",
+    "position_similarity",
+    "position_similarity_spec",
+    "position_table",
+    "position_table_spec",
+    "query_times_key",
+    "query_times_key_spec",
     "row_measure",
     "row_measure_spec",
+    "shift_errors",
+    "shift_errors_spec",
+    "shift_points",
+    "shift_points_spec",
+    "signed_rows",
+    "signed_rows_spec",
+    "similarity_by_distance",
+    "similarity_by_distance_spec",
+    "wavelengths",
+    "wavelengths_spec",
 ]

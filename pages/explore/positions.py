@@ -3,7 +3,7 @@
 import streamlit as st
 
 from transformer.checkpoint import Checkpoint
-from ui import controls, position_panels, state
+from ui import controls, position_controls, position_panels, state
 from ui.session import open_run
 
 state.begin("positions")
@@ -15,11 +15,11 @@ source = controls.source_box(checkpoint)
 @st.fragment
 def follow(checkpoint: Checkpoint, source: str) -> None:
     """Draw the page; a click runs this again, but not the controls around it."""
-    run = open_run(checkpoint, source)
-    if run is None:
-        return
-    position_panels.draw(run)
-    run.publish()
+    table = position_controls.draw(checkpoint)
+    run = open_run(checkpoint, source)  # what is not about the sentence shows without one
+    position_panels.draw(table, run)
+    if run is not None:
+        run.publish()
 
 
 follow(checkpoint, source)

@@ -1,0 +1,204 @@
+"""What a shift of k positions does to their vectors, and how far a map is from doing the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from charts.theme import (
+    GUIDE_COLOR,
+    MARK_COLOR,
+    NEUTRAL_COLOR,
+    SIGNED_SCALE,
+    Spec,
+    as_figure,
+    base_layout,
+    literal,
+)
+
+HOW_TO_READ_ROTATION = (
+    "Each ring is one position's two values (sin p·w_i, cos p·w_i) after a shift, PE(p+k); each cross is R_k·PE(p), "
+    "the two values before it, turned clockwise by the angle k·w_i: a cross in a ring means that R_k·PE(p) = PE(p+k)."
+)
+HOW_TO_READ_MAP = (
+    "Each ring is one position's two values after a shift, PE(p+k); each mark is M·PE(p) with the best linear map M: "
+    "a cross where p was in the fit, a diamond where it was held out and so tests it."
+)
+HOW_TO_READ_ROTATION_ERRORS = (
+    "Each point is the largest |R_k·PE(p) − PE(p+k)| over all positions p and dimensions, for one shift k; about "
+    "10⁻⁷ is the rounding of 32-bit numbers."
+)
+HOW_TO_READ_MAP_ERRORS = (
+    "Each point is ‖M·PE(p) − PE(p+k)‖ / ‖PE(p+k)‖ for one shift k: 0 is exact, 1 is as far off as answering 0; only "
+    "held-out positions say whether shifting is a linear map."
+)
+
+_GREEN = str(SIGNED_SCALE[1][1])  # a colour of its own, with a dark twin
+_STYLES = [
+    (NEUTRAL_COLOR, "solid", "circle"),
+    (MARK_COLOR, "dash", "diamond"),
+    (GUIDE_COLOR, "dot", "square"),
+    (_GREEN, "dashdot", "cross"),
+]
+
+
+@dataclass(frozen=True)
+class ErrorLine:
+    """One line of `shift_errors_spec`: a name and an error for each shift, NaN for a gap."""
+
+    name: str
+    errors: Sequence[float]
+
+
+def shift_points_spec(
+    wanted: np.ndarray,
+    found: np.ndarray,
+    *,
+    pair: int,
+    shift: int,
+    title: str,
+    held_out: np.ndarray | None = None,
+    angle: float | None = None,
+    unpaired: bool = False,
+    note: str = "",
+) -> Spec:
+    """Draw two dimensions of PE(p + k) and of what a map makes of PE(p), for all p.
+
+    Args:
+        wanted: PE(p + k), [position, 2].
+        found: The map's answer, [position, 2].
+        pair: Number i of the pair: dimensions 2i and 2i + 1.
+        shift: k.
+        title: What the chart shows.
+        held_out: Positions that took no part in a fit, bool [position]; None if nothing was fitted.
+        angle: Draws how far the vector of position 0 turns, in radians, clockwise from the top; None draws nothing.
+        unpaired: Whether the dimensions are not a sine and its cosine.
+        note: What is left out, shown under the title.
+
+    Raises:
+        ValueError: If the sizes do not fit together.
+    """
+    rings, marks = np.asarray(wanted, np.float32), np.asarray(found, np.float32)
+    tested = np.zeros(len(rings), bool) if held_out is None else np.asarray(held_out, bool)
+    if rings.shape != marks.shape or rings.shape[1:] != (2,) or tested.shape != rings.shape[:1]:
+        raise ValueError(f"{rings.shape} and {marks.shape} points do not fit, or {tested.shape} marks of the fit.")
+    names = [f"Dimension {2 * pair}{'' if unpaired else ' (sine)'}", f"Dimension {2 * pair + 1}"]
+    names[1] += "" if unpaired else " (cosine)"
+    layout = base_layout(title, *names) | {"showlegend": True, "height": 480, "hovermode": "closest"}
+    layout["legend"] = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom"}
+    layout["margin"]["t"] = 104
+    limit = 1.15 * max(1e-6, float(np.abs(rings).max(initial=0)), float(np.abs(marks).max(initial=0)))
+    layout["xaxis"] |= {"range": [-limit, limit], "zeroline": True, "nticks": 6, "constrain": "domain"}
+    layout["yaxis"] |= {"range": [-limit, limit], "zeroline": True, "nticks": 6, "constrain": "domain"}
+    layout["yaxis"] |= {"scaleanchor": "x"}
+    if note:
+        layout["title"]["subtitle"] = {"text": literal(note), "font": {"size": 13}}
+    data = [_points(rings, np.arange(len(rings)), shift, "PE(p+k)", {"symbol": "circle-open", "size": 12})]
+    data[0]["marker"]["color"] = GUIDE_COLOR
+    name = "R_k·PE(p)" if held_out is None else "M·PE(p), fitted"
+    kinds = [(name, ~tested, {"symbol": "x-thin", "size": 7, "color": NEUTRAL_COLOR})]
+    kinds.append(("M·PE(p), held out", tested, {"symbol": "diamond", "size": 7, "color": MARK_COLOR}))
+    for said, rows, marker in kinds:
+        if rows.any():
+            data.append(_points(marks[rows], np.flatnonzero(rows), shift, said, marker))
+            data[-1]["marker"]["line"] = {"width": 2 if marker["symbol"] == "x-thin" else 0, "color": NEUTRAL_COLOR}
+    if angle is not None:
+        data.insert(0, _arc(angle))
+    return {"data": data, "layout": layout}
+
+
+def shift_errors_spec(
+    shifts: Sequence[int], lines: Sequence[ErrorLine], *, shift: int, log: bool, y_title: str, title: str
+) -> Spec:
+    """Draw the error of some maps for several shifts.
+
+    Args:
+        shifts: The shifts k.
+        lines: The maps; at most four.
+        shift: The shift that is looked at, marked if it is there.
+        log: Whether the error axis is logarithmic; an error of exactly 0 is then a gap.
+        y_title: What an error is.
+        title: What the chart shows.
+
+    Returns:
+        The figure; a click on a point returns its shift as `customdata`.
+
+    Raises:
+        ValueError: If there is not one error for each shift.
+    """
+    layout = base_layout(title, "Shift k (positions)", y_title) | {"showlegend": len(lines) > 1, "height": 480}
+    layout["hovermode"] = "closest"
+    layout["legend"] = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom"}
+    layout["margin"]["t"] = 46 if len(lines) == 1 else 124
+    layout["xaxis"] |= {"showgrid": False, "tickformat": "d"}
+    layout["yaxis"] |= _decades(lines) if log else {"rangemode": "tozero"}
+    if shift in shifts:
+        guide = {"color": GUIDE_COLOR, "width": 1, "dash": "dot"}
+        across = {"x0": shift, "x1": shift, "y0": 0, "y1": 1, "yref": "y domain"}
+        layout["shapes"] = [{"type": "line", "line": guide, "layer": "below", **across}]
+    return {
+        "data": [_errors(shifts, line, *style, log=log) for line, style in zip(lines, _STYLES, strict=False)],
+        "layout": layout,
+    }
+
+
+shift_points = as_figure(shift_points_spec)
+shift_errors = as_figure(shift_errors_spec)
+
+
+def _points(points: np.ndarray, positions: np.ndarray, shift: int, name: str, marker: Spec) -> Spec:
+    return {
+        "type": "scatter",
+        "name": literal(name),
+        "x": points[:, 0],
+        "y": points[:, 1],
+        "hovertext": [f"p = {position}" for position in positions.tolist()],
+        "mode": "markers",
+        "marker": dict(marker),
+        "hovertemplate": f"{literal(name)}, %{{hovertext}}, k = {shift}<br><b>(%{{x:.4f}}, %{{y:.4f}})</b>"
+        "<extra></extra>",
+    }
+
+
+def _arc(angle: float) -> Spec:
+    """From the top of the circle clockwise, whole turns left out, with a line from the middle to its end."""
+    turned = np.linspace(0.0, angle % (2 * np.pi), 60)
+    x = np.concatenate([[0.0], np.sin(turned), [0.0]])
+    y = np.concatenate([[0.0], np.cos(turned), [0.0]])
+    return {
+        "type": "scatter",
+        "name": "angle k·w_i",
+        "x": (0.5 * x).astype(np.float32),
+        "y": (0.5 * y).astype(np.float32),
+        "mode": "lines",
+        "line": {"color": _GREEN, "width": 3},
+        "marker": {"color": "rgba(0,0,0,0)"},  # it is no data, so it is not saved as such
+        "hovertemplate": f"k·w_i = {angle:.4g} rad = {np.degrees(angle):.4g}°<extra></extra>",
+    }
+
+
+def _decades(lines: Sequence[ErrorLine]) -> Spec:
+    """A logarithmic axis of whole decades, so that at least two of them are labelled."""
+    errors = np.concatenate([np.asarray(line.errors, dtype=np.float64) for line in lines] or [np.empty(0)])
+    powers = np.log10(errors[errors > 0])
+    low, high = (np.floor(powers.min()), np.ceil(powers.max())) if powers.size else (-1, 0)
+    return {"type": "log", "exponentformat": "power", "dtick": 1, "range": [float(low) - 0.1, float(high) + 0.1]}
+
+
+def _errors(shifts: Sequence[int], line: ErrorLine, colour: str, dash: str, symbol: str, *, log: bool) -> Spec:
+    errors = np.asarray(line.errors, dtype=np.float64)
+    if len(errors) != len(shifts):
+        raise ValueError(f"{len(shifts)} shifts and {len(errors)} errors: give one for each shift.")
+    return {
+        "type": "scatter",
+        "name": literal(line.name),
+        "x": np.asarray(shifts, dtype=np.int32),
+        "y": np.where(errors > 0, errors, np.nan) if log else errors,
+        "customdata": [int(shift) for shift in shifts],
+        "mode": "lines+markers",
+        "line": {"color": colour, "width": 2, "dash": dash},
+        "marker": {"color": colour, "size": 7, "symbol": symbol},
+        "hovertemplate": f"{literal(line.name)}<br>k = %{{x}}: <b>%{{y:.3g}}</b><extra></extra>",
+    }

@@ -1,0 +1,189 @@
+"""A table of positions as a map, and which positions in it resemble each other.
+
+Positions and dimensions are counted from 0 here, as in the formula of the paper: dimension 2i is a sine, 2i + 1 its
+cosine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from charts.theme import (
+    CELLS,
+    NEUTRAL_COLOR,
+    SCALES,
+    SIGNED_SCALE,
+    Spec,
+    as_figure,
+    base_layout,
+    literal,
+    ticks,
+)
+
+HOW_TO_READ_TABLE = (
+    "Each row is the vector PE(p) that is added to the token at position p, the first token's is 0; in the formula, "
+    "PE(p, 2i) = sin(p / 10000^(2i/d)) and PE(p, 2i+1) = cos(p / 10000^(2i/d)). On a narrow screen several "
+    "dimensions share a pixel."
+)
+HOW_TO_READ_SIMILARITY = (
+    "Each cell compares the vectors of two positions by their dot product p·q = Σ p_j q_j; where only the distance "
+    "counts, every diagonal has one colour."
+)
+HOW_TO_READ_COSINE = (
+    "Each cell is the cosine of the angle between the vectors of two positions, p·q / (‖p‖ ‖q‖): 1 is the same "
+    "direction, 0 a right angle."
+)
+HOW_TO_READ_DISTANCE = (
+    "The line is the mean over all pairs of positions that far apart, the band goes from the least to the largest; a "
+    "band without width means that only the distance counts: for the formula p·q = Σ cos((p − q) · w_i)."
+)
+
+POSITION_AXIS = "Position p"
+DIMENSION_AXIS = "Dimension"
+
+
+def position_table_spec(
+    values: np.ndarray,
+    *,
+    positions: Sequence[int],
+    dimensions: Sequence[int],
+    title: str,
+    note: str = "",
+) -> Spec:
+    """Draw a table of positions with position 0 on top.
+
+    Args:
+        values: [position, dimension], those that are drawn.
+        positions: The number of each row, from 0.
+        dimensions: The number of each column, from 0.
+        title: What the map shows.
+        note: What of the table is left out, shown under the title.
+
+    Returns:
+        The figure; `layout.height` suggests a height in pixels.
+
+    Raises:
+        ValueError: If the sizes do not fit together.
+    """
+    rows = [f"position <b>{position}</b>" for position in positions]
+    columns = [f"dimension <b>{dimension}</b>" for dimension in dimensions]
+    layout = base_layout(title, DIMENSION_AXIS, POSITION_AXIS)
+    _place(layout, list(map(str, positions)), list(map(str, dimensions)), (POSITION_AXIS, DIMENSION_AXIS))
+    layout["height"] = int(np.clip(170 + 8 * len(positions), 280, 560))
+    if note:
+        layout["title"]["subtitle"] = {"text": literal(note), "font": {"size": 13}}
+    return _map(values, layout, rows, columns, "value", signed=True)
+
+
+def position_similarity_spec(
+    similar: np.ndarray, *, positions: Sequence[int], title: str, value_name: str = "p·q", note: str = ""
+) -> Spec:
+    """Draw how much every position resembles every other.
+
+    Args:
+        similar: [position, position], those that are drawn.
+        positions: The number of each row and column, from 0.
+        title: What the map shows.
+        value_name: What a number is.
+        note: What is left out, shown under the title.
+
+    Returns:
+        The figure; colours go by sign if there is a negative value.
+
+    Raises:
+        ValueError: If the sizes do not fit together.
+    """
+    names = list(map(str, positions))
+    layout = base_layout(title, "Position q", "Position p")
+    _place(layout, names, names, ("Position p", "Position q"))
+    layout["height"] = 440
+    if note:
+        layout["title"]["subtitle"] = {"text": literal(note), "font": {"size": 13}}
+    rows, columns = ([f"{name} = <b>{position}</b>" for position in positions] for name in "pq")
+    return _map(similar, layout, rows, columns, value_name, signed=bool(np.min(similar, initial=0) < 0))
+
+
+def similarity_by_distance_spec(
+    mean: np.ndarray, low: np.ndarray, high: np.ndarray, *, title: str, value_name: str = "p·q"
+) -> Spec:
+    """Draw how much positions resemble each other by how far apart they are.
+
+    Args:
+        mean, low, high: Over all pairs at each distance from 0, [distance].
+        title: What the chart shows.
+        value_name: What a number is.
+
+    Raises:
+        ValueError: If the three differ in length.
+    """
+    if not len(mean) == len(low) == len(high):
+        raise ValueError(f"{len(mean)} means, {len(low)} least and {len(high)} largest values: give one each.")
+    layout = base_layout(title, "Distance |p − q| (positions)", value_name) | {"height": 440, "hovermode": "closest"}
+    layout["xaxis"] |= {"showgrid": False, "tickformat": "d"}
+    layout["yaxis"] |= {"zeroline": True, "nticks": 7}
+    distances = np.arange(len(mean), dtype=np.int32)
+    edge = {"type": "scatter", "x": distances, "mode": "lines", "hoverinfo": "skip", "line": {"width": 0}}
+    ends = np.stack([low, high], axis=1).astype(np.float32)
+    centre = {
+        "type": "scatter",
+        "name": "mean",
+        "x": distances,
+        "y": np.asarray(mean, np.float32),
+        "customdata": ends,
+        "mode": "lines+markers" if len(mean) <= 64 else "lines",
+        "hovertemplate": f"distance %{{x}}<br>mean {literal(value_name)} <b>%{{y:.3f}}</b><br>"
+        "from %{customdata[0]:.3f} to %{customdata[1]:.3f}<extra></extra>",
+        "line": {"color": NEUTRAL_COLOR, "width": 2},
+        "marker": {"color": NEUTRAL_COLOR, "size": 6},
+    }
+    shade = {"fill": "tonexty", "fillcolor": SCALES["neutral"][1][1]}
+    data = [{**edge, "name": "least", "y": ends[:, 0]}, {**edge, "name": "largest", "y": ends[:, 1], **shade}, centre]
+    return {"data": data, "layout": layout}
+
+
+position_table = as_figure(position_table_spec)
+position_similarity = as_figure(position_similarity_spec)
+similarity_by_distance = as_figure(similarity_by_distance_spec)
+
+
+def _place(layout: Spec, rows: Sequence[str], columns: Sequence[str], names: tuple[str, str]) -> None:
+    across, down = ticks(columns, title=names[1]), ticks(rows, title=names[0])
+    layout["xaxis"] = {**across["axis"], "range": [-0.5, len(columns) - 0.5], "uirevision": f"{len(columns)}"}
+    layout["yaxis"] = {**down["axis"], "range": [len(rows) - 0.5, -0.5], "uirevision": f"{len(rows)}"}
+    layout["meta"] = {"ticks": {"xaxis": across["spec"], "yaxis": down["spec"]}}
+
+
+def _map(
+    values: np.ndarray, layout: Spec, rows: Sequence[str], columns: Sequence[str], value_name: str, *, signed: bool
+) -> Spec:
+    drawn = np.asarray(values, dtype=np.float32)
+    if drawn.shape != (len(rows), len(columns)):
+        raise ValueError(f"The map is {drawn.shape}, its labels {(len(rows), len(columns))}: give one for each.")
+    layout["meta"]["cells"] = {"rows": list(rows), "columns": list(columns)}
+    if not drawn.size:
+        return {"data": [], "layout": layout}
+    largest = float(np.abs(drawn).max()) or 1.0
+    trace = {
+        "type": "heatmap",
+        "z": drawn,
+        "zmin": -largest if signed else float(drawn.min()),
+        "zmax": largest,
+        "colorscale": SIGNED_SCALE if signed else SCALES["neutral"],
+        "meta": CELLS,
+        "hovertemplate": f"%{{customdata[0]}}<br>%{{customdata[1]}}<br>{literal(value_name)} <b>%{{z:.3f}}</b>"
+        "<extra></extra>",
+        "colorbar": {
+            "title": {"text": literal(value_name), "side": "right"},
+            "thickness": 10,
+            "outlinewidth": 0,
+            "x": 1.01,
+            "xpad": 4,
+            "ypad": 0,
+            "len": 1,
+            "nticks": 5,
+        },
+        **{"x0": 0, "dx": 1, "y0": 0, "dy": 1},
+    }
+    return {"data": [trace], "layout": layout}

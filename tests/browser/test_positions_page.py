@@ -1,0 +1,129 @@
+"""The Positions page in a real browser: its parts, clicks, the address, both themes, a phone."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.helpers import open_page, screenshot, wait_for_idle
+from tests.browser.story import address, type_source, wait_for_charts
+
+PARTS = {
+    "table": ("position_table", "position_curves", "position_waves"),
+    "similarity": ("position_similarity", "position_distance"),
+    "shift": ("position_points", "position_errors"),
+    "sentence": ("embedding_strengths", "embedding_rows"),
+}
+LONG = "我喜欢喝咖啡你能帮我一下吗他每天坐公共汽车去学校如果明天下雨我们就待在家里" * 4
+_DRAWN = """key => { const chart = document.querySelector(`.st-key-${key} .js-plotly-plot`);
+  return chart._fullData.map(trace => ({ name: trace.name, type: trace.type, x: Array.from(trace.x ?? []),
+    y: Array.from(trace.y ?? []), z: trace.z ? Array.from(trace.z, row => Array.from(row)) : [] })); }"""
+_PLACE = """([key, curve, place]) => { const chart = document.querySelector(`.st-key-${key} .js-plotly-plot`);
+  const { xaxis, yaxis } = chart._fullLayout, trace = chart._fullData[curve], box = chart.getBoundingClientRect();
+  const bar = trace.type === "bar", offset = bar ? [chart.calcdata[curve][0].t.poffset].flat()[0] : 0;
+  return [box.left + xaxis._offset + xaxis.d2p(trace.x[place] + offset + (bar ? 0.05 : 0)),
+    box.top + yaxis._offset + yaxis.d2p(trace.y[place] * (bar ? 0.5 : 1))]; }"""
+
+
+def open_part(page, server, query=""):
+    open_page(page, f"{server.url}/positions{query}")
+    wait_for_charts(page)
+    return page
+
+
+def chart(page, key):
+    return page.locator(f".st-key-{key}")
+
+
+def drawn(page, key):
+    return page.evaluate(_DRAWN, key)
+
+
+def choose(page, group, option):
+    page.get_by_role("radiogroup", name=group).get_by_text(option, exact=True).click()
+    wait_for_idle(page)
+    wait_for_charts(page)
+
+
+def click_mark(page, key, curve, place):
+    chart(page, key).scroll_into_view_if_needed()
+    x, y = page.evaluate(_PLACE, [key, curve, place])
+    page.mouse.move(x, y)
+    page.mouse.click(x, y)
+    wait_for_idle(page)
+
+
+def test_a_walk_through_the_parts_and_back_by_the_address(server, page):
+    open_part(page, server, "?model=reverse")
+    for key in PARTS["table"]:
+        expect(chart(page, key)).to_be_visible()
+    choose(page, "Part", "Similarity")
+    before = drawn(page, "position_similarity")[0]["z"]
+    choose(page, "Measure", "Cosine")
+    cosines = drawn(page, "position_similarity")[0]["z"]
+    assert cosines != before
+    assert all(abs(cosines[place][place] - 1) < 1e-6 for place in range(13))
+    choose(page, "Part", "Shift")
+    click_mark(page, "position_errors", 1, 3)
+    expect(chart(page, "position_points")).to_contain_text("shifted by 4")
+    assert address(page)["shift"] == "4"
+    choose(page, "Side", "Target")
+    shown = drawn(page, "position_errors")
+    open_part(page, server, page.url.partition("positions")[2])
+    expect(chart(page, "position_points")).to_contain_text("shifted by 4")
+    assert drawn(page, "position_errors") == shown
+
+
+def test_a_clicked_bar_chooses_its_token(server, page):
+    open_part(page, server, "?model=reverse&src=abcdef&positions=sentence")
+    click_mark(page, "embedding_strengths", 1, 3)
+    expect(chart(page, "embedding_rows")).to_contain_text("What d at position 3 starts from")
+    assert address(page)["key"] == "4"
+    page.reload()
+    wait_for_idle(page)
+    expect(chart(page, "embedding_rows")).to_contain_text("What d at position 3 starts from")
+
+
+def test_a_zoom_survives_a_shift(server, page):
+    open_part(page, server, "?positions=shift")
+    wanted = [1e-8, 40]
+    page.evaluate(
+        """async () => { const chart = document.querySelector(".st-key-position_errors .js-plotly-plot");
+          const Plotly = await [...window.__glassformerPlotly.values()][0];
+          await Plotly.relayout(chart, {"xaxis.range": [0, 40]}); }"""
+    )
+    click_mark(page, "position_errors", 0, 4)
+    found = page.evaluate(
+        "() => document.querySelector('.st-key-position_errors .js-plotly-plot')._fullLayout.xaxis.range"
+    )
+    assert found[1] == wanted[1]
+
+
+def test_without_a_sentence_the_table_is_still_there(server, page):
+    open_part(page, server)
+    type_source(page, "")
+    expect(chart(page, "position_table")).to_be_visible()
+    choose(page, "Part", "Shift")
+    expect(chart(page, "position_points")).to_be_visible()
+
+
+def test_markup_is_shown_letter_by_letter(server, page):
+    open_part(page, server, "?positions=sentence&src=%3Cb%3E%24x%24%3C%2Fb%3E")
+    shown = chart(page, "embedding_strengths").locator(".xtick text").all_text_contents()
+    assert "".join(shown).replace("▁", "").replace("</s>", "") == "<b>$x$</b>"
+    assert chart(page, "embedding_strengths").locator("b, img").count() == 0
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("model", ["zh-en", "reverse"])
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (390, 844)])
+def test_nothing_overflows_in_either_theme(server, new_page, part, model, width, height):
+    for scheme in ("light", "dark"):
+        page = new_page(color_scheme=scheme, viewport={"width": width, "height": height})
+        query = f"?model={model}&positions={part}"
+        open_part(page, server, query + (f"&src={LONG}" if model == "zh-en" and part == "sentence" else ""))
+        main = page.get_by_test_id("stMain")
+        assert main.evaluate("main => main.scrollWidth <= main.clientWidth")
+        for key in PARTS[part]:
+            box = chart(page, key).locator(".main-svg").first.bounding_box()
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= width
+        screenshot(page, f"positions-{part}-{model}-{width}-{scheme}", whole=True)

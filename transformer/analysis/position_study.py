@@ -1,0 +1,263 @@
+"""What a table of positions holds: its formula, its waves, who resembles whom, and what a shift does to it.
+
+All functions take the table as an array [position, d_model], positions and dimensions counted from 0 as in the paper,
+and look at nothing else: sinusoids and learned tables go through the same measurements.
+
+Source: Vaswani et al. (2017), section 3.5. Not known here: whether the model uses what is measured.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+BASE = 10_000.0
+_ROWS_AT_ONCE = 1024
+
+
+def frequencies(d_model: int) -> np.ndarray:
+    """The angle by which each pair of dimensions turns from one position to the next.
+
+    Args:
+        d_model: Width of the table; for an odd one the last entry belongs to a sine without a cosine.
+
+    Returns:
+        10000^(-2i / d_model) in radians a position, float64 [ceil(d_model / 2)].
+    """
+    return BASE ** -(np.arange(0, d_model, 2) / d_model)
+
+
+def wavelengths(d_model: int) -> np.ndarray:
+    """Positions until each pair of dimensions has turned once, 2 pi to almost 10000 * 2 pi: [ceil(d_model / 2)]."""
+    return 2 * np.pi / frequencies(d_model)
+
+
+def formula(n_positions: int, d_model: int, *, first: int = 0) -> np.ndarray:
+    """The sinusoids of the paper.
+
+        table[p, 2i]     = sin(p / 10000^(2i / d_model))
+        table[p, 2i + 1] = cos(p / 10000^(2i / d_model))
+
+    Args:
+        n_positions: Number of rows.
+        d_model: Width.
+        first: Position of the first row.
+
+    Returns:
+        Float64 [position, d_model].
+    """
+    angle = np.arange(first, first + n_positions)[:, None] * frequencies(d_model)  # [position, pair]
+    table = np.empty((n_positions, d_model))
+    table[:, 0::2] = np.sin(angle)
+    table[:, 1::2] = np.cos(angle[:, : d_model // 2])
+    return table
+
+
+def difference_from_formula(table: np.ndarray) -> float:
+    """The largest absolute difference between any value of a table [position, d_model] and the formula's."""
+    n_positions, d_model = table.shape
+    largest = 0.0
+    for first in range(0, n_positions, _ROWS_AT_ONCE):
+        rows = table[first : first + _ROWS_AT_ONCE]
+        largest = max(largest, float(np.abs(rows - formula(len(rows), d_model, first=first)).max()))
+    return largest
+
+
+@dataclass(frozen=True)
+class Periods:
+    """The strongest wave in each dimension of a table.
+
+    Attributes:
+        period: Positions a turn, [dimension]; NaN for a dimension that does not vary.
+        share: Share of the dimension's variance that this one wave holds, 0 to 1, [dimension].
+        noise: The share that the strongest wave of pure noise of this length would hold on average.
+        n_waves: How many waves can be told apart in so many positions.
+    """
+
+    period: np.ndarray
+    share: np.ndarray
+    noise: float
+    n_waves: int
+
+
+def strongest_waves(table: np.ndarray) -> Periods:
+    """Look for a wave in each dimension with the discrete Fourier transform over positions.
+
+    Only waves that fit a whole number of times into the table are compared, so a period is rough, and a wave that is
+    longer than the table shows as one as long as the table.
+
+    Args:
+        table: [position, dimension], at least 3 positions.
+
+    Raises:
+        ValueError: There are fewer than 3 positions, so there is no wave to look for.
+    """
+    n_positions = len(table)
+    if n_positions < 3:
+        raise ValueError(f"{n_positions} positions hold no wave; at least 3 are needed.")
+    values = table.astype(np.float64)
+    centred = values - values.mean(axis=0)
+    power = np.abs(np.fft.rfft(centred, axis=0)[1:]) ** 2  # [wave, dimension]
+    power[: (n_positions - 1) // 2] *= (
+        2  # each but the shortest of an even table stands for itself and its mirror image
+    )
+    total = power.sum(axis=0)
+    varies = total > 1e-12 * n_positions * np.maximum(1e-30, (values**2).sum(axis=0))
+    share = np.divide(power.max(axis=0), total, out=np.zeros_like(total), where=varies)
+    period = np.where(varies, n_positions / (1 + power.argmax(axis=0)), np.nan)
+    n_waves = len(power)
+    return Periods(period, share, noise=float((1 / np.arange(1, n_waves + 1)).sum() / n_waves), n_waves=n_waves)
+
+
+def similarity(table: np.ndarray, *, cosine: bool = False) -> np.ndarray:
+    """Compare every position with every other.
+
+    Args:
+        table: [position, d_model].
+        cosine: Divide by both lengths, which leaves the angle.
+
+    Returns:
+        p . q, or its cosine (-1 to 1; 0 for a vector of length 0), float64 [position, position].
+    """
+    vectors = table.astype(np.float64)
+    if cosine:
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        vectors = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    return vectors @ vectors.T
+
+
+@dataclass(frozen=True)
+class ByDistance:
+    """A similarity [position, position] by how far apart the two are: mean, least and largest, each [distance]."""
+
+    mean: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    @property
+    def spread(self) -> float:
+        """By how much two pairs of positions at the same distance differ at most; 0 if only the distance counts."""
+        return float((self.high - self.low).max())
+
+
+def by_distance(similar: np.ndarray) -> ByDistance:
+    """Sum up a symmetric similarity [position, position] for each distance from 0 to the last."""
+    diagonals = [similar.diagonal(distance) for distance in range(len(similar))]
+    return ByDistance(
+        np.array([diagonal.mean() for diagonal in diagonals]),
+        np.array([diagonal.min() for diagonal in diagonals]),
+        np.array([diagonal.max() for diagonal in diagonals]),
+    )
+
+
+def rotate(table: np.ndarray, shift: int) -> np.ndarray:
+    """Turn each pair of dimensions (2i, 2i + 1) by the angle shift * w_i: R_k PE(p) for every p.
+
+        [ cos k w_i   sin k w_i ] [ sin p w_i ]   [ sin (p + k) w_i ]
+        [-sin k w_i   cos k w_i ] [ cos p w_i ] = [ cos (p + k) w_i ]
+
+    Args:
+        table: [position, d_model].
+        shift: k, any whole number.
+
+    Returns:
+        Float64 [position, 2 * (d_model // 2)]: the last sine of an odd table has no cosine to turn with, and is left
+        out.
+    """
+    d_model = table.shape[1]
+    paired = table[:, : d_model - d_model % 2].astype(np.float64)
+    angle = shift * frequencies(d_model)[: d_model // 2]  # [pair]
+    sine, cosine = paired[:, 0::2], paired[:, 1::2]  # [position, pair]
+    turned = np.empty_like(paired)
+    turned[:, 0::2] = np.cos(angle) * sine + np.sin(angle) * cosine
+    turned[:, 1::2] = np.cos(angle) * cosine - np.sin(angle) * sine
+    return turned
+
+
+def rotation_errors(table: np.ndarray, shift: int) -> np.ndarray:
+    """How far R_k PE(p) is from PE(p + k): the largest absolute difference at each p, float64 [position - shift].
+
+    Args:
+        table: [position, d_model].
+        shift: k, from 1 to the number of positions - 1.
+
+    Raises:
+        ValueError: No position has another one that far behind it.
+    """
+    _check_shift(table, shift, most=len(table) - 1)
+    turned = rotate(table[:-shift], shift)
+    if not turned.shape[1]:  # d_model 1: a sine alone
+        return np.zeros(len(turned))
+    return np.abs(turned - table[shift:, : turned.shape[1]]).max(axis=1)
+
+
+@dataclass(frozen=True)
+class ShiftFit:
+    """The best linear map from PE(p) to PE(p + k), and how well it does where it was not fitted.
+
+    Attributes:
+        predicted: M PE(p) for every p that has a p + k, float64 [position - shift, d_model].
+        held_out: True where p took no part in the fit, bool [position - shift].
+        fitted_error: Error at the positions of the fit, relative: 0 is exact, 1 is as far off as answering 0.
+        held_out_error: The same at the other positions.
+        constant_error: What answering the mean of the fitted positions everywhere gives at the other positions.
+    """
+
+    predicted: np.ndarray
+    held_out: np.ndarray
+    fitted_error: float
+    held_out_error: float
+    constant_error: float
+
+    @property
+    def n_fitted(self) -> int:
+        """Number of positions of the fit."""
+        return int((~self.held_out).sum())
+
+
+def fit_shift(table: np.ndarray, shift: int) -> ShiftFit:
+    """Fit one matrix M with M PE(p) = PE(p + k) by least squares on every second p, and test it on the others.
+
+    With fewer positions than dimensions such a map always exists, whatever the table, so that the error at the fitted
+    positions says nothing; only the other half does. Of all best maps the smallest is taken.
+
+    Args:
+        table: [position, d_model].
+        shift: k, from 1 to the number of positions - 2.
+
+    Raises:
+        ValueError: Fewer than two positions have another one that far behind them.
+    """
+    _check_shift(table, shift, most=len(table) - 2)
+    inputs, outputs = (
+        table[:-shift].astype(np.float64),
+        table[shift:].astype(np.float64),
+    )  # [position - shift, d_model]
+    held_out = np.arange(len(inputs)) % 2 == 1
+    matrix, *_ = np.linalg.lstsq(inputs[~held_out], outputs[~held_out], rcond=1e-6)  # float32 holds no more
+    predicted = inputs @ matrix
+    constant = np.broadcast_to(outputs[~held_out].mean(axis=0), outputs.shape)
+    return ShiftFit(
+        predicted,
+        held_out,
+        fitted_error=_relative(predicted, outputs, ~held_out),
+        held_out_error=_relative(predicted, outputs, held_out),
+        constant_error=_relative(constant, outputs, held_out),
+    )
+
+
+def rms(vectors: np.ndarray) -> np.ndarray:
+    """Root mean square over the last axis: how large a typical value of each vector is."""
+    size: np.ndarray = np.sqrt((vectors.astype(np.float64) ** 2).mean(axis=-1))
+    return size
+
+
+def _relative(found: np.ndarray, wanted: np.ndarray, rows: np.ndarray) -> float:
+    size = float(np.linalg.norm(wanted[rows]))
+    return float(np.linalg.norm((found - wanted)[rows])) / size if size else 0.0
+
+
+def _check_shift(table: np.ndarray, shift: int, *, most: int) -> None:
+    if not 1 <= shift <= most:
+        raise ValueError(
+            f"A shift of {shift} was asked for; in a table of {len(table)} positions 1 to {most} can be."
+        )
