@@ -9,13 +9,14 @@ import streamlit as st
 
 from transformer.analysis.words import Span
 from transformer.trace import Kind
-from ui import keys
+from ui import attention_controls, keys
 from ui.components.flow_view import Flow, Pin, flow_view, last_pin
 from ui.maps import WORDS, DrawnMap, drawn_map
 from ui.session import OpenRun
 from ui.sides import KIND_NAMES
 
 FLOW = "flow"
+ROW = "flow_controls"
 HOW_TO_READ = (
     "How to read this: each line joins a query to a key that it looks at; its colour is the head, and the larger "
     "the weight the more opaque it is. A weight is softmax(q·k / √d_head + mask), the softmax taken over the "
@@ -41,8 +42,10 @@ class DrawnFlow:
 def draw(run: OpenRun) -> None:
     """Draw the lines of the chosen kind and layer."""
     drawn = drawn_flow(run)
-    if not drawn.rows or not drawn.columns:
-        st.info("Every piece is special, and special pieces are hidden: there is nothing to draw.")
+    with st.container(horizontal=True, gap="medium", vertical_alignment="center", key=ROW):
+        attention_controls.pieces()
+    if not drawn.flow.weights.size:
+        st.info("All pieces here are special ones. Switch “Hide special” off to see them.")
         return
     view, flow = run.view, drawn.flow
     n_queries, n_keys = len(drawn.rows), len(drawn.columns)

@@ -1,0 +1,64 @@
+"""What the tests of the flow view share: reaching its parts, and what it should draw, computed with numpy."""
+
+import csv
+import io
+
+import numpy as np
+from playwright.sync_api import expect
+
+from tests.browser.flow_app import example
+from tests.browser.helpers import wait_for_idle
+
+THRESHOLD = 0.05
+
+
+def choose(page, name):
+    page.locator("[data-testid=stSidebar]").get_by_text(name, exact=True).click()
+    wait_for_idle(page)
+
+
+def token(page, side, index):
+    return page.locator(f".gf-flow-{side} .gf-flow-token").nth(index)
+
+
+def expect_view(page, **values):
+    for name, value in values.items():
+        expect(page.locator(".gf-flow")).to_have_attribute(f"data-{name}", str(value))
+
+
+def expected(name, *, heads=None, query=None, key=None, threshold=THRESHOLD):
+    """The lines that should be drawn: {(head, query, key): weight}, all counted from 1."""
+    weights, allowed = example(name)
+    found = np.argwhere((np.rint(weights * 65_535) / 65_535 >= threshold) & (weights > 0) & allowed)
+    return {
+        (int(h) + 1, int(q) + 1, int(k) + 1): float(weights[h, q, k])
+        for h, q, k in found
+        if (heads is None or h in heads) and query in (None, q) and key in (None, k)
+    }
+
+
+def save(page, name):
+    with page.expect_download() as download:
+        page.get_by_role("button", name=name, exact=True).click()
+    assert download.value.suggested_filename == f"flow.{name.lower()}"
+    return download.value.path().read_bytes()
+
+
+def table(page):
+    """The saved table without its heading: dicts."""
+    return list(csv.DictReader(io.StringIO(save(page, "CSV").decode("utf-8-sig"))))
+
+
+def drawn(page):
+    """The lines that are drawn, as the saved table says."""
+    return {
+        (int(row["head"]), int(row["query number"]), int(row["key number"])): float(row["weight"])
+        for row in table(page)
+    }
+
+
+def painted_pixels(page):
+    return page.locator(".gf-flow-canvas").evaluate(
+        """canvas => canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data
+             .reduce((sum, value, place) => sum + (place % 4 === 3 && value > 0 ? 1 : 0), 0)"""
+    )

@@ -1,0 +1,144 @@
+"""The flow view without a browser: what it is sent, compared with numpy on the run's own maps."""
+
+import base64
+
+import numpy as np
+import pytest
+
+from tests.pages.conftest import ROOT, check
+from tests.pages.reading import go_to, payload
+from transformer.checkpoint import load
+from transformer.query import Query
+from transformer.running import run
+from transformer.trace import Trace
+from ui import keys
+from ui.flow_panels import FLOW
+
+ATTENTION = ROOT / "pages" / "explore" / "attention.py"
+CHINESE = "我喜欢喝咖啡。"
+FRENCH = "The extraordinary woman is reading."
+
+
+@pytest.fixture
+def flow(open_page):
+    """A function that opens the flow view: `flow(model="reverse", src="abc", layer=2)`."""
+    return lambda **parameters: open_page(ATTENTION, panel="flow", **parameters)
+
+
+def traced(model, source):
+    checkpoint = load(ROOT / "checkpoints" / model)
+    return run(checkpoint, Query(checkpoint=checkpoint.content_hash, source=source))
+
+
+def sent(test):
+    """The data of the view, and its weights [head, query, key] with NaN where nothing was sent."""
+    data = payload(test, FLOW)
+    shape = (len(data["queries"]), len(data["keys"]))
+    allowed = np.ones(shape, dtype=bool)
+    if data["open"] is not None:
+        bits = np.frombuffer(base64.b64decode(data["open"]), dtype=np.uint8)
+        allowed = np.unpackbits(bits)[: allowed.size].astype(bool).reshape(shape)
+    weights = np.full((data["heads"], *shape), np.nan)
+    steps = np.frombuffer(base64.b64decode(data["weights"]), dtype="<u2")
+    weights[:, allowed] = steps.reshape(data["heads"], -1) / data["levels"]
+    return data, weights
+
+
+def same(received, weights, allowed):
+    assert np.isnan(received[:, ~allowed]).all()
+    np.testing.assert_allclose(received[:, allowed], weights[:, allowed], atol=1e-5)
+
+
+@pytest.mark.parametrize("model", ["zh-en", "en-fr", "reverse"])
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+def test_all_heads_of_a_layer_are_sent(flow, model, kind):
+    source = {"zh-en": CHINESE, "en-fr": FRENCH, "reverse": "abcd"}[model]
+    trace = traced(model, source)
+    data, received = sent(flow(model=model, src=source, kind=kind, layer=2))
+    same(received, trace.maps(kind)[1], trace.mask(kind))
+    rows = list(trace.src_pieces) if kind == "encoder" else [str(label) for label in trace.row_labels()]
+    columns = trace.read_pieces if kind == "decoder" else trace.src_pieces
+    assert (data["queries"], data["keys"]) == (rows, list(columns))
+    assert data["layer"] == "layer 2"
+    assert data["current"] == (None if kind == "encoder" else 0)
+
+
+def test_rows_and_columns_are_named_and_coloured(flow):
+    seen = {}
+    for kind in ("encoder", "decoder", "cross"):
+        data = payload(flow(model="reverse", src="abc", kind=kind, layer=1), FLOW)
+        seen[kind] = (data["query_axis"], data["query_side"], data["key_axis"], data["key_side"])
+    assert seen == {
+        "encoder": ("Source piece (query)", "source", "Source piece (key)", "source"),
+        "decoder": ("Reads → predicts (query)", "target", "Output piece read (key)", "target"),
+        "cross": ("Reads → predicts (query)", "target", "Source piece (key)", "source"),
+    }
+    data = payload(flow(model="reverse", src="abc", kind="cross", layer=1), FLOW)
+    assert data["queries"][:2] == ["<s> → c", "c → b"]
+
+
+def test_without_a_layer_heads_are_averaged_over_layers_and_it_says_so(flow):
+    trace = traced("zh-en", CHINESE)
+    data, received = sent(flow(model="zh-en", src=CHINESE))
+    same(received, trace.cross.mean(axis=0), trace.cross_mask)
+    assert data["layer"] == "mean of all 3 layers"
+    assert "heads of the same number" in data["caption"]
+
+
+def test_a_step_moves_the_marked_row_and_nothing_else(flow):
+    first = flow(model="reverse", src="abcd", layer=1)
+    before = dict(payload(first, FLOW))
+    after = dict(payload(check(go_to(first, 3)), FLOW))
+    assert (before.pop("current"), after.pop("current")) == (0, 2)
+    assert before == after
+
+
+def test_guess_mode_sends_nothing_of_what_comes_next(flow):
+    trace = traced("zh-en", CHINESE)
+    for kind in ("decoder", "cross"):
+        data, received = sent(flow(model="zh-en", src=CHINESE, kind=kind, layer=1, step=3, guess=1))
+        n_keys = 3 if kind == "decoder" else len(trace.src_pieces)
+        same(received, trace.maps(kind)[0, :, :3, :n_keys], trace.mask(kind)[:3, :n_keys])
+        assert data["queries"][-1] == f"{trace.read_pieces[2]} → ?"
+        seen = " ".join(data["queries"] + (data["keys"] if kind == "decoder" else []))
+        assert not [piece for piece in trace.tgt_pieces[2:] if piece in seen]
+
+
+def test_words_are_summed_over_keys_and_averaged_over_queries(flow):
+    trace: Trace = traced("en-fr", FRENCH)
+    pieces = trace.src_pieces
+    starts = [i for i, piece in enumerate(pieces) if i == 0 or piece.startswith("▁") or piece == "</s>"]
+    spans = list(zip(starts, [*starts[1:], len(pieces)], strict=True))
+    assert len(spans) < len(pieces)  # some word has several pieces
+    data, received = sent(flow(model="en-fr", src=FRENCH, kind="encoder", layer=1, words=1))
+    maps = trace.encoder_self[0]
+    expected = np.array([[[m[a:b, c:d].sum() / (b - a) for c, d in spans] for a, b in spans] for m in maps])
+    np.testing.assert_allclose(received, expected, atol=1e-5)
+    assert "summed over the pieces of a key word" in data["caption"]
+
+
+def test_hidden_special_pieces_are_missing_and_their_share_is_said(flow):
+    trace = traced("zh-en", CHINESE)
+    data, received = sent(flow(model="zh-en", src=CHINESE, kind="encoder", layer=1, hide=1))
+    kept = [i for i, piece in enumerate(trace.src_pieces) if piece != "</s>"]
+    maps = trace.encoder_self[0]
+    np.testing.assert_allclose(received, maps[np.ix_(range(len(maps)), kept, kept)], atol=1e-5)
+    hidden = maps[:, kept][:, :, -1].mean()
+    assert f"on average {hidden:.2f} of a query's weight" in data["caption"]
+
+
+def test_the_address_chooses_the_head_and_the_pinned_piece(flow):
+    data = payload(flow(model="reverse", src="abcd", layer=1, head=3, query=2, key=1), FLOW)
+    assert data["head"] == 2
+    assert data["pin"] == {"side": "query", "index": 1}
+    data = payload(flow(model="reverse", src="abcd", layer=1, key=4), FLOW)
+    assert data["pin"] == {"side": "key", "index": 3}
+    assert payload(flow(model="reverse", src="abcd", layer=1, key=400), FLOW)["pin"] is None
+
+
+def test_the_browser_hears_which_of_its_reports_has_arrived(flow):
+    test = flow(model="reverse", src="abcd", layer=1)
+    assert payload(test, FLOW)["heard"] is None
+    test.session_state[FLOW] = {"pin": {"side": "query", "index": 1, "stamp": "x 1"}}
+    assert payload(check(test.run()), FLOW)["heard"] == "x 1"
+    assert test.session_state[keys.QUERY] is None  # only a report that has just come is taken
