@@ -88,10 +88,9 @@ def wavelengths_spec(
     layout["yaxis"] |= {"type": "log", "dtick": 1, "exponentformat": "power"}
     layout["xaxis"] |= {"showgrid": False, "tickformat": "d"}
     layout["legend"] = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom"}
-    layout["margin"]["t"] = 80
-    layout["shapes"] = [_across(n_positions)]
-    layout["annotations"] = [_across_name(n_positions)]
-    return {"data": [_formula_waves(wavelengths, len(periods)), _found_waves(periods, shares)], "layout": layout}
+    layout["margin"]["t"] = 100
+    lines = [_formula_waves(wavelengths, len(periods)), _across(n_positions, len(periods))]
+    return {"data": [*lines, _found_waves(periods, shares)], "layout": layout}
 
 
 position_curves = as_figure(position_curves_spec)
@@ -125,21 +124,18 @@ def _band_name(text: str, yref: str) -> Spec:
     return {"text": literal(text), "showarrow": False, **at}
 
 
-def _across(height: int) -> Spec:
-    line = {"color": GUIDE_COLOR, "width": 1.5, "dash": "dot"}
-    return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": height, "y1": height, "line": line}
-
-
-def _across_name(height: int) -> Spec:
-    place = {
-        "x": 1,
-        "xref": "paper",
-        "xanchor": "right",
-        "y": float(np.log10(height)),
-        "yanchor": "top",
-        "yshift": -6,
+def _across(height: int, d_model: int) -> Spec:
+    """How many positions were measured, from the first dimension to the last."""
+    return {
+        "type": "scatter",
+        "name": f"{height:,} positions measured",
+        "x": np.array([0, d_model - 1], dtype=np.int32),
+        "y": np.array([height, height], dtype=np.int32),
+        "mode": "lines",
+        "line": {"color": GUIDE_COLOR, "width": 1.5, "dash": "dot"},
+        "marker": {"color": "rgba(0,0,0,0)"},  # it is no data, so it is not saved as such
+        "hoverinfo": "skip",
     }
-    return {"text": f"measured on {height:,} positions", "showarrow": False, **place}
 
 
 def _formula_waves(waves: np.ndarray, d_model: int) -> Spec:

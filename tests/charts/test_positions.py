@@ -78,13 +78,13 @@ def test_every_dimension_has_the_wavelength_of_its_pair(d_model):
     waves = np.array([6.0, 60.0, 600.0])[: -(-d_model // 2)]
     periods, shares = np.arange(2.0, 2 + d_model), np.linspace(0, 1, d_model)
     figure = charts.wavelengths(waves, periods, shares, n_positions=128, title="Waves")
-    line, points = figure.data
+    line, measured, points = figure.data
     np.testing.assert_array_equal(line.y, [waves[dimension // 2] for dimension in range(d_model)])
     np.testing.assert_array_equal(points.y, periods)
     np.testing.assert_allclose(points.marker.opacity, 0.2 + 0.8 * shares, rtol=1e-6)
     assert points.hovertext[-1] == "100% of the variance"
     assert figure.layout.yaxis.type == "log"
-    assert figure.layout.shapes[0].y0 == 128
+    assert list(measured.y) == [128, 128]
 
 
 def test_the_band_goes_from_the_least_to_the_largest():

@@ -78,7 +78,7 @@ def test_sinusoids_are_the_formula(page, name):
 
 
 def test_waves_are_those_of_a_fourier_transform(page):
-    trace = figure(page(model="reverse"), position_panels.WAVES)["data"][1]
+    trace = figure(page(model="reverse"), position_panels.WAVES)["data"][2]
     for dim, column in enumerate(table_of("reverse").T.astype(float)):
         power = [
             abs(sum(x * np.exp(-2j * math.pi * wave * p / 13) for p, x in enumerate(column))) ** 2
