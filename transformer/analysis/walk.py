@@ -171,18 +171,17 @@ def walk(
     mask = np.broadcast_to(found["mask"], found["scores"].shape)[:, query]  # [head, key]
     if mask[:, n_keys:].any():
         raise QueryError(f"row {query + 1} sees keys after key {n_keys}; they cannot be left out.")
-    q, k, v = (found[name].astype(np.float64) for name in ("queries", "keys", "values"))
-    k, v, mask = k[:, :n_keys], v[:, :n_keys], mask[:, :n_keys]
-    dots = np.einsum("hd,hkd->hk", q[:, query], k)  # [head, key]
+    mask = mask[:, :n_keys]
+    q = found["queries"][:, query].astype(np.float64)  # [head, d_head]
+    k, v = (found[name][:, :n_keys].astype(np.float64) for name in ("keys", "values"))  # [head, key, d_head]
+    dots = np.einsum("hd,hkd->hk", q, k)  # [head, key]
     scores = dots / np.sqrt(q.shape[-1])
     exps, peaks = _exponentials(scores, mask)
     weights = _shared_out(exps)
     outs = np.einsum("hk,hkd->hd", weights, v)  # [head, d_head]
-    attention = _attention(model, kind, layer)
-    w_o = _by_head(attention.out_proj.weight.detach().double().numpy(), n_heads)  # [head, d_model, d_head]
+    w_o, bias = _output_projection(_attention(model, kind, layer))
     shares = np.einsum("hmd,hd->hm", w_o, outs)  # [head, d_model]
-    bias = attention.out_proj.bias
-    offset = np.zeros(w_o.shape[1]) if bias is None else bias.detach().double().numpy()
+    output = shares.sum(axis=0) + bias
     chosen = strongest(weights[head], mask[head]) if key is None else key
     _check("key", chosen, n_keys)
     return Walk(
@@ -191,10 +190,10 @@ def walk(
         head=head,
         query=query,
         key=chosen,
-        q=q[head, query],
+        q=q[head],
         keys=k[head],
         values=v[head],
-        products=q[head, query] * k[head, chosen],
+        products=q[head] * k[head, chosen],
         dots=dots[head],
         scores=scores[head],
         allowed=mask[head],
@@ -207,13 +206,10 @@ def walk(
         head_out=outs[head],
         w_o=w_o[head],
         shares=shares,
-        bias=offset,
-        output=shares.sum(axis=0) + offset,
-        differences=Differences(
-            scores=_apart(scores[head], found["scores"][head, query, :n_keys]),
-            weights=_apart(weights[head], found["weights"][head, query, :n_keys]),
-            head=_apart(outs[head], found["heads"][head, query]),
-            output=_apart(shares.sum(axis=0) + offset, found["output"][query]),
+        bias=bias,
+        output=output,
+        differences=_differences(
+            found, (head, query), scores=scores[head], weights=weights[head], head_out=outs[head], output=output
         ),
     )
 
@@ -242,9 +238,30 @@ def _shared_out(exps: np.ndarray) -> np.ndarray:
     return np.divide(exps, totals, out=np.zeros_like(exps), where=totals != 0)
 
 
-def _by_head(weight: np.ndarray, n_heads: int) -> np.ndarray:
-    """Cut W_O [d_model, d_model] into the columns of each head [head, d_model, d_head]."""
-    return weight.reshape(len(weight), n_heads, -1).transpose(1, 0, 2)
+def _output_projection(attention: MultiHeadAttention) -> tuple[np.ndarray, np.ndarray]:
+    """W_O cut into the columns of each head [head, d_model, d_head], and its bias [d_model]."""
+    weight = attention.out_proj.weight.detach().double().numpy()  # [d_model, d_model]
+    bias = attention.out_proj.bias
+    by_head = weight.reshape(len(weight), attention.n_heads, -1).transpose(1, 0, 2)
+    return by_head, np.zeros(len(weight)) if bias is None else bias.detach().double().numpy()
+
+
+def _differences(
+    found: Mapping[str, np.ndarray],
+    row: tuple[int, int],
+    *,
+    scores: np.ndarray,
+    weights: np.ndarray,
+    head_out: np.ndarray,
+    output: np.ndarray,
+) -> Differences:
+    """Compare a row (head, query) with what was recorded, over the keys that are looked at."""
+    return Differences(
+        scores=_apart(scores, found["scores"][row][: len(scores)]),
+        weights=_apart(weights, found["weights"][row][: len(weights)]),
+        head=_apart(head_out, found["heads"][row]),
+        output=_apart(output, found["output"][row[1]]),
+    )
 
 
 def _apart(here: np.ndarray, there: np.ndarray) -> float:
