@@ -4,6 +4,7 @@ import streamlit as st
 
 from transformer.checkpoint import Checkpoint
 from ui import controls, mask_panels, state
+from ui.mask_batch import KINDS
 from ui.session import open_run
 
 state.begin("masks")
@@ -15,7 +16,7 @@ source = controls.source_box(checkpoint)
 @st.fragment
 def follow(checkpoint: Checkpoint, source: str) -> None:
     """Draw the page; a click runs this again, but not the controls around it."""
-    run = open_run(checkpoint, source)
+    run = open_run(checkpoint, source, kind=KINDS[state.current().view.mask])
     if run is None:
         return
     mask_panels.draw(run)

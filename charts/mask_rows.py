@@ -1,0 +1,292 @@
+"""What masks do: one query's row before and after its mask, and how far the logits of two runs lie apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from charts.theme import (
+    GUIDE_COLOR,
+    MARK_COLOR,
+    MASK_COLOR,
+    MASK_LINE,
+    NEUTRAL_COLOR,
+    SOURCE_COLOR,
+    TARGET_COLOR,
+    Colour,
+    Spec,
+    as_figure,
+    base_layout,
+    literal,
+    ticks,
+)
+
+HOW_TO_READ_ROW = (
+    "From top to bottom: score q·k / √d_head of this query with each key, the score after the mask (−∞ where it is "
+    "closed), and weight = exp(score) / Σ exp(scores) over the open keys; the bars of the last row make 1 together."
+)
+HOW_TO_READ_MOVEMENT = (
+    "Each mark is one row: the largest |difference| over all logits of that row between the two runs; the shaded "
+    "band is what float32 rounding explains, and exactly 0 has a place of its own under the logarithmic scale."
+)
+
+_MOST_WRITTEN = 20  # above this many columns a sign in each cell is too small to read
+_COLOURS: dict[Colour, str] = {"source": SOURCE_COLOR, "target": TARGET_COLOR, "neutral": NEUTRAL_COLOR}
+_HATCHED = {
+    "color": MASK_COLOR,
+    "line": {"width": 0},
+    "pattern": {"shape": "/", "fgcolor": MASK_LINE, "bgcolor": MASK_COLOR, "size": 7, "solidity": 0.14},
+}
+
+
+def masked_row_spec(
+    scores: np.ndarray,
+    allowed: np.ndarray,
+    weights: np.ndarray,
+    *,
+    keys: Sequence[str],
+    title: str,
+    key_axis: str,
+    key: int,
+    colour: Colour,
+    mask_reasons: Sequence[str],
+) -> Spec:
+    """Draw one query's row three times over the same keys: scores, scores after the mask, weights.
+
+    Args:
+        scores: `[key]`, before the mask.
+        allowed: bool `[key]`, True = may attend.
+        weights: `[key]`, 0 to 1.
+        keys: A label for each key.
+        title: What the chart shows.
+        key_axis: What the keys are.
+        key: The key that is looked at; it is framed.
+        colour: The side of the keys.
+        mask_reasons: For each key why it is closed; not looked at where it is open.
+
+    Returns:
+        The figure; a click on a bar returns the key's place as `customdata`.
+
+    Raises:
+        ValueError: If the sizes do not fit together.
+    """
+    shape = (len(keys),)
+    if not scores.shape == allowed.shape == weights.shape == shape or len(mask_reasons) != len(keys):
+        raise ValueError(f"{scores.shape} scores, {allowed.shape} mask, {weights.shape} weights, {len(keys)} keys.")
+    layout = _row_layout(scores, keys, title, key_axis, key)
+    layout["meta"]["table"] = _row_table(scores, allowed, weights, keys, key_axis, mask_reasons)
+    low, high = layout["yaxis"]["range"]
+    masked, shares = np.where(allowed, scores, np.nan), np.where(allowed, weights, np.nan)
+    data = [
+        _bars(np.where(allowed, scores, np.nan), "y", keys, "score <b>%{y:.4f}</b>", {"color": _COLOURS[colour]}),
+        _bars(masked, "y2", keys, "after the mask <b>%{y:.4f}</b>", {"color": _COLOURS[colour]}),
+        _bars(shares, "y3", keys, "weight <b>%{y:.4f}</b>", {"color": _COLOURS[colour]}),
+    ]
+    closed: list[int] = np.flatnonzero(~allowed).tolist()
+    if closed:
+        named = [
+            f"{key_} <i>{literal(mask_reasons[place])}</i>"
+            for place, key_ in zip(closed, _named(keys, closed), strict=True)
+        ]
+        pale = {"color": MASK_LINE}
+        data.append(
+            _bars(np.where(allowed, np.nan, scores), "y", keys, "score <b>%{y:.4f}</b>, closed by the mask", pale)
+        )
+        data += [
+            _closed(closed, low, high - low, "y2", named, "−∞", written=len(keys) <= _MOST_WRITTEN),
+            _closed(closed, 0.0, 1.0, "y3", named, "weight exactly 0", written=False),
+        ]
+    return {"data": data, "layout": layout}
+
+
+masked_row = as_figure(masked_row_spec)
+
+
+def _row_layout(scores: np.ndarray, keys: Sequence[str], title: str, key_axis: str, key: int) -> dict[str, Any]:
+    layout = base_layout(title, key_axis, "Score")
+    axis = ticks(keys, title=key_axis)
+    finite = scores[np.isfinite(scores)]
+    low, high = (min(0.0, float(finite.min())), max(0.0, float(finite.max()))) if finite.size else (0.0, 1.0)
+    room = 0.08 * ((high - low) or 1.0)
+    span = [low - room * (low < 0), high + room]
+    across = {**axis["axis"], "range": [-0.5, len(keys) - 0.5], "anchor": "y3", "uirevision": "\n".join(keys)}
+    layout["xaxis"] = across
+    fixed = {"fixedrange": True, "automargin": True, "zeroline": True, "nticks": 5, "showgrid": True}
+    panels = (
+        ("yaxis", "Score", span, [0.7, 1]),
+        ("yaxis2", "After mask", span, [0.36, 0.64]),
+        ("yaxis3", "Weight", [0, 1], [0, 0.3]),
+    )
+    for name, text, limits, domain in panels:
+        layout[name] = {**fixed, "title": {"text": text, "standoff": 8}, "range": limits, "domain": domain}
+    layout |= {"barmode": "overlay", "bargap": 0.25, "height": 520, "meta": {"ticks": {"xaxis": axis["spec"]}}}
+    layout["shapes"] = [_frame(key)]
+    return layout
+
+
+def _row_table(
+    scores: np.ndarray,
+    allowed: np.ndarray,
+    weights: np.ndarray,
+    keys: Sequence[str],
+    key_axis: str,
+    mask_reasons: Sequence[str],
+) -> dict[str, Any]:
+    """The numbers of a row for the table that is saved; nothing where the mask closes."""
+    rows = [
+        [place + 1, piece, _digits(score), _digits(score) if may else None, _digits(weight) if may else None,
+         "" if may else reason]
+        for place, (piece, score, may, weight, reason) in enumerate(
+            zip(keys, scores, allowed, weights, mask_reasons, strict=True)
+        )
+    ]  # fmt: skip
+    columns = [f"{key_axis} number", key_axis, "Score", "After the mask", "Weight", "note"]
+    return {"columns": columns, "rows": rows}
+
+
+def _digits(value: float) -> float | None:
+    """A float32 with as many digits as tell it from its neighbours; None for what is no number."""
+    return float(f"{value:.9g}") if np.isfinite(value) else None
+
+
+def _frame(key: int) -> dict[str, Any]:
+    line = {"color": MARK_COLOR, "width": 2}
+    return {"type": "rect", "x0": key - 0.5, "x1": key + 0.5, "yref": "paper", "y0": 0, "y1": 1, "line": line}
+
+
+def _named(keys: Sequence[str], places: Iterable[int]) -> list[str]:
+    return [f"{place + 1}: <b>{literal(keys[place])}</b>" for place in places]
+
+
+def _bars(values: np.ndarray, axis: str, keys: Sequence[str], hover: str, marker: dict[str, Any]) -> Spec:
+    return {
+        "type": "bar",
+        "x": np.arange(len(keys)),
+        "y": values.astype(np.float32),
+        "yaxis": axis,
+        "customdata": list(range(len(keys))),
+        "hovertext": _named(keys, range(len(keys))),
+        "hovertemplate": f"%{{hovertext}}<br>{hover}<extra></extra>",
+        "marker": marker,
+    }
+
+
+def _closed(
+    places: Sequence[int], base: float, height: float, axis: str, named: list[str], word: str, *, written: bool
+) -> Spec:
+    return {
+        "type": "bar",
+        "x": np.array(places),
+        "y": np.full(len(places), height, dtype=np.float32),
+        "base": base,
+        "width": 0.96,
+        "yaxis": axis,
+        "customdata": list(places),
+        "hovertext": named,
+        "hovertemplate": f"%{{hovertext}}<br>{word}<extra></extra>",
+        "marker": _HATCHED,
+        **({"text": [word] * len(places), "textposition": "inside", "insidetextanchor": "middle"} if written else {}),
+        **({"textangle": 0} if written else {}),
+    }
+
+
+def logit_movement_spec(
+    series: Mapping[str, np.ndarray],
+    *,
+    rows: Sequence[str],
+    title: str,
+    rounding: float,
+    row_axis: str = "Reads → predicts",
+    changed: int | None = None,
+) -> Spec:
+    """Draw how far each row of logits moved between two runs, on a logarithmic axis with a place for exactly 0.
+
+    Args:
+        series: One or two: name -> max |difference of logits| `[row]`; the first is drawn filled.
+        rows: A label for each row.
+        title: What the chart shows.
+        rounding: The largest difference that counts as float32 rounding; the band up to there is shaded.
+        row_axis: What the rows are.
+        changed: The row whose input was changed; a line marks it.
+
+    Returns:
+        The figure; `layout.height` suggests a height in pixels.
+
+    Raises:
+        ValueError: If the sizes do not fit together.
+    """
+    if any(values.shape != (len(rows),) for values in series.values()):
+        raise ValueError(f"{len(rows)} rows need as many numbers in each series.")
+    every = np.concatenate([*series.values(), [rounding]])
+    positive = every[np.isfinite(every) & (every > 0)]
+    zero = 10.0 ** (np.floor(np.log10(positive.min())) - 1.0)
+    top = 10.0 ** np.ceil(np.log10(positive.max()) + 0.1)
+    layout = _movement_layout(title, rows, row_axis, zero, top)
+    layout["meta"]["table"] = {
+        "columns": [f"{row_axis} number", row_axis, *(f"max |Δ logit| {name}" for name in series)],
+        "rows": [
+            [place + 1, label, *(_digits(values[place]) for values in series.values())]
+            for place, label in enumerate(rows)
+        ],
+    }
+    layout["shapes"] = [
+        {"type": "rect", "xref": "paper", "x0": 0, "x1": 1, "y0": zero / 4, "y1": rounding, "layer": "below",
+         "fillcolor": MASK_COLOR, "line": {"width": 0}},
+    ]  # fmt: skip
+    if changed is not None:
+        layout["shapes"].append(
+            {"type": "line", "x0": changed, "x1": changed, "yref": "paper", "y0": 0, "y1": 1,
+             "line": {"color": GUIDE_COLOR, "width": 1, "dash": "dot"}}
+        )  # fmt: skip
+    looks = (("●", "circle", TARGET_COLOR), ("◇", "diamond-open", NEUTRAL_COLOR))
+    named = [f"{sign} {literal(name)}" for (sign, _, _), name in zip(looks, series, strict=False)]
+    layout["title"]["subtitle"] = {"text": " ".join(named), "font": {"size": 13}}
+    data = [
+        _dots(values, zero, rows, name, symbol, shade)
+        for (name, values), (_, symbol, shade) in zip(series.items(), looks, strict=False)
+    ]
+    return {"data": data, "layout": layout}
+
+
+logit_movement = as_figure(logit_movement_spec)
+
+
+def _movement_layout(title: str, rows: Sequence[str], row_axis: str, zero: float, top: float) -> dict[str, Any]:
+    layout = base_layout(title, row_axis, "max |Δ logit|")
+    axis = ticks(rows, title=row_axis)
+    layout["xaxis"] = {**axis["axis"], "range": [-0.5, len(rows) - 0.5], "uirevision": "\n".join(rows)}
+    first, last = round(np.log10(zero)), round(np.log10(top))
+    exponents = range(first + 1, last + 1, max(1, (last - first) // 6))
+    layout["yaxis"] |= {
+        "type": "log",
+        "range": [float(first - 0.4), float(last + 0.2)],
+        "tickmode": "array",
+        "tickvals": [zero, *(10.0**exponent for exponent in exponents)],
+        "ticktext": ["exactly 0", *(_power(exponent) for exponent in exponents)],
+        "fixedrange": True,
+    }
+    layout |= {"height": 360, "meta": {"ticks": {"xaxis": axis["spec"]}}}
+    return layout
+
+
+def _power(exponent: int) -> str:
+    return f"1e{exponent}" if exponent < -3 else f"{10.0**exponent:g}"
+
+
+def _dots(values: np.ndarray, zero: float, rows: Sequence[str], name: str, symbol: str, shade: str) -> Spec:
+    said = ["exactly 0" if value == 0 else f"{value:.3g}" for value in values]
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": np.arange(len(rows)),
+        "y": np.where(values == 0, zero, values).astype(np.float64),
+        "name": literal(name),
+        "hovertext": [
+            f"{label}<br>moved by <b>{text}</b>"
+            for label, text in zip(_named(rows, range(len(rows))), said, strict=True)
+        ],
+        "hovertemplate": f"%{{hovertext}}<br>{literal(name)}<extra></extra>",
+        "marker": {"symbol": symbol, "color": shade, "size": 10, "line": {"width": 2, "color": shade}},
+    }

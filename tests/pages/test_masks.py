@@ -1,0 +1,290 @@
+"""The Masks page without a browser; its numbers against masks and forward calls made here."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tests.pages.conftest import ROOT, check
+from tests.pages.reading import address, everything, figure, numbers, sentences
+from transformer.checkpoint import load
+from transformer.running import run_batch
+from ui import keys
+
+MASKS = ROOT / "pages" / "explore" / "masks.py"
+OWN = {"zh-en": "我喜欢喝咖啡。", "en-fr": "I like coffee.", "reverse": "glass"}
+WITH = {
+    "zh-en": ("汤姆有两个孩子。", "如果明天下雨，我们就待在家里。"),
+    "en-fr": ("Tom has two children.", "If it rains tomorrow, we will stay at home."),
+    "reverse": ("noon", "transformer"),
+}
+
+
+@pytest.fixture(scope="module", params=list(OWN))
+def batch(request):
+    """A checkpoint and the batch that its page opens with, run here."""
+    checkpoint = load(Path(ROOT) / "checkpoints" / request.param)
+    sources = (OWN[request.param], *WITH[request.param])
+    return checkpoint, run_batch(checkpoint, [checkpoint.query(source) for source in sources])
+
+
+@pytest.fixture
+def masks(open_page):
+    """A function that opens the page on the model that reverses letters: `masks(mask="causal")`."""
+    return lambda **parameters: open_page(MASKS, **({"model": "reverse"} | parameters))
+
+
+def open_cells(drawn):
+    """The open cells of a drawn mask, bool [query, key]."""
+    return np.isfinite(numbers(drawn["data"][0]["z"]))
+
+
+def text(test):
+    """All that the page says."""
+    return "\n".join(element.value.replace("\\", "") for element in (*test.markdown, *test.caption))
+
+
+def by_hand(trace, name, pad):
+    """A mask of one sentence from its ids alone."""
+    src, tgt = trace.src_ids, trace.read_ids
+    if name in ("source", "cross"):
+        return [[key != pad for key in src] for _ in (src if name == "source" else tgt)]
+    return [
+        [(key != pad or k == 0 or name == "causal") and (k <= q or name == "target") for k, key in enumerate(tgt)]
+        for q in range(len(tgt))
+    ]
+
+
+# ---------------------------------------------------------------- the masks
+
+
+@pytest.mark.parametrize("name", ["source", "target", "causal", "decoder", "cross"])
+def test_masks_are_those_of_the_ids(open_page, batch, name):
+    checkpoint, traces = batch
+    test = open_page(MASKS, model=checkpoint.name, mask=name, sentence=2)
+    expected = np.array(by_hand(traces[1], name, checkpoint.config.pad_id))
+    for key in ("mask_bool", "mask_additive"):
+        np.testing.assert_array_equal(open_cells(figure(test, key)), expected)
+    every = np.array([by_hand(trace, name, checkpoint.config.pad_id) for trace in traces])
+    blocks = [numbers(block["z"]) for block in figure(test, "mask_own")["data"]]
+    if name in ("source", "target", "cross"):
+        np.testing.assert_array_equal(blocks[0], every[:, 0])
+    else:
+        np.testing.assert_array_equal(blocks, every[: len(blocks)])
+        assert len(blocks) == (1 if name == "causal" else 3)
+    assert "none differs" in text(test)
+
+
+def test_the_batch_shows_the_pieces_and_the_padding(open_page, batch):
+    checkpoint, traces = batch
+    drawn = figure(open_page(MASKS, model=checkpoint.name), "mask_batch")
+    real = np.array([[i != checkpoint.config.pad_id for i in trace.src_ids] for trace in traces])
+    np.testing.assert_array_equal(open_cells(drawn), real)
+    assert not real.all()
+    rows = drawn["layout"]["meta"]["table"]["rows"]
+    assert [row[2] for row in rows] == [piece for trace in traces for piece in trace.src_pieces]
+
+
+def test_shapes_are_stated(masks):
+    for name, own in (("source", "[3, 1, 1, 12]"), ("causal", "[1, 1, 12, 12]"), ("decoder", "[3, 1, 12, 12]")):
+        test = masks(mask=name)
+        assert f"Own shape {own}, broadcast to [batch 3, head 4, query 12, key 12]" in text(test)
+        assert own in figure(test, "mask_own")["layout"]["title"]["text"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"mask": "source", "sentence": 2, "query": 1, "key": 7}, "No: key 7 is padding of sentence 2."),
+        ({"mask": "cross", "sentence": 2, "query": 1, "key": 2}, "Yes: key 2 is a piece of sentence 2;"),
+        ({"mask": "causal", "query": 3, "key": 5}, "No: key 5 comes after query 3: the future."),
+        ({"mask": "causal", "query": 3, "key": 3}, "Yes: key 3 is query 3 itself."),
+        ({"mask": "decoder", "query": 3, "key": 2}, "Yes: key 2 comes before query 3, and is no padding."),
+        (
+            {"mask": "decoder", "query": 3, "key": 9},
+            "No: key 9 is padding of sentence 1, and key 9 comes after query 3: the future.",
+        ),
+        ({"mask": "decoder", "query": 9, "key": 8}, "No: key 8 is padding of sentence 1. Query 9 is padding itself"),
+        ({"mask": "target", "query": 1, "key": 1}, "Yes: key 1 is the start piece"),
+    ],
+)
+def test_every_cell_has_its_reason(masks, parameters, said):
+    assert said in text(masks(**parameters))
+
+
+def test_a_cell_is_chosen_by_name_and_by_a_click(masks):
+    test = masks(mask="causal")
+    check(test.selectbox(key="mask_query").set_value(3).run())
+    check(test.selectbox(key="mask_key").set_value(1).run())
+    assert "Yes: key 2 comes before query 4." in text(test)
+    assert (address(test)["query"], address(test)["key"]) == ("4", "2")
+    frame = figure(test, "mask_bool")["layout"]["shapes"][0]
+    assert (frame["x0"], frame["y0"]) == (0.5, 2.5)
+
+
+def test_a_cell_that_this_mask_lacks_is_moved_and_said(masks):
+    test = masks(mask="source", query=40, key=50)
+    assert "Query 40 was chosen; this mask's last query is 12" in sentences(test)
+    assert "Key 50 was chosen" in sentences(test)
+
+
+def test_an_address_restores_everything(masks):
+    request = {"mask": "cross", "sentence": "2", "query": "3", "key": "4", "with": "abc\nnoon", "masks": "one_row"}
+    test = masks(**request)
+    found = address(test)
+    assert {name: found[name] for name in request} == request
+    assert [test.text_input(key=f"mask_companion_{i}").value for i in range(3)] == ["abc", "noon", ""]
+    assert test.button_group(key=keys.SENTENCE).value == 1
+    assert (test.selectbox(key="mask_query").value, test.selectbox(key="mask_key").value) == (2, 3)
+
+
+# ---------------------------------------------------------------- the batch
+
+
+def test_companions_are_the_shortest_and_the_longest_example(masks):
+    test = masks()
+    assert [test.text_input(key=f"mask_companion_{i}").value for i in range(3)] == ["noon", "transformer", ""]
+    assert "Source pieces: 6, 5 and 12, padded to 12" in text(test)
+    assert "with" not in address(test)
+
+
+def test_a_companion_can_be_typed(masks):
+    test = check(masks().text_input(key="mask_companion_2").set_value("  ab  ").run())
+    assert "Source pieces: 6, 5, 12 and 3, padded to 12" in text(test)
+    assert address(test)["with"] == "noon\ntransformer\nab"
+
+
+def test_one_sentence_alone_has_no_padding_and_says_what_to_do(masks):
+    test = masks(**{"with": ""})
+    assert "put another one beside it" in text(test)
+    assert open_cells(figure(test, "mask_bool")).all()
+    assert "cross-attention gets None as well" in text(test)
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"), [("abcdefghijklmnop", "reads at most 13"), ("a" * 2001, "2,001 characters")]
+)
+def test_a_bad_companion_is_left_out_in_one_sentence(masks, bad, said):
+    test = check(masks().text_input(key="mask_companion_1").set_value(bad).run())
+    assert said in "\n".join(element.value.replace("\\", "") for element in (*test.warning, *test.info))
+    assert "2 sentences run as one batch. Source pieces: 6 and 5" in text(test)
+    assert not test.error
+
+
+def test_markup_in_a_companion_is_text(masks):
+    markup = "<b>$x$</b>"
+    test = masks(**{"with": markup, "sentence": 2})
+    assert "<b>" not in "\n".join(element.value for element in test.markdown if "May" in element.value)
+    assert "2 sentences" in text(test)
+
+
+def test_another_model_brings_its_own_companions(masks):
+    test = masks(**{"with": "abc", "sentence": 2})
+    check(test.selectbox(key=keys.MODEL).set_value("zh-en").run())
+    assert [test.text_input(key=f"mask_companion_{i}").value for i in range(2)] == list(WITH["zh-en"])
+    assert test.button_group(key=keys.SENTENCE).value == 0
+
+
+# ---------------------------------------------------------------- one row
+
+
+@pytest.mark.parametrize(("name", "site"), [("source", "encoder"), ("decoder", "decoder"), ("cross", "cross")])
+def test_one_row_is_that_of_the_batch_run_here(open_page, batch, name, site):
+    checkpoint, traces = batch
+    test = open_page(MASKS, model=checkpoint.name, masks="one_row", mask=name, sentence=2, layer=2, head=3, query=3)
+    drawn = figure(test, "mask_row")
+    rows = drawn["layout"]["meta"]["table"]["rows"]
+    allowed = by_hand(traces[1], name, checkpoint.config.pad_id)[2]
+    assert [row[5] == "" for row in rows] == allowed
+    weights = np.array([0.0 if row[4] is None else row[4] for row in rows])
+    np.testing.assert_allclose(weights, traces[1].maps(site)[1, 2, 2], atol=5e-6)
+    scores = np.array([row[2] for row in rows])[allowed]
+    raised = np.exp(scores - scores.max())
+    np.testing.assert_allclose(weights[allowed], raised / raised.sum(), atol=5e-6)
+    assert "Layer 2, head 3: query 3" in drawn["layout"]["title"]["text"]
+
+
+def test_a_mean_has_no_scores_so_the_first_head_is_shown(masks):
+    test = masks(masks="one_row")
+    assert "Layer 1, head 1" in figure(test, "mask_row")["layout"]["title"]["text"]
+    assert "A mean of heads has no scores" in text(test)
+    check(test.button_group(key="mask_head").set_value(3).run())
+    assert "Layer 1, head 4" in figure(test, "mask_row")["layout"]["title"]["text"]
+    assert (address(test)["layer"], address(test)["head"]) == ("1", "4")
+
+
+def test_the_arithmetic_of_a_cell_is_written_out(masks):
+    closed = masks(masks="one_row", mask="source", query=1, key=8)
+    assert "exp(−∞) = 0, and so the weight is exactly 0" in text(closed)
+    opened = masks(masks="one_row", mask="source", query=1, key=2)
+    row = figure(opened, "mask_row")["layout"]["meta"]["table"]["rows"][1]
+    assert f"the score is {row[2]:.4f}" in text(opened)
+    assert f"= {row[4]:.4f}." in text(opened)
+
+
+# ---------------------------------------------------------------- checks
+
+
+def moved_rows(drawn, series):
+    return np.array([row[2 + series] for row in drawn["layout"]["meta"]["table"]["rows"]])
+
+
+@torch.inference_mode()
+def test_checks_are_differences_of_forward_calls_made_here(open_page, batch):
+    checkpoint, traces = batch
+    test = open_page(MASKS, model=checkpoint.name, masks="checks")
+    model, pad = checkpoint.model, checkpoint.config.pad_id
+    src, tgt = (torch.tensor(rows) for rows in ([t.src_ids for t in traces], [t.read_ids for t in traces]))
+    n_rows, place = traces[0].n_steps, test.selectbox(key="mask_changed").value
+    drawn = figure(test, "mask_causality")
+    said = "\n".join(element.value.replace("\\", "") for element in test.success)
+    new = said.split("the second run reads “")[1].split("”")[0]
+    changed = tgt.clone()
+    changed[0, place] = traces[0].vocabulary.index(new)
+    assert changed[0, place] != tgt[0, place]
+    moved = (model(src, changed) - model(src, tgt)).abs().amax(-1)[0, :n_rows]
+    np.testing.assert_allclose(moved_rows(drawn, 0), moved, rtol=1e-6)
+    assert (moved[:place] == 0).all()
+    assert "moved by exactly 0" in said
+    alone, read = src[:1, : int((src[0] != pad).sum())], tgt[:1, :n_rows]
+    longer = torch.cat((alone, torch.full((1, test.slider(key="mask_pads").value), pad)), dim=1)
+    moved = (model(longer, read) - model(alone, read)).abs().amax(-1)[0]
+    np.testing.assert_allclose(moved_rows(figure(test, "mask_source_pads"), 0), moved, rtol=1e-6)
+    assert (moved_rows(figure(test, "mask_source_pads"), 1) > 1e-2).all()
+    assert len(test.success) == 3
+    assert not test.error
+
+
+def test_a_check_says_what_counts_as_rounding(masks):
+    assert "count as rounding" in text(masks(masks="checks"))
+
+
+def test_one_pad_fits_into_the_longest_sentence(masks):
+    test = masks(masks="checks", sentence=3)
+    assert "There is room for one pad." in text(test)
+    assert not test.slider(key=keys.MAX_NEW).disabled
+
+
+def test_no_pad_fits_where_the_model_is_full(masks):
+    test = masks(masks="checks", src="abcdefghijkl")
+    assert "No pad fits" in sentences(test)
+
+
+# ---------------------------------------------------------------- guess mode
+
+
+def test_guessing_shows_nothing_of_what_comes(masks):
+    for section in ("masks", "one_row", "checks"):
+        test = masks(src="abcdef", guess=1, step=3, masks=section, mask="decoder")
+        found = everything(test) + text(test) + str([box.options for box in test.selectbox])
+        assert "Guess mode" in sentences(test)
+        assert "e → ?" in found
+        assert not any(hidden in found for hidden in ("→ d", "d → c"))
+        assert "Target positions: 3, 3 and 3, padded to 3." in found
+    assert open_cells(figure(masks(src="abcdef", guess=1, step=3, mask="decoder"), "mask_bool")).shape == (3, 3)
+
+
+def test_the_first_guess_has_nothing_later_to_change(masks):
+    test = masks(guess=1, masks="checks")
+    assert "no later piece to change" in sentences(test)
