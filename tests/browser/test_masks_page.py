@@ -1,0 +1,129 @@
+"""The Masks page as a person sees it: click a cell, read the reason, reload the address."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.helpers import open_page, screenshot, wait_for_idle
+from tests.browser.story import address
+
+REVERSE = "masks?model=reverse&mask=decoder"
+
+
+def open_masks(page: Page, server, where: str = REVERSE) -> Page:
+    """Open the page and wait until its charts are drawn."""
+    open_page(page, f"{server.url}/{where}")
+    wait_for_every_chart(page)
+    return page
+
+
+def wait_for_every_chart(page: Page) -> None:
+    """Return once every chart of the section is drawn; one section has a single one."""
+    page.wait_for_function(
+        """() => { const charts = [...document.querySelectorAll(".gf-chart")];
+          return charts.length && charts.every(chart => chart.querySelector(".main-svg")); }""",
+        timeout=30_000,
+    )
+
+
+def click_cell(page: Page, chart: str, row: int, column: int) -> None:
+    """Click the middle of a cell of a map, counted from 0."""
+    plot = page.locator(f".st-key-{chart} .js-plotly-plot")
+    plot.scroll_into_view_if_needed()
+    x, y = plot.evaluate(
+        """(plot, [row, column]) => {
+          const { xaxis, yaxis } = plot._fullLayout;
+          const box = plot.getBoundingClientRect();
+          return [box.left + xaxis._offset + xaxis.c2p(column), box.top + yaxis._offset + yaxis.c2p(row)];
+        }""",
+        [row, column],
+    )
+    page.mouse.move(x, y)
+    page.mouse.click(x, y)
+    page.mouse.move(0, 0)
+    wait_for_idle(page)
+
+
+def verdict(page: Page):
+    """The sentence that says whether the query may see the key."""
+    return page.locator(".st-key-mask_verdict")
+
+
+def test_a_click_on_a_cell_says_why(server, page):
+    open_masks(page, server)
+    click_cell(page, "mask_bool", 2, 4)  # rows and columns from 0, what is said from 1
+    expect(verdict(page)).to_contain_text("No: key 5 comes after query 3: the future.")
+    click_cell(page, "mask_additive", 2, 1)
+    expect(verdict(page)).to_contain_text("Yes: key 2 comes before query 3, and is no padding.")
+    click_cell(page, "mask_bool", 2, 8)
+    expect(verdict(page)).to_contain_text("No: key 9 is padding of sentence 1, and key 9 comes after query 3")
+    assert (address(page)["query"], address(page)["key"]) == ("3", "9")
+
+
+def test_a_reload_finds_mask_sentence_cell_and_companions(server, page):
+    open_masks(page, server)
+    page.locator(".st-key-mask_companion_2 input").fill("ab")
+    page.locator(".st-key-mask_companion_2 input").press("Enter")
+    wait_for_idle(page)
+    page.get_by_role("radio", name="4: ab").click()
+    wait_for_idle(page)
+    click_cell(page, "mask_bool", 1, 5)
+    said = verdict(page).inner_text()
+    assert "padding of sentence 4" in said
+    page.reload()
+    wait_for_idle(page)
+    wait_for_every_chart(page)
+    expect(verdict(page)).to_have_text(re.compile(re.escape(said.split("?")[1].strip())))
+    expect(page.locator(".st-key-mask_companion_2 input")).to_have_value("ab")
+    expect(page.locator(".st-key-mask_bool .gtitle")).to_contain_text("Padding and causal, sentence 4")
+
+
+def test_one_row_follows_the_cell_and_a_click_on_a_key(server, page):
+    open_masks(page, server, f"{REVERSE}&query=4&key=2")
+    page.get_by_role("radio", name="One row").click()
+    wait_for_idle(page)
+    wait_for_every_chart(page)
+    expect(page.locator(".st-key-mask_row .gtitle")).to_contain_text("Layer 1, head 1: query 4")
+    plot = page.locator(".st-key-mask_row .js-plotly-plot")
+    assert plot.evaluate("plot => plot._fullLayout.shapes[0].x0") == 0.5
+    closed = plot.locator(".barlayer .point").last
+    closed.scroll_into_view_if_needed()
+    box = closed.bounding_box()
+    assert box
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    wait_for_idle(page)
+    expect(verdict(page)).to_contain_text("No: key 12 is padding of sentence 1")
+    assert page.locator(".st-key-mask_bool").count() == 0  # only one section is sent
+
+
+def test_the_checks_run_and_show_numbers(server, page):
+    open_masks(page, server, f"{REVERSE}&masks=checks")
+    said = page.get_by_test_id("stAlert").all_inner_texts()
+    assert any("moved by exactly 0" in text and "Without the causal mask" in text for text in said)
+    assert any("pads added to the source" in text for text in said)
+    before = said[0]
+    page.locator(".st-key-mask_changed").get_by_role("combobox").click()
+    page.get_by_role("option").last.click()
+    wait_for_idle(page)
+    assert page.get_by_test_id("stAlert").all_inner_texts()[0] != before
+    assert "Rows 1 to 5 moved by exactly 0" in page.get_by_test_id("stAlert").all_inner_texts()[0]
+
+
+def test_the_companions_of_an_address_without_any_are_none(server, page):
+    open_masks(page, server, f"{REVERSE}&with=")
+    expect(page.get_by_text("One sentence alone needs no padding")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_is_wider_than_the_page(server, new_page, width, scheme):
+    page = new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
+    for section in ("masks", "one_row", "checks"):
+        open_masks(page, server, f"{REVERSE}&masks={section}")
+        overflow = page.evaluate(
+            "() => { const main = document.querySelector('[data-testid=\"stMain\"]');"
+            " return main.scrollWidth - main.clientWidth; }"
+        )
+        assert overflow <= 0
+        screenshot(page, f"masks-{section}-{width}-{scheme}", whole=True)
