@@ -5,7 +5,8 @@ from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.helpers import wait_for_idle
+from tests.browser.helpers import open_page, wait_for_idle
+from tools.serve import Server
 
 APP = Path(__file__).parent / "component_app.py"
 SETTLED_MS = 600
@@ -56,4 +57,14 @@ def cell_centre(page: Page, row: int, column: int) -> tuple[float, float]:
     ))  # fmt: skip
 
 
-# ------------------------------------------------------------------------------------------------ stepper
+def open_figures(page: Page, app: Server) -> Page:
+    """Show every kind of chart with hostile labels (figures.py)."""
+    open_page(page, f"{app.url}/figures")
+    expect(plot(page, "stated").locator(".main-svg").first).to_be_visible(timeout=FIRST_CHART_MS)
+    wait_for_idle(page)
+    return page
+
+
+def frame(page: Page, key: str) -> Locator:
+    """A chart with its buttons and its sentence."""
+    return page.locator(f".gf-chart-frame:has([role=img][aria-label='{key}'])")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from tests.browser.components import APP, CELLS, FIRST_CHART_MS
+from tests.browser.components import APP, CELLS, FIRST_CHART_MS, open_figures
 from tests.browser.helpers import BROWSER_FLAGS, VIEWPORT, keep_local, open_page, require_browser
 from tools.serve import ROOT, Server, serve
 from ui.components.assets import ensure_static
@@ -113,3 +113,9 @@ def stage(app: Server, page: Page) -> Page:
     open_page(page, f"{app.url}/step")
     expect(page.locator(f"{CELLS} .main-svg").first).to_be_visible(timeout=FIRST_CHART_MS)
     return page
+
+
+@pytest.fixture
+def figures(app: Server, page: Page) -> Page:
+    """Every kind of chart with hostile labels."""
+    return open_figures(page, app)

@@ -21,6 +21,7 @@ REASON = "too <late>"
 WEIGHTS = np.random.default_rng(7).random((COUNT, COUNT)).astype(np.float32) ** 6
 WEIGHTS[3, 1] = np.nan
 WEIGHTS[4, 2] = 1e-7
+MAPS = np.random.default_rng(8).random((2, 3, 4, 4)).astype(np.float32)
 SHARES = np.linspace(0.5, 0.001, 8)
 ENTROPIES = np.linspace(0, 3, COUNT)
 
@@ -77,5 +78,13 @@ def all_figures() -> dict[str, dict[str, Any]]:
         "curve": charts.entropy_spec(ENTROPIES, HOSTILE, step=3),
         "lines": lines(),
         "panels": panels(),
+        "grid": charts.grid_spec(
+            MAPS,
+            queries=HOSTILE[8:12],
+            keys=HOSTILE[8:12],
+            title="Heads",
+            allowed=ALLOWED[:4, :4],
+            mask_reason=REASON,
+        ),
         "stated": stated(),
     }

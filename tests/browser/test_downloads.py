@@ -1,4 +1,4 @@
-"""The buttons under every chart in a real browser: data as CSV, pictures, the large view; all labels hostile."""
+"""What a chart can be saved as, in a real browser: data as CSV, pictures, a page; all labels hostile."""
 
 import csv
 import io
@@ -12,38 +12,19 @@ from PIL import Image
 from playwright.sync_api import expect
 
 import charts
-from tests.browser.components import FIRST_CHART_MS, plot
+from tests.browser.components import FIRST_CHART_MS, frame, open_figures, plot
 from tests.browser.figures import (
     ALLOWED,
     COUNT,
     ENTROPIES,
     HOSTILE,
+    MAPS,
     REASON,
     SHARES,
     WEIGHTS,
-    all_figures,
 )
-from tests.browser.helpers import open_page, wait_for_idle
 
-RANGES = "chart => ['xaxis', 'yaxis'].flatMap(name => chart._fullLayout[name].range)"
 FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
-LARGE = "dialog.gf-chart-dialog[open]"
-
-
-def open_figures(page, app):
-    open_page(page, f"{app.url}/figures")
-    expect(plot(page, "stated").locator(".main-svg").first).to_be_visible(timeout=FIRST_CHART_MS)
-    wait_for_idle(page)
-    return page
-
-
-@pytest.fixture
-def figures(app, page):
-    return open_figures(page, app)
-
-
-def frame(page, key):
-    return page.locator(f".gf-chart-frame:has([role=img][aria-label='{key}'])")
 
 
 def saved(page, key, kind, folder):
@@ -142,6 +123,20 @@ def test_several_panels_make_one_table(figures, tmp_path):
     assert [(row["Place"], row["Height"]) for row in rows[32:]] == [("1", "0.5"), ("2", "0.25")]
 
 
+def test_a_map_of_maps_is_one_row_a_cell(figures, tmp_path):
+    rows = iter(table(figures, "grid", tmp_path))
+    for layer, head, query, key in np.ndindex(MAPS.shape):
+        row = next(rows)
+        numbers = [row[name] for name in ("layer", "head", "query number", "key number")]
+        assert numbers == [str(number + 1) for number in (layer, head, query, key)]
+        assert [row["query"], row["key"]] == [safe(HOSTILE[query + 8]), safe(HOSTILE[key + 8])]
+        if query < key:
+            assert (row["weight (rounded)"], row["note"]) == ("", REASON)
+        else:
+            assert float(row["weight (rounded)"]) == pytest.approx(MAPS[layer, head, query, key], abs=0.5 / 250)
+            assert row["note"] == ""
+
+
 def test_a_stated_table_is_taken_as_it_is(figures, tmp_path):
     rows = table(figures, "stated", tmp_path)
     assert [list(row.values()) for row in rows] == [["'=1+1", "2"], ["▁x", "-0.5"], ["'-", ""]]
@@ -170,126 +165,6 @@ def test_a_picture_of_hostile_pieces_holds_no_markup_of_theirs(figures, tmp_path
     assert not names & {"script", "img", "a", "s", "br", "b"}
     texts = ["".join(element.itertext()) for element in svg.iter() if element.tag.endswith("}text")]
     assert {"</script><scr…", "<b>x</b>", "&lt;", "=A <b>map</b> of %{pieces}"} <= set(texts)
-
-
-# ---------------------------------------------------------------- the large view
-
-
-def zoom_in(page, key):
-    box = plot(page, key).locator(".nsewdrag").first.bounding_box()
-    page.mouse.move(box["x"] + box["width"] * 0.2, box["y"] + box["height"] * 0.2)
-    page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.7, steps=5)
-    page.mouse.up()
-
-
-def wait_for_width(page, key, fits):
-    """Wait until a chart is drawn as wide as that."""
-    for _ in range(100):
-        if fits(plot(page, key).locator(".main-svg").first.bounding_box()["width"]):
-            return
-        page.wait_for_timeout(50)
-    pytest.fail("The chart kept its width.")
-
-
-def test_expanding_keeps_the_zoom_and_focus_comes_back(figures):
-    chart, buttons = plot(figures, "plain_map"), frame(figures, "plain_map").get_by_role("button")
-    reset, large = (buttons.filter(has_text=text) for text in ("Reset zoom", "Expand"))
-    expect(reset).to_be_hidden()
-    whole = chart.evaluate(RANGES)
-    zoom_in(figures, "plain_map")
-    expect(reset).to_be_visible()
-    zoomed, small = chart.evaluate(RANGES), chart.bounding_box()
-    large.focus()
-    figures.keyboard.press("Enter")
-    expect(figures.locator(LARGE)).to_be_visible()
-    expect(large).to_be_hidden()
-    wait_for_width(figures, "plain_map", lambda width: width > small["width"] + 100)
-    assert chart.evaluate(RANGES) == zoomed
-    zoom_in(figures, "plain_map")  # a chart is as alive there as on the page
-    closer = chart.evaluate(RANGES)
-    assert closer[1] - closer[0] < zoomed[1] - zoomed[0]
-    figures.keyboard.press("Escape")
-    expect(figures.locator(LARGE)).to_have_count(0)
-    expect(large).to_be_focused()
-    wait_for_width(figures, "plain_map", lambda width: abs(width - small["width"]) < 2)
-    assert chart.evaluate(RANGES) == closer
-    assert chart.bounding_box()["height"] == small["height"]
-    reset.click()
-    expect(reset).to_be_hidden()
-    assert chart.evaluate(RANGES) == whole
-
-
-def test_stepping_changes_the_chart_in_the_large_view(stage):
-    frame(stage, "An attention map.").get_by_role("button", name="Show this chart large").click()
-    expect(stage.locator(LARGE)).to_be_visible()
-    first = "document.querySelector(\"[role=img][aria-label='An attention map.']\")._fullData[0].z[0].indexOf(1)"
-    before = stage.evaluate(first)
-    for _ in range(2):
-        stage.keyboard.press("ArrowRight")
-    expect(stage.get_by_text("python: plain step 2", exact=True)).to_be_attached()
-    stage.wait_for_function(f"before => {first} !== before", arg=before)
-    expect(stage.locator(LARGE).locator(".main-svg").first).to_be_visible()
-    box = stage.locator(f"{LARGE} .gf-chart").bounding_box()
-    drawn = stage.locator(f"{LARGE} .main-svg").first.bounding_box()
-    assert [drawn["width"], drawn["height"]] == pytest.approx([box["width"], box["height"]], abs=2)
-    stage.get_by_role("button", name="Close").click()
-    expect(stage.locator(LARGE)).to_have_count(0)
-    stage.mouse.move(5, 5)
-
-
-def test_a_click_beside_the_large_view_closes_it(figures):
-    frame(figures, "bars").get_by_role("button", name="Show this chart large").click()
-    expect(figures.locator(LARGE)).to_be_visible()
-    figures.mouse.click(3, 3)
-    expect(figures.locator(LARGE)).to_have_count(0)
-
-
-def test_buttons_stay_inside_a_small_window_and_cover_nothing(app, new_page):
-    page = open_figures(new_page(viewport={"width": 390, "height": 844}, has_touch=True), app)
-    for key in all_figures():
-        group = frame(page, key).locator(".gf-tools").bounding_box()
-        chart = plot(page, key).bounding_box()
-        assert 0 <= group["x"] <= 390 - group["width"]
-        assert group["y"] >= chart["y"] + chart["height"] - 1
-
-
-# ---------------------------------------------------------------- several axes, small numbers
-
-
-def test_a_click_on_a_panel_is_reported_with_its_trace(figures):
-    x, y = plot(figures, "panels").evaluate(
-        """chart => {
-          chart.scrollIntoView({ block: "center" });
-          const { xaxis2: x, yaxis2: y } = chart._fullLayout, box = chart.getBoundingClientRect();
-          return [box.left + x._offset + x.c2p(2), box.top + y._offset + y.c2p(3)];
-        }"""
-    )
-    figures.mouse.click(x, y)
-    expect(figures.get_by_text("panels: curve 1, index (3, 2)")).to_be_visible()
-
-
-def test_every_panel_is_painted_for_the_theme(app, new_page):
-    page = open_figures(new_page(color_scheme="dark"), app)
-    chart = plot(page, "panels")
-    title = chart.locator(".gtitle").evaluate("node => getComputedStyle(node).fill")
-    texts = chart.locator(":is(.xtick, .ytick, .x2tick, .y2tick, .x3tick, .y3tick, .annotation) text")
-    assert texts.count() >= 20
-    assert set(texts.evaluate_all("nodes => nodes.map(node => getComputedStyle(node).fill)")) == {title}
-
-
-def test_hover_tells_small_numbers_and_the_weight_behind_a_logarithm(figures):
-    for key, column, expected in (("plain_map", 2, "weight 1e-7"), ("log_map", 2, "weight 1e-7")):
-        x, y = plot(figures, key).evaluate(
-            """(chart, column) => {
-              chart.scrollIntoView({ block: "center" });
-              const { xaxis: x, yaxis: y } = chart._fullLayout, box = chart.getBoundingClientRect();
-              return [box.left + x._offset + x.c2p(column), box.top + y._offset + y.c2p(4)];
-            }""",
-            column,
-        )
-        figures.mouse.move(x, y)
-        expect(plot(figures, key).locator(".hoverlayer")).to_contain_text(expected)
 
 
 # ---------------------------------------------------------------- nothing of theirs runs

@@ -123,13 +123,27 @@ function markTable(trace, layout, closed) {
   return { columns: [...x.titles, ...y.titles, "text", "note"], rows };
 }
 
+/** Number and name of what hover writes as `3: <b>name</b>`. */
+function numberedName(label) {
+  const [, number, name] = rawText(label).match(/^(\d+(?: to \d+)?): ([^]*)$/) ?? [];
+  return [/^\d+$/.test(number) ? Number(number) : number, name];
+}
+
 /** Every cell of a map of maps; the number is as exact as the byte that was sent. */
-function gridTable(packed) {
+function gridTable(packed, data) {
   const trace = { meta: "grid" };
   restoreGrid(trace, packed);
-  const rows = trace.customdata.flatMap((line, i) => line.map(([[layer, query], [head, key], number], j) =>
-    [layer, head, query, key].map(rawText).concat(trace.z[i][j] === null ? null : Number(number.toPrecision(4)))));
-  return { columns: ["Layer", "Head", "Query", "Key", "weight (rounded)"], rows };
+  const reason = data.map(reasonOf).find((why) => why !== undefined) ?? "";
+  const codes = atob(packed.codes);
+  const rows = trace.customdata.flatMap((line, i) => line.map(([[, query], [, key], number], j) => {
+    const layer = Math.floor(i / packed.queries.length), head = Math.floor(j / packed.keys.length);
+    const known = trace.z[i][j] !== null;
+    const closed = codes.charCodeAt(i * line.length + j) === GRID_CLOSED;
+    return [layer + 1, head + 1, ...numberedName(query), ...numberedName(key),
+      known ? Number(number.toPrecision(4)) : null, closed ? reason : ""];
+  }));
+  rows.sort((one, other) => one[0] - other[0] || one[1] - other[1]);  // head by head, not across the picture
+  return { columns: ["layer", "head", "query number", "query", "key number", "key", "weight (rounded)", "note"], rows };
 }
 
 /** One table out of several: their columns side by side, and which trace a row is from. */
@@ -161,7 +175,7 @@ function numbered(columns) {
 /** The table of a figure as Python sent it. */
 function tableOf({ data, layout }) {
   if (layout.meta?.table) return layout.meta.table;
-  if (layout.meta?.grid) return gridTable(layout.meta.grid);
+  if (layout.meta?.grid) return tidied(gridTable(layout.meta.grid, data));
   const drawn = data.filter(isData);
   const traces = drawn.filter((trace) => reasonOf(trace) === undefined);
   const tables = traces.map((trace) => {

@@ -1,0 +1,127 @@
+"""The large view of a chart, and charts with several axes, in a real browser."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.components import frame, open_figures, plot
+from tests.browser.figures import all_figures
+
+RANGES = "chart => ['xaxis', 'yaxis'].flatMap(name => chart._fullLayout[name].range)"
+LARGE = "dialog.gf-chart-dialog[open]"
+
+
+def zoom_in(page, key):
+    box = plot(page, key).locator(".nsewdrag").first.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.2, box["y"] + box["height"] * 0.2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.7, steps=5)
+    page.mouse.up()
+
+
+def wait_for_width(page, key, fits):
+    """Wait until a chart is drawn as wide as that."""
+    for _ in range(100):
+        if fits(plot(page, key).locator(".main-svg").first.bounding_box()["width"]):
+            return
+        page.wait_for_timeout(50)
+    pytest.fail("The chart kept its width.")
+
+
+def test_expanding_keeps_the_zoom_and_focus_comes_back(figures):
+    chart, buttons = plot(figures, "plain_map"), frame(figures, "plain_map").get_by_role("button")
+    reset, large = (buttons.filter(has_text=text) for text in ("Reset zoom", "Expand"))
+    expect(reset).to_be_hidden()
+    whole = chart.evaluate(RANGES)
+    zoom_in(figures, "plain_map")
+    expect(reset).to_be_visible()
+    zoomed, small = chart.evaluate(RANGES), chart.bounding_box()
+    large.focus()
+    figures.keyboard.press("Enter")
+    expect(figures.locator(LARGE)).to_be_visible()
+    expect(large).to_be_hidden()
+    wait_for_width(figures, "plain_map", lambda width: width > small["width"] + 100)
+    assert chart.evaluate(RANGES) == zoomed
+    zoom_in(figures, "plain_map")  # a chart is as alive there as on the page
+    closer = chart.evaluate(RANGES)
+    assert closer[1] - closer[0] < zoomed[1] - zoomed[0]
+    figures.keyboard.press("Escape")
+    expect(figures.locator(LARGE)).to_have_count(0)
+    expect(large).to_be_focused()
+    wait_for_width(figures, "plain_map", lambda width: abs(width - small["width"]) < 2)
+    assert chart.evaluate(RANGES) == closer
+    assert chart.bounding_box()["height"] == small["height"]
+    reset.click()
+    expect(reset).to_be_hidden()
+    assert chart.evaluate(RANGES) == whole
+
+
+def test_stepping_changes_the_chart_in_the_large_view(stage):
+    frame(stage, "An attention map.").get_by_role("button", name="Show this chart large").click()
+    expect(stage.locator(LARGE)).to_be_visible()
+    first = "document.querySelector(\"[role=img][aria-label='An attention map.']\")._fullData[0].z[0].indexOf(1)"
+    before = stage.evaluate(first)
+    for _ in range(2):
+        stage.keyboard.press("ArrowRight")
+    expect(stage.get_by_text("python: plain step 2", exact=True)).to_be_attached()
+    stage.wait_for_function(f"before => {first} !== before", arg=before)
+    expect(stage.locator(LARGE).locator(".main-svg").first).to_be_visible()
+    box = stage.locator(f"{LARGE} .gf-chart").bounding_box()
+    drawn = stage.locator(f"{LARGE} .main-svg").first.bounding_box()
+    assert [drawn["width"], drawn["height"]] == pytest.approx([box["width"], box["height"]], abs=2)
+    stage.get_by_role("button", name="Close").click()
+    expect(stage.locator(LARGE)).to_have_count(0)
+    stage.mouse.move(5, 5)
+
+
+def test_a_click_beside_the_large_view_closes_it(figures):
+    frame(figures, "bars").get_by_role("button", name="Show this chart large").click()
+    expect(figures.locator(LARGE)).to_be_visible()
+    figures.mouse.click(3, 3)
+    expect(figures.locator(LARGE)).to_have_count(0)
+
+
+def test_buttons_stay_inside_a_small_window_and_cover_nothing(app, new_page):
+    page = open_figures(new_page(viewport={"width": 390, "height": 844}, has_touch=True), app)
+    for key in all_figures():
+        group = frame(page, key).locator(".gf-tools").bounding_box()
+        chart = plot(page, key).bounding_box()
+        assert 0 <= group["x"] <= 390 - group["width"]
+        assert group["y"] >= chart["y"] + chart["height"] - 1
+
+
+# ---------------------------------------------------------------- several axes, small numbers
+
+
+def test_a_click_on_a_panel_is_reported_with_its_trace(figures):
+    x, y = plot(figures, "panels").evaluate(
+        """chart => {
+          chart.scrollIntoView({ block: "center" });
+          const { xaxis2: x, yaxis2: y } = chart._fullLayout, box = chart.getBoundingClientRect();
+          return [box.left + x._offset + x.c2p(2), box.top + y._offset + y.c2p(3)];
+        }"""
+    )
+    figures.mouse.click(x, y)
+    expect(figures.get_by_text("panels: curve 1, index (3, 2)")).to_be_visible()
+
+
+def test_every_panel_is_painted_for_the_theme(app, new_page):
+    page = open_figures(new_page(color_scheme="dark"), app)
+    chart = plot(page, "panels")
+    title = chart.locator(".gtitle").evaluate("node => getComputedStyle(node).fill")
+    texts = chart.locator(":is(.xtick, .ytick, .x2tick, .y2tick, .x3tick, .y3tick, .annotation) text")
+    assert texts.count() >= 20
+    assert set(texts.evaluate_all("nodes => nodes.map(node => getComputedStyle(node).fill)")) == {title}
+
+
+def test_hover_tells_small_numbers_and_the_weight_behind_a_logarithm(figures):
+    for key, column, expected in (("plain_map", 2, "weight 1e-7"), ("log_map", 2, "weight 1e-7")):
+        x, y = plot(figures, key).evaluate(
+            """(chart, column) => {
+              chart.scrollIntoView({ block: "center" });
+              const { xaxis: x, yaxis: y } = chart._fullLayout, box = chart.getBoundingClientRect();
+              return [box.left + x._offset + x.c2p(column), box.top + y._offset + y.c2p(4)];
+            }""",
+            column,
+        )
+        figures.mouse.move(x, y)
+        expect(plot(figures, key).locator(".hoverlayer")).to_contain_text(expected)
