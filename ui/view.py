@@ -15,6 +15,7 @@ Aggregate = Literal["mean", "max", "rollout"]
 Panel = Literal["overview", "head", "flow", "walk", "table"]
 PositionsPanel = Literal["table", "similarity", "shift", "sentence"]
 MasksPanel = Literal["masks", "one_row", "checks"]
+InsidePanel = Literal["model", "stream", "lens", "ffn", "pieces"]
 MaskName = Literal["source", "target", "causal", "decoder", "cross"]
 Side = Literal["source", "target"]
 
@@ -49,6 +50,8 @@ class View:
         masks_panel: Which part of the Masks page.
         mask: Which mask.
         sentence: Which sentence of the batch, from 0.
+        inside_panel: Which part of the Inside page.
+        neuron: Neuron of a feed-forward layer, from 0; None for the page's own choice.
     """
 
     step: int = 0
@@ -71,6 +74,8 @@ class View:
     masks_panel: MasksPanel = "masks"
     mask: MaskName = "source"
     sentence: int = 0
+    inside_panel: InsidePanel = "model"
+    neuron: int | None = None
 
 
 _PLAIN = View()
@@ -82,9 +87,10 @@ _CHOICES: dict[str, tuple[str, tuple[str, ...]]] = {
     "side": ("side", get_args(Side)),
     "masks_panel": ("masks", get_args(MasksPanel)),
     "mask": ("mask", get_args(MaskName)),
+    "inside_panel": ("inside", get_args(InsidePanel)),
 }
 _FLAGS = {"guess": "guess", "log_scale": "log", "own_scale": "own", "words": "words", "hide_special": "hide"}
-_PLACES = {"layer": "layer", "head": "head", "query": "query", "key": "key"}
+_PLACES = {"layer": "layer", "head": "head", "query": "query", "key": "key", "neuron": "neuron"}
 NAMES = (*(name for name, _ in _CHOICES.values()), *_FLAGS.values(), *_PLACES.values(),
          "step", "shift", "dims", "sentence")  # fmt: skip
 """The parameters of an address that belong to the view."""
@@ -133,4 +139,6 @@ def read_view(reader: Reader) -> View:
         masks_panel=cast(MasksPanel, choice("masks_panel")),
         mask=cast(MaskName, choice("mask")),
         sentence=reader.place("sentence", MOST_COMPANIONS + 1) or 0,
+        inside_panel=cast(InsidePanel, choice("inside_panel")),
+        neuron=reader.place("neuron", MAX_PLACE),
     )

@@ -46,6 +46,8 @@ VIEWS = st.builds(
     masks_panel=st.sampled_from(["masks", "one_row", "checks"]),
     mask=st.sampled_from(["source", "target", "causal", "decoder", "cross"]),
     sentence=st.integers(0, 3),
+    inside_panel=st.sampled_from(["model", "stream", "lens", "ffn", "pieces"]),
+    neuron=st.none() | st.integers(0, 4000),
 )
 LINES = PLAIN.filter(lambda text: len(text.splitlines()) == 1).map(lambda text: unicodedata.normalize("NFC", text))
 
