@@ -19,6 +19,7 @@ PAGES = {
         st.Page("pages/explore/attention.py", title="Attention", url_path="attention"),
         st.Page("pages/explore/positions.py", title="Positions", url_path="positions"),
         st.Page("pages/explore/masks.py", title="Masks", url_path="masks"),
+        st.Page("pages/explore/inside.py", title="Inside the model", url_path="inside"),
     ],
     "Debug": [
         st.Page("pages/debug/checkpoints.py", title="Checkpoints", url_path="checkpoints"),

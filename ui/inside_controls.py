@@ -1,0 +1,29 @@
+"""The choice of a part of the Inside page."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from ui import keys
+from ui.controls import KEEP
+
+PARTS = {
+    "model": "The model",
+    "stream": "Residual stream",
+    "lens": "Logit lens",
+    "ffn": "Feed-forward",
+    "pieces": "Embeddings",
+}
+
+
+def draw() -> None:
+    """Draw it."""
+    st.segmented_control(
+        "Part",
+        list(PARTS),
+        key=keys.INSIDE_PANEL,
+        format_func=lambda name: PARTS[name],
+        required=True,
+        persist_state=KEEP,
+        label_visibility="collapsed",
+    )
