@@ -64,8 +64,13 @@ def _open(entry: Entry) -> Checkpoint:
         st.stop()
 
 
-def source_box(checkpoint: Checkpoint) -> str:
-    """Draw the source box with its examples and return the sentence."""
+def source_box(checkpoint: Checkpoint, *, folded: bool = False) -> str:
+    """Draw the source box with its examples and return the sentence.
+
+    Args:
+        checkpoint: Whose examples are offered.
+        folded: The examples are in a menu beside the box, where the page has other things to show.
+    """
     if st.session_state.get(keys.SOURCE) is None:
         st.session_state[keys.SOURCE] = default_source(checkpoint)
     language = checkpoint.card.source_language
@@ -78,7 +83,12 @@ def source_box(checkpoint: Checkpoint) -> str:
             persist_state=KEEP,
         )
         st.button("Translate" if checkpoint.card.source_code else "Run", type="primary", key="translate")
-    _examples(checkpoint)
+        if folded and examples(checkpoint):
+            with st.popover("Examples", key=f"{keys.EXAMPLE}_menu"):
+                for index, example in enumerate(examples(checkpoint)):
+                    _example(example, index)
+    if not folded:
+        _examples(checkpoint)
     return source or ""
 
 

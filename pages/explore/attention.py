@@ -27,7 +27,7 @@ DRAW = {
 state.begin("attention")
 st.title("Attention")
 checkpoint = controls.sidebar(shows_run=True)
-source = controls.source_box(checkpoint)
+source = controls.source_box(checkpoint, folded=True)
 
 
 @st.fragment

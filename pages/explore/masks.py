@@ -10,7 +10,7 @@ from ui.session import open_run
 state.begin("masks")
 st.title("Masks")
 checkpoint = controls.sidebar(shows_run=True)
-source = controls.source_box(checkpoint)
+source = controls.source_box(checkpoint, folded=True)
 
 
 @st.fragment

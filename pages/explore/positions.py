@@ -9,7 +9,7 @@ from ui.session import open_run
 state.begin("positions")
 st.title("Positions")
 checkpoint = controls.sidebar(shows_run=True)
-source = controls.source_box(checkpoint)
+source = controls.source_box(checkpoint, folded=True)
 
 
 @st.fragment
