@@ -118,7 +118,7 @@ def stepper_run(looking: Looking, checkpoint: Checkpoint, run_id: str) -> Steppe
         ),
         start_piece=trace.read_pieces[0],
         texts=trace.texts,
-        shading=looking.cross_weights()[: trace.n_steps].tolist(),
+        shading=looking.cross_weights()[: trace.n_steps],
         shading_label=f"cross-attention, {looking.cross_label()}",
         stop_reason=_stop_sentence(trace),
     )

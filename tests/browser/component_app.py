@@ -25,15 +25,13 @@ def example(name: str, shift: int) -> StepperRun:
     target = [TargetChip(piece, 100 + place, 0.83, forced=place == 2) for place, piece in enumerate(pieces)]
     texts = tuple("".join(pieces[: place + 1]).replace("▁", " ").strip() for place in range(len(pieces)))
     weights = np.roll(np.eye(len(pieces)), shift, axis=1)
-    return StepperRun(
-        name, tuple(source), tuple(target), "<s>", texts, weights.tolist(), f"head {shift}", "It ended."
-    )
+    return StepperRun(name, tuple(source), tuple(target), "<s>", texts, weights, f"head {shift}", "It ended.")
 
 
 def draw_charts(run: StepperRun, step: int) -> None:
     pieces = [chip.piece for chip in run.target]
     sources = [chip.piece for chip in run.source]
-    weights = np.roll(np.array(run.shading), step, axis=0)
+    weights = np.roll(run.shading, step, axis=0)
     names = {"query_axis": "Query", "key_axis": "Key"}
     title = "A map of <b>pieces</b>"
     figure = charts.heatmap(

@@ -44,8 +44,11 @@ def run_of(test: AppTest) -> dict[str, Any]:
 
 
 def output(test: AppTest) -> str:
-    """The whole output as text."""
-    return str(run_of(test)["texts"][-1])
+    """The whole output as text; each step sends how much of the text before stays, and what follows."""
+    text = ""
+    for units, added in run_of(test)["texts"]:
+        text = text.encode("utf-16-le")[: 2 * units].decode("utf-16-le") + added
+    return text
 
 
 def step(test: AppTest) -> int:

@@ -7,6 +7,7 @@ import pytest
 
 from tests.pages.conftest import ROOT, check
 from tests.pages.reading import go_to, payload
+from tests.ui.unpacking import numbers_of
 from transformer.checkpoint import load
 from transformer.query import Query
 from transformer.running import run
@@ -39,8 +40,7 @@ def sent(test):
         bits = np.frombuffer(base64.b64decode(data["open"]), dtype=np.uint8)
         allowed = np.unpackbits(bits)[: allowed.size].astype(bool).reshape(shape)
     weights = np.full((data["heads"], *shape), np.nan)
-    steps = np.frombuffer(base64.b64decode(data["weights"]), dtype="<u2")
-    weights[:, allowed] = steps.reshape(data["heads"], -1) / data["levels"]
+    weights[:, allowed] = numbers_of(data["weights"]).reshape(data["heads"], -1)
     return data, weights
 
 

@@ -17,6 +17,7 @@ from tests.pages.reading import (
     step,
     type_source,
 )
+from tests.ui.unpacking import numbers_of
 from ui import keys, loading
 from ui.keys import FORCE_CHOICE
 
@@ -124,7 +125,8 @@ def test_everything_is_about_the_same_step(reverse):
     assert "Step 3" in figure(test, keys.CANDIDATES)["layout"]["title"]["text"]
     assert "Step 3" in figure(test, "cross_row")["layout"]["title"]["text"]
     shares = numbers(figure(test, "cross_row")["data"][0]["y"])
-    np.testing.assert_allclose(shares, run_of(test)["shading"][2], atol=1e-4)
+    shading = numbers_of(run_of(test)["shading"]).reshape(-1, len(shares))  # [step, source]
+    np.testing.assert_allclose(shares, shading[2], atol=1e-4)
     assert shares.argmax() == 2  # this head walks the source backwards: the third step reads the third letter
 
 

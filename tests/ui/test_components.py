@@ -9,7 +9,9 @@ from streamlit.testing.v1 import AppTest
 
 import charts
 from charts.heatmap import LOG_FLOOR
+from tests.ui.unpacking import numbers_of
 from ui.components import assets
+from ui.components.packing import FINE_LEVELS
 from ui.components.plotly_view import Click, figure_json, parse_click
 from ui.components.stepper import SourceChip, StepperRun, TargetChip, settled_step
 
@@ -19,7 +21,7 @@ RUN = StepperRun(
     target=(TargetChip("▁a", 3, 0.5), TargetChip("</s>", 4, 1.0000001, special=True)),
     start_piece="<s>",
     texts=("a", "a"),
-    shading=[[0.25, 0.75], [float("nan"), -1e-9]],
+    shading=np.array([[0.25, 0.75], [float("nan"), -1e-9]]),
 )
 
 
@@ -137,7 +139,7 @@ def test_places_that_are_no_places_are_none():
 
 @pytest.mark.parametrize(
     "change",
-    [{"texts": ("a",)}, {"shading": [[0.5, 0.5]]}, {"shading": [[1.0], [1.0]]}],
+    [{"texts": ("a",)}, {"shading": np.full((1, 2), 0.5)}, {"shading": np.ones((2, 1))}],
 )
 def test_parts_that_do_not_fit_are_refused(change):
     with pytest.raises(ValueError, match="2"):
@@ -194,8 +196,17 @@ def test_what_the_browser_gets_is_plain_and_inside_its_range():
     sent = json.loads(page.main.children[0].proto.json)["payload"]
     assert sent["run"]["source"][1] == {"piece": "</s>", "id": 2, "special": True, "unknown": False}
     assert sent["run"]["target"][1]["probability"] == 1.0
-    assert sent["run"]["shading"] == [[0.25, 0.75], [0.0, 0.0]]
+    np.testing.assert_allclose(numbers_of(sent["run"]["shading"]), [0.25, 0.75, 0, 0], atol=0.5 / FINE_LEVELS)
+    assert sent["run"]["texts"] == [[0, "a"], [1, ""]]
     assert sent["step"] == 0
+
+
+def test_texts_are_sent_as_changes_counted_as_javascript_counts():
+    texts = ("🙂", "🙂 שלום", "🙃x", "")
+    target = tuple(TargetChip("p", 1, 0.5) for _ in texts)
+    sent = replace(RUN, target=target, texts=texts, shading=None).plain
+    assert sent["texts"] == [[0, "🙂"], [2, " שלום"], [0, "🙃x"], [0, ""]]
+    assert sent["shading"] is None
 
 
 def test_reading_the_step_needs_no_session():

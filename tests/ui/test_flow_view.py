@@ -1,12 +1,15 @@
 import base64
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.ui.unpacking import numbers_of
 from ui.components import assets
-from ui.components.flow_view import COARSE_LEVELS, FINE_LEVELS, HEAD_COLOURS, Flow, encoded
+from ui.components.flow_view import HEAD_COLOURS, Flow, encoded
+from ui.components.packing import COARSE_LEVELS, FINE_LEVELS
 
 PAPER, NIGHT = "#FBFAF7", "#141B23"
 # Linear RGB as people without red, green and blue cones see it (Machado, Oliveira and Fernandes 2009, severity 1).
@@ -42,14 +45,12 @@ def flow(**changes):
 
 def decoded(sent, n_queries, n_keys):
     """Weights as the browser reads them, NaN where nothing was sent."""
-    kind = "<u2" if sent["levels"] > 255 else "u1"
-    steps = np.frombuffer(base64.b64decode(sent["weights"]), dtype=kind).reshape(sent["heads"], -1)
     allowed = np.ones(n_queries * n_keys, dtype=bool)
     if sent["open"] is not None:
         bits = np.frombuffer(base64.b64decode(sent["open"]), dtype=np.uint8)
         allowed = np.unpackbits(bits)[: n_queries * n_keys].astype(bool)
     weights = np.full((sent["heads"], n_queries * n_keys), np.nan)
-    weights[:, allowed] = steps / sent["levels"]
+    weights[:, allowed] = numbers_of(sent["weights"]).reshape(sent["heads"], -1)
     return weights.reshape(sent["heads"], n_queries, n_keys)
 
 
@@ -59,8 +60,8 @@ def decoded(sent, n_queries, n_keys):
 def test_weights_arrive_and_closed_cells_do_not():
     made = flow()
     sent = encoded(np.where(made.allowed, made.weights, 0.7), made.allowed)
-    assert sent["levels"] == FINE_LEVELS
-    assert len(base64.b64decode(sent["weights"])) == 3 * 10 * 2  # heads, open cells, bytes
+    assert sent["weights"]["levels"] == FINE_LEVELS
+    assert len(base64.b64decode(sent["weights"]["steps"])) == 3 * 10 * 2  # heads, open cells, bytes
     received = decoded(sent, 4, 4)
     assert np.isnan(received[:, ~made.allowed]).all()
     np.testing.assert_allclose(received[:, made.allowed], made.weights[:, made.allowed], atol=0.5 / FINE_LEVELS)
@@ -76,7 +77,15 @@ def test_an_open_map_sends_no_mask():
 def test_many_cells_are_sent_coarsely():
     weights = np.random.default_rng(1).random((2, 512, 512)).astype(np.float32)
     sent = encoded(weights, np.ones((512, 512), dtype=bool))
-    assert sent["levels"] == COARSE_LEVELS
+    assert sent["weights"]["levels"] == COARSE_LEVELS
+    np.testing.assert_allclose(decoded(sent, 512, 512), weights, atol=0.5 / COARSE_LEVELS + 1e-6)
+
+
+def test_weights_that_round_to_nothing_take_a_bit():
+    weights = np.full((2, 512, 512), 0.001, dtype=np.float32)
+    weights[:, ::2, 7] = 0.5
+    sent = encoded(weights, np.ones((512, 512), dtype=bool))
+    assert len(json.dumps(sent)) < weights.size / 8 * 1.4
     np.testing.assert_allclose(decoded(sent, 512, 512), weights, atol=0.5 / COARSE_LEVELS + 1e-6)
 
 

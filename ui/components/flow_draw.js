@@ -7,17 +7,12 @@ const SVG = "http://www.w3.org/2000/svg";
 
 // ---------------------------------------------------------------- weights
 
-function bytes(text) {
-  return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-}
-
 /** The weights as whole steps [head, query, key] of 1 / levels; masked cells are closed in `open` and hold 0. */
 function decode(data) {
   const [queries, keys, heads] = [data.queries.length, data.keys.length, data.heads];
   const cells = queries * keys;
-  const raw = bytes(data.weights);
-  const sent = data.levels > 255 ? new Uint16Array(raw.buffer) : raw;
-  const bits = data.open === null ? null : bytes(data.open);
+  const sent = unpackSteps(data.weights);
+  const bits = data.open === null ? null : bytesOf(data.open);
   const open = new Uint8Array(cells);
   const steps = new Uint16Array(heads * cells);
   const many = sent.length / Math.max(1, heads);
@@ -28,7 +23,7 @@ function decode(data) {
     for (let head = 0; head < heads; head += 1) steps[head * cells + cell] = sent[head * many + place];
     place += 1;
   }
-  return { queries, keys, heads, cells, open, steps, levels: data.levels };
+  return { queries, keys, heads, cells, open, steps, levels: data.weights.levels };
 }
 
 function weightOf(model, head, query, key) {

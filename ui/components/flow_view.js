@@ -454,7 +454,7 @@ function drawCount(view) {
   else if (lines.length < all) said.push(cut ? `Weights below ${cut.toFixed(2)} have no line.` : "Weights that round to 0 have no line.");
   if (view.focus) said.push("The number beside a piece is the mean weight of the shown heads, the blocks are the heads.");
   view.note = said.slice(0, 2).join(" ");
-  if (view.data.levels <= 255) said.push("Weights are rounded to 1/255.");
+  if (view.model.levels <= 255) said.push("Weights are rounded to 1/255.");
   view.count.textContent = all ? said.join(" ") : "";
 }
 

@@ -6,7 +6,6 @@ happen in the browser. Python hears only which piece was pinned.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -16,13 +15,9 @@ import streamlit as st
 
 from charts.theme import Colour
 from ui.components.assets import loader, read_asset, wrapped
+from ui.components.packing import base64_of, packed
 
 Side = Literal["query", "key"]
-
-FINE_LEVELS = 65_535
-COARSE_LEVELS = 255
-MOST_FINE_CELLS = 500_000
-"""Weights are sent in this many steps between 0 and 1; a million bytes are as much as one view should weigh."""
 
 HEAD_COLOURS: tuple[tuple[str, str], ...] = (
     ("#0072B2", "#3A7FE0"),
@@ -169,23 +164,14 @@ def encoded(weights: np.ndarray, allowed: np.ndarray) -> dict[str, Any]:
         allowed: Bool [query, key]; True = may attend.
 
     Returns:
-        `heads`: how many there are; `levels`: the number that stands for a weight of 1; `weights`: base64 of
-        unsigned integers of 8 or (beyond 255 levels) 16 bits, low byte first, [head, open cell] with the open cells
-        row by row; `open`: base64 of a bit for each cell, highest bit first, or None if all are open.
+        `heads`: how many there are; `weights`: what `packed` makes of [head, open cell], the open cells row by row;
+        `open`: base64 of a bit for each cell, highest bit first, or None if all are open.
     """
-    cells = weights[:, allowed]  # [head, open cell]
-    levels, kind = (FINE_LEVELS, "<u2") if cells.size <= MOST_FINE_CELLS else (COARSE_LEVELS, "u1")
-    steps = np.rint(np.clip(np.nan_to_num(cells), 0.0, 1.0) * levels).astype(kind)
     return {
         "heads": len(weights),
-        "levels": levels,
-        "weights": _base64(steps),
-        "open": None if allowed.all() else _base64(np.packbits(allowed)),
+        "weights": packed(weights[:, allowed]),
+        "open": None if allowed.all() else base64_of(np.packbits(allowed)),
     }
-
-
-def _base64(array: np.ndarray) -> str:
-    return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
 
 
 def _report(key: str) -> dict[str, Any]:

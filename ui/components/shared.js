@@ -53,3 +53,21 @@ function pieceText(piece, className = "gf-piece") {
   }
   return element;
 }
+
+function bytesOf(text) {
+  return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+}
+
+/** What packing.py packed, as whole steps of 1 / levels. */
+function unpackSteps({ levels, count, steps, filled }) {
+  const raw = bytesOf(steps);
+  const sent = levels > 255 ? new Uint16Array(raw.buffer) : raw;
+  if (filled === null) return sent;
+  const bits = bytesOf(filled);
+  const all = new sent.constructor(count);
+  let place = 0;
+  for (let i = 0; i < count; i += 1) {
+    if (bits[i >> 3] & (128 >> (i & 7))) all[i] = sent[place++];
+  }
+  return all;
+}

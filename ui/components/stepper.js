@@ -229,15 +229,15 @@ function isCovered(view) {
 }
 
 function drawSource(view) {
-  const weights = view.run.shading[view.step];
+  const { steps, levels } = view.run.shading ?? {};
   view.sourceChips.forEach((item, index) => {
-    const weight = weights?.[index];
+    const weight = steps ? steps[view.step * view.sourceChips.length + index] / levels : undefined;
     const chip = view.run.source[index];
     item.style.setProperty("--weight", weight ?? 0);
     item.lastElementChild.textContent = weight === undefined ? String(chip.id) : formatProbability(weight);
     const unknown = chip.unknown ? " (not in the vocabulary)" : "";
     item.title = `${chip.piece}${unknown}, id ${chip.id}` +
-      (weight === undefined ? "" : `, weight ${weight.toFixed(3)} at this step`);
+      (weight === undefined ? "" : `, weight ${weight.toFixed(levels > 255 ? 3 : 2)} at this step`);
   });
 }
 
@@ -424,9 +424,17 @@ function onKey(event) {
 
 // ---------------------------------------------------------------- life
 
+/** The run with its texts whole and its shading as steps of 1 / levels, [step, source]. */
+function unpacked(run) {
+  let text = "";
+  const texts = run.texts.map(([same, added]) => (text = text.slice(0, same) + added));
+  return { ...run, texts, shading: run.shading && { ...run.shading, steps: unpackSteps(run.shading) } };
+}
+
 /** Take Python's step when it is news: another run, or a revision we have not seen. Else our own place wins. */
 function adopt(view, data) {
-  const { run, step, step_revision: revision } = data;
+  const { step, step_revision: revision } = data;
+  const run = unpacked(data.run);
   const news = view.run?.run_id !== run.run_id || view.revision !== revision;
   if (view.run && view.run.run_id !== run.run_id) pause(view);
   const shape = JSON.stringify([run.source, run.target, run.start_piece, run.shading_label]);

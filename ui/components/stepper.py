@@ -6,15 +6,18 @@ The whole run is sent once and every step is taken by our script, because Stream
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from ui.components.assets import loader, read_asset, wrapped
+from ui.components.packing import packed
 
 _MOUNT = st.components.v2.component(
     "glassformer_stepper",
@@ -59,7 +62,7 @@ class TargetChip:
     special: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StepperRun:
     """A finished run, as the stepper shows it.
 
@@ -72,7 +75,7 @@ class StepperRun:
         target: The output pieces; their number is the number of steps.
         start_piece: What the decoder reads first, for example `<s>`.
         texts: The output text after each step.
-        shading: Weight of each source piece at each step, `[step][source]`, 0 to 1. Empty: no shading.
+        shading: Weight of each source piece at each step, `[step, source]`, 0 to 1. None: no shading.
         shading_label: What the shading shows, for example "Layer 3, head 2".
         stop_reason: Why the run ended, as a sentence.
     """
@@ -82,7 +85,7 @@ class StepperRun:
     target: tuple[TargetChip, ...]
     start_piece: str
     texts: tuple[str, ...]
-    shading: list[list[float]] = field(default_factory=list)
+    shading: np.ndarray | None = None
     shading_label: str = ""
     stop_reason: str = ""
 
@@ -91,20 +94,26 @@ class StepperRun:
         steps = len(self.target)
         if len(self.texts) != steps:
             raise ValueError(f"{len(self.texts)} texts for {steps} output pieces: give one text for each step.")
-        if self.shading and len(self.shading) != steps:
-            raise ValueError(f"{len(self.shading)} rows of shading for {steps} steps: give one for each, or none.")
-        for row in self.shading:
-            if len(row) != len(self.source):
-                raise ValueError(f"A row of shading has {len(row)} weights for {len(self.source)} source pieces.")
+        shape = (steps, len(self.source))
+        if self.shading is not None and self.shading.shape != shape:
+            raise ValueError(
+                f"Shading of shape {self.shading.shape} for {shape[0]} steps and {shape[1]} source pieces."
+            )
 
     @cached_property
     def plain(self) -> dict[str, Any]:
-        """The run as JSON values, made once; four digits of a weight are more than a shade can show."""
-        plain = asdict(self)
-        plain["shading"] = [[round(_unit(weight), 4) for weight in row] for row in self.shading]
-        for chip in plain["target"]:
-            chip["probability"] = _unit(chip["probability"])
-        return plain
+        """The run as JSON values, made once: of a text only what the step changed, of the shading its bytes."""
+        target = [asdict(chip) | {"probability": _unit(chip.probability)} for chip in self.target]
+        return {
+            "run_id": self.run_id,
+            "source": [asdict(chip) for chip in self.source],
+            "target": target,
+            "start_piece": self.start_piece,
+            "texts": [_change(before, text) for before, text in itertools.pairwise(("", *self.texts))],
+            "shading": None if self.shading is None else packed(self.shading),
+            "shading_label": self.shading_label,
+            "stop_reason": self.stop_reason,
+        }
 
 
 def stepper(
@@ -175,6 +184,16 @@ def _unit(value: float) -> float:
     """Keep a number inside 0..1 for drawing; rounding in float32 can put a weight just outside."""
     number = float(value)
     return min(1.0, max(0.0, number)) if math.isfinite(number) else 0.0
+
+
+def _change(before: str, text: str) -> list[int | str]:
+    """How a text grew: how much of the one before stays, in UTF-16 units as JavaScript counts, and what follows.
+
+    All texts in full would be more than the rest of a long run, as each holds nearly all of the one before.
+    """
+    pairs = zip(before, text, strict=False)
+    same = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+    return [len(text[:same].encode("utf-16-le")) // 2, text[same:]]
 
 
 def _ignore() -> None:
