@@ -60,7 +60,7 @@ def start_of(run: OpenRun) -> Start:
 
 def draw(run: OpenRun) -> None:
     """Draw the sentence, how large the vectors of its tokens are, and those of one token."""
-    step_panels.sentence(run)
+    step_panels.sentence(run, compact=True)
     start, side = start_of(run), run.view.side
     st.markdown(panels.plain(_who_drowns_whom(start)))
     chosen = _choose_token(run, start)

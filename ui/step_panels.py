@@ -25,8 +25,13 @@ QUERY_AXIS = "Reads → predicts (query)"
 KEY_AXIS = "Source piece (key)"
 
 
-def sentence(run: OpenRun) -> None:
-    """Draw the source and the output with the controls of the step."""
+def sentence(run: OpenRun, *, compact: bool = False) -> None:
+    """Draw the source and the output with the controls of the step.
+
+    Args:
+        run: The run.
+        compact: On little height, for pages that are about something else.
+    """
     stepper(
         run.stepper,
         key=keys.STEPPER,
@@ -34,6 +39,7 @@ def sentence(run: OpenRun) -> None:
         step_revision=st.session_state.get(keys.STEP_REVISION, 0),
         covered=run.view.guess,
         revealed_step=run.view.step if run.view.guess and run.looking.revealed else None,
+        compact=compact,
         on_step_change=_settled,
     )
 

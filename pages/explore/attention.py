@@ -36,7 +36,7 @@ def follow(checkpoint: Checkpoint, source: str) -> None:
     run = open_run(checkpoint, source)
     if run is None:
         return
-    step_panels.sentence(run)
+    step_panels.sentence(run, compact=True)
     attention_controls.draw(checkpoint)
     DRAW[run.view.panel](run)
     run.publish()

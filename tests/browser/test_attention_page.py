@@ -180,3 +180,15 @@ def test_nothing_overflows(new_page, server, panel, scheme, width):
     tops = {round(box["y"]) for box in (item.bounding_box() for item in row.all()) if box}
     assert len(tops) == 1 or width < 600, "the controls of the page take more than one row"
     screenshot(page, f"attention-{panel}-{scheme}-{width}", whole=True)
+
+
+def test_the_charts_begin_on_the_first_screen(server, page):
+    open_attention(page, server)
+    stepper = page.locator(".gf-stepper").bounding_box()
+    chart = page.locator(f".st-key-{overview_panels.GRIDS['cross']} .gf-chart").bounding_box()
+    assert stepper["height"] < 160
+    assert chart["y"] < 620
+    source, target = (page.locator(f".gf-{side}").bounding_box() for side in ("source", "target"))
+    assert source["x"] + source["width"] <= target["x"]  # side by side
+    page.keyboard.press("End")
+    expect(page.locator(".gf-now")).to_be_in_viewport()

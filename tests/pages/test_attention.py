@@ -218,3 +218,8 @@ def test_nothing_here_runs_the_model_again(attention):
     for key in (keys.WORDS, keys.HIDE_SPECIAL, keys.LOG_SCALE, keys.OWN_SCALE):
         switch(test, key)
     assert loading.runner().n_runs == ran
+
+
+def test_the_sentence_takes_little_room_here(attention, open_page):
+    assert payload(attention(), keys.STEPPER)["compact"] is True
+    assert payload(open_page(model="reverse"), keys.STEPPER)["compact"] is False

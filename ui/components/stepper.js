@@ -299,6 +299,13 @@ function render(view) {
   drawCaption(view, covered);
   drawControls(view);
   view.root.dataset.step = String(view.step);
+  if (view.data.compact) keepInView(view.targetList, view.targetChips[view.step]);
+}
+
+/** Scroll a list, and nothing around it, so far that an entry is seen. */
+function keepInView(list, item) {
+  const [frame, place] = [list.getBoundingClientRect(), item.getBoundingClientRect()];
+  if (place.top < frame.top || place.bottom > frame.bottom) list.scrollTop += place.top - frame.top;
 }
 
 // ---------------------------------------------------------------- moving
@@ -456,6 +463,7 @@ export default function ({ data: { payload: data }, parentElement, setStateValue
   view.setStateValue = setStateValue;
   adopt(view, data);
   markTheme(view.root);
+  view.root.classList.toggle("gf-compact", Boolean(data.compact));
   render(view);
   return () => setTimeout(() => destroy(view, generation));
 }

@@ -124,6 +124,7 @@ def stepper(
     step_revision: int = 0,
     covered: bool = False,
     revealed_step: int | None = None,
+    compact: bool = False,
     on_step_change: Callable[[], None] | None = None,
 ) -> int:
     """Show a run and let the reader step through it.
@@ -137,6 +138,8 @@ def stepper(
         covered: Guess mode: the current output piece and what follows from it are hidden behind "?".
         revealed_step: In guess mode, the one step whose piece is shown because it was guessed. Other steps
             stay covered even before Python hears that the reader moved on.
+        compact: Source and output side by side on little height, without the running text: for pages that are about
+            something else.
         on_step_change: Called before the page runs again when the reader has come to rest on another step.
 
     Returns:
@@ -148,6 +151,7 @@ def stepper(
         "step_revision": step_revision,
         "covered": covered,
         "revealed_step": revealed_step,
+        "compact": compact,
     }
     _MOUNT(key=key, data=wrapped(payload), on_step_change=on_step_change or _ignore)
     return settled_step(run, key=key, step=step, step_revision=step_revision)
