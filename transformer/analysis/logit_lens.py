@@ -1,0 +1,165 @@
+"""The logit lens: what the decoder would predict if it stopped early, at every depth of every step.
+
+The stream after each part of the decoder is read as if it were the last: through the final norm, if the model has one
+(a pre-norm model's stream has not been normalised before), and through the output projection. In a post-norm model
+without a final norm the stream is already normalised and is projected as it is. After the last layer this is the
+model's own prediction.
+
+What it does not know: norm and projection were trained for the last layer only. An earlier stream may hold a piece in
+directions that they do not read, so a low rank early on does not mean that the piece was not there.
+
+Source: nostalgebraist, "interpreting GPT: the logit lens" (2020). For the direction of the divergence: Belrose et
+al., "Eliciting Latent Predictions from Transformers with the Tuned Lens" (2023).
+
+Shapes: P places, N steps, K candidates listed, D d_model, V target vocabulary.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer.analysis.stream import Place, places
+from transformer.model import Transformer
+from transformer.replay import replay
+from transformer.trace import Trace
+
+if TYPE_CHECKING:
+    from transformer.checkpoint import Checkpoint
+
+TOP = 5
+_ROWS_AT_ONCE = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Lens:
+    """What every depth says at every step. Arrays are read-only.
+
+    Attributes:
+        places: The depths, the last of which is the model's own prediction [P].
+        top_ids: The most probable pieces, best first [P, N, K].
+        top_probs: Their probabilities [P, N, K].
+        rank: Place of the piece that the output has, 1 for the most probable; ties go by id [P, N].
+        log_prob: Of that piece, in nats [P, N].
+        entropy: Of the distribution, in bits [P, N].
+        divergence: KL(last || here) = sum p_last log2(p_last / p_here), in bits, 0 at the last place [P, N].
+    """
+
+    places: tuple[Place, ...]
+    top_ids: np.ndarray
+    top_probs: np.ndarray
+    rank: np.ndarray
+    log_prob: np.ndarray
+    entropy: np.ndarray
+    divergence: np.ndarray
+
+    @property
+    def prob(self) -> np.ndarray:
+        """Probability of the piece that the output has [P, N]."""
+        return np.exp(self.log_prob)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the arrays, in bytes."""
+        return sum(value.nbytes for value in vars(self).values() if isinstance(value, np.ndarray))
+
+    def by_layer(self) -> Lens:
+        """The places that end a layer, and the embedding, alone."""
+        kept = [index for index, place in enumerate(self.places) if place.ends_layer]
+        arrays = {field.name: getattr(self, field.name)[kept] for field in fields(self) if field.name != "places"}
+        return replace(self, places=tuple(self.places[index] for index in kept), **arrays)
+
+
+def lens_places(checkpoint: Checkpoint) -> tuple[Place, ...]:
+    """Where the lens reads: after the embedding and after each sub-layer of the decoder [P]."""
+    return tuple(place for place in places(checkpoint.config, "decoder") if place.part != "final")
+
+
+@torch.inference_mode()
+def read(model: Transformer, stream: Tensor) -> Tensor:
+    """The prediction that a stream of the decoder [..., D] stands for: log-probabilities in nats [..., V]."""
+    return model.project(model.decoder.final_norm(stream)).log_softmax(dim=-1)
+
+
+@torch.inference_mode()
+def logit_lens(checkpoint: Checkpoint, trace: Trace, *, top: int = TOP) -> Lens:
+    """Read every depth of every step of a run.
+
+    Args:
+        checkpoint: What the trace was made with.
+        trace: The run.
+        top: Candidates to list, K at most.
+
+    Raises:
+        QueryError: The trace is of another checkpoint.
+    """
+    where, n = lens_places(checkpoint), trace.n_steps
+    recorded = replay(checkpoint, trace, [place.site for place in where])
+    streams = torch.stack([torch.tensor(recorded[place.site][:n]) for place in where])  # [P, N, D]
+    parts = [
+        _read_rows(checkpoint.model, streams[:, first : first + _ROWS_AT_ONCE], trace.tgt_ids[first:], top)
+        for first in range(0, n, _ROWS_AT_ONCE)
+    ]
+    arrays = {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]}
+    for array in arrays.values():
+        array.flags.writeable = False
+    return Lens(places=where, **arrays)
+
+
+def _read_rows(model: Transformer, streams: Tensor, tgt_ids: tuple[int, ...], top: int) -> dict[str, np.ndarray]:
+    """Some steps at all places: a few rows at once keep one place's [rows, V] small."""
+    chosen = torch.tensor(tgt_ids[: streams.size(1)])
+    last = read(model, streams[-1])  # [n, V]
+    found = [_describe(read(model, stream), last, chosen, top) for stream in streams]
+    return {name: np.stack([place[name] for place in found]) for name in found[0]}
+
+
+def _describe(log_probs: Tensor, last: Tensor, chosen: Tensor, top: int) -> dict[str, np.ndarray]:
+    """One place: log-probabilities here and at the last place [n, V], ids of the output's pieces [n]."""
+    own = log_probs.gather(1, chosen[:, None])  # [n, 1]
+    ties = (log_probs == own) & (torch.arange(log_probs.size(1)) < chosen[:, None])
+    best = log_probs.topk(min(top, log_probs.size(1)), dim=1)
+    return {
+        "top_ids": best.indices.numpy(),
+        "top_probs": best.values.exp().numpy(),
+        "rank": ((log_probs > own).sum(dim=1) + ties.sum(dim=1) + 1).numpy(),
+        "log_prob": own[:, 0].numpy(),
+        "entropy": _in_bits(log_probs, log_probs).neg().clamp(min=0).numpy(),
+        "divergence": _in_bits(last, last - log_probs).clamp(min=0).numpy(),
+    }
+
+
+def _in_bits(log_probs: Tensor, values: Tensor) -> Tensor:
+    """The mean of values [n, V] under a distribution [n, V], from nats to bits [n]; probability 0 adds nothing."""
+    probs = log_probs.double().exp()
+    return torch.where(probs > 0, probs * values, 0.0).sum(dim=1) / math.log(2)
+
+
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """When the piece that the output has was decided; places are indices, -1 stands for never.
+
+    Attributes:
+        first: The first place where it is the top candidate [N].
+        stays: The first place from which it is the top candidate up to the last place [N].
+    """
+
+    first: np.ndarray
+    stays: np.ndarray
+
+
+def paths(rank: np.ndarray) -> Paths:
+    """When each step was decided.
+
+    Args:
+        rank: Place of the output's piece among the candidates, from 1 [P, N].
+    """
+    on_top = rank == 1
+    first = np.where(on_top.any(axis=0), on_top.argmax(axis=0), -1)
+    run = np.logical_and.accumulate(on_top[::-1], axis=0).sum(axis=0)  # places on top without a break, from the end
+    return Paths(first, np.where(run > 0, len(rank) - run, -1))

@@ -1,0 +1,268 @@
+"""The residual stream: the vector of each token on its way up, what each sub-layer adds to it, and what norms do.
+
+The stream begins as embedding plus position. Every sub-layer adds its output to it. In a pre-norm model nothing else
+happens to it until the final norm; in a post-norm model a norm follows each sum, and what comes out of that is the
+stream. All numbers are made in float64 from what one pass recorded in float32.
+
+Source: Vaswani et al. (2017), section 3.1; Xiong et al. (2020) for pre-norm; Ba et al., "Layer Normalization" (2016).
+
+Shapes: P places, U sub-layers, T tokens, D d_model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from torch import nn
+
+from transformer.config import ModelConfig
+from transformer.model import Transformer
+
+Stack = Literal["encoder", "decoder"]
+Part = Literal["embedding", "self_attn", "cross_attn", "ffn", "final"]
+
+_SUBLAYERS: dict[Stack, tuple[Part, ...]] = {
+    "encoder": ("self_attn", "ffn"),
+    "decoder": ("self_attn", "cross_attn", "ffn"),
+}
+_NAMES: dict[Part, tuple[str, str]] = {
+    "embedding": ("embedding", "the embedding"),
+    "self_attn": ("self", "self-attention"),
+    "cross_attn": ("cross", "cross-attention"),
+    "ffn": ("FFN", "feed-forward"),
+    "final": ("final norm", "the final norm"),
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place where the stream can be read, which is after a part of the model.
+
+    Attributes:
+        part: What it is after.
+        layer: Of which layer, from 0; None for the embedding and the final norm.
+        site: The site of `transformer.tap.SITES` that has the stream there.
+    """
+
+    part: Part
+    layer: int | None
+    site: str
+
+    @property
+    def short(self) -> str:
+        """For an axis: "embedding", "2 cross"."""
+        name = _NAMES[self.part][0]
+        return name if self.layer is None else f"{self.layer + 1} {name}"
+
+    @property
+    def name(self) -> str:
+        """For a sentence: "the embedding", "layer 2's cross-attention"."""
+        name = _NAMES[self.part][1]
+        return name if self.layer is None else f"layer {self.layer + 1}'s {name}"
+
+    @property
+    def ends_layer(self) -> bool:
+        """Whether nothing of its layer comes after it; the embedding ends layer 0, so to speak."""
+        return self.part in ("embedding", "ffn")
+
+
+def places(config: ModelConfig, stack: Stack) -> tuple[Place, ...]:
+    """Where the stream of a stack can be read, in the order of the computation.
+
+    Args:
+        config: Of the model.
+        stack: Which stack.
+
+    Returns:
+        The embedding, each sub-layer, and the final norm if there is one [P].
+    """
+    n_layers = config.n_encoder_layers if stack == "encoder" else config.n_decoder_layers
+    after = "residual" if config.norm == "pre" else "norm"
+    found = [Place("embedding", None, f"{stack}.embedding.output")]
+    found += [
+        Place(part, layer, f"{stack}.{layer}.{part}.{after}")
+        for layer in range(n_layers)
+        for part in _SUBLAYERS[stack]
+    ]
+    return (*found, *([Place("final", None, f"{stack}.output")] if config.final_norm else []))
+
+
+def sublayers(config: ModelConfig, stack: Stack) -> tuple[Place, ...]:
+    """The places after a sub-layer [U]."""
+    return tuple(place for place in places(config, stack) if place.layer is not None)
+
+
+def sites(config: ModelConfig, stack: Stack) -> tuple[str, ...]:
+    """The sites that `measure` and `normed` need, for `transformer.replay.replay`.
+
+    Args:
+        config: Of the model.
+        stack: Which stack.
+    """
+    needed = [place.site for place in places(config, stack)]
+    for place in sublayers(config, stack):
+        needed += [f"{_prefix(place)}.{name}" for name in ("norm", "output", "residual")]
+    return tuple(dict.fromkeys(needed))
+
+
+def _prefix(place: Place) -> str:
+    return place.site.rpartition(".")[0]
+
+
+# ------------------------------------------------------------------------------------------- sizes and directions
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """How large the stream of each token is by depth, where it points, and what was added to it.
+
+    Sizes are root mean squares, sqrt(sum x_j^2 / D), in the model's own units; cosines are -1 to 1, and 0 where a
+    vector is 0.
+
+    Attributes:
+        places: Where [P].
+        size: Of the stream [P, T].
+        kept: Cosine of the stream with what it began as, the token's embedding plus position [P, T].
+        sublayers: What adds [U].
+        before: Size of the stream that a sub-layer adds to [U, T].
+        added: Size of what it adds [U, T].
+        aligned: Cosine of what it adds with the stream that it adds to [U, T].
+    """
+
+    places: tuple[Place, ...]
+    size: np.ndarray
+    kept: np.ndarray
+    sublayers: tuple[Place, ...]
+    before: np.ndarray
+    added: np.ndarray
+    aligned: np.ndarray
+
+
+def measure(recorded: Mapping[str, np.ndarray], config: ModelConfig, stack: Stack, *, n_tokens: int) -> Stream:
+    """Measure the stream.
+
+    Args:
+        recorded: The values of `sites(config, stack)`, without a batch axis.
+        config: Of the model.
+        stack: Which stack.
+        n_tokens: Measure the first tokens only.
+    """
+    where, adding = places(config, stack), sublayers(config, stack)
+
+    def at(site: str) -> np.ndarray:
+        return recorded[site][:n_tokens].astype(np.float64)  # [T, D]
+
+    start = at(where[0].site)
+    streams = [at(place.site) for place in where]
+    outputs = [at(f"{_prefix(place)}.output") for place in adding]
+    pairs = list(zip(streams, outputs, strict=False))  # a sub-layer adds to what stood at the place before it
+    return Stream(
+        places=where,
+        size=np.stack([rms(stream) for stream in streams]),
+        kept=np.stack([cosine(stream, start) for stream in streams]),
+        sublayers=adding,
+        before=np.stack([rms(stream) for stream, _ in pairs]),
+        added=np.stack([rms(output) for _, output in pairs]),
+        aligned=np.stack([cosine(output, stream) for stream, output in pairs]),
+    )
+
+
+def rms(vectors: np.ndarray) -> np.ndarray:
+    """Root mean square of each vector [..., D] -> [...]."""
+    return np.asarray(np.sqrt((vectors.astype(np.float64) ** 2).mean(axis=-1)))
+
+
+def cosine(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Cosine of the angle between vectors [..., D] -> [...]; 0 where one of them is 0."""
+    lengths = np.linalg.norm(one, axis=-1) * np.linalg.norm(other, axis=-1)
+    return np.asarray(np.divide((one * other).sum(axis=-1), lengths, out=np.zeros_like(lengths), where=lengths != 0))
+
+
+# ------------------------------------------------------------------------------------------------------ the norms
+
+
+@dataclass(frozen=True, eq=False)
+class Normed:
+    """One norm, token by token: y = γ (x - μ) / sqrt(σ² + ε) + β, with μ and σ over the numbers of one token.
+
+    Attributes:
+        before: x, what the norm read [T, D].
+        standardised: (x - μ) / sqrt(σ² + ε) [T, D].
+        after: y, what the model went on with [T, D].
+        mean_before, deviation_before: μ and σ of x [T].
+        mean_after, deviation_after: The same of y [T].
+        gamma: γ [D].
+        beta: β, 0 if the norm has none [D].
+        difference: The largest distance of y from the formula.
+    """
+
+    before: np.ndarray
+    standardised: np.ndarray
+    after: np.ndarray
+    mean_before: np.ndarray
+    deviation_before: np.ndarray
+    mean_after: np.ndarray
+    deviation_after: np.ndarray
+    gamma: np.ndarray
+    beta: np.ndarray
+    difference: float
+
+
+def norm_places(config: ModelConfig, stack: Stack) -> tuple[Place, ...]:
+    """The norms of a stack, each named by its sub-layer; the final norm comes last."""
+    return places(config, stack)[1:]
+
+
+def normed(
+    recorded: Mapping[str, np.ndarray], model: Transformer, stack: Stack, place: Place, *, n_tokens: int
+) -> Normed:
+    """What a norm read and what it wrote.
+
+    Args:
+        recorded: The values of `sites(config, stack)`, without a batch axis.
+        model: Whose γ and β they are.
+        stack: Which stack.
+        place: One of `norm_places`.
+        n_tokens: Look at the first tokens only.
+    """
+    read, written = _around(model.config, stack, place)
+    before, after = (recorded[site][:n_tokens].astype(np.float64) for site in (read, written))  # [T, D]
+    module = _module(model, stack, place)
+    gamma = module.weight.detach().double().numpy()
+    beta = np.zeros_like(gamma) if module.bias is None else module.bias.detach().double().numpy()
+    mean, deviation = before.mean(axis=1), before.std(axis=1)
+    standardised = (before - mean[:, None]) / np.sqrt(deviation[:, None] ** 2 + module.eps)
+    return Normed(
+        before=before,
+        standardised=standardised,
+        after=after,
+        mean_before=mean,
+        deviation_before=deviation,
+        mean_after=after.mean(axis=1),
+        deviation_after=after.std(axis=1),
+        gamma=gamma,
+        beta=beta,
+        difference=float(np.abs(standardised * gamma + beta - after).max(initial=0.0)),
+    )
+
+
+def _around(config: ModelConfig, stack: Stack, place: Place) -> tuple[str, str]:
+    """The sites before and after a norm."""
+    if place.layer is not None and config.norm == "post":
+        return f"{_prefix(place)}.residual", f"{_prefix(place)}.norm"
+    where = places(config, stack)
+    before = where[where.index(place) - 1].site
+    return before, place.site if place.layer is None else f"{_prefix(place)}.norm"
+
+
+def _module(model: Transformer, stack: Stack, place: Place) -> nn.LayerNorm:
+    owner = model.encoder if stack == "encoder" else model.decoder
+    if place.layer is None:
+        found = owner.final_norm
+    else:
+        found = getattr(owner.layers[place.layer], f"{place.part}_residual").norm
+    assert isinstance(found, nn.LayerNorm)
+    return found
