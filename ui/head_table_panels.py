@@ -18,7 +18,7 @@ from transformer.analysis.head_statistics import Measure, Name, measure, norm_sh
 from transformer.checkpoint import Checkpoint
 from transformer.errors import GlassformerError
 from transformer.trace import Kind
-from ui import attention_controls, loading, panels
+from ui import attention_controls, keys, loading, panels
 from ui.components.plotly_view import last_click
 from ui.controls import KEEP
 from ui.head_measures import Words, words
@@ -27,7 +27,6 @@ from ui.sides import KIND_NAMES, sides
 from ui.stepping import Looking
 from ui.work import BusyError
 
-MEASURE = "head_table_measure"
 HEAD_MAP = "head_table_map"
 HEAD_ROWS = "head_table_rows"
 TABLE = "head_table"
@@ -92,12 +91,12 @@ def _scope(looking: Looking, measures: dict[Name, Measure]) -> str:
 
 
 def _choose_measure(measures: dict[Name, Measure], spoken: dict[Name, Words]) -> Name:
-    if st.session_state.get(MEASURE) not in measures:
-        st.session_state[MEASURE] = "entropy_share" if "entropy_share" in measures else next(iter(measures))
+    if st.session_state.get(keys.MEASURE) not in measures:
+        st.session_state[keys.MEASURE] = "entropy_share" if "entropy_share" in measures else next(iter(measures))
     name: Name = st.selectbox(
         "Measure in the charts",
         list(measures),
-        key=MEASURE,
+        key=keys.MEASURE,
         format_func=lambda name: _capital(spoken[name].title),
         width=360,
         persist_state=KEEP,

@@ -8,7 +8,8 @@ import charts
 from charts.mask_rows import HOW_TO_READ_MOVEMENT
 from transformer.analysis.mask_checks import Movement, PaddingMovement, check_causality, check_padding
 from transformer.errors import GlassformerError
-from ui import loading, mask_words, panels
+from ui import keys, loading, mask_words, panels
+from ui.controls import KEEP
 from ui.mask_batch import Batch, change_for
 from ui.session import OpenRun, sentence
 from ui.work import BusyError
@@ -17,7 +18,6 @@ CAUSALITY = "mask_causality"
 SOURCE_PADS = "mask_source_pads"
 TARGET_PADS = "mask_target_pads"
 CHANGED = "mask_changed"
-PADS = "mask_pads"
 MOST_PADS = 16
 
 
@@ -112,12 +112,12 @@ def _padding(run: OpenRun, batch: Batch) -> Movement | None:
 
 
 def _how_many(most: int) -> int:
-    asked = st.session_state.get(PADS)
-    st.session_state[PADS] = min(max(asked if isinstance(asked, int) else 4, 1), most)
+    asked = st.session_state.get(keys.PADS)
+    st.session_state[keys.PADS] = min(max(asked if isinstance(asked, int) else 4, 1), most)
     if most == 1:
         st.caption("There is room for one pad.")
         return 1
-    return int(st.slider("Pads to add", 1, most, key=PADS))
+    return int(st.slider("Pads to add", 1, most, key=keys.PADS, persist_state=KEEP))
 
 
 def _say(held: bool, text: str) -> None:

@@ -23,7 +23,6 @@ PARTS: dict[PositionsPanel, str] = {
 SIDES: dict[Side, str] = {"source": "Source", "target": "Target"}
 STACKS: dict[Side, str] = {"source": "encoder", "target": "decoder"}
 COUNT = "positions_count"
-COSINE = "positions_cosine"
 PAIR = "positions_pair"
 DEFAULT_COUNT = 64
 COUNTS = (16, 32, 64, 128, 256, 512)
@@ -117,7 +116,7 @@ def draw(checkpoint: Checkpoint) -> Table:
             st.segmented_control(
                 "Measure",
                 [False, True],
-                key=COSINE,
+                key=keys.COSINE,
                 format_func=lambda cosine: "Cosine" if cosine else "Dot product",
                 required=True,
                 persist_state=KEEP,
@@ -211,7 +210,7 @@ def _settle(checkpoint: Checkpoint) -> None:
     session, d_model = st.session_state, checkpoint.config.d_model
     session.setdefault(keys.POSITIONS_PANEL, View.positions_panel)
     session.setdefault(keys.SIDE, View.side)
-    session.setdefault(COSINE, False)
+    session.setdefault(keys.COSINE, False)
     dims = tuple(session.get(keys.DIMS) or ())
     if any(dim >= d_model for dim in dims):
         state.add_note(f"Dimensions from {d_model} on were asked for; {checkpoint.name} has 0 to {d_model - 1}.")

@@ -14,8 +14,8 @@ from charts.positions import (
     HOW_TO_READ_TABLE,
 )
 from transformer.analysis import position_study as study
-from ui import embedding_panels, panels, position_controls, shift_panels
-from ui.position_controls import COSINE, STACKS, Table, digits, short
+from ui import embedding_panels, keys, panels, position_controls, shift_panels
+from ui.position_controls import STACKS, Table, digits, short
 from ui.session import OpenRun
 
 TABLE = "position_table"
@@ -146,7 +146,7 @@ def _waves(table: Table) -> None:
 
 
 def _similarity(table: Table) -> None:
-    cosine = bool(st.session_state.get(COSINE))
+    cosine = bool(st.session_state.get(keys.COSINE))
     name = "cosine" if cosine else "p·q"
     values = table.values[: table.count]
     similar = study.similarity(values, cosine=cosine)

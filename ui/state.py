@@ -27,7 +27,8 @@ MAX_ON_ITS_WAY = 30
 AS_THEY_ARE = (
     keys.KIND, keys.AGGREGATE, keys.PANEL, keys.QUERY, keys.KEY, keys.LOG_SCALE, keys.OWN_SCALE, keys.WORDS,
     keys.HIDE_SPECIAL, keys.GUESS, keys.POSITIONS_PANEL, keys.SIDE, keys.SHIFT, keys.DIMS, keys.MASKS_PANEL,
-    keys.MASK, keys.SENTENCE, keys.INSIDE_PANEL, keys.NEURON,
+    keys.MASK, keys.SENTENCE, keys.INSIDE_PANEL, keys.NEURON, keys.COSINE, keys.PADS,
+    keys.MEASURE,
 )  # fmt: skip
 SHARED = (
     keys.MODEL, keys.SOURCE, keys.HOW, keys.BEAM_SIZE, keys.LENGTH_PENALTY, keys.TEMPERATURE, keys.TOP_K, keys.TOP_P,

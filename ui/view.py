@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
 from transformer.trace import Kind
-from ui.address import Reader
+from ui.address import MAX_WORD, Reader
 
 Aggregate = Literal["mean", "max", "rollout"]
 Panel = Literal["overview", "head", "flow", "walk", "table"]
@@ -51,6 +51,9 @@ class View:
         mask: Which mask.
         sentence: Which sentence of the batch, from 0.
         inside_panel: Which part of the Inside page.
+        cosine: The Positions page compares directions instead of dot products.
+        pads: How many pads the Masks page adds, from 1.
+        measure: What the table of heads is drawn by; a name of `ui.head_measures`.
         neuron: Neuron of a feed-forward layer, from 0; None for the page's own choice.
     """
 
@@ -76,6 +79,9 @@ class View:
     sentence: int = 0
     inside_panel: InsidePanel = "model"
     neuron: int | None = None
+    cosine: bool = False
+    pads: int = 4
+    measure: str = "entropy_share"
 
 
 _PLAIN = View()
@@ -89,10 +95,11 @@ _CHOICES: dict[str, tuple[str, tuple[str, ...]]] = {
     "mask": ("mask", get_args(MaskName)),
     "inside_panel": ("inside", get_args(InsidePanel)),
 }
-_FLAGS = {"guess": "guess", "log_scale": "log", "own_scale": "own", "words": "words", "hide_special": "hide"}
+_FLAGS = {"guess": "guess", "log_scale": "log", "own_scale": "own", "words": "words", "hide_special": "hide",
+          "cosine": "cosine"}  # fmt: skip
 _PLACES = {"layer": "layer", "head": "head", "query": "query", "key": "key", "neuron": "neuron"}
 NAMES = (*(name for name, _ in _CHOICES.values()), *_FLAGS.values(), *_PLACES.values(),
-         "step", "shift", "dims", "sentence")  # fmt: skip
+         "step", "shift", "dims", "sentence", "pads", "measure")  # fmt: skip
 """The parameters of an address that belong to the view."""
 
 
@@ -103,6 +110,8 @@ def write_view(view: View) -> dict[str, object]:
         "shift": None if view.shift == _PLAIN.shift else view.shift,
         "dims": ".".join(str(dim + 1) for dim in view.dims) or None,
         "sentence": view.sentence + 1 if view.sentence else None,
+        "pads": None if view.pads == _PLAIN.pads else view.pads,
+        "measure": None if view.measure == _PLAIN.measure else view.measure,
     }
     for field, name in _PLACES.items():
         place = getattr(view, field)
@@ -141,4 +150,6 @@ def read_view(reader: Reader) -> View:
         sentence=reader.place("sentence", MOST_COMPANIONS + 1) or 0,
         inside_panel=cast(InsidePanel, choice("inside_panel")),
         neuron=reader.place("neuron", MAX_PLACE),
+        pads=reader.integer("pads", 1, MAX_PLACE) or _PLAIN.pads,
+        measure=reader.text("measure", MAX_WORD) or _PLAIN.measure,
     )

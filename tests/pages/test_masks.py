@@ -248,7 +248,7 @@ def test_checks_are_differences_of_forward_calls_made_here(open_page, batch):
     assert (moved[:place] == 0).all()
     assert "moved by exactly 0" in said
     alone, read = src[:1, : int((src[0] != pad).sum())], tgt[:1, :n_rows]
-    longer = torch.cat((alone, torch.full((1, test.slider(key="mask_pads").value), pad)), dim=1)
+    longer = torch.cat((alone, torch.full((1, test.slider(key=keys.PADS).value), pad)), dim=1)
     moved = (model(longer, read) - model(alone, read)).abs().amax(-1)[0]
     np.testing.assert_allclose(moved_rows(figure(test, "mask_source_pads"), 0), moved, rtol=1e-6)
     assert (moved_rows(figure(test, "mask_source_pads"), 1) > 1e-2).all()

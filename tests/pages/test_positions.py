@@ -141,7 +141,7 @@ def test_similarity_is_the_dot_product_and_falls_with_distance(page):
 def test_a_learned_table_resembles_by_place_too_and_has_a_cosine(page):
     test, table = page("similarity", model="reverse", side="target"), table_of("reverse", "target").astype(float)
     assert "depends on where two positions are" in said(test)
-    check(next(c for c in test.segmented_control if c.key == position_controls.COSINE).set_value(True).run())
+    check(next(c for c in test.segmented_control if c.key == keys.COSINE).set_value(True).run())
     lengths = np.sqrt((table**2).sum(1))
     cosine = table @ table.T / np.outer(lengths, lengths)
     np.testing.assert_allclose(z_of(test, position_panels.SIMILARITY), cosine, atol=1e-6)

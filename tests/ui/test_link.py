@@ -48,6 +48,9 @@ VIEWS = st.builds(
     sentence=st.integers(0, 3),
     inside_panel=st.sampled_from(["model", "stream", "lens", "ffn", "pieces"]),
     neuron=st.none() | st.integers(0, 4000),
+    cosine=st.booleans(),
+    pads=st.integers(1, 16),
+    measure=st.sampled_from(["entropy_share", "distance", "self"]),
 )
 LINES = PLAIN.filter(lambda text: len(text.splitlines()) == 1).map(lambda text: unicodedata.normalize("NFC", text))
 
