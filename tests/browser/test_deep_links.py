@@ -8,6 +8,10 @@ from tests.browser.helpers import open_page, wait_for_idle
 PAGES = {
     "": "Step through decoding",
     "step": "Step through decoding",
+    "attention?model=reverse&panel=head&layer=2&head=1": "Attention",
+    "positions?model=reverse&positions=shift&shift=2": "Positions",
+    "masks?model=reverse&mask=decoder&query=2&key=5": "Masks",
+    "inside?model=reverse&inside=lens": "Inside the model",
     "checkpoints": "Checkpoints",
     "checkpoints?model=reverse": "Checkpoints",
     "?model=reverse&src=noon&step=2": "Step through decoding",
