@@ -105,7 +105,7 @@ def replay(checkpoint: Checkpoint, trace: Trace, sites: Sequence[str]) -> dict[s
 
 
 def batch(checkpoint: Checkpoint, queries: Sequence[Query]) -> tuple[Trace, ...]:
-    """Several queries run as one padded batch; see `transformer.running.run_batch`.
+    """Several queries run as one padded batch, without their maps; see `transformer.running.run_batch`.
 
     Raises:
         QueryError: There is no query, or one does not fit the checkpoint.
@@ -113,7 +113,7 @@ def batch(checkpoint: Checkpoint, queries: Sequence[Query]) -> tuple[Trace, ...]
     """
     return runner().compute(
         ("batch", *queries),
-        lambda: run_batch(checkpoint, queries),
+        lambda: run_batch(checkpoint, queries, maps=False),
         nbytes=lambda traces: sum(trace.nbytes for trace in traces),
     )
 

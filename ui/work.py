@@ -27,7 +27,8 @@ from transformer.trace import Trace
 
 MAX_WAITING = 64
 MAX_SECONDS = 60.0
-CACHE_BYTES = 256 * 2**20
+CACHE_BYTES = 512 * 2**20
+"""Room for three runs of 512 pieces with 6+6 layers of 8 heads, 150 MB each; thousands of ordinary ones."""
 
 log = logging.getLogger("glassformer.runs")
 _Result = TypeVar("_Result")

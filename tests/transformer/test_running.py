@@ -89,6 +89,16 @@ def test_the_order_of_a_batch_is_kept(checkpoint):
     assert [t.query for t in forth] == queries
 
 
+def test_a_batch_without_maps_is_the_same_run(checkpoint):
+    queries = mixed_queries(checkpoint)
+    for bare, full in zip(run_batch(checkpoint, queries, maps=False), run_batch(checkpoint, queries), strict=True):
+        assert bare.tgt_ids == full.tgt_ids
+        assert close(bare.log_probs, full.log_probs)
+        for kind in ("encoder", "decoder", "cross"):
+            assert bare.maps(kind).shape == (*full.maps(kind).shape[:2], 0, 0)
+            assert (bare.mask(kind) == full.mask(kind)).all()
+
+
 def test_an_empty_batch_is_refused(checkpoint):
     with pytest.raises(QueryError, match="at least one query"):
         run_batch(checkpoint, [])
