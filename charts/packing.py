@@ -20,6 +20,7 @@ GRID, GRID_CLOSED = "grid", "grid-closed"
 
 _STEPS = 250
 _NO_NUMBER, _CLOSED = 254, 255
+_NO_WEIGHT, _CLOSED_WEIGHT = np.float32(-1), np.float32(-2)  # smaller than any weight, so that weights win
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,16 @@ def pooled(weights: np.ndarray, allowed: np.ndarray, most_cells: int) -> Blocks:
     size = 1
     while n_layers * n_heads * -(-n_queries // size) * -(-n_keys // size) > most_cells:
         size += 1
-    seen = np.where(allowed, np.where(np.isfinite(weights), weights, -1), -2)  # -1: no number, -2: closed
+    seen = weights
+    with np.errstate(invalid="ignore"):
+        finite = np.isfinite(weights.sum())  # cheaper than a look at millions of cells
+    if not finite:
+        seen = np.where(np.isfinite(weights), weights, _NO_WEIGHT)
+    if not allowed.all():
+        seen = np.where(allowed, seen, _CLOSED_WEIGHT)
     edges = [np.arange(0, n, size) for n in (n_queries, n_keys)]
     largest = np.maximum.reduceat(np.maximum.reduceat(seen, edges[0], axis=2), edges[1], axis=3)
-    return Blocks(np.where(largest < 0, np.nan, largest), largest[0, 0] > -2, size)
+    return Blocks(np.where(largest < 0, np.nan, largest), largest[0, 0] > _CLOSED_WEIGHT, size)
 
 
 def _tops(blocks: Blocks) -> np.ndarray:
