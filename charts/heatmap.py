@@ -39,6 +39,10 @@ NUMBER = ".4~g"
 _BAR: Spec = {"thickness": 10, "outlinewidth": 0, "x": 1.01, "xpad": 4, "ypad": 0, "len": 1}
 _ROUNDING = 0.01  # weights kept in half precision sum to 1 within this
 _MOST_NAMED = 4
+MOST_EXACT = 65_536
+"""Cells of the largest map whose numbers stay as they are; a larger one has three digits, in half the bytes."""
+ROUNDED = "numbers are rounded to three digits"
+_ROUNDED_NUMBER = ".3~g"
 _MOST_GAPPED = 64  # above this many rows or columns a gap between cells would eat the cells
 
 
@@ -81,7 +85,8 @@ def heatmap_spec(
         rows_sum_to_one: Whether rows should; if one does not, the chart says which.
 
     Returns:
-        The figure; `layout.height` suggests a height in pixels.
+        The figure; `layout.height` suggests a height in pixels. Above `MOST_EXACT` cells its numbers are rounded to
+        three digits, and it says so.
 
     Raises:
         ValueError: If the sizes do not fit together, or a value on a logarithmic scale is negative.
@@ -96,7 +101,8 @@ def heatmap_spec(
     names = (query_axis, key_axis)
     low, high = limits if limits is not None else _own_limits(drawn)
     scale = _log_scale(drawn, high, value_name) if log else _linear_scale(low, high, value_name)
-    data = [_map(drawn, names, scale, colour=colour, value_name=value_name)]
+    rounded = _fits_half(drawn)
+    data = [_map(drawn, names, scale, colour=colour, value_name=value_name, rounded=rounded)]
     if log:
         layout["meta"]["cells"]["floor"] = LOG_FLOOR
     if not open_cells.all():
@@ -105,8 +111,10 @@ def heatmap_spec(
     if missing.any():
         data.append(_closed_cells(missing, names, "not a finite number"))
     layout["shapes"] = _frames(values.shape, marked_row, marked_cell)
-    if rows_sum_to_one:
-        _say_odd_sums(layout, drawn, open_cells)
+    said = [ROUNDED] * rounded + _odd_sums(drawn, open_cells) * rows_sum_to_one
+    if said:
+        text = "; ".join(said)
+        layout["title"]["subtitle"] = {"text": text[:1].upper() + text[1:], "font": {"size": 13}}
     return {"data": data, "layout": layout}
 
 
@@ -147,16 +155,24 @@ def _hover(names: tuple[str, str], last_line: str) -> str:
     return f"{query} %{{customdata[0]}}<br>{key} %{{customdata[1]}}<br>{last_line}<extra></extra>"
 
 
-def _map(drawn: np.ndarray, names: tuple[str, str], scale: Spec, *, colour: Colour, value_name: str) -> Spec:
+def _fits_half(drawn: np.ndarray) -> bool:
+    """Whether a map is so large that half precision must do, and its numbers are in its range."""
+    return bool(drawn.size > MOST_EXACT and np.nanmax(np.abs(drawn), initial=0) < np.finfo(np.float16).max)
+
+
+def _map(
+    drawn: np.ndarray, names: tuple[str, str], scale: Spec, *, colour: Colour, value_name: str, rounded: bool
+) -> Spec:
     number = "customdata[2]" if "tickvals" in scale["colorbar"] else "z"
+    digits = _ROUNDED_NUMBER if rounded else NUMBER
     return dict(
         type="heatmap",
-        name=literal(value_name),
-        z=drawn,
+        name=literal(f"{value_name} (rounded)" if rounded else value_name),
+        z=drawn.astype(np.float16) if rounded else drawn,
         colorscale=SCALES[colour],
         meta=CELLS,
         hoverongaps=False,
-        hovertemplate=_hover(names, f"{literal(value_name)} <b>%{{{number}:{NUMBER}}}</b>"),
+        hovertemplate=_hover(names, f"{literal(value_name)} <b>%{{{number}:{digits}}}</b>"),
         **scale,
         **_grid(drawn.shape),
     )
@@ -277,12 +293,12 @@ def _frame(rows: tuple[int, int], columns: tuple[int, int], width: int) -> Spec:
     return {"type": "rect", "x0": left, "x1": right, "y0": top, "y1": bottom, "line": line}
 
 
-def _say_odd_sums(layout: Spec, drawn: np.ndarray, allowed: np.ndarray) -> None:
+def _odd_sums(drawn: np.ndarray, allowed: np.ndarray) -> list[str]:
     """Name the rows that do not share out 1, which happens after a what-if and must not pass unseen."""
     sums = np.nansum(drawn, axis=1)
     odd = np.flatnonzero((np.abs(sums - 1) > _ROUNDING) & allowed.any(axis=1))
     if not odd.size:
-        return
+        return []
     named = ", ".join(f"{row + 1} ({sums[row]:.2f})" for row in odd[:_MOST_NAMED])
     more = f" and {odd.size - _MOST_NAMED} more" if odd.size > _MOST_NAMED else ""
-    layout["title"]["subtitle"] = {"text": f"Rows that do not sum to 1: {named}{more}", "font": {"size": 13}}
+    return [f"rows that do not sum to 1: {named}{more}"]

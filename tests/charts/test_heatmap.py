@@ -177,3 +177,21 @@ def test_the_input_is_left_alone(weights):
     before = weights.copy()
     draw(weights, allowed=np.tril(np.ones((3, 4), dtype=bool)))
     np.testing.assert_array_equal(weights, before)
+
+
+def test_a_large_map_has_all_its_cells_in_three_digits_and_says_so():
+    values = np.random.default_rng(0).dirichlet(np.ones(300), size=300)
+    figure = charts.heatmap(values, queries=["q"] * 300, keys=["k"] * 300, title="t")
+    np.testing.assert_allclose(figure.data[0].z, values, rtol=6e-4, atol=1e-7)
+    assert figure.layout.title.subtitle.text == "Numbers are rounded to three digits"
+    assert ":.3~g" in figure.data[0].hovertemplate
+    assert figure.data[0].name == "weight (rounded)"  # in a downloaded table too
+
+
+def test_a_large_map_that_half_precision_cannot_hold_stays_as_it_is():
+    values = np.full((300, 300), 1e6, dtype=np.float32)
+    spec = charts.heatmap_spec(
+        values, queries=["q"] * 300, keys=["k"] * 300, title="t", limits=None, rows_sum_to_one=False
+    )
+    np.testing.assert_array_equal(spec["data"][0]["z"], values)
+    assert "subtitle" not in spec["layout"]["title"]

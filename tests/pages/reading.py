@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,17 @@ def numbers(array: dict[str, Any] | list[float]) -> np.ndarray:
         return np.array(array)
     flat = np.frombuffer(base64.b64decode(array["bdata"]), dtype=array["dtype"])
     shape = array.get("shape")
+    if array.get("there") is not None:
+        return spread_out(flat, array["there"], [int(n) for n in shape.split(",")])
     return flat.reshape([int(n) for n in str(shape).split(",")]) if shape else flat
+
+
+def spread_out(flat: np.ndarray, there: str, shape: Sequence[int]) -> np.ndarray:
+    """A large map, of which the numbers were sent and bits that say where they are; one number stands for all."""
+    bits = np.unpackbits(np.frombuffer(base64.b64decode(there), np.uint8)) if there else np.ones(np.prod(shape))
+    cells = np.full(shape, 0 if flat.dtype.kind == "i" else np.nan, dtype=flat.dtype)
+    cells[bits[: cells.size].astype(bool).reshape(shape)] = flat
+    return cells
 
 
 def run_of(test: AppTest) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 import charts
 from charts.heatmap import LOG_FLOOR
+from tests.pages.reading import numbers
 from tests.ui.unpacking import numbers_of
 from ui.components import assets
 from ui.components.packing import FINE_LEVELS
@@ -132,6 +133,23 @@ def test_what_is_no_click_is_none(raw):
 def test_places_that_are_no_places_are_none():
     click = parse_click({"curve": 0, "x": float("nan"), "y": {"a": 1}, "index": []})
     assert (click.x, click.y) == (None, None)
+
+
+def test_a_large_map_is_sent_as_the_numbers_it_has():
+    """Beyond 64 x 64 cells closed ones take a bit each, and a map of one number takes one."""
+    random = np.random.default_rng(0).random((80, 70))
+    causal = np.tri(80, 70, dtype=bool)
+    halves = np.where(causal, random, np.nan).astype(np.float16)
+    for cells in (random, halves, random * np.nan, causal.astype(np.int8), np.zeros((80, 70), np.int8)):
+        sent = json.loads(figure_json({"data": [{"z": cells}], "layout": {}}))["data"][0]["z"]
+        np.testing.assert_array_equal(numbers(sent), cells)
+    allowed = np.tri(300, dtype=bool)
+    spec = charts.heatmap_spec(
+        np.zeros((300, 300)), queries=["q"] * 300, keys=["k"] * 300, title="t", allowed=allowed
+    )
+    sent = json.loads(figure_json(spec))["data"]
+    assert [len(trace["z"]["bdata"]) for trace in sent[:2]] == [4, 8]  # a zero in half precision, a zero
+    np.testing.assert_array_equal(np.isfinite(numbers(sent[1]["z"])), ~allowed)
 
 
 # ---------------------------------------------------------------- stepper

@@ -12,13 +12,37 @@ const TYPED = {
 
 // ---------------------------------------------------------------- numbers and text
 
+/** Numbers in half precision, which few browsers know; whatever is beyond them was not sent. */
+function fromHalf(bytes) {
+  const halves = new Uint16Array(bytes.buffer);
+  return Float32Array.from(halves, (half) => {
+    const exponent = (half >> 10) & 31, fraction = half & 1023;
+    const size = exponent ? 2 ** (exponent - 15) * (1 + fraction / 1024) : 2 ** -24 * fraction;
+    return half >> 15 ? -size : size;
+  });
+}
+
+/** Put numbers where the bits say that there is one, elsewhere NaN (0 in whole numbers); a single one stands for all. */
+function spreadOut(numbers, there, count) {
+  if (!there && numbers.length === count) return numbers;
+  const bits = there ? bytesOf(there) : null;
+  const values = new numbers.constructor(count).fill(NaN);
+  let place = 0;
+  for (let i = 0; i < count; i += 1) {
+    if (bits && !(bits[i >> 3] & (128 >> (i & 7)))) continue;
+    values[i] = numbers.length === 1 ? numbers[0] : numbers[place];
+    place += 1;
+  }
+  return values;
+}
+
 /** The numbers of a list or of Plotly's base64 form; two-dimensional ones as a list of rows. */
 function decoded(sent) {
   if (!sent?.bdata) return sent ?? [];
-  const bytes = Uint8Array.from(atob(sent.bdata), (character) => character.charCodeAt(0));
-  const values = new TYPED[sent.dtype](bytes.buffer);
   const [rows, columns] = String(sent.shape ?? "").split(",").map(Number);
-  if (columns === undefined) return values;
+  const numbers = sent.dtype === "f2" ? fromHalf(bytesOf(sent.bdata)) : new TYPED[sent.dtype](bytesOf(sent.bdata).buffer);
+  if (columns === undefined) return numbers;
+  const values = sent.there === undefined ? numbers : spreadOut(numbers, sent.there, rows * columns);
   return Array.from({ length: rows }, (_, row) => values.subarray(row * columns, (row + 1) * columns));
 }
 

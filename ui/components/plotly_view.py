@@ -7,7 +7,6 @@ heat maps.
 
 from __future__ import annotations
 
-import base64
 import json
 import logging
 import math
@@ -22,9 +21,12 @@ import streamlit as st
 
 from charts.theme import CELLS, Spec
 from ui.components.assets import PLOTLY_URL, ensure_static, loader, read_asset, wrapped
+from ui.components.packing import base64_of
 
 _LOG = logging.getLogger(__name__)
 _PLOTLY_HAS = {"int64": np.int32, "uint64": np.uint32, "float16": np.float32}
+_SHORT_FORMS = {"float16", "float32", "float64", "int8"}
+_LEAST_SHORT = 4096  # smaller maps are not worth a form of their own
 
 _MOUNT = st.components.v2.component(
     "glassformer_plotly_view",
@@ -127,15 +129,34 @@ def _leave_out_cells(trace: dict[str, Any]) -> None:
         trace["z"] = cells[:, :, 2].astype(np.float32)
 
 
+def _short_map(cells: np.ndarray) -> dict[str, str]:
+    """Write a large map as bits that say where it has numbers, and the numbers; `plotly_table.js` reads it.
+
+    The closed cells of a causal mask are half of a map, and a trace that only shades them has a single number. A map
+    of whole numbers, such as a mask, has 0 where nothing was sent.
+    """
+    there = cells != 0 if cells.dtype.kind == "i" else ~np.isnan(cells)
+    numbers = cells[there]
+    if numbers.size and (numbers == numbers[0]).all():
+        numbers = numbers[:1]
+    return {
+        "dtype": f"{cells.dtype.kind}{cells.itemsize}",
+        "shape": ", ".join(map(str, cells.shape)),
+        "bdata": base64_of(numbers),
+        "there": "" if there.all() else base64_of(np.packbits(there)),
+    }
+
+
 def _typed_array(value: object) -> dict[str, str]:
     """Write an array as Plotly's base64 form, which is smaller than digits and can hold NaN."""
     if not isinstance(value, np.ndarray) or value.dtype.kind not in "fiu":
         raise TypeError(f"A figure cannot hold {type(value).__name__}.")
+    if value.ndim == 2 and value.size >= _LEAST_SHORT and value.dtype.name in _SHORT_FORMS:
+        return _short_map(value)
     # Plotly has neither 64-bit integers nor half precision.
     array = value.astype(_PLOTLY_HAS.get(value.dtype.name, value.dtype), copy=False)
     shape = {"shape": ", ".join(map(str, array.shape))} if array.ndim > 1 else {}
-    data = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
-    return {"dtype": f"{array.dtype.kind}{array.dtype.itemsize}", "bdata": data, **shape}
+    return {"dtype": f"{array.dtype.kind}{array.dtype.itemsize}", "bdata": base64_of(array), **shape}
 
 
 def parse_click(value: object) -> Click | None:
