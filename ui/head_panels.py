@@ -85,8 +85,11 @@ def _say(figure: Spec, notes: Sequence[str]) -> None:
 
 
 def _choosing(run: OpenRun, drawn: DrawnMap) -> Callable[[], None]:
-    """Callback of a click: the pieces of the cell are looked at from now on, here and in the other parts."""
-    weights = piece_map(run.looking, run.view.kind)
+    """Callback of a click: the pieces of the cell are looked at from now on, here and in the other parts.
+
+    A session keeps its callbacks, so this one holds one map and not the run with all its maps.
+    """
+    weights = piece_map(run.looking, run.view.kind) if run.view.words else None
 
     def choose() -> None:
         click = last_click(MAP)
@@ -94,7 +97,8 @@ def _choosing(run: OpenRun, drawn: DrawnMap) -> Callable[[], None]:
             return
         row, column = click.index
         if row < len(drawn.rows) and column < len(drawn.columns):
-            query, key = drawn.pieces_at(row, column, weights)
+            first = drawn.rows[row][0], drawn.columns[column][0]
+            query, key = first if weights is None else drawn.pieces_at(row, column, weights)
             st.session_state[keys.QUERY], st.session_state[keys.KEY] = query, key
 
     return choose

@@ -126,11 +126,12 @@ def _which(traces: Sequence[Trace]) -> int:
     if asked >= len(traces):
         panels.notes((f"Sentence {asked + 1} was chosen; this batch has {len(traces)}. The last is shown.",))
     st.session_state[keys.SENTENCE] = min(asked, len(traces) - 1)
+    names = [f"{i}: {panels.plain(shortened(trace.source_text, limit=SHOWN))}" for i, trace in enumerate(traces, 1)]
     chosen = st.segmented_control(
         "Sentence looked at",
         list(range(len(traces))),
         key=keys.SENTENCE,
-        format_func=lambda i: f"{i + 1}: {panels.plain(shortened(traces[i].source_text, limit=SHOWN))}",
+        format_func=lambda i: names[i],
         required=True,
         persist_state=KEEP,
         wrap=True,

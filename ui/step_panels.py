@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
@@ -85,33 +85,52 @@ def _candidate_chart(run: OpenRun) -> None:
     _force_by_name(run)
 
 
+@dataclass(frozen=True)
+class _Branching:
+    """What forcing a piece needs. A session keeps its callbacks: they must not hold the run with all its maps."""
+
+    written: tuple[int, ...]
+    step: int
+    n_pieces: int
+    pad_id: int
+
+    def force(self, piece_id: int) -> None:
+        """Branch off with this piece at the step, if it is another one than the output has."""
+        if not 0 <= piece_id < self.n_pieces or piece_id == self.written[self.step]:
+            return
+        if piece_id == self.pad_id:
+            state.add_note("Padding is never written, so it cannot be forced. Choose another piece.")
+            return
+        state.show(branch_at(self.written, self.step, piece_id), 0, self.step)
+
+
+def _branching(run: OpenRun) -> _Branching:
+    trace = run.trace
+    return _Branching(trace.tgt_ids, run.view.step, len(trace.vocabulary), run.checkpoint.config.pad_id)
+
+
 def _forcing(run: OpenRun) -> Callable[[], None]:
+    branching = _branching(run)
+
     def force() -> None:
         click = last_click(keys.CANDIDATES)
         if click is not None and isinstance(click.customdata, int):
-            _force(run, click.customdata)
+            branching.force(click.customdata)
 
     return force
 
 
-def _force(run: OpenRun, piece_id: int) -> None:
-    step = run.view.step
-    if not 0 <= piece_id < len(run.trace.vocabulary) or piece_id == run.trace.tgt_ids[step]:
-        return
-    if piece_id == run.checkpoint.config.pad_id:
-        state.add_note("Padding is never written, so it cannot be forced. Choose another piece.")
-        return
-    state.show(branch_at(run.trace, step, piece_id), 0, step)
-
-
 def _force_by_name(run: OpenRun) -> None:
+    branching, tokenizer = _branching(run), run.checkpoint.tgt_tokenizer
+    log_probs = run.trace.log_probs[run.view.step].copy()
+
     def force() -> None:
         text = st.session_state.get(keys.FORCE_CHOICE) or ""
-        i = find_piece(text, run.checkpoint.tgt_tokenizer, run.trace.log_probs[run.view.step])
+        i = find_piece(text, tokenizer, log_probs)
         if i is None and text.strip():
             state.add_note(f"“{text.strip()[:40]}” is not one piece of this model's vocabulary.")
         elif i is not None:
-            _force(run, i)
+            branching.force(i)
         st.session_state[keys.FORCE_CHOICE] = ""
 
     st.text_input(

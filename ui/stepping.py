@@ -118,7 +118,7 @@ def stepper_run(looking: Looking, checkpoint: Checkpoint, run_id: str) -> Steppe
         ),
         start_piece=trace.read_pieces[0],
         texts=trace.texts,
-        shading=looking.cross_weights()[: trace.n_steps],
+        shading=looking.cross_weights()[: trace.n_steps].copy(),  # a session keeps it: no view of all maps
         shading_label=f"cross-attention, {looking.cross_label()}",
         stop_reason=_stop_sentence(trace),
     )
@@ -176,9 +176,9 @@ def is_yours(trace: Trace, step: int) -> bool:
     return greedy and int(trace.log_probs[step].argmax()) != trace.tgt_ids[step]
 
 
-def branch_at(trace: Trace, step: int, piece_id: int) -> tuple[int, ...]:
-    """The forced beginning that makes `piece_id` target piece `step` of this output."""
-    return (*trace.tgt_ids[:step], piece_id)
+def branch_at(written: tuple[int, ...], step: int, piece_id: int) -> tuple[int, ...]:
+    """The forced beginning that makes `piece_id` piece `step` of an output."""
+    return (*written[:step], piece_id)
 
 
 def own_choice(query: Query) -> Query:

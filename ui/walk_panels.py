@@ -181,11 +181,13 @@ def _map(o: Opened) -> None:
     figure["layout"]["height"] = MAP_HEIGHT
     figure["layout"]["shapes"].append(frame(w.key - 0.5, w.key + 0.5, w.query - 0.5, w.query + 0.5))
 
-    def take() -> None:
+    current = o.axes.current
+
+    def take() -> None:  # a session keeps it, so it must not hold the run
         click = last_click(MAP)
         if click is not None and len(click.index) == 2:
             row, column = click.index
-            st.session_state[keys.QUERY] = None if row == o.axes.current else row
+            st.session_state[keys.QUERY] = None if row == current else row
             st.session_state[keys.KEY] = column
 
     panels.chart(

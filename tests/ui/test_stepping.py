@@ -181,14 +181,14 @@ def test_sampling_says_what_could_be_drawn(reverse):
 
 
 def test_a_branch_keeps_what_came_before(trace):
-    assert branch_at(trace, 2, 99) == (*trace.tgt_ids[:2], 99)
-    assert branch_at(trace, 0, 99) == (99,)
+    assert branch_at(trace.tgt_ids, 2, 99) == (*trace.tgt_ids[:2], 99)
+    assert branch_at(trace.tgt_ids, 0, 99) == (99,)
 
 
 def test_a_branch_of_a_branch_keeps_the_first_one(reverse):
     z = reverse.tgt_tokenizer.id_of("z")
     first = reverse.run(reverse.query("glass", forced=(z,)))
-    assert branch_at(first, 2, 5)[0] == z
+    assert branch_at(first.tgt_ids, 2, 5)[0] == z
 
 
 def test_the_own_choice_is_the_same_request_with_nothing_forced(reverse):
