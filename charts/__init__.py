@@ -16,6 +16,8 @@ from charts.curves import entropy, entropy_spec
 from charts.embedding import embedding_rows, embedding_rows_spec, embedding_strengths, embedding_strengths_spec
 from charts.grid import grid, grid_spec
 from charts.heatmap import heatmap, heatmap_spec
+from charts.lens import lens_curves, lens_curves_spec, lens_table, lens_table_spec
+from charts.lens_map import lens_map, lens_map_spec
 from charts.mask_rows import logit_movement, logit_movement_spec, masked_row, masked_row_spec
 from charts.masks import (
     mask_map,
@@ -37,6 +39,14 @@ from charts.positions import (
 )
 from charts.signed import signed_rows, signed_rows_spec
 from charts.statistics import head_measure, head_measure_spec, row_measure, row_measure_spec
+from charts.stream import (
+    norm_effect,
+    norm_effect_spec,
+    stream_added,
+    stream_added_spec,
+    stream_lines,
+    stream_lines_spec,
+)
 from charts.training import (
     dev_scores,
     dev_scores_spec,
@@ -72,6 +82,12 @@ __all__ = [
     "key_row_spec",
     "learning_rates",
     "learning_rates_spec",
+    "lens_curves",
+    "lens_curves_spec",
+    "lens_map",
+    "lens_map_spec",
+    "lens_table",
+    "lens_table_spec",
     "logit_movement",
     "logit_movement_spec",
     "losses",
@@ -82,6 +98,8 @@ __all__ = [
     "mask_own_shape_spec",
     "masked_row",
     "masked_row_spec",
+    "norm_effect",
+    "norm_effect_spec",
     "padded_batch",
     "padded_batch_spec",
     "position_curves",
@@ -102,6 +120,10 @@ __all__ = [
     "signed_rows_spec",
     "similarity_by_distance",
     "similarity_by_distance_spec",
+    "stream_added",
+    "stream_added_spec",
+    "stream_lines",
+    "stream_lines_spec",
     "wavelengths",
     "wavelengths_spec",
 ]

@@ -1,0 +1,251 @@
+"""The logit lens at one step: candidates by depth as a table in colour, and their measures by depth.
+
+Depths run downwards, as the computation does: the embedding on top, the model's own prediction last.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from charts.heatmap import NUMBER
+from charts.theme import (
+    GUIDE_COLOR,
+    MARK_COLOR,
+    NEUTRAL_COLOR,
+    SCALES,
+    TARGET_COLOR,
+    Spec,
+    as_figure,
+    base_layout,
+    literal,
+    ticks,
+)
+
+HOW_TO_READ_TABLE = (
+    "Each row is what the decoder would write after that depth: its most probable pieces, softmax(W · stream), best "
+    "first, with their probability; a frame marks the piece that the output has, the last row is the model's own "
+    "prediction."
+)
+HOW_TO_READ_CURVES = (
+    "For the piece that the output has: its probability and its place among all candidates (1 is the top); below, "
+    "the entropy −Σ p log₂ p of each depth, and KL = Σ p_last log₂(p_last / p), how far it is from the last depth."
+)
+
+DEPTH_AXIS = "After"
+_PALE_FROM = 0.6  # of the scale: there pale and dark text are about equally readable, in both themes
+_LINE = 9  # letters of a piece in a cell; a Chinese character takes the room of two
+_MOST_TALL = 6  # depths; of more a piece gets one line, not two
+
+
+@dataclass(frozen=True)
+class Depth:
+    """A depth: what an axis calls it, and what hover does."""
+
+    short: str
+    name: str
+
+
+def lens_table_spec(
+    depths: Sequence[Depth],
+    pieces: Sequence[Sequence[str]],
+    probabilities: np.ndarray,
+    *,
+    chosen: np.ndarray,
+    title: str,
+) -> Spec:
+    """Draw the most probable pieces of each depth, written into cells.
+
+    Args:
+        depths: The rows, first depth first.
+        pieces: The candidates of each depth, best first, `[depth][place]`.
+        probabilities: `[depth, place]`.
+        chosen: Bool `[depth, place]`: the piece that the output has.
+        title: What the table shows.
+
+    Returns:
+        The figure; `layout.height` suggests a height in pixels.
+
+    Raises:
+        ValueError: If there is not one piece for each number.
+    """
+    values = np.asarray(probabilities, np.float32)
+    if values.ndim != 2 or values.shape != np.shape(chosen) or [values.shape[1]] * len(depths) != [*map(len, pieces)]:
+        raise ValueError(f"{values.shape} probabilities for {len(depths)} depths: give one for each piece.")
+    layout = base_layout(title, "Place among the candidates", "")
+    count = values.shape[1]
+    layout["xaxis"] |= {"range": [-0.5, count - 0.5], "tickvals": list(range(count)), "fixedrange": True}
+    layout["xaxis"] |= {"ticktext": [str(place + 1) for place in range(count)], "showgrid": False}
+    depth_rows(layout, depths, fixed=True, title="")
+    layout["yaxis"] |= {
+        "title": {"text": "", "standoff": 0},
+        "tickfont": {"size": 11},
+    }  # on a phone pixels are scarce
+    layout["margin"] |= {"l": 0, "r": 2}
+    tall = len(depths) <= _MOST_TALL
+    layout["height"] = 110 + (max(62, 340 // max(1, len(depths))) if tall else 42) * len(depths)
+    probs = values.tolist()
+    cells = [[_cell(*cell) for cell in zip(*row, strict=True)] for row in zip(pieces, probs, strict=True)]
+    trace = {
+        "type": "heatmap",
+        "z": values,
+        "zmin": 0,
+        "zmax": 1,
+        "colorscale": SCALES["target"],
+        "xgap": 2,
+        "ygap": 2,
+        "hovertext": [
+            [f"after {literal(depth.name)}<br>place {place + 1}: {cell}" for place, cell in enumerate(row)]
+            for depth, row in zip(depths, cells, strict=True)
+        ],
+        "hovertemplate": "%{hovertext}<extra></extra>",
+        "showscale": False,
+        **{"x0": 0, "dx": 1, "y0": 0, "dy": 1},
+    }
+    layout["annotations"] = [
+        _written(pieces[row][column], row, column, probs[row][column], most_lines=2 if tall else 1)
+        for row, column in np.ndindex(values.shape)
+    ]
+    layout["shapes"] = [_frame(row, column) for row, column in np.argwhere(chosen).tolist()]
+    layout["meta"]["table"] = {
+        "columns": ["after", "place", "piece", "probability", "in the output"],
+        "rows": [
+            [depth.name, place, piece, _number(probability), bool(is_chosen)]
+            for depth, *row in zip(depths, pieces, probs, np.asarray(chosen).tolist(), strict=True)
+            for place, (piece, probability, is_chosen) in enumerate(zip(*row, strict=True), start=1)
+        ],
+    }  # fmt: skip
+    return {"data": [trace], "layout": layout}
+
+
+lens_table = as_figure(lens_table_spec)
+
+
+def _cell(piece: str, probability: float) -> str:
+    return f"<b>{literal(piece)}</b><br>probability <b>{probability:.4g}</b>"
+
+
+def _written(piece: str, row: int, column: int, probability: float, *, most_lines: int) -> Spec:
+    pale = SCALES["target"][0][1]
+    font = {"size": 11, "color": pale if probability > _PALE_FROM else MARK_COLOR}
+    lines = [*map(literal, in_cell(piece, most_lines)), _two_digits(probability)]
+    return {"x": column, "y": row, "text": "<br>".join(lines), "showarrow": False, "font": font}
+
+
+def _two_digits(probability: float) -> str:
+    """A probability for a narrow cell; what is not 0 never reads as 0."""
+    return literal("< 0.01") if 0 < probability < 0.005 else f"{probability:.2f}"
+
+
+def in_cell(piece: str, most_lines: int) -> list[str]:
+    """The lines of a piece that has to fit into a narrow cell; what is left out shows as an ellipsis.
+
+    Args:
+        piece: Any text.
+        most_lines: Most lines.
+    """
+    lines, room = [""], _LINE
+    for character in piece:
+        width = 2 if unicodedata.east_asian_width(character) in "WF" else 1
+        if width > room and len(lines) == most_lines:
+            lines[-1] = lines[-1][:-1] + "…"
+            break
+        if width > room:
+            lines, room = [*lines, ""], _LINE
+        lines[-1] += character
+        room -= width
+    return lines
+
+
+def _frame(row: int, column: int) -> Spec:
+    line = {"color": MARK_COLOR, "width": 2}
+    edges = {"x0": column - 0.48, "x1": column + 0.48, "y0": row - 0.46, "y1": row + 0.46}
+    return {"type": "rect", "line": line, **edges}
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def depth_rows(layout: Spec, depths: Sequence[Depth], *, fixed: bool, title: str = DEPTH_AXIS) -> None:
+    """Name the rows by depth, the first on top."""
+    names = [depth.short for depth in depths]
+    down = ticks(names, title=title)
+    layout["yaxis"] = {**down["axis"], "range": [len(depths) - 0.5, -0.5], "uirevision": "\n".join(names)}
+    layout["yaxis"] |= {"fixedrange": fixed}
+    layout["meta"] = {"ticks": {"yaxis": down["spec"]}}
+
+
+# ------------------------------------------------------------------------------------------------ one step by depth
+
+
+def lens_curves_spec(
+    depths: Sequence[Depth],
+    *,
+    probability: np.ndarray,
+    rank: np.ndarray,
+    entropy: np.ndarray,
+    divergence: np.ndarray,
+    title: str,
+) -> Spec:
+    """Draw how the output's piece and the whole prediction came about, one panel under the other.
+
+    Args:
+        depths: The depths, in order.
+        probability: Of the output's piece `[depth]`.
+        rank: Its place among the candidates, from 1 `[depth]`.
+        entropy: Of the prediction, in bits `[depth]`.
+        divergence: KL(last || here), in bits `[depth]`.
+        title: What the chart shows.
+
+    Raises:
+        ValueError: If there is not one value for each depth.
+    """
+    lines = [np.asarray(values, np.float64) for values in (probability, rank, entropy, divergence)]
+    if any(values.shape != (len(depths),) for values in lines):
+        raise ValueError(f"{len(depths)} depths: give one value for each.")
+    layout = base_layout(title, DEPTH_AXIS, "Probability")
+    names = [depth.short for depth in depths]
+    axis = ticks(names, title=DEPTH_AXIS)
+    layout["xaxis"] = {**axis["axis"], "range": [-0.4, len(depths) - 0.6], "anchor": "y3", "fixedrange": True}
+    panel = layout["yaxis"] | {"fixedrange": True}
+    decades = range(int(np.ceil(np.log10(max(10.0, float(np.nanmax(lines[1], initial=1)))))) + 1)
+    layout["yaxis"] = panel | {"domain": [0.7, 1], "range": [-0.05, 1.08], "tickvals": [0, 0.5, 1]}
+    layout["yaxis2"] = panel | {"domain": [0.38, 0.62], "title": {"text": "Place", "standoff": 8}, "type": "log"}
+    layout["yaxis2"] |= {"range": [decades[-1] + 0.1, -0.2], "tickvals": [10**decade for decade in decades]}
+    layout["yaxis2"] |= {"ticktext": [f"{10**decade:,}" for decade in decades]}
+    layout["yaxis3"] = panel | {"domain": [0, 0.3], "title": {"text": "Bits", "standoff": 8}, "nticks": 4}
+    layout["yaxis3"] |= {"rangemode": "tozero"}
+    layout |= {"height": 460, "showlegend": True, "meta": {"ticks": {"xaxis": axis["spec"]}}}
+    layout["legend"] = {"orientation": "h", "x": 1, "xanchor": "right", "y": 0.3, "yanchor": "bottom"}
+    styles = [("probability", "y", TARGET_COLOR, "solid"), ("place", "y2", TARGET_COLOR, "solid"),
+              ("entropy", "y3", NEUTRAL_COLOR, "solid"), ("KL to the last", "y3", GUIDE_COLOR, "dot")]  # fmt: skip
+    data = [_curve(depths, values, *style) for values, style in zip(lines, styles, strict=True)]
+    layout["meta"]["table"] = {
+        "columns": ["after", "probability", "place", "entropy (bits)", "KL to the last (bits)"],
+        "rows": [[depth.name, *map(_number, row)] for depth, *row in zip(depths, *lines, strict=True)],
+    }
+    return {"data": data, "layout": layout}
+
+
+lens_curves = as_figure(lens_curves_spec)
+
+
+def _curve(depths: Sequence[Depth], values: np.ndarray, name: str, axis: str, colour: str, dash: str) -> Spec:
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": name,
+        "x": np.arange(len(depths), dtype=np.int32),
+        "y": values,
+        "yaxis": axis,
+        "showlegend": axis == "y3",
+        "hovertext": [literal(depth.name) for depth in depths],
+        "hovertemplate": f"after %{{hovertext}}<br>{name} <b>%{{y:{',d' if name == 'place' else NUMBER}}}</b>"
+        "<extra></extra>",
+        "line": {"color": colour, "width": 2, "dash": dash},
+        "marker": {"color": colour, "size": 7},
+    }

@@ -1,0 +1,127 @@
+"""The logit lens at all steps: how the output's piece stood at every depth, and from where on it was settled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from charts.lens import DEPTH_AXIS, Depth, depth_rows
+from charts.theme import CELLS, MARK_COLOR, SCALES, Spec, as_figure, base_layout, literal, ticks
+
+HOW_TO_READ_MAP = (
+    "Each column is one step, each cell says how its output piece stood at that depth; a filled dot marks the depth "
+    "from which it stays the top candidate, a ring where it was first on top for a while; click a cell to go there."
+)
+
+_BAR: Spec = {"thickness": 10, "outlinewidth": 0, "x": 1.01, "xpad": 4, "ypad": 0, "len": 1}
+STEP_AXIS = "Reads → predicts"
+_MOST_GAPPED = 64  # above this many columns a gap between cells would eat the cells
+
+
+def lens_map_spec(
+    depths: Sequence[Depth],
+    steps: Sequence[str],
+    *,
+    probability: np.ndarray,
+    rank: np.ndarray,
+    first: np.ndarray,
+    stays: np.ndarray,
+    step: int | None,
+    title: str,
+    measure: Literal["probability", "rank"] = "probability",
+) -> Spec:
+    """Draw how the output's piece of each step stood at each depth.
+
+    Args:
+        depths: The rows, first depth first.
+        steps: What each step reads and predicts.
+        probability: Of the piece that the output has `[depth, step]`.
+        rank: Its place among the candidates, from 1 `[depth, step]`.
+        first: The depth where it was first on top, -1 for never `[step]`.
+        stays: The depth from which it stays on top, -1 for none `[step]`.
+        step: The current step, framed; None frames none.
+        title: What the map shows.
+        measure: What the colours are.
+
+    Returns:
+        The figure; a click's index is `(depth, step)`.
+
+    Raises:
+        ValueError: If the sizes do not fit together.
+    """
+    shape = (len(depths), len(steps))
+    maps, lines = (probability, rank), (first, stays)
+    if any(np.shape(values) != shape for values in maps) or any(np.shape(line) != shape[1:] for line in lines):
+        raise ValueError(f"The map is {np.shape(rank)}, its labels {shape}: give one label for each row and column.")
+    layout = base_layout(title, STEP_AXIS, DEPTH_AXIS)
+    depth_rows(layout, depths, fixed=False)
+    across = ticks(steps, title=STEP_AXIS)
+    layout["xaxis"] = {**across["axis"], "range": [-0.5, len(steps) - 0.5], "uirevision": "\n".join(steps)}
+    layout["meta"]["ticks"]["xaxis"] = across["spec"]
+    layout["meta"]["cells"] = {
+        "rows": [f"after <b>{literal(depth.name)}</b>" for depth in depths],
+        "columns": [f"step {place}: <b>{literal(label)}</b>" for place, label in enumerate(steps, start=1)],
+    }
+    layout["height"] = 200 + 26 * len(depths)
+    if not len(steps):
+        return {"data": [], "layout": layout}
+    if measure == "rank":
+        layout["meta"]["cells"]["floor"] = 1.0
+    gap = 1 if len(steps) <= _MOST_GAPPED else 0
+    trace = {
+        "type": "heatmap",
+        "name": "place" if measure == "rank" else "probability",
+        "meta": CELLS,
+        "text": [[f"place <b>{place:,}</b><br>probability <b>{p:.4g}</b>" for place, p in zip(*row, strict=True)]
+                 for row in zip(np.asarray(rank).tolist(), np.asarray(probability).tolist(), strict=True)],
+        "hovertemplate": "%{customdata[0]}<br>%{customdata[1]}<br>%{text}<extra></extra>",
+        **(_ranks(rank) if measure == "rank" else _probabilities(probability)),
+        **{"x0": 0, "dx": 1, "y0": 0, "dy": 1, "xgap": gap, "ygap": gap},
+    }  # fmt: skip
+    if step is not None and 0 <= step < len(steps):
+        layout["shapes"] = [_column(step, len(depths))]
+    return {"data": [trace, *_dots(np.asarray(first), np.asarray(stays))], "layout": layout}
+
+
+lens_map = as_figure(lens_map_spec)
+
+
+def _probabilities(probability: np.ndarray) -> Spec:
+    bar = {"title": {"text": "probability", "side": "right"}, "nticks": 5, **_BAR}
+    z = np.asarray(probability, np.float32)
+    return {"z": z, "zmin": 0, "zmax": 1, "colorscale": SCALES["target"], "colorbar": bar}
+
+
+def _ranks(rank: np.ndarray) -> Spec:
+    """The first place is the strongest colour; the browser takes the logarithms (`theme.CELLS`)."""
+    most = max(1, int(np.ceil(np.log10(np.max(rank)))))
+    words = [f"{10**decade:,}" for decade in range(most + 1)]
+    bar = {"title": {"text": "place, logarithmic", "side": "right"}, "tickvals": list(range(most + 1)), **_BAR}
+    shades = [shade for _, shade in reversed(SCALES["target"])]
+    backwards = [[place / 4, shade] for place, shade in enumerate(shades)]
+    scale = {"zmin": 0, "zmax": most, "colorscale": backwards, "colorbar": bar | {"ticktext": words}}
+    return {"z": np.asarray(rank, np.float32), **scale}
+
+
+def _dots(first: np.ndarray, stays: np.ndarray) -> list[Spec]:
+    """Marks that take no hover and no click, so those reach the cells under them."""
+    lost = (first >= 0) & (first != stays)
+    style = {"type": "scatter", "mode": "markers", "hoverinfo": "skip"}
+    line = {"color": MARK_COLOR, "width": 2}
+    pale = SCALES["target"][0][1]
+    marks: list[tuple[np.ndarray, np.ndarray, Spec]] = [
+        (np.flatnonzero(lost), first, {"symbol": "circle-open", "color": MARK_COLOR}),
+        (np.flatnonzero(stays >= 0), stays, {"symbol": "circle", "color": pale}),
+    ]
+    return [
+        {**style, "x": places, "y": depth[places], "marker": {**marker, "size": 9, "line": line}}
+        for places, depth, marker in marks
+        if places.size
+    ]
+
+
+def _column(step: int, n_depths: int) -> Spec:
+    line = {"color": MARK_COLOR, "width": 2}
+    return {"type": "rect", "x0": step - 0.5, "x1": step + 0.5, "y0": -0.5, "y1": n_depths - 0.5, "line": line}

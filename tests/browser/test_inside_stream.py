@@ -1,0 +1,65 @@
+"""The residual stream and the logit lens in a real browser: clicks, both themes, a phone, a long sentence."""
+
+import pytest
+
+from tests.browser.helpers import open_page, screenshot, wait_for_idle
+from tests.browser.story import address, browser_step, wait_for_charts
+
+CHARTS = {
+    "lens": ("lens_table", "lens_curves", "lens_map"),
+    "stream": ("stream_size", "stream_kept", "stream_added", "stream_norm", "stream_strip"),
+}
+LONG = "我喜欢喝咖啡你能帮我一下吗他每天坐公共汽车去学校如果明天下雨我们就待在家里" * 2
+_PLACE = """([key, x, y]) => { const chart = document.querySelector(`.st-key-${key} .js-plotly-plot`);
+  const { xaxis, yaxis } = chart._fullLayout, box = chart.getBoundingClientRect();
+  return [box.left + xaxis._offset + xaxis.d2p(x), box.top + yaxis._offset + yaxis.d2p(y)]; }"""
+# The right-most ends of what is written into cells, and the cells' own width, in pixels.
+_CELLS = """() => { const chart = document.querySelector(".st-key-lens_table .js-plotly-plot");
+  const { xaxis } = chart._fullLayout;
+  return [xaxis._length / 5, ...[...chart.querySelectorAll(".annotation-text")].map(
+    (text) => text.getBoundingClientRect().width)]; }"""
+
+
+def open_part(page, server, query):
+    open_page(page, f"{server.url}/inside{query}")
+    wait_for_charts(page)
+
+
+def click(page, key, x, y):
+    page.locator(f".st-key-{key}").scroll_into_view_if_needed()
+    left, top = page.evaluate(_PLACE, [key, x, y])
+    page.mouse.move(left, top)
+    page.mouse.click(left, top)
+    wait_for_idle(page)
+
+
+def test_a_click_on_the_map_goes_to_its_step_and_one_on_a_token_chooses_it(server, page):
+    open_part(page, server, "?model=reverse&src=abcdef&inside=lens")
+    click(page, "lens_map", 3.3, 1.3)
+    assert browser_step(page) == 4
+    assert address(page)["step"] == "4"
+    assert "Step 4" in page.locator(".st-key-lens_table .gtitle").text_content()
+    open_part(page, server, "?model=reverse&src=abcdef&inside=stream")
+    low = page.evaluate("() => document.querySelector('.st-key-stream_norm .js-plotly-plot')._fullData[1].y[2]")
+    click(page, "stream_norm", 2, low)
+    assert address(page)["key"] == "3"
+    assert "stream of c" in page.locator(".st-key-stream_added .gtitle").text_content()
+
+
+@pytest.mark.parametrize("part", CHARTS)
+def test_nothing_overflows_in_either_theme(server, new_page, part):
+    for scheme, width, height in (("light", 1280, 720), ("dark", 390, 844)):
+        page = new_page(color_scheme=scheme, viewport={"width": width, "height": height})
+        open_part(page, server, f"?inside={part}&step=9&side=target&src={LONG}")
+        if part == "lens":
+            page.get_by_role("radiogroup", name="Read after").get_by_text("Each sub-layer", exact=True).click()
+            wait_for_idle(page)
+            cell, *written = page.evaluate(_CELLS)
+            assert max(written) <= cell + 4
+        main = page.get_by_test_id("stMain")
+        assert main.evaluate("main => main.scrollWidth <= main.clientWidth")
+        for key in CHARTS[part]:
+            box = page.locator(f".st-key-{key} .main-svg").first.bounding_box()
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= width
+        screenshot(page, f"inside-{part}-{width}-{scheme}", whole=True)
