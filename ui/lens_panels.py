@@ -127,7 +127,7 @@ def path_in_words(run: OpenRun, lens: Lens) -> str:
         return f"{said} is the top candidate at every depth, from the embedding on."
     prob = f"with a probability of {lens.prob[stays, step]:.2f}"
     if first == stays:
-        return f"{said} becomes the top candidate after {names[stays]}, {prob}, and stays it."
+        return f"{said} becomes the top candidate after {names[stays]}, {prob}, and stays on top."
     return (
         f"{said} is first on top after {names[first]}, loses that place again, and is on top for good after "
         f"{names[stays]}, {prob}."
@@ -159,9 +159,10 @@ def _summary(found: Paths, names: list[str], n_steps: int) -> str:
 
 def _ask(run: OpenRun) -> None:
     """In guess mode: nothing of this step before the reader wants to see it."""
+    here = (run.stepper.run_id, run.view.step)  # a session keeps its callbacks, so they hold no run
 
     def reveal() -> None:
-        st.session_state[keys.REVEALED] = (run.stepper.run_id, run.view.step)
+        st.session_state[keys.REVEALED] = here
         st.session_state[keys.GUESS_MADE] = ""
 
     st.info("What comes next? The lens of this step would tell.", icon=":material/visibility_off:")

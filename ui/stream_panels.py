@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -37,7 +38,7 @@ STRIP: Final = "stream_strip"
 TOKEN: Final = "stream_token"
 PLACE: Final = "stream_place"
 
-_AXES: Final[dict[Side, str]] = {"source": "Source piece", "target": "Output piece read → predicts"}
+_AXES: Final[dict[Side, str]] = {"source": "Source piece", "target": "Reads → predicts"}
 
 
 @dataclass(frozen=True)
@@ -134,10 +135,16 @@ def _take(side: Side, token: object) -> None:
         state.move_to(token)
 
 
-def _clicked(o: Opened, key: str) -> None:
-    click = last_click(key)
-    if click is not None and isinstance(click.customdata, int) and 0 <= click.customdata < len(o.pieces):
-        _take(o.side, click.customdata)
+def _on_click(o: Opened, key: str) -> Callable[[], None]:
+    """Take the token that was clicked. A session keeps its callbacks, so this one holds no run and no arrays."""
+    side, count = o.side, len(o.pieces)
+
+    def take() -> None:
+        click = last_click(key)
+        if click is not None and isinstance(click.customdata, int) and 0 <= click.customdata < count:
+            _take(side, click.customdata)
+
+    return take
 
 
 # ------------------------------------------------------------------------------------------------ the stream
@@ -174,7 +181,7 @@ def _lines(o: Opened, key: str) -> None:
     what = "Root mean square of the vector" if size else "Cosine with its embedding plus position"
     alt = f"{what} of each of {len(o.pieces)} tokens by depth in the {STACKS[o.side]}; {o.whose} is chosen."
     how_to_read = HOW_TO_READ_SIZE if size else HOW_TO_READ_KEPT
-    panels.chart(figure, key=key, alt=alt, how_to_read=how_to_read, on_click=lambda: _clicked(o, key))
+    panels.chart(figure, key=key, alt=alt, how_to_read=how_to_read, on_click=_on_click(o, key))
 
 
 def _added(o: Opened) -> None:
@@ -220,7 +227,7 @@ def _norms(o: Opened) -> None:
         colour=o.side,
     )
     alt = f"Mean and standard deviation of each token's vector before and after {name}."
-    panels.chart(figure, key=NORM, alt=alt, how_to_read=HOW_TO_READ_NORM, on_click=lambda: _clicked(o, NORM))
+    panels.chart(figure, key=NORM, alt=alt, how_to_read=HOW_TO_READ_NORM, on_click=_on_click(o, NORM))
     rows = {"before": found.before, "standardised": found.standardised, "after": found.after}
     figure = embedding_rows_spec(
         np.stack([vectors[o.chosen] for vectors in rows.values()]),
