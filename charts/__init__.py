@@ -12,7 +12,9 @@ Example:
 """
 
 from charts.bars import attention_bar, attention_bar_spec, candidates, candidates_spec
+from charts.costs import cost_curves, cost_curves_spec, cost_shares, cost_shares_spec
 from charts.curves import entropy, entropy_spec
+from charts.diagram import model_diagram, model_diagram_spec
 from charts.embedding import embedding_rows, embedding_rows_spec, embedding_strengths, embedding_strengths_spec
 from charts.grid import grid, grid_spec
 from charts.heatmap import heatmap, heatmap_spec
@@ -62,6 +64,10 @@ __all__ = [
     "attention_bar_spec",
     "candidates",
     "candidates_spec",
+    "cost_curves",
+    "cost_curves_spec",
+    "cost_shares",
+    "cost_shares_spec",
     "dev_scores",
     "dev_scores_spec",
     "embedding_rows",
@@ -98,6 +104,8 @@ __all__ = [
     "mask_own_shape_spec",
     "masked_row",
     "masked_row_spec",
+    "model_diagram",
+    "model_diagram_spec",
     "norm_effect",
     "norm_effect_spec",
     "padded_batch",

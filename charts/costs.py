@@ -1,0 +1,217 @@
+"""What a model's components hold and do: parameters, and multiply-adds by the length of the sentence.
+
+Lines differ in colour, dash and width, so they also stay apart in grey. Source blue and target vermillion are left
+out on purpose: a component is of both sides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from charts.theme import (
+    GUIDE_COLOR,
+    MARK_COLOR,
+    MASK_COLOR,
+    NEUTRAL_COLOR,
+    SCALES,
+    Spec,
+    as_figure,
+    base_layout,
+    literal,
+)
+
+HOW_TO_READ_SHARES = (
+    "Each pair of bars is one component: its share of all parameters, and its share of all multiply-adds; the bars "
+    "of one colour make 100 %."
+)
+HOW_TO_READ_CURVES = (
+    "Both axes are logarithmic, so a linear part (a·n) rises with slope 1 and the n² part (b·n²) with slope 2; they "
+    "meet at n = a/b, and from there on the n² part is more than half of the work."
+)
+
+MAPS_LINE = "n² part: q·k and weights·v"
+LINEAR_LINE = "All that is linear"
+_STYLES = (
+    (GUIDE_COLOR, "dash", 1.6),
+    (GUIDE_COLOR, "dot", 1.6),
+    (GUIDE_COLOR, "dashdot", 1.6),
+    (GUIDE_COLOR, "longdash", 1.6),
+)
+_ROW = 40  # pixels of one component
+
+
+def cost_shares_spec(
+    names: Sequence[str], parameters: Sequence[int], multiply_adds: Sequence[int], *, title: str
+) -> Spec:
+    """Draw each component's share of the parameters and of the multiply-adds, the first component on top.
+
+    Args:
+        names: The components.
+        parameters: Learned values of each.
+        multiply_adds: Of one pass, each.
+        title: What the chart shows.
+
+    Raises:
+        ValueError: There is not one of each for every component.
+    """
+    if not len(names) == len(parameters) == len(multiply_adds):
+        raise ValueError(
+            f"{len(names)} names, {len(parameters)} counts of parameters and {len(multiply_adds)} of multiply-adds: "
+            "give one of each for every component."
+        )
+    layout = base_layout(title, "Share (%)", "") | {"barmode": "group", "bargap": 0.3, "bargroupgap": 0}
+    layout["yaxis"] |= {
+        "tickmode": "array",
+        "tickvals": list(range(len(names))),
+        "ticktext": [literal(name) for name in names],
+        "range": [len(names) - 0.5, -0.5],
+        "fixedrange": True,
+        "showgrid": False,
+    }
+    traces = [
+        _shares("Parameters", parameters, names, str(SCALES["neutral"][1][1])),
+        _shares("Multiply-adds", multiply_adds, names, NEUTRAL_COLOR),
+    ]
+    largest = max((share for trace in traces for share in trace["x"]), default=0.0)
+    layout["xaxis"] |= {"range": [0, max(1.0, largest * 1.22)], "nticks": 6, "fixedrange": True}
+    columns = ["Component", "Parameters", "Share of parameters (%)", "Multiply-adds", "Share of multiply-adds (%)"]
+    rows = [
+        list(row)
+        for row in zip(names, parameters, traces[0]["x"], multiply_adds, traces[1]["x"], strict=True)
+    ]  # fmt: skip
+    layout["meta"] = {"table": {"columns": columns, "rows": rows}}
+    return {"data": traces, "layout": _with_legend(layout) | {"height": 130 + _ROW * len(names)}}
+
+
+def cost_curves_spec(
+    lengths: Sequence[int],
+    lines: Mapping[str, Sequence[int]],
+    *,
+    quadratic: Sequence[int],
+    linear: Sequence[int],
+    crossing: float,
+    max_len: int,
+    chosen: int,
+    title: str,
+) -> Spec:
+    """Draw multiply-adds by length, on logarithmic axes.
+
+    Args:
+        lengths: Tokens on each side, increasing.
+        lines: The linear components by name, one count a length; those of 0 are left out.
+        quadratic: The n² part, one count a length.
+        linear: The sum of all linear components, one count a length.
+        crossing: Where the two are equal, in tokens.
+        max_len: The most tokens that the model reads; what lies beyond is shaded.
+        chosen: The length to mark.
+        title: What the chart shows.
+
+    Raises:
+        ValueError: A line has not one count for each length.
+    """
+    drawn = [
+        (name, line, _STYLES[place % len(_STYLES)]) for place, (name, line) in enumerate(lines.items()) if any(line)
+    ]
+    drawn += [(LINEAR_LINE, linear, (MARK_COLOR, "solid", 2)), (MAPS_LINE, quadratic, (NEUTRAL_COLOR, "solid", 3))]
+    for name, line, _ in drawn:
+        if len(line) != len(lengths):
+            raise ValueError(f"{name} has {len(line)} counts for {len(lengths)} lengths: give one for each.")
+    layout = base_layout(title, "Tokens on each side, n (log)", "Multiply-adds (log)")
+    last = lengths[-1]
+    layout["xaxis"] |= {"type": "log", "range": [math.log10(lengths[0]), math.log10(last)], "showgrid": False}
+    layout["xaxis"] |= _round_ticks(last)
+    layout["yaxis"] |= {"type": "log", "exponentformat": "power", "dtick": 1}
+    layout |= {"hovermode": "closest", "height": 500}
+    layout["shapes"], layout["annotations"] = _marks(crossing, max_len, chosen, last)
+    data = [_line(lengths, name, counts, style) for name, counts, style in drawn]
+    return {"data": data, "layout": _with_legend(layout, rows=5)}
+
+
+cost_shares = as_figure(cost_shares_spec)
+cost_curves = as_figure(cost_curves_spec)
+
+
+def _shares(name: str, counts: Sequence[int], names: Sequence[str], colour: str) -> Spec:
+    total = sum(counts) or 1
+    shares = [100 * count / total for count in counts]
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "name": name,
+        "x": shares,
+        "y": list(range(len(names))),
+        "text": [f"{share:.1f}" if count else "0" for share, count in zip(shares, counts, strict=True)],
+        "textposition": "outside",
+        "textfont": {"size": 11},
+        "cliponaxis": False,
+        "hovertext": [
+            f"{literal(label)}<br>{name}: <b>{count:,}</b>, {share:.2f} &#37;"
+            for label, count, share in zip(names, counts, shares, strict=True)
+        ],
+        "hovertemplate": "%{hovertext}<extra></extra>",
+        "marker": {"color": colour},
+    }
+
+
+def _line(lengths: Sequence[int], name: str, counts: Sequence[int], style: tuple[str, str, float]) -> Spec:
+    colour, dash, width = style
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": literal(name),
+        "x": np.asarray(lengths, dtype=np.float64),
+        "y": np.asarray(counts, dtype=np.float64),
+        "line": {"color": colour, "dash": dash, "width": width},
+        "hovertemplate": f"{literal(name)}<br>n = %{{x:,}}: <b>%{{y:,.0f}}</b><extra></extra>",
+    }
+
+
+def _marks(crossing: float, max_len: int, chosen: int, last: int) -> tuple[list[Spec], list[Spec]]:
+    """The shaded part beyond what the model reads, the chosen length and the crossing; names at the bottom."""
+    shapes, notes = [], []
+    if max_len < last:
+        beyond = {"type": "rect", "x0": max_len, "x1": last, "y0": 0, "y1": 1, "yref": "y domain", "layer": "below"}
+        shapes.append(beyond | {"fillcolor": MASK_COLOR, "line": {"width": 0}, "opacity": 0.6})
+        notes.append(_note(last, 0.0, f"beyond {max_len:,}: arithmetic only", last))
+    shapes.append(_upright(chosen, MARK_COLOR))
+    notes.append(_note(chosen, 0.075, f"n = {chosen:,}", last))
+    if crossing <= last:
+        shapes.append(_upright(crossing, NEUTRAL_COLOR))
+        notes.append(_note(crossing, 0.15, "n² overtakes", last))
+    return shapes, notes
+
+
+def _upright(place: float, colour: str) -> Spec:
+    line = {"color": colour, "width": 1, "dash": "dot"}
+    return {"type": "line", "x0": place, "x1": place, "y0": 0, "y1": 1, "yref": "y domain", "line": line,
+            "layer": "below"}  # fmt: skip
+
+
+def _note(place: float, y: float, text: str, last: int) -> Spec:
+    right_half = place > math.sqrt(last)
+    return {
+        "x": math.log10(place),  # annotations on a logarithmic axis stand at logarithms, shapes do not
+        "y": y,
+        "yref": "y domain",
+        "text": literal(text),
+        "showarrow": False,
+        "font": {"size": 12},
+        "xanchor": "right" if right_half else "left",
+        "xshift": -4 if right_half else 4,
+        "yanchor": "bottom",
+    }
+
+
+def _round_ticks(last: int) -> dict[str, Any]:
+    values = [4**power for power in range(12) if 4**power <= last]
+    return {"tickmode": "array", "tickvals": values, "ticktext": [f"{value:,}" for value in values]}
+
+
+def _with_legend(layout: Spec, *, rows: int = 1) -> Spec:
+    """Name the marks between the title and the plot."""
+    legend = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom"}
+    return layout | {"showlegend": True, "legend": legend, "margin": {**layout["margin"], "t": 58 + 22 * rows}}

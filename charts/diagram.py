@@ -1,0 +1,291 @@
+"""The diagram of an encoder-decoder model: encoder on the left, decoder on the right, both read from the bottom up.
+
+The line at the outer edge of a stack is the residual stream. A sub-layer leaves it, and its output is added to it at
+a plus; a norm stands in the branch ("pre") or on the stream behind the plus ("post"). Every block is a bar, so all of
+it can be pointed at and clicked.
+
+Source: Vaswani et al. (2017), figure 1, which has the norms behind the sums.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+
+from charts.diagram_blocks import Block, Kind, Layer, Side, Stack, Sublayer, block_table, hover_text
+from charts.theme import (
+    MASK_COLOR,
+    MASK_LINE,
+    SCALES,
+    SOURCE_COLOR,
+    SOURCE_PALE,
+    TARGET_COLOR,
+    TARGET_PALE,
+    Spec,
+    as_figure,
+    base_layout,
+    literal,
+)
+
+HOW_TO_READ = (
+    "Read from the bottom up: at every plus the stream x becomes x + f(x), where f is the block in the branch; the "
+    "line between the stacks carries the encoder's output to every cross-attention. Point at a block for its sizes, "
+    "click it for its view."
+)
+
+_BLOCK, _NORM, _GAP = 26, 15, 7  # pixels
+_LABEL = 17
+_LINE_WIDTH = 1.3
+
+
+@dataclass
+class _Drawing:
+    """The figure as it grows; x goes from 0 to 100, y counts pixels from the bottom."""
+
+    bars: list[tuple[Block, Side, float, float, float, float]] = field(default_factory=list)
+    pluses: list[tuple[Block, Side, float, float]] = field(default_factory=list)
+    shapes: list[Spec] = field(default_factory=list)
+    notes: list[Spec] = field(default_factory=list)
+    crossings: list[tuple[float, float]] = field(default_factory=list)
+
+    def line(self, *points: tuple[float, float], colour: str, arrow: bool = False) -> None:
+        """Join points; with an arrow at the last."""
+        style = {"color": colour, "width": _LINE_WIDTH}
+        for (x0, y0), (x1, y1) in itertools.pairwise(points):
+            ends = {"x0": x0, "y0": y0, "x1": x1, "y1": y1}
+            self.shapes.append({"type": "line", "layer": "below", "line": style, **ends})
+        if arrow:
+            (ax, ay), (x, y) = points[-2:]
+            refs = {"xref": "x", "yref": "y", "axref": "x", "ayref": "y"}
+            head = {"showarrow": True, "arrowhead": 2, "arrowwidth": _LINE_WIDTH, "arrowcolor": colour, "text": ""}
+            self.notes.append({"x": x, "y": y, "ax": ax, "ay": ay, **refs, **head})
+
+
+@dataclass(frozen=True)
+class _Column:
+    """Where a stack stands: its stream, and the two ends of its blocks."""
+
+    side: Side
+    stream: float
+    outer: float
+    inner: float
+    edge: float
+
+    @property
+    def centre(self) -> float:
+        return (self.outer + self.inner) / 2
+
+    @property
+    def colour(self) -> str:
+        return SOURCE_COLOR if self.side == "source" else TARGET_COLOR
+
+
+_COLUMNS = {
+    "source": _Column("source", stream=3, outer=8, inner=46, edge=0.4),
+    "target": _Column("target", stream=97, outer=92, inner=54, edge=99.6),
+}
+_BETWEEN = 50  # where the memory goes up
+
+
+def model_diagram_spec(encoder: Stack, decoder: Stack, *, title: str) -> Spec:
+    """Draw a model.
+
+    Args:
+        encoder: The left stack; its last block is the memory.
+        decoder: The right stack; blocks of kind "cross" get the memory.
+        title: Which model it is.
+
+    Returns:
+        The figure; a click on a block returns its `place` as `customdata`.
+    """
+    drawing = _Drawing()
+    tops = [_stack(drawing, stack) for stack in (encoder, decoder)]
+    _memory(drawing, encoder.end[-1])
+    height = max(tops) + _GAP
+    layout = base_layout(title, "", "") | {"barmode": "overlay", "bargap": 0, "hovermode": "closest"}
+    hidden = {"visible": False, "fixedrange": True}
+    layout["xaxis"] = hidden | {"range": [0, 100]}
+    layout["yaxis"] = hidden | {"range": [0, height]}
+    layout |= {"height": int(height + 60), "shapes": drawing.shapes, "annotations": drawing.notes}
+    layout["meta"] = {
+        "table": block_table([*(bar[0] for bar in drawing.bars), *(plus[0] for plus in drawing.pluses)])
+    }
+    return {"data": [_bars(drawing), _plus_marks(drawing)], "layout": layout}
+
+
+model_diagram = as_figure(model_diagram_spec)
+
+
+# ------------------------------------------------------------------------------------------------ one stack
+
+
+def _stack(drawing: _Drawing, stack: Stack) -> float:
+    """Draw a stack; returns where it ends."""
+    column = _COLUMNS[stack.side]
+    y = _inputs(drawing, stack, column)
+    bottom = y - _GAP - _BLOCK / 2
+    for layer in stack.layers:
+        y = _layer(drawing, layer, column, y, pre=stack.pre)
+    ends = []
+    for block in stack.end:
+        ends.append((block, y))
+        y = _on_stream(drawing, block, column, y)
+    reached = [start for block, start in ends if block.kind != "norm"]
+    drawing.line((column.stream, bottom), (column.stream, reached[0] - _GAP), colour=column.colour)
+    drawing.line((column.stream, reached[0] - _GAP), (column.stream, reached[0]), colour=column.colour, arrow=True)
+    for start in reached[1:]:  # what comes out of the last block is no stream any more
+        middle = (column.edge + column.inner) / 2
+        drawing.line((middle, start - _GAP), (middle, start), colour=column.colour, arrow=True)
+    return y
+
+
+def _inputs(drawing: _Drawing, stack: Stack, column: _Column) -> float:
+    """Ids and mask, the embedding and the positions that are added to it."""
+    split = column.outer + 0.55 * (column.inner - column.outer)
+    y = _GAP
+    _bar(drawing, stack.ids, column, y, x=(column.edge, split))
+    _bar(drawing, stack.mask, column, y, x=(split + (2 if column.side == "source" else -2), column.inner))
+    middle = (column.edge + split) / 2
+    drawing.line((middle, y + _BLOCK), (middle, y + _BLOCK + _GAP), colour=column.colour, arrow=True)
+    y += _BLOCK + _GAP
+    _bar(drawing, stack.embedding, column, y, x=(column.edge, column.inner))
+    drawing.line((column.stream, y + _BLOCK), (column.stream, y + 2 * _BLOCK), colour=column.colour)
+    y += _BLOCK + _GAP
+    _bar(drawing, stack.positions, column, y)
+    _plus(drawing, stack.positions, column, y + _BLOCK / 2, start=column.outer)
+    return y + _BLOCK + _GAP
+
+
+def _layer(drawing: _Drawing, layer: Layer, column: _Column, y: float, *, pre: bool) -> float:
+    bottom = y
+    y += _GAP
+    for sublayer in layer.sublayers:
+        y = _sublayer(drawing, sublayer, column, y, pre=pre)
+    left = column.side == "source"
+    drawing.notes.append(
+        {"x": column.inner, "y": y, "xanchor": "right" if left else "left", "yanchor": "bottom", "showarrow": False,
+         "text": literal(layer.name), "font": {"size": 12}, "borderpad": 0}
+    )  # fmt: skip
+    y += _LABEL
+    across = {"x0": column.edge, "x1": column.inner + (1 if left else -1), "y0": bottom, "y1": y}
+    drawing.shapes.append({"type": "rect", "layer": "below", "line": {"color": MASK_LINE, "width": 1}, **across})
+    return y + _GAP
+
+
+def _sublayer(drawing: _Drawing, sublayer: Sublayer, column: _Column, y: float, *, pre: bool) -> float:
+    """The branch of one sub-layer, from where it leaves the stream to where it is added."""
+    start, up = y, y + _GAP
+    if pre:
+        _bar(drawing, sublayer.norm, column, up, height=_NORM)
+        up += _NORM + _GAP - 2
+    top = up + _BLOCK
+    stops = [(column.stream, start), (column.centre, start), (column.centre, start + _GAP)]
+    drawing.line(*stops, colour=column.colour, arrow=True)
+    _bar(drawing, sublayer.block, column, up)
+    if sublayer.block.kind == "cross":
+        drawing.crossings.append((column.inner, up + _BLOCK / 2))
+    drawing.line((column.centre, up - _GAP), (column.centre, top + _GAP), colour=column.colour)
+    _plus(drawing, sublayer.plus, column, top + _GAP, start=column.centre)
+    y = top + 2 * _GAP + 6
+    return y if pre else _on_stream(drawing, sublayer.norm, column, y)
+
+
+def _on_stream(drawing: _Drawing, block: Block, column: _Column, y: float) -> float:
+    """A block that the whole stream goes through."""
+    height = _NORM if block.kind == "norm" else _BLOCK
+    _bar(drawing, block, column, y, x=(column.edge, column.inner), height=height)
+    return y + height + _GAP
+
+
+def _memory(drawing: _Drawing, memory: Block) -> None:
+    """The way from the encoder's last block to every cross-attention."""
+    if not drawing.crossings:
+        return
+    x, y = next(
+        (_COLUMNS["source"].inner, (y0 + y1) / 2) for block, _, _, _, y0, y1 in drawing.bars if block is memory
+    )
+    heights = [y, *(height for _, height in drawing.crossings)]
+    drawing.line((x, y), (_BETWEEN, y), colour=SOURCE_COLOR)
+    drawing.line((_BETWEEN, min(heights)), (_BETWEEN, max(heights)), colour=SOURCE_COLOR)
+    for end, height in drawing.crossings:
+        drawing.line((_BETWEEN, height), (end, height), colour=SOURCE_COLOR, arrow=True)
+
+
+# ------------------------------------------------------------------------------------------------ marks
+
+
+def _bar(
+    drawing: _Drawing,
+    block: Block,
+    column: _Column,
+    y: float,
+    *,
+    x: tuple[float, float] | None = None,
+    height: float = _BLOCK,
+) -> None:
+    x0, x1 = sorted(x or (column.outer, column.inner))
+    drawing.bars.append((block, column.side, x0, x1, y, y + height))
+
+
+def _plus(drawing: _Drawing, block: Block, column: _Column, y: float, *, start: float) -> None:
+    near = column.stream + (1.6 if column.side == "source" else -1.6)
+    drawing.line((start, y), (near, y), colour=column.colour, arrow=True)
+    drawing.pluses.append((block, column.side, column.stream, y))
+
+
+def _fills(side: Side) -> dict[Kind, str]:
+    pale, paler = SOURCE_PALE if side == "source" else TARGET_PALE, str(SCALES[side][0][1])
+    return {"attention": pale, "cross": pale, "linear": paler, "table": paler}
+
+
+def _bars(drawing: _Drawing) -> Spec:
+    blocks = [block for block, *_ in drawing.bars]
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "name": "block",
+        "base": [x0 for _, _, x0, _, _, _ in drawing.bars],
+        "x": [x1 - x0 for _, _, x0, x1, _, _ in drawing.bars],
+        "y": [(y0 + y1) / 2 for *_, y0, y1 in drawing.bars],
+        "width": [y1 - y0 for *_, y0, y1 in drawing.bars],
+        "text": [literal(block.text) for block in blocks],
+        "textposition": "inside",
+        "insidetextanchor": "middle",
+        "textangle": 0,
+        "constraintext": "none",
+        "textfont": {"size": [11 if block.kind == "norm" else 12.5 for block in blocks]},
+        "hovertext": [hover_text(block) for block in blocks],
+        "hovertemplate": "%{hovertext}<extra></extra>",
+        "customdata": [block.place for block in blocks],
+        "marker": {
+            "color": [_fills(side).get(block.kind, MASK_COLOR) for block, side, *_ in drawing.bars],
+            "line": {"color": [_border(block, side) for block, side, *_ in drawing.bars], "width": 1},
+        },
+    }
+
+
+def _border(block: Block, side: Side) -> str:
+    if block.kind in ("norm", "edge"):
+        return MASK_LINE
+    return SOURCE_COLOR if side == "source" else TARGET_COLOR
+
+
+def _plus_marks(drawing: _Drawing) -> Spec:
+    colours = [_COLUMNS[side].colour for _, side, *_ in drawing.pluses]
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": "plus",
+        "x": [x for _, _, x, _ in drawing.pluses],
+        "y": [y for *_, y in drawing.pluses],
+        "hovertext": [hover_text(block) for block, *_ in drawing.pluses],
+        "hovertemplate": "%{hovertext}<extra></extra>",
+        "customdata": [block.place for block, *_ in drawing.pluses],
+        "cliponaxis": False,
+        "marker": {
+            "symbol": "circle-cross",
+            "size": 13,
+            "color": MASK_COLOR,
+            "line": {"color": colours, "width": 1.5},
+        },
+    }

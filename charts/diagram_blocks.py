@@ -1,0 +1,102 @@
+"""What a diagram of a model is made of: blocks, and what is said of each in its hover label and in a table."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from charts.theme import literal
+
+Kind = Literal["attention", "cross", "linear", "norm", "table", "edge"]
+Side = Literal["source", "target"]
+
+_HOVER_LETTERS = 46
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """One block, and what is said of it.
+
+    Attributes:
+        place: Comes back as `customdata` of a click.
+        text: What is written in it.
+        name: What it is called where it stands alone, such as "Encoder layer 1: self-attention".
+        role: One sentence.
+        shape: Shapes of what goes in and comes out.
+        parameters: Learned values; None where it has none by nature.
+        multiply_adds: Of one pass; None where none are counted.
+        leads_to: Where a click goes.
+        kind: Decides the colour.
+    """
+
+    place: str
+    text: str
+    name: str
+    role: str
+    shape: str
+    parameters: int | None = None
+    multiply_adds: int | None = None
+    leads_to: str
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class Sublayer:
+    """Attention or feed-forward with its norm and its plus."""
+
+    block: Block
+    norm: Block
+    plus: Block
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer, or several equal ones drawn once; the name says which."""
+
+    name: str
+    sublayers: tuple[Sublayer, ...]
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Encoder or decoder, from the bottom up.
+
+    Attributes:
+        side: Its colour and its place.
+        pre: Norms stand in the branches.
+        ids, mask: What it starts from.
+        embedding, positions: What is looked up and what is added.
+        layers: The layers.
+        end: What follows the layers: norms stand on the stream.
+    """
+
+    side: Side
+    pre: bool
+    ids: Block
+    mask: Block
+    embedding: Block
+    positions: Block
+    layers: tuple[Layer, ...]
+    end: tuple[Block, ...]
+
+
+def hover_text(block: Block) -> str:
+    """The hover label of a block, in lines that a phone has room for."""
+    lines = [f"<b>{literal(block.name)}</b>"]
+    lines += [literal(line) for text in (block.role, block.shape) for line in textwrap.wrap(text, _HOVER_LETTERS)]
+    if block.parameters is not None:
+        lines.append(f"Parameters: {block.parameters:,}")
+    if block.multiply_adds is not None:
+        lines.append(f"Multiply-adds: {block.multiply_adds:,}")
+    return "<br>".join([*lines, f"Click: {literal(block.leads_to)}"])
+
+
+def block_table(blocks: Sequence[Block]) -> dict[str, Any]:
+    """What stands for the picture in a table: each block once."""
+    rows: list[list[str | int | None]] = [
+        [block.name, block.role, block.shape, block.parameters, block.multiply_adds]
+        for block in dict.fromkeys(blocks)
+    ]
+    return {"columns": ["Block", "Role", "Shape", "Parameters", "Multiply-adds"], "rows": rows}

@@ -1,0 +1,87 @@
+"""The diagram of the model in a real browser: a click leads to a view, and nothing overflows."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.helpers import open_page, screenshot, wait_for_idle
+from tests.browser.story import address, wait_for_charts
+
+CHARTS = ("model_diagram", "cost_shares", "cost_curves")
+_MIDDLE = """place => { const chart = document.querySelector(".st-key-model_diagram .js-plotly-plot");
+  const { xaxis, yaxis } = chart._fullLayout, trace = chart.data.find(data => data.customdata.includes(place));
+  const index = trace.customdata.indexOf(place), box = chart.getBoundingClientRect();
+  const x = trace.base ? trace.base[index] + 0.9 * trace.x[index] : trace.x[index];
+  return [box.left + xaxis._offset + xaxis.d2p(x), box.top + yaxis._offset + yaxis.d2p(trace.y[index])]; }"""
+_OUTSIDE = """() => { const chart = document.querySelector(".st-key-model_diagram .js-plotly-plot");
+  return [...chart.querySelectorAll(".bars .point")].filter(bar => { const text = bar.querySelector("text");
+    const [outer, inner] = [bar.querySelector("path"), text].map(part => part.getBoundingClientRect());
+    return inner.left < outer.left || inner.right > outer.right; }).map(bar => bar.textContent); }"""
+
+
+def point_at(page, place):
+    page.locator(".st-key-model_diagram").scroll_into_view_if_needed()
+    page.evaluate(
+        """y => { document.querySelector('[data-testid="stMain"]').scrollBy(0, y - 400); }""",
+        page.evaluate(_MIDDLE, place)[1],
+    )
+    page.wait_for_timeout(200)
+    x, y = page.evaluate(_MIDDLE, place)
+    page.mouse.move(x, y)
+    return x, y
+
+
+def click(page, place):
+    page.mouse.click(*point_at(page, place))
+    wait_for_idle(page)
+
+
+def test_a_block_leads_to_its_view_and_back_again(server, page):
+    open_page(page, f"{server.url}/inside?model=reverse&src=abcdef&step=3")
+    wait_for_charts(page)
+    point_at(page, "decoder.1.cross_attn")
+    expect(page.locator(".st-key-model_diagram .hoverlayer")).to_contain_text("Decoder layer 2: cross-attention")
+    click(page, "encoder.1.self_attn")
+    expect(page).to_have_url(re.compile("/attention"))
+    wait_for_charts(page)
+    assert address(page).items() >= {"kind": "encoder", "layer": "2", "src": "abcdef", "step": "3"}.items()
+    expect(page.get_by_role("radiogroup", name="Layer").get_by_role("radio", checked=True)).to_have_text("2")
+    page.go_back()
+    expect(page).to_have_url(re.compile("/inside"))
+    wait_for_charts(page)
+    wait_for_idle(page)
+    expect(page.locator(".st-key-model_diagram .main-svg").first).to_be_visible()
+    assert address(page)["src"] == "abcdef"
+    click(page, "decoder.0.ffn.plus")
+    expect(page.get_by_role("radiogroup", name="Part").get_by_role("radio", checked=True)).to_have_text(
+        "Residual stream"
+    )
+    page.get_by_role("radiogroup", name="Part").get_by_text("The model", exact=True).click()
+    wait_for_idle(page)
+    page.get_by_role("combobox", name="Block").fill("Mask of the dec")  # by the keyboard alone
+    page.keyboard.press("Enter")
+    wait_for_idle(page)
+    page.get_by_role("button", name="Open its view").press("Enter")
+    expect(page).to_have_url(re.compile("/masks"))
+    wait_for_idle(page)
+    page.reload()
+    wait_for_idle(page)
+    assert address(page).items() >= {"mask": "decoder", "src": "abcdef"}.items()
+    expect(page.get_by_label("Input", exact=True)).to_have_value("abcdef")
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (390, 844)])
+def test_nothing_overflows_in_either_theme(server, new_page, width, height):
+    for scheme in ("light", "dark"):
+        page = new_page(color_scheme=scheme, viewport={"width": width, "height": height})
+        open_page(page, f"{server.url}/inside")
+        wait_for_charts(page)
+        main = page.get_by_test_id("stMain")
+        assert main.evaluate("main => main.scrollWidth <= main.clientWidth")
+        for key in CHARTS:
+            box = page.locator(f".st-key-{key} .main-svg").first.bounding_box()
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= width
+        assert page.evaluate(_OUTSIDE) == []
+        screenshot(page, f"inside-model-{width}-{scheme}", whole=True)

@@ -1,0 +1,199 @@
+"""What each component of a model holds and does: parameters, and multiply-adds of one pass.
+
+Counted is one teacher-forced pass over a source of S and a target of T tokens, without a cache and without padding.
+A multiply-add is one multiplication whose product is added to a sum; a product of [a, b] and [b, c] takes a·b·c of
+them. The half of a decoder map that the causal mask hides is computed like the rest, so it counts.
+
+Not counted: what looks at every value once (norms, softmax, activation, biases, residual sums, the embedding's
+scale), and looking up a row of a table, which multiplies nothing.
+
+Source: Vaswani et al. (2017), section 4 and table 1, which give the orders n²·d and n·d².
+
+Shapes: S source tokens, T target tokens, D d_model, F d_ff, V target vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Final, Literal
+
+from transformer.config import ModelConfig
+from transformer.model import Transformer
+
+Part = Literal[
+    "source_embedding", "target_embedding", "positions", "encoder_projections", "encoder_maps", "encoder_ffn",
+    "decoder_projections", "decoder_maps", "cross_projections", "cross_maps", "decoder_ffn", "norms", "output",
+]  # fmt: skip
+PARTS: Final[tuple[Part, ...]] = (
+    "source_embedding", "target_embedding", "positions", "encoder_projections", "encoder_maps", "encoder_ffn",
+    "decoder_projections", "decoder_maps", "cross_projections", "cross_maps", "decoder_ffn", "norms", "output",
+)  # fmt: skip
+"""The components in the order of a pass. `..._projections` are linear in the length, `..._maps` its n² part."""
+
+MAPS: Final[tuple[Part, ...]] = ("encoder_maps", "decoder_maps", "cross_maps")
+PROJECTIONS: Final[tuple[Part, ...]] = ("encoder_projections", "decoder_projections", "cross_projections")
+FEED_FORWARD: Final[tuple[Part, ...]] = ("encoder_ffn", "decoder_ffn")
+
+_OF_NAME: Final[tuple[tuple[str, Part], ...]] = (
+    ("src_table", "source_embedding"),
+    ("tgt_table", "target_embedding"),
+    ("*.embedding.positions.table", "positions"),
+    ("*norm.weight", "norms"),
+    ("*norm.bias", "norms"),
+    ("encoder.layers.*.self_attn.*_proj.*", "encoder_projections"),
+    ("decoder.layers.*.self_attn.*_proj.*", "decoder_projections"),
+    ("decoder.layers.*.cross_attn.*_proj.*", "cross_projections"),
+    ("encoder.layers.*.ffn.*_proj.*", "encoder_ffn"),
+    ("decoder.layers.*.ffn.*_proj.*", "decoder_ffn"),
+    ("output_table", "output"),
+    ("output_bias", "output"),
+)
+
+
+@dataclass(frozen=True)
+class Holding:
+    """The learned tensors of one component.
+
+    Attributes:
+        part: The component.
+        tensors: Name without the layer, shape, and how many of that name and shape there are.
+        parameters: Learned values in all of them.
+    """
+
+    part: Part
+    tensors: tuple[tuple[str, tuple[int, ...], int], ...]
+    parameters: int
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """Where the n² part needs more multiply-adds than a part that is linear in the length.
+
+    Both sides have n tokens: the linear part takes `linear`·n multiply-adds, the n² part `quadratic`·n².
+
+    Attributes:
+        n: The smallest whole n at which the n² part is larger.
+        linear: Multiply-adds a token.
+        quadratic: Multiply-adds of the n² part at n = 1.
+    """
+
+    n: int
+    linear: int
+    quadratic: int
+
+
+def part_of(name: str) -> Part:
+    """The component that a tensor of a model's state belongs to.
+
+    Args:
+        name: As in `Transformer.named_parameters`.
+
+    Raises:
+        KeyError: No component has a tensor of that name.
+    """
+    for pattern, part in _OF_NAME:
+        if fnmatchcase(name, pattern):
+            return part
+    raise KeyError(f"{name} belongs to no component; expected a name of Transformer.named_parameters.")
+
+
+def holdings(model: Transformer) -> dict[Part, Holding]:
+    """The parameters of each component, read off the model itself; a tensor that is shared counts once.
+
+    Args:
+        model: The model.
+
+    Returns:
+        Every component of `PARTS`, in that order; their parameters add up to `config.count_parameters()`.
+    """
+    counted: dict[Part, dict[tuple[str, tuple[int, ...]], int]] = {part: {} for part in PARTS}
+    totals = dict.fromkeys(PARTS, 0)
+    for name, tensor in model.named_parameters():
+        part, kind = part_of(name), (_without_layer(name), tuple(tensor.shape))
+        counted[part][kind] = counted[part].get(kind, 0) + 1
+        totals[part] += tensor.numel()
+    return {
+        part: Holding(part, tuple((*kind, count) for kind, count in counted[part].items()), totals[part])
+        for part in PARTS
+    }
+
+
+def buffers(model: Transformer) -> dict[str, tuple[int, ...]]:
+    """What a model keeps that is not learned: the shape of each buffer by its name.
+
+    Args:
+        model: The model.
+    """
+    return {name: tuple(tensor.shape) for name, tensor in model.named_buffers()}
+
+
+def multiply_adds(config: ModelConfig, *, n_source: int, n_target: int) -> dict[Part, int]:
+    """Multiply-adds of one teacher-forced pass.
+
+    Args:
+        config: The features of the model. `max_len` sets no limit here: this is arithmetic.
+        n_source: Source tokens S, from 1.
+        n_target: Target tokens T that the decoder reads, from 1.
+
+    Returns:
+        Every component of `PARTS`, in that order.
+
+    Raises:
+        ValueError: A length below 1.
+    """
+    if min(n_source, n_target) < 1:
+        raise ValueError(f"found {n_source} source and {n_target} target tokens, expected at least 1 of each.")
+    s, t, d = n_source, n_target, config.d_model
+    n_enc, n_dec = config.n_encoder_layers, config.n_decoder_layers
+    done = dict.fromkeys(PARTS, 0)
+    done |= {
+        "encoder_projections": n_enc * 4 * s * d * d,  # W_Q, W_K, W_V, W_O
+        "encoder_maps": n_enc * _maps(s, s, d),
+        "encoder_ffn": n_enc * 2 * s * d * config.d_ff,
+        "decoder_projections": n_dec * 4 * t * d * d,
+        "decoder_maps": n_dec * _maps(t, t, d),
+        "cross_projections": n_dec * 2 * (t + s) * d * d,  # W_Q, W_O on the target; W_K, W_V on the source
+        "cross_maps": n_dec * _maps(t, s, d),
+        "decoder_ffn": n_dec * 2 * t * d * config.d_ff,
+        "output": t * d * config.tgt_vocab_size,
+    }
+    return done
+
+
+def overtakes(config: ModelConfig, *, parts: tuple[Part, ...] | None = None) -> Crossing:
+    """The length from which the n² part needs more than parts that are linear, with n tokens on both sides.
+
+    Args:
+        config: The features of the model.
+        parts: The linear parts to compare with; all of them when not given.
+    """
+    one = multiply_adds(config, n_source=1, n_target=1)  # so every component's coefficient
+    quadratic = sum(one[part] for part in MAPS)
+    linear = sum(count for part, count in one.items() if (part not in MAPS if parts is None else part in parts))
+    return Crossing(linear // quadratic + 1, linear, quadratic)
+
+
+def grouped(counts: Mapping[Part, int]) -> dict[str, int]:
+    """Counts of components in the few groups that a curve can tell apart; their sum stays the same.
+
+    Args:
+        counts: What `multiply_adds` returned.
+
+    Returns:
+        The groups `projections`, `maps`, `ffn`, `output` and `rest`.
+    """
+    groups = {"projections": PROJECTIONS, "maps": MAPS, "ffn": FEED_FORWARD, "output": ("output",)}
+    sums = {name: sum(counts[part] for part in PARTS if part in parts) for name, parts in groups.items()}
+    return sums | {"rest": sum(counts.values()) - sum(sums.values())}
+
+
+def _maps(n_queries: int, n_keys: int, d_model: int) -> int:
+    """Of one attention: q·k and weights·v, each n_heads · Q · K · d_head = Q · K · D."""
+    return 2 * n_queries * n_keys * d_model
+
+
+def _without_layer(name: str) -> str:
+    """`encoder.layers.2.ffn.up_proj.weight` -> `ffn.up_proj.weight`; what stands in no layer keeps its name."""
+    return name.split(".", 3)[3] if ".layers." in name else name

@@ -1,0 +1,61 @@
+"""The shape of every value of a pass: recorded while the model runs, without keeping the values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from transformer.model import Transformer
+from transformer.tap import tap_of
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Pass:
+    """The shapes of one teacher-forced pass.
+
+    Attributes:
+        src_ids, tgt_ids: Shapes of the two inputs, [batch, token].
+        sites: Every site of `transformer.tap.SITES` that the model has, in the order of the pass, with the shape that
+            it had, the batch axis included.
+    """
+
+    src_ids: Shape
+    tgt_ids: Shape
+    sites: dict[str, Shape]
+
+
+class _Shapes:
+    """A visitor that keeps nothing but shapes."""
+
+    def __init__(self) -> None:
+        self.seen: dict[str, Shape] = {}
+
+    def wants(self, site: str) -> bool:
+        return True
+
+    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
+        self.seen[site] = tuple(value.shape)
+        return value
+
+
+@torch.inference_mode()
+def shapes_of(model: Transformer, src_ids: Sequence[int], tgt_ids: Sequence[int]) -> Pass:
+    """Run one sentence and write down the shape of everything.
+
+    Args:
+        model: The model in evaluation mode.
+        src_ids: Ids of the source.
+        tgt_ids: Ids that the decoder reads, its start id first.
+
+    Raises:
+        QueryError: More than `max_len` tokens on a side.
+    """
+    visitor = _Shapes()
+    src, tgt = torch.tensor([list(src_ids)]), torch.tensor([list(tgt_ids)])
+    model(src, tgt, tap=tap_of(visitor))
+    return Pass(tuple(src.shape), tuple(tgt.shape), visitor.seen)
