@@ -27,6 +27,7 @@ PAIR = "positions_pair"
 DEFAULT_COUNT = 64
 COUNTS = (16, 32, 64, 128, 256, 512)
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+MOST_SHIFTED = 512  # positions that a shift is measured on
 FOLLOWS = 1e-3
 """A table nearer to the formula than this is the formula, rounded."""
 
@@ -83,9 +84,18 @@ class Table:
         return min(self.view.dims[0] // 2 if self.view.dims else 0, self.d_model // 2 - 1)
 
     @property
+    def measured(self) -> np.ndarray:
+        """The positions that a shift is measured on, the first ones: [position, d_model]."""
+        return self.values[:MOST_SHIFTED]
+
+    @property
     def most_shift(self) -> int:
         """The largest shift that leaves two positions to look at."""
-        return len(self.values) - 2
+        return _most_shift(len(self.values))
+
+
+def _most_shift(n_positions: int) -> int:
+    return min(n_positions, MOST_SHIFTED) - 2
 
 
 def spread(d_model: int) -> tuple[int, ...]:
@@ -215,9 +225,11 @@ def _settle(checkpoint: Checkpoint) -> None:
     if any(dim >= d_model for dim in dims):
         state.add_note(f"Dimensions from {d_model} on were asked for; {checkpoint.name} has 0 to {d_model - 1}.")
     session[keys.DIMS] = [dim for dim in dims if dim < d_model]
-    most, shift = max(1, checkpoint.config.max_len - 2), session.get(keys.SHIFT) or View.shift
+    most, shift = max(1, _most_shift(checkpoint.config.max_len)), session.get(keys.SHIFT) or View.shift
     if shift > most:
-        state.add_note(f"A shift by {shift} was asked for; {checkpoint.name} has positions for at most {most}.")
+        state.add_note(
+            f"A shift by {shift} was asked for; the table of {checkpoint.name} is shifted by at most {most}."
+        )
     session[keys.SHIFT] = min(max(shift, 1), most)
 
 

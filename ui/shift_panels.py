@@ -23,8 +23,7 @@ from ui.position_controls import Table, digits
 POINTS = "position_points"
 ERRORS = "position_errors"
 
-MOST_SHIFTED = 512  # positions that a shift is measured on
-MOST_DRAWN = 64  # of those, as more points cover each other
+MOST_DRAWN = 64  # positions, as more points cover each other
 MOST_FITS = 24
 MOST_ROTATIONS = 64
 
@@ -40,15 +39,10 @@ def draw(table: Table) -> None:
     said = st.container()
     left, right = st.columns(2, gap="large")
     with left:
-        sentence = draw_points(table, min(shift, _measured(table)))
+        sentence = draw_points(table, shift)
     with right:
-        draw_errors(table, min(shift, _measured(table)))
+        draw_errors(table, shift)
     said.markdown(panels.plain(sentence))
-
-
-def _measured(table: Table) -> int:
-    """The largest shift that is measured; a long table is not measured to its end."""
-    return min(len(table.values), MOST_SHIFTED) - 2
 
 
 def _left_out(rows: np.ndarray) -> str:
@@ -56,7 +50,7 @@ def _left_out(rows: np.ndarray) -> str:
 
 
 def _rotation(table: Table, shift: int) -> str:
-    values, pair = table.values[:MOST_SHIFTED], table.pair
+    values, pair = table.measured, table.pair
     columns = slice(2 * pair, 2 * pair + 2)
     turned = study.rotate(values[:-shift], shift)
     angle = float(shift * study.frequencies(table.d_model)[pair])
@@ -74,6 +68,9 @@ def _rotation(table: Table, shift: int) -> str:
     )
     panels.chart(figure, key=POINTS, alt=alt, how_to_read=HOW_TO_READ_ROTATION)
     error = float(study.rotation_errors(values, shift).max())
+    counted = f"all {len(values) - shift}"
+    if len(values) < len(table.values):
+        counted = f"the first {len(values) - shift} of {len(table.values) - shift:,}"
     odd = (
         f" Dimension {table.d_model - 1} is a sine without a cosine; it cannot be turned and is left out."
         if table.d_model % 2
@@ -81,14 +78,14 @@ def _rotation(table: Table, shift: int) -> str:
     )
     return (
         f"A shift by {shift} turns this pair by k·w_i = {angle:.4g} rad = {np.degrees(angle):,.4g}°, whatever p is. "
-        f"R_k does so for all {table.d_model // 2} pairs, each by its own angle; over all {len(values) - shift} "
+        f"R_k does so for all {table.d_model // 2} pairs, each by its own angle; over {counted} "
         f"positions p R_k·PE(p) differs from PE(p+{shift}) by at most {digits(error)}.{odd}"
     )
 
 
 def _rotation_errors(table: Table, shift: int) -> None:
-    values = table.values[:MOST_SHIFTED]
-    shifts = spread_shifts(_measured(table), shift, most=MOST_ROTATIONS)
+    values = table.measured
+    shifts = spread_shifts(table.most_shift, shift, most=MOST_ROTATIONS)
     errors = loading.runner().compute(
         ("positions", table.content_hash, table.side, "rotations", shifts),
         lambda: [float(study.rotation_errors(values, k).max()) for k in shifts],
@@ -128,7 +125,7 @@ def _fits(values: np.ndarray, shifts: tuple[int, ...]) -> _Fits:
 
 
 def _map(table: Table, shift: int) -> str:
-    values, pair = table.values[:MOST_SHIFTED], table.pair
+    values, pair = table.measured, table.pair
     columns = slice(2 * pair, 2 * pair + 2)
     fit = study.fit_shift(values, shift)
     figure = charts.shift_points_spec(
@@ -158,8 +155,8 @@ def _map(table: Table, shift: int) -> str:
 
 
 def _map_errors(table: Table, shift: int) -> None:
-    values = table.values[:MOST_SHIFTED]
-    shifts = spread_shifts(_measured(table), shift, most=MOST_FITS)
+    values = table.measured
+    shifts = spread_shifts(table.most_shift, shift, most=MOST_FITS)
     fits = loading.runner().compute(
         ("positions", table.content_hash, table.side, "fits", shifts),
         lambda: _fits(values, shifts),
