@@ -46,7 +46,11 @@ NOTHING = "There is no number here: no row of these maps has a key that may be s
 def draw(run: OpenRun) -> None:
     """Draw the part "What heads do" of the Attention page."""
     kind, looking = run.view.kind, run.looking
-    measures = measured(run.checkpoint, looking)
+    try:
+        measures = measured(run.checkpoint, looking)
+    except BusyError as error:
+        st.error(panels.plain(sentence(error)))
+        return
     if not measures:
         st.info(NOTHING, icon=":material/info:")
         return
@@ -65,17 +69,32 @@ def draw(run: OpenRun) -> None:
 
 
 def measured(checkpoint: Checkpoint, looking: Looking) -> dict[Name, Measure]:
-    """All measures of the heads of the kind looked at, over the rows that may be seen."""
+    """All measures of the heads of the kind looked at, over the rows that may be seen, computed once for all.
+
+    Raises:
+        BusyError: The model has too much to do.
+    """
     kind, trace = looking.view.kind, looking.trace
     sites = [site(kind, layer) for layer in range(len(trace.maps(kind)))]
-    shares = None
+    heads: dict[str, np.ndarray] = {}
     try:
         heads = loading.replay(checkpoint, trace, sites)
-        shares = norm_share(np.stack([heads[name] for name in sites]), output_projections(checkpoint.model, kind))
     except (GlassformerError, BusyError) as error:
         st.error(panels.plain(f"The share of output norm is missing. {sentence(error)}"))
-    n_rows = looking.n_rows if looking.view.guess else None
-    return measure(trace, kind, eos_id=checkpoint.config.eos_id, shares=shares, n_rows=n_rows)
+    n_rows = looking.n_rows if looking.view.guess and kind != "encoder" else None
+
+    def work() -> dict[Name, Measure]:
+        shares = None
+        if heads:
+            shares = norm_share(np.stack([heads[name] for name in sites]), output_projections(checkpoint.model, kind))
+        return measure(trace, kind, eos_id=checkpoint.config.eos_id, shares=shares, n_rows=n_rows)
+
+    # At 512 pieces this takes a second and 300 MB, so it is neither done again at a click nor by two at a time.
+    return loading.runner().compute(
+        ("head measures", trace.query, trace.src_ids, trace.read_ids, kind, n_rows, bool(heads)),
+        work,
+        nbytes=lambda found: sum(one.values.nbytes + one.rows.nbytes for one in found.values()),
+    )
 
 
 def _scope(looking: Looking, measures: dict[Name, Measure]) -> str:

@@ -10,9 +10,11 @@ import torch
 
 from tests.pages.conftest import STEP, check
 from tests.pages.reading import figure, go_to, numbers, payload
+from transformer.analysis.head_statistics import measure
 from transformer.tap import Recorder, tap_of
 from ui import head_table_panels, keys, loading
 from ui.head_table_panels import CSV, HEAD_MAP, HEAD_ROWS, OPEN_BY_MEASURE
+from ui.work import BusyError, Runner
 
 ATTENTION = STEP.parent / "attention.py"
 SOURCE = "abcdef"
@@ -182,3 +184,36 @@ def test_no_head_gets_a_label(table):
     assert "a weight is not a cause" in said
     assert "this sentence alone" in said
     assert "-token head" not in str(payload(test, HEAD_MAP)) + said
+
+
+def test_the_measures_are_computed_once_for_a_run_and_again_for_other_rows(table, monkeypatch):
+    asked, fresh = [], Runner()
+    monkeypatch.setattr(
+        head_table_panels, "measure", lambda *of, **how: asked.append(how["n_rows"]) or measure(*of, **how)
+    )
+    monkeypatch.setattr(loading, "runner", lambda: fresh)
+    test = table(kind="decoder")
+    check(test.selectbox(key=keys.MEASURE).set_value("largest").run())
+    check(go_to(test, 3))
+    assert asked == [None]
+    test = table(kind="decoder", guess=1, step=3)
+    check(go_to(test, 4))
+    assert asked == [None, 3, 4]
+
+
+def test_a_busy_model_is_said(table, monkeypatch):
+    test = table()
+    busy = BusyError("64 requests are waiting for the model.")
+    real = loading.runner()
+
+    class Busy:
+        trace = real.trace
+
+        def compute(self, *_, **__):
+            raise busy
+
+    monkeypatch.setattr(loading, "runner", Busy)
+    check(test.run())
+    assert [error.value for error in test.error][-1].startswith("64 requests are waiting")
+    assert not test.info
+    assert not test.dataframe
