@@ -47,14 +47,14 @@ def draw(run: OpenRun) -> None:
     if not drawn.flow.weights.size:
         st.info("All pieces here are special ones. Switch “Hide special” off to see them.")
         return
-    view, flow = run.view, drawn.flow
-    n_queries, n_keys = len(drawn.rows), len(drawn.columns)
+    view, flow, rows, columns = run.view, drawn.flow, drawn.rows, drawn.columns
+    n_queries, n_keys = len(rows), len(columns)
 
-    def take_pin() -> None:
+    def take_pin() -> None:  # a session keeps it, so it must not hold the weights
         pin = last_pin(FLOW, n_queries=n_queries, n_keys=n_keys)
         row, column = (pin.index if pin and pin.side == side else None for side in ("query", "key"))
-        st.session_state[keys.QUERY] = None if row is None else drawn.rows[row][0]
-        st.session_state[keys.KEY] = None if column is None else drawn.columns[column][0]
+        st.session_state[keys.QUERY] = None if row is None else rows[row][0]
+        st.session_state[keys.KEY] = None if column is None else columns[column][0]
 
     flow_view(
         flow,

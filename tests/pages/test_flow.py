@@ -12,7 +12,7 @@ from transformer.checkpoint import load
 from transformer.query import Query
 from transformer.running import run
 from transformer.trace import Trace
-from ui import keys
+from ui import flow_panels, keys
 from ui.flow_panels import FLOW
 
 ATTENTION = ROOT / "pages" / "explore" / "attention.py"
@@ -142,3 +142,12 @@ def test_the_browser_hears_which_of_its_reports_has_arrived(flow):
     test.session_state[FLOW] = {"pin": {"side": "query", "index": 1, "stamp": "x 1"}}
     assert payload(check(test.run()), FLOW)["heard"] == "x 1"
     assert test.session_state[keys.QUERY] is None  # only a report that has just come is taken
+
+
+def test_the_callback_that_a_session_keeps_holds_no_weights(flow, monkeypatch):
+    given = {}
+    monkeypatch.setattr(flow_panels, "flow_view", lambda _, **options: given.update(options))
+    flow(model="reverse", src="abcd", layer=1)
+    held = [cell.cell_contents for cell in given["on_pin"].__closure__]
+    assert held
+    assert all(isinstance(value, int | tuple) for value in held)
