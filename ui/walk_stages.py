@@ -94,7 +94,7 @@ def _dot(o: Opened) -> None:
 
 
 def _key_chart(o: Opened, key: str, figure: Spec, alt: str, how_to_read: str) -> None:
-    panels.chart(figure, key=key, alt=alt, how_to_read=how_to_read, on_click=taking(key, _mark))
+    panels.chart(figure, key=key, alt=alt, how_to_read=how_to_read, on_click=taking(key, marked_key))
 
 
 def _scores(o: Opened) -> None:
@@ -161,8 +161,8 @@ def _softmax(o: Opened) -> None:
     _stage(
         4,
         "softmax: the weights",
-        "Take the largest score of the row off, raise e to the difference d, and divide by the sum of the row: the "
-        "weights are between 0 and 1 and sum to 1."
+        "Subtract the row's largest score, raise e to the difference d, and divide by the sum of these over the row: "
+        "the weights are between 0 and 1 and sum to 1."
         if w.peak is not None
         else "No key is open, so all weights are 0.",
         walk_text.softmax(w),
@@ -313,5 +313,6 @@ def taking(key: str, place_of: Callable[[Click], object], *, into: str = keys.KE
     return take
 
 
-def _mark(click: Click) -> object:
-    return click.customdata
+def marked_key(click: Click) -> int | None:
+    """The key that a click on a chart of keys means; None for what is no place."""
+    return click.customdata if isinstance(click.customdata, int) and click.customdata >= 0 else None

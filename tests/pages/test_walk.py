@@ -13,6 +13,7 @@ from transformer.checkpoint import load
 from transformer.running import run
 from transformer.tap import Recorder, tap_of
 from ui import keys, walk_panels, walk_stages, walk_vectors
+from ui.components.plotly_view import Click
 
 ATTENTION = ROOT / "pages" / "explore" / "attention.py"
 CHARTS = (
@@ -196,3 +197,8 @@ def test_vectors_of_all_tokens_are_drawn_when_they_are_asked_for(walking, revers
         for query in (0, 4):
             found = by_hand(reverse, kind="cross", layer=0, head=0, query=query)[name]
             assert np.allclose(drawn[query] if row == 0 else drawn, found, atol=1e-5)
+
+
+@pytest.mark.parametrize(("said", "key"), [(3, 3), (0, 0), (-1, None), ("3", None), ({"key": 3}, None), (None, None)])
+def test_a_click_names_a_key_or_nothing(said, key):
+    assert walk_stages.marked_key(Click(curve=0, x=None, y=None, index=(0,), customdata=said)) == key
