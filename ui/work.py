@@ -115,11 +115,11 @@ class Runner:
     def _work(self, key: Hashable, work: Callable[[], _Result], nbytes: Callable[[_Result], int]) -> _Result:
         try:
             result = work()
+            kept = _Kept(result, nbytes(result) + 10_000)  # the labels, about
         except BaseException:
             with self._lock:
                 self._under_way.pop(key, None)
             raise
-        kept = _Kept(result, nbytes(result) + 10_000)  # the labels, about
         with self._lock:
             self._under_way.pop(key, None)
             if kept.nbytes <= self._cache.maxsize:

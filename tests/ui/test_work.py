@@ -224,3 +224,10 @@ def test_errors_of_other_work_are_raised_and_not_kept():
     with pytest.raises(QueryError, match="refused"):
         work.compute("key", fail, nbytes=len)
     assert work.compute("key", lambda: "better", nbytes=len) == "better"
+
+
+def test_work_whose_size_cannot_be_told_does_not_stay_under_way():
+    work = runner(Model())
+    with pytest.raises(TypeError):
+        work.compute("key", lambda: 7, nbytes=len)
+    assert work.compute("key", lambda: "better", nbytes=len) == "better"
