@@ -23,6 +23,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from transformer.analysis import walk
 from transformer.model import Transformer
 from transformer.trace import Kind, Trace
 
@@ -199,8 +200,7 @@ def site(kind: Kind, layer: int) -> str:
         kind: Which attention.
         layer: From 0.
     """
-    stack, attention = ("encoder" if kind == "encoder" else "decoder"), ("cross" if kind == "cross" else "self")
-    return f"{stack}.{layer}.{attention}_attn.heads"
+    return f"{walk.place(kind, layer)}.heads"
 
 
 def norm_share(heads: np.ndarray, projections: np.ndarray) -> np.ndarray:

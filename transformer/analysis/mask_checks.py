@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from transformer.analysis import walk
 from transformer.errors import QueryError
 from transformer.masks import causal_mask, padding_mask
 from transformer.model import Transformer
@@ -32,11 +33,6 @@ ROUNDING_STEPS = 16
 A sum that is taken in another order is off by a few spacings of its largest term; a dozen such sums follow each
 other between a mask and the logits. The shipped checkpoints stay below 8.
 """
-_SITES: dict[Kind, str] = {
-    "encoder": "encoder.{layer}.self_attn",
-    "decoder": "decoder.{layer}.self_attn",
-    "cross": "decoder.{layer}.cross_attn",
-}
 
 
 @dataclass(frozen=True)
@@ -131,7 +127,7 @@ def record_attention(model: Transformer, src_ids: Ids, tgt_ids: Ids, *, kind: Ki
     Raises:
         QueryError: The model has no such layer.
     """
-    site = _SITES[kind].format(layer=layer)
+    site = walk.place(kind, layer)
     recorder = Recorder(tuple(f"{site}.{name}" for name in ("scores", "mask", "weights")))
     model(torch.tensor(src_ids), torch.tensor(tgt_ids), tap=tap_of(recorder))
     if f"{site}.scores" not in recorder.values:
