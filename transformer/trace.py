@@ -115,8 +115,8 @@ class Trace:
         stop_reason: Why decoding stopped.
         log_prob: Of the output under the model, in nats.
         log_probs: Log-probabilities [step, tgt_vocab], in nats, float32.
-        encoder_self, decoder_self, cross: Attention weights [layer, head, query, key], float32; [layer, head, 0, 0] if
-            the run kept none.
+        encoder_self, decoder_self, cross: Attention weights [layer, head, query, key], float32;
+            [layer, head, 0, 0] if the run kept none.
         encoder_mask, decoder_mask, cross_mask: Bool [query, key] as used; True = may attend.
         hypotheses: Beam search's results, best first; empty for the other ways of decoding.
         vocabulary: The target's pieces by id.
