@@ -14,7 +14,7 @@ import streamlit as st
 
 import charts
 from charts.statistics import HOW_TO_READ_HEADS, HOW_TO_READ_ROWS
-from transformer.analysis.head_statistics import Measure, Name, measure, norm_share, output_projections, site
+from transformer.analysis.head_statistics import NAMES, Measure, Name, measure, norm_share, output_projections, site
 from transformer.checkpoint import Checkpoint
 from transformer.errors import GlassformerError
 from transformer.trace import Kind
@@ -56,10 +56,12 @@ def draw(run: OpenRun) -> None:
         return
     st.caption(_scope(looking, measures))
     spoken = words(kind)
+    _settle_measure(measures)
     with st.container(horizontal=True):
         name = _choose_measure(measures, spoken)
         _open_by_measure(kind, measures[name].means())
-    left, right = st.columns([2, 3], gap="large")
+    n_heads = measures[name].values.shape[1]
+    left, right = st.columns([2, 3] if n_heads <= 4 else [1, 1], gap="large")  # more numbers need more room
     with left:
         _head_map(looking, measures[name], spoken[name])
     with right:
@@ -109,9 +111,16 @@ def _scope(looking: Looking, measures: dict[Name, Measure]) -> str:
     return " ".join(said)
 
 
-def _choose_measure(measures: dict[Name, Measure], spoken: dict[Name, Words]) -> Name:
-    if st.session_state.get(keys.MEASURE) not in measures:
+def _settle_measure(measures: dict[Name, Measure]) -> None:
+    """Put another measure in the place of one that this attention does not have."""
+    asked = st.session_state.get(keys.MEASURE)
+    if asked not in measures:
+        if asked is not None and asked not in NAMES:
+            panels.notes((f"“{asked}” in the link is the name of no measure; another one is shown.",))
         st.session_state[keys.MEASURE] = "entropy_share" if "entropy_share" in measures else next(iter(measures))
+
+
+def _choose_measure(measures: dict[Name, Measure], spoken: dict[Name, Words]) -> Name:
     name: Name = st.selectbox(
         "Measure in the charts",
         list(measures),

@@ -14,7 +14,7 @@ from ui.view import MaskName
 
 GUESSING = (
     "Guess mode: the target side is cut after the current step, and everything below is computed from what is left. "
-    "To see more, move on in the page Step through decoding."
+    "To see more, go on to the next step on the page Step through decoding."
 )
 CONVERSION = """
 # bool, True = may attend, to numbers that are added to the scores, and back
@@ -155,7 +155,7 @@ def causality_verdict(moved: Movement, *, place: int, n_rows: int, n_sentences: 
     )
     return held, (
         f"{_rows(0, place)} moved by {amount(before)}, {_rows(place, n_rows, 'row')} by "
-        f"{amount(after.min())} to {amount(after.max())}.{others} {end} Without the causal mask "
+        f"{_span(after)}.{others} {end} Without the causal mask "
         f"{_rows(0, place, 'row')} would move by up to {amount(moved.taken[:place].max())}."
     )
 
@@ -185,6 +185,11 @@ def padding_verdict(moved: Movement, *, side: str, n_pads: int) -> tuple[bool, s
 def amount(value: float) -> str:
     """A difference as the page writes it; only 0 itself is called so."""
     return "exactly 0" if value == 0 else f"{value:.2g}"
+
+
+def _span(values: np.ndarray) -> str:
+    low, high = amount(values.min()), amount(values.max())
+    return low if low == high else f"{low} to {high}"
 
 
 def _rows(first: int, end: int, word: str = "Row") -> str:

@@ -155,8 +155,8 @@ def _summary(o: Opened) -> str:
     return (
         f"In layer {w.layer + 1}, head {w.head + 1}, the key **{panels.plain(o.key)}** {value} from the query "
         f"**{panels.plain(o.query)}**. {source}\n\nBelow, numbers that go into a line have up to "
-        f"{walk_text.INPUT_DIGITS} digits. A result is written with as many digits, at most "
-        f"{walk_text.RESULT_DIGITS}, as a calculator finds from them too. Downloads have the exact numbers."
+        f"{walk_text.INPUT_DIGITS} digits. A result has the digits, at most "
+        f"{walk_text.RESULT_DIGITS}, that a calculator gets from these numbers too. Downloads have the exact numbers."
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from tests.pages.conftest import STEP, check
-from tests.pages.reading import figure, go_to, numbers, payload
+from tests.pages.reading import figure, go_to, numbers, payload, sentences
 from transformer.analysis.head_statistics import measure
 from transformer.tap import Recorder, tap_of
 from ui import head_table_panels, keys, loading
@@ -176,6 +176,14 @@ def test_a_measure_that_another_attention_does_not_have_gives_way(table):
     assert test.selectbox(key=keys.MEASURE).value == "entropy_share"
     check(test.button_group(key=keys.KIND).set_value("encoder").run())
     assert "alt" in payload(test, HEAD_MAP)
+
+
+def test_a_measure_that_nothing_has_is_said_once(table):
+    test = table(measure="<b>bogus</b>")
+    assert "“<b>bogus</b>” in the link is the name of no measure" in sentences(test)
+    assert test.selectbox(key=keys.MEASURE).value == "entropy_share"
+    assert "no measure" not in sentences(check(test.run()))
+    assert "no measure" not in sentences(table(measure="next", kind="decoder"))  # another attention has it
 
 
 def test_no_head_gets_a_label(table):
