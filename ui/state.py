@@ -44,14 +44,16 @@ def begin(page: str) -> None:
     """
     state = st.session_state
     parameters = {name: tuple(st.query_params.get_all(name)) for name in st.query_params}
+    other_page = bool(state.get(keys.URL_PAGE)) and state[keys.URL_PAGE] != page
     # Going to another page of the app empties the address; that is no request for the defaults.
-    moved = bool(state.get(keys.URL_PAGE)) and state[keys.URL_PAGE] != page and not parameters
+    moved = other_page and not parameters
     state[keys.URL_PAGE] = page
     state[keys.URL_OPENED] = False
     if moved or parameters == state.get(keys.URL_WRITTEN):
         _wrote(parameters)
         if moved:
             state[keys.URL_MEANT] = None
+        if other_page:
             _carry_over()
         return
     if parameters in state.get(keys.URL_ON_ITS_WAY, ()) and state.get(keys.WHEN_WRITTEN) != _asked():

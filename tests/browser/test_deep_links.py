@@ -36,6 +36,19 @@ def test_every_page_has_an_address(server, page):
         assert page.get_by_role("dialog").count() == 0
 
 
+def test_back_after_a_reload_keeps_what_the_address_says(server, page):
+    open_page(page, f"{server.url}/masks?model=reverse&src=noon")
+    page.get_by_test_id("stSidebarNavLink").get_by_text("Attention", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Attention")
+    wait_for_idle(page)
+    page.reload()
+    wait_for_idle(page)
+    while page.get_by_role("heading", level=1).inner_text() != "Masks":
+        page.go_back()
+        wait_for_idle(page)
+    expect(page.get_by_role("combobox", name="Checkpoint")).to_have_value("Reverse letters (reverse)")
+
+
 def test_every_page_of_the_menu_can_be_reloaded(server, page):
     open_page(page, server.url)
     for name in page.get_by_test_id("stSidebarNavLink").all_inner_texts():
