@@ -101,8 +101,9 @@ def heatmap_spec(
     names = (query_axis, key_axis)
     low, high = limits if limits is not None else _own_limits(drawn)
     scale = _log_scale(drawn, high, value_name) if log else _linear_scale(low, high, value_name)
-    rounded = _fits_half(drawn)
-    data = [_map(drawn, names, scale, colour=colour, value_name=value_name, rounded=rounded)]
+    sent = _in_half(drawn)
+    rounded = not np.array_equal(sent, drawn, equal_nan=True)
+    data = [_map(sent, names, scale, colour=colour, value_name=value_name, rounded=rounded)]
     if log:
         layout["meta"]["cells"]["floor"] = LOG_FLOOR
     if not open_cells.all():
@@ -155,9 +156,10 @@ def _hover(names: tuple[str, str], last_line: str) -> str:
     return f"{query} %{{customdata[0]}}<br>{key} %{{customdata[1]}}<br>{last_line}<extra></extra>"
 
 
-def _fits_half(drawn: np.ndarray) -> bool:
-    """Whether a map is so large that half precision must do, and its numbers are in its range."""
-    return bool(drawn.size > MOST_EXACT and np.nanmax(np.abs(drawn), initial=0) < np.finfo(np.float16).max)
+def _in_half(drawn: np.ndarray) -> np.ndarray:
+    """A map in half precision if it is so large that this must do, and its numbers are in the range of that."""
+    in_range = np.nanmax(np.abs(drawn), initial=0) < np.finfo(np.float16).max
+    return drawn.astype(np.float16) if drawn.size > MOST_EXACT and in_range else drawn
 
 
 def _map(
@@ -168,7 +170,7 @@ def _map(
     return dict(
         type="heatmap",
         name=literal(f"{value_name} (rounded)" if rounded else value_name),
-        z=drawn.astype(np.float16) if rounded else drawn,
+        z=drawn,
         colorscale=SCALES[colour],
         meta=CELLS,
         hoverongaps=False,

@@ -188,6 +188,13 @@ def test_a_large_map_has_all_its_cells_in_three_digits_and_says_so():
     assert figure.data[0].name == "weight (rounded)"  # in a downloaded table too
 
 
+def test_a_large_map_that_loses_nothing_says_nothing():
+    spec = charts.heatmap_spec(np.eye(300), queries=["q"] * 300, keys=["k"] * 300, title="t")
+    np.testing.assert_array_equal(spec["data"][0]["z"], np.eye(300))
+    assert "subtitle" not in spec["layout"]["title"]
+    assert spec["data"][0]["name"] == "weight"
+
+
 def test_a_large_map_that_half_precision_cannot_hold_stays_as_it_is():
     values = np.full((300, 300), 1e6, dtype=np.float32)
     spec = charts.heatmap_spec(

@@ -299,13 +299,16 @@ function render(view) {
   drawCaption(view, covered);
   drawControls(view);
   view.root.dataset.step = String(view.step);
-  if (view.data.compact) keepInView(view.targetList, view.targetChips[view.step]);
+  keepInView(view.targetList, view.targetChips[view.step]);
+  view.text.scrollTop = view.text.scrollHeight;
 }
 
-/** Scroll a list, and nothing around it, so far that an entry is seen. */
+/** Scroll a list, and nothing around it, so that an entry is seen: in the middle of a high list, on top of a low one. */
 function keepInView(list, item) {
   const [frame, place] = [list.getBoundingClientRect(), item.getBoundingClientRect()];
-  if (place.top < frame.top || place.bottom > frame.bottom) list.scrollTop += place.top - frame.top;
+  if (place.top >= frame.top && place.bottom <= frame.bottom) return;
+  const above = frame.height > 3 * place.height ? (frame.height - place.height) / 2 : 0;
+  list.scrollTop += place.top - frame.top - above;
 }
 
 // ---------------------------------------------------------------- moving
