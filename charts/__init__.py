@@ -29,6 +29,18 @@ from charts.masks import (
     padded_batch,
     padded_batch_spec,
 )
+from charts.neighbours import neighbour_bars, neighbour_bars_spec, piece_map, piece_map_spec
+from charts.neuron_bars import active_neurons, active_neurons_spec, logit_effect, logit_effect_spec
+from charts.neurons import (
+    neuron_map,
+    neuron_map_spec,
+    neuron_tokens,
+    neuron_tokens_spec,
+    pre_activations,
+    pre_activations_spec,
+    silent_shares,
+    silent_shares_spec,
+)
 from charts.position_shift import shift_errors, shift_errors_spec, shift_points, shift_points_spec
 from charts.position_waves import position_curves, position_curves_spec, wavelengths, wavelengths_spec
 from charts.positions import (
@@ -60,6 +72,8 @@ from charts.training import (
 from charts.walk import head_norms, head_norms_spec, key_row, key_row_spec, query_times_key, query_times_key_spec
 
 __all__ = [
+    "active_neurons",
+    "active_neurons_spec",
     "attention_bar",
     "attention_bar_spec",
     "candidates",
@@ -94,6 +108,8 @@ __all__ = [
     "lens_map_spec",
     "lens_table",
     "lens_table_spec",
+    "logit_effect",
+    "logit_effect_spec",
     "logit_movement",
     "logit_movement_spec",
     "losses",
@@ -106,16 +122,26 @@ __all__ = [
     "masked_row_spec",
     "model_diagram",
     "model_diagram_spec",
+    "neighbour_bars",
+    "neighbour_bars_spec",
+    "neuron_map",
+    "neuron_map_spec",
+    "neuron_tokens",
+    "neuron_tokens_spec",
     "norm_effect",
     "norm_effect_spec",
     "padded_batch",
     "padded_batch_spec",
+    "piece_map",
+    "piece_map_spec",
     "position_curves",
     "position_curves_spec",
     "position_similarity",
     "position_similarity_spec",
     "position_table",
     "position_table_spec",
+    "pre_activations",
+    "pre_activations_spec",
     "query_times_key",
     "query_times_key_spec",
     "row_measure",
@@ -126,6 +152,8 @@ __all__ = [
     "shift_points_spec",
     "signed_rows",
     "signed_rows_spec",
+    "silent_shares",
+    "silent_shares_spec",
     "similarity_by_distance",
     "similarity_by_distance_spec",
     "stream_added",

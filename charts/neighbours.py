@@ -1,0 +1,269 @@
+"""Who stands near whom among the vectors of pieces: the nearest of one piece as bars, and a map of a sentence.
+
+The map labels as many points as a narrow screen has room for, those of the sentence first; the others say their piece
+on hover, and a wider screen only moves labels further apart.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from charts.neuron_bars import SIDES, lying, lying_bars
+from charts.theme import (
+    GUIDE_COLOR,
+    MARK_COLOR,
+    NEUTRAL_COLOR,
+    SOURCE_COLOR,
+    TARGET_COLOR,
+    Colour,
+    Spec,
+    as_figure,
+    base_layout,
+    literal,
+    shortened,
+)
+
+HOW_TO_READ_COSINE = (
+    "Each bar is one piece and cos = a·b / (‖a‖‖b‖) of its vector with that of the chosen piece: 1 is the same "
+    "direction, 0 none in common; a click chooses the piece."
+)
+HOW_TO_READ_DISTANCE = (
+    "Each bar is one piece and the distance ‖a − b‖ of its vector from that of the chosen piece: the shorter, the "
+    "nearer; a click chooses the piece."
+)
+HOW_TO_READ_MAP = (
+    "Each point is a piece's vector, seen along the two directions in which these vectors differ most; the axes say "
+    "how much of their variance they hold, and what they leave out may part pieces that look close."
+)
+
+Kind = Literal["source", "target", "both", "typed", "neighbour"]
+KIND_NAMES: dict[Kind, str] = {
+    "source": "source",
+    "target": "output",
+    "both": "both",
+    "typed": "chosen",
+    "neighbour": "neighbour",
+}
+
+_STYLES: dict[Kind, Spec] = {
+    "neighbour": {"color": GUIDE_COLOR, "symbol": "circle-open", "size": 7},
+    "source": {"color": SOURCE_COLOR, "symbol": "circle", "size": 9},
+    "target": {"color": TARGET_COLOR, "symbol": "square", "size": 9},
+    "both": {"color": NEUTRAL_COLOR, "symbol": "diamond", "size": 10},
+    "typed": {"color": MARK_COLOR, "symbol": "star", "size": 10},
+}
+_HEIGHT = 560
+_FONT = 12
+_ROOM = (300.0, 400.0)  # pixels that the points have on a phone, across and down
+_MARGIN = 0.12  # of the range, on each side, for the labels of the outermost points
+_CHOSEN = 16.0  # pixels, the mark of the chosen piece
+_PLACES = ("top center", "bottom center", "middle right", "middle left")
+
+
+@dataclass(frozen=True)
+class MapPoint:
+    """One piece on the map.
+
+    Attributes:
+        piece: Its text.
+        id: Its id.
+        kind: Where it is from.
+        x, y: Its place.
+        near: The pieces it was brought in by, as a neighbour; "" for one of the sentence.
+    """
+
+    piece: str
+    id: int
+    kind: Kind
+    x: float
+    y: float
+    near: str = ""
+
+
+def neighbour_bars_spec(
+    pieces: Sequence[str],
+    ids: Sequence[int],
+    cosine: np.ndarray,
+    distance: np.ndarray,
+    *,
+    by: Literal["cosine", "distance"],
+    title: str,
+    colour: Colour = "source",
+) -> Spec:
+    """Draw the nearest pieces, the nearest on top.
+
+    Args:
+        pieces: Nearest first.
+        ids: Their ids; a click on a bar returns its id as `customdata`.
+        cosine: With the chosen piece, -1 to 1, NaN for none `[piece]`.
+        distance: From it `[piece]`.
+        by: Which of the two is drawn; hover has both.
+        title: What the chart shows.
+        colour: Whose table it is.
+
+    Raises:
+        ValueError: If the lists differ in length.
+    """
+    if not len(pieces) == len(ids) == len(cosine) == len(distance):
+        raise ValueError(f"{len(pieces)} pieces: give one id, cosine and distance for each.")
+    drawn = np.asarray(cosine if by == "cosine" else distance, np.float64)
+    name = "Cosine" if by == "cosine" else "Distance"
+    layout = lying(title, name, "Piece", [shortened(piece) for piece in pieces])
+    most = 1.0 if by == "cosine" else float(drawn.max(initial=0)) or 1.0
+    low = min(0.0, float(np.nan_to_num(drawn).min(initial=0)))
+    layout["xaxis"] |= {"range": [1.2 * low, 1.18 * most], "nticks": 6, "fixedrange": True}
+    layout["annotations"] = [
+        {"x": max(0.0, value), "y": place, "text": f"{value:.3f}", "showarrow": False, "xanchor": "left", "xshift": 4}
+        for place, value in enumerate(drawn.tolist())
+    ]
+    rows = [
+        [place, piece, int(i), float(cos) if np.isfinite(cos) else None, float(gap)]
+        for place, (piece, i, cos, gap) in enumerate(zip(pieces, ids, cosine, distance, strict=True), start=1)
+    ]
+    layout["meta"] = {"table": {"columns": ["place", "piece", "id", "cosine", "distance"], "rows": rows}}
+    bars = lying_bars(drawn, [SIDES[colour][1]] * len(pieces))
+    bars["customdata"] = [int(i) for i in ids]
+    bars["hovertext"] = [
+        f"<b>{literal(piece)}</b><br>id {int(i)}<br>cosine <b>{cos:.4f}</b><br>distance <b>{gap:.4f}</b>"
+        for piece, i, cos, gap in zip(pieces, ids, cosine, distance, strict=True)
+    ]
+    return {"data": [bars] if len(pieces) else [], "layout": layout}
+
+
+neighbour_bars = as_figure(neighbour_bars_spec)
+
+
+def piece_map_spec(
+    points: Sequence[MapPoint],
+    *,
+    shares: tuple[float, float],
+    chosen: int | None,
+    title: str,
+    note: str = "",
+) -> Spec:
+    """Draw pieces as points with their text.
+
+    Args:
+        points: The pieces; where labels do not all fit, earlier ones go first.
+        shares: Share of the points' variance that each axis holds, 0 to 1.
+        chosen: Id of the piece that is looked at; its mark has an edge.
+        title: What the map shows.
+        note: What is left out, shown under the title.
+
+    Returns:
+        The figure; a click on a point returns its id as `customdata`.
+    """
+    axes = [f"Axis {place}: {share:.0%} of the variance" for place, share in enumerate(shares, start=1)]
+    layout = base_layout(title, *axes) | {"height": _HEIGHT, "showlegend": True, "hovermode": "closest"}
+    layout["legend"] = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom"}
+    layout["margin"]["t"] = 132
+    spot = np.array([[point.x, point.y] for point in points], np.float64).reshape(-1, 2)
+    ranges = [_padded(spot[:, axis]) for axis in (0, 1)]
+    for axis, limits in zip(("xaxis", "yaxis"), ranges, strict=True):
+        layout[axis] |= {"range": limits, "nticks": 6, "zeroline": True, "uirevision": repr(limits)}
+    unlabelled = "; ".join(filter(None, [note, _fewer_labels(placed := _placed(points, ranges, chosen))]))
+    if unlabelled:
+        text = unlabelled[:1].upper() + unlabelled[1:]
+        layout["title"]["subtitle"] = {"text": literal(text), "font": {"size": 13}}
+    rows = [[point.piece, point.id, KIND_NAMES[point.kind], point.near, point.x, point.y] for point in points]
+    layout["meta"] = {"table": {"columns": ["piece", "id", "where", "near", "axis 1", "axis 2"], "rows": rows}}
+    kinds = [kind for kind in _STYLES if any(point.kind == kind for point in points)]
+    return {"data": [_points(points, placed, kind, chosen) for kind in kinds], "layout": layout}
+
+
+piece_map = as_figure(piece_map_spec)
+
+
+def _padded(values: np.ndarray) -> list[float]:
+    low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 0.0)
+    pad = _MARGIN / (1 - 2 * _MARGIN) * (high - low) or 1.0
+    return [low - pad, high + pad]
+
+
+def _fewer_labels(placed: Sequence[str]) -> str:
+    missing = sum(not place for place in placed)
+    return f"{missing} of {len(placed)} labels have no room: hover for them" if missing else ""
+
+
+def _points(points: Sequence[MapPoint], placed: Sequence[str], kind: Kind, chosen: int | None) -> Spec:
+    mine = [(point, place) for point, place in zip(points, placed, strict=True) if point.kind == kind]
+    return {
+        "type": "scatter",
+        "mode": "markers+text",
+        "name": KIND_NAMES[kind],
+        "x": np.array([point.x for point, _ in mine], np.float32),
+        "y": np.array([point.y for point, _ in mine], np.float32),
+        "customdata": [point.id for point, _ in mine],
+        "text": [literal(shortened(point.piece)) if place else "" for point, place in mine],
+        "textposition": [place or _PLACES[0] for _, place in mine],
+        "textfont": {"size": _FONT},
+        "hovertext": [
+            f"<b>{literal(point.piece)}</b><br>id {point.id}, {KIND_NAMES[kind]}"
+            + (f" of {literal(point.near)}" if point.near else "")
+            for point, _ in mine
+        ],
+        "hovertemplate": "%{hovertext}<extra></extra>",
+        "marker": _STYLES[kind] if kind == "neighbour" else _marker([point for point, _ in mine], kind, chosen),
+    }
+
+
+def _marker(points: Sequence[MapPoint], kind: Kind, chosen: int | None) -> Spec:
+    """The marks of one kind; that of the chosen piece is larger and has an edge."""
+    style = _STYLES[kind]
+    here = [point.id == chosen for point in points]
+    sizes = [_CHOSEN if mine else style["size"] for mine in here]
+    return {
+        **style,
+        "opacity": 1,
+        "size": sizes,
+        "line": {"color": MARK_COLOR, "width": [2.5 * mine for mine in here]},
+    }
+
+
+# ------------------------------------------------------------------------------------------------ labels
+
+
+def _placed(points: Sequence[MapPoint], ranges: list[list[float]], chosen: int | None) -> list[str]:
+    """Where each label stands, "" for none: those of the chosen piece and of the sentence are placed first."""
+    spot = np.array([[point.x, point.y] for point in points], np.float64).reshape(-1, 2)
+    (left, right), (low, high) = ranges
+    across = (spot[:, 0] - left) / (right - left) * _ROOM[0]
+    down = (high - spot[:, 1]) / (high - low) * _ROOM[1]
+    order = sorted(range(len(points)), key=lambda i: (points[i].id != chosen, points[i].kind == "neighbour", i))
+    named = [i for i in order if points[i].kind != "neighbour"]
+    # No label may cover the mark of a piece of the sentence, nor another label.
+    sizes = [_CHOSEN / 2 if points[i].id == chosen else 5.0 for i in named]
+    taken = np.array(
+        [[across[i] - r, down[i] - r, across[i] + r, down[i] + r] for i, r in zip(named, sizes, strict=True)]
+    ).reshape(-1, 4)
+    placed = [""] * len(points)
+    for i in order:
+        for place in _PLACES:
+            gap = 2.5 + (_CHOSEN / 2 if points[i].id == chosen else 5.0)
+            box = _box(shortened(points[i].piece), (float(across[i]), float(down[i])), place, gap)
+            if box[0] < 0 or box[2] > _ROOM[0] or _meets(taken, box):
+                continue
+            placed[i] = place
+            taken = np.vstack([taken, box])
+            break
+    return placed
+
+
+def _box(text: str, spot: tuple[float, float], place: str, gap: float) -> np.ndarray:
+    """Left, top, right and bottom of a label in pixels, which stands so far from the middle of its mark."""
+    x, y = spot
+    width = sum(1.05 if sign == "▁" or unicodedata.east_asian_width(sign) in "WF" else 0.6 for sign in text) * _FONT
+    height = 1.2 * _FONT
+    left = {"middle right": x + gap, "middle left": x - gap - width}.get(place, x - width / 2)
+    top = {"top center": y - gap - height, "bottom center": y + gap}.get(place, y - height / 2)
+    return np.array([left, top, left + width, top + height])
+
+
+def _meets(taken: np.ndarray, box: np.ndarray) -> bool:
+    apart = (taken[:, 0] >= box[2]) | (taken[:, 2] <= box[0]) | (taken[:, 1] >= box[3]) | (taken[:, 3] <= box[1])
+    return bool((~apart).any())

@@ -1,0 +1,254 @@
+"""The neurons of a feed-forward sub-layer: how many are silent, and how active some of them are at every token.
+
+Tokens and neurons count from 1 where they are named; `customdata` of a click counts from 0.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+
+from charts.heatmap import heatmap_spec
+from charts.neuron_bars import SIDES
+from charts.theme import (
+    MARK_COLOR,
+    NEUTRAL_COLOR,
+    Colour,
+    Spec,
+    as_figure,
+    base_layout,
+    literal,
+    shortened,
+    ticks,
+)
+
+HOW_TO_READ_SHARES = (
+    "Each cell is the share of a layer's neurons that add nothing, or next to nothing, at one token: the number of "
+    "activations a = f(x) that count as silent, over d_ff; the frame is what the other charts look at."
+)
+HOW_TO_READ_HISTOGRAM = (
+    "Bars: the share of all pre-activations x = W_up·h + b that fall into each bin; the stepped line is the chosen "
+    "token alone; the curves, on the scale at the right, are what this model's function makes of x, and its slope."
+)
+HOW_TO_READ_TOKENS = (
+    "Each bar is the neuron's activation a at one token: a high bar means that this token's vector drives it. From "
+    "layer 2 on that vector also holds what attention brought from other tokens."
+)
+HOW_TO_READ_MAP = (
+    "Each cell is the activation a of one neuron (column) at one token (row); columns go by the token at which "
+    "they are most active."
+)
+
+_LEGEND = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom"}
+
+
+def silent_shares_spec(
+    shares: np.ndarray,
+    pieces: Sequence[str],
+    *,
+    marked: tuple[int, int],
+    title: str,
+    token_axis: str,
+    value_name: str,
+    colour: Colour = "source",
+) -> Spec:
+    """Draw the share of silent neurons of every layer at every token.
+
+    Args:
+        shares: 0 to 1, `[layer, token]`.
+        pieces: The tokens; equal ones stay apart.
+        marked: The layer and the token that are looked at.
+        title: What the map shows.
+        token_axis: What the tokens are.
+        value_name: What is a share of what.
+        colour: Whose layers they are.
+
+    Returns:
+        The figure; a click's index is `(layer, token)`.
+    """
+    layers = [str(layer) for layer in range(1, len(shares) + 1)]
+    spec = heatmap_spec(
+        shares,
+        queries=layers,
+        keys=pieces,
+        title=title,
+        query_axis="Layer",
+        key_axis=token_axis,
+        marked_cell=marked,
+        colour=colour,
+        value_name=value_name,
+        rows_sum_to_one=False,
+    )
+    spec["layout"]["meta"]["cells"]["rows"] = [f"<b>{layer}</b>" for layer in layers]
+    return spec
+
+
+silent_shares = as_figure(silent_shares_spec)
+
+
+def pre_activations_spec(
+    edges: np.ndarray,
+    everywhere: np.ndarray,
+    here: np.ndarray,
+    *,
+    x: np.ndarray,
+    values: np.ndarray,
+    slopes: np.ndarray,
+    function: str,
+    piece: str,
+    title: str,
+    colour: Colour = "source",
+) -> Spec:
+    """Draw how pre-activations are spread, and the activation function over them.
+
+    Args:
+        edges: Of the bins, ascending `[bin + 1]`.
+        everywhere: Share of all pre-activations in each bin, 0 to 1 `[bin]`.
+        here: Share of those of the chosen token `[bin]`.
+        x, values, slopes: Points of the function and of its derivative `[point]`.
+        function: Its name, such as "ReLU".
+        piece: The chosen token.
+        title: What the chart shows.
+        colour: Whose layer it is.
+
+    Raises:
+        ValueError: If the sizes do not fit together.
+    """
+    if not (len(edges) - 1 == len(everywhere) == len(here) and len(x) == len(values) == len(slopes)):
+        raise ValueError(f"{len(edges)} edges, {len(everywhere)} and {len(here)} shares, or the curves do not fit.")
+    layout = base_layout(title, "Pre-activation x", "Share of pre-activations") | {"height": 400, "showlegend": True}
+    layout["xaxis"] |= {"range": [float(edges[0]), float(edges[-1])], "nticks": 8}
+    # Both scales have their 0 at the same height; a GELU's lowest point lies a little under it.
+    ends = [
+        min(0.0, float(np.nan_to_num([*values, *slopes]).min(initial=0))),
+        float(np.nan_to_num([*values, *slopes]).max(initial=0)) or 1.0,
+    ]
+    most = float(max(np.max(everywhere, initial=0), np.max(here, initial=0))) or 1.0
+    layout["yaxis"] |= {"range": [1.2 * most * ends[0] / ends[1], 1.05 * most], "tickformat": ".0%", "nticks": 6}
+    layout["yaxis"] |= {"fixedrange": True}
+    right = {"text": f"{literal(function)}(x) and its slope", "standoff": 8}
+    layout["yaxis2"] = {"title": right, "overlaying": "y", "side": "right", "automargin": True, "showgrid": False}
+    layout["yaxis2"] |= {"zeroline": False, "nticks": 6, "fixedrange": True, "tickmode": "auto"}
+    layout["yaxis2"] |= {"range": [1.2 * ends[0], 1.05 * ends[1]]}
+    layout |= {"legend": _LEGEND, "bargap": 0, "hovermode": "closest"}
+    layout["margin"]["t"] = 110
+    pale, full = SIDES[colour]
+    middles, widths = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
+    bins = [f"x from {low:.3f} to {high:.3f}" for low, high in itertools.pairwise(edges)]
+    bars = {"type": "bar", "name": "all tokens", "x": middles, "y": everywhere, "width": widths, "hovertext": bins}
+    bars |= {"marker": {"color": pale, "line": {"width": 0}}, "hovertemplate": _binned("all tokens")}
+    own = {"type": "scatter", "mode": "lines", "name": literal(shortened(piece)), "x": middles, "y": here}
+    own |= {"line": {"color": full, "width": 2, "shape": "hvh"}, "hovertext": bins}
+    own["hovertemplate"] = _binned(literal(piece))
+    curve = {"type": "scatter", "mode": "lines", "x": x, "yaxis": "y2"}
+    shapes = [(f"{function}(x)", values, MARK_COLOR, "solid"), ("slope", slopes, NEUTRAL_COLOR, "dot")]
+    curves = [
+        curve | {"name": literal(name), "y": numbers, "line": {"color": shade, "width": 2, "dash": dash},
+                 "hovertemplate": f"x = %{{x:.3f}}<br>{literal(name)} <b>%{{y:.3f}}</b><extra></extra>"}
+        for name, numbers, shade, dash in shapes
+    ]  # fmt: skip
+    return {"data": [bars, own, *curves], "layout": layout}
+
+
+pre_activations = as_figure(pre_activations_spec)
+
+
+def _binned(whose: str) -> str:
+    return f"%{{hovertext}}<br>{whose} <b>%{{y:.2%}}</b><extra></extra>"
+
+
+def neuron_tokens_spec(
+    activation: np.ndarray,
+    pre_activation: np.ndarray,
+    pieces: Sequence[str],
+    *,
+    chosen: int,
+    title: str,
+    token_axis: str,
+    colour: Colour = "source",
+) -> Spec:
+    """Draw the activation of one neuron at every token.
+
+    Args:
+        activation, pre_activation: `[token]`.
+        pieces: The tokens; equal ones stay apart.
+        chosen: The token that is looked at, in full colour.
+        title: What the chart shows.
+        token_axis: What the tokens are.
+        colour: Whose they are.
+
+    Returns:
+        The figure; a click on a bar returns its token as `customdata`.
+
+    Raises:
+        ValueError: If there is not one number for each token.
+    """
+    numbers, before = (np.asarray(values, np.float32) for values in (activation, pre_activation))
+    if not numbers.shape == before.shape == (len(pieces),):
+        raise ValueError(f"{numbers.shape} and {before.shape} numbers for {len(pieces)} tokens: give one for each.")
+    layout = base_layout(title, token_axis, "Activation") | {"height": 400, "bargap": 0.25, "barmode": "overlay"}
+    axis = ticks(pieces, title=token_axis)
+    layout["xaxis"] = {**axis["axis"], "range": [-0.5, len(pieces) - 0.5], "uirevision": "\n".join(pieces)}
+    top = max(0.0, float(np.nan_to_num(numbers).max(initial=0))) or 1.0
+    layout["yaxis"] |= {"range": [1.1 * min(0.0, float(np.nan_to_num(numbers).min(initial=0))), 1.08 * top]}
+    layout["yaxis"] |= {"nticks": 6, "fixedrange": True}
+    layout["meta"] = {"ticks": {"xaxis": axis["spec"]}}
+    pale, full = SIDES[colour]
+    bars = {
+        "type": "bar",
+        "name": "activation",
+        "x": np.arange(len(pieces), dtype=np.int32),
+        "y": numbers,
+        "customdata": list(range(len(pieces))),
+        "hovertext": [
+            f"{place}: <b>{literal(piece)}</b><br>pre-activation {x:.4g}, activation {a:.4g}"
+            for place, (piece, x, a) in enumerate(zip(pieces, before, numbers, strict=True), start=1)
+        ],
+        "hovertemplate": "%{hovertext}<extra></extra>",
+        "marker": {"color": [full if place == chosen else pale for place in range(len(pieces))]},
+    }
+    return {"data": [bars] if len(pieces) else [], "layout": layout}
+
+
+neuron_tokens = as_figure(neuron_tokens_spec)
+
+
+def neuron_map_spec(
+    activation: np.ndarray,
+    neurons: Sequence[int],
+    pieces: Sequence[str],
+    *,
+    marked: tuple[int, int | None],
+    title: str,
+    token_axis: str,
+    colour: Colour = "source",
+) -> Spec:
+    """Draw the activations of some neurons at every token.
+
+    Args:
+        activation: `[token, neuron]`.
+        neurons: Their numbers, from 0.
+        pieces: The tokens.
+        marked: The token that is looked at, and the place of the neuron that is, None if it is not among them.
+        title: What the map shows.
+        token_axis: What the tokens are.
+        colour: Whose they are.
+
+    Returns:
+        The figure; a click's index is `(token, place of the neuron)`.
+    """
+    token, place = marked
+    spec = heatmap_spec(
+        activation, queries=pieces, keys=[str(neuron + 1) for neuron in neurons], title=title, query_axis=token_axis,
+        key_axis="Neuron", marked_row=token, marked_cell=None if place is None else (token, place), colour=colour,
+        value_name="activation", limits=(0.0, max(1e-6, float(np.nan_to_num(activation).max(initial=0)))),
+        rows_sum_to_one=False,
+    )  # fmt: skip
+    cells = spec["layout"]["meta"]["cells"]
+    cells["columns"] = [f"<b>{neuron + 1}</b>" for neuron in neurons]
+    return spec
+
+
+neuron_map = as_figure(neuron_map_spec)

@@ -1,0 +1,146 @@
+"""Who stands near whom in a table of embeddings.
+
+Two measures: the cosine, which leaves lengths out, and the Euclidean distance. All rows are compared with one by a
+single matrix-vector product; the few that come out nearest are measured again in float64, as the short way to a
+distance, ‖a‖² − 2 a·b + ‖b‖², loses digits where two rows are almost the same.
+
+A map of some rows is their projection on the two directions in which they differ most (principal components).
+
+Source: Pearson, "On Lines and Planes of Closest Fit" (1901) for the map.
+
+Shapes: V vocabulary, D d_model, N rows that are looked at, K neighbours of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+Measure = Literal["cosine", "distance"]
+
+_BLOCK = 32  # rows compared at once: V x 32 numbers
+_SPARE = 8  # measured again beyond those asked for, as rounding may have put them in another order
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """The nearest rows of one, nearest first.
+
+    Attributes:
+        ids: Which rows [K].
+        cosine: Their cosine with it, -1 to 1; NaN where a row is 0 [K].
+        distance: Their Euclidean distance from it [K].
+    """
+
+    ids: np.ndarray
+    cosine: np.ndarray
+    distance: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """Rows on a plane.
+
+    Attributes:
+        points: [N, 2].
+        shares: Share of the rows' variance that each axis holds, 0 to 1.
+    """
+
+    points: np.ndarray
+    shares: tuple[float, float]
+
+
+def row_norms(table: np.ndarray) -> np.ndarray:
+    """Euclidean length of each row of a table [V, D], float64 [V]."""
+    return np.sqrt(np.einsum("vd,vd->v", table, table, dtype=np.float64))
+
+
+def nearest(
+    table: np.ndarray, norms: np.ndarray, row: int, *, count: int, by: Measure, allowed: np.ndarray
+) -> Neighbours:
+    """The rows nearest to one of them, itself left out.
+
+    Args:
+        table: [V, D].
+        norms: What `row_norms` returned [V].
+        row: Which one.
+        count: The most to return.
+        by: What nearness is.
+        allowed: Rows that may be returned, bool [V].
+
+    Returns:
+        At most `count`. By cosine none if the row is 0, and never a row that is 0: 0 has no direction.
+    """
+    nearness = _nearness(table, norms, [row], by, allowed)[:, 0]
+    candidates = _best(nearness, count + _SPARE)
+    rows, own = table[candidates].astype(np.float64), table[row].astype(np.float64)
+    lengths = norms[candidates] * norms[row]
+    cosine = np.divide(rows @ own, lengths, out=np.full(len(rows), np.nan), where=lengths > 0)
+    distance = np.sqrt(((rows - own) ** 2).sum(axis=1))
+    order = np.argsort(-cosine if by == "cosine" else distance, kind="stable")[:count]
+    return Neighbours(candidates[order], np.clip(cosine[order], -1, 1), distance[order])
+
+
+def neighbourhoods(
+    table: np.ndarray, norms: np.ndarray, rows: Sequence[int], *, count: int, by: Measure, allowed: np.ndarray
+) -> list[np.ndarray]:
+    """The ids of the nearest rows of each of several rows, nearest first; see `nearest`."""
+    found: list[np.ndarray] = []
+    for start in range(0, len(rows), _BLOCK):
+        nearness = _nearness(table, norms, rows[start : start + _BLOCK], by, allowed)
+        found += [_best(column, count) for column in nearness.T]
+    return found
+
+
+def _nearness(
+    table: np.ndarray, norms: np.ndarray, rows: Sequence[int], by: Measure, allowed: np.ndarray
+) -> np.ndarray:
+    """How near every row is to each of some, up to a constant for each; -inf where it may not be returned [V, N]."""
+    chosen = list(rows)
+    products = table @ table[chosen].T  # [V, N]
+    if by == "cosine":
+        lengths = norms[:, None] * norms[chosen]
+        near = np.divide(products, lengths, out=np.full(products.shape, -np.inf), where=lengths > 0)
+    else:
+        near = 2 * products - (norms**2)[:, None]
+    near[~allowed] = -np.inf
+    near[chosen, np.arange(len(chosen))] = -np.inf
+    return near
+
+
+def _best(nearness: np.ndarray, count: int) -> np.ndarray:
+    """The places of the largest numbers, largest first, ties by place; never one of -inf."""
+    there = np.flatnonzero(nearness > -np.inf)
+    if len(there) > count > 0:
+        least = np.partition(nearness[there], len(there) - count)[len(there) - count]
+        there = there[nearness[there] >= least]
+    return there[np.argsort(-nearness[there], kind="stable")[:count]]
+
+
+def plane(rows: np.ndarray, *, unit: bool) -> Plane:
+    """Project rows on their first two principal components.
+
+    Args:
+        rows: [N, D].
+        unit: Scale every row to length 1 first, so that only directions count.
+
+    Returns:
+        The points, from the rows' mean. An axis is turned so that its direction's largest number is positive; without
+        that the same rows could come out mirrored.
+    """
+    vectors = rows.astype(np.float64)
+    if unit:
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        vectors = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    vectors = vectors - vectors.mean(axis=0)
+    _, sizes, directions = np.linalg.svd(vectors, full_matrices=False)
+    shares, points = np.zeros(2), np.zeros((len(vectors), 2))
+    total = float((sizes**2).sum())
+    for axis, direction in enumerate(directions[:2] if total > 0 else []):
+        sign = 1 if direction[np.abs(direction).argmax()] > 0 else -1
+        points[:, axis] = vectors @ (sign * direction)
+        shares[axis] = sizes[axis] ** 2 / total
+    return Plane(points, (float(shares[0]), float(shares[1])))

@@ -1,0 +1,235 @@
+"""The neurons of a feed-forward sub-layer: how many are silent, which are active, and what one of them writes.
+
+A feed-forward sub-layer computes down(f(up(x))) for each token by itself. A neuron is one of the d_ff numbers
+between: it reads x with its row of up_proj, and what it writes is its activation times its column of down_proj. All
+these columns, each times its activation, and the bias add up to the sub-layer's output.
+
+The direct effect on the logits goes straight from the column through the norms that still follow and the output
+projection; what later sub-layers make of it is left out. A norm divides by a deviation that every other part of the
+stream has a say in: it is held at the value that it had in the run (Elhage et al., section "Handling Layer
+Normalization"). A neuron has no name here, as nothing of this says what it is for.
+
+Source: Vaswani et al. (2017), section 3.3; Geva et al., "Transformer Feed-Forward Layers Are Key-Value Memories"
+(2021); Elhage et al., "A Mathematical Framework for Transformer Circuits" (2021).
+
+Shapes: L layers, T tokens, D d_model, F d_ff, V target vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import nn
+
+from transformer.checkpoint import Checkpoint
+from transformer.config import ModelConfig
+from transformer.layers import ACTIVATIONS
+from transformer.model import Transformer
+from transformer.replay import replay
+from transformer.trace import Trace
+
+Stack = Literal["encoder", "decoder"]
+
+NEAR_ZERO = 0.01
+"""An activation nearer to 0 than this counts as silent, where the function is never quite 0."""
+N_BINS = 60
+
+
+def site(stack: Stack, layer: int, name: str) -> str:
+    """The site of a feed-forward value: "pre_activation", "activation" or "output"."""
+    return f"{stack}.{layer}.ffn.{name}"
+
+
+# ------------------------------------------------------------------------------------------------ activations
+
+
+def silent(activation: np.ndarray, kind: str) -> np.ndarray:
+    """Which activations are silent: exactly 0 after a ReLU, within `NEAR_ZERO` of 0 after another function.
+
+    Args:
+        activation: Any shape.
+        kind: `ModelConfig.activation`.
+
+    Returns:
+        Bool, of the same shape.
+    """
+    return activation == 0 if kind == "relu" else np.abs(activation) < NEAR_ZERO
+
+
+def silent_shares(checkpoint: Checkpoint, trace: Trace, stack: Stack) -> np.ndarray:
+    """The share of silent neurons of every layer at every token, 0 to 1, float64 [L, T].
+
+    Raises:
+        QueryError: The trace is of another checkpoint.
+    """
+    config = checkpoint.config
+    n_layers = config.n_encoder_layers if stack == "encoder" else config.n_decoder_layers
+    sites = [site(stack, layer, "activation") for layer in range(n_layers)]
+    found = replay(checkpoint, trace, sites)
+    return np.stack([silent(found[name], config.activation).mean(axis=1) for name in sites])
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """How pre-activations are spread.
+
+    Attributes:
+        edges: Of the bins, ascending; 0 is one of them [bin + 1].
+        everywhere: Share of all pre-activations in each bin [bin].
+        here: Share of one token's [bin].
+    """
+
+    edges: np.ndarray
+    everywhere: np.ndarray
+    here: np.ndarray
+
+
+def histogram(pre_activation: np.ndarray, token: int) -> Histogram:
+    """Count pre-activations in about `N_BINS` bins over their whole range; what is no finite number is left out.
+
+    Args:
+        pre_activation: Of the tokens that may be seen [T, F].
+        token: The one to count by itself.
+    """
+    finite = pre_activation[np.isfinite(pre_activation)]
+    low, high = float(finite.min(initial=0)), float(finite.max(initial=0))
+    width = (high - low) / N_BINS or 1.0
+    edges = width * np.arange(np.floor(low / width), np.floor(high / width) + 2)
+    own = pre_activation[token]
+    everywhere, here = (_shares(values, edges) for values in (finite, own[np.isfinite(own)]))
+    return Histogram(edges, everywhere, here)
+
+
+def _shares(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    counts, _ = np.histogram(np.clip(values, edges[0], edges[-1]), edges)  # an edge may have been rounded inwards
+    return counts / max(1, values.size)
+
+
+def curve(kind: str, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The model's activation function and its derivative.
+
+    Args:
+        kind: `ModelConfig.activation`.
+        x: Where [point].
+
+    Returns:
+        f(x) and f'(x), float64 [point] each.
+    """
+    points = torch.tensor(x, dtype=torch.float64, requires_grad=True)
+    with torch.enable_grad():
+        values = ACTIVATIONS[kind](points)
+        (slopes,) = torch.autograd.grad(values.sum(), points)
+    return values.detach().numpy(), slopes.numpy()
+
+
+def most_active(activation: np.ndarray, count: int) -> np.ndarray:
+    """The neurons with the largest activation at one token [F], largest first; ties go by number."""
+    return np.argsort(-activation, kind="stable")[:count]
+
+
+def most_active_anywhere(activation: np.ndarray, count: int) -> np.ndarray:
+    """The neurons with the largest activation at any token, in the order of the token where they have it.
+
+    Args:
+        activation: [T, F].
+        count: The most to return.
+    """
+    chosen = most_active(activation.max(axis=0), count)
+    where = activation[:, chosen].argmax(axis=0)
+    return chosen[np.lexsort((-activation[where, chosen], where))]
+
+
+# ------------------------------------------------------------------------------------------------ what is written
+
+
+def columns(model: Transformer, stack: Stack, layer: int) -> np.ndarray:
+    """What each neuron of a layer writes at an activation of 1, its column of down_proj: read-only [D, F]."""
+    layers: Any = (model.encoder if stack == "encoder" else model.decoder).layers
+    written: np.ndarray = layers[layer].ffn.down_proj.weight.detach().numpy()
+    return written
+
+
+def effect_sites(config: ModelConfig, layer: int) -> list[str]:
+    """The sites whose deviations the norms between a decoder layer's feed-forward and the output divide by."""
+    last = config.n_decoder_layers - 1
+    sites = []
+    if config.norm == "post":
+        sites = [f"decoder.{layer}.ffn.residual"]
+        parts = ("self_attn", "cross_attn", "ffn")
+        sites += [f"decoder.{after}.{part}.residual" for after in range(layer + 1, last + 1) for part in parts]
+    return [*sites, f"decoder.{last}.output"] if config.final_norm else sites
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """What a neuron's activation of 1 does to the logits directly, most first.
+
+    Attributes:
+        raised, lowered: Ids of pieces [count].
+        raised_by, lowered_by: The change of their logits, less the mean change over the vocabulary [count].
+    """
+
+    raised: np.ndarray
+    raised_by: np.ndarray
+    lowered: np.ndarray
+    lowered_by: np.ndarray
+
+
+def direct_effect(
+    model: Transformer, layer: int, neuron: int, inputs: Mapping[str, np.ndarray], *, token: int
+) -> np.ndarray:
+    """What an activation of 1 of one decoder neuron adds to the logits at one token, directly.
+
+    Args:
+        model: The model.
+        layer, neuron: Which one, from 0.
+        inputs: The sites of `effect_sites`, each [T, D].
+        token: Row of those: the token whose deviations the norms keep.
+
+    Returns:
+        Change of each logit less the mean change, which changes no probability, [V].
+    """
+    written = columns(model, "decoder", layer)[:, neuron].astype(np.float64)
+    for name in effect_sites(model.config, layer):
+        written = through_norm(_norm(model, name), written, inputs[name][token])
+    table = model.output_weight.detach().numpy()
+    effect: np.ndarray = table @ written.astype(table.dtype)
+    return effect - effect.mean()
+
+
+def through_norm(norm: nn.LayerNorm, part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """What a norm makes of one part of a sum, if it divides by the deviation of the whole.
+
+    Args:
+        norm: The norm.
+        part: [D].
+        whole: What the norm read, of which `part` is a part [D].
+
+    Returns:
+        γ (part - mean of part) / √(variance of whole + ε) [D]; of all parts together, and β, it is the norm's output.
+    """
+    gamma = norm.weight.detach().numpy().astype(np.float64)
+    deviation = np.sqrt(whole.astype(np.float64).var() + norm.eps)
+    return gamma * (part - part.mean()) / deviation
+
+
+def strongest(effect: np.ndarray, count: int) -> Effect:
+    """The pieces that an effect [V] raises and lowers most; none is in both lists."""
+    order = np.argsort(-effect, kind="stable")
+    n_raised, n_lowered = min(count, (len(order) + 1) // 2), min(count, len(order) // 2)
+    raised, lowered = order[:n_raised], order[::-1][:n_lowered]
+    return Effect(raised, effect[raised], lowered, effect[lowered])
+
+
+def _norm(model: Transformer, name: str) -> nn.LayerNorm:
+    """The norm that reads a site of `effect_sites`."""
+    _, layer, *part = name.split(".")
+    decoder: Any = model.decoder
+    norm: nn.LayerNorm = (
+        getattr(decoder.layers[int(layer)], f"{part[0]}_residual").norm if len(part) == 2 else decoder.final_norm
+    )
+    return norm
