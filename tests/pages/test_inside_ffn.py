@@ -1,0 +1,188 @@
+"""The feed-forward part of the Inside page without a browser: its numbers are made again with plain numpy."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.pages.conftest import ROOT, check
+from tests.pages.reading import address, everything, figure, go_to, numbers, payload, sentences, step
+from transformer.replay import replay
+from ui import ffn_controls, ffn_panels, keys, loading, neuron_panels
+
+INSIDE = ROOT / "pages" / "explore" / "inside.py"
+CHARTS = {ffn_panels.SHARES, ffn_panels.HISTOGRAM, ffn_panels.ACTIVE, ffn_panels.TOKENS, ffn_panels.MAP}
+STACKS = {"source": "encoder", "target": "decoder"}
+
+
+@pytest.fixture
+def page(open_page):
+    """A function that opens the part: `page(model="reverse", side="target")`."""
+    return lambda **parameters: open_page(INSIDE, inside="ffn", **parameters)
+
+
+def run_of(name, source=None):
+    checkpoint = loading.open_checkpoint(loading.usable()[name])
+    return checkpoint, loading.runner().trace(checkpoint, checkpoint.query(source or checkpoint.card.examples[0]))
+
+
+def by_hand(checkpoint, trace, side, layer):
+    """Pre-activations, activations and parameters of a layer: from what the sub-layer read, in float64."""
+    stack = STACKS[side]
+    read = replay(checkpoint, trace, [f"{stack}.{layer}.ffn.norm"])[f"{stack}.{layer}.ffn.norm"].astype(float)
+    ffn = getattr(checkpoint.model, stack).layers[layer].ffn
+    up, bias, down = (
+        p.detach().numpy().astype(float) for p in (ffn.up_proj.weight, ffn.up_proj.bias, ffn.down_proj.weight)
+    )
+    before = read @ up.T + bias
+    return before, np.where(before > 0, before, 0), down
+
+
+def drawn(test):
+    return {element.key for element in test.get("bidi_component")} - {keys.STEPPER}
+
+
+def said(test):
+    return "\n".join(element.value.replace("\\", "") for element in (*test.markdown, *test.caption))
+
+
+@pytest.mark.parametrize(
+    ("name", "side", "layer", "token"),
+    [("zh-en", "source", 0, 1), ("en-fr", "target", 2, 3), ("reverse", "source", 1, 2), ("reverse", "target", 0, 4)],
+)
+def test_all_numbers_are_those_of_the_parameters(page, name, side, layer, token):
+    place = {"key": token + 1} if side == "source" else {"step": token + 1}
+    test = page(model=name, side=side, layer=layer + 1, **place)
+    checkpoint, trace = run_of(name)
+    n_tokens = len(trace.src_ids) if side == "source" else trace.n_steps
+    before, after, down = by_hand(checkpoint, trace, side, layer)
+    n_layers = len(getattr(checkpoint.model, STACKS[side]).layers)
+    shares = [(by_hand(checkpoint, trace, side, at)[1] == 0).mean(1) for at in range(n_layers)]
+    np.testing.assert_allclose(numbers(figure(test, ffn_panels.SHARES)["data"][0]["z"]), shares, atol=2e-3)
+    assert f"{np.mean(shares[layer]):.1%} of the activations are exactly 0" in said(test)
+
+    bars, own = figure(test, ffn_panels.HISTOGRAM)["data"][:2]
+    edges = numbers(bars["x"]) - numbers(bars["width"]) / 2
+    edges = np.append(edges, edges[-1] + numbers(bars["width"])[-1])
+    expected = np.histogram(before, edges)[0] / before.size
+    np.testing.assert_allclose(numbers(bars["y"]), expected, atol=2e-3)
+    expected = np.histogram(before[token], edges)[0] / before.shape[1]
+    np.testing.assert_allclose(numbers(own["y"]), expected, atol=5e-3)
+
+    active = figure(test, ffn_panels.ACTIVE)["data"][0]
+    order = np.argsort(-after[token])[: ffn_panels.MOST_LISTED]
+    assert active["customdata"] == order.tolist()
+    np.testing.assert_allclose(numbers(active["x"]), after[token, order], atol=1e-4)
+    lengths = np.sqrt((down**2).sum(0))
+    rows = figure(test, ffn_panels.ACTIVE)["layout"]["meta"]["table"]["rows"]
+    np.testing.assert_allclose([row[3] for row in rows], after[token, order] * lengths[order], atol=1e-4)
+
+    neuron = order[0]
+    np.testing.assert_allclose(numbers(figure(test, ffn_panels.TOKENS)["data"][0]["y"]), after[:, neuron], atol=1e-4)
+    assert f"writes a vector of length {lengths[neuron]:.3f}" in said(test)
+    shown = figure(test, ffn_panels.MAP)
+    columns = [int(label) - 1 for label in shown["layout"]["meta"]["ticks"]["xaxis"]["labels"]]
+    assert set(columns) == set(np.argsort(-after.max(0))[: ffn_panels.MOST_MAPPED].tolist())
+    peaks = after[:, columns].argmax(0)
+    assert (np.diff(peaks) >= 0).all()
+    np.testing.assert_allclose(numbers(shown["data"][0]["z"]), after[:, columns], atol=1e-4)
+    assert numbers(shown["data"][0]["z"]).shape == (n_tokens, len(columns))
+
+
+@pytest.mark.parametrize(("name", "layer"), [("zh-en", 2), ("reverse", 0)])
+def test_the_direct_effect_goes_through_the_final_norm_and_the_output(page, name, layer):
+    test = page(model=name, side="target", layer=layer + 1, step=2, neuron=6)
+    checkpoint, trace = run_of(name)
+    model, last = checkpoint.model, checkpoint.config.n_decoder_layers - 1
+    _, after, down = by_hand(checkpoint, trace, "target", layer)
+    stream = replay(checkpoint, trace, [f"decoder.{last}.output"])[f"decoder.{last}.output"][1].astype(float)
+    norm, table = model.decoder.final_norm, model.target_table.detach().numpy().astype(float)
+    vector = (down[:, 5] - down[:, 5].mean()) * norm.weight.detach().numpy() / np.sqrt(stream.var() + norm.eps)
+    effect = table @ vector
+    effect -= effect.mean()
+    order = np.argsort(-effect)
+    ids = [*order[:8], *order[-8:]]
+    rows = figure(test, neuron_panels.EFFECT)["layout"]["meta"]["table"]["rows"]
+    assert [row[1] for row in rows] == ids
+    assert [row[0] for row in rows] == [trace.vocabulary[i] for i in ids]
+    np.testing.assert_allclose([row[2] for row in rows], effect[ids], rtol=1e-3, atol=1e-6)
+    change = effect[trace.tgt_ids[1]] * after[1, 5]
+    found = float(said(test).rpartition(" = ")[2].split()[0].rstrip("."))
+    assert found == pytest.approx(change, abs=6e-4)
+
+
+def test_an_encoder_neuron_has_no_effect_on_logits_of_its_own(page):
+    test = page(model="reverse")
+    assert drawn(test) == CHARTS
+    assert "writes into the memory" in said(test)
+    assert drawn(page(model="reverse", side="target")) == CHARTS | {neuron_panels.EFFECT}
+
+
+def test_every_chart_has_its_words(page):
+    test = page(model="reverse", side="target")
+    for key in drawn(test):
+        layout = figure(test, key)["layout"]
+        assert layout["title"]["text"]
+        assert payload(test, key)["alt"]
+        assert payload(test, key)["caption"]
+        assert layout["xaxis"]["title"]["text"]
+        assert layout["yaxis"]["title"]["text"]
+
+
+def test_side_layer_token_and_neuron_stay_in_the_address(page):
+    test = page(model="reverse", src="abcdef")
+    check(test.number_input(key=ffn_controls.NEURON).set_value(9).run())
+    assert address(test)["neuron"] == "9"
+    assert "neuron 9 of layer 1" in figure(test, ffn_panels.TOKENS)["layout"]["title"]["text"]
+    check(test.selectbox(key=ffn_controls.TOKEN).set_value(3).run())
+    assert (address(test)["key"], address(test)["neuron"]) == ("4", "9")
+    check(next(c for c in test.segmented_control if c.key == ffn_controls.LAYER).set_value(1).run())
+    assert address(test)["layer"] == "2"
+    assert "neuron" not in address(test)  # of another layer it is another neuron
+    check(next(c for c in test.segmented_control if c.key == keys.SIDE).set_value("target").run())
+    assert address(test)["side"] == "target"
+    check(test.selectbox(key=ffn_controls.TOKEN).set_value(2).run())
+    assert step(test) == 3
+    assert "c → b" not in figure(test, ffn_panels.ACTIVE)["layout"]["title"]["text"]
+    assert "e → d" in figure(test, ffn_panels.ACTIVE)["layout"]["title"]["text"]
+
+
+def test_what_a_layer_does_not_have_is_said(page):
+    test = page(model="reverse", neuron=900, src="ab", key=12)
+    assert "this layer has 256" in sentences(test)
+    assert test.number_input(key=ffn_controls.NEURON).value is None
+    assert test.session_state[ffn_controls.TOKEN] == 2
+
+
+def test_guessing_hides_what_is_still_to_come(page):
+    test = page(model="reverse", src="abcdef", side="target", guess=1)
+    go_to(test, 3)
+    labels = [
+        label.split(" → ") for label in figure(test, ffn_panels.TOKENS)["layout"]["meta"]["ticks"]["xaxis"]["labels"]
+    ]
+    assert [read for read, _ in labels] == ["&#60;s&#62;", "f", "e"]
+    assert labels[-1][1] == "?"
+    assert numbers(figure(test, ffn_panels.SHARES)["data"][0]["z"]).shape == (2, 3)
+    assert numbers(figure(test, ffn_panels.MAP)["data"][0]["z"]).shape[0] == 3
+    checkpoint, trace = run_of("reverse", "abcdef")
+    before, after, _ = by_hand(checkpoint, trace, "target", 0)
+    assert f"{(after[:3] == 0).mean():.1%} of the activations" in said(test)
+    bars = figure(test, ffn_panels.HISTOGRAM)["data"][0]
+    edges = np.append(
+        numbers(bars["x"]) - numbers(bars["width"]) / 2, numbers(bars["x"])[-1] + numbers(bars["width"])[-1]
+    )
+    seen, all_of_it = (np.histogram(values, edges)[0] / values.size for values in (before[:3], before))
+    np.testing.assert_allclose(numbers(bars["y"]), seen, atol=2e-3)
+    assert np.abs(all_of_it - seen).max() > 4e-3
+    assert neuron_panels.EFFECT not in drawn(test)
+    check(test.button(key=neuron_panels.REVEAL).click().run())
+    assert neuron_panels.EFFECT in drawn(test)
+    assert numbers(figure(test, ffn_panels.MAP)["data"][0]["z"]).shape[0] == 3
+
+
+def test_a_long_sentence_with_markup_stays_small_and_text(page):
+    test = page(model="zh-en", src="<b>$x$</b>我喜欢喝咖啡" * 5)
+    assert sum(len(e.proto.json) for e in test.get("bidi_component") if e.key != keys.STEPPER) < 150_000
+    assert "<b>" not in json.dumps(figure(test, ffn_panels.MAP)["layout"]["meta"]["ticks"])
+    assert "<b>$" not in figure(test, ffn_panels.ACTIVE)["layout"]["title"]["text"]
+    assert everything(test)
