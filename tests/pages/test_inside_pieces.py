@@ -1,0 +1,216 @@
+"""The embeddings part of the Inside page without a browser: its numbers are made again with plain numpy."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.pages.conftest import ROOT, check
+from tests.pages.reading import address, figure, go_to, numbers, payload, sentences
+from ui import keys, loading, piece_controls, piece_panels
+from ui.piece_controls import find
+
+INSIDE = ROOT / "pages" / "explore" / "inside.py"
+
+
+@pytest.fixture
+def page(open_page):
+    """A function that opens the part: `page(model="reverse", side="target")`."""
+    return lambda **parameters: open_page(INSIDE, inside="pieces", **parameters)
+
+
+def opened(name):
+    return loading.open_checkpoint(loading.usable()[name])
+
+
+def table_of(checkpoint, side):
+    """The table of a side in float64, and its ordinary pieces."""
+    table = checkpoint.model.src_table if side == "source" else checkpoint.model.target_table
+    tokenizer = checkpoint.src_tokenizer if side == "source" else checkpoint.tgt_tokenizer
+    return table.detach().numpy().astype(float), tokenizer
+
+
+def nearest(table, tokenizer, row, by, count):
+    """Ids of the nearest ordinary rows with their cosine and distance."""
+    cosine = table @ table[row] / np.linalg.norm(table, axis=1) / np.linalg.norm(table[row])
+    distance = np.linalg.norm(table - table[row], axis=1)
+    order = np.argsort(-cosine if by == "cosine" else distance, kind="stable")
+    kept = [i for i in order.tolist() if i != row and not tokenizer.is_special(i)][:count]
+    return kept, cosine[kept], distance[kept]
+
+
+def rows(test, key):
+    return figure(test, key)["layout"]["meta"]["table"]["rows"]
+
+
+def said(test):
+    return "\n".join(element.value.replace("\\", "") for element in (*test.markdown, *test.caption))
+
+
+def control(test, key):
+    return next(element for element in test.segmented_control if element.key == key)
+
+
+@pytest.mark.parametrize(
+    ("name", "side", "by"),
+    [("zh-en", "source", "cosine"), ("zh-en", "target", "distance"), ("en-fr", "source", "distance"),
+     ("reverse", "target", "cosine")],
+)  # fmt: skip
+def test_neighbours_and_map_are_those_of_the_table(page, name, side, by):
+    test = page(model=name, side=side, **({"key": 2} if side == "source" else {"query": 2}))
+    if by == "distance":
+        check(control(test, piece_controls.MEASURE).set_value("distance").run())
+    checkpoint = opened(name)
+    trace = loading.runner().trace(checkpoint, checkpoint.query(checkpoint.card.examples[0]))
+    table, tokenizer = table_of(checkpoint, side)
+    chosen = (trace.src_ids if side == "source" else trace.read_ids)[1]
+    ids, cosine, distance = nearest(table, tokenizer, chosen, by, 10)
+    found = rows(test, piece_panels.BARS)
+    assert [row[2] for row in found] == ids
+    assert [row[1] for row in found] == [tokenizer.piece(i) for i in ids]
+    np.testing.assert_allclose([row[3] for row in found], cosine, atol=1e-6)
+    np.testing.assert_allclose([row[4] for row in found], distance, atol=1e-5)
+    drawn = numbers(figure(test, piece_panels.BARS)["data"][0]["x"])
+    np.testing.assert_allclose(drawn, cosine if by == "cosine" else distance, rtol=1e-5)
+    assert f"is {np.linalg.norm(table[chosen]):.3f} long" in said(test)
+
+    points = {row[1]: row for row in rows(test, piece_panels.MAP)}
+    shared = checkpoint.config.shared_vocab
+    own = (
+        set(trace.src_ids) | set(trace.read_ids)
+        if shared
+        else set(trace.src_ids if side == "source" else trace.read_ids)
+    )
+    wanted = set(own)
+    for i in own:
+        wanted |= set(nearest(table, tokenizer, i, by, 10 if i == chosen else 3)[0])
+    assert set(points) == wanted
+    for i, row in points.items():
+        places = (
+            (shared or side == "source") and i in trace.src_ids,
+            (shared or side == "target") and i in trace.read_ids,
+        )
+        expected = {
+            (True, True): "both",
+            (True, False): "source",
+            (False, True): "output",
+            (False, False): "neighbour",
+        }
+        assert row[2] == expected[tuple(map(bool, places))]
+    vectors = table[list(points)]
+    vectors = vectors / np.linalg.norm(vectors, axis=1)[:, None] if by == "cosine" else vectors
+    vectors = vectors - vectors.mean(0)
+    values, directions = np.linalg.eigh(vectors.T @ vectors)
+    for axis in (0, 1):
+        direction = directions[:, -1 - axis] * np.sign(
+            directions[np.abs(directions[:, -1 - axis]).argmax(), -1 - axis]
+        )
+        np.testing.assert_allclose([row[4 + axis] for row in points.values()], vectors @ direction, atol=1e-4)
+    share = values[-2:].sum() / values.sum()
+    assert f"together hold {share:.0%} of the variance" in said(test)
+
+
+def test_the_tables_are_named(page):
+    assert "source has a table of its own: 6,000 pieces × 256" in said(page(model="zh-en"))
+    target = said(page(model="zh-en", side="target"))
+    assert "target has a table of its own: 5,000 pieces × 256" in target
+    assert "output projection is the same table" in target
+    assert "share one table of 30 pieces × 64" in said(page(model="reverse"))
+
+
+def test_any_piece_can_be_typed(page):
+    test = page(model="en-fr")
+    typed = test.text_input(key=piece_controls.TYPED)
+    check(typed.set_value("tea").run())
+    tokenizer = opened("en-fr").src_tokenizer
+    assert figure(test, piece_panels.BARS)["layout"]["title"]["text"] == "Nearest to ▁tea"
+    kinds = {row[1]: row[2] for row in rows(test, piece_panels.MAP)}
+    assert kinds[tokenizer.id_of("▁tea")] == "chosen"
+    check(test.selectbox(key=piece_controls.TOKEN).set_value(1).run())
+    assert "▁tea" not in figure(test, piece_panels.BARS)["layout"]["title"]["text"]
+    assert test.text_input(key=piece_controls.TYPED).value == ""
+    assert address(test)["key"] == "2"
+
+
+def test_what_is_not_one_piece_is_said_with_its_parts(page):
+    test = page(model="reverse")
+    check(test.text_input(key=piece_controls.TYPED).set_value("ab").run())
+    assert "“ab” is not one piece of this vocabulary; it is split into" in sentences(test)
+    assert "Nearest to g" in figure(test, piece_panels.BARS)["layout"]["title"]["text"]
+    check(test.text_input(key=piece_controls.TYPED).set_value("b").run())
+    assert "not one piece" not in sentences(test)
+    assert "Nearest to b" in figure(test, piece_panels.BARS)["layout"]["title"]["text"]
+
+
+def test_traditional_characters_are_converted_as_the_model_does(page):
+    test = page(model="zh-en")
+    check(test.text_input(key=piece_controls.TYPED).set_value("學校").run())
+    assert "学校" in figure(test, piece_panels.BARS)["layout"]["title"]["text"]
+
+
+def test_the_beginning_of_a_word_goes_first():
+    tokenizer = opened("en-fr").src_tokenizer
+    assert tokenizer.piece(find("coffee", tokenizer)) == "▁coffee"
+    assert tokenizer.piece(find("▁coffee", tokenizer)) == "▁coffee"
+    assert find("", tokenizer) is None
+    assert find("coffeecoffee", tokenizer) is None
+
+
+def test_special_pieces_have_neighbours_and_are_nobodys(page):
+    test = page(model="reverse", src="ab", key=3)
+    assert "Nearest to &#60;/s&#62;" in figure(test, piece_panels.BARS)["layout"]["title"]["text"]
+    assert "The 4 special and unused pieces are left out" in said(test)
+    tokenizer = opened("reverse").src_tokenizer
+    assert len(rows(test, piece_panels.BARS)) == 10
+    assert not any(tokenizer.is_special(row[2]) for row in rows(test, piece_panels.BARS))
+    assert not any(tokenizer.is_special(row[1]) for row in rows(test, piece_panels.MAP) if row[2] == "neighbour")
+
+
+def test_guessing_hides_what_is_still_to_come(page):
+    test = page(model="reverse", src="abcdef", side="target", guess=1, query=6)
+    go_to(test, 3)
+    assert len(test.selectbox(key=piece_controls.TOKEN).options) == 3
+    assert "Nearest to e" in figure(test, piece_panels.BARS)["layout"]["title"]["text"]
+    where = {row[0]: row[2] for row in rows(test, piece_panels.MAP)}
+    assert {piece for piece, kind in where.items() if kind in ("both", "output")} == {"<s>", "f", "e"}
+    assert {where[piece] for piece in "abcd"} == {"source"}
+
+
+def test_the_current_step_is_followed_until_a_piece_is_chosen(page):
+    test = page(model="reverse", src="abcdef", side="target")
+    go_to(test, 4)
+    assert "Nearest to d" in figure(test, piece_panels.BARS)["layout"]["title"]["text"]
+    check(test.selectbox(key=piece_controls.TOKEN).set_value(1).run())
+    go_to(test, 5)
+    assert "Nearest to f" in figure(test, piece_panels.BARS)["layout"]["title"]["text"]
+
+
+def test_charts_have_their_words_and_stay_small_with_many_pieces(page):
+    test = page(
+        model="zh-en",
+        src="<b>$x$</b>我喜欢喝咖啡你能帮我一下吗他每天坐公共汽车去学校如果明天下雨我们就待在家里abcdefghijklmn",
+    )
+    for key in (piece_panels.BARS, piece_panels.MAP):
+        layout = figure(test, key)["layout"]
+        assert layout["title"]["text"]
+        assert payload(test, key)["alt"]
+        assert payload(test, key)["caption"]
+        assert layout["xaxis"]["title"]["text"]
+        assert layout["yaxis"]["title"]["text"]
+        assert len(json.dumps(payload(test, key))) < 60_000
+    texts = [text for trace in figure(test, piece_panels.MAP)["data"] for text in trace["text"]]
+    assert any(texts)
+    assert not any("<" in text or "$" in text for text in texts)
+
+
+@pytest.mark.parametrize(("count", "each"), [(1, 3), (20, 3), (21, 2), (41, 1), (60, 1)])
+def test_many_pieces_bring_fewer_neighbours(count, each):
+    assert piece_panels.per_piece(count) == each
+
+
+def test_another_model_forgets_the_typed_piece(page):
+    test = page(model="reverse")
+    check(test.text_input(key=piece_controls.TYPED).set_value("z").run())
+    check(test.selectbox(key=keys.MODEL).set_value("zh-en").run())
+    assert "z" not in figure(test, piece_panels.BARS)["layout"]["title"]["text"].removeprefix("Nearest")
+    assert test.text_input(key=piece_controls.TYPED).value == ""
