@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+import numpy as np
 import streamlit as st
 
 import charts
@@ -51,7 +52,7 @@ def draw(run: OpenRun) -> None:
         marked_row=drawn.current_row,
         marked_cell=drawn.cell(run.view),
         colour=drawn.sides.key_side,
-        limits=None if run.view.own_scale else (0.0, 1.0),
+        limits=(0.0, _largest(drawn) if run.view.own_scale else 1.0),
         log=run.view.log_scale,
         rows_sum_to_one=drawn.sums_to_one,
     )
@@ -64,6 +65,11 @@ def draw(run: OpenRun) -> None:
         on_click=_choosing(run, drawn),
     )
     _cell(run, drawn)
+
+
+def _largest(drawn: DrawnMap) -> float:
+    """The largest weight of the map; 1 where there is none."""
+    return float(np.where(drawn.allowed, drawn.weights, 0.0).max()) or 1.0
 
 
 def _how_to_read(run: OpenRun, drawn: DrawnMap) -> str:

@@ -39,7 +39,7 @@ class View:
         aggregate: What stands for all heads together.
         query, key: The cell that is looked at, row and column from 0; None if none was chosen.
         log_scale: Colours go by the logarithm of the weight.
-        own_scale: Colours go from the least to the largest weight of each head instead of 0 to 1.
+        own_scale: Colours go from 0 to the largest weight of each head instead of to 1.
         words: Pieces are merged to words.
         hide_special: Special pieces are left out.
         panel: Which part of the Attention page.
