@@ -14,7 +14,7 @@ from transformer.errors import QueryError
 
 QUERY_VERSION = 1
 MAX_HASH = 64  # characters of a SHA-256, hexadecimal
-MAX_SOURCE_CHARACTERS = 2_000
+MAX_SOURCE_CHARACTERS = 4_000  # 512 pieces of English are about 2,500
 MAX_NEW = 512
 MAX_BEAM = 16
 MAX_TOP_K = 1_000_000
@@ -80,7 +80,7 @@ class Query:
 
     Attributes:
         checkpoint: Content hash of the checkpoint it is for.
-        source: The sentence, at most 2,000 characters; kept in Unicode form NFC (see `check_source`).
+        source: The sentence, at most 4,000 characters; kept in Unicode form NFC (see `check_source`).
         decoding: How pieces are chosen.
         max_new: Most pieces to write, the end piece included, 1 to 512; the model's own limit comes on top.
         forced: Ids that the output must begin with.

@@ -255,8 +255,8 @@ def test_a_slow_connection_never_throws_the_reader_back(app, page):
 def test_what_is_too_long_or_empty_is_explained(app, page):
     open_step(page, app, REVERSE)
     before = page.url
-    type_source(page, "x" * 3000)
-    expect(page.get_by_role("alert")).to_contain_text("The source has 3,000 characters; the limit is 2,000.")
+    type_source(page, "x" * 5000)
+    expect(page.get_by_role("alert")).to_contain_text("The source has 5,000 characters; the limit is 4,000.")
     assert page.locator(".gf-source .gf-chip").count() == 7  # the last result
     assert page.url == before
     type_source(page, "")

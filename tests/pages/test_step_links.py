@@ -38,7 +38,7 @@ def test_an_empty_source_is_asked_for(reverse, source):
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("a" * 1_000_000, "The source has 1,000,000 characters; the limit is 2,000."),
+        ("a" * 1_000_000, "The source has 1,000,000 characters; the limit is 4,000."),
         ("abcdefghijklmnop", "The source has 17 pieces; reverse reads at most 13."),
     ],
 )

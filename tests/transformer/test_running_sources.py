@@ -102,7 +102,7 @@ def test_traditional_characters_are_converted_and_said(checkpoint):
 
 
 def test_a_megabyte_is_refused_with_limit_and_count(checkpoint):
-    with pytest.raises(QueryError, match="1,048,576 characters; the limit is 2,000"):
+    with pytest.raises(QueryError, match="1,048,576 characters; the limit is 4,000"):
         checkpoint.run("b" * 2**20)
 
 

@@ -112,8 +112,8 @@ def test_a_new_run_keeps_the_request_and_drops_what_belonged_to_the_old_one():
 def test_a_link_becomes_a_query():
     query = Link(decoding=Beam(size=3), max_new=9, forced=(4, 5), hypothesis=2).query("hash", "glass")
     assert (query.checkpoint, query.source, query.forced, query.hypothesis) == ("hash", "glass", (4, 5), 2)
-    with pytest.raises(QueryError, match="2,001 characters"):
-        Link().query("hash", "x" * 2001)
+    with pytest.raises(QueryError, match="4,001 characters"):
+        Link().query("hash", "x" * 4001)
 
 
 # ---------------------------------------------------------------- garbage
@@ -157,7 +157,7 @@ def test_nothing_that_strangers_write_raises(parameters):
         ({"src": ["one", "two"]}, {"source": "one"}, "“src” 2 times"),
         ({"model": ["a", "b"]}, {"model": "a"}, "“model” 2 times"),
         ({"model": "m" * 600_000}, {"model": ""}, "600,000 characters long"),
-        ({"src": "s" * 600_000}, {"source": None}, "600,000 characters; the limit is 2,000"),
+        ({"src": "s" * 600_000}, {"source": None}, "600,000 characters; the limit is 4,000"),
         ({"forced": "1." * 300_000}, {"forced": ()}, "600,000 characters long"),
         ({"forced": "-1"}, {"forced": ()}, "could not be read"),
         ({"forced": "1.2.x"}, {"forced": ()}, "could not be read"),
