@@ -103,6 +103,11 @@ class Runner:
         except FutureTimeoutError:
             raise BusyError(f"The model did not answer within {self._max_seconds:g} seconds. Try again.") from None
 
+    def forget(self) -> None:
+        """Let go of all finished results."""
+        with self._lock:
+            self._cache.clear()
+
     def _submit(
         self, key: Hashable, work: Callable[[], _Result], nbytes: Callable[[_Result], int]
     ) -> Future[_Result]:

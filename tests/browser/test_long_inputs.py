@@ -1,0 +1,102 @@
+"""512 pieces on each side of 6+6 layers with 8 heads: every page works, says what it pools, and stays light."""
+
+from __future__ import annotations
+
+import urllib.parse
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from benchmarks.app import resident_mb
+from benchmarks.raw_client import RawClient
+from tests.browser.helpers import open_page, wait_for_idle
+from tests.browser.long_model import NAME, long_source, write_long_model
+from tools.serve import Server, serve
+from transformer.checkpoint import Checkpoint, load
+from transformer.query import Query
+from transformer.running import run
+from transformer.trace import Trace
+
+N = 512
+MOST_BYTES = {512: 1_300_000, 128: 400_000}
+VIEWS = {
+    "step": "Step 200 of 512",
+    "attention": "Pooled: a cell is the largest weight of 17 × 17 pieces",
+    "attention?panel=head&kind=decoder&layer=2&head=3": "Numbers are rounded to three digits",
+    "attention?panel=flow&kind=encoder&layer=2": "More than 6,000 lines cannot be told apart",
+    "attention?panel=walk&layer=2&head=3": "The map has 512 × 512 cells, too many to pick one from here",
+    "attention?panel=table": "over 512 rows",
+    "positions?positions=sentence": "Who drowns whom",
+    "positions?positions=similarity": "Positions",
+    "masks?mask=decoder": "Own shape [2, 1, 512, 512]",
+    "masks?masks=one_row": "over the 512 open keys",
+    "masks?masks=checks": "Rows 1 to 256 moved by exactly 0",
+}
+DRAWN = """() => [...document.querySelectorAll(".gf-chart")].every(chart => chart.querySelector(".main-svg"))"""
+# The weights that the browser has for a row of a map.
+ROW = """([key, row]) => Array.from(document.querySelector(`.st-key-${key} .js-plotly-plot`).calcdata[0][0].z[row])"""
+
+
+@pytest.fixture(scope="module")
+def long_server(tmp_path_factory: pytest.TempPathFactory):
+    """The app with the model of long inputs, and that model's checkpoint."""
+    root = write_long_model(tmp_path_factory.mktemp("long"))
+    log = tmp_path_factory.mktemp("server") / "app.log"
+    with serve(log=log, arguments=["--checkpoints", str(root)]) as running:
+        yield running, load(root / NAME)
+
+
+@pytest.fixture(scope="module")
+def trace(long_server: tuple[Server, Checkpoint]) -> Trace:
+    checkpoint = long_server[1]
+    made = run(checkpoint, Query(checkpoint=checkpoint.content_hash, source=long_source(N), max_new=N))
+    assert (len(made.src_ids), made.n_steps) == (N, N)
+    return made
+
+
+def received(page: Page) -> list[int]:
+    """Sizes of all that comes over WebSockets from now on."""
+    sizes: list[int] = []
+    page.on("websocket", lambda socket: socket.on("framereceived", lambda data: sizes.append(len(data))))
+    return sizes
+
+
+def look(page: Page, server: Server, view: str) -> None:
+    path, _, options = view.partition("?")
+    source = urllib.parse.quote(long_source(N))
+    open_page(page, f"{server.url}/{path}?model={NAME}&src={source}&max={N}&step=200&{options}")
+    page.wait_for_function(DRAWN)
+    wait_for_idle(page)
+
+
+def test_every_view_of_512_pieces_stands_and_says_what_it_leaves_out(page, long_server, faults):
+    server, _ = long_server
+    for view, says in VIEWS.items():
+        sizes = received(page)
+        look(page, server, view)
+        expect(page.get_by_test_id("stMain")).to_contain_text(says)
+        assert page.get_by_test_id("stException").count() == 0
+        assert sum(sizes) < MOST_BYTES[N], view
+        assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+    assert not faults
+    assert resident_mb(server.pid) < 2500
+
+
+def test_one_head_has_every_weight_of_512_pieces(page, long_server, trace):
+    server, _ = long_server
+    look(page, server, "attention?panel=head&kind=decoder&layer=2&head=3")
+    weights = trace.decoder_self[1, 2]
+    for row in (0, 300, 511):
+        drawn = page.evaluate(ROW, ["head_map", row])
+        assert len(drawn) == N
+        assert drawn[: row + 1] == pytest.approx(weights[row, : row + 1].tolist(), rel=6e-4, abs=1e-7)
+        assert set(drawn[row + 1 :]) <= {None}  # masked, not 0
+
+
+def test_no_view_of_128_pieces_is_heavy(long_server):
+    server, _ = long_server
+    for view in VIEWS:
+        path, _, options = view.partition("?")
+        with RawClient(server.url) as visitor:
+            query = f"model={NAME}&src={urllib.parse.quote(long_source(128))}&max=128&step=100&{options}"
+            assert visitor.rerun(page=path, query=query).received_bytes < MOST_BYTES[128], view

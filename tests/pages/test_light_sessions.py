@@ -1,0 +1,49 @@
+"""What a session keeps when its page is done must not hold the run: at 512 pieces that is 150 MB a visitor."""
+
+import gc
+
+import pytest
+
+from tests.pages.conftest import ROOT
+from transformer.trace import Trace
+from ui import loading
+
+HEAD = {"layer": 2, "head": 2}
+VIEWS = [
+    ("step", {}),
+    ("step", HEAD),
+    ("step", {"guess": 1, "step": 2}),
+    ("attention", {}),
+    ("attention", {"panel": "head", **HEAD}),
+    ("attention", {"panel": "head", "words": 1, **HEAD}),
+    ("attention", {"panel": "flow", **HEAD}),
+    ("attention", {"panel": "walk", **HEAD}),
+    ("attention", {"panel": "table", **HEAD}),
+    ("positions", {"positions": "sentence"}),
+    ("masks", {}),
+    ("masks", {"masks": "one_row"}),
+    ("masks", {"masks": "checks"}),
+    ("inside", {"inside": "model"}),
+    ("inside", {"inside": "stream"}),
+    ("inside", {"inside": "lens"}),
+    ("inside", {"inside": "ffn"}),
+    ("inside", {"inside": "pieces"}),
+]
+
+
+@pytest.mark.parametrize(("page", "view"), VIEWS)
+def test_a_session_holds_no_run(open_page, page, view):
+    gc.collect()
+    before = {id(thing) for thing in gc.get_objects() if type(thing) is Trace}  # fixtures of other tests
+    test = open_page(ROOT / "pages" / "explore" / f"{page}.py", model="reverse", src="glasses", **view)
+    loading.runner().forget()
+    gc.collect()
+    held = [thing for thing in gc.get_objects() if type(thing) is Trace and id(thing) not in before]
+    assert test.title  # the session is still there
+    assert not held
+
+
+def test_a_session_holds_no_view_of_all_maps(open_page):
+    test = open_page(ROOT / "pages" / "explore" / "step.py", model="reverse", src="glasses", **HEAD)
+    shading = test.session_state["stepper_run"][1].shading
+    assert shading.base is None
