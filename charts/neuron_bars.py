@@ -114,10 +114,10 @@ def logit_effect_spec(pieces: Sequence[str], values: Sequence[float], ids: Seque
         raise ValueError(f"{len(pieces)} pieces, {len(values)} values, {len(ids)} ids: give one for each.")
     layout = lying(title, "Change of the logit", "Piece", [shortened(piece) for piece in pieces])
     most = max(map(abs, values), default=0.0) or 1.0
-    layout["xaxis"] |= {"range": [-1.3 * most, 1.3 * most], "nticks": 6, "fixedrange": True}
+    layout["xaxis"] |= {"range": [-1.75 * most, 1.75 * most], "nticks": 6, "fixedrange": True}
     layout["xaxis"] |= {"zeroline": True, "zerolinecolor": GUIDE_COLOR}
     layout["annotations"] = [
-        {"x": value, "y": place, "text": f"{value:+#.3g}", "showarrow": False,
+        {"x": value, "y": place, "text": f"{value:+#.2g}", "showarrow": False,
          "xanchor": "left" if value >= 0 else "right", "xshift": 4 if value >= 0 else -4}
         for place, value in enumerate(values)
     ]  # fmt: skip

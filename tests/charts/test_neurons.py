@@ -78,8 +78,8 @@ def test_an_effect_goes_both_ways_and_says_how_far():
     np.testing.assert_array_equal(bars.x, [0.5, -0.25])
     assert list(figure.layout.yaxis.ticktext) == [literal("<b>"), "x"]
     assert [(note.text, note.xanchor) for note in figure.layout.annotations] == [
-        ("+0.500", "left"),
-        ("-0.250", "right"),
+        ("+0.50", "left"),
+        ("-0.25", "right"),
     ]
     assert figure.layout.meta["table"]["rows"] == [["<b>", 3, 0.5], ["x", 4, -0.25]]
 

@@ -1,13 +1,18 @@
 """The feed-forward part of the Inside page without a browser: its numbers are made again with plain numpy."""
 
 import json
+import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from tests.pages.conftest import ROOT, check
 from tests.pages.reading import address, everything, figure, go_to, numbers, payload, sentences, step
+from transformer.model import Transformer
 from transformer.replay import replay
+from transformer.saving import Parts, save
 from ui import ffn_controls, ffn_panels, keys, loading, neuron_panels
 
 INSIDE = ROOT / "pages" / "explore" / "inside.py"
@@ -186,3 +191,48 @@ def test_a_long_sentence_with_markup_stays_small_and_text(page):
     assert "<b>" not in json.dumps(figure(test, ffn_panels.MAP)["layout"]["meta"]["ticks"])
     assert "<b>$" not in figure(test, ffn_panels.ACTIVE)["layout"]["title"]["text"]
     assert everything(test)
+
+
+@pytest.fixture
+def post_norm(tmp_path, monkeypatch):
+    """A checkpoint beside the shipped ones: post-norm, GELU, more encoder layers, an output table of its own."""
+    config = replace(
+        run_of("reverse")[0].config, norm="post", final_norm=False, activation="gelu", tie_output=False,
+        n_encoder_layers=3,
+    )  # fmt: skip
+    torch.manual_seed(3)
+    pieces = (ROOT / "checkpoints" / "reverse" / "pieces.model").read_bytes()
+    card = {"title": "Untrained", "description": "It writes nonsense.", "examples": ["abc"]}
+    save(Parts(config, Transformer(config).state_dict(), (pieces,), card), tmp_path / "untrained")
+    monkeypatch.setenv(loading.ENVIRONMENT, str(tmp_path))
+    return "untrained"
+
+
+def test_a_gelu_is_hardly_ever_0_and_post_norms_are_all_passed(page, post_norm):
+    test = page(model=post_norm, side="target", layer=1, step=2, neuron=4)
+    checkpoint, trace = run_of(post_norm)
+    sites = ["decoder.0.cross_attn.norm", "decoder.0.ffn.residual", *(
+        f"decoder.1.{part}.residual" for part in ("self_attn", "cross_attn", "ffn"))]  # fmt: skip
+    found = replay(checkpoint, trace, sites)
+    read, *streams = (found[site].astype(float) for site in sites)
+    layers = checkpoint.model.decoder.layers
+    ffn = layers[0].ffn
+    before = read @ ffn.up_proj.weight.detach().numpy().T.astype(float) + ffn.up_proj.bias.detach().numpy()
+    after = before * 0.5 * (1 + np.vectorize(math.erf)(before / math.sqrt(2)))
+    assert f"{(np.abs(after) < 0.01).mean():.1%} of the activations are nearer to 0 than 0.01" in said(test)
+    np.testing.assert_allclose(
+        numbers(figure(test, ffn_panels.SHARES)["data"][0]["z"])[0], (np.abs(after) < 0.01).mean(1), atol=1e-6
+    )
+    np.testing.assert_allclose(numbers(figure(test, ffn_panels.TOKENS)["data"][0]["y"]), after[:, 3], atol=1e-5)
+    assert "GELU" in figure(test, ffn_panels.HISTOGRAM)["layout"]["title"]["text"]
+    vector = ffn.down_proj.weight.detach().numpy()[:, 3].astype(float)
+    norms = [layers[0].ffn_residual.norm, *(
+        getattr(layers[1], f"{part}_residual").norm for part in ("self_attn", "cross_attn", "ffn"))]  # fmt: skip
+    for norm, stream in zip(norms, streams, strict=True):
+        vector = norm.weight.detach().numpy() * (vector - vector.mean()) / np.sqrt(stream[1].var() + norm.eps)
+    effect = checkpoint.model.output_table.detach().numpy().astype(float) @ vector
+    effect -= effect.mean()
+    rows = figure(test, neuron_panels.EFFECT)["layout"]["meta"]["table"]["rows"]
+    np.testing.assert_allclose([row[2] for row in rows], effect[[row[1] for row in rows]], rtol=1e-3, atol=1e-5)
+    assert rows[0][2] == pytest.approx(effect.max(), rel=1e-3)
+    assert page(model=post_norm, layer=2).session_state[ffn_controls.LAYER] == 1
