@@ -1,10 +1,11 @@
-"""A client of Streamlit without a browser: it asks for reruns and counts what comes back.
+"""Clients of Streamlit without a browser: they ask for reruns and count what comes back.
 
-It speaks the WebSocket protocol that Streamlit's own page speaks, so the server does all of its work and the
+They speak the WebSocket protocol that Streamlit's own page speaks, so the server does all of its work and the
 numbers hold no browser time. The protocol is internal to Streamlit: written for and tried with 1.67, and
 requirements.txt pins that version.
 
-What it does not do: render, run components' JavaScript, or keep the forward-message cache of a real page.
+`Conversation` knows the protocol and no socket, `RawClient` is one visitor who waits, and `visitors.py` has many at
+once. What they do not do: render, or run components' JavaScript.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 
+from streamlit.proto.Alert_pb2 import Alert
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.Delta_pb2 import Delta
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -22,6 +24,7 @@ from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
 ANSWER_SECONDS = 120.0
+PROTOCOL = Subprotocol("streamlit")
 
 
 class PageFailedError(RuntimeError):
@@ -30,12 +33,14 @@ class PageFailedError(RuntimeError):
 
 @dataclass
 class Rerun:
-    """What one rerun cost and brought."""
+    """What one rerun cost and brought; `errors` are those that the page shows, `drawn` has the JSON of components."""
 
     seconds: float = 0.0
     received_bytes: int = 0
     elements: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    drawn: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -51,14 +56,118 @@ class Widget:
     data: str = ""
 
 
+class Conversation:
+    """What a browser tab remembers of its talk with the server.
+
+    Args:
+        keeps_messages: Keep large messages and tell the server which ones, as a browser does: then it sends a
+            reference in place of what the tab has already.
+
+    Attributes:
+        widgets: The widgets that stand on the page, by their `key=`.
+        pages: The hash of each page by its path in the URL.
+        query: The query string that the address bar has.
+    """
+
+    def __init__(self, *, keeps_messages: bool = False) -> None:
+        self.widgets: dict[str, Widget] = {}
+        self.pages: dict[str, str] = {}
+        self.query = ""
+        self._page_script_hash = ""
+        self._keeps_messages = keeps_messages
+        self._kept: dict[str, ForwardMsg] = {}
+
+    def request(
+        self,
+        *,
+        page: str | None = None,
+        query: str | None = None,
+        states: Sequence[WidgetState] = (),
+        fragment_id: str = "",
+    ) -> bytes:
+        """The message that asks for a rerun; the arguments are those of `RawClient.rerun`."""
+        message = BackMsg()
+        asked = message.rerun_script
+        if page is not None and query is None:
+            self.query = ""  # going to another page empties the address
+        asked.query_string = self.query if query is None else query
+        if page in self.pages:
+            asked.page_script_hash = self.pages[page]
+        elif page:
+            asked.page_name = page
+        else:
+            asked.page_script_hash = self._page_script_hash
+        if not fragment_id:
+            self.widgets = {}
+        asked.fragment_id = fragment_id
+        asked.widget_states.widgets.extend(states)
+        asked.cached_message_hashes.extend(self._kept)
+        return message.SerializeToString()
+
+    def take(self, data: bytes | str, result: Rerun) -> bool:
+        """Note one message from the server; returns whether it ends the run.
+
+        Raises:
+            PageFailedError: If the page raised.
+        """
+        if isinstance(data, str):
+            return False
+        result.received_bytes += len(data)
+        message = ForwardMsg.FromString(data)
+        kind = message.WhichOneof("type")
+        if kind == "ref_hash":
+            message, kind = self._kept[message.ref_hash], "delta"
+        if kind == "delta":
+            if self._keeps_messages and message.metadata.cacheable:
+                self._kept[message.hash] = message
+            self._note(message.delta, result)
+        elif kind == "navigation":
+            self._page_script_hash = message.navigation.page_script_hash
+            self.pages = {page.url_pathname: page.page_script_hash for page in message.navigation.app_pages}
+        elif kind == "new_session":
+            self._page_script_hash = message.new_session.page_script_hash
+        elif kind == "page_info_changed":
+            self.query = message.page_info_changed.query_string
+        elif kind == "page_not_found":
+            raise PageFailedError("the app has no such page")
+        elif kind == "session_event" and message.session_event.HasField("script_compilation_exception"):
+            raise PageFailedError(message.session_event.script_compilation_exception.message)
+        early = ForwardMsg.ScriptFinishedStatus.FINISHED_EARLY_FOR_RERUN
+        return kind == "script_finished" and message.script_finished != early  # st.rerun() starts another
+
+    def _note(self, delta: Delta, result: Rerun) -> None:
+        """Remember what a drawn element is, says, and is called."""
+        if delta.WhichOneof("type") != "new_element":
+            return
+        kind = delta.new_element.WhichOneof("type") or "empty"
+        element = getattr(delta.new_element, kind)
+        result.elements.append(kind)
+        if kind == "exception":
+            raise PageFailedError(f"{element.type}: {element.message}")
+        if kind == "alert" and element.format == Alert.ERROR:
+            result.errors.append(element.body)
+        if kind in ("markdown", "text", "heading"):
+            result.texts.append(element.body)
+        # An id reads $$ID-<hash>-<key>; without a key it ends in "None".
+        parts = str(getattr(element, "id", "")).split("-", 2)
+        if len(parts) == 3 and parts[0] == "$$ID":
+            widget = Widget(element.id, delta.fragment_id, str(getattr(element, "json", "")))
+            self.widgets[parts[2]] = widget
+            if widget.data:
+                result.drawn[parts[2]] = widget.data
+
+
 class RawClient:
-    """One visitor. Use as a context manager; `widgets` maps the `key=` of each widget drawn so far to it."""
+    """One visitor. Use as a context manager; `widgets` maps the `key=` of each widget of the page to it."""
 
     def __init__(self, url: str) -> None:
-        address = url.replace("http", "ws", 1) + "/_stcore/stream"
-        self._socket = connect(address, subprotocols=[Subprotocol("streamlit")], max_size=None)
-        self._page_script_hash = ""
-        self.widgets: dict[str, Widget] = {}
+        self._conversation = Conversation()
+        self._socket = connect(stream_address(url), subprotocols=[PROTOCOL], max_size=None)
+
+    @property
+    def widgets(self) -> dict[str, Widget]:
+        """The widgets that stand on the page, by their `key=`."""
+        return self._conversation.widgets
 
     def __enter__(self) -> RawClient:
         return self
@@ -71,71 +180,32 @@ class RawClient:
     def rerun(
         self,
         *,
-        page: str = "",
-        query: str = "",
+        page: str | None = None,
+        query: str | None = None,
         states: Sequence[WidgetState] = (),
         fragment_id: str = "",
     ) -> Rerun:
         """Ask for one rerun and wait until it has finished.
 
         Args:
-            page: the page's path in the URL; empty stays on the page of the last rerun, at first the default.
-            query: query string without `?`.
-            states: the state of every widget that is off its default, as a browser sends them.
-            fragment_id: rerun only this fragment.
+            page: The page's path in the URL; None stays on the page of the last rerun, at first the default.
+            query: Query string without `?`; None for what the address bar has.
+            states: The state of every widget that changed.
+            fragment_id: Rerun only this fragment.
 
         Raises:
-            PageFailedError: if the page raised.
+            PageFailedError: If the page raised.
         """
-        message = BackMsg()
-        request = message.rerun_script
-        request.query_string = query
-        request.page_name = page
-        request.page_script_hash = "" if page else self._page_script_hash
-        request.fragment_id = fragment_id
-        request.widget_states.widgets.extend(states)
+        message = self._conversation.request(page=page, query=query, states=states, fragment_id=fragment_id)
+        result = Rerun()
         started = time.perf_counter()
-        self._socket.send(message.SerializeToString())
-        result = self._collect()
+        self._socket.send(message)
+        while not self._conversation.take(self._socket.recv(timeout=ANSWER_SECONDS), result):
+            pass
         result.seconds = time.perf_counter() - started
         return result
 
-    def _collect(self) -> Rerun:
-        """Read messages up to the one that ends the run."""
-        result = Rerun()
-        early = ForwardMsg.ScriptFinishedStatus.FINISHED_EARLY_FOR_RERUN
-        while True:
-            data = self._socket.recv(timeout=ANSWER_SECONDS)
-            if isinstance(data, str):
-                continue
-            result.received_bytes += len(data)
-            message = ForwardMsg.FromString(data)
-            kind = message.WhichOneof("type")
-            if kind == "script_finished" and message.script_finished != early:  # st.rerun() starts another
-                return result
-            if kind == "navigation":
-                self._page_script_hash = message.navigation.page_script_hash
-            elif kind == "new_session":
-                self._page_script_hash = message.new_session.page_script_hash
-            elif kind == "page_not_found":
-                raise PageFailedError("the app has no such page")
-            elif kind == "session_event" and message.session_event.HasField("script_compilation_exception"):
-                raise PageFailedError(message.session_event.script_compilation_exception.message)
-            elif kind == "delta":
-                self._note(message.delta, result)
 
-    def _note(self, delta: Delta, result: Rerun) -> None:
-        """Remember what a drawn element is, says, and is called."""
-        if delta.WhichOneof("type") != "new_element":
-            return
-        kind = delta.new_element.WhichOneof("type") or "empty"
-        element = getattr(delta.new_element, kind)
-        result.elements.append(kind)
-        if kind == "exception":
-            raise PageFailedError(f"{element.type}: {element.message}")
-        if kind in ("markdown", "text", "heading"):
-            result.texts.append(element.body)
-        # An id reads $$ID-<hash>-<key>; without a key it ends in "None".
-        parts = str(getattr(element, "id", "")).split("-", 2)
-        if len(parts) == 3 and parts[0] == "$$ID":
-            self.widgets[parts[2]] = Widget(element.id, delta.fragment_id, str(getattr(element, "json", "")))
+def stream_address(url: str) -> str:
+    """Where a server's WebSocket is."""
+    return url.replace("http", "ws", 1) + "/_stcore/stream"

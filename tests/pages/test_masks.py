@@ -163,7 +163,7 @@ def test_one_sentence_alone_has_no_padding_and_says_what_to_do(masks):
 
 
 @pytest.mark.parametrize(
-    ("bad", "said"), [("abcdefghijklmnop", "reads at most 13"), ("a" * 2001, "2,001 characters")]
+    ("bad", "said"), [("abcdefghijklmnop", "reads at most 13"), ("a" * 4001, "4,001 characters")]
 )
 def test_a_bad_companion_is_left_out_in_one_sentence(masks, bad, said):
     test = check(masks().text_input(key="mask_companion_1").set_value(bad).run())

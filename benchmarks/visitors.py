@@ -1,0 +1,237 @@
+"""Simulated visitors of the app: each has a sentence of its own, and checks that all it is shown is about that one.
+
+A visitor does what a person does in a browser: open the app, translate, rest on another step, choose another layer
+or head, go to another page; between two actions they think. All visitors live in one event loop, which costs the
+machine a few milliseconds an action.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import itertools
+import json
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import WebSocketException
+
+from benchmarks.raw_client import ANSWER_SECONDS, PROTOCOL, Conversation, PageFailedError, Rerun, stream_address
+from transformer.trace import Trace
+
+PAGES = ("", "attention", "masks", "positions")  # in the order in which a visitor goes round
+WITH_STEPPER = ("", "attention")
+WEIGHTS = {"step": 45, "translate": 20, "head": 20, "page": 15}
+MAPS = ("cross_map", "overview_encoder", "overview_decoder", "overview_cross", "mask_bool", "mask_additive")
+CANDIDATES = "candidates"
+STEPPER = "stepper"
+LONG = 6
+SENTENCES = (
+    "我喜欢喝咖啡。", "汤姆有两个孩子。", "你能帮我一下吗？", "我不知道她为什么哭。", "今天天气很好。",
+    "他在图书馆看书。", "我们明天去北京。", "她会说三种语言。", "这本书很有意思。", "请把门关上。",
+    "我昨天没有上班。", "他们住在海边。", "你叫什么名字？", "这条河很长。", "我想买一辆车。",
+    "孩子们在花园里玩。", "火车八点出发。", "我忘了带钥匙。", "她每天早上跑步。", "这个问题很难。",
+    "他不喜欢吃鱼。", "我们需要更多时间。", "老师给我们讲故事。", "外面下着大雨。", "我的手机坏了。",
+    "你去过法国吗？", "他给我写了一封信。", "商店几点关门？", "我妹妹在医院工作。", "这件衣服太贵了。",
+    "他开车很快。", "我听不懂你的话。", "晚饭已经做好了。", "猫在桌子下面睡觉。", "我们认识很多年了。",
+    "他忘记了我的生日。", "请再说一遍。", "这里不能抽烟。", "我打算学习音乐。", "她的房间非常干净。",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one action cost and brought.
+
+    Attributes:
+        visitor: Whose.
+        action: "open", "translate", "step", "head" or "page".
+        at: When it was asked for, on the clock of `time.monotonic`.
+        seconds: Until the page's run had ended.
+        received_bytes: What came over the WebSocket.
+        sentence: The sentence that the visitor had asked for; None for the app's own.
+        step: The step that the visitor had asked for.
+        drawn: The JSON of each component that was drawn, by key; empty once it has been checked.
+        error: What went wrong; "" if nothing.
+    """
+
+    visitor: int
+    action: str
+    at: float
+    seconds: float
+    received_bytes: int = 0
+    sentence: str | None = None
+    step: int = 0
+    drawn: dict[str, str] = field(default_factory=dict)
+    error: str = ""
+
+
+def sentences(visitor: int, n_visitors: int, *, seed: int) -> Iterator[str]:
+    """Sentences that no other visitor has: two or three of `SENTENCES` one after the other."""
+    pairs = list(itertools.permutations(SENTENCES, 2))
+    random.Random(seed).shuffle(pairs)
+    whole = itertools.chain(pairs, itertools.permutations(SENTENCES, 3))
+    yield from ("".join(parts) for parts in itertools.islice(whole, visitor, None, n_visitors))
+
+
+def long_sentences(*, seed: int) -> Iterator[str]:
+    """Sentences of `LONG` parts, as no visitor has them; their runs fill a cache quickly."""
+    dice = random.Random(seed)
+    while True:
+        yield "".join(dice.sample(SENTENCES, LONG))
+
+
+class Visitor:
+    """One visitor with a connection of their own.
+
+    Args:
+        number: From 0.
+        own: Sentences of their own.
+        n_layers, n_heads: What can be chosen.
+        seed: Decides what the visitor does.
+    """
+
+    def __init__(self, number: int, own: Iterator[str], *, n_layers: int, n_heads: int, seed: int) -> None:
+        self.number = number
+        self._own, self._n_layers, self._n_heads = own, n_layers, n_heads
+        self._random = random.Random(seed * 1000 + number)
+        self._talk = Conversation(keeps_messages=True)
+        self._socket: ClientConnection | None = None
+        self._page, self._sentence, self._step, self._layer = 0, "", 0, ""
+
+    async def open(self, url: str) -> Answer:
+        """Connect and run the first page."""
+
+        async def ask() -> Rerun:
+            self._socket = await connect(stream_address(url), subprotocols=[PROTOCOL], max_size=None)
+            return await self._rerun()
+
+        return await self._timed("open", ask)
+
+    async def act(self, action: str | None = None) -> Answer:
+        """Do one thing, or what the dice say."""
+        names = [name for name in WEIGHTS if self.can(name)]
+        action = action or self._random.choices(names, [WEIGHTS[name] for name in names])[0]
+        ways = {"step": self._go, "translate": self._translate, "head": self._choose, "page": self._turn}
+        return await self._timed(action, ways[action])
+
+    async def think(self, mean_seconds: float) -> None:
+        """Wait as long as a person may take; the times are exponentially distributed."""
+        await asyncio.sleep(self._random.expovariate(1 / mean_seconds))
+
+    async def close(self) -> None:
+        """Leave."""
+        if self._socket is not None:
+            await self._socket.close()
+
+    @property
+    def page(self) -> str:
+        """Where the visitor is."""
+        return PAGES[self._page] or "step"
+
+    def can(self, action: str) -> bool:
+        """Whether the page that the visitor is on has what an action needs."""
+        needed = {"step": STEPPER, "head": "layer", "translate": "source"}.get(action)
+        return needed is None or needed in self._talk.widgets
+
+    async def _timed(self, action: str, ask: Callable[[], Awaitable[Rerun]]) -> Answer:
+        at, error, result = time.monotonic(), "", Rerun()
+        try:
+            result = await ask()
+            error = "; ".join(result.errors)
+            if STEPPER not in result.drawn and PAGES[self._page] in WITH_STEPPER:
+                error = error or "The page shows no sentence."
+        except (PageFailedError, WebSocketException, OSError, TimeoutError, KeyError) as failure:
+            error = f"{type(failure).__name__}: {failure}"
+        seconds, sentence = time.monotonic() - at, self._sentence or None
+        return Answer(
+            self.number, action, at, seconds, result.received_bytes, sentence, self._step, result.drawn, error
+        )
+
+    async def _rerun(self, *states: WidgetState, page: str | None = None, fragment_id: str = "") -> Rerun:
+        message = self._talk.request(page=page, states=states, fragment_id=fragment_id)
+        if self._socket is None:
+            raise ConnectionError("The visitor has not opened the app.")
+        result = Rerun()
+        async with asyncio.timeout(ANSWER_SECONDS):
+            await self._socket.send(message)
+            while not self._talk.take(await self._socket.recv(), result):
+                pass
+        return result
+
+    async def _translate(self) -> Rerun:
+        self._sentence, self._step = next(self._own), 0
+        box = self._talk.widgets["source"]
+        return await self._rerun(WidgetState(id=box.id, string_value=self._sentence))
+
+    async def _go(self) -> Rerun:
+        """Report another step, as the stepper in a browser does when it has settled."""
+        stepper = self._talk.widgets[STEPPER]
+        shown = json.loads(stepper.data)["payload"]
+        others = [step for step in range(len(shown["run"]["target"])) if step != self._step]
+        self._step = self._random.choice(others)
+        report = {"run_id": shown["run"]["run_id"], "step_revision": shown["step_revision"], "step": self._step}
+        state = WidgetState(id=stepper.id, json_value=json.dumps({"step": report}))
+        return await self._rerun(state, fragment_id=stepper.fragment_id)
+
+    async def _choose(self) -> Rerun:
+        """Choose another layer, or another head of the layer that is chosen."""
+        key, count = ("head", self._n_heads) if self._layer else ("layer", self._n_layers)
+        chosen = str(self._random.randint(1, count))
+        if key == "layer":
+            self._layer = chosen
+        widget = self._talk.widgets[key]
+        state = WidgetState(id=widget.id)
+        state.string_array_value.data.append(chosen)
+        return await self._rerun(state, fragment_id=widget.fragment_id)
+
+    async def _turn(self) -> Rerun:
+        self._page = (self._page + 1) % len(PAGES)
+        return await self._rerun(page=PAGES[self._page])
+
+
+def foreign(answer: Answer, trace: Trace) -> list[str]:
+    """What in an answer does not belong to the visitor's own sentence, in words; empty if all of it does.
+
+    Args:
+        answer: What came.
+        trace: Of the visitor's sentence, made without the server.
+    """
+    found = []
+    if STEPPER in answer.drawn:
+        run = _payload(answer, STEPPER)["run"]
+        shown = tuple(chip["piece"] for chip in run["source"]), tuple(chip["piece"] for chip in run["target"])
+        if shown != (trace.src_pieces, trace.tgt_pieces):
+            found.append(f"the stepper shows {' '.join((*shown[0], *shown[1]))}")
+    rows = [str(label) for label in trace.row_labels()]
+    expected = (list(trace.src_pieces), list(trace.read_pieces), rows)
+    for key in MAPS:
+        for labels in _axes(answer, key):
+            if labels not in expected:
+                found.append(f"{key} has the axis {labels}")
+    if CANDIDATES in answer.drawn:
+        table = json.loads(_payload(answer, CANDIDATES)["figure"])["layout"]["meta"]["table"]["rows"]
+        listed = trace.step(answer.step, top_k=10).candidates
+        if [row[1] for row in table] != [candidate.piece for candidate in listed]:
+            found.append(f"step {answer.step + 1} has the candidates {[row[1] for row in table]}")
+    return found
+
+
+def _payload(answer: Answer, key: str) -> dict[str, Any]:
+    return json.loads(answer.drawn[key])["payload"]
+
+
+def _axes(answer: Answer, key: str) -> Iterator[list[str]]:
+    """The labels of a map's rows and columns without their numbers and without padding."""
+    if key not in answer.drawn:
+        return
+    meta = json.loads(_payload(answer, key)["figure"])["layout"]["meta"]
+    cells, grid = meta.get("cells", {}), meta.get("grid", {})
+    for labels in (cells.get("rows"), cells.get("columns"), grid.get("queries"), grid.get("keys")):
+        if labels is not None:
+            plain = [html.unescape(label.partition(": <b>")[2].removesuffix("</b>")) for label in labels]
+            yield [label for label in plain if not label.startswith("<pad>")]

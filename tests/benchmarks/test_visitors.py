@@ -1,0 +1,89 @@
+"""Many visitors at once on a real server: nobody sees what is another's, and the check for that can fail."""
+
+import asyncio
+import itertools
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.load import ROUND, Judge, percentile
+from benchmarks.visitors import PAGES, SENTENCES, Answer, Visitor, foreign, sentences
+from tools.serve import serve
+from transformer.checkpoint import Checkpoint, load
+
+ROOT = Path(__file__).parents[2]
+N_VISITORS = 6
+
+
+@pytest.fixture(scope="module")
+def checkpoint() -> Checkpoint:
+    return load(ROOT / "checkpoints" / "zh-en")
+
+
+async def _visit(url: str, number: int) -> list[Answer]:
+    visitor = Visitor(number, sentences(number, N_VISITORS, seed=5), n_layers=3, n_heads=4, seed=5)
+    answers = [await visitor.open(url)]
+    for action in ROUND * len(PAGES):
+        if visitor.can(action):
+            answers.append(await visitor.act(action))
+    assert visitor.page == "step"  # once around
+    await visitor.close()
+    return answers
+
+
+@pytest.fixture(scope="module")
+def visits(tmp_path_factory: pytest.TempPathFactory) -> list[list[Answer]]:
+    """What each of several visitors saw who go round all pages at the same time without thinking."""
+    with serve("app.py", log=tmp_path_factory.mktemp("load") / "app.log") as server:
+
+        async def everybody() -> list[list[Answer]]:
+            return await asyncio.gather(*(_visit(server.url, number) for number in range(N_VISITORS)))
+
+        return asyncio.run(everybody())
+
+
+def test_nobody_sees_an_error_or_what_is_anothers(visits, checkpoint):
+    judge = Judge(checkpoint)
+    for answer in itertools.chain(*visits):
+        assert not answer.error, answer
+        assert judge.problems(answer) == []
+
+
+def test_visitors_do_what_they_are_for(visits):
+    for answers in visits:
+        done = [answer.action for answer in answers]
+        assert {"open", "translate", "step", "head", "page"} == set(done)
+        drawn = {key for answer in answers for key in answer.drawn}
+        assert {"stepper", "candidates", "cross_map", "overview_cross", "mask_bool", "position_table"} <= drawn
+        assert len({answer.sentence for answer in answers}) == done.count("translate") + 1
+
+
+def test_another_visitors_answer_is_noticed(visits, checkpoint):
+    """Each part alone: the stepper, each map, and the candidates of a step."""
+    mine, theirs = visits[0], visits[1]
+    trace = checkpoint.run(next(answer.sentence for answer in mine if answer.sentence))
+    for key in ("stepper", "cross_map", "candidates", "overview_encoder", "mask_bool"):
+        answer = next(answer for answer in theirs if key in answer.drawn and answer.sentence)
+        swapped = replace(answer, drawn={key: answer.drawn[key]}, step=min(answer.step, trace.n_steps - 1))
+        assert foreign(swapped, trace), key
+
+
+def test_another_step_is_noticed(visits, checkpoint):
+    answer = next(a for a in visits[0] if a.action == "step" and "candidates" in a.drawn)
+    trace = checkpoint.run(answer.sentence)
+    assert foreign(answer, trace) == []
+    assert foreign(replace(answer, step=(answer.step + 1) % trace.n_steps), trace)
+
+
+def test_no_two_visitors_have_the_same_sentence():
+    taken = [list(itertools.islice(sentences(visitor, 7, seed=1), 400)) for visitor in range(7)]
+    assert len(set(itertools.chain(*taken))) == 7 * 400
+    assert all(text.startswith(tuple(SENTENCES)) for text in taken[0])
+
+
+def test_percentile_is_a_value_that_occurred():
+    values = [float(n) for n in range(1, 101)]
+    assert percentile(values, 0.95) == 95
+    assert percentile([7.0], 0.95) == 7
+    assert percentile([1.0, 2.0, 3.0], 0.5) == 2
