@@ -25,7 +25,7 @@ from transformer.query import Query
 from transformer.running import run
 from transformer.trace import Trace
 
-MAX_WAITING = 64
+MAX_WAITING = 256  # a class of 100 that translates at the same moment, twice over; a sentence takes about 30 ms
 MAX_SECONDS = 60.0
 CACHE_BYTES = 512 * 2**20
 """Room for three runs of 512 pieces with 6+6 layers of 8 heads, 150 MB each; thousands of ordinary ones."""
