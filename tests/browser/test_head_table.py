@@ -39,6 +39,20 @@ def press(page, x, y):
     wait_for_idle(page)
 
 
+def comes_to(page, read, expected):
+    """Wait until what is read is as expected: the table answers a press only after a while."""
+    for _ in range(SETTLED_MS // 200):
+        if read() == expected:
+            return
+        page.wait_for_timeout(200)
+    assert read() == expected
+
+
+def shown_head(page):
+    """Part, layer and head of the address."""
+    return tuple(address(page).get(name) for name in ("panel", "layer", "head"))
+
+
 def back(page):
     page.get_by_text("What heads do", exact=True).click()
     expect(page.locator(CELLS).nth(1)).to_be_attached(timeout=SETTLED_MS)
@@ -47,23 +61,18 @@ def back(page):
 
 def test_a_sorted_table_opens_the_head_that_its_row_names_again_and_again(server, tall):
     open_table(tall, server, "&kind=encoder")
-    assert [row[0] for row in rows(tall)][:2] == ["Layer 1, head 1", "Layer 1, head 2"]
+    comes_to(tall, lambda: [row[0] for row in rows(tall)][:2], ["Layer 1, head 1", "Layer 1, head 2"])
     press(tall, 200, HEADING)
-    expect(tall.locator(f"{TABLE} [role=columnheader]").nth(1)).to_contain_text("↑")
-    found = rows(tall)
-    assert [float(row[1]) for row in found] == sorted(float(row[1]) for row in found)
-    layer, head = (found[0][0].split(" ")[place].strip(",") for place in (1, 3))
+    expect(tall.locator(f"{TABLE} [role=columnheader]").nth(1)).to_contain_text("↑", timeout=SETTLED_MS)
+    comes_to(tall, lambda: sorted(found := [float(row[1]) for row in rows(tall)]) == found, expected=True)
+    layer, head = (rows(tall)[0][0].split(" ")[place].strip(",") for place in (1, 3))
     assert (layer, head) != ("1", "1")
     press(tall, 60, FIRST_ROW)
-    assert {name: address(tall).get(name) for name in ("panel", "layer", "head")} == {
-        "panel": "head", "layer": layer, "head": head,
-    }  # fmt: skip
+    comes_to(tall, lambda: shown_head(tall), ("head", layer, head))
     for _ in range(2):  # unsorted again, the first row is another head; then the same head once more
         back(tall)
         press(tall, 60, FIRST_ROW)
-        assert {name: address(tall).get(name) for name in ("panel", "layer", "head")} == {
-            "panel": "head", "layer": "1", "head": "1",
-        }  # fmt: skip
+        comes_to(tall, lambda: shown_head(tall), ("head", "1", "1"))
 
 
 def test_the_chosen_head_is_marked_and_a_cell_of_the_map_opens_another(server, tall):
