@@ -5,6 +5,7 @@
 For each number of visitors a fresh server, and that many visitors (visitors.py) who open the app one after the other
 and then act and think in turns, 10 s on average. Counting begins after a warm-up. Before the visitors come, one
 client without thinking asks for so many translations that the bounded cache of runs is full: its growth is no leak.
+At last all visitors translate in the same moment, as a class does that is told to.
 
 The visitors share one process and one thread, the server has a process of its own; both use the machine's cores, and
 what the visitors take of them is said. CPU and memory come from /proc, so this needs Linux. Not measured: the
@@ -22,7 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean, median
 
@@ -36,7 +37,8 @@ from transformer.checkpoint import Checkpoint
 from transformer.trace import Trace
 
 CHECKPOINT = Path(__file__).resolve().parent.parent / "checkpoints" / "zh-en"
-ACTIONS = ("open", *WEIGHTS)
+AT_ONCE = "translate, all at once"
+ACTIONS = ("open", *WEIGHTS, AT_ONCE)
 ROUND = ("translate", "step", "step", "step", "head", "page")
 SHOWN_PROBLEMS = 5
 SETTLE_SECONDS = 0.1  # what a server still does after a run must count as its CPU
@@ -120,6 +122,7 @@ async def under_load(server: Server, checkpoint: Checkpoint, options: argparse.N
     visits = [visit(server.url, visitor, answers, think=options.think, until=end) for visitor in everybody]
     working = asyncio.gather(*visits)
     await asyncio.sleep(options.warm_up)
+    print(f"{count} visitors: counting", file=sys.stderr, flush=True)
     server_cpu, client_cpu = cpu_seconds(server.pid), time.process_time()
     while time.monotonic() < end:
         load.memory.append((time.monotonic() - begin, resident_mb(server.pid)))
@@ -127,9 +130,11 @@ async def under_load(server: Server, checkpoint: Checkpoint, options: argparse.N
     load.seconds = time.monotonic() - begin
     load.server_cpu, load.client_cpu = cpu_seconds(server.pid) - server_cpu, time.process_time() - client_cpu
     await working
+    at_once = await asyncio.gather(*(visitor.act("translate") for visitor in everybody))
     load.log_errors = server.log_text().count("Traceback")
     await asyncio.gather(*(visitor.close() for visitor in everybody))
     load.answers = [answer for answer in answers if answer.action == "open" or begin <= answer.at < end]
+    load.answers += [replace(answer, action=AT_ONCE) for answer in at_once]
     return load
 
 
@@ -187,7 +192,7 @@ def table_of_loads(loads: Sequence[Load], wrong: Sequence[Sequence[str]]) -> Non
     )
     print(" | memory | slope |\n|---|---|---|---|---|---|---|---|---|")
     for load, problems in zip(loads, wrong, strict=True):
-        counted = sum(answer.action != "open" for answer in load.answers)
+        counted = sum(answer.action in WEIGHTS for answer in load.answers)
         errors = sum(bool(answer.error) for answer in load.answers) + load.log_errors
         cpu = f"{1000 * load.server_cpu / max(counted, 1):.0f} ms | {load.server_cpu / load.seconds:.2f}"
         memory = f"{load.memory[-1][1]:.0f} MB | {load.slope():+.1f} MB/min"
@@ -224,7 +229,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--warm-up", type=float, default=30, help="time before that, the visitors already there")
     parser.add_argument("--think", type=float, default=10, help="mean time between an answer and the next action")
     parser.add_argument(
-        "--fill", type=int, default=400, help="long translations that fill the cache of runs beforehand"
+        "--fill", type=int, default=850, help="long translations that fill the cache of runs beforehand"
     )
     parser.add_argument("--alone", type=int, default=12, help="rounds of the one visitor who does not think")
     parser.add_argument("--seed", type=int, default=1)

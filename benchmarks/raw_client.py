@@ -76,6 +76,8 @@ class Conversation:
         self._page_script_hash = ""
         self._keeps_messages = keeps_messages
         self._kept: dict[str, ForwardMsg] = {}
+        self._used: dict[str, int] = {}  # in which run each of them was last drawn
+        self._run, self._longest_kept = 0, 0
 
     def request(
         self,
@@ -116,24 +118,35 @@ class Conversation:
         message = ForwardMsg.FromString(data)
         kind = message.WhichOneof("type")
         if kind == "ref_hash":
+            self._used[message.ref_hash] = self._run
             message, kind = self._kept[message.ref_hash], "delta"
         if kind == "delta":
             if self._keeps_messages and message.metadata.cacheable:
-                self._kept[message.hash] = message
+                self._kept[message.hash], self._used[message.hash] = message, self._run
             self._note(message.delta, result)
         elif kind == "navigation":
             self._page_script_hash = message.navigation.page_script_hash
             self.pages = {page.url_pathname: page.page_script_hash for page in message.navigation.app_pages}
         elif kind == "new_session":
             self._page_script_hash = message.new_session.page_script_hash
+            self._longest_kept = message.new_session.config.max_cached_message_age
         elif kind == "page_info_changed":
             self.query = message.page_info_changed.query_string
         elif kind == "page_not_found":
             raise PageFailedError("the app has no such page")
         elif kind == "session_event" and message.session_event.HasField("script_compilation_exception"):
             raise PageFailedError(message.session_event.script_compilation_exception.message)
+        if kind != "script_finished":
+            return False
+        self._forget_old()
         early = ForwardMsg.ScriptFinishedStatus.FINISHED_EARLY_FOR_RERUN
-        return kind == "script_finished" and message.script_finished != early  # st.rerun() starts another
+        return bool(message.script_finished != early)  # st.rerun() starts another
+
+    def _forget_old(self) -> None:
+        """Let go of messages that were not drawn for as many runs as the server says."""
+        self._run += 1
+        for old in [name for name, run in self._used.items() if self._run - run > self._longest_kept]:
+            del self._kept[old], self._used[old]
 
     def _note(self, delta: Delta, result: Rerun) -> None:
         """Remember what a drawn element is, says, and is called."""
