@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from charts.rounding import HALF_DIGITS, shortened
 from charts.theme import (
     CELLS,
     MARK_COLOR,
@@ -39,8 +40,6 @@ NUMBER = ".4~g"
 _BAR: Spec = {"thickness": 10, "outlinewidth": 0, "x": 1.01, "xpad": 4, "ypad": 0, "len": 1}
 _ROUNDING = 0.01  # weights kept in half precision sum to 1 within this
 _MOST_NAMED = 4
-MOST_EXACT = 65_536
-"""Cells of the largest map whose numbers stay as they are; a larger one has three digits, in half the bytes."""
 ROUNDED = "numbers are rounded to three digits"
 _ROUNDED_NUMBER = ".3~g"
 _MOST_GAPPED = 64  # above this many rows or columns a gap between cells would eat the cells
@@ -85,8 +84,8 @@ def heatmap_spec(
         rows_sum_to_one: Whether rows should; if one does not, the chart says which.
 
     Returns:
-        The figure; `layout.height` suggests a height in pixels. Above `MOST_EXACT` cells its numbers are rounded to
-        three digits, and it says so.
+        The figure; `layout.height` suggests a height in pixels. The numbers of a large map are rounded
+        (`charts.rounding`); if hover has fewer than four digits because of that, the map says so.
 
     Raises:
         ValueError: If the sizes do not fit together, or a value on a logarithmic scale is negative.
@@ -101,9 +100,8 @@ def heatmap_spec(
     names = (query_axis, key_axis)
     low, high = limits if limits is not None else _own_limits(drawn)
     scale = _log_scale(drawn, high, value_name) if log else _linear_scale(low, high, value_name)
-    sent = _in_half(drawn)
-    rounded = not np.array_equal(sent, drawn, equal_nan=True)
-    data = [_map(sent, names, scale, colour=colour, value_name=value_name, rounded=rounded)]
+    sent, digits = shortened(drawn)
+    data = [_map(sent, names, scale, colour=colour, value_name=value_name, digits=digits)]
     if log:
         layout["meta"]["cells"]["floor"] = LOG_FLOOR
     if not open_cells.all():
@@ -112,7 +110,7 @@ def heatmap_spec(
     if missing.any():
         data.append(_closed_cells(missing, names, "not a finite number"))
     layout["shapes"] = _frames(values.shape, marked_row, marked_cell)
-    said = [ROUNDED] * rounded + _odd_sums(drawn, open_cells) * rows_sum_to_one
+    said = [ROUNDED] * (digits == HALF_DIGITS) + _odd_sums(drawn, open_cells) * rows_sum_to_one
     if said:
         text = "; ".join(said)
         layout["title"]["subtitle"] = {"text": text[:1].upper() + text[1:], "font": {"size": 13}}
@@ -156,25 +154,19 @@ def _hover(names: tuple[str, str], last_line: str) -> str:
     return f"{query} %{{customdata[0]}}<br>{key} %{{customdata[1]}}<br>{last_line}<extra></extra>"
 
 
-def _in_half(drawn: np.ndarray) -> np.ndarray:
-    """A map in half precision if it is so large that this must do, and its numbers are in the range of that."""
-    in_range = np.nanmax(np.abs(drawn), initial=0) < np.finfo(np.float16).max
-    return drawn.astype(np.float16) if drawn.size > MOST_EXACT and in_range else drawn
-
-
 def _map(
-    drawn: np.ndarray, names: tuple[str, str], scale: Spec, *, colour: Colour, value_name: str, rounded: bool
+    drawn: np.ndarray, names: tuple[str, str], scale: Spec, *, colour: Colour, value_name: str, digits: int | None
 ) -> Spec:
     number = "customdata[2]" if "tickvals" in scale["colorbar"] else "z"
-    digits = _ROUNDED_NUMBER if rounded else NUMBER
+    written = _ROUNDED_NUMBER if digits == HALF_DIGITS else NUMBER
     return dict(
         type="heatmap",
-        name=literal(f"{value_name} (rounded)" if rounded else value_name),
+        name=literal(f"{value_name} ({digits} digits)" if digits else value_name),
         z=drawn,
         colorscale=SCALES[colour],
         meta=CELLS,
         hoverongaps=False,
-        hovertemplate=_hover(names, f"{literal(value_name)} <b>%{{{number}:{digits}}}</b>"),
+        hovertemplate=_hover(names, f"{literal(value_name)} <b>%{{{number}:{written}}}</b>"),
         **scale,
         **_grid(drawn.shape),
     )

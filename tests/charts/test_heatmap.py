@@ -185,7 +185,7 @@ def test_a_large_map_has_all_its_cells_in_three_digits_and_says_so():
     np.testing.assert_allclose(figure.data[0].z, values, rtol=6e-4, atol=1e-7)
     assert figure.layout.title.subtitle.text == "Numbers are rounded to three digits"
     assert ":.3~g" in figure.data[0].hovertemplate
-    assert figure.data[0].name == "weight (rounded)"  # in a downloaded table too
+    assert figure.data[0].name == "weight (3 digits)"  # in a downloaded table too
 
 
 def test_a_large_map_that_loses_nothing_says_nothing():

@@ -33,11 +33,18 @@ def numbers(array: dict[str, Any] | list[float]) -> np.ndarray:
     """The numbers of a figure's array, sent as base64 or as a list."""
     if isinstance(array, list):
         return np.array(array)
-    flat = np.frombuffer(base64.b64decode(array["bdata"]), dtype=array["dtype"])
+    raw = base64.b64decode(array["bdata"])
+    flat = three_byte_numbers(raw) if array["dtype"] == "f3" else np.frombuffer(raw, dtype=array["dtype"])
     shape = array.get("shape")
     if array.get("there") is not None:
         return spread_out(flat, array["there"], [int(n) for n in shape.split(",")])
     return flat.reshape([int(n) for n in str(shape).split(",")]) if shape else flat
+
+
+def three_byte_numbers(raw: bytes) -> np.ndarray:
+    """32-bit numbers that came without their lowest byte."""
+    whole = np.pad(np.frombuffer(raw, np.uint8).reshape(-1, 3), ((0, 0), (1, 0)))
+    return whole.view(np.float32).ravel()
 
 
 def spread_out(flat: np.ndarray, there: str, shape: Sequence[int]) -> np.ndarray:

@@ -148,7 +148,7 @@ def test_a_forced_piece_branches_and_one_click_returns(reverse):
     test = force(check(go_to(reverse(src="abcdef"), 3)), "z")
     assert output(test).startswith("fez")
     assert (step(test), address(test)["step"]) == (3, "3")
-    assert [chip["forced"] for chip in run_of(test)["target"]][:4] == [False, False, True, False]
+    assert [chip.get("forced", False) for chip in run_of(test)["target"]][:4] == [False, False, True, False]
     assert labels(test) == ["**Model's own choice** fedcba", f"**Step 3: z** {output(test)}"]
     assert test.text_input(key=FORCE_CHOICE).value == ""
     choose(test, 0)

@@ -64,7 +64,7 @@ def test_a_link_with_a_source_that_is_too_long_says_so(reverse):
 def test_unknown_writing_is_run_and_explained(reverse, source):
     test = type_source(reverse(), source)
     assert "This model has never seen" in sentences(test)
-    assert any(chip["unknown"] for chip in run_of(test)["source"])
+    assert any(chip.get("unknown") for chip in run_of(test)["source"])
     assert not test.error
 
 

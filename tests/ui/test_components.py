@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 import charts
 from charts.heatmap import LOG_FLOOR
+from charts.rounding import shortened
 from tests.pages.reading import numbers
 from tests.ui.unpacking import numbers_of
 from ui.components import assets
@@ -140,15 +141,20 @@ def test_a_large_map_is_sent_as_the_numbers_it_has():
     random = np.random.default_rng(0).random((80, 70))
     causal = np.tri(80, 70, dtype=bool)
     halves = np.where(causal, random, np.nan).astype(np.float16)
-    for cells in (random, halves, random * np.nan, causal.astype(np.int8), np.zeros((80, 70), np.int8)):
+    short = np.where(causal, shortened(random.astype(np.float32))[0], np.nan).astype(np.float32)
+    for cells in (random, halves, short, random * np.nan, causal.astype(np.int8), np.zeros((80, 70), np.int8)):
         sent = json.loads(figure_json({"data": [{"z": cells}], "layout": {}}))["data"][0]["z"]
         np.testing.assert_array_equal(numbers(sent), cells)
+        assert (sent["dtype"] == "f3") == (cells is short)
     allowed = np.tri(300, dtype=bool)
     spec = charts.heatmap_spec(
         np.zeros((300, 300)), queries=["q"] * 300, keys=["k"] * 300, title="t", allowed=allowed
     )
     sent = json.loads(figure_json(spec))["data"]
-    assert [len(trace["z"]["bdata"]) for trace in sent[:2]] == [4, 8]  # a zero in half precision, a zero
+    assert [len(trace["z"]["bdata"]) for trace in sent[:2]] == [
+        4,
+        4,
+    ]  # a zero in half precision, a zero in three bytes
     np.testing.assert_array_equal(np.isfinite(numbers(sent[1]["z"])), ~allowed)
 
 
@@ -212,7 +218,7 @@ def test_other_reports_do_not(report):
 def test_what_the_browser_gets_is_plain_and_inside_its_range():
     page = AppTest.from_function(stepper_page).run()
     sent = json.loads(page.main.children[0].proto.json)["payload"]
-    assert sent["run"]["source"][1] == {"piece": "</s>", "id": 2, "special": True, "unknown": False}
+    assert sent["run"]["source"][1] == {"piece": "</s>", "id": 2, "special": True}
     assert sent["run"]["target"][1]["probability"] == 1.0
     np.testing.assert_allclose(numbers_of(sent["run"]["shading"]), [0.25, 0.75, 0, 0], atol=0.5 / FINE_LEVELS)
     assert sent["run"]["texts"] == [[0, "a"], [1, ""]]

@@ -3,8 +3,9 @@
 Plotly's script is copied out of the installed package instead of being kept in the repository, so that Python
 and the browser always run the same version and nothing is fetched from outside.
 
-Our scripts are served from the same folder, under a name that changes with their text. Streamlit sends an inline
-script again with every element and every change of data, so what it is given is only a loader of a few lines.
+Our scripts are served from the same folder, under a name that changes with their text, and bring their styles along.
+Streamlit sends an inline script or style again with every element and every change of data, so what it is given is
+only a loader of a few lines.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ SCRIPTS = {
     "flow_view": ("shared.js", "csv.js", "flow_draw.js", "flow_view.js"),
 }
 
+STYLES = {name: ("tokens.css", f"{name}.css") for name in SCRIPTS}
+
 _LOADER = """
 let loading;
 function load() {
@@ -72,19 +75,21 @@ def read_asset(*names: str) -> str:
         names: File names, in the order in which the browser shall see them.
 
     Returns:
-        Their text. It always holds a line break: Streamlit takes a single line for a path.
+        Their text.
     """
     return "\n".join((FOLDER / name).read_text(encoding="utf-8") for name in names) + "\n"
 
 
 @cache
 def script(name: str) -> str:
-    """A component's script as it is served, behind the dark twins of the charts' colours.
+    """A component's script as it is served, behind its styles and the dark twins of the charts' colours.
 
     Args:
         name: A key of `SCRIPTS`.
     """
-    return f"const DARK_COLORS = {json.dumps(DARK_COLORS)};\n{read_asset(*SCRIPTS[name])}"
+    constants = {"DARK_COLORS": DARK_COLORS, "STYLES": read_asset(*STYLES[name])}
+    defined = "".join(f"const {key} = {json.dumps(value)};\n" for key, value in constants.items())
+    return defined + read_asset(*SCRIPTS[name])
 
 
 @cache

@@ -99,6 +99,7 @@ function stage(view) {
 }
 
 function create(parentElement) {
+  dress(parentElement);
   const root = make("div", "gf-root gf-flow");
   const view = { root, parentElement, generation: 0, sent: 0, pin: null, pointed: null, following: false };
   view.mount = Math.random().toString(36).slice(2);

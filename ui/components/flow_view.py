@@ -14,7 +14,7 @@ import numpy as np
 import streamlit as st
 
 from charts.theme import Colour
-from ui.components.assets import loader, read_asset, wrapped
+from ui.components.assets import loader, wrapped
 from ui.components.packing import base64_of, packed
 
 Side = Literal["query", "key"]
@@ -41,7 +41,6 @@ apart for colour-blind readers.
 
 _MOUNT = st.components.v2.component(
     "glassformer_flow_view",
-    css=read_asset("tokens.css", "flow_view.css"),
     js=loader("flow_view"),
 )
 

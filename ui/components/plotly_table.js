@@ -22,6 +22,17 @@ function fromHalf(bytes) {
   });
 }
 
+/** 32-bit numbers without their lowest byte, which is 0. */
+function fromThreeBytes(bytes) {
+  const numbers = new Float32Array(bytes.length / 3);
+  const whole = new Uint8Array(numbers.buffer);
+  for (let i = 0; i < numbers.length; i += 1) whole.set(bytes.subarray(3 * i, 3 * i + 3), 4 * i + 1);
+  return numbers;
+}
+
+/** Numbers in the forms that JavaScript lacks. */
+const SHORT_FORMS = { f2: fromHalf, f3: fromThreeBytes };
+
 /** Put numbers where the bits say that there is one, elsewhere NaN (0 in whole numbers); a single one stands for all. */
 function spreadOut(numbers, there, count) {
   if (!there && numbers.length === count) return numbers;
@@ -40,7 +51,8 @@ function spreadOut(numbers, there, count) {
 function decoded(sent) {
   if (!sent?.bdata) return sent ?? [];
   const [rows, columns] = String(sent.shape ?? "").split(",").map(Number);
-  const numbers = sent.dtype === "f2" ? fromHalf(bytesOf(sent.bdata)) : new TYPED[sent.dtype](bytesOf(sent.bdata).buffer);
+  const bytes = bytesOf(sent.bdata);
+  const numbers = SHORT_FORMS[sent.dtype]?.(bytes) ?? new TYPED[sent.dtype](bytes.buffer);
   if (columns === undefined) return numbers;
   const values = sent.there === undefined ? numbers : spreadOut(numbers, sent.there, rows * columns);
   return Array.from({ length: rows }, (_, row) => values.subarray(row * columns, (row + 1) * columns));

@@ -130,6 +130,7 @@ async function react(view, figure) {
 // ---------------------------------------------------------------- life
 
 function create(parentElement) {
+  dress(parentElement);
   const frame = make("div", "gf-root gf-chart-frame");
   const root = make("div", "gf-chart");
   const plot = make("div", "gf-plot");

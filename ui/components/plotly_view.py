@@ -20,7 +20,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from charts.theme import CELLS, Spec
-from ui.components.assets import PLOTLY_URL, ensure_static, loader, read_asset, wrapped
+from ui.components.assets import PLOTLY_URL, ensure_static, loader, wrapped
 from ui.components.packing import base64_of
 
 _LOG = logging.getLogger(__name__)
@@ -30,7 +30,6 @@ _LEAST_SHORT = 4096  # smaller maps are not worth a form of their own
 
 _MOUNT = st.components.v2.component(
     "glassformer_plotly_view",
-    css=read_asset("tokens.css", "plotly_view.css"),
     js=loader("plotly_view"),
     # Plotly puts its style rules into the document's head, where a shadow root would not see them.
     isolate_styles=False,
@@ -139,8 +138,11 @@ def _short_map(cells: np.ndarray) -> dict[str, str]:
     numbers = cells[there]
     if numbers.size and (numbers == numbers[0]).all():
         numbers = numbers[:1]
+    kind = f"{cells.dtype.kind}{cells.itemsize}"
+    if kind == "f4" and not (numbers.view(np.uint32) & 0xFF).any():  # charts round large maps so that this holds
+        kind, numbers = "f3", numbers.view(np.uint8).reshape(-1, 4)[:, 1:]
     return {
-        "dtype": f"{cells.dtype.kind}{cells.itemsize}",
+        "dtype": kind,
         "shape": ", ".join(map(str, cells.shape)),
         "bdata": base64_of(numbers),
         "there": "" if there.all() else base64_of(np.packbits(there)),

@@ -29,6 +29,18 @@ function markTheme(root) {
   root.dataset.theme = isDark(root) ? "dark" : "light";
 }
 
+let sheet;
+
+/** Give the root that an element lives in the component's styles; they survive whatever Streamlit puts in there. */
+function dress(element) {
+  const root = element.getRootNode();
+  if (!sheet) {
+    sheet = new CSSStyleSheet();
+    sheet.replaceSync(STYLES);
+  }
+  if (!root.adoptedStyleSheets.includes(sheet)) root.adoptedStyleSheets = [...root.adoptedStyleSheets, sheet];
+}
+
 /** Make an element; text goes in as text, never as markup. */
 function make(tag, className = "", text = "") {
   const element = document.createElement(tag);

@@ -122,6 +122,7 @@ function speeds(view) {
 }
 
 function create(parentElement) {
+  dress(parentElement);
   const root = make("div", "gf-root gf-stepper");
   root.tabIndex = 0;
   root.setAttribute("role", "group");
@@ -204,8 +205,8 @@ function fillTarget(view, index, hidden) {
   const state = index > view.step ? "future" : hidden ? "hidden" : "shown";
   item.className = `gf-chip gf-${state}`;
   item.classList.toggle("gf-now", index === view.step);
-  item.classList.toggle("gf-special", chip.special && state === "shown");
-  item.classList.toggle("gf-forced", chip.forced && state === "shown");
+  item.classList.toggle("gf-special", Boolean(chip.special) && state === "shown");
+  item.classList.toggle("gf-forced", Boolean(chip.forced) && state === "shown");
   item.dataset.filler = filler(chip.piece);
   if (item.dataset.state === state) return;
   item.dataset.state = state;

@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from ui.components.assets import loader, read_asset, wrapped
+from ui.components.assets import loader, wrapped
 from ui.components.packing import packed
 
 _MOUNT = st.components.v2.component(
     "glassformer_stepper",
-    css=read_asset("tokens.css", "stepper.css"),
     js=loader("stepper"),
 )
 
@@ -103,10 +102,10 @@ class StepperRun:
     @cached_property
     def plain(self) -> dict[str, Any]:
         """The run as JSON values, made once: of a text only what the step changed, of the shading its bytes."""
-        target = [asdict(chip) | {"probability": _unit(chip.probability)} for chip in self.target]
+        target = [_chip(chip) | {"probability": _unit(chip.probability)} for chip in self.target]
         return {
             "run_id": self.run_id,
-            "source": [asdict(chip) for chip in self.source],
+            "source": [_chip(chip) for chip in self.source],
             "target": target,
             "start_piece": self.start_piece,
             "texts": [_change(before, text) for before, text in itertools.pairwise(("", *self.texts))],
@@ -184,9 +183,17 @@ def _clamp(step: int, run: StepperRun) -> int:
     return max(0, min(step, len(run.target) - 1))
 
 
+def _chip(chip: SourceChip | TargetChip) -> dict[str, Any]:
+    """A piece as JSON values; what is false is left out, for nearly all of it is."""
+    return {name: value for name, value in asdict(chip).items() if value is not False}
+
+
 def _unit(value: float) -> float:
-    """Keep a number inside 0..1 for drawing; rounding in float32 can put a weight just outside."""
-    number = float(value)
+    """Keep a number inside 0..1 for drawing; rounding in float32 can put a weight just outside.
+
+    Seven digits are all that float32 has.
+    """
+    number = float(f"{float(value):.7g}")
     return min(1.0, max(0.0, number)) if math.isfinite(number) else 0.0
 
 
