@@ -1,11 +1,12 @@
 """How many visitors the app can serve: latencies, errors, server CPU and memory, and whether anybody sees another's.
 
-    python -m benchmarks.load --visitors 1 30 100 --seconds 60
+    python -m benchmarks.load --visitors 1 30 100
 
 For each number of visitors a fresh server, and that many visitors (visitors.py) who open the app one after the other
-and then act and think in turns, 10 s on average. Counting begins after a warm-up. Before the visitors come, one
-client without thinking asks for so many translations that the bounded cache of runs is full: its growth is no leak.
-At last all visitors translate in the same moment, as a class does that is told to.
+and then act and think in turns, 10 s on average. Counting begins after a warm-up, in which sessions come to all pages
+and keep what they keep. Before the visitors come, one client without thinking asks for so many translations that the
+bounded cache of runs is full: its growth is no leak. At last all visitors translate in the same moment, as a class
+does that is told to.
 
 The visitors share one process and one thread, the server has a process of its own; both use the machine's cores, and
 what the visitors take of them is said. CPU and memory come from /proc, so this needs Linux. Not measured: the
@@ -39,7 +40,7 @@ from transformer.trace import Trace
 CHECKPOINT = Path(__file__).resolve().parent.parent / "checkpoints" / "zh-en"
 AT_ONCE = "translate, all at once"
 ACTIONS = ("open", *WEIGHTS, AT_ONCE)
-ROUND = ("translate", "step", "step", "step", "head", "page")
+ROUND = ("translate", "step", "step", "step", "head", "part", "part", "page")
 SHOWN_PROBLEMS = 5
 SETTLE_SECONDS = 0.1  # what a server still does after a run must count as its CPU
 
@@ -225,8 +226,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--visitors", type=int, nargs="*", default=[1, 30, 100])
-    parser.add_argument("--seconds", type=float, default=60, help="counted time for each number of visitors")
-    parser.add_argument("--warm-up", type=float, default=30, help="time before that, the visitors already there")
+    parser.add_argument("--seconds", type=float, default=240, help="counted time for each number of visitors")
+    parser.add_argument("--warm-up", type=float, default=240, help="time before that, the visitors already there")
     parser.add_argument("--think", type=float, default=10, help="mean time between an answer and the next action")
     parser.add_argument(
         "--fill", type=int, default=850, help="long translations that fill the cache of runs beforehand"

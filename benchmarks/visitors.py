@@ -1,7 +1,7 @@
 """Simulated visitors of the app: each has a sentence of its own, and checks that all it is shown is about that one.
 
 A visitor does what a person does in a browser: open the app, translate, rest on another step, choose another layer
-or head, go to another page; between two actions they think. All visitors live in one event loop, which costs the
+or head, go to another part of a page or to another page; between two actions they think. All visitors live in one event loop, which costs the
 machine a few milliseconds an action.
 """
 
@@ -24,10 +24,22 @@ from websockets.exceptions import WebSocketException
 from benchmarks.raw_client import ANSWER_SECONDS, PROTOCOL, Conversation, PageFailedError, Rerun, stream_address
 from transformer.trace import Trace
 
-PAGES = ("", "attention", "masks", "positions")  # in the order in which a visitor goes round
-WITH_STEPPER = ("", "attention")
-WEIGHTS = {"step": 45, "translate": 20, "head": 20, "page": 15}
-MAPS = ("cross_map", "overview_encoder", "overview_decoder", "overview_cross", "mask_bool", "mask_additive")
+PAGES = ("", "attention", "masks", "positions", "inside")  # in the order in which a visitor goes round
+WITH_STEPPER = ("", "attention", "inside")
+PARTS = {
+    "panel": ("All heads", "One map", "Flow"),
+    "inside_panel": ("The model", "Residual stream", "Logit lens", "Feed-forward", "Embeddings"),
+}  # the controls that lead to another part of a page, and what they offer
+WEIGHTS = {"step": 40, "translate": 20, "head": 15, "part": 10, "page": 15}
+MAPS = (
+    "cross_map",
+    "head_map",
+    "overview_encoder",
+    "overview_decoder",
+    "overview_cross",
+    "mask_bool",
+    "mask_additive",
+)
 CANDIDATES = "candidates"
 STEPPER = "stepper"
 LONG = 6
@@ -49,7 +61,7 @@ class Answer:
 
     Attributes:
         visitor: Whose.
-        action: "open", "translate", "step", "head" or "page".
+        action: "open" or one of `WEIGHTS`.
         at: When it was asked for, on the clock of `time.monotonic`.
         seconds: Until the page's run had ended.
         received_bytes: What came over the WebSocket.
@@ -116,7 +128,8 @@ class Visitor:
         """Do one thing, or what the dice say."""
         names = [name for name in WEIGHTS if self.can(name)]
         action = action or self._random.choices(names, [WEIGHTS[name] for name in names])[0]
-        ways = {"step": self._go, "translate": self._translate, "head": self._choose, "page": self._turn}
+        ways = {"step": self._go, "translate": self._translate, "head": self._choose, "part": self._move,
+                "page": self._turn}  # fmt: skip
         return await self._timed(action, ways[action])
 
     async def think(self, mean_seconds: float) -> None:
@@ -135,8 +148,8 @@ class Visitor:
 
     def can(self, action: str) -> bool:
         """Whether the page that the visitor is on has what an action needs."""
-        needed = {"step": STEPPER, "head": "layer", "translate": "source"}.get(action)
-        return needed is None or needed in self._talk.widgets
+        needed = {"step": (STEPPER,), "head": ("layer",), "translate": ("source",), "part": tuple(PARTS)}.get(action)
+        return needed is None or any(key in self._talk.widgets for key in needed)
 
     async def _timed(self, action: str, ask: Callable[[], Awaitable[Rerun]]) -> Answer:
         at, error, result = time.monotonic(), "", Rerun()
@@ -184,9 +197,18 @@ class Visitor:
         chosen = str(self._random.randint(1, count))
         if key == "layer":
             self._layer = chosen
+        return await self._pick(key, chosen)
+
+    async def _move(self) -> Rerun:
+        """Go to another part of the page."""
+        key = next(key for key in PARTS if key in self._talk.widgets)
+        return await self._pick(key, self._random.choice(PARTS[key]))
+
+    async def _pick(self, key: str, name: str) -> Rerun:
+        """Click one of the choices of a control."""
         widget = self._talk.widgets[key]
         state = WidgetState(id=widget.id)
-        state.string_array_value.data.append(chosen)
+        state.string_array_value.data.append(name)
         return await self._rerun(state, fragment_id=widget.fragment_id)
 
     async def _turn(self) -> Rerun:

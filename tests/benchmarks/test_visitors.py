@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.load import ROUND, Judge, percentile
-from benchmarks.visitors import PAGES, SENTENCES, Answer, Visitor, foreign, sentences
+from benchmarks.visitors import PAGES, SENTENCES, WEIGHTS, Answer, Visitor, foreign, sentences
 from tools.serve import serve
 from transformer.checkpoint import Checkpoint, load
 
@@ -53,9 +53,17 @@ def test_nobody_sees_an_error_or_what_is_anothers(visits, checkpoint):
 def test_visitors_do_what_they_are_for(visits):
     for answers in visits:
         done = [answer.action for answer in answers]
-        assert {"open", "translate", "step", "head", "page"} == set(done)
+        assert {"open", *WEIGHTS} == set(done)
         drawn = {key for answer in answers for key in answer.drawn}
-        assert {"stepper", "candidates", "cross_map", "overview_cross", "mask_bool", "position_table"} <= drawn
+        assert {
+            "stepper",
+            "candidates",
+            "cross_map",
+            "overview_cross",
+            "mask_bool",
+            "position_table",
+            "model_diagram",
+        } <= drawn
         assert len({answer.sentence for answer in answers}) == done.count("translate") + 1
 
 
