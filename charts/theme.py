@@ -27,6 +27,26 @@ MASK_LINE = "#A9B0BA"
 MARK_COLOR = "#1F2933"
 GUIDE_COLOR = "#8A919B"
 
+HEAD_COLOURS: tuple[tuple[str, str], ...] = (
+    ("#0072B2", "#3A7FE0"),
+    ("#E69F00", "#E8A317"),
+    ("#009E73", "#2FD8A8"),
+    ("#CC79A7", "#D98AC4"),
+    ("#56B4E9", "#9AD8FF"),
+    ("#D55E00", "#F0643A"),
+    ("#20272E", "#F4F4F4"),
+    ("#7A5200", "#E9E04A"),
+    ("#3A22B8", "#8A4DFF"),
+    ("#9866FF", "#BFA8FF"),
+    ("#B20077", "#E0359B"),
+    ("#5E0F6B", "#8C6A2A"),
+)
+"""Colour of each head's lines on a light and on a dark ground; after the last they begin again, and numbers tell.
+
+Okabe and Ito's set with ink for its black and brown for its yellow, which paper swallows, and four more that stay
+apart for colour-blind readers.
+"""
+
 Colour = Literal["source", "target", "neutral"]
 Spec = dict[str, Any]
 """A figure as plain data: `data` (traces) and `layout`, as Plotly's schema names them."""

@@ -13,8 +13,7 @@ from transformer.analysis import costs
 from transformer.analysis.costs import Holding, Part
 from transformer.config import ModelConfig
 from transformer.model import Transformer
-from ui import panels
-from ui.controls import KEEP
+from ui import keys, panels
 from ui.session import OpenRun
 
 SHARES = "cost_shares"
@@ -147,8 +146,12 @@ def lengths(config: ModelConfig, current: int) -> list[int]:
 def _choose_length(config: ModelConfig, n_source: int, n_target: int) -> int:
     current = max(n_source, n_target)
     options = lengths(config, current)
-    if st.session_state.get(LENGTH) not in options:
-        st.session_state[LENGTH] = current
+    asked = st.session_state.get(keys.TOKENS)
+    st.session_state[LENGTH] = asked if asked in options else current
+
+    def take() -> None:
+        st.session_state[keys.TOKENS] = st.session_state[LENGTH]
+
     crossing = costs.overtakes(config).n
     whose = "this sentence" if n_source == n_target else "this sentence's longer side"
     remarks = {crossing: "n² overtakes", config.max_len: "longest", current: whose}
@@ -161,7 +164,7 @@ def _choose_length(config: ModelConfig, n_source: int, n_target: int) -> int:
         options,
         key=LENGTH,
         format_func=say,
-        persist_state=KEEP,
+        on_change=take,
         help=f"Source and target get the same length. Beyond {config.max_len:,} tokens, the most that this model "
         "reads, the counts are arithmetic.",
     )

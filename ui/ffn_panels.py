@@ -77,6 +77,11 @@ class Opened:
         return self.pieces[self.token]
 
     @property
+    def bias(self) -> bool:
+        """Whether the model has biases."""
+        return self.run.checkpoint.config.bias
+
+    @property
     def kind(self) -> str:
         """The activation function, as the config names it."""
         return str(self.run.checkpoint.config.activation)
@@ -177,7 +182,7 @@ def _histogram(o: Opened) -> None:
         piece=o.whose, title=f"Pre-activations of layer {o.layer + 1}, under {FUNCTIONS[o.kind]}", colour=o.side,
     )  # fmt: skip
     alt = f"How the pre-activations of layer {o.layer + 1} of the {o.stack} are spread, with {FUNCTIONS[o.kind]}."
-    panels.chart(figure, key=HISTOGRAM, alt=alt, how_to_read=HOW_TO_READ_HISTOGRAM)
+    panels.chart(figure, key=HISTOGRAM, alt=alt, how_to_read=panels.formula(HOW_TO_READ_HISTOGRAM, bias=o.bias))
 
 
 # ------------------------------------------------------------------------------------------------ its neurons
@@ -197,7 +202,9 @@ def _active(o: Opened) -> None:
         chosen=o.neuron, title=f"Most active neurons at {o.whose}", colour=o.side,
     )  # fmt: skip
     alt = f"The {len(listed)} most active neurons at {o.whose}, from neuron {listed[0] + 1} down."
-    panels.chart(figure, key=ACTIVE, alt=alt, how_to_read=HOW_TO_READ_ACTIVE, on_click=take)
+    panels.chart(
+        figure, key=ACTIVE, alt=alt, how_to_read=panels.formula(HOW_TO_READ_ACTIVE, bias=o.bias), on_click=take
+    )
 
 
 def _tokens(o: Opened) -> None:

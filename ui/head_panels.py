@@ -25,6 +25,10 @@ HOW_TO_READ: Final = (
     "Each row is a query and shares out a weight of 1 over the keys, softmax(q·k / √d_head): the stronger a cell, "
     "the more of that key's value the query takes."
 )
+HOW_TO_READ_MEAN: Final = (
+    "Each row is a query and shares out a weight of 1 over the keys, the mean over heads of softmax(q·k / "
+    "√d_head): the stronger a cell, the more of that key's values the query takes."
+)
 HOW_TO_READ_MAX: Final = (
     "Each cell is the largest weight, softmax(q·k / √d_head), that any of the heads gives this key in this row."
 )
@@ -73,7 +77,7 @@ def _largest(drawn: DrawnMap) -> float:
 
 
 def _how_to_read(run: OpenRun, drawn: DrawnMap) -> str:
-    how = HOW_TO_READ_MAX if aggregate_of(run.view) == "max" else HOW_TO_READ
+    how = {"mean": HOW_TO_READ_MEAN, "max": HOW_TO_READ_MAX}.get(aggregate_of(run.view) or "", HOW_TO_READ)
     parts = [rollout_note(run.trace, run.view, run.view.kind) or how]
     parts += [WORDS] * run.view.words + [HOW_TO_READ_CLOSED] * (not drawn.allowed.all())
     return " ".join([*parts, HOW_TO_READ_CELL])

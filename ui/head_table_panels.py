@@ -20,7 +20,6 @@ from transformer.errors import GlassformerError
 from transformer.trace import Kind
 from ui import attention_controls, keys, loading, panels
 from ui.components.plotly_view import last_click
-from ui.controls import KEEP
 from ui.head_measures import Words, words
 from ui.session import OpenRun, sentence
 from ui.sides import KIND_NAMES, sides
@@ -32,6 +31,7 @@ HEAD_ROWS = "head_table_rows"
 TABLE = "head_table"
 OPEN = "head_table_open"
 OPEN_BY_MEASURE = "head_table_open_by_measure"
+MEASURE = "head_table_measure"
 CSV = "head_table_csv"
 
 MOST_WITHOUT_SCROLLING = 24  # heads
@@ -56,7 +56,7 @@ def draw(run: OpenRun) -> None:
         return
     st.caption(_scope(looking, measures))
     spoken = words(kind)
-    _settle_measure(measures)
+    _refuse_measure()
     with st.container(horizontal=True):
         name = _choose_measure(measures, spoken)
         _open_by_measure(kind, measures[name].means())
@@ -111,23 +111,30 @@ def _scope(looking: Looking, measures: dict[Name, Measure]) -> str:
     return " ".join(said)
 
 
-def _settle_measure(measures: dict[Name, Measure]) -> None:
-    """Put another measure in the place of one that this attention does not have."""
+def _refuse_measure() -> None:
+    """Say so if a link asks for what is no measure at all."""
     asked = st.session_state.get(keys.MEASURE)
-    if asked not in measures:
-        if asked is not None and asked not in NAMES:
-            panels.notes((f"“{asked}” in the link is the name of no measure; another one is shown.",))
-        st.session_state[keys.MEASURE] = "entropy_share" if "entropy_share" in measures else next(iter(measures))
+    if asked is not None and asked not in NAMES:
+        panels.notes((f"“{asked}” in the link is the name of no measure; another one is shown.",))
+        st.session_state[keys.MEASURE] = None
 
 
 def _choose_measure(measures: dict[Name, Measure], spoken: dict[Name, Words]) -> Name:
+    """Draw the choice; a measure that this attention lacks is remembered for the next one that has it."""
+    asked = st.session_state.get(keys.MEASURE)
+    other = "entropy_share" if "entropy_share" in measures else next(iter(measures))
+    st.session_state[MEASURE] = asked if asked in measures else other
+
+    def take() -> None:
+        st.session_state[keys.MEASURE] = st.session_state[MEASURE]
+
     name: Name = st.selectbox(
         "Measure in the charts",
         list(measures),
-        key=keys.MEASURE,
+        key=MEASURE,
+        on_change=take,
         format_func=lambda name: _capital(spoken[name].title),
         width=360,
-        persist_state=KEEP,
     )
     return name
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
+from transformer.checkpoint import Checkpoint
+from transformer.trace import Kind
 from ui import keys
 from ui.controls import KEEP
 
@@ -27,3 +29,9 @@ def draw() -> None:
         persist_state=KEEP,
         label_visibility="collapsed",
     )
+
+
+def deeper_stack(checkpoint: Checkpoint) -> Kind:
+    """The attention of the stack with more layers: a layer that is looked at here may be of either stack."""
+    config = checkpoint.config
+    return "encoder" if config.n_encoder_layers > config.n_decoder_layers else "decoder"

@@ -26,8 +26,6 @@ from ui.work import BusyError
 TABLE: Final = "lens_table"
 CURVES: Final = "lens_curves"
 MAP: Final = "lens_map"
-DEPTHS: Final = "lens_depths"
-MEASURE: Final = "lens_measure"
 REVEAL: Final = "lens_reveal"
 
 DEPTH_NAMES: Final = {"layer": "Each layer", "sublayer": "Each sub-layer"}
@@ -42,7 +40,7 @@ def draw(run: OpenRun) -> None:
         st.error(panels.plain(sentence(error)))
         return
     st.markdown(panels.plain(what_it_is(run.checkpoint)))
-    if _choose(DEPTHS, "Read after", DEPTH_NAMES) != "sublayer":
+    if _choose(keys.DEPTHS, "Read after", DEPTH_NAMES) != "sublayer":
         lens = lens.by_layer()
     if run.looking.covered:
         _ask(run)
@@ -210,7 +208,7 @@ def _map(run: OpenRun, lens: Lens) -> None:
     if not n_steps:
         return
     measure: Literal["probability", "rank"] = (
-        "rank" if _choose(MEASURE, "Colour", MEASURE_NAMES) == "rank" else "probability"
+        "rank" if _choose(keys.LENS_COLOUR, "Colour", MEASURE_NAMES) == "rank" else "probability"
     )
     depths, found = depths_of(lens), paths(lens.rank)
 

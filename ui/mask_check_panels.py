@@ -39,13 +39,18 @@ def _causality(run: OpenRun, batch: Batch) -> Movement | None:
         st.info("There is no later piece to change: the decoder reads only the start piece.", icon=":material/info:")
         return None
     pieces = batch.pieces("target", place)
-    asked = st.session_state.get(CHANGED)
-    st.session_state[CHANGED] = asked if isinstance(asked, int) and 1 <= asked < n_rows else n_rows // 2
+    asked = run.view.changed
+    st.session_state[CHANGED] = asked if asked is not None and 1 <= asked < n_rows else n_rows // 2
+
+    def take() -> None:
+        st.session_state[keys.CHANGED] = st.session_state[CHANGED]
+
     changed: int = st.selectbox(
         "Position whose piece is changed",
         list(range(1, n_rows)),
         key=CHANGED,
         format_func=lambda i: f"{i + 1}: {pieces[i]}" if i < len(pieces) else str(i + 1),
+        on_change=take,
     )
     config, tokenizer = run.checkpoint.config, run.checkpoint.tgt_tokenizer
     specials = (config.pad_id, config.unk_id, config.bos_id, config.eos_id, config.decoder_start_id)

@@ -31,6 +31,11 @@ def notes(sentences: Sequence[str]) -> None:
         st.info("  \n".join(map(plain, sentences)), icon=":material/info:")
 
 
+def formula(text: str, *, bias: bool) -> str:
+    """A sentence with a formula, as it holds for a model that has biases or none."""
+    return text if bias else text.replace(" + b", "")
+
+
 def chart(
     figure: Spec,
     *,

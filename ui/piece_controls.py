@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import streamlit as st
@@ -26,8 +26,6 @@ from ui.view import Side, View
 
 TOKEN: Final = "piece_token"
 TYPED: Final = "piece_typed"
-MEASURE: Final = "piece_measure"
-CHOSEN: Final = "piece_chosen"
 NOT_FOUND: Final = "piece_not_found"
 MEASURES: Final[dict[Measure, str]] = {"cosine": "Cosine", "distance": "Distance"}
 MOST_TYPED: Final = 64  # characters
@@ -79,7 +77,7 @@ def draw(run: OpenRun) -> Chosen:
         BusyError: The model has too much to do.
     """
     st.session_state.setdefault(keys.SIDE, View.side)
-    st.session_state.setdefault(MEASURE, "cosine")
+    st.session_state.setdefault(keys.NEARNESS, View.nearness)
     with st.container(horizontal=True, gap="medium", key="piece_controls"):
         side: Side = st.segmented_control(
             "Side", list(SIDES), key=keys.SIDE, format_func=SIDES.__getitem__, required=True, persist_state=KEEP,
@@ -90,11 +88,11 @@ def draw(run: OpenRun) -> Chosen:
         token = _choose_token(run, side, [book.tokenizer.piece(i) for i in ids])
         _type(book, run.checkpoint.config.normalisation)
         by: Measure = st.segmented_control(
-            "Nearness", list(MEASURES), key=MEASURE, format_func=MEASURES.__getitem__, required=True,
+            "Nearness", list(MEASURES), key=keys.NEARNESS, format_func=MEASURES.__getitem__, required=True,
             persist_state=KEEP,
         ) or "cosine"  # fmt: skip
-    panels.notes([said for said in [_kept(NOT_FOUND, book)] if said])
-    own: int | None = _kept(CHOSEN, book)
+    panels.notes([said for said in [_not_found(book)] if said])
+    own = _own(book)
     return Chosen(side, book, ids[token] if own is None else own, by)
 
 
@@ -121,10 +119,10 @@ def open_book(run: OpenRun, side: Side) -> Book:
 
 
 def choose(table: tuple[str, str], piece: object, n_rows: int) -> None:
-    """Callback: look at a piece of a table, if it has one of this id."""
+    """Callback: look at a piece of a table (`Book.key`), if it has one of this id."""
     if isinstance(piece, int) and not isinstance(piece, bool) and 0 <= piece < n_rows:
         _forget()
-        st.session_state[CHOSEN] = (table, piece)
+        st.session_state[keys.PIECE] = f"{table[1]}.{piece}"
 
 
 def find(text: str, tokenizer: Tokenizer) -> int | None:
@@ -133,15 +131,22 @@ def find(text: str, tokenizer: Tokenizer) -> int | None:
     return next((i for i in map(tokenizer.id_of, candidates) if i is not None), None)
 
 
-def _kept(key: str, book: Book) -> Any:
-    """What the session has under a key for this table; None for what belongs to another one."""
-    table, value = st.session_state.get(key) or (None, None)
-    return value if table == book.key else None
+def _own(book: Book) -> int | None:
+    """The piece that was chosen from this table; None if none was, or from another one."""
+    table, _, piece = str(st.session_state.get(keys.PIECE) or "").partition(".")
+    fits = table == book.key[1] and piece.isascii() and piece.isdigit() and int(piece) < len(book.values)
+    return int(piece) if fits else None
+
+
+def _not_found(book: Book) -> str:
+    """What to say of what was typed for this table and is no piece of it."""
+    table, said = st.session_state.get(NOT_FOUND) or (None, "")
+    return said if table == book.key else ""
 
 
 def _forget() -> None:
     """Callback: the tokens of the sentence decide again."""
-    st.session_state[CHOSEN], st.session_state[NOT_FOUND], st.session_state[TYPED] = None, None, ""
+    st.session_state[keys.PIECE], st.session_state[NOT_FOUND], st.session_state[TYPED] = "", None, ""
 
 
 def _choose_token(run: OpenRun, side: Side, pieces: list[str]) -> int:
@@ -173,9 +178,9 @@ def _type(book: Book, normalisation: Sequence[str]) -> None:
         text = normalise(typed, normalisation)
         found = find(text, tokenizer)
         st.session_state[NOT_FOUND] = (table, _not_one(text, tokenizer)) if found is None and text else None
-        st.session_state[CHOSEN] = None if found is None else (table, found)
+        st.session_state[keys.PIECE] = "" if found is None else f"{table[1]}.{found}"
 
-    if _kept(CHOSEN, book) is None and _kept(NOT_FOUND, book) is None:
+    if _own(book) is None and not _not_found(book):
         st.session_state[TYPED] = ""  # typed for another table
     st.text_input(
         "Any other piece",

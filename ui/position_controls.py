@@ -194,7 +194,7 @@ def _table(checkpoint: Checkpoint, view: View, *, alone: bool) -> Table:
         side=view.side,
         alone=alone,
         learned=checkpoint.config.positions == "learned",
-        count=min(st.session_state.get(COUNT) or DEFAULT_COUNT, len(values)),
+        count=min(view.drawn or DEFAULT_COUNT, len(values)),
         view=view,
         difference=difference,
     )
@@ -207,12 +207,17 @@ def _differ(checkpoint: Checkpoint) -> bool:
 def _count(max_len: int) -> None:
     options = [count for count in COUNTS if count < max_len]
     options += [max_len] if max_len <= COUNTS[-1] else []
+    asked, own = st.session_state.get(keys.DRAWN), max((n for n in options if n <= DEFAULT_COUNT), default=max_len)
+    if asked not in options:
+        st.session_state[keys.DRAWN] = None
     if len(options) < 2:
-        st.session_state[COUNT] = max_len
         return
-    if st.session_state.get(COUNT) not in options:
-        st.session_state[COUNT] = max((count for count in options if count <= DEFAULT_COUNT), default=options[0])
-    st.segmented_control("Positions drawn", options, key=COUNT, required=True, persist_state=KEEP)
+    st.session_state[COUNT] = asked if asked in options else own
+
+    def take() -> None:
+        st.session_state[keys.DRAWN] = st.session_state[COUNT]
+
+    st.segmented_control("Positions drawn", options, key=COUNT, required=True, on_change=take)
 
 
 def _settle(checkpoint: Checkpoint) -> None:

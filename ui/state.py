@@ -28,7 +28,8 @@ AS_THEY_ARE = (
     keys.KIND, keys.AGGREGATE, keys.PANEL, keys.QUERY, keys.KEY, keys.LOG_SCALE, keys.OWN_SCALE, keys.WORDS,
     keys.HIDE_SPECIAL, keys.GUESS, keys.POSITIONS_PANEL, keys.SIDE, keys.SHIFT, keys.DIMS, keys.MASKS_PANEL,
     keys.MASK, keys.SENTENCE, keys.INSIDE_PANEL, keys.NEURON, keys.COSINE, keys.PADS,
-    keys.MEASURE,
+    keys.MEASURE, keys.DRAWN, keys.CHANGED, keys.TOKENS, keys.NORM, keys.DEPTHS, keys.LENS_COLOUR, keys.NEARNESS,
+    keys.PIECE,
 )  # fmt: skip
 SHARED = (
     keys.MODEL, keys.SOURCE, keys.HOW, keys.BEAM_SIZE, keys.LENGTH_PENALTY, keys.TEMPERATURE, keys.TOP_K, keys.TOP_P,
@@ -53,6 +54,7 @@ def begin(page: str) -> None:
         _wrote(parameters)
         if moved:
             state[keys.URL_MEANT] = None
+            state[keys.QUERY], state[keys.KEY] = None, None  # of other pieces there
         if other_page:
             _carry_over()
         return
@@ -206,6 +208,7 @@ def change_model() -> None:
     st.session_state[keys.SOURCE] = None
     st.session_state[keys.MAX_NEW] = DEFAULT_NEW
     st.session_state[keys.COMPANIONS], st.session_state[keys.SENTENCE] = None, 0
+    st.session_state[keys.PIECE], st.session_state[keys.NEURON] = "", None
     new_run()
 
 

@@ -36,7 +36,6 @@ ADDED: Final = "stream_added"
 NORM: Final = "stream_norm"
 STRIP: Final = "stream_strip"
 TOKEN: Final = "stream_token"
-PLACE: Final = "stream_place"
 
 _AXES: Final[dict[Side, str]] = {"source": "Source piece", "target": "Reads → predicts"}
 
@@ -203,13 +202,13 @@ def _added(o: Opened) -> None:
 def _norms(o: Opened) -> None:
     config = o.run.checkpoint.config
     where = stream.norm_places(config, o.stack)
-    if st.session_state.get(PLACE) not in range(len(where)):
-        st.session_state[PLACE] = 0
+    if st.session_state.get(keys.NORM) not in range(len(where)):
+        st.session_state[keys.NORM] = 0
     pre = "before" if config.norm == "pre" else "after"
     chosen: int = st.selectbox(
         "Norm",
         range(len(where)),
-        key=PLACE,
+        key=keys.NORM,
         format_func=lambda place: norm_name(where[place], pre) if place < len(where) else "",
         persist_state=KEEP,
     )

@@ -18,6 +18,9 @@ MasksPanel = Literal["masks", "one_row", "checks"]
 InsidePanel = Literal["model", "stream", "lens", "ffn", "pieces"]
 MaskName = Literal["source", "target", "causal", "decoder", "cross"]
 Side = Literal["source", "target"]
+Depths = Literal["layer", "sublayer"]
+LensColour = Literal["probability", "rank"]
+Nearness = Literal["cosine", "distance"]
 
 MAX_STEP = 1_000_000  # the run says how many steps there are
 MAX_LAYER = 1000
@@ -55,6 +58,14 @@ class View:
         pads: How many pads the Masks page adds, from 1.
         measure: What the table of heads is drawn by; a name of `ui.head_measures`.
         neuron: Neuron of a feed-forward layer, from 0; None for the page's own choice.
+        drawn: How many positions the Positions page draws; None for its own choice.
+        changed: Position whose piece the causality check changes, from 0; None for its own choice.
+        tokens: Length for which the Inside page counts costs; None for the sentence's.
+        norm: Which norm of a stack, from 0 in the order of the pass.
+        depths: Where the logit lens reads.
+        lens_colour: What colours the lens of all steps.
+        nearness: What makes an embedding near.
+        piece: A piece of a table of embeddings, as "source.17"; "" for one of the sentence.
     """
 
     step: int = 0
@@ -82,6 +93,14 @@ class View:
     cosine: bool = False
     pads: int = 4
     measure: str = "entropy_share"
+    drawn: int | None = None
+    changed: int | None = None
+    tokens: int | None = None
+    norm: int = 0
+    depths: Depths = "layer"
+    lens_colour: LensColour = "probability"
+    nearness: Nearness = "cosine"
+    piece: str = ""
 
 
 _PLAIN = View()
@@ -94,12 +113,16 @@ _CHOICES: dict[str, tuple[str, tuple[str, ...]]] = {
     "masks_panel": ("masks", get_args(MasksPanel)),
     "mask": ("mask", get_args(MaskName)),
     "inside_panel": ("inside", get_args(InsidePanel)),
+    "depths": ("depths", get_args(Depths)),
+    "lens_colour": ("lens", get_args(LensColour)),
+    "nearness": ("near", get_args(Nearness)),
 }
 _FLAGS = {"guess": "guess", "log_scale": "log", "own_scale": "own", "words": "words", "hide_special": "hide",
           "cosine": "cosine"}  # fmt: skip
-_PLACES = {"layer": "layer", "head": "head", "query": "query", "key": "key", "neuron": "neuron"}
+_PLACES = {"layer": "layer", "head": "head", "query": "query", "key": "key", "neuron": "neuron",
+           "changed": "changed"}  # fmt: skip
 NAMES = (*(name for name, _ in _CHOICES.values()), *_FLAGS.values(), *_PLACES.values(),
-         "step", "shift", "dims", "sentence", "pads", "measure")  # fmt: skip
+         "drawn", "tokens", "step", "shift", "dims", "sentence", "pads", "measure", "norm", "piece")  # fmt: skip
 """The parameters of an address that belong to the view."""
 
 
@@ -112,6 +135,10 @@ def write_view(view: View) -> dict[str, object]:
         "sentence": view.sentence + 1 if view.sentence else None,
         "pads": None if view.pads == _PLAIN.pads else view.pads,
         "measure": None if view.measure == _PLAIN.measure else view.measure,
+        "norm": view.norm + 1 if view.norm else None,
+        "piece": view.piece or None,
+        "drawn": view.drawn,
+        "tokens": view.tokens,
     }
     for field, name in _PLACES.items():
         place = getattr(view, field)
@@ -152,4 +179,12 @@ def read_view(reader: Reader) -> View:
         neuron=reader.place("neuron", MAX_PLACE),
         pads=reader.integer("pads", 1, MAX_PLACE) or _PLAIN.pads,
         measure=reader.text("measure", MAX_WORD) or _PLAIN.measure,
+        changed=reader.place("changed", MAX_PLACE),
+        drawn=reader.integer("drawn", 1, MAX_PLACE),
+        tokens=reader.integer("tokens", 1, MAX_PLACE),
+        norm=reader.place("norm", MAX_PLACE) or 0,
+        depths=cast(Depths, choice("depths")),
+        lens_colour=cast(LensColour, choice("lens_colour")),
+        nearness=cast(Nearness, choice("nearness")),
+        piece=reader.text("piece", MAX_WORD) or "",
     )

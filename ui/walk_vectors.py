@@ -36,11 +36,11 @@ def draw(o: Opened) -> None:
     with expander:
         for column, key, vectors, side in zip(st.columns(3), MAPS, o.vectors, sides, strict=True):
             with column:
-                _vector_map(key, vectors, *side)
+                _vector_map(key, vectors, *side, bias=o.run.checkpoint.config.bias)
 
 
 def _vector_map(
-    key: str, vectors: np.ndarray, name: str, labels: list[str], axis: str, marked: int, into: str
+    key: str, vectors: np.ndarray, name: str, labels: list[str], axis: str, marked: int, into: str, *, bias: bool
 ) -> None:
     first = int(np.clip(marked - MOST_TOKENS // 2, 0, max(len(labels) - MOST_TOKENS, 0)))
     last = min(first + MOST_TOKENS, len(labels))
@@ -62,7 +62,10 @@ def _vector_map(
         ),
         key=key,
         alt=f"The vectors {name} of tokens {first + 1} to {last}, {vectors.shape[1]} numbers each.",
-        how_to_read=f"One row is one token's {name} = W_{name.upper()} · x + b, x its vector; {HOW_TO_READ_SIGNED}. "
-        "Click a row to follow it.",
+        how_to_read=panels.formula(
+            f"One row is one token's {name} = W_{name.upper()} · x + b, x its vector; {HOW_TO_READ_SIGNED}. "
+            "Click a row to follow it.",
+            bias=bias,
+        ),
         on_click=taking(key, place_of, into=into),
     )

@@ -33,7 +33,7 @@ source = controls.source_box(checkpoint, folded=True)
 @st.fragment
 def follow(checkpoint: Checkpoint, source: str) -> None:
     """Draw the chosen part; a step or a click runs this again, but not the controls around it."""
-    run = open_run(checkpoint, source)
+    run = open_run(checkpoint, source, kind=inside_controls.deeper_stack(checkpoint))
     if run is None:
         return
     step_panels.sentence(run, compact=True)

@@ -13,7 +13,7 @@ from tests.pages.reading import figure, go_to, numbers, payload, sentences
 from transformer.analysis.head_statistics import measure
 from transformer.tap import Recorder, tap_of
 from ui import head_table_panels, keys, loading
-from ui.head_table_panels import CSV, HEAD_MAP, HEAD_ROWS, OPEN_BY_MEASURE
+from ui.head_table_panels import CSV, HEAD_MAP, HEAD_ROWS, MEASURE, OPEN_BY_MEASURE
 from ui.work import BusyError, Runner
 
 ATTENTION = STEP.parent / "attention.py"
@@ -95,7 +95,7 @@ def test_the_share_of_norm_comes_from_the_output_matrix(table, kind):
 
 def test_the_charts_show_the_tables_numbers_of_the_chosen_measure(table):
     test = table(kind="cross", layer=2, head=3)
-    check(test.selectbox(key=keys.MEASURE).set_value("largest").run())
+    check(test.selectbox(key=MEASURE).set_value("largest").run())
     weights = recorded("cross", "weights")
     drawn = figure(test, HEAD_MAP)
     np.testing.assert_allclose(numbers(drawn["data"][0]["z"]), weights.max(-1).mean(-1), rtol=0, atol=1e-6)
@@ -156,7 +156,7 @@ def test_the_chosen_head_is_marked_and_without_one_the_page_says_what_to_do(tabl
 
 def test_the_menu_lists_the_heads_from_the_lowest_and_opens_one_again_and_again(table):
     test = table(kind="encoder")
-    check(test.selectbox(key=keys.MEASURE).set_value("self").run())
+    check(test.selectbox(key=MEASURE).set_value("self").run())
     means = shown(test)["self"]
     options = test.selectbox(key=OPEN_BY_MEASURE).options
     assert [float(option.split(": ")[1]) for option in options] == pytest.approx(sorted(means), abs=0.0051)
@@ -171,17 +171,18 @@ def test_the_menu_lists_the_heads_from_the_lowest_and_opens_one_again_and_again(
 
 def test_a_measure_that_another_attention_does_not_have_gives_way(table):
     test = table(kind="encoder")
-    check(test.selectbox(key=keys.MEASURE).set_value("next").run())
+    check(test.selectbox(key=MEASURE).set_value("next").run())
     check(test.button_group(key=keys.KIND).set_value("decoder").run())
-    assert test.selectbox(key=keys.MEASURE).value == "entropy_share"
+    assert test.selectbox(key=MEASURE).value == "entropy_share"
     check(test.button_group(key=keys.KIND).set_value("encoder").run())
     assert "alt" in payload(test, HEAD_MAP)
+    assert test.selectbox(key=MEASURE).value == "next"  # it was only set aside
 
 
 def test_a_measure_that_nothing_has_is_said_once(table):
     test = table(measure="<b>bogus</b>")
     assert "“<b>bogus</b>” in the link is the name of no measure" in sentences(test)
-    assert test.selectbox(key=keys.MEASURE).value == "entropy_share"
+    assert test.selectbox(key=MEASURE).value == "entropy_share"
     assert "no measure" not in sentences(check(test.run()))
     assert "no measure" not in sentences(table(measure="next", kind="decoder"))  # another attention has it
 
@@ -201,7 +202,7 @@ def test_the_measures_are_computed_once_for_a_run_and_again_for_other_rows(table
     )
     monkeypatch.setattr(loading, "runner", lambda: fresh)
     test = table(kind="decoder")
-    check(test.selectbox(key=keys.MEASURE).set_value("largest").run())
+    check(test.selectbox(key=MEASURE).set_value("largest").run())
     check(go_to(test, 3))
     assert asked == [None]
     test = table(kind="decoder", guess=1, step=3)

@@ -58,7 +58,7 @@ def drawn(test):
 def test_the_table_the_curves_and_the_map_are_the_models_own_numbers(page, name, depths):
     test = page(model=name, step=2)
     if depths == "sublayer":
-        test = choose(test, lens_panels.DEPTHS, depths)
+        test = choose(test, keys.DEPTHS, depths)
     trace, probs = predictions(test, every=3 if depths == "layer" else 1)
     chosen, steps = trace.tgt_ids[1], np.arange(trace.n_steps)
     table = figure(test, lens_panels.TABLE)
@@ -88,7 +88,7 @@ def test_the_table_the_curves_and_the_map_are_the_models_own_numbers(page, name,
 
 
 def test_places_may_be_coloured_instead(page):
-    test = choose(page(model="reverse", src="abcdef"), lens_panels.MEASURE, "rank")
+    test = choose(page(model="reverse", src="abcdef"), keys.LENS_COLOUR, "rank")
     trace, probs = predictions(test)
     own = probs[:, np.arange(trace.n_steps), trace.tgt_ids]
     assert (
@@ -155,7 +155,7 @@ def test_the_first_covered_step_shows_nothing(page):
 
 def test_every_chart_says_how_to_read_it_and_stays_small(page):
     long = "我喜欢喝咖啡你能帮我一下吗他每天坐公共汽车去学校如果明天下雨我们就待在家里" * 3
-    test = choose(page(model="zh-en", src=long, step=9), lens_panels.DEPTHS, "sublayer")
+    test = choose(page(model="zh-en", src=long, step=9), keys.DEPTHS, "sublayer")
     assert step(test) == 9
     for key in drawn(test):
         data = payload(test, key)

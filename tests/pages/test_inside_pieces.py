@@ -59,7 +59,7 @@ def control(test, key):
 def test_neighbours_and_map_are_those_of_the_table(page, name, side, by):
     test = page(model=name, side=side, **({"key": 2} if side == "source" else {"query": 2}))
     if by == "distance":
-        check(control(test, piece_controls.MEASURE).set_value("distance").run())
+        check(control(test, keys.NEARNESS).set_value("distance").run())
     checkpoint = opened(name)
     trace = loading.runner().trace(checkpoint, checkpoint.query(checkpoint.card.examples[0]))
     table, tokenizer = table_of(checkpoint, side)

@@ -89,8 +89,8 @@ def test_a_norm_is_shown_before_and_after(page, place):
     test = page(model="reverse", src="abcdef", key=3)
     checkpoint, _, found = recorded(test)
     expected, _ = streams(checkpoint, found, "encoder")
-    options = test.selectbox(key=stream_panels.PLACE).options
-    check(test.selectbox(key=stream_panels.PLACE).select_index(place % len(options)).run())
+    options = test.selectbox(key=keys.NORM).options
+    check(test.selectbox(key=keys.NORM).select_index(place % len(options)).run())
     layers = checkpoint.model.encoder.layers
     norms = [norm for layer in layers for norm in (layer.self_attn_residual.norm, layer.ffn_residual.norm)]
     norm, read = [*norms, checkpoint.model.encoder.final_norm][place], torch.tensor(expected[:-1][place])
@@ -126,10 +126,10 @@ def test_a_source_token_is_chosen_and_stays_in_the_address(page):
 
 def test_a_side_without_that_norm_goes_back_to_the_first(page):
     test = page(model="reverse", src="abc", side="target")
-    last = len(test.selectbox(key=stream_panels.PLACE).options) - 1
-    check(test.selectbox(key=stream_panels.PLACE).select_index(last).run())
+    last = len(test.selectbox(key=keys.NORM).options) - 1
+    check(test.selectbox(key=keys.NORM).select_index(last).run())
     check(next(c for c in test.segmented_control if c.key == keys.SIDE).set_value("source").run())
-    assert test.selectbox(key=stream_panels.PLACE).value == 0
+    assert test.selectbox(key=keys.NORM).value == 0
 
 
 def test_guessing_hides_the_tokens_still_to_come(page):

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from charts.theme import HEAD_COLOURS
 from tests.ui.unpacking import numbers_of
 from ui.components import assets
-from ui.components.flow_view import HEAD_COLOURS, Flow, encoded
+from ui.components.flow_view import Flow, encoded
 from ui.components.packing import COARSE_LEVELS, FINE_LEVELS
 
 PAPER, NIGHT = "#FBFAF7", "#141B23"

@@ -51,8 +51,16 @@ VIEWS = st.builds(
     cosine=st.booleans(),
     pads=st.integers(1, 16),
     measure=st.sampled_from(["entropy_share", "distance", "self"]),
+    drawn=st.none() | st.integers(1, 600),
+    changed=st.none() | st.integers(0, 600),
+    tokens=st.none() | st.integers(1, 600),
+    norm=st.integers(0, 12),
+    depths=st.sampled_from(["layer", "sublayer"]),
+    lens_colour=st.sampled_from(["probability", "rank"]),
+    nearness=st.sampled_from(["cosine", "distance"]),
+    piece=st.sampled_from(["", "source.0", "target.4711", "shared.12"]),
 )
-LINES = PLAIN.filter(lambda text: len(text.splitlines()) == 1).map(lambda text: unicodedata.normalize("NFC", text))
+LINES = PLAIN.filter(lambda text: text.splitlines() == [text]).map(lambda text: unicodedata.normalize("NFC", text))
 
 
 @st.composite
