@@ -11,7 +11,7 @@ from transformer.analysis.words import Span
 from transformer.trace import Kind
 from ui import attention_controls, keys
 from ui.components.flow_view import Flow, Pin, flow_view, last_pin
-from ui.maps import WORDS, DrawnMap, drawn_map
+from ui.maps import WORDS, DrawnMap, drawn_map, find_span
 from ui.session import OpenRun
 from ui.sides import KIND_NAMES
 
@@ -104,8 +104,7 @@ def _head(run: OpenRun, kind: Kind, layer: int, head: int) -> DrawnMap:
 
 def _pin(drawn: DrawnFlow, query: int | None, key: int | None) -> Pin | None:
     """The row of the query that is looked at on all pages; without one, the column of the key."""
-    for side, spans, place in (("query", drawn.rows, query), ("key", drawn.columns, key)):
-        for index, (first, end) in enumerate(spans):
-            if place is not None and first <= place < end:
-                return Pin("query" if side == "query" else "key", index)
-    return None
+    row, column = find_span(drawn.rows, query), find_span(drawn.columns, key)
+    if row is not None:
+        return Pin("query", row)
+    return None if column is None else Pin("key", column)

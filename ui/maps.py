@@ -80,11 +80,11 @@ class DrawnMap:
     @property
     def current_row(self) -> int | None:
         """The row of the current step; None in the encoder, or if it is hidden."""
-        return _find(self.rows, self.sides.current)
+        return find_span(self.rows, self.sides.current)
 
     def cell(self, view: View) -> tuple[int, int] | None:
         """Row and column of the cell that is looked at; None if there is none, or if it is hidden."""
-        row, column = _find(self.rows, view.query), _find(self.columns, view.key)
+        row, column = find_span(self.rows, view.query), find_span(self.columns, view.key)
         return None if row is None or column is None else (row, column)
 
     def pieces_at(self, row: int, column: int, weights: np.ndarray) -> tuple[int, int]:
@@ -249,6 +249,6 @@ def _hidden(weights: np.ndarray, rows: Sequence[int], columns: Sequence[int]) ->
     return [f"hidden: special pieces, on average {share:.2f} of a row's weight"]
 
 
-def _find(spans: Sequence[Span], place: int | None) -> int | None:
-    """Which of the spans holds a place."""
+def find_span(spans: Sequence[Span], place: int | None) -> int | None:
+    """Which of the spans holds a place; None if none does, or if there is no place."""
     return next((i for i, (first, end) in enumerate(spans) if place is not None and first <= place < end), None)

@@ -18,11 +18,9 @@ from ui import keys, loading, panels, state, style
 from ui.components.plotly_view import last_click
 from ui.components.stepper import stepper
 from ui.session import OpenRun
+from ui.sides import SOURCE_COLUMNS, TARGET_ROWS
 from ui.stepping import HIDDEN, branch_at, candidate_list, find_piece, judge, own_choice
 from ui.work import BusyError
-
-QUERY_AXIS = "Reads → predicts (query)"
-KEY_AXIS = "Source piece (key)"
 
 
 def sentence(run: OpenRun, *, compact: bool = False) -> None:
@@ -221,7 +219,7 @@ def cross_row(run: OpenRun) -> None:
         looking.cross_weights()[step],
         list(run.trace.src_pieces),
         title=f"Step {step + 1} looks at the source: {looking.cross_label()}",
-        key_axis=KEY_AXIS,
+        key_axis=SOURCE_COLUMNS,
         allowed=run.trace.cross_mask[step],
         mask_reason="padding",
     )
@@ -242,8 +240,8 @@ def cross_map(run: OpenRun) -> None:
         queries=looking.row_labels(),
         keys=list(run.trace.src_pieces),
         title=f"Cross-attention: {looking.cross_label()}",
-        query_axis=QUERY_AXIS,
-        key_axis=KEY_AXIS,
+        query_axis=TARGET_ROWS,
+        key_axis=SOURCE_COLUMNS,
         allowed=allowed,
         mask_reason="padding",
         marked_row=run.view.step,
