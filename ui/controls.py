@@ -16,7 +16,7 @@ from ui import keys, loading, panels, state
 from ui.link import DEFAULT_NEW
 
 KEEP: Final = "session"  # a widget keeps its value while another page is looked at
-MOST_EXAMPLES: Final = 8  # more are in a menu
+MOST_EXAMPLES: Final = 4  # more are in a menu: beside the sentence there is one line for them
 EXAMPLE_CHARACTERS: Final = 60
 
 

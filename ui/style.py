@@ -30,13 +30,18 @@ _RULES = """
     grid-template-areas: "candidates" "force" "entropy" "row" "map";
   }
 }
-[data-testid="stMainBlockContainer"] { padding-top: 3.75rem; padding-bottom: 4rem; max-width: 84rem; }
+[data-testid="stMainBlockContainer"] {
+  padding: 3.75rem clamp(1.5rem, 3vw, 4rem) 4rem; max-width: 96rem;
+}
+/* Charts take the room, lines of text do not. */
+[data-testid="stMainBlockContainer"] [data-testid="stMarkdownContainer"] > p { max-width: 54rem; }
 [data-testid="stMainBlockContainer"] h1 { padding: 0 0 0.25rem; font-size: 1.75rem; }
 .st-key-examples { row-gap: 0.375rem; column-gap: 0.5rem; margin-top: -0.375rem; }
 .st-key-examples button {
   min-height: 2rem; padding: 0 0.7rem; border: 1px solid rgb(128 128 128 / 35%) !important; border-radius: 1rem;
 }
 .st-key-examples button p { font-size: 0.875rem; }
+.st-key-result_choice [data-testid="stRadio"] { display: flex; column-gap: 1.25rem; align-items: baseline; }
 .st-key-source_row { flex-wrap: nowrap; }
 /* Tables wrap their text at 400 px otherwise, however wide they are. */
 .st-key-card td [data-testid="stMarkdownContainer"], .st-key-counted td [data-testid="stMarkdownContainer"] {

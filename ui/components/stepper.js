@@ -192,7 +192,7 @@ function build(view) {
   view.sourceList.replaceChildren(...view.sourceChips);
   view.targetChips = target.map((_, index) => targetChip(view, index));
   view.targetList.replaceChildren(startChip(start), ...view.targetChips);
-  const long = target.length > LONG_PIECES || (view.run.texts.at(-1) ?? "").length > LONG_TEXT;
+  const long = Math.max(source.length, target.length) > LONG_PIECES || (view.run.texts.at(-1) ?? "").length > LONG_TEXT;
   view.root.classList.toggle("gf-long", long);
   view.slider.max = String(Math.max(1, target.length));
   view.sourceNote.textContent = label ? `Shaded by ${label}` : "";
@@ -272,7 +272,7 @@ function drawCaption(view, covered) {
   else if (chip.forced) say.push("you chose ‘", pieceText(chip.piece, "gf-quoted"), "’ (the model gave it ");
   else say.push("predicts ‘", pieceText(chip.piece, "gf-quoted"), "’ (");
   if (!covered) say.push(`${saidProbability(chip.probability)})`);
-  if (!covered && view.step === target.length - 1 && reason) say.push(make("span", "gf-stop", ` ${reason}`));
+  if (!covered && view.step === target.length - 1 && reason) say.push(make("span", "gf-stop", `. ${reason}`));
   view.caption.replaceChildren(...say);
 }
 
