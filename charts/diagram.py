@@ -108,7 +108,8 @@ def model_diagram_spec(encoder: Stack, decoder: Stack, *, title: str) -> Spec:
     layout["yaxis"] = hidden | {"range": [0, height]}
     layout |= {"height": int(height + 60), "shapes": drawing.shapes, "annotations": drawing.notes}
     layout["meta"] = {
-        "table": block_table([*(bar[0] for bar in drawing.bars), *(plus[0] for plus in drawing.pluses)])
+        "fixed_height": True,  # drawn in pixels: squeezed into a window, its texts would overlap
+        "table": block_table([*(bar[0] for bar in drawing.bars), *(plus[0] for plus in drawing.pluses)]),
     }
     return {"data": [_bars(drawing), _plus_marks(drawing)], "layout": layout}
 

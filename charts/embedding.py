@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from charts.positions import DIMENSION_AXIS, number_places
 from charts.theme import (
     CELLS,
     GUIDE_COLOR,
@@ -102,18 +103,14 @@ def embedding_rows_spec(vectors: np.ndarray, names: Sequence[str], *, title: str
     if drawn.ndim != 2 or len(drawn) != len(names):
         raise ValueError(f"{drawn.shape} vectors and {len(names)} names: give one name for each vector.")
     width = drawn.shape[1]
-    across = ticks(list(map(str, range(width))), title="Dimension")
-    layout = base_layout(title, "Dimension", "Vector")
-    layout["xaxis"] = {**across["axis"], "range": [-0.5, width - 0.5], "uirevision": str(width)}
+    layout = base_layout(title, DIMENSION_AXIS, "Vector")
+    number_places(layout, "xaxis", range(width), title=DIMENSION_AXIS)
     rows = {"tickmode": "array", "tickvals": list(range(len(names))), "ticktext": list(map(literal, names))}
     layout["yaxis"] |= {**rows, "range": [len(names) - 0.5, -0.5], "fixedrange": True, "showgrid": False}
     layout["yaxis"] |= {"automargin": True, "zeroline": False}
     layout["height"] = 150 + 38 * len(names)
     columns = [f"dimension <b>{dimension}</b>" for dimension in range(width)]
-    layout["meta"] = {
-        "ticks": {"xaxis": across["spec"]},
-        "cells": {"rows": [f"<b>{literal(name)}</b>" for name in names], "columns": columns},
-    }
+    layout["meta"]["cells"] = {"rows": [f"<b>{literal(name)}</b>" for name in names], "columns": columns}
     largest = float(np.abs(drawn).max(initial=0)) or 1.0
     trace = {
         "type": "heatmap",

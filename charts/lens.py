@@ -147,14 +147,17 @@ def in_cell(piece: str, most_lines: int) -> list[str]:
         piece: Any text.
         most_lines: Most lines.
     """
-    lines, room = [""], _LINE
-    for character in piece:
-        width = 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    widths = [2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in piece]
+    whole = sum(widths)
+    # About in halves, so that no letter stands alone on the second line.
+    line = whole // 2 + 1 if most_lines == 2 and _LINE < whole < 2 * _LINE else _LINE
+    lines, room = [""], line
+    for character, width in zip(piece, widths, strict=True):
         if width > room and len(lines) == most_lines:
             lines[-1] = lines[-1][:-1] + "…"
             break
         if width > room:
-            lines, room = [*lines, ""], _LINE
+            lines, room = [*lines, ""], line
         lines[-1] += character
         room -= width
     return lines

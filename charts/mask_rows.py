@@ -272,7 +272,7 @@ def _movement_layout(title: str, rows: Sequence[str], row_axis: str, zero: float
 
 
 def _power(exponent: int) -> str:
-    return f"1e{exponent}" if exponent < -3 else f"{10.0**exponent:g}"
+    return f"10<sup>−{-exponent}</sup>" if exponent < -3 else f"{10.0**exponent:g}"
 
 
 def _dots(values: np.ndarray, zero: float, rows: Sequence[str], name: str, symbol: str, shade: str) -> Spec:

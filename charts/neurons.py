@@ -41,6 +41,7 @@ HOW_TO_READ_MAP = (
     "they are most active."
 )
 
+_MOST_WRITTEN = 8  # tokens; above this a share has no room in its cell
 _LEGEND = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom"}
 
 
@@ -82,6 +83,8 @@ def silent_shares_spec(
         rows_sum_to_one=False,
     )
     spec["layout"]["meta"]["cells"]["rows"] = [f"<b>{layer}</b>" for layer in layers]
+    if len(pieces) <= _MOST_WRITTEN:
+        spec["data"][0] |= {"texttemplate": "%{z:.1%}", "textfont": {"size": 11}}
     return spec
 
 

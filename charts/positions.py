@@ -70,7 +70,8 @@ def position_table_spec(
     rows = [f"position <b>{position}</b>" for position in positions]
     columns = [f"dimension <b>{dimension}</b>" for dimension in dimensions]
     layout = base_layout(title, DIMENSION_AXIS, POSITION_AXIS)
-    _place(layout, list(map(str, positions)), list(map(str, dimensions)), (POSITION_AXIS, DIMENSION_AXIS))
+    number_places(layout, "xaxis", dimensions, title=DIMENSION_AXIS)
+    number_places(layout, "yaxis", positions, title=POSITION_AXIS)
     layout["height"] = int(np.clip(170 + 8 * len(positions), 280, 560))
     if note:
         layout["title"]["subtitle"] = {"text": literal(note), "font": {"size": 13}}
@@ -95,9 +96,9 @@ def position_similarity_spec(
     Raises:
         ValueError: If the sizes do not fit together.
     """
-    names = list(map(str, positions))
     layout = base_layout(title, "Position q", "Position p")
-    _place(layout, names, names, ("Position p", "Position q"))
+    number_places(layout, "xaxis", positions, title="Position q")
+    number_places(layout, "yaxis", positions, title=POSITION_AXIS)
     layout["height"] = 440
     if note:
         layout["title"]["subtitle"] = {"text": literal(note), "font": {"size": 13}}
@@ -148,11 +149,26 @@ position_similarity = as_figure(position_similarity_spec)
 similarity_by_distance = as_figure(similarity_by_distance_spec)
 
 
-def _place(layout: Spec, rows: Sequence[str], columns: Sequence[str], names: tuple[str, str]) -> None:
-    across, down = ticks(columns, title=names[1]), ticks(rows, title=names[0])
-    layout["xaxis"] = {**across["axis"], "range": [-0.5, len(columns) - 0.5], "uirevision": f"{len(columns)}"}
-    layout["yaxis"] = {**down["axis"], "range": [len(rows) - 0.5, -0.5], "uirevision": f"{len(rows)}"}
-    layout["meta"] = {"ticks": {"xaxis": across["spec"], "yaxis": down["spec"]}}
+def number_places(layout: Spec, name: str, numbers: Sequence[int], *, title: str) -> None:
+    """Label an axis of places by their numbers; those that only count from 0 get round ones, as any axis has.
+
+    Args:
+        layout: Of the figure; gets `meta` if it has none.
+        name: "xaxis" or "yaxis", where the first place is on top.
+        numbers: The number of each place.
+        title: What is counted.
+    """
+    count = len(numbers)
+    meta = layout.setdefault("meta", {})
+    if list(numbers) == list(range(count)):
+        layout[name] |= {"tickformat": "d", "nticks": 12, "ticks": "outside", "showgrid": False}
+        layout[name] |= {"dtick": 1} if count <= 10 else {}
+    else:
+        labels = ticks(list(map(str, numbers)), title=title)
+        layout[name] = labels["axis"]
+        meta["ticks"] = meta.get("ticks", {}) | {name: labels["spec"]}
+    ends = [-0.5, count - 0.5]
+    layout[name] |= {"range": ends if name == "xaxis" else ends[::-1], "uirevision": str(count)}
 
 
 def _map(

@@ -12,6 +12,9 @@ from transformer.checkpoint import Checkpoint
 from transformer.config import ModelConfig
 from ui import controls, loading, panels, style, training_panels
 
+MOST_EXAMPLES = 8
+BROKEN = "cannot be opened: see the top of the page."
+
 
 def card(checkpoint: Checkpoint) -> None:
     """Draw what the chosen checkpoint is, with its licence and what was odd about its files."""
@@ -54,8 +57,8 @@ def in_short(config: ModelConfig) -> str:
 def _examples(checkpoint: Checkpoint) -> str:
     found = controls.examples(checkpoint)
     some = [shortened(" ".join(example.split()), limit=controls.EXAMPLE_CHARACTERS) for example in found]
-    more = len(some) - controls.MOST_EXAMPLES
-    return " · ".join(some[: controls.MOST_EXAMPLES]) + (f" · and {more} more" if more > 0 else "")
+    more = len(some) - MOST_EXAMPLES
+    return " · ".join(some[:MOST_EXAMPLES]) + (f" · and {more} more" if more > 0 else "")
 
 
 def features(checkpoint: Checkpoint) -> None:
@@ -64,15 +67,19 @@ def features(checkpoint: Checkpoint) -> None:
         st.table(_table({name: _shown(value) for name, value in asdict(checkpoint.config).items()}), hide_header=True)
 
 
-def folders() -> None:
-    """Draw every folder that was found, the broken ones with their error."""
-    st.subheader("Folders")
-    entries = loading.entries()
-    for entry in entries:
-        if entry.error is None:
-            st.markdown(f":material/check_circle: **{panels.plain(entry.name)}** {panels.plain(entry.title)}")
-        else:
+def broken() -> None:
+    """Draw why folders cannot be opened; whoever comes for that finds it on top."""
+    for entry in loading.entries():
+        if entry.error is not None:
             st.error(f"**{panels.plain(entry.name)}** {panels.plain(entry.error)}", icon=":material/error:")
+
+
+def folders() -> None:
+    """Draw every folder that was found."""
+    st.subheader("Folders")
+    for entry in loading.entries():
+        icon, said = (":material/check_circle:", entry.title) if entry.error is None else (":material/error:", BROKEN)
+        st.markdown(f"{icon} **{panels.plain(entry.name)}** {panels.plain(said)}")
     st.caption(
         f"Your own checkpoints appear here when the app is started with `-- {loading.OPTION} DIR` or with the "
         f"environment variable `{loading.ENVIRONMENT}`."

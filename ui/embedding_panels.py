@@ -105,11 +105,12 @@ def _choose_token(run: OpenRun, start: Start) -> int:
         st.session_state[place] = st.session_state[TOKEN]
 
     chosen: int = st.selectbox(
-        "Token",
+        "Token at position",
         range(len(start.pieces)),
         key=TOKEN,
         format_func=lambda token: f"{token}: {start.pieces[token]}" if token <= last else "",
         on_change=follow,
+        width=340,
     )
     return chosen
 

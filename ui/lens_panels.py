@@ -39,8 +39,11 @@ def draw(run: OpenRun) -> None:
     except (GlassformerError, BusyError) as error:
         st.error(panels.plain(sentence(error)))
         return
-    st.markdown(panels.plain(what_it_is(run.checkpoint)))
-    if _choose(keys.DEPTHS, "Read after", DEPTH_NAMES) != "sublayer":
+    control, words = st.columns([2, 5], gap="medium")
+    with control:
+        whole = _choose(keys.DEPTHS, "Read after", DEPTH_NAMES) != "sublayer"
+    words.caption(panels.plain(what_it_is(run.checkpoint)))
+    if whole:
         lens = lens.by_layer()
     if run.looking.covered:
         _ask(run)
@@ -116,7 +119,7 @@ def path_in_words(run: OpenRun, lens: Lens) -> str:
     step, trace = run.view.step, run.trace
     names, found = [depth.name for depth in depths_of(lens)], paths(lens.rank)
     first, stays, piece = int(found.first[step]), int(found.stays[step]), trace.tgt_pieces[step]
-    said = f"Step {step + 1}: {piece}"
+    said = f"Step {step + 1}: “{piece}”"
     if stays < 0:
         place = int(lens.rank[-1, step])
         earlier = f" It was first on top after {names[first]}." if first >= 0 else ""
@@ -194,7 +197,7 @@ def _curves(run: OpenRun, lens: Lens) -> None:
         rank=lens.rank[:, step],
         entropy=lens.entropy[:, step],
         divergence=lens.divergence[:, step],
-        title=f"How {piece} came to the top",
+        title=f"How “{piece}” came to the top",
     )
     alt = f"Probability and place of {piece} by depth, and entropy and divergence of each depth's prediction."
     panels.chart(figure, key=CURVES, alt=alt, how_to_read=HOW_TO_READ_CURVES)

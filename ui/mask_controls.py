@@ -28,19 +28,35 @@ MASKS: dict[MaskName, str] = {
 }
 TITLES: dict[MaskName, str] = {**MASKS, "cross": "Cross-attention"}
 BOX = "mask_companion_"
+BATCH_ROW = "mask_batch_row"
+BATCH_MENU = "mask_batch_menu"
 QUERY_BOX = "mask_query"
 KEY_BOX = "mask_key"
 SHOWN = 24  # characters of a sentence in its button
+
+
+def choose_batch(run: OpenRun) -> Batch | None:
+    """Draw the choice of a sentence, beside it the menu of the batch's further sentences, and run the batch.
+
+    Returns:
+        The batch; None if the model has too much to do.
+    """
+    row = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key=BATCH_ROW)
+    choice = row.container(width="content")
+    with row.popover("Change the batch", key=BATCH_MENU):
+        further = companions(run)
+    with choice:
+        return open_batch(run, further)
 
 
 def companions(run: OpenRun) -> tuple[str, ...]:
     """Draw the boxes of the further sentences and return what they say."""
     own = default_companions(run.checkpoint, run.trace.query.source, controls.examples(run.checkpoint))
     chosen = run.link.companions if run.link.companions is not None else own
-    for place, box in enumerate(st.columns(MOST_COMPANIONS, gap="small")):
+    for place in range(MOST_COMPANIONS):
         key = f"{BOX}{place}"
         st.session_state[key] = chosen[place] if place < len(chosen) else ""
-        box.text_input(
+        st.text_input(
             f"Together with ({place + 1})",
             key=key,
             on_change=_keep_companions,

@@ -34,12 +34,12 @@ MOST_BESIDE = 20  # keys of a map that has another beside it
 
 def draw(run: OpenRun) -> None:
     """Draw the chosen section of the page."""
-    further = mask_controls.companions(run)
     mask_controls.carry_over()
-    batch = mask_controls.open_batch(run, further)
+    batch = mask_controls.choose_batch(run)
     if batch is None:
         return
-    st.caption(panels.plain(mask_words.about_batch(batch)))
+    if len(batch.traces) == 1:
+        st.caption(panels.plain(mask_words.about_batch(batch)))
     if run.view.guess:
         st.info(mask_words.GUESSING, icon=":material/visibility_off:")
     masks = batch_masks(run.checkpoint.model, batch.src_ids, batch.tgt_ids)
@@ -66,6 +66,8 @@ def _masks(run: OpenRun, batch: Batch, masks: BatchMasks, name: MaskName) -> Non
     with right:
         _mask_chart(name, masks, found, batch, cell, as_bool=False)
     st.markdown(panels.plain(mask_words.about_mask(name, masks, n_heads=run.checkpoint.config.n_heads)))
+    if len(batch.traces) > 1:
+        st.caption(panels.plain(mask_words.about_batch(batch)))
     left, right = st.columns(2, gap="medium")
     with left:
         _batch_chart(batch, found)

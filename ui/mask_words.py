@@ -9,6 +9,7 @@ import numpy as np
 
 from transformer.analysis.mask_checks import BatchMasks, Movement
 from ui.mask_batch import Batch
+from ui.position_controls import powers
 from ui.sides import KIND_NAMES
 from ui.view import MaskName
 
@@ -112,25 +113,34 @@ def about_cell(scores: np.ndarray, allowed: np.ndarray, weights: np.ndarray, cel
     """
     query, key = cell
     score = float(scores[key])
-    start = f"Query {query + 1}, key {key + 1}: the score is {score:.4f}."
+    start = f"Query {query + 1}, key {key + 1}: the score is {_signed(score)}."
     if not allowed[key]:
         return f"{start} The mask adds −∞, exp(−∞) = 0, and so the weight is exactly 0, whatever the score."
     opened = scores[allowed].astype(np.float64)
     largest = float(opened.max())
     total = float(np.exp(opened - largest).sum())
     return (
-        f"{start} The mask adds 0. With the largest open score {largest:.4f} and Σ exp(score − {largest:.4f}) = "
-        f"{total:.4f} over the {len(opened)} open keys, the weight is exp({score:.4f} − {largest:.4f}) / {total:.4f} "
-        f"= {float(weights[key]):.4f}."
+        f"{start} The mask adds 0. With the largest open score {_signed(largest)} and Σ exp(score − "
+        f"{_bracketed(largest)}) = {total:.4f} over the {len(opened)} open keys, the weight is "
+        f"exp({_signed(score)} − {_bracketed(largest)}) / {total:.4f} = {float(weights[key]):.4f}."
     )
+
+
+def _signed(number: float) -> str:
+    return f"{number:.4f}".replace("-", "−")
+
+
+def _bracketed(number: float) -> str:
+    """A number to take away; a negative one in brackets."""
+    return f"({_signed(number)})" if number < 0 else _signed(number)
 
 
 def about_rounding(moved: Movement) -> str:
     """What difference counts as rounding, and why."""
+    spacing, rounding = (powers(f"{number:.1e}") for number in (moved.spacing, moved.rounding))
     return (
-        f"The largest logit here is {moved.largest:.2f}; float32 numbers of that size lie {moved.spacing:.1e} apart. "
-        f"Sums taken in another order differ by a few such steps, so up to 16 steps, {moved.rounding:.1e}, "
-        "count as rounding."
+        f"The largest logit here is {moved.largest:.2f}; float32 numbers of that size lie {spacing} apart. Sums "
+        f"taken in another order differ by a few such steps, so up to 16 steps, {rounding}, count as rounding."
     )
 
 
@@ -184,7 +194,7 @@ def padding_verdict(moved: Movement, *, side: str, n_pads: int) -> tuple[bool, s
 
 def amount(value: float) -> str:
     """A difference as the page writes it; only 0 itself is called so."""
-    return "exactly 0" if value == 0 else f"{value:.2g}"
+    return "exactly 0" if value == 0 else powers(f"{value:.2g}")
 
 
 def _span(values: np.ndarray) -> str:

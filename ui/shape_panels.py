@@ -10,15 +10,19 @@ import streamlit as st
 from transformer.analysis.shapes import Pass, Shape, shapes_of
 from transformer.checkpoint import Checkpoint
 from transformer.errors import GlassformerError
-from ui import loading, panels
+from ui import keys, loading, panels
+from ui.controls import KEEP
 from ui.cost_panels import tokens
 from ui.model_blocks import ACTIVATIONS
+from ui.position_controls import STACKS
 from ui.session import OpenRun, sentence
+from ui.view import Side, View
 from ui.work import BusyError
 
 TABLE = "shapes"
-_WIDTHS = {"Component": 104, "Step": 166, "Shape": 84}
+_WIDTHS = {"Component": 112, "Step": 180, "Shape": 96, "Remark": 240}
 _SIDES = {"encoder": "source", "decoder": "target"}
+_STACKS: dict[Side, str] = {side: stack.capitalize() for side, stack in STACKS.items()}
 _ATTENTION = {
     "queries": ("Queries, heads first", "{h} heads of width {dh}"),
     "keys": ("Keys, heads first", "as many as tokens that may be read"),
@@ -57,7 +61,7 @@ class Step:
 
 
 def draw(run: OpenRun) -> None:
-    """Draw the two tables, encoder and decoder."""
+    """Draw the table of the encoder or of the decoder: side by side they have no room for the remarks."""
     st.subheader("Shapes on the way through")
     trace, n_target = run.trace, run.looking.n_rows if run.view.guess else run.trace.n_steps
     try:
@@ -73,16 +77,24 @@ def draw(run: OpenRun) -> None:
             f"The batch axis, {seen.src_ids[0]} here, is left out."
         )
     )
-    for column, stack in zip(st.columns(2, gap="large"), _SIDES, strict=True):
-        with column:
-            _table(seen, run.checkpoint, stack)
+    st.session_state.setdefault(keys.SIDE, View.side)
+    side: Side | None = st.segmented_control(
+        "Stack",
+        list(_STACKS),
+        key=keys.SIDE,
+        format_func=_STACKS.__getitem__,
+        required=True,
+        persist_state=KEEP,
+        label_visibility="collapsed",
+    )
+    _table(seen, run.checkpoint, STACKS[side or View.side])
 
 
 def _table(seen: Pass, checkpoint: Checkpoint, stack: str) -> None:
     steps = steps_of(seen, checkpoint, stack)
     alike = equal_layers(seen, stack, _n_layers(checkpoint, stack))
     same = f" All {len(alike[0])} layers have these shapes." if len(alike) == 1 < len(alike[0]) else ""
-    st.markdown(f"**{stack.capitalize()}**, {_SIDES[stack]} side.{same}")
+    st.caption(f"{stack.capitalize()}, {_SIDES[stack]} side.{same}")
     st.container(key=f"{TABLE}_{stack}").dataframe(
         _frame(steps),
         hide_index=True,

@@ -120,6 +120,7 @@ def _choose_token(run: OpenRun, pieces: list[str]) -> int:
         key=TOKEN,
         format_func=lambda token: f"{token + 1}: {pieces[token]}" if token <= last else "",
         on_change=lambda: _take(side, st.session_state[TOKEN]),
+        width=340,
     )
     return chosen
 
@@ -210,6 +211,7 @@ def _norms(o: Opened) -> None:
         range(len(where)),
         key=keys.NORM,
         format_func=lambda place: norm_name(where[place], pre) if place < len(where) else "",
+        width=340,
         persist_state=KEEP,
     )
     place = where[chosen]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from transformer.curve import Curve, load_curve
 from transformer.errors import CheckpointError
 from ui import keys, panels
 
+_LINE = 84  # characters
 BLEU_LEFT_OUT = "BLEU is left out, as it is 0 throughout: outputs of fewer than four words have none."
 
 
@@ -25,7 +27,18 @@ def training(checkpoint: Checkpoint) -> None:
     _curves(checkpoint)
     if isinstance(command, str) and command:
         st.caption("The command that trained it:")
-        st.code(command, language="shell", wrap_lines=True)
+        st.code(in_lines(command), language="shell", wrap_lines=True)
+
+
+def in_lines(command: str) -> str:
+    """A long command on several lines that a shell takes as one, each new one begun by an option."""
+    if any(sign in command for sign in "'\"\\\n"):
+        return command  # what is quoted must stay as it is
+    lines = [""]
+    for words in re.split(r" (?=--)", command):
+        fits = len(lines[-1]) + len(words) < _LINE
+        lines = [*lines[:-1], f"{lines[-1]} {words}".strip()] if fits else [*lines, words]
+    return " \\\n    ".join(filter(None, lines))
 
 
 def effort(record: Mapping[str, Any]) -> str:

@@ -2,15 +2,17 @@
 
 import streamlit as st
 
-from ui import checkpoint_panels, controls, score_panels, state, training_panels
+from ui import checkpoint_panels, controls, score_panels, state, tensor_panels, training_panels
 
 state.begin("checkpoints")
 st.title("Checkpoints")
+checkpoint_panels.broken()
 chosen = st.container()
-checkpoint_panels.folders()  # first, as it says why the chosen one cannot be opened
+checkpoint_panels.folders()  # first: if the chosen one cannot be opened, the page stops there
 with chosen:
     checkpoint = controls.sidebar()
     checkpoint_panels.card(checkpoint)
     score_panels.scores(checkpoint)
     training_panels.training(checkpoint)
     checkpoint_panels.features(checkpoint)
+    tensor_panels.tensors(checkpoint)

@@ -24,6 +24,9 @@ def test_shares_are_a_map_of_layers_and_tokens():
     assert (figure.data[0].zmin, figure.data[0].zmax) == (0, 1)
     frame = figure.layout.shapes[0]
     assert (frame.x0, frame.x1, frame.y0, frame.y1) == (1.5, 2.5, 0.5, 1.5)
+    assert figure.data[0].texttemplate == "%{z:.1%}"
+    many = charts.silent_shares(np.zeros((2, 9)), ["a"] * 9, marked=(0, 0), title="t", token_axis="p", value_name="v")
+    assert many.data[0].texttemplate is None
 
 
 def test_the_histogram_stands_under_the_function_and_both_have_one_0():

@@ -35,6 +35,20 @@ def test_the_table_is_drawn_as_it_is_around_0():
     assert figure.layout.title.subtitle.text == literal("Drawn: <some>.")
 
 
+def test_places_that_only_count_have_round_numbers_and_others_their_own():
+    plain = charts.position_table_spec(np.zeros((64, 256)), positions=range(64), dimensions=range(256), title="t")
+    assert "ticks" not in plain["layout"]["meta"]
+    assert "ticktext" not in plain["layout"]["xaxis"]
+    assert plain["layout"]["xaxis"]["range"] == [-0.5, 255.5]
+    assert plain["layout"]["yaxis"]["range"] == [63.5, -0.5]
+    assert plain["layout"]["yaxis"]["title"]["text"] == "Position p"
+    pairs = charts.position_similarity_spec(np.zeros((3, 3)), positions=[0, 2, 4], title="s")
+    assert {name: axis["labels"] for name, axis in pairs["layout"]["meta"]["ticks"].items()} == {
+        "xaxis": ["0", "2", "4"],
+        "yaxis": ["0", "2", "4"],
+    }
+
+
 def test_a_map_has_a_label_for_each_row_and_column():
     with pytest.raises(ValueError, match="one for each"):
         charts.position_table(np.zeros((3, 4)), positions=range(3), dimensions=range(5), title="t")

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 
+import numpy as np
 import pytest
 
 from charts.training import HOW_TO_READ_LOSSES
@@ -177,3 +178,25 @@ def test_a_checkpoint_that_breaks_on_opening_says_why(open_page, tmp_path, check
     assert test.error[0].value.startswith(r"half cannot be opened\. half\/source\.model")
     assert test.selectbox(key=keys.MODEL).options
     assert "**reverse**" in text(test)
+
+
+@pytest.mark.parametrize("name", ["reverse", "zh-en"])
+def test_every_learned_tensor_is_listed_with_its_range(open_page, name):
+    (shown,) = (element.value for element in open_page(CHECKPOINTS, model=name).dataframe)
+    checkpoint = loading.open_checkpoint(loading.usable()[name])
+    held = {name: tensor.detach().numpy() for name, tensor in checkpoint.model.named_parameters()}
+    assert list(shown["Tensor"]) == list(held)
+    assert shown["Numbers"].sum() == checkpoint.config.count_parameters()
+    for row in shown.to_dict("records"):
+        values = held[row["Tensor"]].astype(np.float64)
+        assert row["Shape"] == str(list(values.shape))
+        assert row["Type"] == "float32"
+        found = [row[column] for column in ("Smallest", "Largest", "Mean", "Deviation")]
+        assert found == pytest.approx([values.min(), values.max(), values.mean(), values.std()])
+
+
+def test_what_is_wrong_with_a_folder_stands_above_all_else(open_page, broken):
+    test = open_page(CHECKPOINTS)
+    elements = [element.type for element in test.main if element.type in ("error", "subheader")]
+    assert elements[0] == "error"
+    assert any("cannot be opened: see the top" in unescaped(element.value) for element in test.markdown)

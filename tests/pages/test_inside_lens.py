@@ -104,7 +104,7 @@ def test_words_say_where_the_piece_came_to_the_top(page):
         check(go_to(test, number))
         tops = probs[:, number - 1].argmax(-1) == trace.tgt_ids[number - 1]
         stays = next(depth for depth in range(len(tops)) if tops[depth:].all())
-        assert f"Step {number}: {piece} " in said(test)
+        assert f"Step {number}: “{piece}” " in said(test)
         if not tops[:stays].any() and stays:
             prob = probs[stays, number - 1, trace.tgt_ids[number - 1]]
             assert f"top candidate after layer {stays}, with a probability of {prob:.2f}" in said(test)

@@ -38,7 +38,7 @@ def said(test):
 
 
 def tables(test):
-    """The encoder's, the decoder's and the components' table."""
+    """The table of a stack's shapes, and the components' table."""
     return [element.value for element in test.dataframe]
 
 
@@ -159,9 +159,9 @@ def test_the_menu_opens_a_part_and_another_page(page, monkeypatch):
 
 @pytest.mark.parametrize("name", SENTENCE)
 def test_shapes_are_those_of_the_values(page, name):
-    test, trace = page(model=name, src=SENTENCE[name]), trace_of(name, SENTENCE[name])
+    trace = trace_of(name, SENTENCE[name])
     values = replay(checkpoint_of(name), trace, ["*"])
-    encoder, decoder, _ = tables(test)
+    encoder, decoder = (tables(page(model=name, src=SENTENCE[name], side=side))[0] for side in ("source", "target"))
     for table in (encoder, decoder):
         for site, shape in zip(table["Name in the code"], table["Shape"], strict=True):
             assert site == "—" or shape == str(list(values[site].shape)), site
@@ -192,10 +192,18 @@ def test_re_arrangements_are_what_the_projections_see(page):
 
 
 def test_guess_mode_shows_no_later_token(page):
-    test = page(model="reverse", src="abcdef", guess=1, step=3)
+    test = page(model="reverse", src="abcdef", guess=1, step=3, side="target")
     assert "3 target tokens" in said(test)
-    assert tables(test)[1]["Shape"].iloc[-1] == "[3, 30]"
+    assert tables(test)[0]["Shape"].iloc[-1] == "[3, 30]"
     assert "Logits [3, 30]" in str(figure(test, inside_model_panels.DIAGRAM))
+
+
+def test_the_stack_of_the_shapes_stands_in_the_address(page):
+    test = page(model="reverse", src="abcdef")
+    assert tables(test)[0]["Name in the code"].iloc[-1] == "encoder.output"
+    test.button_group(key=keys.SIDE).set_value("target").run()
+    assert tables(test)[0]["Name in the code"].iloc[-1] == "logits"
+    assert address(test)["side"] == "target"
 
 
 def test_layers_that_differ_are_written_one_by_one():
@@ -211,7 +219,7 @@ def test_the_table_and_the_charts_are_about_the_chosen_length(page):
     config, n = checkpoint_of("reverse").config, 302  # where the n² part overtakes
     assert "from n = 302 on" in said(test)
     check(test.select_slider(key=cost_panels.LENGTH).set_value(n).run())
-    table = tables(test)[2].set_index("Component")
+    table = tables(test)[1].set_index("Component")
     d, f, v = config.d_model, config.d_ff, config.tgt_vocab_size
     expected = {
         "Encoder self: projections": 2 * n * 4 * d * d, "Encoder self: n² part": 2 * 2 * n * n * d,
@@ -242,7 +250,7 @@ def test_the_current_length_is_chosen_first_and_the_sentence_is_counted_apart(pa
     test, trace = page(model=name, src=SENTENCE[name]), trace_of(name, SENTENCE[name])
     slider, config = test.select_slider(key=cost_panels.LENGTH), checkpoint_of(name).config
     assert slider.value == max(len(trace.src_ids), trace.n_steps)
-    table = tables(test)[2].set_index("Component")["Multiply-adds, this sentence"]
+    table = tables(test)[1].set_index("Component")["Multiply-adds, this sentence"]
     layers = config.n_decoder_layers
     assert table["Cross: n² part"] == layers * 2 * len(trace.src_ids) * trace.n_steps * config.d_model
     buffers = sum(tensor.numel() for tensor in checkpoint_of(name).model.buffers())

@@ -219,7 +219,7 @@ def test_the_arithmetic_of_a_cell_is_written_out(masks):
     assert "exp(−∞) = 0, and so the weight is exactly 0" in text(closed)
     opened = masks(masks="one_row", mask="source", query=1, key=2)
     row = figure(opened, "mask_row")["layout"]["meta"]["table"]["rows"][1]
-    assert f"the score is {row[2]:.4f}" in text(opened)
+    assert f"the score is {row[2]:.4f}".replace("-", "−") in text(opened)
     assert f"= {row[4]:.4f}." in text(opened)
 
 
@@ -281,7 +281,7 @@ def test_guessing_shows_nothing_of_what_comes(masks):
         assert "Guess mode" in sentences(test)
         assert "e → ?" in found
         assert not any(hidden in found for hidden in ("→ d", "d → c"))
-        assert "Target positions: 3, 3 and 3, padded to 3." in found
+        assert section != "masks" or "Target positions: 3, 3 and 3, padded to 3." in found
     assert open_cells(figure(masks(src="abcdef", guess=1, step=3, mask="decoder"), "mask_bool")).shape == (3, 3)
 
 
