@@ -27,7 +27,7 @@ from charts.theme import (
 )
 
 HOW_TO_READ_STRENGTHS = (
-    "Each group is one token; each bar or mark is the root mean square √(Σ x_j² / d) of a vector, so the higher "
+    "Each group is one token; each bar or mark is the root mean square √(Σ xⱼ² / d) of a vector, so the higher "
     "of two that are added has more say in the sum."
 )
 HOW_TO_READ_ROWS = (

@@ -19,15 +19,15 @@ from charts.theme import (
 )
 
 HOW_TO_READ_ROTATION = (
-    "Each ring is one position's two values (sin p·w_i, cos p·w_i) after a shift, PE(p+k); each cross is R_k·PE(p), "
-    "the two values before it, turned clockwise by the angle k·w_i: a cross in a ring means that R_k·PE(p) = PE(p+k)."
+    "Each ring is one position's two values (sin p·wᵢ, cos p·wᵢ) after a shift, PE(p+k); each cross is Rₖ·PE(p), "
+    "the two values before it, turned clockwise by the angle k·wᵢ: a cross in a ring means that Rₖ·PE(p) = PE(p+k)."
 )
 HOW_TO_READ_MAP = (
     "Each ring is one position's two values after a shift, PE(p+k); each mark is M·PE(p) with the best linear map M: "
     "a cross where p was in the fit, a diamond where it was held out and so tests it."
 )
 HOW_TO_READ_ROTATION_ERRORS = (
-    "Each point is the largest |R_k·PE(p) − PE(p+k)| over all positions p and dimensions, for one shift k; about "
+    "Each point is the largest |Rₖ·PE(p) − PE(p+k)| over all positions p and dimensions, for one shift k; about "
     "10⁻⁷ is the rounding of 32-bit numbers."
 )
 HOW_TO_READ_MAP_ERRORS = (
@@ -97,7 +97,7 @@ def shift_points_spec(
         layout["title"]["subtitle"] = {"text": literal(note), "font": {"size": 13}}
     data = [_points(rings, np.arange(len(rings)), shift, "PE(p+k)", {"symbol": "circle-open", "size": 12})]
     data[0]["marker"]["color"] = GUIDE_COLOR
-    name = "R_k·PE(p)" if held_out is None else "M·PE(p), fitted"
+    name = "Rₖ·PE(p)" if held_out is None else "M·PE(p), fitted"
     kinds = [(name, ~tested, {"symbol": "x-thin", "size": 7, "color": NEUTRAL_COLOR})]
     kinds.append(("M·PE(p), held out", tested, {"symbol": "diamond", "size": 7, "color": MARK_COLOR}))
     for said, rows, marker in kinds:
@@ -169,13 +169,13 @@ def _arc(angle: float) -> Spec:
     y = np.concatenate([[0.0], np.cos(turned), [0.0]])
     return {
         "type": "scatter",
-        "name": "angle k·w_i",
+        "name": "angle k·wᵢ",
         "x": (0.5 * x).astype(np.float32),
         "y": (0.5 * y).astype(np.float32),
         "mode": "lines",
         "line": {"color": _GREEN, "width": 3},
         "marker": {"color": "rgba(0,0,0,0)"},  # it is no data, so it is not saved as such
-        "hovertemplate": f"k·w_i = {angle:.4g} rad = {np.degrees(angle):.4g}°<extra></extra>",
+        "hovertemplate": f"k·wᵢ = {angle:.4g} rad = {np.degrees(angle):.4g}°<extra></extra>",
     }
 
 

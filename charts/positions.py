@@ -28,7 +28,7 @@ HOW_TO_READ_TABLE = (
     "dimensions share a pixel."
 )
 HOW_TO_READ_SIMILARITY = (
-    "Each cell compares the vectors of two positions by their dot product p·q = Σ p_j q_j; where only the distance "
+    "Each cell compares the vectors of two positions by their dot product p·q = Σ pⱼqⱼ; where only the distance "
     "counts, every diagonal has one colour."
 )
 HOW_TO_READ_COSINE = (
@@ -37,7 +37,7 @@ HOW_TO_READ_COSINE = (
 )
 HOW_TO_READ_DISTANCE = (
     "The line is the mean over all pairs of positions that far apart, the band goes from the least to the largest; a "
-    "band without width means that only the distance counts: for the formula p·q = Σ cos((p − q) · w_i)."
+    "band without width means that only the distance counts: for the formula p·q = Σ cos((p − q) · wᵢ)."
 )
 
 POSITION_AXIS = "Position p"

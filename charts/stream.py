@@ -24,7 +24,7 @@ from charts.theme import (
 )
 
 HOW_TO_READ_SIZE = (
-    "Each line is one token, the strong one is chosen: root mean square √(Σ x_j² / d) of its vector after each part; "
+    "Each line is one token, the strong one is chosen: root mean square √(Σ xⱼ² / d) of its vector after each part; "
     "the vector's length ‖x‖ is √d times that."
 )
 HOW_TO_READ_KEPT = (

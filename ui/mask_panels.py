@@ -29,6 +29,7 @@ OWN = "mask_own"
 AS_BOOL = "mask_bool"
 AS_ADDITIVE = "mask_additive"
 ROW = "mask_row"
+IN_NUMBERS = "The same mask in numbers: 0 and −∞"
 MOST_BESIDE = 20  # keys of a map that has another beside it
 
 
@@ -59,8 +60,10 @@ def _masks(run: OpenRun, batch: Batch, masks: BatchMasks, name: MaskName) -> Non
     found = axes(batch, name)
     cell = mask_controls.cell(found, masks.whole(name)[batch.sentence])
     _say_verdict(name, masks, found, batch, cell)
-    # A long sentence's pieces are read only on the whole width.
-    left, right = st.columns(2, gap="medium") if len(found.keys) <= MOST_BESIDE else (st.container(), st.container())
+    if len(found.keys) <= MOST_BESIDE:
+        left, right = st.columns(2, gap="medium")
+    else:  # a long sentence's pieces are read only on the whole width, and its cells have no room for signs
+        left, right = st.container(), st.expander(IN_NUMBERS)
     with left:
         _mask_chart(name, masks, found, batch, cell, as_bool=True)
     with right:

@@ -77,9 +77,9 @@ def _rotation(table: Table, shift: int) -> str:
         else ""
     )
     return (
-        f"A shift by {shift} turns this pair by k·w_i = {angle:.4g} rad = {np.degrees(angle):,.4g}°, whatever p is. "
-        f"R_k does so for all {table.d_model // 2} pairs, each by its own angle; over {counted} "
-        f"positions p R_k·PE(p) differs from PE(p+{shift}) by at most {digits(error)}.{odd}"
+        f"A shift by {shift} turns this pair by k·wᵢ = {angle:.4g} rad = {np.degrees(angle):,.4g}°, whatever p is. "
+        f"Rₖ does so for all {table.d_model // 2} pairs, each by its own angle; over {counted} "
+        f"positions p Rₖ·PE(p) differs from PE(p+{shift}) by at most {digits(error)}.{odd}"
     )
 
 
@@ -93,13 +93,13 @@ def _rotation_errors(table: Table, shift: int) -> None:
     )
     figure = charts.shift_errors_spec(
         shifts,
-        [ErrorLine("R_k·PE(p)", errors)],
+        [ErrorLine("Rₖ·PE(p)", errors)],
         shift=shift,
         log=True,
         y_title="Largest difference (log)",
         title="Error by shift",
     )
-    alt = f"The largest difference between R_k PE(p) and PE(p+k) for shifts up to {shifts[-1]}, {table.whose}."
+    alt = f"The largest difference between Rₖ PE(p) and PE(p+k) for shifts up to {shifts[-1]}, {table.whose}."
     panels.chart(figure, key=ERRORS, alt=alt, how_to_read=HOW_TO_READ_ROTATION_ERRORS, on_click=_take_shift)
 
 
@@ -147,7 +147,7 @@ def _map(table: Table, shift: int) -> str:
     )
     rotation = float(study.rotation_errors(values, shift).max())
     return (
-        f"The formula's rotation does not shift this table: R_k·PE(p) misses PE(p+{shift}) by up to {rotation:.2f}. "
+        f"The formula's rotation does not shift this table: Rₖ·PE(p) misses PE(p+{shift}) by up to {rotation:.2f}. "
         f"The best linear map M was fitted on every second position, {fit.n_fitted} of them, and misses those by "
         f"{fit.fitted_error:.0%}{exact}; the {held_out} positions held out it misses by {fit.held_out_error:.0%}, "
         f"where answering the mean of the fitted ones misses by {fit.constant_error:.0%}."

@@ -32,7 +32,9 @@ VIEWS = {
     "masks?masks=one_row": "over the 512 open keys",
     "masks?masks=checks": "Rows 1 to 256 moved by exactly 0",
 }
-DRAWN = """() => [...document.querySelectorAll(".gf-chart")].every(chart => chart.querySelector(".main-svg"))"""
+# A chart in a folded part has no width and is drawn when that opens.
+DRAWN = """() => [...document.querySelectorAll(".gf-chart")].every(
+  chart => !chart.clientWidth || chart.querySelector(".main-svg"))"""
 # The weights that the browser has for a row of a map.
 ROW = """([key, row]) => Array.from(document.querySelector(`.st-key-${key} .js-plotly-plot`).calcdata[0][0].z[row])"""
 

@@ -11,6 +11,7 @@ from tests.pages.reading import address, everything, figure, numbers, sentences
 from transformer.checkpoint import load
 from transformer.running import run_batch
 from ui import keys
+from ui.mask_panels import IN_NUMBERS
 
 MASKS = ROOT / "pages" / "explore" / "masks.py"
 OWN = {"zh-en": "我喜欢喝咖啡。", "en-fr": "I like coffee.", "reverse": "glass"}
@@ -184,6 +185,13 @@ def test_another_model_brings_its_own_companions(masks):
     check(test.selectbox(key=keys.MODEL).set_value("zh-en").run())
     assert [test.text_input(key=f"mask_companion_{i}").value for i in range(2)] == list(WITH["zh-en"])
     assert test.button_group(key=keys.SENTENCE).value == 0
+
+
+def test_the_numbers_of_a_long_mask_are_folded(masks):
+    assert IN_NUMBERS not in [part.label for part in masks().expander]
+    long = masks(model="en-fr", src="I like coffee and tea " * 5)
+    assert IN_NUMBERS in [part.label for part in long.expander]
+    assert open_cells(figure(long, "mask_additive")).shape == open_cells(figure(long, "mask_bool")).shape
 
 
 # ---------------------------------------------------------------- one row
