@@ -1,6 +1,6 @@
 """Bars for one step: the likeliest next pieces, and the weights over the source.
 
-Bars start at 0 and end at 1 on every step, so that steps can be compared by eye.
+Axes start at 0 and end at the same number on every step, so that steps can be compared by eye.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from charts.theme import (
     shortened,
     ticks,
 )
+
+_ENDS = (0.25, 0.5, 1.0)  # where an axis of weights may end
 
 HOW_TO_READ_CANDIDATES = (
     "Each bar is one piece the model could say next, and how likely it finds it; ✓ marks the one taken."
@@ -190,6 +192,7 @@ def attention_bar_spec(
     key_axis: str = "Source piece",
     allowed: np.ndarray | None = None,
     mask_reason: str = "closed by the mask",
+    largest: float = 1.0,
 ) -> Spec:
     """Draw the weights of one query over the keys, in sentence order.
 
@@ -200,6 +203,8 @@ def attention_bar_spec(
         key_axis: What the keys are.
         allowed: bool `[key]`, True = may attend; closed keys are hatched instead of 0. None: all may.
         mask_reason: Why closed keys are closed, in a few words, shown on hover.
+        largest: The largest weight of all rows that this one is compared with, 0 to 1. The axis ends above it, at
+            1, 0.5 or 0.25: in a long sentence every bar would be too low to see otherwise.
 
     Returns:
         The figure; a click on a bar returns its place as `customdata`.
@@ -211,20 +216,21 @@ def attention_bar_spec(
     open_keys = np.ones(values.shape, bool) if allowed is None else np.asarray(allowed, dtype=bool)
     if values.shape != (len(keys),) or open_keys.shape != values.shape:
         raise ValueError(f"{values.shape} weights and a {open_keys.shape} mask for {len(keys)} keys: give one each.")
+    top = next((end for end in _ENDS if largest <= end), 1.0)
     bars = [_weight_bars(values, keys, open_keys)] if len(keys) else []
     if not open_keys.all():
-        bars.append(_closed_bars(keys, open_keys, mask_reason))
-    return {"data": bars, "layout": _attention_layout(title, keys, key_axis)}
+        bars.append(_closed_bars(keys, open_keys, mask_reason, top))
+    return {"data": bars, "layout": _attention_layout(title, keys, key_axis, top)}
 
 
 attention_bar = as_figure(attention_bar_spec)
 
 
-def _attention_layout(title: str, keys: Sequence[str], key_axis: str) -> dict[str, Any]:
+def _attention_layout(title: str, keys: Sequence[str], key_axis: str, top: float) -> dict[str, Any]:
     layout = base_layout(title, key_axis, "Weight")
     axis = ticks(keys, title=key_axis)
     layout["xaxis"] = {**axis["axis"], "range": [-0.5, len(keys) - 0.5], "uirevision": "\n".join(keys)}
-    layout["yaxis"] |= {"range": [0, 1], "fixedrange": True}
+    layout["yaxis"] |= {"range": [0, top], "fixedrange": True}
     layout |= {
         "bargap": 0.25,
         "barmode": "overlay",
@@ -246,12 +252,12 @@ def _weight_bars(values: np.ndarray, keys: Sequence[str], allowed: np.ndarray) -
     }
 
 
-def _closed_bars(keys: Sequence[str], allowed: np.ndarray, reason: str) -> Spec:
+def _closed_bars(keys: Sequence[str], allowed: np.ndarray, reason: str, top: float) -> Spec:
     closed = [int(place) for place in np.flatnonzero(~allowed)]
     return {
         "type": "bar",
         "x": np.array(closed),
-        "y": np.ones(len(closed), dtype=np.float32),
+        "y": np.full(len(closed), top, dtype=np.float32),
         "customdata": closed,
         "hovertext": [f"{place + 1}: <b>{literal(keys[place])}</b>" for place in closed],
         "hovertemplate": f"%{{hovertext}}<br><i>{literal(reason)}</i><extra></extra>",

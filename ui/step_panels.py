@@ -136,6 +136,7 @@ def _force_by_name(run: OpenRun) -> None:
         key=keys.FORCE_CHOICE,
         on_change=force,
         placeholder="Click a bar above, or type a piece",
+        help="The output goes on from that piece. Both outputs are then listed under the sentence, one click apart.",
     )
 
 
@@ -156,7 +157,7 @@ def _verdict(run: OpenRun) -> None:
 
 
 def results(run: OpenRun) -> None:
-    """List the branches that were tried, or beam search's results; one click shows another."""
+    """List the branches that were tried, if any, or beam search's results; one click shows another."""
     base = own_choice(run.trace.query)
     tried = state.remember_branch(base, run.trace.query.forced)
     here = (run.trace.query.forced, run.trace.query.hypothesis)
@@ -168,8 +169,8 @@ def results(run: OpenRun) -> None:
             options |= {(forced, i): f"{name}{_hypothesis_label(run, i)}" for i in found}
         else:
             options[forced, 0] = f"{_branch_name(run, forced)} {_text_of(run, forced)}"
-    if run.view.guess and len(options) == 1:
-        return  # one name and no text
+    if len(options) == 1 and (run.view.guess or not run.trace.hypotheses):
+        return  # there is nothing to choose, and the text stands above
     st.session_state[keys.RESULT_CHOICE] = here
 
     def go() -> None:
@@ -182,7 +183,7 @@ def results(run: OpenRun) -> None:
         key=keys.RESULT_CHOICE,
         format_func=lambda option: options.get(option, ""),
         on_change=go,
-        help="Click a candidate below to force it: the output branches, and the branch is listed here.",
+        help="Force a candidate below, and the output branches; each branch is listed here.",
     )
 
 
@@ -222,6 +223,7 @@ def cross_row(run: OpenRun) -> None:
         key_axis=SOURCE_COLUMNS,
         allowed=run.trace.cross_mask[step],
         mask_reason="padding",
+        largest=float(looking.cross_weights()[: looking.n_rows].max(initial=0)),
     )
     panels.chart(
         figure,

@@ -26,6 +26,11 @@ MAP: Final = "walk_map"
 
 MOST_ON_MAP: Final = 128  # rows and columns of the map that cells are picked from
 MAP_HEIGHT: Final = 300
+DIGITS: Final = (
+    f"Below, numbers that go into a line have up to {walk_text.INPUT_DIGITS} digits. A result has the digits, at "
+    f"most {walk_text.RESULT_DIGITS}, that a calculator gets from these numbers too. Downloads have the exact "
+    "numbers."
+)
 _FOLLOW: Final = -1  # of a choice: what the step or the weights say
 _FUTURE, _PADDING = "closed: comes later in the output", "closed: padding"
 
@@ -116,6 +121,7 @@ def _choices(o: Opened) -> None:
             "The strongest",
         )
         st.markdown(_summary(o))
+        st.caption(DIGITS)
     with right:
         _map(o)
 
@@ -154,9 +160,7 @@ def _summary(o: Opened) -> str:
     }[w.kind]
     return (
         f"In layer {w.layer + 1}, head {w.head + 1}, the key **{panels.plain(o.key)}** {value} from the query "
-        f"**{panels.plain(o.query)}**. {source}\n\nBelow, numbers that go into a line have up to "
-        f"{walk_text.INPUT_DIGITS} digits. A result has the digits, at most "
-        f"{walk_text.RESULT_DIGITS}, that a calculator gets from these numbers too. Downloads have the exact numbers."
+        f"**{panels.plain(o.query)}**. {source}"
     )
 
 

@@ -273,6 +273,8 @@ def test_markup_is_literal_everywhere(app, new_page, scheme):
     assert page.locator(".gf-source .gf-chip").nth(1).inner_text().startswith(IMAGE)
     page.keyboard.press("End")
     arrive(page, 40)
+    click_candidate(page, 3)  # a branch, so that both outputs are listed as text of the page
+    expect(page.locator(CAPTION)).to_contain_text("you chose")
     main = page.get_by_test_id("stMain")
     assert main.locator("img, script, iframe, .katex").count() == 0
     links = main.locator("a").evaluate_all("links => links.map(link => link.getAttribute('href'))")

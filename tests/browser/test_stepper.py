@@ -1,5 +1,7 @@
 """The stepper in a real browser: what no test without one can show."""
 
+from urllib.parse import quote
+
 import pytest
 from playwright.sync_api import expect
 
@@ -14,6 +16,7 @@ from tests.browser.components import (
     switch,
 )
 from tests.browser.helpers import open_page, wait_for_idle
+from tests.browser.story import open_step
 
 CONTRAST = """
 ([front, back]) => {
@@ -228,3 +231,46 @@ def test_text_can_be_read(app, new_page, scheme):
 
 
 # ------------------------------------------------------------------------------------------------ charts
+
+
+# ---------------------------------------------------------------- in the app
+
+LONG = (
+    "If it rains tomorrow, we will stay at home and read the old books that our grandfather bought in the little "
+    "shop near the station when he was young, because nobody wants to walk through the cold streets of the town."
+)
+# How far the list of source pieces is scrolled, and whether all of the strongest piece is seen in it.
+STRONGEST = """list => {
+  const weight = chip => Number(chip.style.getPropertyValue("--weight"));
+  const chip = [...list.children].reduce((best, next) => (weight(next) > weight(best) ? next : best));
+  const [frame, place] = [list.getBoundingClientRect(), chip.getBoundingClientRect()];
+  return [list.scrollTop, place.top >= frame.top - 1 && place.bottom <= frame.bottom + 1];
+}"""
+
+
+@pytest.mark.parametrize(("width", "beside"), [(1280, True), (1110, False)])
+def test_a_short_output_stands_beside_its_source_where_there_is_room(server, new_page, width, beside):
+    page = new_page(viewport={"width": width, "height": 720})
+    open_step(page, server, "?model=reverse&src=noon")
+    source, target = (page.locator(f".gf-{side}").bounding_box() for side in ("source", "target"))
+    assert (source["x"] + source["width"] <= target["x"]) == beside
+    boxes = [each.bounding_box() for each in page.locator(".gf-button, .gf-slider, .gf-speed").all()]
+    assert max(box["y"] for box in boxes) < min(box["y"] + box["height"] for box in boxes), "they take two lines"
+    assert max(box["x"] + box["width"] for box in boxes) <= width
+    page.keyboard.press("End")
+    expect_step(page, 4)
+    assert page.locator(".gf-target").bounding_box() == target  # nothing moves while the text grows
+    assert page.locator(".gf-button").first.bounding_box() == boxes[0]
+
+
+def test_the_source_piece_that_is_looked_at_is_in_view(server, page):
+    open_page(page, f"{server.url}/attention?model=en-fr&layer=2&head=1&src={quote(LONG)}")
+    page.keyboard.press("Home")
+    expect_step(page, 0)
+    seen = []
+    for step in range(1, 21):
+        page.keyboard.press("ArrowRight")
+        expect_step(page, step)
+        seen.append(page.locator(".gf-source .gf-pieces").evaluate(STRONGEST))
+    assert all(whole for _, whole in seen)
+    assert any(scrolled > 0 for scrolled, _ in seen)  # else every piece had room

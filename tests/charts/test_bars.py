@@ -94,6 +94,15 @@ def test_closed_keys_have_no_bar_of_their_own():
     assert literal("<pad>") in closed.hovertext[0]
 
 
+@pytest.mark.parametrize(("largest", "top"), [(0.03, 0.25), (0.25, 0.25), (0.3, 0.5), (0.51, 1), (1.0000001, 1)])
+def test_the_axis_of_weights_ends_above_the_largest_of_all_rows(largest, top):
+    figure = charts.attention_bar(
+        np.array([0.02, 0.0]), ["a", "b"], title="Shares", allowed=np.array([True, False]), largest=largest
+    )
+    assert figure.layout.yaxis.range == (0, top)
+    assert list(figure.data[1].y) == [top]  # a closed key is hatched to the end
+
+
 def test_attention_of_another_size_is_refused():
     with pytest.raises(ValueError, match="2 keys"):
         charts.attention_bar(np.array([1.0]), ["a", "b"], title="Shares")

@@ -121,5 +121,5 @@ def force(test: AppTest, piece: str) -> AppTest:
 
 
 def labels(test: AppTest) -> list[str]:
-    """The listed outputs, without the escapes."""
-    return [label.replace("\\", "") for label in test.radio[0].options]
+    """The listed outputs, without the escapes; none where there is nothing to choose."""
+    return [label.replace("\\", "") for radio in test.radio for label in radio.options]

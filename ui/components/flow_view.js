@@ -315,7 +315,9 @@ function layOut(view) {
   view.width = view.scroll.clientWidth;
   if (!view.width) return;  // in a closed tab: the size observer calls again when it opens
   const room = view.dialog.open ? Math.max(240, window.innerHeight - 240) : ROOM;
-  view.rows = placeRows(view.model, room, view.dialog.open ? 56 : 36);
+  // On a wide page few rows would be a flat band of nearly level lines.
+  const widest = view.dialog.open ? 56 : Math.max(36, Math.min(52, Math.round(view.width / 26)));
+  view.rows = placeRows(view.model, room, widest);
   view.textSize = view.rows.pitch >= 40 ? 17 : view.rows.pitch >= 26 ? 14 : view.rows.pitch >= 20 ? 13 : view.rows.pitch >= 17 ? 12 : 11;
   const [left, right] = columnWidths(view, view.width);
   view.spans = { left, right, middle: view.width - left - right };

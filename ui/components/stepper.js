@@ -269,9 +269,10 @@ function drawCaption(view, covered) {
   const read = view.step ? target[view.step - 1].piece : start;
   const say = [make("b", "", `Step ${view.step + 1} of ${target.length}`), ": reads ‘", pieceText(read, "gf-quoted"), "’, "];
   if (covered) say.push("predicts ?");
-  else if (chip.forced) say.push("you chose ‘", pieceText(chip.piece, "gf-quoted"), "’ (the model gave it ");
-  else say.push("predicts ‘", pieceText(chip.piece, "gf-quoted"), "’ (");
-  if (!covered) say.push(`${saidProbability(chip.probability)})`);
+  else say.push(chip.forced ? "you chose ‘" : "predicts ‘", pieceText(chip.piece, "gf-quoted"), "’ ");
+  const said = saidProbability(chip.probability);
+  if (!covered && chip.forced) say.push("(the model gave it ", make("span", "gf-said", `${said})`));
+  else if (!covered) say.push(make("span", "gf-said", `(${said})`));
   if (!covered && view.step === target.length - 1 && reason) say.push(make("span", "gf-stop", `. ${reason}`));
   view.caption.replaceChildren(...say);
 }
@@ -301,7 +302,21 @@ function render(view) {
   drawControls(view);
   view.root.dataset.step = String(view.step);
   keepInView(view.targetList, view.targetChips[view.step]);
+  const strongest = strongestSource(view);
+  if (strongest) keepInView(view.sourceList, strongest);
   view.text.scrollTop = view.text.scrollHeight;
+}
+
+/** The source piece with the largest weight at this step; none if there is no shading. */
+function strongestSource(view) {
+  const { steps } = view.run.shading ?? {};
+  if (!steps) return null;
+  const first = view.step * view.sourceChips.length;
+  let best = 0;
+  for (let index = 1; index < view.sourceChips.length; index += 1) {
+    if (steps[first + index] > steps[first + best]) best = index;
+  }
+  return view.sourceChips[best] ?? null;
 }
 
 /** Scroll a list, and nothing around it, so that an entry is seen: in the middle of a high list, on top of a low one. */
