@@ -8,6 +8,7 @@ event loop, which costs the machine a few milliseconds an action.
 from __future__ import annotations
 
 import asyncio
+import functools
 import html
 import itertools
 import json
@@ -132,9 +133,22 @@ class Visitor:
                 "page": self._turn}  # fmt: skip
         return await self._timed(action, ways[action])
 
+    async def look_round(self, mean_seconds: float) -> list[Answer]:
+        """Go once to all pages and all their parts, thinking in between; ends where it began."""
+        answers = []
+        for _ in PAGES:
+            for key in PARTS:
+                names = (*PARTS[key][1:], PARTS[key][0])  # the first one stays
+                for name in names if key in self._talk.widgets else ():
+                    await self.think(mean_seconds)
+                    answers.append(await self._timed("part", functools.partial(self._pick, key, name)))
+            await self.think(mean_seconds)
+            answers.append(await self.act("page"))
+        return answers
+
     async def think(self, mean_seconds: float) -> None:
         """Wait as long as a person may take; the times are exponentially distributed."""
-        await asyncio.sleep(self._random.expovariate(1 / mean_seconds))
+        await asyncio.sleep(self._random.expovariate(1 / mean_seconds) if mean_seconds else 0)
 
     async def close(self) -> None:
         """Leave."""

@@ -23,7 +23,8 @@ def checkpoint() -> Checkpoint:
 
 async def _visit(url: str, number: int) -> list[Answer]:
     visitor = Visitor(number, sentences(number, N_VISITORS, seed=5), n_layers=3, n_heads=4, seed=5)
-    answers = [await visitor.open(url)]
+    answers = [await visitor.open(url), *await visitor.look_round(0)]
+    assert visitor.page == "step"
     for action in ROUND * len(PAGES):
         if visitor.can(action):
             answers.append(await visitor.act(action))
