@@ -275,7 +275,7 @@ def _frames(shape: tuple[int, ...], row: int | None, cell: tuple[int, int] | Non
     rows, columns = shape
     frames = []
     if row is not None and 0 <= row < rows:
-        frames.append(_frame((row, row), (0, columns - 1), 2))
+        frames.append(_frame((row, row), (0, columns - 1), 2 if rows <= _MOST_GAPPED else 1))
     if cell is not None and 0 <= cell[0] < rows and 0 <= cell[1] < columns:
         frames.append(_frame((cell[0], cell[0]), (cell[1], cell[1]), 3))
     return frames

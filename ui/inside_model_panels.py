@@ -17,7 +17,6 @@ from ui.model_blocks import ACTIVATIONS, blocks_of, destination, each_layer, few
 from ui.session import OpenRun
 
 DIAGRAM = "model_diagram"
-FOLD = "model_fold"
 PLACE = "model_place"
 OPEN = "model_open"
 LEAVING = "model_leaving"
@@ -85,7 +84,7 @@ def _choose(config: ModelConfig, known: dict[str, str]) -> bool:
         st.button("Open its view", key=OPEN, on_click=go)
         if most == 1:
             return False
-        return st.toggle("Draw equal layers once", key=FOLD, persist_state=KEEP)
+        return st.toggle("Draw equal layers once", key=keys.FOLD, persist_state=KEEP)
 
 
 def in_words(config: ModelConfig) -> str:

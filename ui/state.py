@@ -29,7 +29,7 @@ AS_THEY_ARE = (
     keys.HIDE_SPECIAL, keys.GUESS, keys.POSITIONS_PANEL, keys.SIDE, keys.SHIFT, keys.DIMS, keys.MASKS_PANEL,
     keys.MASK, keys.SENTENCE, keys.INSIDE_PANEL, keys.NEURON, keys.COSINE, keys.PADS,
     keys.MEASURE, keys.DRAWN, keys.CHANGED, keys.TOKENS, keys.NORM, keys.DEPTHS, keys.LENS_COLOUR, keys.NEARNESS,
-    keys.PIECE,
+    keys.PIECE, keys.FOLD,
 )  # fmt: skip
 SHARED = (
     keys.MODEL, keys.SOURCE, keys.HOW, keys.BEAM_SIZE, keys.LENGTH_PENALTY, keys.TEMPERATURE, keys.TOP_K, keys.TOP_P,

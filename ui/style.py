@@ -34,7 +34,8 @@ _RULES = """
   padding: 3.75rem clamp(1.5rem, 3vw, 4rem) 4rem; max-width: 96rem;
 }
 /* Charts take the room, lines of text do not. */
-[data-testid="stMainBlockContainer"] [data-testid="stMarkdownContainer"] > p { max-width: 54rem; }
+[data-testid="stMainBlockContainer"] [data-testid="stMarkdownContainer"] > p,
+[data-testid="stMainBlockContainer"] [data-testid="stCaptionContainer"] p { max-width: 54rem; }
 [data-testid="stMainBlockContainer"] h1 { padding: 0 0 0.25rem; font-size: 1.75rem; }
 .st-key-examples { row-gap: 0.375rem; column-gap: 0.5rem; margin-top: -0.375rem; }
 .st-key-examples button {
@@ -42,6 +43,7 @@ _RULES = """
 }
 .st-key-examples button p { font-size: 0.875rem; }
 .st-key-result_choice [data-testid="stRadio"] { display: flex; column-gap: 1.25rem; align-items: baseline; }
+.st-key-result_choice [data-testid="stWidgetLabel"] { flex: none; }
 .st-key-source_row { flex-wrap: nowrap; }
 /* Tables wrap their text at 400 px otherwise, however wide they are. */
 .st-key-card td [data-testid="stMarkdownContainer"], .st-key-counted td [data-testid="stMarkdownContainer"] {

@@ -65,6 +65,7 @@ class View:
         depths: Where the logit lens reads.
         lens_colour: What colours the lens of all steps.
         nearness: What makes an embedding near.
+        fold: Equal layers of the diagram are drawn once.
         piece: A piece of a table of embeddings, as "source.17"; "" for one of the sentence.
     """
 
@@ -101,6 +102,7 @@ class View:
     lens_colour: LensColour = "probability"
     nearness: Nearness = "cosine"
     piece: str = ""
+    fold: bool = False
 
 
 _PLAIN = View()
@@ -118,7 +120,7 @@ _CHOICES: dict[str, tuple[str, tuple[str, ...]]] = {
     "nearness": ("near", get_args(Nearness)),
 }
 _FLAGS = {"guess": "guess", "log_scale": "log", "own_scale": "own", "words": "words", "hide_special": "hide",
-          "cosine": "cosine"}  # fmt: skip
+          "cosine": "cosine", "fold": "fold"}  # fmt: skip
 _PLACES = {"layer": "layer", "head": "head", "query": "query", "key": "key", "neuron": "neuron",
            "changed": "changed"}  # fmt: skip
 NAMES = (*(name for name, _ in _CHOICES.values()), *_FLAGS.values(), *_PLACES.values(),

@@ -5,7 +5,7 @@ import streamlit as st
 from ui import checkpoint_panels, controls, score_panels, state, tensor_panels, training_panels
 
 state.begin("checkpoints")
-st.title("Checkpoints")
+st.title("Checkpoints", anchor=False)
 checkpoint_panels.broken()
 chosen = st.container()
 checkpoint_panels.folders()  # first: if the chosen one cannot be opened, the page stops there

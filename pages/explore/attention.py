@@ -25,7 +25,7 @@ DRAW = {
 }
 
 state.begin("attention")
-st.title("Attention")
+st.title("Attention", anchor=False)
 checkpoint = controls.sidebar(shows_run=True)
 source = controls.source_box(checkpoint, folded=True)
 

@@ -25,7 +25,7 @@ DRAW = {
 }
 
 state.begin("inside")
-st.title("Inside the model")
+st.title("Inside the model", anchor=False)
 checkpoint = controls.sidebar(shows_run=True)
 source = controls.source_box(checkpoint, folded=True)
 

@@ -8,7 +8,7 @@ from ui.mask_batch import KINDS
 from ui.session import open_run
 
 state.begin("masks")
-st.title("Masks")
+st.title("Masks", anchor=False)
 checkpoint = controls.sidebar(shows_run=True)
 source = controls.source_box(checkpoint, folded=True)
 

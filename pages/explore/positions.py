@@ -7,7 +7,7 @@ from ui import controls, position_controls, position_panels, state
 from ui.session import open_run
 
 state.begin("positions")
-st.title("Positions")
+st.title("Positions", anchor=False)
 checkpoint = controls.sidebar(shows_run=True)
 source = controls.source_box(checkpoint, folded=True)
 

@@ -7,7 +7,7 @@ from ui import controls, state, step_panels, style
 from ui.session import open_run
 
 state.begin("step")
-st.title("Step through decoding")
+st.title("Step through decoding", anchor=False)
 checkpoint = controls.sidebar(shows_run=True, chooses_head=True)
 source = controls.source_box(checkpoint)
 

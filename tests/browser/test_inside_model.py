@@ -85,3 +85,22 @@ def test_nothing_overflows_in_either_theme(server, new_page, width, height):
             assert box["x"] + box["width"] <= width
         assert page.evaluate(_OUTSIDE) == []
         screenshot(page, f"inside-model-{width}-{scheme}", whole=True)
+
+
+def test_the_diagram_is_not_squeezed_into_the_large_view(server, page):
+    """Its parts are drawn in pixels: where the window is lower, it scrolls."""
+    open_page(page, f"{server.url}/inside?model=zh-en")
+    wait_for_charts(page)
+    chart = page.locator(".st-key-model_diagram .main-svg").first
+    on_the_page = chart.bounding_box()["height"]
+    assert on_the_page > page.viewport_size["height"]
+    page.locator(".st-key-model_diagram").get_by_role("button", name="Show this chart large").click()
+    room = page.locator("dialog[open] .gf-chart")
+    expect(room).to_be_visible()
+    page.wait_for_function(
+        "() => document.querySelector('dialog[open] .main-svg')?.getBoundingClientRect().width > 1000"
+    )
+    assert chart.bounding_box()["height"] >= on_the_page
+    assert room.evaluate("room => room.scrollHeight - room.clientHeight") > 100
+    page.keyboard.press("Escape")
+    expect(room).to_be_hidden()

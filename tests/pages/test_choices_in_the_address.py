@@ -19,6 +19,7 @@ CHOICES = (
     ("inside", {"inside": "lens"}, keys.LENS_COLOUR, "rank", {"lens": "rank"}),
     ("inside", {"inside": "stream"}, keys.NORM, 2, {"norm": "3"}),
     ("inside", {"inside": "model"}, cost_panels.LENGTH, 64, {"tokens": "64"}),
+    ("inside", {"inside": "model"}, keys.FOLD, True, {"fold": "1"}),
     ("inside", {"inside": "pieces"}, keys.NEARNESS, "distance", {"near": "distance"}),
     ("masks", {"masks": "checks"}, mask_check_panels.CHANGED, 2, {"changed": "3"}),
     ("positions", {"model": "en-fr", "src": "A dog."}, position_controls.COUNT, 16, {"drawn": "16"}),
@@ -27,7 +28,7 @@ CHOICES = (
 
 def widget(test, key):
     """The control of a key, whatever kind it is."""
-    kinds = (test.segmented_control, test.selectbox, test.select_slider, test.text_input)
+    kinds = (test.segmented_control, test.selectbox, test.select_slider, test.text_input, test.toggle)
     return next(found for kind in kinds for found in kind if found.key == key)
 
 

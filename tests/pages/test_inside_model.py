@@ -71,7 +71,7 @@ def test_the_blocks_of_a_diagram_add_up_to_the_model(page, name):
 def test_equal_layers_are_drawn_once_on_demand(page):
     test = page(model="reverse")
     assert "Encoder layer 2: self-attention" in drawn_blocks(test)
-    check(test.toggle(key=inside_model_panels.FOLD).set_value(True).run())
+    check(test.toggle(key=keys.FOLD).set_value(True).run())
     blocks = drawn_blocks(test)
     assert "Encoder layers 1 to 2, × 2: self-attention each" in blocks
     attention = checkpoint_of("reverse").model.encoder.layers[0].self_attn

@@ -51,6 +51,7 @@ VIEWS = st.builds(
     cosine=st.booleans(),
     pads=st.integers(1, 16),
     measure=st.sampled_from(["entropy_share", "distance", "self"]),
+    fold=st.booleans(),
     drawn=st.none() | st.integers(1, 600),
     changed=st.none() | st.integers(0, 600),
     tokens=st.none() | st.integers(1, 600),

@@ -75,7 +75,10 @@ function shrink(view) {
 
 /** The height of a chart: what Python says, or all there is in the large view. */
 function heightOf(view) {
-  return view.dialog.open ? Math.max(200, Math.floor(view.root.clientHeight)) : view.data.height;
+  if (!view.dialog.open) return view.data.height;
+  // A picture whose parts have a size of their own is not squeezed: it scrolls.
+  const least = view.plot?.layout?.meta?.fixed_height ? view.data.height : 200;
+  return Math.max(least, Math.floor(view.root.clientHeight));
 }
 
 function placed(view) {
