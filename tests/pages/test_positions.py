@@ -159,7 +159,7 @@ def test_a_shift_turns_sinusoids(page):
     test, table = page("shift", model="zh-en", shift=7, dims="11.12"), table_of("zh-en")
     _, rings, crosses = figure(test, shift_panels.POINTS)["data"]
     angle = 7 / 10_000 ** (10 / 256)
-    assert f"k·w_i = {angle:.4g} rad" in said(test)
+    assert f"k·wᵢ = {angle:.4g} rad" in said(test)
     for p in range(64):
         s, c = map(float, table[p, 10:12])
         turned = (math.cos(angle) * s + math.sin(angle) * c, math.cos(angle) * c - math.sin(angle) * s)
