@@ -107,13 +107,14 @@ def _examples(checkpoint: Checkpoint) -> None:
     found = examples(checkpoint)
     if not found:
         return
+    shown = MOST_EXAMPLES if len(found) > MOST_EXAMPLES + 1 else len(found)  # a menu for one would save nothing
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="examples"):
         st.caption("Examples", width="content")
-        for index, example in enumerate(found[:MOST_EXAMPLES]):
+        for index, example in enumerate(found[:shown]):
             _example(example, index)
-        if len(found) > MOST_EXAMPLES:
-            with st.popover(f"{len(found) - MOST_EXAMPLES} more", type="tertiary", key=f"{keys.EXAMPLE}_more"):
-                for index, example in enumerate(found[MOST_EXAMPLES:], start=MOST_EXAMPLES):
+        if len(found) > shown:
+            with st.popover(f"{len(found) - shown} more", type="tertiary", key=f"{keys.EXAMPLE}_more"):
+                for index, example in enumerate(found[shown:], start=shown):
                     _example(example, index)
 
 
