@@ -28,6 +28,16 @@ STAMP_DEV := $(VENV)/.glassformer-dev
 
 HAS_TORCH := -c 'import torch, sys; sys.exit(tuple(map(int, torch.__version__.split(".")[:2])) < (2, 8))'
 
+# The browser is what takes long, so the tests without one run beside it; their report follows at the end.
+define both_halves
+others=$$(mktemp); \
+$(PY) -m pytest --ignore=tests/browser > "$$others" 2>&1 & pid=$$!; \
+trap 'kill $$pid; rm -f "$$others"' INT TERM; \
+$(PY) -m pytest tests/browser; browser=$$?; \
+wait $$pid; rest=$$?; cat "$$others"; rm -f "$$others"; \
+test $$browser -eq 0 && test $$rest -eq 0
+endef
+
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' Makefile | awk -F'|' '{ printf "  %-18s %s\n", $$1, $$2 }'
 
@@ -43,7 +53,11 @@ run: $(STAMP_APP) ## start the app (the address is printed)
 test: $(STAMP_DEV) ## lint, format check, types, then every test
 	@$(PY) tools/browser.py --ensure
 	@$(MAKE) --no-print-directory lint
+ifeq ($(strip $(TESTS)),)
+	@$(both_halves)
+else
 	$(PY) -m pytest $(TESTS)
+endif
 
 lint: $(STAMP_DEV) ## ruff and mypy, changing nothing
 	$(PY) -m ruff check .
