@@ -32,7 +32,7 @@ HAS_TORCH := -c 'import torch, sys; sys.exit(tuple(map(int, torch.__version__.sp
 define both_halves
 others=$$(mktemp); \
 $(PY) -m pytest --ignore=tests/browser > "$$others" 2>&1 & pid=$$!; \
-trap 'kill $$pid; rm -f "$$others"' INT TERM; \
+trap 'kill $$pid; rm -f "$$others"; exit 130' INT TERM; \
 $(PY) -m pytest tests/browser; browser=$$?; \
 wait $$pid; rest=$$?; cat "$$others"; rm -f "$$others"; \
 test $$browser -eq 0 && test $$rest -eq 0

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from charts.following import follow_steps
 from charts.heatmap import LOG_FLOOR
 from charts.packing import GRID, GRID_CLOSED, Blocks, pack, pooled, unpacked
 from charts.theme import (
@@ -35,6 +36,7 @@ HOW_TO_READ_CLOSED = "Grey cells are closed by the mask."
 
 _MARGINS = 96  # pixels of title and axis
 _PIECE_CHARACTERS = 48
+_MOST_FRAMED = 40  # rows of all tiles of a column
 
 
 def grid_spec(
@@ -94,6 +96,8 @@ def grid_spec(
             "heads": [f"head {number}" for number in range(1, maps.shape[1] + 1)],
             "queries": _labels(queries, blocks.size),
             "keys": _labels(keys, blocks.size),
+            "block": blocks.size,
+            "whole": {"queries": _cut(queries, blocks.size), "keys": _cut(keys, blocks.size)},
         }
     }
     _place(layout, maps.shape, blocks.weights.shape, chosen)
@@ -126,13 +130,38 @@ def tile_at(spec: Spec, row: int, column: int) -> tuple[int, int]:
     return row // len(packed["queries"]), column // len(packed["keys"])
 
 
-def _labels(pieces: Sequence[str], size: int) -> list[str]:
+def follow_in_tiles(spec: Spec, queries: Sequence[int]) -> None:
+    """Have the browser mark a query in every tile: the one of the step that is looked at.
+
+    Args:
+        spec: What `grid_spec` made of maps that are not empty.
+        queries: The query of each step.
+    """
+    packed = spec["layout"]["meta"][GRID]
+    n_rows, n_columns = len(packed["queries"]), len(packed["keys"])
+    follow_steps(
+        spec,
+        [query // packed["block"] for query in queries],
+        n_rows=n_rows,
+        n_columns=n_columns * len(packed["heads"]),
+        starts=range(0, n_rows * len(packed["layers"]), n_rows),
+        most_framed=_MOST_FRAMED,
+    )
+
+
+def _labels(pieces: Sequence[str], size: int, limit: int | None = _PIECE_CHARACTERS) -> list[str]:
     """Name each row or column of a tile; a block by its first and last piece."""
-    names = [literal(shortened(piece, limit=_PIECE_CHARACTERS)) for piece in pieces]
+    names = [literal(piece if limit is None else shortened(piece, limit=limit)) for piece in pieces]
     if size == 1:
         return [f"{place}: <b>{name}</b>" for place, name in enumerate(names, start=1)]
     blocks = [(first, min(first + size, len(names)) - 1) for first in range(0, len(names), size)]
     return [f"{first + 1} to {last + 1}: <b>{names[first]}</b> … <b>{names[last]}</b>" for first, last in blocks]
+
+
+def _cut(pieces: Sequence[str], size: int) -> dict[str, str]:
+    """The names that `_labels` cut, whole and by place: a table has room for them."""
+    both = zip(_labels(pieces, size), _labels(pieces, size, limit=None), strict=True)
+    return {str(place): whole for place, (short, whole) in enumerate(both) if short != whole}
 
 
 def _layout(shape: tuple[int, ...], title: str, width: int) -> Spec:

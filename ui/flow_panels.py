@@ -92,7 +92,7 @@ def drawn_flow(run: OpenRun) -> DrawnFlow:
         key_side=one.sides.key_side,
         weights=weights,
         allowed=one.allowed,
-        current=one.current_row,
+        row_of_step=tuple(one.row_of_step()),
     )
     return DrawnFlow(flow, one.rows, one.columns, tuple(notes))
 

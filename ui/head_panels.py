@@ -9,6 +9,8 @@ import numpy as np
 import streamlit as st
 
 import charts
+from charts.following import HOW_TO_READ as HOW_TO_READ_MARK
+from charts.following import follow_steps
 from charts.heatmap import HOW_TO_READ_CLOSED
 from charts.theme import Spec, literal
 from ui import attention_controls, keys, panels
@@ -53,7 +55,6 @@ def draw(run: OpenRun) -> None:
         key_axis=drawn.sides.key_axis,
         allowed=drawn.allowed,
         mask_reason=MASK_REASONS[run.view.kind],
-        marked_row=drawn.current_row,
         marked_cell=drawn.cell(run.view),
         colour=drawn.sides.key_side,
         limits=(0.0, _largest(drawn) if run.view.own_scale else 1.0),
@@ -61,6 +62,7 @@ def draw(run: OpenRun) -> None:
         rows_sum_to_one=drawn.sums_to_one,
     )
     _say(figure, drawn.notes)
+    follow_steps(figure, drawn.row_of_step(), n_rows=len(drawn.queries), n_columns=len(drawn.keys))
     panels.chart(
         figure,
         key=MAP,
@@ -80,6 +82,7 @@ def _how_to_read(run: OpenRun, drawn: DrawnMap) -> str:
     how = {"mean": HOW_TO_READ_MEAN, "max": HOW_TO_READ_MAX}.get(aggregate_of(run.view) or "", HOW_TO_READ)
     parts = [rollout_note(run.trace, run.view, run.view.kind) or how]
     parts += [WORDS] * run.view.words + [HOW_TO_READ_CLOSED] * (not drawn.allowed.all())
+    parts += [HOW_TO_READ_MARK] * (drawn.sides.current is not None)
     return " ".join([*parts, HOW_TO_READ_CELL])
 
 

@@ -77,10 +77,14 @@ class DrawnMap:
     rows: tuple[Span, ...]
     columns: tuple[Span, ...]
 
-    @property
-    def current_row(self) -> int | None:
-        """The row of the current step; None in the encoder, or if it is hidden."""
-        return find_span(self.rows, self.sides.current)
+    def row_of_step(self) -> list[int | None]:
+        """The row of each step; None if it is hidden. Empty in the encoder."""
+        if self.sides.current is None:
+            return []
+        found: list[int | None] = [None] * len(self.sides.queries)
+        for row, (first, end) in enumerate(self.rows):
+            found[first:end] = [row] * (end - first)
+        return found
 
     def cell(self, view: View) -> tuple[int, int] | None:
         """Row and column of the cell that is looked at; None if there is none, or if it is hidden."""

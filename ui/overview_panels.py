@@ -8,7 +8,8 @@ from typing import Final
 import streamlit as st
 
 import charts
-from charts.grid import HOW_TO_READ, HOW_TO_READ_CLOSED, tile_at
+from charts.following import HOW_TO_READ as HOW_TO_READ_MARK
+from charts.grid import HOW_TO_READ, HOW_TO_READ_CLOSED, follow_in_tiles, tile_at
 from charts.theme import Spec
 from transformer.trace import Kind
 from ui import attention_controls, panels
@@ -52,15 +53,17 @@ def draw(run: OpenRun) -> None:
 
 def _grid(run: OpenRun, kind: Kind, *, large: bool) -> None:
     figure = _figure(run, kind, large=large)
+    _follow(run, kind, figure)
     allowed = run.trace.mask(kind)
     n_layers, n_heads = run.trace.maps(kind).shape[:2]
-    read = " ".join([HOW_TO_READ, *([] if allowed.all() else [HOW_TO_READ_CLOSED]), CLICK])
+    read = [HOW_TO_READ, *([] if allowed.all() else [HOW_TO_READ_CLOSED])]
+    read += [] if kind == "encoder" else [HOW_TO_READ_MARK]
     panels.chart(
         figure,
         key=GRIDS[kind],
         alt=f"{KIND_NAMES[kind]} as a grid of small maps, one for each of {n_layers} layers (rows) and {n_heads} "
         "heads (columns). The controls above open the map of a single head.",
-        how_to_read=read if large else f"The same for {KIND_NAMES[kind].lower()}. {CLICK}",
+        how_to_read=" ".join([*read, CLICK]) if large else f"The same for {KIND_NAMES[kind].lower()}. {CLICK}",
         on_click=_opening(kind, figure),
     )
 
@@ -85,6 +88,12 @@ def _figure(run: OpenRun, kind: Kind, *, large: bool) -> Spec:
         show_scale=large,
         **(LARGE if large else SMALL),
     )
+
+
+def _follow(run: OpenRun, kind: Kind, figure: Spec) -> None:
+    """Mark the current step in every tile."""
+    if kind != "encoder" and figure["data"]:
+        follow_in_tiles(figure, range(len(sides(run.looking, kind).queries)))
 
 
 def _opening(kind: Kind, figure: Spec) -> Callable[[], None]:

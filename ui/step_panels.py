@@ -10,6 +10,7 @@ import streamlit as st
 import charts
 from charts.bars import HOW_TO_READ_ATTENTION, HOW_TO_READ_CANDIDATES
 from charts.curves import HOW_TO_READ as HOW_TO_READ_ENTROPY
+from charts.following import follow_steps
 from charts.heatmap import HOW_TO_READ as HOW_TO_READ_MAP
 from charts.heatmap import HOW_TO_READ_CLOSED
 from transformer.errors import GlassformerError
@@ -246,9 +247,9 @@ def cross_map(run: OpenRun) -> None:
         key_axis=SOURCE_COLUMNS,
         allowed=allowed,
         mask_reason="padding",
-        marked_row=run.view.step,
         colour="source",
     )
+    follow_steps(figure, range(n_rows), n_rows=n_rows, n_columns=len(run.trace.src_pieces))
     panels.chart(
         figure,
         key=keys.CROSS_MAP,

@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 import charts
+from charts.following import follow_steps
 from tests.browser.figures import all_figures
 from ui.components.plotly_view import plotly_view
 from ui.components.stepper import SourceChip, StepperRun, TargetChip, stepper
@@ -34,9 +35,8 @@ def draw_charts(run: StepperRun, step: int) -> None:
     weights = np.roll(run.shading, step, axis=0)
     names = {"query_axis": "Query", "key_axis": "Key"}
     title = "A map of <b>pieces</b>"
-    figure = charts.heatmap(
-        weights, queries=pieces, keys=sources, title=title, marked_row=step, colour="source", **names
-    )
+    figure = charts.heatmap_spec(weights, queries=pieces, keys=sources, title=title, colour="source", **names)
+    follow_steps(figure, range(len(pieces)), n_rows=len(pieces), n_columns=len(sources))
     click = plotly_view(figure, key="map", alt="An attention map.", height=420, on_click=lambda: None)
     if click:
         st.session_state.clicks = [*st.session_state.get("clicks", []), click.index]

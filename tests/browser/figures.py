@@ -16,6 +16,7 @@ HOSTILE = (
     "3: <b>x</b>", "＝1",
 )  # fmt: skip
 COUNT = len(HOSTILE)
+GRID_PIECES = (*HOSTILE[8:11], "<Donaudampfschiff>" * 5)  # the last is too long for hover
 ALLOWED = np.tril(np.ones((COUNT, COUNT), dtype=bool))
 REASON = "too <late>"
 WEIGHTS = np.random.default_rng(7).random((COUNT, COUNT)).astype(np.float32) ** 6
@@ -80,8 +81,8 @@ def all_figures() -> dict[str, dict[str, Any]]:
         "panels": panels(),
         "grid": charts.grid_spec(
             MAPS,
-            queries=HOSTILE[8:12],
-            keys=HOSTILE[8:12],
+            queries=GRID_PIECES,
+            keys=GRID_PIECES,
             title="Heads",
             allowed=ALLOWED[:4, :4],
             mask_reason=REASON,

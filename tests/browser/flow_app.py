@@ -45,7 +45,7 @@ def draw() -> None:
         key_side="source",
         weights=weights[:, :rows],
         allowed=allowed[:rows],
-        current=step,
+        row_of_step=tuple(range(rows)),
     )
 
     def pinned() -> None:

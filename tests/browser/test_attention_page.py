@@ -109,6 +109,17 @@ def test_a_masked_cell_of_the_grid_says_why(page, server):
     assert "about" not in said
 
 
+def test_the_step_is_marked_in_every_tile_of_the_decoder(page, server):
+    open_attention(page, server)
+    middles = "chart => chart.layout.shapes.filter(shape => shape.type === 'rect').map(({ y0, y1 }) => (y0 + y1) / 2)"
+    for step in range(2):
+        for kind in ("decoder", "cross"):
+            assert plot(page, overview_panels.GRIDS[kind]).evaluate(middles) == [step, step + 7]
+        assert plot(page, GRID).evaluate(middles) == []
+        page.keyboard.press("ArrowRight")
+        wait_for_idle(page)
+
+
 def test_the_keyboard_opens_a_head(page, server):
     open_attention(page, server, "&kind=decoder&layer=1&head=2")
     page.get_by_role("button", name="Open layer 1, head 2").focus()

@@ -17,6 +17,7 @@ from tests.browser.figures import (
     ALLOWED,
     COUNT,
     ENTROPIES,
+    GRID_PIECES,
     HOSTILE,
     MAPS,
     REASON,
@@ -129,7 +130,7 @@ def test_a_map_of_maps_is_one_row_a_cell(figures, tmp_path):
         row = next(rows)
         numbers = [row[name] for name in ("layer", "head", "query number", "key number")]
         assert numbers == [str(number + 1) for number in (layer, head, query, key)]
-        assert [row["query"], row["key"]] == [safe(HOSTILE[query + 8]), safe(HOSTILE[key + 8])]
+        assert [row["query"], row["key"]] == [safe(GRID_PIECES[query]), safe(GRID_PIECES[key])]
         if query < key:
             assert (row["weight (rounded)"], row["note"]) == ("", REASON)
         else:

@@ -99,7 +99,7 @@ def test_nothing_overflows_or_overlaps_in_either_theme(server, new_page, width, 
             assert labels > 20
             assert overlaps == []
         screenshot(page, f"inside-{part}-{place}-{width}-{scheme}", whole=True)
-        page.context.close()
+        page.close()
 
 
 def test_markup_in_pieces_is_shown_letter_by_letter(made_up, page):

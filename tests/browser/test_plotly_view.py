@@ -39,6 +39,33 @@ def test_zoom_is_kept_while_stepping(stage):
     assert stage.evaluate(ranges) == zoomed
 
 
+def frames(page):
+    return page.evaluate(
+        "document.querySelector(\"[aria-label='An attention map.']\").layout.shapes.map(({ y0, y1 }) => [y0, y1])"
+    )
+
+
+def test_the_row_of_the_step_is_framed_at_once_and_stays_so(stage):
+    assert frames(stage) == [[-0.5, 0.5]]
+    stage.evaluate("document.activeElement.blur()")
+    stage.evaluate(
+        """() => {
+          const chart = document.querySelector("[aria-label='An attention map.']");
+          document.addEventListener("glassformer-step", () => {
+            const heard = document.body.innerText.includes("python: plain step 1");
+            window.seen = [chart.layout.shapes[0].y0, heard];
+          });
+        }"""
+    )
+    stage.keyboard.press("ArrowRight")
+    assert stage.evaluate("window.seen") == [0.5, False]
+    expect(stage.get_by_text("python: plain step 1", exact=True)).to_be_visible()
+    wait_for_idle(stage)
+    assert frames(stage) == [[0.5, 1.5]]
+    choose_run(stage, "other")
+    assert frames(stage) == [[-0.5, 0.5]]
+
+
 def test_a_cell_clicked_twice_is_reported_twice(stage):
     for count in (1, 2):
         stage.mouse.click(*cell_centre(stage, 3, 5))

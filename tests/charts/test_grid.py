@@ -95,6 +95,14 @@ def test_what_is_too_large_is_pooled_and_says_so():
     assert figure.data[0].customdata[0][1][1][1] == "3 to 4: <b>k2</b> … <b>k3</b>"
 
 
+def test_a_name_that_is_cut_for_hover_is_kept_whole_for_a_table():
+    pieces = ["a", "<" * 60, "c"]
+    spec = charts.grid_spec(maps_of(1, 1, 3, 3), queries=pieces, keys=names("k", 3), title="Maps")
+    meta = spec["layout"]["meta"]["grid"]
+    assert meta["queries"][1] == "2: <b>" + "&#60;" * 47 + "…</b>"
+    assert meta["whole"] == {"queries": {"1": "2: <b>" + "&#60;" * 60 + "</b>"}, "keys": {}}
+
+
 def test_a_pooled_block_is_closed_only_if_all_of_it_is():
     maps = maps_of(1, 1, 4, 4, causal=True)
     figure = draw(maps, allowed=np.tri(4, dtype=bool), most_cells=4)

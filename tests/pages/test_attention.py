@@ -154,15 +154,16 @@ def test_hidden_pieces_are_said_with_their_weight(attention):
     np.testing.assert_allclose(the_map(test), weights[:6, :6], rtol=1e-6)
 
 
-def test_the_step_and_the_cell_are_framed(attention):
+def test_the_cell_is_framed_and_a_step_is_framed_by_the_browser(attention):
     test = attention(panel="head", src="abcdef", step=3, query=2, key=4)
-    row, cell = figure(test, head_panels.MAP)["layout"]["shapes"]
-    assert (row["y0"], row["y1"]) == (1.5, 2.5)
+    before = figure(test, head_panels.MAP)
+    (cell,) = before["layout"]["shapes"]
     assert (cell["y0"], cell["y1"], cell["x0"], cell["x1"]) == (0.5, 1.5, 2.5, 3.5)
     weight = trace_of(test).cross.mean(axis=(0, 1))[1, 3]
     assert f"weight **{weight:.4f}**" in next(text.value for text in test.markdown if "Looked at" in text.value)
-    go_to(test, 4)
-    assert figure(test, head_panels.MAP)["layout"]["shapes"][0]["y0"] == 2.5
+    assert before["layout"]["meta"]["follow"]["rows"] == list(range(7))
+    assert address(go_to(test, 4))["step"] == "4"
+    assert figure(test, head_panels.MAP) == before  # so nothing is sent: the browser moves the frame
 
 
 def test_the_cell_leads_to_how_it_came_to_be(attention):

@@ -39,7 +39,18 @@ def flow(**changes):
     allowed = np.tri(4, dtype=bool)
     weights = scores * allowed / (scores * allowed).sum(axis=-1, keepdims=True)
     made = Flow(
-        "s", "Kind", "layer 1", tuple("abcd"), tuple("abcd"), "Q", "K", "target", "target", weights, allowed, 1
+        "s",
+        "Kind",
+        "layer 1",
+        tuple("abcd"),
+        tuple("abcd"),
+        "Q",
+        "K",
+        "target",
+        "target",
+        weights,
+        allowed,
+        (0, 1, 2, 3),
     )
     return replace(made, **changes)
 
@@ -102,7 +113,7 @@ def test_numbers_beside_the_range_stay_inside():
         ({"queries": tuple("abc")}, "3 queries"),
         ({"allowed": np.ones((4, 3), dtype=bool)}, "mask"),
         ({"weights": np.ones((4, 4))}, "shape"),
-        ({"current": 4}, "current row is 4"),
+        ({"row_of_step": (0, None, 4)}, "row of a step is 4"),
     ],
 )
 def test_parts_that_do_not_fit_are_refused(changes, said):

@@ -152,15 +152,21 @@ def test_pieces_again_after_words_give_the_same_map(english):
     np.testing.assert_array_equal(before.weights, after.weights)
 
 
-def test_the_current_row_and_the_cell_are_found_among_words(english):
-    drawn = draw(english, step=5, words=True)
-    assert drawn.current_row == 2
-    assert draw(english, "encoder", step=5).current_row is None
+def test_the_row_of_each_step_is_found_among_words(english):
+    drawn = draw(english, words=True)
+    assert drawn.row_of_step() == [row for row, (first, end) in enumerate(drawn.rows) for _ in range(first, end)]
+    assert drawn.row_of_step()[5] == 2
+    assert draw(english, "encoder").row_of_step() == []
+    hidden = draw(english, hide_special=True)
+    assert hidden.row_of_step() == [*range(len(hidden.queries)), None]
+
+
+def test_the_cell_is_found_among_words(english):
+    drawn = draw(english, words=True)
     assert drawn.cell(View(query=1, key=3)) == (0, 2)
     assert drawn.cell(View(query=1)) is None
     assert drawn.cell(View(query=1, key=99)) is None
     assert draw(english, hide_special=True).cell(View(query=1, key=4)) is None
-    assert draw(english, step=6, hide_special=True).current_row is None
 
 
 def test_a_click_on_a_word_finds_its_strongest_pieces(english):

@@ -36,6 +36,7 @@ SCRIPTS = {
         "plotly_paint.js",
         "plotly_fit.js",
         "plotly_grid.js",
+        "plotly_follow.js",
         "plotly_table.js",
         "plotly_tools.js",
         "plotly_view.js",

@@ -122,6 +122,8 @@ function create(parentElement) {
   view.sizes.observe(root);
   view.sizes.observe(view.scroll);
   document.fonts.ready.then(() => view.data && layOut(view));
+  view.onStep = () => onStep(view);
+  document.addEventListener(STEP_EVENT, view.onStep);
   return view;
 }
 
@@ -129,6 +131,7 @@ function create(parentElement) {
 function destroy(view, generation) {
   if (view.parentElement.isConnected || generation !== view.generation) return;
   view.sizes.disconnect();
+  document.removeEventListener(STEP_EVENT, view.onStep);
   view.root.remove();
   FLOWS.delete(view.parentElement);
 }
@@ -165,8 +168,22 @@ function point(view, side, index) {
   update(view);
 }
 
+/** The row of the current step; null where rows are no steps, or if it is hidden. */
+function stepRow(view) {
+  return view.data.row_of_step[currentStep()] ?? null;
+}
+
+/** Follow a step that Python need not hear of to draw it. */
+function onStep(view) {
+  if (!view.rows) return;
+  if (view.following) update(view);
+  else markStep(view);
+  reveal(view);
+}
+
 function pinned(view) {
-  if (view.following && view.data.current !== null) return { side: "query", index: view.data.current };
+  const now = stepRow(view);
+  if (view.following && now !== null) return { side: "query", index: now };
   return view.pin;
 }
 
@@ -385,13 +402,18 @@ function drawChips(view, hidden) {
   view.slider.value = String(KEPT.threshold);
   view.cutText.textContent = KEPT.threshold.toFixed(2);
   view.slider.setAttribute("aria-valuetext", `weight ${KEPT.threshold.toFixed(2)}`);
-  const stepped = view.data.current !== null;
+  const stepped = view.data.row_of_step.length > 0;
   view.follow.hidden = !stepped;
   view.follow.setAttribute("aria-pressed", String(view.following && stepped));
 }
 
+function markStep(view) {
+  const now = stepRow(view);
+  view.tokens.query.forEach((made, index) => made.classList.toggle("gf-flow-now", index === now));
+}
+
 function drawTokens(view) {
-  const { focus, data } = view;
+  const { focus } = view;
   const means = focus ? meansOf(view.model, view.shown, focus) : null;
   const pin = pinned(view);
   for (const side of ["query", "key"]) {
@@ -400,7 +422,6 @@ function drawTokens(view) {
       const mean = other ? means[index] : undefined;
       const closed = other && mean === null && view.shown.length > 0;
       const isPinned = pin?.side === side && pin.index === index;
-      made.classList.toggle("gf-flow-now", side === "query" && index === data.current);
       made.classList.toggle("gf-flow-focus", focus?.side === side && focus.index === index);
       made.classList.toggle("gf-flow-pinned", isPinned);
       made.classList.toggle("gf-flow-closed", Boolean(closed));
@@ -410,6 +431,7 @@ function drawTokens(view) {
       made.title = `${view.data[side === "query" ? "queries" : "keys"][index]}${closed ? " (masked: it may not be looked at)" : ""}`;
     });
   }
+  markStep(view);
 }
 
 function swatched(view, head, ...rest) {
@@ -495,10 +517,10 @@ function paint(view) {
 
 /** Bring the row of the current step into view when the step changes. */
 function reveal(view) {
-  const { current } = view.data;
-  if (current === null || current === view.revealed) return;
-  view.revealed = current;
-  const y = rowCentre(view.rows, "query", current);
+  const now = stepRow(view);
+  if (now === null || now === view.revealed) return;
+  view.revealed = now;
+  const y = rowCentre(view.rows, "query", now);
   const { scrollTop: top, clientHeight: height } = view.scroll;
   if (y < top + 20 || y > top + height - 20) view.scroll.scrollTop = y - height / 2;
 }

@@ -46,7 +46,8 @@ class Flow:
         query_side, key_side: Their colours.
         weights: Attention weights [head, query, key], 0 to 1.
         allowed: Bool [query, key]; True = may attend. Other cells are not sent.
-        current: Row of the current step, if there is one.
+        row_of_step: For each decoding step its row, or None; empty where rows are no steps. The browser marks the
+            row of the step that is looked at.
     """
 
     sentence: str
@@ -60,7 +61,7 @@ class Flow:
     key_side: Colour
     weights: np.ndarray
     allowed: np.ndarray
-    current: int | None = None
+    row_of_step: tuple[int | None, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse parts that do not fit together."""
@@ -69,8 +70,9 @@ class Flow:
             raise ValueError(f"Weights of shape {self.weights.shape} for {shape[0]} queries and {shape[1]} keys.")
         if self.allowed.shape != shape:
             raise ValueError(f"A mask of shape {self.allowed.shape} for {shape[0]} queries and {shape[1]} keys.")
-        if self.current is not None and not 0 <= self.current < shape[0]:
-            raise ValueError(f"The current row is {self.current}; there are {shape[0]}.")
+        wrong = [row for row in self.row_of_step if row is not None and not 0 <= row < shape[0]]
+        if wrong:
+            raise ValueError(f"The row of a step is {wrong[0]}; there are {shape[0]}.")
 
 
 def flow_view(
@@ -107,7 +109,7 @@ def flow_view(
         "key_axis": flow.key_axis,
         "query_side": flow.query_side,
         "key_side": flow.key_side,
-        "current": flow.current,
+        "row_of_step": flow.row_of_step,
         **encoded(flow.weights, flow.allowed),
         "colours": HEAD_COLOURS,
         "head": head,

@@ -168,7 +168,8 @@ function numberedName(label) {
 /** Every cell of a map of maps; the number is as exact as the byte that was sent. */
 function gridTable(packed, data) {
   const trace = { meta: "grid" };
-  restoreGrid(trace, packed);
+  const named = (side) => packed[side].map((label, place) => packed.whole[side][place] ?? label);
+  restoreGrid(trace, { ...packed, queries: named("queries"), keys: named("keys") });
   const reason = data.map(reasonOf).find((why) => why !== undefined) ?? "";
   const codes = atob(packed.codes);
   const rows = trace.customdata.flatMap((line, i) => line.map(([[, query], [, key], number], j) => {

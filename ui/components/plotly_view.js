@@ -42,6 +42,7 @@ function prepared(view, { data, layout }) {
     restoreGrid(trace, layout.meta?.grid);
   }
   view.ranges = askedRanges(layout);
+  markStep(view, figure.layout);
   paint(figure.layout, theme);
   Object.assign(figure.layout, { width, height, autosize: false });
   fitTitle(figure.layout, width, view.dialog.open);
@@ -85,6 +86,7 @@ async function draw(view) {
   }
   view.drawing = false;
   if (view.gone) discard(view);
+  else moveMark(view);
 }
 
 async function drawOnce(view) {
@@ -151,6 +153,8 @@ function create(parentElement) {
     if (!view.gone && (Math.floor(root.clientWidth) !== view.width || heightOf(view) !== view.height)) draw(view);
   }));
   view.sizes.observe(root);
+  view.onStep = () => moveMark(view);
+  document.addEventListener(STEP_EVENT, view.onStep);
   return view;
 }
 
@@ -159,6 +163,7 @@ function destroy(view, parentElement, generation) {
   if (parentElement.isConnected || generation !== view.generation) return;
   view.gone = true;
   view.sizes.disconnect();
+  document.removeEventListener(STEP_EVENT, view.onStep);
   view.frame.remove();
   VIEWS.delete(parentElement);
   if (!view.drawing) discard(view);

@@ -83,3 +83,19 @@ function unpackSteps({ levels, count, steps, filled }) {
   }
   return all;
 }
+
+// ---------------------------------------------------------------- the step, known to all parts of a page
+
+const STEP_EVENT = "glassformer-step";
+
+/** The step that the reader looks at, from 0; null where nothing is stepped through. */
+function currentStep() {
+  return document.glassformerStep ?? null;
+}
+
+/** Have every chart of the page mark a step, before Python has heard of it. */
+function tellStep(step) {
+  if (step === currentStep()) return;
+  document.glassformerStep = step;
+  document.dispatchEvent(new CustomEvent(STEP_EVENT));
+}

@@ -159,6 +159,7 @@ function destroy(view, generation) {
   view.sizes.disconnect();
   view.root.remove();
   mounted.splice(mounted.indexOf(view), 1);
+  tellStep(stepOf(mounted.at(-1)));
   if (!mounted.length) listen(document.removeEventListener);
   STEPPERS.delete(view.parentElement);
 }
@@ -287,8 +288,13 @@ function drawControls(view) {
   view.slider.style.setProperty("--done", end > 0 ? view.step / end : 1);
 }
 
+function stepOf(view) {
+  return view?.run?.target.length ? view.step : null;
+}
+
 function render(view) {
   view.root.classList.toggle("gf-empty", !view.run.target.length);
+  tellStep(stepOf(view));
   if (!view.run.target.length) {
     view.text.replaceChildren();
     view.caption.replaceChildren(`Nothing was produced. ${view.run.stop_reason}`);

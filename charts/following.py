@@ -1,0 +1,58 @@
+"""A mark at the row of the current step, which the browser moves while the reader steps.
+
+The mark is not part of the figure: a map of a long sentence would be sent again at every step. The figure says which
+row belongs to which step; `ui/components/plotly_follow.js` draws the mark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from charts.theme import MARK_COLOR, Spec
+
+HOW_TO_READ = "The row of the current step is marked."
+
+_MOST_BOLD = 64  # rows; above this a bold frame would hide its row
+_POINTERS: list[Spec] = [
+    {"type": "path", "xref": "paper", "xsizemode": "pixel", "xanchor": edge, "ysizemode": "pixel", "path": path,
+     "fillcolor": MARK_COLOR, "line": {"width": 0}}
+    for edge, path in ((0, "M0,0L-7,-4L-7,4Z"), (1, "M0,0L7,-4L7,4Z"))
+]  # fmt: skip
+
+
+def follow_steps(
+    spec: Spec,
+    rows: Sequence[int | None],
+    *,
+    n_rows: int,
+    n_columns: int,
+    starts: Sequence[int] = (0,),
+    most_framed: int = 128,
+) -> None:
+    """Have the browser mark the row of the step that is looked at: by a frame, or pointers where rows are thin.
+
+    Args:
+        spec: Of a map, from `heatmap_spec` or `grid_spec`.
+        rows: For each step the row of its map, or None; steps beyond the last have no mark.
+        n_rows: Rows of the map.
+        n_columns: Columns of the map.
+        starts: The first row of each map, where several stand below each other.
+        most_framed: Rows of all maps together above which a frame would hide its row.
+
+    Raises:
+        ValueError: If a row is not one of the map.
+    """
+    wrong = [row for row in rows if row is not None and not 0 <= row < n_rows]
+    if wrong:
+        raise ValueError(f"Row {wrong[0]} of a map with {n_rows}.")
+    total = n_rows * len(starts)
+    line = {"color": MARK_COLOR, "width": 2 if total <= _MOST_BOLD else 1}
+    frame = {"type": "rect", "x0": -0.5, "x1": n_columns - 0.5, "line": line}
+    layout, framed = spec["layout"], total <= most_framed
+    layout.setdefault("meta", {})["follow"] = {
+        "rows": list(rows),
+        "starts": list(starts),
+        "marks": [frame] if framed else _POINTERS,
+    }
+    if not framed:
+        layout["yaxis"]["ticklabelstandoff"] = 8  # pixels, the room of a pointer
