@@ -110,7 +110,7 @@ def page(new_page: Callable[..., Page]) -> Page:
 
 def _outside(url: str) -> list[str]:
     """Return a complaint for a request that would leave this machine."""
-    local = url.startswith(("http://127.0.0.1", "http://localhost", "data:", "blob:"))
+    local = url.startswith(("http://127.0.0.1", "http://localhost", "data:", "blob:", "file:"))
     return [] if local else [f"asked another machine for {url}"]
 
 

@@ -34,7 +34,7 @@ def walk(page, app, parameters, *, base=WALK):
 def click(page: Page, key: str, x: float, y: float | None) -> None:
     """Click a place of a chart, in the units of its axes; without `y` half way up."""
     chart = page.locator(f".st-key-{key} .js-plotly-plot").first
-    chart.scroll_into_view_if_needed()
+    chart.hover(trial=True)  # waits until it stands still: what unfolds above it moves it
     left, top = chart.evaluate(
         """(chart, [x, y]) => {
           const { xaxis, yaxis } = chart._fullLayout;
