@@ -27,6 +27,21 @@ def open_step(page: Page, server: Server, address: str = "?model=reverse") -> Pa
     return page
 
 
+def wait_for_rest(page: Page) -> None:
+    """Wait until charts keep their places for a while: what unfolds pushes down all that is below."""
+    page.wait_for_function(
+        """() => {
+          const places = [...document.querySelectorAll(".gf-chart")].map(chart => chart.getBoundingClientRect().top);
+          const seen = places.join(" "), now = performance.now();
+          if (seen !== window.__glassformerPlaces) {
+            window.__glassformerPlaces = seen;
+            window.__glassformerRest = now;
+          }
+          return now - window.__glassformerRest > 400;
+        }"""
+    )
+
+
 def wait_for_charts(page: Page) -> None:
     """Return once every chart in the page has its plot."""
     page.wait_for_function(

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.helpers import open_page, wait_for_idle
 from tests.browser.made_up import NAME, write_made_up
-from tests.browser.story import SETTLED_MS, address, wait_for_charts
+from tests.browser.story import SETTLED_MS, address, wait_for_charts, wait_for_rest
 from tools.serve import serve
 from ui.walk_panels import MAP
 from ui.walk_stages import NORMS, PRODUCTS, SCORES, TABLE, VALUES, WEIGHTS
@@ -34,7 +34,7 @@ def walk(page, app, parameters, *, base=WALK):
 def click(page: Page, key: str, x: float, y: float | None) -> None:
     """Click a place of a chart, in the units of its axes; without `y` half way up."""
     chart = page.locator(f".st-key-{key} .js-plotly-plot").first
-    chart.hover(trial=True)  # waits until it stands still: what unfolds above it moves it
+    chart.scroll_into_view_if_needed()
     left, top = chart.evaluate(
         """(chart, [x, y]) => {
           const { xaxis, yaxis } = chart._fullLayout;
@@ -116,6 +116,7 @@ def test_vectors_come_when_they_are_asked_for_and_can_be_clicked(app, page):
     page.get_by_text("q, k and v of every token").click()
     wait_for_idle(page)
     wait_for_charts(page)
+    wait_for_rest(page)
     click(page, MAPS[0], 4, 3)
     click(page, MAPS[2], 4, 1)
     assert (address(page)["query"], address(page)["key"]) == ("4", "2")
