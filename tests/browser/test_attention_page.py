@@ -182,7 +182,7 @@ def test_guess_mode_shows_no_later_piece_and_no_later_row(page, server):
 
 
 @pytest.mark.parametrize("panel", ["overview", "head"])
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("dark", 390)])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
 def test_nothing_overflows(new_page, server, panel, scheme, width):
     page = new_page(color_scheme=scheme, viewport={"width": width, "height": 720})
     open_attention(page, server, f"&panel={panel}&words=1&hide=1&together=max")

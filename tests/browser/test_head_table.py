@@ -117,8 +117,7 @@ def test_the_file_holds_the_tables_numbers(server, tall, tmp_path):
         assert float(row[1]) == pytest.approx(float(line[2]), abs=1e-4)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
 def test_it_fits_the_screen(server, new_page, scheme, width):
     page = new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
     open_table(page, server, "&kind=encoder&layer=1&head=2")

@@ -118,8 +118,7 @@ def test_the_companions_of_an_address_without_any_are_none(server, page):
     expect(page.get_by_text("One sentence alone needs no padding")).to_be_visible()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
 def test_nothing_is_wider_than_the_page(server, new_page, width, scheme):
     page = new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
     for section in ("masks", "one_row", "checks"):

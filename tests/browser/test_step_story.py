@@ -266,9 +266,8 @@ def test_what_is_too_long_or_empty_is_explained(app, page):
     assert source_box(page).input_value() == "noon"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_markup_is_literal_everywhere(app, new_page, scheme):
-    page = open_step(new_page(color_scheme=scheme), app, f"?model={NAME}&how=sampling&seed=1&max=40")
+def test_markup_is_literal_everywhere(app, new_page):
+    page = open_step(new_page(), app, f"?model={NAME}&how=sampling&seed=1&max=40")
     type_source(page, f"{IMAGE} :streamlit: www.example.org a@b.co -> x $x^2$ **b** 😀")
     assert page.locator(".gf-source .gf-chip").nth(1).inner_text().startswith(IMAGE)
     page.keyboard.press("End")
@@ -294,8 +293,7 @@ def test_markup_is_literal_everywhere(app, new_page, scheme):
 # ---------------------------------------------------------------- small windows
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
 def test_nothing_is_wider_than_the_window(app, new_page, width, scheme):
     touch = {"has_touch": True, "is_mobile": True} if width < 600 else {}
     page = new_page(viewport={"width": width, "height": 720}, color_scheme=scheme, **touch)
