@@ -32,7 +32,7 @@ import numpy as np
 import torch
 
 from benchmarks.app import cpu_seconds, resident_mb
-from benchmarks.visitors import PAGES, WEIGHTS, Answer, Visitor, foreign, long_sentences, sentences
+from benchmarks.visitors import PAGES, WEIGHTS, Answer, Visitor, foreign, more_sentences, sentences
 from tools.serve import Server, serve
 from transformer import checkpoint as checkpoints
 from transformer.checkpoint import Checkpoint
@@ -105,8 +105,11 @@ async def visit(url: str, visitor: Visitor, answers: list[Answer], *, think: flo
 
 
 async def fill(url: str, checkpoint: Checkpoint, count: int) -> None:
-    """Ask for many long translations, one after the other, so that the cache of runs is full."""
-    visitor = visitor_of(checkpoint, 0, long_sentences(seed=0), seed=0)
+    """Ask for many translations, one after the other, so that the cache of runs is full.
+
+    They are as long as the visitors' own: memory goes on growing while the cache trades long runs for shorter ones.
+    """
+    visitor = visitor_of(checkpoint, 0, more_sentences(seed=0), seed=0)
     await visitor.open(url)
     for _ in range(count):
         answer = await visitor.act("translate")
@@ -232,9 +235,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seconds", type=float, default=180, help="counted time for each number of visitors")
     parser.add_argument("--warm-up", type=float, default=180, help="time before that, the visitors already there")
     parser.add_argument("--think", type=float, default=10, help="mean time between an answer and the next action")
-    parser.add_argument(
-        "--fill", type=int, default=850, help="long translations that fill the cache of runs beforehand"
-    )
+    parser.add_argument("--fill", type=int, default=2400, help="translations that fill the cache of runs beforehand")
     parser.add_argument("--alone", type=int, default=12, help="rounds of the one visitor who does not think")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
