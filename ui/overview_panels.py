@@ -93,7 +93,7 @@ def _figure(run: OpenRun, kind: Kind, *, large: bool) -> Spec:
 def _follow(run: OpenRun, kind: Kind, figure: Spec) -> None:
     """Mark the current step in every tile."""
     if kind != "encoder" and figure["data"]:
-        follow_in_tiles(figure, range(len(sides(run.looking, kind).queries)))
+        follow_in_tiles(figure, range(run.looking.n_rows))
 
 
 def _opening(kind: Kind, figure: Spec) -> Callable[[], None]:

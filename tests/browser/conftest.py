@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, ViewportSize, expect, sync_playwright
+from playwright.sync_api import BrowserContext, Page, Request, ViewportSize, expect, sync_playwright
 
 from tests.browser.components import APP, CELLS, FIRST_CHART_MS, open_figures
 from tests.browser.helpers import BROWSER_FLAGS, VIEWPORT, open_page, require_browser
@@ -75,22 +75,28 @@ def new_page(profile: BrowserContext, faults: list[str]) -> Iterator[Callable[..
     """
     opened: list[Page] = []
 
+    def note(request: Request) -> None:
+        faults.extend(_outside(request.url))
+
     def open_one(
         *, viewport: ViewportSize = VIEWPORT, color_scheme: Literal["light", "dark"] = "light", **options: Any
     ) -> Page:
         if options:
             assert profile.browser is not None
-            page = profile.browser.new_context(**options).new_page()
+            context = profile.browser.new_context(**options)
+            context.on("request", note)
+            page = context.new_page()
         else:
             page = profile.new_page()
         page.set_viewport_size(viewport)
         page.emulate_media(color_scheme=color_scheme)
-        page.on("request", lambda request: faults.extend(_outside(request.url)))
         page.on("pageerror", lambda error: faults.append(f"uncaught in the page: {error}"))
         opened.append(page)
         return page
 
+    profile.on("request", note)  # of the context: windows that a page opens are watched as well
     yield open_one
+    profile.remove_listener("request", note)
     for page in opened:
         if not page.is_closed():
             if page.url.startswith("http"):
