@@ -14,8 +14,8 @@ from starlette.middleware import Middleware
 from streamlit.runtime.pages_manager import PagesManager
 
 from ui.components.assets import ensure_static
-from ui.headers import SecurityHeaders
-from ui.loading import warm_up
+from ui.runs.loading import warm_up
+from ui.shared.headers import SecurityHeaders
 
 
 @asynccontextmanager

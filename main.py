@@ -4,7 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from ui import style
+from ui.shared import style
 
 ICON = Path(__file__).parent / "static" / "icon.svg"
 

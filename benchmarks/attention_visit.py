@@ -12,8 +12,9 @@ from playwright.sync_api import Browser, Page, WebSocket
 from benchmarks.raw_client import RawClient
 from tests.browser.helpers import wait_for_idle
 from tools.serve import Server
-from ui import flow_panels, head_panels, keys, overview_panels
-from ui.sides import KIND_NAMES
+from ui.attention import all_heads, flow, one_map
+from ui.runs.sides import KIND_NAMES
+from ui.state import keys
 
 SERVER_TURNS = 5
 
@@ -35,18 +36,16 @@ class View:
     shows: tuple[tuple[str, str], ...]
 
 
-GRIDS = tuple((place, KIND_NAMES[kind]) for kind, place in overview_panels.GRIDS.items())
-ENCODER, DECODER, CROSS = (KIND_NAMES[kind] for kind in overview_panels.GRIDS)
+GRIDS = tuple((place, KIND_NAMES[kind]) for kind, place in all_heads.GRIDS.items())
+ENCODER, DECODER, CROSS = (KIND_NAMES[kind] for kind in all_heads.GRIDS)
 ONE = "layer=1&head=1"
 VISIT = (
     View("all heads", "", None, GRIDS),
-    View("mean of all, cross", "panel=head", (keys.PANEL, "One map"), ((head_panels.MAP, f"{CROSS}: mean of all"),)),
-    View("a layer's mean", "panel=head&layer=1", (keys.LAYER, "1"), ((head_panels.MAP, "layer 1, mean"),)),
-    View("one head, cross", f"panel=head&{ONE}", (keys.HEAD, "1"), ((head_panels.MAP, f"{CROSS}: layer 1, head"),)),
+    View("mean of all, cross", "panel=head", (keys.PANEL, "One map"), ((one_map.MAP, f"{CROSS}: mean of all"),)),
+    View("a layer's mean", "panel=head&layer=1", (keys.LAYER, "1"), ((one_map.MAP, "layer 1, mean"),)),
+    View("one head, cross", f"panel=head&{ONE}", (keys.HEAD, "1"), ((one_map.MAP, f"{CROSS}: layer 1, head"),)),
     *(
-        View(
-            f"one head, {kind}", f"panel=head&kind={kind}&{ONE}", (keys.KIND, click), ((head_panels.MAP, f"{name}:"),)
-        )
+        View(f"one head, {kind}", f"panel=head&kind={kind}&{ONE}", (keys.KIND, click), ((one_map.MAP, f"{name}:"),))
         for kind, click, name in (("encoder", "Encoder self", ENCODER), ("decoder", "Decoder self", DECODER))
     ),
     *(
@@ -54,7 +53,7 @@ VISIT = (
             f"flow of 8 heads, {kind}",
             f"panel=flow&kind={kind}&{ONE}",
             click,
-            ((flow_panels.FLOW, f"{name}, layer"),),
+            ((flow.FLOW, f"{name}, layer"),),
         )
         for kind, click, name in (
             ("decoder", (keys.PANEL, "Flow"), DECODER),

@@ -23,11 +23,11 @@ from typing import Any
 import torch
 
 from benchmarks import same_model
-from transformer.cache import KVCache
-from transformer.checkpoint import Checkpoint
-from transformer.decoding import Prefix, collect, greedy
-from transformer.query import Query
-from transformer.running import run
+from transformer.checkpoint.load import Checkpoint
+from transformer.model.cache import KVCache
+from transformer.runs.decoding import Prefix, collect, greedy
+from transformer.runs.query import Query
+from transformer.runs.running import run
 
 SOURCE_TOKENS, TARGET_TOKENS = 20, 30
 NAMES = {

@@ -34,9 +34,9 @@ import torch
 from benchmarks.app import cpu_seconds, resident_mb
 from benchmarks.visitors import PAGES, WEIGHTS, Answer, Visitor, foreign, more_sentences, sentences
 from tools.serve import Server, serve
-from transformer import checkpoint as checkpoints
-from transformer.checkpoint import Checkpoint
-from transformer.trace import Trace
+from transformer.checkpoint import load as checkpoints
+from transformer.checkpoint.load import Checkpoint
+from transformer.runs.trace import Trace
 
 CHECKPOINT = Path(__file__).resolve().parent.parent / "checkpoints" / "zh-en"
 AT_ONCE = "translate, all at once"

@@ -17,10 +17,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer.config import ModelConfig
-from transformer.layers import DecoderLayer, EncoderLayer
-from transformer.model import Transformer
-from transformer.positions import sinusoidal_table
+from transformer.model.config import ModelConfig
+from transformer.model.layers import DecoderLayer, EncoderLayer
+from transformer.model.positions import sinusoidal_table
+from transformer.model.transformer import Transformer
 from transformer.training.data import Batch
 
 

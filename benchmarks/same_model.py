@@ -9,13 +9,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer.card import Card
-from transformer.checkpoint import Checkpoint
-from transformer.config import ModelConfig
-from transformer.layout import lay_out
-from transformer.model import Transformer
-from transformer.stored import from_stored
-from transformer.tokenizer import Tokenizer
+from transformer.checkpoint.card import Card
+from transformer.checkpoint.load import Checkpoint
+from transformer.checkpoint.memory import lay_out
+from transformer.checkpoint.stored_names import from_stored
+from transformer.model.config import ModelConfig
+from transformer.model.transformer import Transformer
+from transformer.text.tokenizer import Tokenizer
 from transformer.training.vocabulary import learn_vocabulary
 
 VOCABULARY, WIDTH, HEADS, LAYERS, INNER, LONGEST = 8000, 256, 4, 3, 1024, 128

@@ -34,9 +34,9 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.plain_loop import PlainTrainer, PlainTransformer, copy_parameters
 from benchmarks.training_side import RATE, SEED, SIDES, Timing
-from transformer.config import ModelConfig
-from transformer.model import Transformer
-from transformer.tokenizer import Tokenizer
+from transformer.model.config import ModelConfig
+from transformer.model.transformer import Transformer
+from transformer.text.tokenizer import Tokenizer
 from transformer.training.data import Batches, Example, encode_pairs, make_batch, read_pairs
 from transformer.training.loop import Trainer, TrainSettings
 from transformer.training.vocabulary import learn_vocabulary

@@ -20,9 +20,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from benchmarks.plain_loop import PlainTrainer, PlainTransformer, drop_only_sums
-from transformer.config import ModelConfig
-from transformer.dropout import Dropout
-from transformer.model import Transformer
+from transformer.model.config import ModelConfig
+from transformer.model.dropout import Dropout
+from transformer.model.transformer import Transformer
 from transformer.training import data, loop
 from transformer.training.data import Batch, Batches, Example, make_batch
 from transformer.training.loop import Trainer, TrainSettings, keep_freed_memory

@@ -36,10 +36,10 @@ from tests.browser.helpers import BROWSER_FLAGS
 from tests.browser.long_model import N_HEADS, N_LAYERS, NAME, long_source, write_long_model
 from tools.browser import REMEDY, find_browser
 from tools.serve import Server, serve
-from transformer.checkpoint import Checkpoint, load
-from transformer.query import Query
-from transformer.running import run
-from transformer.trace import Trace
+from transformer.checkpoint.load import Checkpoint, load
+from transformer.runs.query import Query
+from transformer.runs.running import run
+from transformer.runs.trace import Trace
 
 LONG = 256  # above this BertViz takes minutes, so one turn must do
 

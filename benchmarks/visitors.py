@@ -23,7 +23,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
 from benchmarks.raw_client import ANSWER_SECONDS, PROTOCOL, Conversation, PageFailedError, Rerun, stream_address
-from transformer.trace import Trace
+from transformer.runs.trace import Trace
 
 PAGES = ("", "attention", "masks", "positions", "inside")  # in the order in which a visitor goes round
 WITH_STEPPER = ("", "attention", "inside")

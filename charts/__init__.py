@@ -41,6 +41,14 @@ from charts.neurons import (
     silent_shares,
     silent_shares_spec,
 )
+from charts.one_weight import (
+    head_norms,
+    head_norms_spec,
+    key_row,
+    key_row_spec,
+    query_times_key,
+    query_times_key_spec,
+)
 from charts.position_shift import shift_errors, shift_errors_spec, shift_points, shift_points_spec
 from charts.position_waves import position_curves, position_curves_spec, wavelengths, wavelengths_spec
 from charts.positions import (
@@ -69,7 +77,6 @@ from charts.training import (
     losses,
     losses_spec,
 )
-from charts.walk import head_norms, head_norms_spec, key_row, key_row_spec, query_times_key, query_times_key_spec
 
 __all__ = [
     "active_neurons",

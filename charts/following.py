@@ -1,7 +1,7 @@
 """A mark at the row of the current step, which the browser moves while the reader steps.
 
 The mark is not part of the figure: a map of a long sentence would be sent again at every step. The figure says which
-row belongs to which step; `ui/components/plotly_follow.js` draws the mark.
+row belongs to which step; `ui/components/plotly/follow.js` draws the mark.
 """
 
 from __future__ import annotations

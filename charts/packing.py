@@ -2,7 +2,7 @@
 
 All heads of all layers are tens of thousands of numbers; as 32-bit floats with the names of their pieces they would
 be megabytes. A byte holds a weight as one of 251 steps of the scale, or says that there is none, and each piece is
-named once. So a number that is read back is rounded to 1/250 of the scale. `ui/components/plotly_grid.js` unpacks it
+named once. So a number that is read back is rounded to 1/250 of the scale. `ui/components/plotly/grid.js` unpacks it
 in the browser, `unpacked` for a notebook.
 """
 

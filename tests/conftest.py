@@ -72,10 +72,10 @@ def spoil(checkpoint_folder: Path, tmp_path: Path) -> Callable[..., Path]:
 def _write_checkpoint(folder: Path, *, shared: bool) -> Path:
     import torch
 
-    from transformer.config import ModelConfig
-    from transformer.model import Transformer
-    from transformer.saving import Parts, save
-    from transformer.tokenizer import Tokenizer
+    from transformer.checkpoint.save import Parts, save
+    from transformer.model.config import ModelConfig
+    from transformer.model.transformer import Transformer
+    from transformer.text.tokenizer import Tokenizer
     from transformer.training.vocabulary import learn_vocabulary
 
     texts = [SOURCES + TARGETS] if shared else [SOURCES, TARGETS]

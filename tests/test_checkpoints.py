@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import transformer
-from transformer.saving import CURVE
+from transformer.checkpoint.save import CURVE
 
 FOLDER = Path(__file__).resolve().parents[1] / "checkpoints"
 SHIPPED = ["en-fr", "reverse", "zh-en"]

@@ -6,17 +6,18 @@
     trace = checkpoint.run("我喜欢喝咖啡。")
     trace.output_text, trace.cross.shape, trace.step(2).candidates
 
-To understand the model, read config, masks, positions, attention, layers, model in that order.
+To understand the model, read config, masks, positions, attention, layers, transformer in `transformer/model/`, in
+that order.
 """
 
-from transformer.checkpoint import Checkpoint, load
-from transformer.config import ModelConfig
-from transformer.curve import Curve, load_curve
+from transformer.checkpoint.curve import Curve, load_curve
+from transformer.checkpoint.load import Checkpoint, load
 from transformer.errors import GlassformerError
-from transformer.model import Transformer
-from transformer.query import Beam, Greedy, Query, Sampling
-from transformer.running import run, run_batch
-from transformer.trace import RowLabel, Step, Trace
+from transformer.model.config import ModelConfig
+from transformer.model.transformer import Transformer
+from transformer.runs.query import Beam, Greedy, Query, Sampling
+from transformer.runs.running import run, run_batch
+from transformer.runs.trace import RowLabel, Step, Trace
 
 __all__ = [
     "Beam",

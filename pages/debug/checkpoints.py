@@ -2,17 +2,19 @@
 
 import streamlit as st
 
-from ui import checkpoint_panels, controls, score_panels, state, tensor_panels, training_panels
+from ui.checkpoints import panels, scores, tensors, training
+from ui.frame import controls
+from ui.state import session
 
-state.begin("checkpoints")
+session.begin("checkpoints")
 st.title("Checkpoints", anchor=False)
-checkpoint_panels.broken()
+panels.broken()
 chosen = st.container()
-checkpoint_panels.folders()  # first: if the chosen one cannot be opened, the page stops there
+panels.folders()  # first: if the chosen one cannot be opened, the page stops there
 with chosen:
     checkpoint = controls.sidebar()
-    checkpoint_panels.card(checkpoint)
-    score_panels.scores(checkpoint)
-    training_panels.training(checkpoint)
-    checkpoint_panels.features(checkpoint)
-    tensor_panels.tensors(checkpoint)
+    panels.card(checkpoint)
+    scores.scores(checkpoint)
+    training.training(checkpoint)
+    panels.features(checkpoint)
+    tensors.tensors(checkpoint)

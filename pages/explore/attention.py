@@ -2,29 +2,23 @@
 
 import streamlit as st
 
-from transformer.checkpoint import Checkpoint
-from ui import (
-    attention_controls,
-    controls,
-    flow_panels,
-    head_panels,
-    head_table_panels,
-    overview_panels,
-    state,
-    step_panels,
-    walk_panels,
-)
-from ui.session import open_run
+from transformer.checkpoint.load import Checkpoint
+from ui.attention import all_heads, flow, head_table, one_map, one_weight
+from ui.attention import controls as attention_controls
+from ui.frame import controls
+from ui.runs.open_run import open_run
+from ui.state import session
+from ui.step import panels
 
 DRAW = {
-    "overview": overview_panels.draw,
-    "head": head_panels.draw,
-    "flow": flow_panels.draw,
-    "walk": walk_panels.draw,
-    "table": head_table_panels.draw,
+    "overview": all_heads.draw,
+    "head": one_map.draw,
+    "flow": flow.draw,
+    "walk": one_weight.draw,
+    "table": head_table.draw,
 }
 
-state.begin("attention")
+session.begin("attention")
 st.title("Attention", anchor=False)
 checkpoint = controls.sidebar(shows_run=True)
 source = controls.source_box(checkpoint, folded=True)
@@ -36,7 +30,7 @@ def follow(checkpoint: Checkpoint, source: str) -> None:
     run = open_run(checkpoint, source)
     if run is None:
         return
-    step_panels.sentence(run, compact=True)
+    panels.sentence(run, compact=True)
     attention_controls.draw(checkpoint)
     DRAW[run.view.panel](run)
     run.publish()

@@ -2,29 +2,23 @@
 
 import streamlit as st
 
-from transformer.checkpoint import Checkpoint
-from ui import (
-    controls,
-    ffn_panels,
-    inside_controls,
-    inside_model_panels,
-    lens_panels,
-    piece_panels,
-    state,
-    step_panels,
-    stream_panels,
-)
-from ui.session import open_run
+from transformer.checkpoint.load import Checkpoint
+from ui.frame import controls
+from ui.inside import controls as inside_controls
+from ui.inside import ffn, lens, model, pieces, stream
+from ui.runs.open_run import open_run
+from ui.state import session
+from ui.step import panels
 
 DRAW = {
-    "model": inside_model_panels.draw,
-    "stream": stream_panels.draw,
-    "lens": lens_panels.draw,
-    "ffn": ffn_panels.draw,
-    "pieces": piece_panels.draw,
+    "model": model.draw,
+    "stream": stream.draw,
+    "lens": lens.draw,
+    "ffn": ffn.draw,
+    "pieces": pieces.draw,
 }
 
-state.begin("inside")
+session.begin("inside")
 st.title("Inside the model", anchor=False)
 checkpoint = controls.sidebar(shows_run=True)
 source = controls.source_box(checkpoint, folded=True)
@@ -36,7 +30,7 @@ def follow(checkpoint: Checkpoint, source: str) -> None:
     run = open_run(checkpoint, source, kind=inside_controls.deeper_stack(checkpoint))
     if run is None:
         return
-    step_panels.sentence(run, compact=True)
+    panels.sentence(run, compact=True)
     inside_controls.draw()
     DRAW[run.view.inside_panel](run)
     run.publish()

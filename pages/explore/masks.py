@@ -2,12 +2,14 @@
 
 import streamlit as st
 
-from transformer.checkpoint import Checkpoint
-from ui import controls, mask_panels, state
-from ui.mask_batch import KINDS
-from ui.session import open_run
+from transformer.checkpoint.load import Checkpoint
+from ui.frame import controls
+from ui.masks import panels
+from ui.masks.batch import KINDS
+from ui.runs.open_run import open_run
+from ui.state import session
 
-state.begin("masks")
+session.begin("masks")
 st.title("Masks", anchor=False)
 checkpoint = controls.sidebar(shows_run=True)
 source = controls.source_box(checkpoint, folded=True)
@@ -16,10 +18,10 @@ source = controls.source_box(checkpoint, folded=True)
 @st.fragment
 def follow(checkpoint: Checkpoint, source: str) -> None:
     """Draw the page; a click runs this again, but not the controls around it."""
-    run = open_run(checkpoint, source, kind=KINDS[state.current().view.mask])
+    run = open_run(checkpoint, source, kind=KINDS[session.current().view.mask])
     if run is None:
         return
-    mask_panels.draw(run)
+    panels.draw(run)
     run.publish()
 
 

@@ -2,11 +2,14 @@
 
 import streamlit as st
 
-from transformer.checkpoint import Checkpoint
-from ui import controls, position_controls, position_panels, state
-from ui.session import open_run
+from transformer.checkpoint.load import Checkpoint
+from ui.frame import controls
+from ui.positions import controls as position_controls
+from ui.positions import panels
+from ui.runs.open_run import open_run
+from ui.state import session
 
-state.begin("positions")
+session.begin("positions")
 st.title("Positions", anchor=False)
 checkpoint = controls.sidebar(shows_run=True)
 source = controls.source_box(checkpoint, folded=True)
@@ -17,7 +20,7 @@ def follow(checkpoint: Checkpoint, source: str) -> None:
     """Draw the page; a click runs this again, but not the controls around it."""
     table = position_controls.draw(checkpoint)
     run = open_run(checkpoint, source)  # what is not about the sentence shows without one
-    position_panels.draw(table, run)
+    panels.draw(table, run)
     if run is not None:
         run.publish()
 

@@ -2,11 +2,14 @@
 
 import streamlit as st
 
-from transformer.checkpoint import Checkpoint
-from ui import controls, state, step_panels, style
-from ui.session import open_run
+from transformer.checkpoint.load import Checkpoint
+from ui.frame import controls
+from ui.runs.open_run import open_run
+from ui.shared import style
+from ui.state import session
+from ui.step import panels
 
-state.begin("step")
+session.begin("step")
 st.title("Step through decoding", anchor=False)
 checkpoint = controls.sidebar(shows_run=True, chooses_head=True)
 source = controls.source_box(checkpoint)
@@ -18,13 +21,13 @@ def follow(checkpoint: Checkpoint, source: str) -> None:
     run = open_run(checkpoint, source, kind="cross")
     if run is None:
         return
-    step_panels.sentence(run)
-    step_panels.results(run)
+    panels.sentence(run)
+    panels.results(run)
     with st.container(key=style.STEP_GRID):
-        step_panels.candidates(run)
-        step_panels.entropy(run)
-        step_panels.cross_row(run)
-        step_panels.cross_map(run)
+        panels.candidates(run)
+        panels.entropy(run)
+        panels.cross_row(run)
+        panels.cross_map(run)
     run.publish()
 
 

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.load import ROUND, Judge, percentile
 from benchmarks.visitors import PAGES, SENTENCES, WEIGHTS, Answer, Visitor, foreign, sentences
 from tools.serve import serve
-from transformer.checkpoint import Checkpoint, load
+from transformer.checkpoint.load import Checkpoint, load
 
 ROOT = Path(__file__).parents[2]
 N_VISITORS = 6

@@ -9,8 +9,8 @@ import streamlit as st
 import charts
 from charts.following import follow_steps
 from tests.browser.figures import all_figures
-from ui.components.plotly_view import plotly_view
-from ui.components.stepper import SourceChip, StepperRun, TargetChip, stepper
+from ui.components.plotly.view import plotly_view
+from ui.components.stepper.stepper import SourceChip, StepperRun, TargetChip, stepper
 
 HOSTILE = (
     "<s>", "</s>", "<br>", "<b>x</b>", "&lt;", "&amp;", "$x^2$", "_a_", "`b`", "%{x}", "%{customdata[0]}",

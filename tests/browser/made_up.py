@@ -8,10 +8,10 @@ from pathlib import Path
 import sentencepiece
 import torch
 
-from transformer.config import ModelConfig
-from transformer.model import Transformer
-from transformer.saving import Parts, save
-from transformer.tokenizer import Tokenizer
+from transformer.checkpoint.save import Parts, save
+from transformer.model.config import ModelConfig
+from transformer.model.transformer import Transformer
+from transformer.text.tokenizer import Tokenizer
 
 NAME = "made-up"
 IMAGE = "<img/src=x/onerror=alert(1)>"

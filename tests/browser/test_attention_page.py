@@ -10,11 +10,11 @@ from playwright.sync_api import Page, expect
 from tests.browser.helpers import open_page, screenshot, wait_for_idle
 from tests.browser.story import address, switch
 from tools.serve import Server
-from ui import attention_controls, head_panels, overview_panels
+from ui.attention import all_heads, controls, one_map
 
 LETTERS = "glasss"  # six letters and the end: maps of seven pieces
-GRID = overview_panels.GRIDS["encoder"]
-MAP = head_panels.MAP
+GRID = all_heads.GRIDS["encoder"]
+MAP = one_map.MAP
 PLACE = """(chart, [row, column]) => {
   const { xaxis, yaxis } = chart._fullLayout;
   const box = chart.getBoundingClientRect();
@@ -24,7 +24,7 @@ PLACE = """(chart, [row, column]) => {
 
 def open_attention(page: Page, server: Server, query: str = "") -> Page:
     open_page(page, f"{server.url}/attention?model=reverse&src={LETTERS}{query}")
-    expect(page.locator(".st-key-" + attention_controls.ROW)).to_be_visible()
+    expect(page.locator(".st-key-" + controls.ROW)).to_be_visible()
     wait_for_charts(page)
     return page
 
@@ -104,7 +104,7 @@ def test_a_click_on_a_tile_opens_its_head(page, server):
 
 def test_a_masked_cell_of_the_grid_says_why(page, server):
     open_attention(page, server)
-    said = hover(page, overview_panels.GRIDS["decoder"], 0, 3)
+    said = hover(page, all_heads.GRIDS["decoder"], 0, 3)
     assert "closed by the mask: comes later in the output" in said
     assert "about" not in said
 
@@ -114,7 +114,7 @@ def test_the_step_is_marked_in_every_tile_of_the_decoder(page, server):
     middles = "chart => chart.layout.shapes.filter(shape => shape.type === 'rect').map(({ y0, y1 }) => (y0 + y1) / 2)"
     for step in range(2):
         for kind in ("decoder", "cross"):
-            assert plot(page, overview_panels.GRIDS[kind]).evaluate(middles) == [step, step + 7]
+            assert plot(page, all_heads.GRIDS[kind]).evaluate(middles) == [step, step + 7]
         assert plot(page, GRID).evaluate(middles) == []
         page.keyboard.press("ArrowRight")
         wait_for_idle(page)
@@ -163,7 +163,7 @@ def test_a_cell_that_was_clicked_is_in_the_address_and_a_reload_finds_the_same_v
     click(page, MAP, 2, 3)
     shown = address(page)
     assert (shown["query"], shown["key"]) == ("3", "4")
-    looked_at = page.locator(f".st-key-{head_panels.CELL_ROW}")
+    looked_at = page.locator(f".st-key-{one_map.CELL_ROW}")
     expect(looked_at).to_contain_text("row 3")
     numbers, said, named = drawn(page, MAP), looked_at.inner_text(), title(page, MAP)
     page.reload()
@@ -187,7 +187,7 @@ def test_nothing_overflows(new_page, server, panel, scheme, width):
     page = new_page(color_scheme=scheme, viewport={"width": width, "height": 720})
     open_attention(page, server, f"&panel={panel}&words=1&hide=1&together=max")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    row = page.locator(f".st-key-{attention_controls.ROW} > *")
+    row = page.locator(f".st-key-{controls.ROW} > *")
     tops = {round(box["y"]) for box in (item.bounding_box() for item in row.all()) if box}
     assert len(tops) == 1 or width < 600, "the controls of the page take more than one row"
     screenshot(page, f"attention-{panel}-{scheme}-{width}", whole=True)
@@ -196,7 +196,7 @@ def test_nothing_overflows(new_page, server, panel, scheme, width):
 def test_the_charts_begin_on_the_first_screen(server, page):
     open_attention(page, server)
     stepper = page.locator(".gf-stepper").bounding_box()
-    chart = page.locator(f".st-key-{overview_panels.GRIDS['cross']} .gf-chart").bounding_box()
+    chart = page.locator(f".st-key-{all_heads.GRIDS['cross']} .gf-chart").bounding_box()
     assert stepper["height"] < 160
     assert chart["y"] < 620
     source, target = (page.locator(f".gf-{side}").bounding_box() for side in ("source", "target"))

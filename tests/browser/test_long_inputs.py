@@ -12,10 +12,10 @@ from benchmarks.raw_client import RawClient
 from tests.browser.helpers import open_page, wait_for_idle
 from tests.browser.long_model import NAME, long_source, write_long_model
 from tools.serve import Server, serve
-from transformer.checkpoint import Checkpoint, load
-from transformer.query import Query
-from transformer.running import run
-from transformer.trace import Trace
+from transformer.checkpoint.load import Checkpoint, load
+from transformer.runs.query import Query
+from transformer.runs.running import run
+from transformer.runs.trace import Trace
 
 N = 512
 MOST_BYTES = {512: 1_300_000, 128: 400_000}

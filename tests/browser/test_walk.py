@@ -9,9 +9,9 @@ from tests.browser.helpers import open_page, wait_for_idle
 from tests.browser.made_up import NAME, write_made_up
 from tests.browser.story import SETTLED_MS, address, wait_for_charts, wait_for_rest
 from tools.serve import serve
-from ui.walk_panels import MAP
-from ui.walk_stages import NORMS, PRODUCTS, SCORES, TABLE, VALUES, WEIGHTS
-from ui.walk_vectors import MAPS
+from ui.attention.one_weight import MAP
+from ui.attention.one_weight_stages import NORMS, PRODUCTS, SCORES, TABLE, VALUES, WEIGHTS
+from ui.attention.one_weight_vectors import MAPS
 
 WALK = "model=reverse&src=glass&panel=walk"
 

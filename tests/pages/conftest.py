@@ -9,7 +9,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from ui import loading
+from ui.runs import loading
 
 ROOT = Path(__file__).parents[2]
 MAIN = ROOT / "main.py"

@@ -11,8 +11,8 @@ import numpy as np
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.conftest import check
-from ui import keys
-from ui.keys import FORCE_CHOICE
+from ui.state import keys
+from ui.state.keys import FORCE_CHOICE
 
 
 def payload(test: AppTest, key: str) -> dict[str, Any]:

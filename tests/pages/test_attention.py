@@ -7,10 +7,12 @@ import pytest
 
 from tests.pages.conftest import ROOT, check
 from tests.pages.reading import address, everything, figure, go_to, numbers, payload, sentences, type_source
-from ui import attention_controls, head_panels, keys, loading, overview_panels
+from ui.attention import all_heads, controls, one_map
+from ui.runs import loading
+from ui.state import keys
 
 ATTENTION = ROOT / "pages" / "explore" / "attention.py"
-GRIDS = overview_panels.GRIDS
+GRIDS = all_heads.GRIDS
 
 
 @pytest.fixture
@@ -35,7 +37,7 @@ def switch(test, key):
 
 
 def the_map(test):
-    return numbers(figure(test, head_panels.MAP)["data"][0]["z"])
+    return numbers(figure(test, one_map.MAP)["data"][0]["z"])
 
 
 # ---------------------------------------------------------------- all heads
@@ -57,7 +59,7 @@ def test_the_selectors_open_any_head(attention):
     test = attention(query=1, key=1)
     for key, choice in ((keys.KIND, "encoder"), (keys.LAYER, "2"), (keys.HEAD, "3")):
         check(test.button_group(key=key).set_value(choice).run())
-    test = press(test, overview_panels.OPEN)
+    test = press(test, all_heads.OPEN)
     shown = address(test)
     assert (shown["panel"], shown["kind"], shown["layer"], shown["head"]) == ("head", "encoder", "2", "3")
     assert "query" not in shown  # another attention has other cells
@@ -69,8 +71,8 @@ def test_the_button_opens_what_is_chosen(attention):
     frames = [shape for shape in figure(test, GRIDS["cross"])["layout"]["shapes"] if shape["type"] == "rect"]
     assert len(frames) == 1
     assert not [shape for shape in figure(test, GRIDS["encoder"])["layout"]["shapes"] if shape["type"] == "rect"]
-    test = press(test, overview_panels.OPEN)
-    assert figure(test, head_panels.MAP)["layout"]["title"]["text"] == "Cross-attention: layer 2, head 1"
+    test = press(test, all_heads.OPEN)
+    assert figure(test, one_map.MAP)["layout"]["title"]["text"] == "Cross-attention: layer 2, head 1"
     np.testing.assert_array_equal(the_map(test), trace_of(test).cross[1, 0])
 
 
@@ -79,10 +81,10 @@ def test_scales_are_those_of_the_whole_page(attention):
     assert all("own scale" in figure(test, key)["layout"]["title"]["subtitle"]["text"] for key in GRIDS.values())
     assert address(test)["own"] == "1"
     check(test.button_group(key=keys.PANEL).set_value("head").run())
-    drawn = figure(test, head_panels.MAP)["data"][0]
+    drawn = figure(test, one_map.MAP)["data"][0]
     assert (drawn["zmin"], drawn["zmax"]) == pytest.approx((0, the_map(test).max()))
     test = switch(test, keys.OWN_SCALE)
-    assert figure(test, head_panels.MAP)["data"][0]["zmax"] == 1
+    assert figure(test, one_map.MAP)["data"][0]["zmax"] == 1
 
 
 def test_guess_mode_hides_what_comes_in_every_grid(attention):
@@ -107,7 +109,7 @@ def test_the_map_is_the_traces(attention, kind):
 
 def test_rows_of_the_decoder_say_reads_and_predicts(attention):
     for kind in ("decoder", "cross"):
-        layout = figure(attention(panel="head", kind=kind, src="abc"), head_panels.MAP)["layout"]
+        layout = figure(attention(panel="head", kind=kind, src="abc"), one_map.MAP)["layout"]
         rows = [row.split("<b>")[1].removesuffix("</b>") for row in layout["meta"]["cells"]["rows"]]
         assert rows == ["&#60;s&#62; → c", "c → b", "b → a", "a → &#60;/s&#62;"]
         assert layout["yaxis"]["title"]["text"] == "Reads → predicts (query)"
@@ -116,16 +118,16 @@ def test_rows_of_the_decoder_say_reads_and_predicts(attention):
 def test_aggregates_are_called_what_they_are(attention):
     test = attention(panel="head")
     titles = []
-    for aggregate in attention_controls.AGGREGATES:
+    for aggregate in controls.AGGREGATES:
         check(test.selectbox(key=keys.AGGREGATE).set_value(aggregate).run())
-        titles.append(figure(test, head_panels.MAP)["layout"]["title"])
+        titles.append(figure(test, one_map.MAP)["layout"]["title"])
     assert [title["text"].split(": ")[1] for title in titles] == [
         "mean of all 2 layers × 4 heads",
         "maximum of all 2 layers × 4 heads",
         "rollout through layers 1 to 2",
     ]
     assert "do not sum to 1" in titles[1]["subtitle"]["text"]
-    assert "C ← ½C + ½X·E" in payload(test, head_panels.MAP)["caption"]
+    assert "C ← ½C + ½X·E" in payload(test, one_map.MAP)["caption"]
     assert address(test)["together"] == "rollout"
 
 
@@ -136,11 +138,11 @@ def test_a_single_head_needs_no_aggregate(attention):
 
 def test_words_and_back_is_the_same_map(attention):
     test = attention(panel="head", src="abcdef")
-    before = figure(test, head_panels.MAP)
+    before = figure(test, one_map.MAP)
     words = switch(test, keys.WORDS)
     assert the_map(words).shape == (2, 2)
-    assert "summed over the pieces of a key word" in payload(words, head_panels.MAP)["caption"]
-    assert figure(switch(words, keys.WORDS), head_panels.MAP) == before
+    assert "summed over the pieces of a key word" in payload(words, one_map.MAP)["caption"]
+    assert figure(switch(words, keys.WORDS), one_map.MAP) == before
 
 
 def test_hidden_pieces_are_said_with_their_weight(attention):
@@ -149,25 +151,25 @@ def test_hidden_pieces_are_said_with_their_weight(attention):
     share = weights[:6, 6].mean()
     assert (
         f"on average {share:.2f} of a row's weight"
-        in figure(test, head_panels.MAP)["layout"]["title"]["subtitle"]["text"]
+        in figure(test, one_map.MAP)["layout"]["title"]["subtitle"]["text"]
     )
     np.testing.assert_allclose(the_map(test), weights[:6, :6], rtol=1e-6)
 
 
 def test_the_cell_is_framed_and_a_step_is_framed_by_the_browser(attention):
     test = attention(panel="head", src="abcdef", step=3, query=2, key=4)
-    before = figure(test, head_panels.MAP)
+    before = figure(test, one_map.MAP)
     (cell,) = before["layout"]["shapes"]
     assert (cell["y0"], cell["y1"], cell["x0"], cell["x1"]) == (0.5, 1.5, 2.5, 3.5)
     weight = trace_of(test).cross.mean(axis=(0, 1))[1, 3]
     assert f"weight **{weight:.4f}**" in next(text.value for text in test.markdown if "Looked at" in text.value)
     assert before["layout"]["meta"]["follow"]["rows"] == list(range(7))
     assert address(go_to(test, 4))["step"] == "4"
-    assert figure(test, head_panels.MAP) == before  # so nothing is sent: the browser moves the frame
+    assert figure(test, one_map.MAP) == before  # so nothing is sent: the browser moves the frame
 
 
 def test_the_cell_leads_to_how_it_came_to_be(attention):
-    test = press(attention(panel="head", src="abcdef", query=2, key=4, layer=1, head=1), head_panels.EXPLAIN)
+    test = press(attention(panel="head", src="abcdef", query=2, key=4, layer=1, head=1), one_map.EXPLAIN)
     assert address(test)["panel"] == "walk"
     assert (address(test)["query"], address(test)["key"]) == ("2", "4")
 
@@ -200,12 +202,12 @@ def test_another_attention_forgets_the_cell_and_another_sentence_too(attention):
 def test_a_link_to_a_head_that_is_not_there_is_said(attention):
     test = attention(panel="head", layer=9, head=3)
     assert "Layer 9 was asked for" in sentences(test)
-    assert "mean of all" in figure(test, head_panels.MAP)["layout"]["title"]["text"]
+    assert "mean of all" in figure(test, one_map.MAP)["layout"]["title"]["text"]
     assert test.button_group(key=keys.LAYER).value == "Mean"
 
 
 def test_many_layers_are_in_a_menu(attention, monkeypatch):
-    monkeypatch.setattr(attention_controls, "MOST_SEGMENTS", 3)
+    monkeypatch.setattr(controls, "MOST_SEGMENTS", 3)
     test = attention(panel="head", layer=2, head=3)
     assert test.selectbox(key=keys.HEAD).options == ["All", "1", "2", "3", "4"]
     check(test.selectbox(key=keys.HEAD).set_value("1").run())

@@ -10,8 +10,9 @@ import pytest
 from charts.training import HOW_TO_READ_LOSSES
 from tests.pages.conftest import CHECKPOINTS
 from tests.pages.reading import figure, numbers, payload
-from ui import keys, loading
-from ui.training_panels import BLEU_LEFT_OUT
+from ui.checkpoints.training import BLEU_LEFT_OUT
+from ui.runs import loading
+from ui.state import keys
 
 
 @pytest.fixture

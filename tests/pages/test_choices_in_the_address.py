@@ -5,11 +5,15 @@ import torch
 
 from tests.pages.conftest import ROOT, check
 from tests.pages.reading import address, payload, sentences
-from transformer.config import ModelConfig
-from transformer.model import Transformer
-from transformer.saving import Parts, save
-from transformer.tokenizer import Tokenizer
-from ui import cost_panels, ffn_panels, keys, loading, mask_check_panels, piece_controls, position_controls
+from transformer.checkpoint.save import Parts, save
+from transformer.model.config import ModelConfig
+from transformer.model.transformer import Transformer
+from transformer.text.tokenizer import Tokenizer
+from ui.inside import costs, ffn, pieces_controls
+from ui.masks import checks
+from ui.positions import controls
+from ui.runs import loading
+from ui.state import keys
 
 PAGES = {name: ROOT / "pages" / "explore" / f"{name}.py" for name in ("inside", "masks", "positions", "attention")}
 SOURCE = "abcdef"
@@ -18,11 +22,11 @@ CHOICES = (
     ("inside", {"inside": "lens"}, keys.DEPTHS, "sublayer", {"depths": "sublayer"}),
     ("inside", {"inside": "lens"}, keys.LENS_COLOUR, "rank", {"lens": "rank"}),
     ("inside", {"inside": "stream"}, keys.NORM, 2, {"norm": "3"}),
-    ("inside", {"inside": "model"}, cost_panels.LENGTH, 64, {"tokens": "64"}),
+    ("inside", {"inside": "model"}, costs.LENGTH, 64, {"tokens": "64"}),
     ("inside", {"inside": "model"}, keys.FOLD, True, {"fold": "1"}),
     ("inside", {"inside": "pieces"}, keys.NEARNESS, "distance", {"near": "distance"}),
-    ("masks", {"masks": "checks"}, mask_check_panels.CHANGED, 2, {"changed": "3"}),
-    ("positions", {"model": "en-fr", "src": "A dog."}, position_controls.COUNT, 16, {"drawn": "16"}),
+    ("masks", {"masks": "checks"}, checks.CHANGED, 2, {"changed": "3"}),
+    ("positions", {"model": "en-fr", "src": "A dog."}, controls.COUNT, 16, {"drawn": "16"}),
 )
 
 
@@ -48,7 +52,7 @@ def test_a_choice_goes_into_the_address_and_back(open_page, name, part, key, val
 def test_a_typed_piece_goes_into_the_address_and_back(open_page, name):
     typed = {"reverse": "z", "en-fr": "house", "zh-en": "水"}[name]
     test = open_page(PAGES["inside"], model=name, inside="pieces")
-    check(test.text_input(key=piece_controls.TYPED).set_value(typed).run())
+    check(test.text_input(key=pieces_controls.TYPED).set_value(typed).run())
     found = address(test)
     assert "." in found["piece"]
     alt = payload(test, "piece_neighbours")["alt"]
@@ -111,12 +115,12 @@ def deep(tmp_path, monkeypatch):
 def test_a_deeper_encoder_is_no_reason_for_a_note(open_page, deep):
     test = open_page(PAGES["inside"], model=deep, src="abc", inside="ffn", side="source", layer=3)
     assert "was asked for" not in sentences(test)
-    assert "layer 3" in payload(test, ffn_panels.HISTOGRAM)["alt"]
+    assert "layer 3" in payload(test, ffn.HISTOGRAM)["alt"]
     assert test.session_state[keys.LAYER] == "3"
 
 
 def test_no_formula_has_a_bias_that_the_model_lacks(open_page, deep):
     for name, has in ((deep, False), ("reverse", True)):
         test = open_page(PAGES["inside"], model=name, src="abc", inside="ffn")
-        for key in (ffn_panels.HISTOGRAM, ffn_panels.ACTIVE):
+        for key in (ffn.HISTOGRAM, ffn.ACTIVE):
             assert ("+ b)" in payload(test, key)["caption"] or "+ b " in payload(test, key)["caption"]) == has

@@ -6,8 +6,9 @@ import pytest
 
 from tests.pages.conftest import STEP, check
 from tests.pages.reading import run_of
-from ui import keys, loading
-from ui.controls import EXAMPLE_CHARACTERS, MOST_EXAMPLES
+from ui.frame.controls import EXAMPLE_CHARACTERS, MOST_EXAMPLES
+from ui.runs import loading
+from ui.state import keys
 
 MANY = [f"ba lo {'mi ' * n}ta" for n in range(MOST_EXAMPLES + 3)]
 

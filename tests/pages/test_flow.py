@@ -8,12 +8,13 @@ import pytest
 from tests.pages.conftest import ROOT, check
 from tests.pages.reading import go_to, payload
 from tests.ui.unpacking import numbers_of
-from transformer.checkpoint import load
-from transformer.query import Query
-from transformer.running import run
-from transformer.trace import Trace
-from ui import flow_panels, keys
-from ui.flow_panels import FLOW
+from transformer.checkpoint.load import load
+from transformer.runs.query import Query
+from transformer.runs.running import run
+from transformer.runs.trace import Trace
+from ui.attention import flow as flow_panels
+from ui.attention.flow import FLOW
+from ui.state import keys
 
 ATTENTION = ROOT / "pages" / "explore" / "attention.py"
 CHINESE = "我喜欢喝咖啡。"

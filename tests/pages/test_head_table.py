@@ -11,10 +11,12 @@ import torch
 from tests.pages.conftest import STEP, check
 from tests.pages.reading import figure, go_to, numbers, payload, sentences
 from transformer.analysis.head_statistics import measure
-from transformer.tap import Recorder, tap_of
-from ui import head_table_panels, keys, loading
-from ui.head_table_panels import CSV, HEAD_MAP, HEAD_ROWS, MEASURE, OPEN_BY_MEASURE
-from ui.work import BusyError, Runner
+from transformer.model.tap import Recorder, tap_of
+from ui.attention import head_table
+from ui.attention.head_table import CSV, HEAD_MAP, HEAD_ROWS, MEASURE, OPEN_BY_MEASURE
+from ui.runs import loading
+from ui.runs.work import BusyError, Runner
+from ui.state import keys
 
 ATTENTION = STEP.parent / "attention.py"
 SOURCE = "abcdef"
@@ -111,7 +113,7 @@ def test_the_charts_show_the_tables_numbers_of_the_chosen_measure(table):
 def test_the_file_holds_the_same_heads_in_full_and_only_numbers(table, monkeypatch):
     given = {}
     monkeypatch.setattr(
-        head_table_panels.st, "download_button", lambda label, data, **options: given.update(options, data=data)
+        head_table.st, "download_button", lambda label, data, **options: given.update(options, data=data)
     )
     found = shown(table(kind="encoder", layer=1, head=2))
     first, *rows = csv.reader(io.StringIO(given["data"]))
@@ -197,9 +199,7 @@ def test_no_head_gets_a_label(table):
 
 def test_the_measures_are_computed_once_for_a_run_and_again_for_other_rows(table, monkeypatch):
     asked, fresh = [], Runner()
-    monkeypatch.setattr(
-        head_table_panels, "measure", lambda *of, **how: asked.append(how["n_rows"]) or measure(*of, **how)
-    )
+    monkeypatch.setattr(head_table, "measure", lambda *of, **how: asked.append(how["n_rows"]) or measure(*of, **how))
     monkeypatch.setattr(loading, "runner", lambda: fresh)
     test = table(kind="decoder")
     check(test.selectbox(key=MEASURE).set_value("largest").run())

@@ -10,10 +10,14 @@ import torch
 
 from tests.pages.conftest import ROOT, check
 from tests.pages.reading import address, everything, figure, go_to, numbers, payload, sentences, step
-from transformer.model import Transformer
-from transformer.replay import replay
-from transformer.saving import Parts, save
-from ui import ffn_controls, ffn_panels, keys, loading, neuron_panels
+from transformer.checkpoint.save import Parts, save
+from transformer.model.transformer import Transformer
+from transformer.runs.replay import replay
+from ui.inside import ffn as ffn_panels
+from ui.inside import ffn_controls
+from ui.inside import neuron as neuron_panels
+from ui.runs import loading
+from ui.state import keys
 
 INSIDE = ROOT / "pages" / "explore" / "inside.py"
 CHARTS = {ffn_panels.SHARES, ffn_panels.HISTOGRAM, ffn_panels.ACTIVE, ffn_panels.TOKENS, ffn_panels.MAP}

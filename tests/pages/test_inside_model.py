@@ -10,9 +10,14 @@ import charts
 from tests.pages.conftest import ROOT, check
 from tests.pages.reading import address, figure, numbers, sentences
 from tests.transformer.tiny import tiny_model
-from transformer.replay import replay
-from ui import cost_panels, inside_model_panels, keys, loading, model_blocks, shape_panels
-from ui.model_blocks import blocks_of, destination, each_layer, few_layers, one_layer, sized, stacks
+from transformer.runs.replay import replay
+from ui.inside import blocks as model_blocks
+from ui.inside import costs
+from ui.inside import model as inside_model_panels
+from ui.inside import shapes as shape_panels
+from ui.inside.blocks import blocks_of, destination, each_layer, few_layers, one_layer, sized, stacks
+from ui.runs import loading
+from ui.state import keys
 
 INSIDE = ROOT / "pages" / "explore" / "inside.py"
 SENTENCE = {"zh-en": "我喜欢喝咖啡。", "en-fr": "The house is small.", "reverse": "abcdef"}
@@ -218,7 +223,7 @@ def test_the_table_and_the_charts_are_about_the_chosen_length(page):
     test = page(model="reverse", src="abcdef")
     config, n = checkpoint_of("reverse").config, 302  # where the n² part overtakes
     assert "from n = 302 on" in said(test)
-    check(test.select_slider(key=cost_panels.LENGTH).set_value(n).run())
+    check(test.select_slider(key=costs.LENGTH).set_value(n).run())
     table = tables(test)[1].set_index("Component")
     d, f, v = config.d_model, config.d_ff, config.tgt_vocab_size
     expected = {
@@ -231,13 +236,13 @@ def test_the_table_and_the_charts_are_about_the_chosen_length(page):
     assert {name: column[name] for name in expected} == expected
     assert column["All"] == sum(expected.values())
     assert table["Parameters"]["All"] == config.count_parameters() == table["Parameters"].iloc[:-1].sum()
-    parameters, done = figure(test, cost_panels.SHARES)["data"]
+    parameters, done = figure(test, costs.SHARES)["data"]
     names = [tick for tick in table.index[:-1] if tick != "Target embedding"]  # shared: nothing of its own
     np.testing.assert_allclose(numbers(parameters["x"]), [100 * table["Parameters"][k] / 237_312 for k in names])
     np.testing.assert_allclose(numbers(done["x"]), [100 * expected.get(k, 0) / sum(expected.values()) for k in names])
     quadratic = sum(count for name, count in expected.items() if "n²" in name)
     assert quadratic > sum(expected.values()) - quadratic
-    lines = {trace["name"]: trace for trace in figure(test, cost_panels.CURVES)["data"]}
+    lines = {trace["name"]: trace for trace in figure(test, costs.CURVES)["data"]}
     maps = lines[charts.costs.MAPS_LINE]
     place = numbers(maps["x"]).tolist().index(n)
     assert numbers(maps["y"])[place] == quadratic
@@ -248,7 +253,7 @@ def test_the_table_and_the_charts_are_about_the_chosen_length(page):
 @pytest.mark.parametrize("name", SENTENCE)
 def test_the_current_length_is_chosen_first_and_the_sentence_is_counted_apart(page, name):
     test, trace = page(model=name, src=SENTENCE[name]), trace_of(name, SENTENCE[name])
-    slider, config = test.select_slider(key=cost_panels.LENGTH), checkpoint_of(name).config
+    slider, config = test.select_slider(key=costs.LENGTH), checkpoint_of(name).config
     assert slider.value == max(len(trace.src_ids), trace.n_steps)
     table = tables(test)[1].set_index("Component")["Multiply-adds, this sentence"]
     layers = config.n_decoder_layers
@@ -256,6 +261,6 @@ def test_the_current_length_is_chosen_first_and_the_sentence_is_counted_apart(pa
     buffers = sum(tensor.numel() for tensor in checkpoint_of(name).model.buffers())
     assert (f"{buffers:,} values in buffers" in said(test)) == bool(buffers)
     assert not sentences(test)
-    options = cost_panels.lengths(config, 5)
+    options = costs.lengths(config, 5)
     assert all(one < other for one, other in itertools.pairwise(options))
-    assert {5, config.max_len, cost_panels.FURTHEST} <= {*options}
+    assert {5, config.max_len, costs.FURTHEST} <= {*options}

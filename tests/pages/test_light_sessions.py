@@ -5,8 +5,8 @@ import gc
 import pytest
 
 from tests.pages.conftest import ROOT
-from transformer.trace import Trace
-from ui import loading
+from transformer.runs.trace import Trace
+from ui.runs import loading
 
 HEAD = {"layer": 2, "head": 2}
 VIEWS = [

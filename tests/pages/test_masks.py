@@ -8,10 +8,10 @@ import torch
 
 from tests.pages.conftest import ROOT, check
 from tests.pages.reading import address, everything, figure, numbers, sentences
-from transformer.checkpoint import load
-from transformer.running import run_batch
-from ui import keys
-from ui.mask_panels import IN_NUMBERS
+from transformer.checkpoint.load import load
+from transformer.runs.running import run_batch
+from ui.masks.panels import IN_NUMBERS
+from ui.state import keys
 
 MASKS = ROOT / "pages" / "explore" / "masks.py"
 OWN = {"zh-en": "我喜欢喝咖啡。", "en-fr": "I like coffee.", "reverse": "glass"}

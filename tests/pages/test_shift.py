@@ -4,7 +4,8 @@ import pytest
 
 from tests.pages.conftest import ROOT, check
 from tests.pages.reading import address, figure, sentences
-from ui import keys, position_controls, shift_panels
+from ui.positions import controls, shift
+from ui.state import keys
 
 POSITIONS = ROOT / "pages" / "explore" / "positions.py"
 
@@ -12,7 +13,7 @@ POSITIONS = ROOT / "pages" / "explore" / "positions.py"
 @pytest.fixture
 def long_table(open_page, monkeypatch):
     """A function that opens the shift of a table of which only the first 64 of 128 positions are measured."""
-    monkeypatch.setattr(position_controls, "MOST_SHIFTED", 64)
+    monkeypatch.setattr(controls, "MOST_SHIFTED", 64)
     return lambda **parameters: open_page(POSITIONS, positions="shift", model="zh-en", **parameters)
 
 
@@ -20,8 +21,8 @@ def test_the_slider_ends_where_the_measuring_ends(long_table):
     test = long_table(shift=100)
     assert "at most 62" in sentences(test)
     assert (test.slider(key=keys.SHIFT).max, test.slider(key=keys.SHIFT).value) == (62, 62)
-    assert "shifted by 62" in figure(test, shift_panels.POINTS)["layout"]["title"]["text"]
-    assert figure(test, shift_panels.ERRORS)["layout"]["shapes"][0]["x0"] == 62
+    assert "shifted by 62" in figure(test, shift.POINTS)["layout"]["title"]["text"]
+    assert figure(test, shift.ERRORS)["layout"]["shapes"][0]["x0"] == 62
     check(test.slider(key=keys.SHIFT).set_value(61).run())
     assert address(test)["shift"] == "61"
 

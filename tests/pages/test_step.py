@@ -18,8 +18,9 @@ from tests.pages.reading import (
     type_source,
 )
 from tests.ui.unpacking import numbers_of
-from ui import keys, loading
-from ui.keys import FORCE_CHOICE
+from ui.runs import loading
+from ui.state import keys
+from ui.state.keys import FORCE_CHOICE
 
 MARKUP = "<img src=x onerror=alert(1)>"
 

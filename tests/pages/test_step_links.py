@@ -19,7 +19,8 @@ from tests.pages.reading import (
     step,
     type_source,
 )
-from ui import keys, loading
+from ui.runs import loading
+from ui.state import keys
 
 MARKUP = "<img src=x onerror=alert(1)>"
 

@@ -8,17 +8,18 @@ import torch
 
 from tests.pages.conftest import ROOT, check
 from tests.pages.reading import address, figure, go_to, numbers, payload, sentences
-from transformer import replay as replay_module
-from transformer.checkpoint import load
-from transformer.running import run
-from transformer.tap import Recorder, tap_of
-from ui import keys, walk_panels, walk_stages, walk_vectors
-from ui.components.plotly_view import Click
+from transformer.checkpoint.load import load
+from transformer.model.tap import Recorder, tap_of
+from transformer.runs import replay as replay_module
+from transformer.runs.running import run
+from ui.attention import one_weight, one_weight_stages, one_weight_vectors
+from ui.components.plotly.view import Click
+from ui.state import keys
 
 ATTENTION = ROOT / "pages" / "explore" / "attention.py"
 CHARTS = (
-    walk_panels.MAP, walk_stages.PRODUCTS, walk_stages.SCORES, walk_stages.MASKED, walk_stages.WEIGHTS,
-    walk_stages.VALUES, walk_stages.SHARE, walk_stages.NORMS,
+    one_weight.MAP, one_weight_stages.PRODUCTS, one_weight_stages.SCORES, one_weight_stages.MASKED,
+    one_weight_stages.WEIGHTS, one_weight_stages.VALUES, one_weight_stages.SHARE, one_weight_stages.NORMS,
 )  # fmt: skip
 
 
@@ -75,35 +76,35 @@ def test_every_chart_has_the_numbers_of_the_parameters(walking, reverse, kind, q
     test = walking(kind=kind, layer=2, head=3, query=query + 1, key=key + 1)
     found = by_hand(reverse, kind=kind, layer=1, head=2, query=query)
     allowed = found["allowed"]
-    strips, products = figure(test, walk_stages.PRODUCTS)["data"]
+    strips, products = figure(test, one_weight_stages.PRODUCTS)["data"]
     assert np.allclose(numbers(strips["z"]), [found["q"], found["k"][key]], atol=1e-5)
     assert np.allclose(numbers(products["y"]), found["q"] * found["k"][key], atol=1e-5)
-    assert np.allclose(bars(test, walk_stages.SCORES, 0), found["scores"] * math.sqrt(16), atol=1e-5)
-    assert np.allclose(bars(test, walk_stages.SCORES, 1), found["scores"], atol=1e-5)
-    for chart, values in ((walk_stages.MASKED, found["scores"]), (walk_stages.WEIGHTS, found["weights"])):
+    assert np.allclose(bars(test, one_weight_stages.SCORES, 0), found["scores"] * math.sqrt(16), atol=1e-5)
+    assert np.allclose(bars(test, one_weight_stages.SCORES, 1), found["scores"], atol=1e-5)
+    for chart, values in ((one_weight_stages.MASKED, found["scores"]), (one_weight_stages.WEIGHTS, found["weights"])):
         drawn = bars(test, chart, 0)
         assert np.array_equal(np.isnan(drawn), ~allowed)
         assert np.allclose(drawn[allowed], values[allowed], atol=1e-5)
-    weighted = numbers(figure(test, walk_stages.VALUES)["data"][0]["z"])  # six keys, and their sum
+    weighted = numbers(figure(test, one_weight_stages.VALUES)["data"][0]["z"])  # six keys, and their sum
     expected = np.where(allowed[:, None], found["weights"][:, None] * found["v"], np.nan)
     assert np.allclose(weighted[-1], found["out"], atol=1e-5)
     assert np.allclose(weighted[:-1], expected, atol=1e-5, equal_nan=True)
-    share = numbers(figure(test, walk_stages.SHARE)["data"][0]["z"])
+    share = numbers(figure(test, one_weight_stages.SHARE)["data"][0]["z"])
     assert np.allclose(share[0], found["share"], atol=1e-5)
     assert np.allclose(share[:3].sum(axis=0), share[3])
-    assert math.isclose(bars(test, walk_stages.NORMS, 0)[2], np.linalg.norm(found["share"]), rel_tol=1e-5)
+    assert math.isclose(bars(test, one_weight_stages.NORMS, 0)[2], np.linalg.norm(found["share"]), rel_tol=1e-5)
 
 
 def test_the_map_to_pick_from_is_the_heads_own(walking, reverse):
     test = walking(kind="decoder", layer=1, head=4, step=3)
     trace = run(reverse, reverse.query("glass"))
-    drawn = numbers(figure(test, walk_panels.MAP)["data"][0]["z"])
+    drawn = numbers(figure(test, one_weight.MAP)["data"][0]["z"])
     assert np.allclose(drawn[trace.decoder_mask], trace.decoder_self[0, 3][trace.decoder_mask])
     assert np.isnan(drawn[~trace.decoder_mask]).all()
 
 
 def chosen(test):
-    return tuple(test.selectbox(key=key).value for key in (walk_panels.QUERY_CHOICE, walk_panels.KEY_CHOICE))
+    return tuple(test.selectbox(key=key).value for key in (one_weight.QUERY_CHOICE, one_weight.KEY_CHOICE))
 
 
 def text(test):
@@ -124,12 +125,12 @@ def test_without_a_choice_it_follows_the_step_and_the_strongest_key(walking, rev
 
 def test_menus_choose_and_can_be_given_back(walking):
     test = walking(kind="cross", layer=1, head=1)
-    check(test.selectbox(key=walk_panels.QUERY_CHOICE).set_value(3).run())
-    check(test.selectbox(key=walk_panels.KEY_CHOICE).set_value(1).run())
+    check(test.selectbox(key=one_weight.QUERY_CHOICE).set_value(3).run())
+    check(test.selectbox(key=one_weight.KEY_CHOICE).set_value(1).run())
     assert (address(test)["query"], address(test)["key"]) == ("4", "2")
     check(go_to(test, 2))
     assert chosen(test) == (3, 1)  # it does not follow any more
-    for widget in (walk_panels.QUERY_CHOICE, walk_panels.KEY_CHOICE):
+    for widget in (one_weight.QUERY_CHOICE, one_weight.KEY_CHOICE):
         check(test.selectbox(key=widget).set_value(-1).run())
     assert chosen(test) == (-1, -1)
     assert not {"query", "key"} & address(test).keys()
@@ -149,7 +150,7 @@ def test_an_address_beyond_the_map_falls_back(walking):
 def test_a_mean_asks_for_a_head(walking, layer, button):
     test = walking(kind="cross", **({"layer": layer} if layer else {}))
     assert "choose one layer and one head" in sentences(test)
-    (found,) = [one for one in test.button if one.key == walk_panels.TAKE_HEAD]
+    (found,) = [one for one in test.button if one.key == one_weight.TAKE_HEAD]
     assert found.label == button
     check(found.click().run())
     assert test.session_state[keys.HEAD] == "1"
@@ -159,11 +160,11 @@ def test_a_mean_asks_for_a_head(walking, layer, button):
 def test_nothing_that_comes_later_is_seen_while_guessing(walking):
     test = walking(kind="decoder", layer=1, head=1, step=3, guess=1, query=6, key=6)
     assert chosen(test) == (-1, -1)
-    assert len(test.selectbox(key=walk_panels.QUERY_CHOICE).options) == 1 + 3
-    assert test.selectbox(key=walk_panels.QUERY_CHOICE).options[-1] == "3: s → ?"
-    for key in (walk_stages.SCORES, walk_stages.MASKED, walk_stages.WEIGHTS):
+    assert len(test.selectbox(key=one_weight.QUERY_CHOICE).options) == 1 + 3
+    assert test.selectbox(key=one_weight.QUERY_CHOICE).options[-1] == "3: s → ?"
+    for key in (one_weight_stages.SCORES, one_weight_stages.MASKED, one_weight_stages.WEIGHTS):
         assert len(bars(test, key, 0)) == 3
-    assert numbers(figure(test, walk_panels.MAP)["data"][0]["z"]).shape == (3, 3)
+    assert numbers(figure(test, one_weight.MAP)["data"][0]["z"]).shape == (3, 3)
 
 
 def test_the_arithmetic_and_the_differences_are_written_out(walking):
@@ -182,16 +183,16 @@ def test_one_replay_serves_a_layer(walking, monkeypatch):
     test = walking(kind="cross", layer=2, head=1, src="lass")
     monkeypatch.setattr(replay_module, "replay", lambda *_: pytest.fail("the model runs again"))
     for place in (0, 2, 4):
-        check(test.selectbox(key=walk_panels.KEY_CHOICE).set_value(place).run())
+        check(test.selectbox(key=one_weight.KEY_CHOICE).set_value(place).run())
     check(go_to(test, 4))
 
 
 def test_vectors_of_all_tokens_are_drawn_when_they_are_asked_for(walking, reverse):
     test = walking(kind="cross", layer=1, head=1)
-    assert not [element for element in test.get("bidi_component") if element.key in walk_vectors.MAPS]
-    test.session_state[walk_vectors.VECTORS] = True
+    assert not [element for element in test.get("bidi_component") if element.key in one_weight_vectors.MAPS]
+    test.session_state[one_weight_vectors.VECTORS] = True
     check(test.run())
-    for row, (key, name) in enumerate(zip(walk_vectors.MAPS, "qkv", strict=True)):
+    for row, (key, name) in enumerate(zip(one_weight_vectors.MAPS, "qkv", strict=True)):
         drawn = numbers(figure(test, key)["data"][0]["z"])
         assert drawn.shape == (6, 16)
         for query in (0, 4):
@@ -201,4 +202,4 @@ def test_vectors_of_all_tokens_are_drawn_when_they_are_asked_for(walking, revers
 
 @pytest.mark.parametrize(("said", "key"), [(3, 3), (0, 0), (-1, None), ("3", None), ({"key": 3}, None), (None, None)])
 def test_a_click_names_a_key_or_nothing(said, key):
-    assert walk_stages.marked_key(Click(curve=0, x=None, y=None, index=(0,), customdata=said)) == key
+    assert one_weight_stages.marked_key(Click(curve=0, x=None, y=None, index=(0,), customdata=said)) == key

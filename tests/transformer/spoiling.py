@@ -10,7 +10,7 @@ from safetensors.torch import load as from_safetensors
 from safetensors.torch import save as to_safetensors
 from torch import Tensor
 
-from transformer.checkpoint import load
+from transformer.checkpoint.load import load
 from transformer.errors import CheckpointError
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer.config import ModelConfig
-from transformer.model import Transformer
+from transformer.model.config import ModelConfig
+from transformer.model.transformer import Transformer
 
 
 def tiny_config(**changes: Any) -> ModelConfig:

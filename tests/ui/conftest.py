@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from transformer.checkpoint import Checkpoint, load
+from transformer.checkpoint.load import Checkpoint, load
 
 REVERSE = Path(__file__).parents[2] / "checkpoints" / "reverse"
 

@@ -35,11 +35,11 @@ from transformer.analysis.alignment import (
 )
 from transformer.analysis.gold import GoldPair, GoldSet
 from transformer.analysis.spacing import SPACINGS, Spacing
-from transformer.checkpoint import Checkpoint
+from transformer.checkpoint.load import Checkpoint
 from transformer.errors import DataError
-from transformer.tap import Recorder, tap_of
-from transformer.text import normalise
-from transformer.tokenizer import SPACE_MARK, Tokenizer
+from transformer.model.tap import Recorder, tap_of
+from transformer.text.normalise import normalise
+from transformer.text.tokenizer import SPACE_MARK, Tokenizer
 
 BATCH_SENTENCES = 16
 ROWS = ("predicts", "reads")

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final, Literal
 
-from transformer.config import ModelConfig
-from transformer.model import Transformer
+from transformer.model.config import ModelConfig
+from transformer.model.transformer import Transformer
 
 Part = Literal[
     "source_embedding", "target_embedding", "positions", "encoder_projections", "encoder_maps", "encoder_ffn",

@@ -23,9 +23,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from transformer.analysis import walk
-from transformer.model import Transformer
-from transformer.trace import Kind, Trace
+from transformer.analysis import one_weight
+from transformer.model.transformer import Transformer
+from transformer.runs.trace import Kind, Trace
 
 Name = Literal[
     "entropy", "entropy_share", "largest", "distance", "self", "previous", "next", "first", "end", "diagonal",
@@ -194,13 +194,13 @@ def share_on_diagonal(weights: np.ndarray) -> np.ndarray:
 
 
 def site(kind: Kind, layer: int) -> str:
-    """The site of a layer's head outputs, as `transformer.tap.SITES` names it.
+    """The site of a layer's head outputs, as `transformer.model.tap.SITES` names it.
 
     Args:
         kind: Which attention.
         layer: From 0.
     """
-    return f"{walk.place(kind, layer)}.heads"
+    return f"{one_weight.place(kind, layer)}.heads"
 
 
 def norm_share(heads: np.ndarray, projections: np.ndarray) -> np.ndarray:

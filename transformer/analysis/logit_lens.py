@@ -25,12 +25,12 @@ import torch
 from torch import Tensor
 
 from transformer.analysis.stream import Place, places
-from transformer.model import Transformer
-from transformer.replay import replay
-from transformer.trace import Trace
+from transformer.model.transformer import Transformer
+from transformer.runs.replay import replay
+from transformer.runs.trace import Trace
 
 if TYPE_CHECKING:
-    from transformer.checkpoint import Checkpoint
+    from transformer.checkpoint.load import Checkpoint
 
 TOP = 5
 _ROWS_AT_ONCE = 64

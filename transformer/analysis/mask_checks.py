@@ -17,12 +17,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.analysis import walk
+from transformer.analysis import one_weight
 from transformer.errors import QueryError
-from transformer.masks import causal_mask, padding_mask
-from transformer.model import Transformer
-from transformer.tap import NO_TAP, Recorder, Replacer, Tap, tap_of
-from transformer.trace import Kind
+from transformer.model.masks import causal_mask, padding_mask
+from transformer.model.tap import NO_TAP, Recorder, Replacer, Tap, tap_of
+from transformer.model.transformer import Transformer
+from transformer.runs.trace import Kind
 
 Ids = tuple[tuple[int, ...], ...]
 MaskName = Literal["source", "target", "causal", "decoder", "cross"]
@@ -127,7 +127,7 @@ def record_attention(model: Transformer, src_ids: Ids, tgt_ids: Ids, *, kind: Ki
     Raises:
         QueryError: The model has no such layer.
     """
-    site = walk.place(kind, layer)
+    site = one_weight.place(kind, layer)
     recorder = Recorder(tuple(f"{site}.{name}" for name in ("scores", "mask", "weights")))
     model(torch.tensor(src_ids), torch.tensor(tgt_ids), tap=tap_of(recorder))
     if f"{site}.scores" not in recorder.values:

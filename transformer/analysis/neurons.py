@@ -25,12 +25,12 @@ import numpy as np
 import torch
 from torch import nn
 
-from transformer.checkpoint import Checkpoint
-from transformer.config import ModelConfig
-from transformer.layers import ACTIVATIONS
-from transformer.model import Transformer
-from transformer.replay import replay
-from transformer.trace import Trace
+from transformer.checkpoint.load import Checkpoint
+from transformer.model.config import ModelConfig
+from transformer.model.layers import ACTIVATIONS
+from transformer.model.transformer import Transformer
+from transformer.runs.replay import replay
+from transformer.runs.trace import Trace
 
 Stack = Literal["encoder", "decoder"]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from transformer.model import Transformer
-from transformer.tap import tap_of
+from transformer.model.tap import tap_of
+from transformer.model.transformer import Transformer
 
 Shape = tuple[int, ...]
 
@@ -20,8 +20,8 @@ class Pass:
 
     Attributes:
         src_ids, tgt_ids: Shapes of the two inputs, [batch, token].
-        sites: Every site of `transformer.tap.SITES` that the model has, in the order of the pass, with the shape that
-            it had, the batch axis included.
+        sites: Every site of `transformer.model.tap.SITES` that the model has, in the order of the pass, with the
+            shape that it had, the batch axis included.
     """
 
     src_ids: Shape

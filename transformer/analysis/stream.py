@@ -18,8 +18,8 @@ from typing import Literal
 import numpy as np
 from torch import nn
 
-from transformer.config import ModelConfig
-from transformer.model import Transformer
+from transformer.model.config import ModelConfig
+from transformer.model.transformer import Transformer
 
 Stack = Literal["encoder", "decoder"]
 Part = Literal["embedding", "self_attn", "cross_attn", "ffn", "final"]
@@ -44,7 +44,7 @@ class Place:
     Attributes:
         part: What it is after.
         layer: Of which layer, from 0; None for the embedding and the final norm.
-        site: The site of `transformer.tap.SITES` that has the stream there.
+        site: The site of `transformer.model.tap.SITES` that has the stream there.
     """
 
     part: Part
@@ -96,7 +96,7 @@ def sublayers(config: ModelConfig, stack: Stack) -> tuple[Place, ...]:
 
 
 def sites(config: ModelConfig, stack: Stack) -> tuple[str, ...]:
-    """The sites that `measure` and `normed` need, for `transformer.replay.replay`.
+    """The sites that `measure` and `normed` need, for `transformer.runs.replay.replay`.
 
     Args:
         config: Of the model.

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformer.analysis.alignment import merge_words
-from transformer.tokenizer import SPACE_MARK
+from transformer.text.tokenizer import SPACE_MARK
 
 Floats = NDArray[np.floating]
 Span = tuple[int, int]  # first piece, end (not included)

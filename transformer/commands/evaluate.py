@@ -12,8 +12,8 @@ from transformer.errors import DataError
 
 if TYPE_CHECKING:
     from transformer.analysis.alignment_scores import AlignmentScores
-    from transformer.checkpoint import Checkpoint
-    from transformer.query import Beam, Greedy
+    from transformer.checkpoint.load import Checkpoint
+    from transformer.runs.query import Beam, Greedy
     from transformer.training.evaluation import HeldOut, Scoring
 
 HELP = "score a checkpoint: BLEU and chrF on sentence pairs, alignment error rate on gold links"
@@ -55,7 +55,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from transformer.checkpoint import load
+    from transformer.checkpoint.load import load
     from transformer.training.recording import read_open_card, record_scores
 
     if not options.pairs and not options.alignments:
@@ -76,7 +76,7 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _decodings(options: argparse.Namespace) -> list[Greedy | Beam]:
-    from transformer.query import Beam, Greedy
+    from transformer.runs.query import Beam, Greedy
 
     default = not options.greedy and not options.beam
     penalty = Beam.length_penalty if options.length_penalty is None else options.length_penalty
@@ -118,7 +118,7 @@ def _score_pairs(
 
 
 def _print_scores(held_out: HeldOut, scorings: list[Scoring]) -> None:
-    from transformer.query import Beam
+    from transformer.runs.query import Beam
     from transformer.training.evaluation import decoding_name
 
     print(f"{held_out.name}: {len(held_out.pairs):,} of {held_out.n_in_file:,} pairs, SHA-256 {held_out.sha256}")

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any, get_args
 
-from transformer.config import Activation, ModelConfig, Normalisation, NormPlace, PositionKind
+from transformer.model.config import Activation, ModelConfig, Normalisation, NormPlace, PositionKind
 
 HELP = "learn a vocabulary and a model from files of sentence pairs"
 

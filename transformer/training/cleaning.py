@@ -14,7 +14,7 @@ from statistics import median
 from typing import NamedTuple
 
 from transformer.errors import DataError
-from transformer.text import normalise
+from transformer.text.normalise import normalise
 from transformer.training.corpus import Line
 from transformer.training.splitting import rank
 

@@ -17,10 +17,10 @@ import sentencepiece
 import torch
 from torch import Tensor
 
-from transformer.config import ModelConfig
 from transformer.errors import DataError
-from transformer.text import normalise
-from transformer.tokenizer import Tokenizer
+from transformer.model.config import ModelConfig
+from transformer.text.normalise import normalise
+from transformer.text.tokenizer import Tokenizer
 
 Pair = tuple[str, str]
 LENGTH_STEP = 2

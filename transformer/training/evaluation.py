@@ -1,8 +1,8 @@
 """Score a checkpoint on a file of sentence pairs, as the app would translate them.
 
-Sources go the way of a query (`transformer.running`): form NFC, the checkpoint's own normalisation, the same limits,
-the same decoding. Only the batches are larger, which may turn a choice between two pieces that are equally probable
-but for rounding.
+Sources go the way of a query (`transformer.runs.running`): form NFC, the checkpoint's own normalisation, the same
+limits, the same decoding. Only the batches are larger, which may turn a choice between two pieces that are equally
+probable but for rounding.
 """
 
 import csv
@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from transformer.checkpoint import Checkpoint
+from transformer.checkpoint.load import Checkpoint
+from transformer.checkpoint.save import file_sha256
 from transformer.errors import DataError, QueryError
-from transformer.query import Beam, Greedy, Query, check_source
-from transformer.saving import file_sha256
+from transformer.runs.query import Beam, Greedy, Query, check_source
 from transformer.training.data import Pair, encode_source, read_pairs
 from transformer.training.scoring import Done, Scores, SentenceScores, decode, score, score_sentences
 

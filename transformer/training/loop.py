@@ -19,7 +19,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from tqdm import tqdm
 
 from transformer.errors import ConfigError, shown
-from transformer.model import Transformer
+from transformer.model.transformer import Transformer
 from transformer.training.data import Batch, Batches, make_batch
 from transformer.training.loss import target_loss
 from transformer.training.schedule import learning_rate

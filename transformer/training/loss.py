@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer.model import Transformer
+from transformer.model.transformer import Transformer
 from transformer.training.data import Batch
 
 ROWS = 512  # of logits at a time: enough for fast products, few enough for the processor's outer cache

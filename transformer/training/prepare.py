@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from transformer.checkpoint.save import file_sha256
 from transformer.errors import DataError
-from transformer.saving import file_sha256
 from transformer.training.cleaning import Cleaned, CleanPair, Rules, clean
 from transformer.training.corpus import read_lines
 from transformer.training.splitting import SMALL, Split, split

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from transformer import strictjson
-from transformer.card import MAX_BYTES, MAX_ITEMS
-from transformer.checkpoint import CARD, Checkpoint, load
+from transformer.checkpoint import strictjson
+from transformer.checkpoint.card import MAX_BYTES, MAX_ITEMS
+from transformer.checkpoint.files import FolderFiles
+from transformer.checkpoint.load import CARD, Checkpoint, load
 from transformer.errors import DataError
-from transformer.files import FolderFiles
 
 Record = Mapping[str, Any]
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import torch
 
-from transformer.checkpoint import TOKENIZER_NAMES, WEIGHTS, Checkpoint, load
-from transformer.config import ModelConfig
+from transformer.checkpoint.load import TOKENIZER_NAMES, WEIGHTS, Checkpoint, load
+from transformer.checkpoint.save import Parts, file_sha256, save
 from transformer.errors import DataError
-from transformer.model import Transformer
-from transformer.saving import Parts, file_sha256, save
-from transformer.text import normalise
-from transformer.tokenizer import Tokenizer
+from transformer.model.config import ModelConfig
+from transformer.model.transformer import Transformer
+from transformer.text.normalise import normalise
+from transformer.text.tokenizer import Tokenizer
 from transformer.training.data import Batches, Example, Pair, encode_pairs, read_pairs, sample_pairs
 from transformer.training.loop import Row, Trainer, TrainSettings, has_bf16, keep_freed_memory, write_rows
 from transformer.training.scoring import Scores, held_out_loss, score, translate

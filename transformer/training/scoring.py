@@ -12,12 +12,12 @@ import sacrebleu
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from transformer.beam import beam_search
-from transformer.cache import KVCache
-from transformer.decoding import Prefix, collect, greedy
-from transformer.model import Transformer
-from transformer.query import Beam, Greedy
-from transformer.tokenizer import Tokenizer
+from transformer.model.cache import KVCache
+from transformer.model.transformer import Transformer
+from transformer.runs.beam import beam_search
+from transformer.runs.decoding import Prefix, collect, greedy
+from transformer.runs.query import Beam, Greedy
+from transformer.text.tokenizer import Tokenizer
 from transformer.training.data import Example, make_batch
 from transformer.training.loss import target_loss
 

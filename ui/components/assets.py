@@ -30,22 +30,26 @@ PLOTLY_URL = f"app/static/{PLOTLY_FILE}"
 
 SCRIPTS = {
     "plotly_view": (
-        "shared.js",
-        "csv.js",
-        "plotly_load.js",
-        "plotly_paint.js",
-        "plotly_fit.js",
-        "plotly_grid.js",
-        "plotly_follow.js",
-        "plotly_table.js",
-        "plotly_tools.js",
-        "plotly_view.js",
+        "shared/shared.js",
+        "shared/csv.js",
+        "plotly/load.js",
+        "plotly/paint.js",
+        "plotly/fit.js",
+        "plotly/grid.js",
+        "plotly/follow.js",
+        "plotly/table.js",
+        "plotly/tools.js",
+        "plotly/view.js",
     ),
-    "stepper": ("shared.js", "stepper.js"),
-    "flow_view": ("shared.js", "csv.js", "flow_draw.js", "flow_view.js"),
+    "stepper": ("shared/shared.js", "stepper/stepper.js"),
+    "flow_view": ("shared/shared.js", "shared/csv.js", "flow/draw.js", "flow/view.js"),
 }
 
-STYLES = {name: ("tokens.css", f"{name}.css") for name in SCRIPTS}
+STYLES = {
+    "plotly_view": ("shared/tokens.css", "plotly/view.css"),
+    "stepper": ("shared/tokens.css", "stepper/stepper.css"),
+    "flow_view": ("shared/tokens.css", "flow/view.css"),
+}
 
 _LOADER = """
 let loading;

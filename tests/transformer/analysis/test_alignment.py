@@ -1,0 +1,294 @@
+"""Word alignment from attention: every figure again by hand, the runs against the traces that the app shows."""
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.conftest import SOURCES, TARGETS
+from transformer import load
+from transformer.analysis.alignment import (
+    Counts,
+    Links,
+    best_sources,
+    count_links,
+    diagonal_sources,
+    merge_words,
+    parse_links,
+    piece_shares,
+    with_means,
+)
+from transformer.analysis.alignment_scores import ROWS, score_alignment
+from transformer.analysis.gold import GoldPair, GoldSet, read_gold
+from transformer.analysis.spacing import SPACINGS, attached, attached_french, joined, usual_spacing
+from transformer.errors import DataError
+
+REVERSE = Path(__file__).resolve().parents[3] / "checkpoints" / "reverse"
+GOLD = ("0-0 1-1 1p2", "0-0 2-3", "1-1 3p4 2-2", "0-1 4-6", "", "1-0 2-2")
+links_lists = st.lists(st.tuples(st.integers(0, 99), st.sampled_from("-p"), st.integers(0, 99)), max_size=8)
+
+
+@pytest.fixture
+def checkpoint(checkpoint_folder):
+    return load(checkpoint_folder)
+
+
+@pytest.fixture
+def gold_files(tmp_path):
+    """Writes three files and gives their paths."""
+
+    def write(sources=SOURCES, targets=TARGETS, gold=GOLD):
+        files = []
+        for name, lines in (("words.src", sources), ("words.tgt", targets), ("gold.talp", gold)):
+            (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+            files.append(tmp_path / name)
+        return files
+
+    return write
+
+
+def test_links_are_read():
+    assert parse_links(" 0-0 1p2\t10-3 ") == Links(frozenset({(0, 0), (10, 3)}), frozenset({(0, 0), (1, 2), (10, 3)}))
+    assert parse_links("  ") == Links(frozenset(), frozenset())
+
+
+@given(links_lists)
+def test_what_is_written_is_read(links):
+    found = parse_links(" ".join(f"{i}{kind}{j}" for i, kind, j in links))
+    assert found.possible == {(i, j) for i, _, j in links}
+    assert found.sure == {(i, j) for i, kind, j in links if kind == "-"}
+
+
+@given(st.text(alphabet="0123456789-p ٣²x\t", max_size=30) | st.text(max_size=20))
+def test_any_text_gives_links_or_one_error(text):
+    try:
+        found = parse_links(text)
+    except ValueError:
+        found = Links(frozenset(), frozenset())
+    assert found.sure <= found.possible
+    numbers = {number.lstrip("0") or "0" for number in text.replace("p", "-").replace("-", " ").split()}
+    assert {str(n) for link in found.possible for n in link} <= numbers
+
+
+@pytest.mark.parametrize(
+    "line", ["1", "1-", "-1", "1--2", "1-2-3", "1:2", "a-b", "1-٣", "0-0 1_2", "100000-1", "1-9999999999"]
+)
+def test_what_is_no_link_is_refused(line):
+    with pytest.raises(ValueError, match=r"no link|beyond"):
+        parse_links(line)
+
+
+def test_a_piece_of_two_words_belongs_to_both_by_its_characters():
+    # ▁ 我妹妹 每 天。 against 我 妹妹 每天 。
+    shares = piece_shares([0, 3, 1, 2], [1, 2, 2, 1])
+    expected = [[0, 0, 0, 0], [1 / 3, 2 / 3, 0, 0], [0, 0, 1, 0], [0, 0, 0.5, 0.5]]
+    np.testing.assert_allclose(shares, expected)
+
+
+@given(st.lists(st.integers(0, 5), max_size=12), st.lists(st.integers(1, 50), max_size=6))
+def test_shares_give_back_the_characters(pieces, cuts):
+    n = sum(pieces)
+    edges = [0, *sorted({cut for cut in cuts if cut < n}), n] if n else [0]
+    words = [b - a for a, b in pairwise(edges)]
+    shares = piece_shares(pieces, words)
+    assert shares.shape == (len(pieces), len(words))
+    np.testing.assert_allclose(shares.sum(axis=1), [float(length > 0) for length in pieces])
+    np.testing.assert_allclose(np.array(pieces, dtype=float) @ shares, words, atol=1e-9)
+
+
+@pytest.mark.parametrize(("pieces", "words"), [([2], [3]), ([3], [1, 1]), ([2], [2, 0]), ([], [1])])
+def test_pieces_that_do_not_make_up_the_words_are_refused(pieces, words):
+    with pytest.raises(ValueError, match="character"):
+        piece_shares(pieces, words)
+
+
+def test_weights_are_summed_over_source_pieces_and_averaged_over_target_pieces():
+    weights = np.array([[0.1, 0.2, 0.3, 0.4], [0.5, 0.1, 0.2, 0.2], [0.0, 0.6, 0.3, 0.1]])  # 3 rows, 3 pieces and end
+    src = np.array([[1, 0], [1, 0], [0, 1], [0, 0]])  # two pieces, one piece, the end piece
+    tgt = np.array([[1, 0], [1, 0], [0, 1]])  # the first word has two rows
+    expected = [[(0.3 + 0.6) / 2, (0.3 + 0.2) / 2], [0.6, 0.3]]
+    np.testing.assert_allclose(merge_words(weights, src, tgt), expected)
+    stacked = np.stack([weights, weights[::-1]])
+    np.testing.assert_allclose(merge_words(stacked, src, tgt)[0], expected)
+    assert best_sources(merge_words(weights, src, tgt)).tolist() == [0, 0]
+
+
+def test_means_stand_behind_what_they_are_of():
+    weights = np.random.default_rng(0).random((3, 2, 4, 5))
+    found = with_means(weights)
+    assert found.shape == (4, 3, 4, 5)
+    np.testing.assert_array_equal(found[:3, :2], weights)
+    np.testing.assert_allclose(found[1, 2], (weights[1, 0] + weights[1, 1]) / 2)
+    np.testing.assert_allclose(found[3, 2], weights.reshape(6, 4, 5).sum(axis=0) / 6)
+
+
+def test_the_error_rate_by_hand():
+    links = parse_links("0-0 1-1 2p1 2-3")  # S: 3 links, P: 4
+    sources = np.array([[0, 2, 0, 2], [0, 1, 1, 2], [2, 0, 0, 0]])  # of four target words, three ways
+    counts = count_links(sources, links, n_source=3)
+    assert counts.sure_hits.tolist() == [2, 3, 0]
+    assert counts.possible_hits.tolist() == [3, 3, 0]
+    assert (counts.n_found, counts.n_sure) == (4, 3)
+    np.testing.assert_allclose(counts.aer(), [1 - (2 + 3) / 7, 1 - 6 / 7, 1.0])
+    np.testing.assert_allclose((counts + counts).aer(), counts.aer())
+    assert Counts(np.array(3), np.array(3), 3, 3).aer() == 0
+
+
+@pytest.mark.parametrize(
+    ("n_target", "n_source", "expected"),
+    [(3, 3, [0, 1, 2]), (4, 2, [0, 0, 1, 1]), (2, 6, [1, 4]), (1, 1, [0]), (3, 1, [0, 0, 0])],
+)
+def test_the_diagonal(n_target, n_source, expected):
+    assert diagonal_sources(n_target, n_source).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("eu 's pledge ( 50 % ) is n't here .", "eu's pledge (50%) isn't here."),
+        ('he said : " no , thanks ! " and left', 'he said: "no, thanks!" and left'),
+        ("workers ' rights $ 5", "workers' rights $5"),
+        (". a", ". a"),
+    ],
+)
+def test_punctuation_is_attached(words, expected):
+    assert attached(words.split()) == expected
+
+
+def test_other_ways_of_writing():
+    assert joined(["他", "买", "了", "Windows", "95", "和", "3", "个", "a。"]) == "他买了Windows 95和3个a。"
+    assert attached_french(["l'", "homme", "dit", ":", "ça", "va", "?", "oui", "."]) == "l'homme dit : ça va ? oui."
+    for code, name in {
+        "zh": "joined",
+        "zh-Hans": "joined",
+        "EN": "attached",
+        "fr": "attached-french",
+        "": "spaced",
+    }.items():
+        assert usual_spacing(code) == name
+        assert name in SPACINGS
+
+
+@given(st.lists(st.text(alphabet="ab'\".,(!s%", min_size=1, max_size=3), max_size=8))
+def test_no_way_of_writing_loses_a_character(words):
+    for spacing in SPACINGS.values():
+        assert spacing(words).replace(" ", "") == "".join(words)
+
+
+def _by_hand(checkpoint, source, target, links):
+    """Hits and outside weights of one sentence, from the trace of the app with the target forced, in plain loops."""
+    ids = checkpoint.tgt_tokenizer.encode(target).ids
+    cross = checkpoint.run(checkpoint.query(source, forced=ids, max_new=len(ids) + 1)).cross
+    src_words, tgt_words = (
+        _word_of_pieces(t, text)
+        for t, text in ((checkpoint.src_tokenizer, source), (checkpoint.tgt_tokenizer, target))
+    )
+    n_layers, n_heads = cross.shape[:2]
+    hits = np.zeros((2, n_layers, n_heads))
+    outside = np.zeros((2, n_layers, n_heads))
+    for shift in (0, 1):
+        for layer in range(n_layers):
+            for head in range(n_heads):
+                for j in range(len(target.split())):
+                    rows = [t + shift for t, word in enumerate(tgt_words) if word == j]
+                    merged = [
+                        sum(cross[layer, head, t, s] for t in rows for s, word in enumerate(src_words) if word == i)
+                        / len(rows)
+                        for i in range(len(source.split()))
+                    ]
+                    link = (int(np.argmax(merged)), j)
+                    hits[shift, layer, head] += (link in links.sure) + (link in links.possible)
+                    outside[shift, layer, head] += 1 - sum(merged)
+    return hits, outside, len(target.split())
+
+
+def _word_of_pieces(tokenizer, text):
+    """Pieces of a language with spaces: the word that each belongs to; None for a lone space."""
+    words, word = [], -1
+    for piece in tokenizer.encode(text).pieces:
+        word += piece.startswith("▁")
+        words.append(word if piece != "▁" else None)
+    return words
+
+
+def test_scores_are_those_of_the_traces_counted_by_hand(checkpoint, gold_files):
+    gold = read_gold(*gold_files())
+    done = []
+    scores = score_alignment(checkpoint, gold, source_text="spaced", target_text="spaced", done=done.append)
+    assert (scores.n_sentences, sum(done), scores.left_out) == (6, 6, {})
+    found = [_by_hand(checkpoint, s, t, parse_links(g)) for s, t, g in zip(SOURCES, TARGETS, GOLD, strict=True)]
+    hits, outside, n_words = (sum(parts) for parts in zip(*found, strict=True))
+    n_sure = sum(line.count("-") for line in GOLD)
+    np.testing.assert_allclose(scores.heads, 1 - hits / (n_words + n_sure))
+    np.testing.assert_allclose(scores.outside, outside / n_words, atol=1e-6)
+    assert scores.best.aer == scores.heads.min()
+    row = ROWS.index(scores.best.row)
+    assert scores.heads[row, scores.best.layer - 1, scores.best.head - 1] == scores.best.aer
+    assert len(np.unique(scores.heads)) > 1
+
+
+def test_a_task_whose_alignment_is_known_is_aligned(monkeypatch):
+    """The shipped model that reverses words: letter i of n belongs to letter n - 1 - i; the last layer knows."""
+    words = ("planet", "abcdef", "stone", "quick", "xyz")
+    links = [frozenset((i, len(word) - 1 - i) for i in range(len(word))) for word in words]
+    pairs = [GoldPair(tuple(w), tuple(w[::-1]), Links(gold, gold)) for w, gold in zip(words, links, strict=True)]
+    monkeypatch.setitem(SPACINGS, "glued", "".join)
+    gold = GoldSet(("a", "b", "c"), ("", "", ""), tuple(pairs))
+    scores = score_alignment(load(REVERSE), gold, source_text="glued", target_text="glued")
+    assert (scores.best.layer, scores.best.row) == (2, "predicts")
+    assert scores.best.aer < 0.05
+    assert scores.layers[ROWS.index("predicts"), 1] < 0.05
+    assert scores.layers[ROWS.index("reads"), 1] > 0.5  # that row looks for the next letter already
+    assert scores.diagonal > 0.5
+
+
+def test_the_record_is_json_and_names_files_and_settings(checkpoint, gold_files):
+    scores = score_alignment(checkpoint, read_gold(*gold_files()), source_text="joined", target_text="attached")
+    record = json.loads(json.dumps(scores.record()))
+    assert (record["file"], record["measure"]) == ("gold.talp", "alignment error rate")
+    assert record["source"]["text"] == "joined"
+    assert np.shape(record["heads"]["reads"]) == np.shape(record["outside_words"]["predicts"]) == (2, 4)
+    assert np.shape(record["layers"]["reads"]) == (2,)
+    assert record["aer"] == round(scores.heads.min(), 4)
+
+
+def test_sentences_that_cannot_be_used_are_counted(checkpoint, gold_files):
+    sources = (*SOURCES, "ba " * 40, "", "ba \x01")  # the tokenizer drops the last, a control character
+    gold = read_gold(*gold_files(sources, (*TARGETS, "a", "a", "a"), (*GOLD, "", "", "")))
+    scores = score_alignment(checkpoint, gold, source_text="spaced", target_text="spaced")
+    assert scores.n_sentences == 6
+    reasons = ("of more than 32 tokens", "with an empty side", "whose pieces do not add up to their words")
+    assert scores.left_out == dict.fromkeys(reasons, 1)
+    too_long = read_gold(*gold_files(["ba " * 40], ["a"], ["0-0"]))
+    with pytest.raises(DataError, match="no sentence can be scored"):
+        score_alignment(checkpoint, too_long, source_text="spaced", target_text="spaced")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"gold": GOLD[:5]}, r"equally many lines; found words.src 6, words.tgt 6, gold.talp 5"),
+        ({"gold": ("4-0", *GOLD[1:])}, r"line 1: a link names source word 4; the sentence has 4 words"),
+        ({"gold": (*GOLD[:1], "0p9", *GOLD[2:])}, r"line 2: a link names target word 9; the sentence has 4 words"),
+        ({"gold": ("0;0", *GOLD[1:])}, r"line 1: '0;0' is no link"),
+        ({"gold": ("0p0",) * 6}, "holds no sure link"),
+        ({"sources": ()}, "words.src: is empty"),
+    ],
+)
+def test_files_that_cannot_be_used_are_refused(gold_files, changes, message):
+    with pytest.raises(DataError, match=message):
+        read_gold(*gold_files(**changes))
+
+
+def test_files_that_cannot_be_read_are_refused(gold_files):
+    files = gold_files()
+    files[1].write_bytes(b"a\xff")
+    with pytest.raises(DataError, match=r"not UTF-8 \(byte 1\)"):
+        read_gold(*files)
+    files[1].unlink()
+    with pytest.raises(DataError, match="cannot be read"):
+        read_gold(*files)

@@ -1,0 +1,314 @@
+"""What heads do: every measure against plain loops, on made-up weights and on the shipped toy model."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transformer import load, run, run_batch
+from transformer.analysis import head_statistics as hs
+from transformer.model.tap import Recorder, tap_of
+from transformer.runs.replay import replay
+
+REVERSE = Path(__file__).resolve().parents[3] / "checkpoints" / "reverse"
+KINDS = ("encoder", "decoder", "cross")
+CLOSE = {"rtol": 0, "atol": 1e-9}
+
+
+def random_weights(seed, n_queries, n_keys, allowed=None):
+    """Rows that sum to 1 over the open keys: [2 layers, 3 heads, query, key]."""
+    raw = np.random.default_rng(seed).random((2, 3, n_queries, n_keys)) ** 4
+    raw = raw if allowed is None else raw * allowed
+    sums = raw.sum(axis=-1, keepdims=True)
+    return raw / np.where(sums == 0, 1, sums)
+
+
+def causal(n):
+    return np.tril(np.ones((n, n), dtype=bool))
+
+
+# ---------------------------------------------------------------- the same by hand, one row at a time
+
+
+def by_hand(row, allowed, *, query, n_queries):
+    """Every measure of one row as a dictionary; what the row does not have is left out."""
+    n_keys = len(row)
+    open_keys = [k for k in range(n_keys) if allowed[k]]
+    found = {
+        "entropy": -sum(row[k] * math.log(row[k], 2) for k in open_keys if row[k] > 0),
+        "largest": max(row[k] for k in open_keys),
+        "distance": sum(row[k] * abs(query - k) for k in open_keys),
+        "relative_distance": sum(
+            row[k] * abs(query / max(n_queries - 1, 1) - k / max(n_keys - 1, 1)) for k in open_keys
+        ),
+    }
+    if len(open_keys) > 1:
+        found["entropy_share"] = found["entropy"] / math.log(len(open_keys), 2)
+    for name, key in {"self": query, "previous": query - 1, "next": query + 1, "first": 0, "end": n_keys - 1}.items():
+        if key in open_keys:
+            found[name] = row[key]
+    place = query * (n_keys - 1) / max(n_queries - 1, 1)
+    nearest = min(range(n_keys), key=lambda k: (abs(k - place), -k))
+    found["diagonal"] = row[nearest]
+    return found
+
+
+def means_by_hand(weights, allowed, name, rows):
+    """[layer, head] of nested lists."""
+    means = []
+    for layer in weights:
+        means.append([])
+        for head in layer:
+            found = [by_hand(head[q], allowed[q], query=q, n_queries=len(head)) for q in rows if allowed[q].any()]
+            numbers = [one[name] for one in found if name in one]
+            means[-1].append(sum(numbers) / len(numbers))
+    return means
+
+
+def functions(weights, allowed):
+    return {
+        "entropy": hs.entropy(weights),
+        "entropy_share": hs.entropy_share(weights, allowed),
+        "largest": hs.largest(weights),
+        "distance": hs.distance(weights),
+        "relative_distance": hs.relative_distance(weights),
+        "self": hs.share_at(weights, allowed, offset=0),
+        "previous": hs.share_at(weights, allowed, offset=-1),
+        "next": hs.share_at(weights, allowed, offset=1),
+        "first": hs.share_on(weights, allowed, key=0),
+        "end": hs.share_on(weights, allowed, key=weights.shape[-1] - 1),
+        "diagonal": hs.share_on_diagonal(weights),
+    }
+
+
+@pytest.mark.parametrize("mask", ["none", "causal", "holes", "wide", "tall"])
+def test_each_row_is_what_a_plain_loop_gives(mask):
+    shape = {"wide": (4, 7), "tall": (7, 4)}.get(mask, (6, 6))
+    allowed = np.ones(shape, dtype=bool)
+    if mask == "causal":
+        allowed = causal(6)
+    if mask == "holes":
+        allowed = np.random.default_rng(8).random(shape) < 0.6
+        allowed[:, 2] = True
+    weights = random_weights(3, *shape, allowed)
+    for name, values in functions(weights, allowed).items():
+        assert values.shape == (2, 3, shape[0])
+        for (layer, head, query), value in np.ndenumerate(values):
+            expected = by_hand(weights[layer, head, query], allowed[query], query=query, n_queries=shape[0])
+            assert math.isnan(value) if name not in expected else value == pytest.approx(expected[name], abs=1e-12)
+
+
+# ---------------------------------------------------------------- properties
+
+
+@given(st.integers(2, 12))
+def test_a_uniform_map_is_as_spread_out_as_can_be(n):
+    everywhere = np.ones((n, n), dtype=bool)
+    for allowed in (everywhere, causal(n)):
+        uniform = allowed / allowed.sum(axis=-1, keepdims=True)
+        share = hs.entropy_share(uniform, allowed)
+        n_open = allowed.sum(axis=-1)
+        np.testing.assert_allclose(share[n_open > 1], 1, **CLOSE)
+        assert np.isnan(share[n_open == 1]).all()
+        np.testing.assert_allclose(hs.entropy(uniform), np.log2(n_open), **CLOSE)
+        np.testing.assert_allclose(hs.largest(uniform), 1 / n_open, **CLOSE)
+
+
+@given(st.integers(1, 12))
+def test_an_identity_map_is_all_on_itself(n):
+    everywhere = np.ones((n, n), dtype=bool)
+    np.testing.assert_array_equal(hs.share_at(np.eye(n), everywhere, offset=0), 1)
+    np.testing.assert_array_equal(hs.share_on_diagonal(np.eye(n)), 1)
+    for values in (hs.entropy(np.eye(n)), hs.distance(np.eye(n)), hs.relative_distance(np.eye(n))):
+        np.testing.assert_array_equal(values, 0)
+        assert not np.signbit(values).any()
+
+
+@given(st.integers(2, 12), st.sampled_from([-1, 1]))
+def test_a_shifted_map_is_all_on_the_neighbour(n, offset):
+    shifted = np.eye(n, k=offset)
+    share = hs.share_at(shifted, np.ones((n, n), dtype=bool), offset=offset)
+    without = 0 if offset == -1 else n - 1
+    assert np.flatnonzero(np.isnan(share)).tolist() == [without]
+    np.testing.assert_array_equal(np.delete(share, without), 1)
+    np.testing.assert_array_equal(np.delete(hs.distance(shifted), without), 1)
+
+
+@given(st.integers(1, 9), st.integers(1, 9), st.integers(0, 10_000))
+def test_measures_stay_in_their_ranges(n_queries, n_keys, seed):
+    weights = random_weights(seed, n_queries, n_keys)
+    allowed = np.ones((n_queries, n_keys), dtype=bool)
+    slack = 1e-9
+    for name, values in functions(weights, allowed).items():
+        highest = {"entropy": math.log2(n_keys), "distance": max(n_queries, n_keys) - 1}.get(name, 1)
+        numbers = values[~np.isnan(values)]
+        assert ((numbers >= 0) & (numbers <= highest + slack)).all(), name
+
+
+@given(st.integers(1, 9), st.integers(1, 9))
+def test_the_diagonal_goes_from_corner_to_corner(n_queries, n_keys):
+    keys = hs.diagonal_keys(n_queries, n_keys)
+    assert keys[0] == 0
+    assert n_queries == 1 or keys[-1] == n_keys - 1
+    assert (np.diff(keys) >= 0).all()
+
+
+def test_a_mean_is_over_the_rows_that_count_and_a_broken_number_stays():
+    values = np.array([[[1.0, 9.0, 3.0], [1.0, 9.0, np.nan]]])
+    rows = np.array([True, False, True])
+    np.testing.assert_array_equal(hs.Measure(values, rows).means(), [[2.0, np.nan]])
+    assert np.isnan(hs.Measure(values, np.zeros(3, dtype=bool)).means()).all()
+
+
+# ---------------------------------------------------------------- norms
+
+
+def test_norm_shares_are_what_a_plain_loop_gives():
+    rng = np.random.default_rng(5)
+    heads, parts = rng.normal(size=(2, 3, 5, 4)), rng.normal(size=(2, 3, 4, 7))
+    shares = hs.norm_share(heads, parts)
+    for layer in range(2):
+        for q in range(5):
+            norms = [
+                math.sqrt(
+                    sum(sum(heads[layer, h, q, i] * parts[layer, h, i, o] for i in range(4)) ** 2 for o in range(7))
+                )
+                for h in range(3)
+            ]
+            np.testing.assert_allclose(shares[layer, :, q], np.array(norms) / sum(norms), **CLOSE)
+
+
+@given(st.floats(0.1, 100), st.integers(0, 1000))
+def test_norm_shares_add_up_to_1_and_do_not_know_the_scale(scale, seed):
+    rng = np.random.default_rng(seed)
+    heads, parts = rng.normal(size=(2, 3, 5, 4)), rng.normal(size=(2, 3, 4, 7))
+    shares = hs.norm_share(heads, parts)
+    np.testing.assert_allclose(shares.sum(axis=1), 1, **CLOSE)
+    np.testing.assert_allclose(hs.norm_share(scale * heads, parts), shares, **CLOSE)
+    heads[:, 1] = 0
+    assert (hs.norm_share(heads, parts)[:, 1] == 0).all()
+    assert np.isnan(hs.norm_share(np.zeros_like(heads), parts)).all()
+
+
+# ---------------------------------------------------------------- real runs
+
+
+@pytest.fixture(scope="module")
+def checkpoint():
+    return load(REVERSE)
+
+
+@pytest.fixture(scope="module")
+def trace(checkpoint):
+    return run(checkpoint, checkpoint.query("abcdef"))
+
+
+def shares_of(checkpoint, trace, kind):
+    sites = [hs.site(kind, layer) for layer in range(len(trace.maps(kind)))]
+    heads = replay(checkpoint, trace, sites)
+    return hs.norm_share(np.stack([heads[name] for name in sites]), hs.output_projections(checkpoint.model, kind))
+
+
+def measured(checkpoint, trace, kind, **options):
+    shares = shares_of(checkpoint, trace, kind)
+    return hs.measure(trace, kind, eos_id=checkpoint.config.eos_id, shares=shares, **options)
+
+
+EXPECTED = {
+    "encoder": ["entropy", "entropy_share", "largest", "distance", "self", "previous", "next", "first", "end"],
+    "decoder": ["entropy", "entropy_share", "largest", "distance", "self", "previous", "first"],
+    "cross": ["entropy", "entropy_share", "largest", "distance", "first", "end", "diagonal"],
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_has_its_kinds_measures_as_a_plain_loop_gives_them(checkpoint, trace, kind):
+    measures = measured(checkpoint, trace, kind)
+    assert list(measures) == [*EXPECTED[kind], "norm_share"]
+    weights, allowed = trace.maps(kind).astype(np.float64), trace.mask(kind)
+    for name in EXPECTED[kind]:
+        by_name = "relative_distance" if (kind, name) == ("cross", "distance") else name
+        expected = means_by_hand(weights, allowed, by_name, range(len(allowed)))
+        np.testing.assert_allclose(measures[name].means(), expected, **CLOSE)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_heads_parts_add_up_to_what_the_attention_wrote(checkpoint, trace, kind):
+    recorder = Recorder(("*_attn.heads", "*_attn.output"))
+    checkpoint.model(torch.tensor([trace.src_ids]), torch.tensor([trace.read_ids]), tap=tap_of(recorder))
+    parts, shares = hs.output_projections(checkpoint.model, kind), shares_of(checkpoint, trace, kind)
+    layers = checkpoint.model.encoder.layers if kind == "encoder" else checkpoint.model.decoder.layers
+    for layer, part in enumerate(parts):
+        name = hs.site(kind, layer)
+        heads = recorder.values[name][0].detach().numpy()  # [head, query, d_head]
+        written = np.stack([head @ piece for head, piece in zip(heads, part, strict=True)])
+        attention = layers[layer].cross_attn if kind == "cross" else layers[layer].self_attn
+        total = written.sum(axis=0) + attention.out_proj.bias.detach().numpy()
+        output = recorder.values[name.replace("heads", "output")][0].detach().numpy()
+        np.testing.assert_allclose(total, output, rtol=0, atol=1e-5)
+        norms = np.sqrt((written**2).sum(axis=-1))
+        np.testing.assert_allclose(shares[layer], norms / norms.sum(axis=0), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["decoder", "cross"])
+def test_only_the_rows_that_may_be_seen_count(checkpoint, trace, kind):
+    n_rows = 3
+    measures = measured(checkpoint, trace, kind, n_rows=n_rows)
+    weights, allowed = trace.maps(kind).astype(np.float64), trace.mask(kind)
+    expected = means_by_hand(weights, allowed, "entropy", range(n_rows))
+    np.testing.assert_allclose(measures["entropy"].means(), expected, **CLOSE)
+    assert all(not one.rows[n_rows:].any() and np.isnan(one.values[..., n_rows:]).all() for one in measures.values())
+    changed = getattr(trace, field := {"decoder": "decoder_self", "cross": "cross"}[kind]).copy()
+    changed[:, :, n_rows:] = 0
+    other = measured(checkpoint, replace(trace, **{field: changed}), kind, n_rows=n_rows)
+    for name, one in measures.items():
+        np.testing.assert_array_equal(other[name].means(), one.means())
+
+
+def test_the_encoders_rows_may_always_be_seen(checkpoint, trace):
+    some, all_rows = measured(checkpoint, trace, "encoder", n_rows=1), measured(checkpoint, trace, "encoder")
+    np.testing.assert_array_equal(some["entropy"].means(), all_rows["entropy"].means())
+
+
+def test_the_first_step_alone_has_no_previous_token_and_nothing_to_spread(checkpoint, trace):
+    assert list(measured(checkpoint, trace, "decoder", n_rows=1)) == [
+        "entropy", "largest", "distance", "self", "first", "norm_share",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_padding_of_a_batch_does_not_count(checkpoint, kind):
+    alone = run(checkpoint, checkpoint.query("noon"))
+    padded = run_batch(checkpoint, [checkpoint.query(text) for text in ("noon", "transformer")])[0]
+    assert len(padded.src_ids) > len(alone.src_ids)
+    one, other = (hs.measure(trace, kind, eos_id=checkpoint.config.eos_id) for trace in (alone, padded))
+    assert list(one) == list(other)
+    for name in one:
+        np.testing.assert_allclose(other[name].means(), one[name].means(), rtol=0, atol=1e-5)
+
+
+def test_a_row_without_an_open_key_does_not_count(checkpoint, trace):
+    allowed, weights = trace.encoder_mask.copy(), trace.encoder_self.copy()
+    allowed[2], weights[:, :, 2] = False, 0
+    changed = replace(trace, encoder_mask=allowed, encoder_self=weights)
+    measures = hs.measure(changed, "encoder", eos_id=checkpoint.config.eos_id)
+    assert np.flatnonzero(~measures["entropy"].rows).tolist() == [2]
+    rows = [q for q in range(len(allowed)) if q != 2]
+    expected = means_by_hand(trace.encoder_self.astype(np.float64), trace.encoder_mask, "largest", rows)
+    np.testing.assert_allclose(measures["largest"].means(), expected, **CLOSE)
+
+
+def test_a_source_without_an_end_piece_has_no_share_on_it(checkpoint, trace):
+    assert "end" not in hs.measure(trace, "cross", eos_id=checkpoint.config.eos_id + 1)
+
+
+def test_the_head_that_walks_backwards_is_sharp_and_off_the_diagonal(checkpoint, trace):
+    measures = measured(checkpoint, trace, "cross")
+    assert (measures["largest"].means()[1] > 0.9).all()
+    assert (measures["entropy_share"].means()[1] < measures["entropy_share"].means()[0]).all()
+    assert (measures["diagonal"].means()[1] < 0.5).all()

@@ -1,0 +1,152 @@
+"""The logit lens, against the checkpoint's parameters and plain loops; its last place is the trace."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from transformer.analysis.logit_lens import lens_places, logit_lens, paths
+from transformer.checkpoint import load as checkpoints
+from transformer.errors import QueryError
+from transformer.runs.query import Beam, Sampling
+from transformer.runs.replay import replay
+from transformer.runs.running import run
+
+SHIPPED = Path(__file__).parents[3] / "checkpoints"
+
+
+@pytest.fixture(scope="module", params=["checkpoint_folder", "shared_checkpoint_folder", "reverse", "zh-en"])
+def checkpoint(request):
+    """Pre-norm with a final norm, post-norm without, and two that were trained."""
+    shipped = SHIPPED / request.param
+    return checkpoints.load(shipped if shipped.exists() else request.getfixturevalue(request.param))
+
+
+@pytest.fixture(scope="module")
+def trace(checkpoint):
+    return run(checkpoint, checkpoint.query(checkpoint.card.examples[0], max_new=8))
+
+
+@pytest.fixture(scope="module")
+def lens(checkpoint, trace):
+    return logit_lens(checkpoint, trace)
+
+
+def predictions(checkpoint, trace):
+    """Probabilities [place, step, piece] in float64 from the parameters and the streams, without the model's code."""
+    state, config = checkpoint.model.state_dict(), checkpoint.config
+    names = {"pre": "residual", "post": "norm"}[config.norm]
+    sites = ["decoder.embedding.output"] + [
+        f"decoder.{layer}.{part}.{names}"
+        for layer in range(config.n_decoder_layers)
+        for part in ("self_attn", "cross_attn", "ffn")
+    ]
+    found = replay(checkpoint, trace, sites)
+    table = state["src_table" if config.shared_vocab else "tgt_table"].double().numpy()
+    result = []
+    for site in sites:
+        x = found[site][: trace.n_steps].astype(np.float64)
+        if config.final_norm:
+            weight, bias = (state[f"decoder.final_norm.{name}"].double().numpy() for name in ("weight", "bias"))
+            x = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + config.norm_eps) * weight + bias
+        logits = x @ table.T
+        exps = np.exp(logits - logits.max(1, keepdims=True))
+        result.append(exps / exps.sum(1, keepdims=True))
+    return np.stack(result)
+
+
+def test_every_depth_is_the_stream_through_norm_and_projection(checkpoint, trace, lens):
+    expected = predictions(checkpoint, trace)
+    steps, ids = np.arange(trace.n_steps), np.array(trace.tgt_ids)
+    np.testing.assert_allclose(lens.prob, expected[:, steps, ids], rtol=2e-4, atol=1e-9)
+    order = np.argsort(-expected, axis=2, kind="stable")
+    best = np.take_along_axis(expected, order[:, :, :5], axis=2)
+    np.testing.assert_allclose(lens.top_probs, best, rtol=2e-4, atol=1e-9)
+    np.testing.assert_allclose(np.take_along_axis(expected, lens.top_ids, axis=2), best, rtol=2e-4, atol=1e-9)
+    ranks = (expected > expected[:, steps, ids][:, :, None] * (1 + 1e-4)).sum(2) + 1
+    most = (expected > expected[:, steps, ids][:, :, None] * (1 - 1e-4)).sum(2)
+    assert (ranks <= lens.rank).all()
+    assert (lens.rank <= most).all()
+
+
+def test_entropy_and_divergence_are_sums_over_the_vocabulary(checkpoint, trace, lens):
+    expected = predictions(checkpoint, trace)
+    for place in range(len(lens.places)):
+        for step in range(min(2, trace.n_steps)):
+            here, last = expected[place, step].tolist(), expected[-1, step].tolist()
+            entropy = -sum(p * math.log2(p) for p in here if p > 0)
+            divergence = sum(q * math.log2(q / p) for p, q in zip(here, last, strict=True) if q > 0)
+            assert lens.entropy[place, step] == pytest.approx(entropy, abs=1e-3)
+            assert lens.divergence[place, step] == pytest.approx(divergence, rel=1e-3, abs=1e-3)
+    np.testing.assert_allclose(lens.divergence[-1], 0, atol=1e-9)
+
+
+def test_the_last_depth_is_what_the_run_had(trace, lens):
+    steps = range(trace.n_steps)
+    np.testing.assert_allclose(lens.log_prob[-1], [trace.log_probs[t, trace.tgt_ids[t]] for t in steps], atol=1e-5)
+    assert lens.rank[-1].tolist() == [trace.step(t).rank for t in steps]
+    np.testing.assert_allclose(lens.entropy[-1], trace.entropies(), atol=1e-4)
+    for t in steps:
+        named = [candidate.id for candidate in trace.step(t, top_k=5).candidates[:5]]
+        assert lens.top_ids[-1, t].tolist() == named
+
+
+def test_layers_are_every_third_sublayer(checkpoint, lens):
+    layers = lens.by_layer()
+    kept = [0, *range(3, 3 * checkpoint.config.n_decoder_layers + 1, 3)]
+    assert layers.places == tuple(lens_places(checkpoint)[place] for place in kept)
+    for name in ("top_ids", "top_probs", "rank", "log_prob", "entropy", "divergence"):
+        np.testing.assert_array_equal(getattr(layers, name), getattr(lens, name)[kept])
+    assert lens.nbytes > layers.nbytes > 0
+
+
+def test_the_future_changes_nothing(checkpoint, lens):
+    short = run(checkpoint, checkpoint.query(checkpoint.card.examples[0], max_new=2))
+    np.testing.assert_allclose(logit_lens(checkpoint, short).log_prob, lens.log_prob[:, :2], atol=2e-5)
+
+
+@pytest.mark.parametrize("decoding", [Beam(size=3), Sampling(seed=4, temperature=2.0)])
+def test_other_ways_of_decoding_are_read_too(checkpoint, decoding):
+    trace = run(checkpoint, checkpoint.query(checkpoint.card.examples[0], decoding=decoding, max_new=6))
+    lens = logit_lens(checkpoint, trace)
+    assert lens.rank[-1].tolist() == [trace.step(t).rank for t in range(trace.n_steps)]
+
+
+def test_many_steps_are_read_in_blocks(checkpoint, monkeypatch, trace, lens):
+    monkeypatch.setattr("transformer.analysis.logit_lens._ROWS_AT_ONCE", 2)
+    blocks = logit_lens(checkpoint, trace)
+    np.testing.assert_allclose(blocks.log_prob, lens.log_prob, atol=1e-4)
+    np.testing.assert_array_equal(blocks.rank, lens.rank)
+
+
+def test_the_trace_of_another_checkpoint_is_refused(checkpoint_folder, shared_checkpoint_folder):
+    one, other = checkpoints.load(checkpoint_folder), checkpoints.load(shared_checkpoint_folder)
+    with pytest.raises(QueryError, match="another checkpoint"):
+        logit_lens(other, run(one, one.query("ba lo", max_new=2)))
+
+
+def test_results_cannot_be_changed(lens):
+    with pytest.raises(ValueError, match="read-only"):
+        lens.rank[0, 0] = 1
+
+
+@pytest.mark.parametrize(
+    ("ranks", "first", "stays"),
+    [
+        ([3, 2, 1, 1], 2, 2), ([1, 1, 1, 1], 0, 0), ([9, 1, 2, 1], 1, 3), ([1, 5, 5, 2], 0, -1),
+        ([4, 3, 2, 2], -1, -1), ([1], 0, 0), ([7], -1, -1),
+    ],
+)  # fmt: skip
+def test_a_path_knows_where_it_was_first_on_top_and_from_where_it_stays(ranks, first, stays):
+    found = paths(np.array([[rank, 1] for rank in ranks]))
+    assert (found.first[0], found.stays[0]) == (first, stays)
+    assert (found.first[1], found.stays[1]) == (0, 0)
+
+
+def test_a_probability_of_0_adds_nothing():
+    from transformer.analysis.logit_lens import _in_bits
+
+    halves = torch.tensor([[math.log(0.5), math.log(0.5), -math.inf]])
+    assert -_in_bits(halves, halves).item() == pytest.approx(1)

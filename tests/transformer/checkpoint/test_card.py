@@ -1,0 +1,97 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transformer.checkpoint.card import MAX_TEXT, Card, read_card
+
+FULL = {
+    "title": "Tiny",
+    "description": "Does little.",
+    "source_language": "Ba-lo",
+    "target_language": "English",
+    "source_code": "",
+    "target_code": "en",
+    "data": "Made up.",
+    "licence": "MIT",
+    "examples": ["ba lo", "mi ta"],
+    "scores": [{"file": "test.tsv", "bleu": 12.5}],
+    "training": {"command": "python -m transformer train", "epochs": 2},
+    "parameters": 1234,
+    "sha256": {"config.json": "00ff"},
+    "colour": "blue",
+}
+
+
+def test_every_field_is_read_and_an_unknown_one_kept():
+    card, warnings = read_card(json.dumps(FULL).encode())
+    assert warnings == ()
+    expected = FULL | {"examples": ("ba lo", "mi ta"), "scores": ({"file": "test.tsv", "bleu": 12.5},)}
+    assert {name: getattr(card, name) for name in FULL if name != "colour"} == {
+        name: value for name, value in expected.items() if name != "colour"
+    }
+    assert card.other == {"colour": "blue"}
+
+
+def test_an_empty_card_is_fine():
+    assert read_card(b"{}") == (Card(), ())
+
+
+def test_records_of_scores_old_and_new_are_read_as_they_are():
+    scores = (
+        {"file": "dev.tsv", "sha256": "00ff", "decoding": "greedy", "bleu": 31.17, "chrf": 50.12},
+        {"file": "dev.tsv", "decoding": "beam", "beam_size": 5, "length_penalty": 0.6, "bleu_signature": "nrefs:1|x"},
+        {"file": "gold", "measure": "alignment error rate", "aer": 0.4, "heads": {"reads": [[0.4, 0.5], [0.6, 0.7]]}},
+    )
+    card, warnings = read_card(json.dumps({"scores": scores}).encode())
+    assert (card.scores, warnings) == (scores, ())
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff", b"[" * 999_999, b'{"title": NaN}'])
+def test_a_card_that_is_no_object_is_left_out_with_a_warning(content):
+    card, (warning,) = read_card(content)
+    assert card == Card()
+    assert warning.startswith("card.json is left out: ")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "expected"),
+    [
+        ("title", 3, "a text"),
+        ("title", None, "a text"),
+        ("description", "x" * (MAX_TEXT + 1), "at most 4,000 characters"),
+        ("examples", "ba lo", "a list"),
+        ("examples", ["ba", 3], "a text"),
+        ("examples", ["ba"] * 101, "at most 100"),
+        ("scores", {"bleu": 3}, "a list"),
+        ("scores", [3], "an object"),
+        ("training", [], "an object"),
+        ("parameters", "many", "a whole number"),
+        ("parameters", True, "a whole number"),
+        ("parameters", -1, "a whole number"),
+        ("sha256", {"config.json": 3}, "a text"),
+    ],
+)
+def test_a_field_of_the_wrong_type_is_left_out_with_a_warning(field, value, expected):
+    card, (warning,) = read_card(json.dumps(FULL | {field: value}).encode())
+    assert getattr(card, field) == getattr(Card(), field)
+    assert card.other == {"colour": "blue"}
+    assert field in warning
+    assert expected in warning
+    assert len(warning) < 250
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(sorted(FULL)) | st.text(max_size=4),
+        st.recursive(
+            st.none() | st.booleans() | st.integers() | st.text(max_size=4),
+            lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+        ),
+    )
+)
+def test_no_card_raises(record):
+    card, warnings = read_card(json.dumps(record).encode())
+    assert isinstance(card, Card)
+    assert all(isinstance(warning, str) for warning in warnings)

@@ -1,0 +1,150 @@
+"""`training.csv`: what training writes is read, and what somebody spoilt is said in one sentence."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transformer.checkpoint.curve import MAX_BYTES, MAX_ROWS, Curve, load_curve, read_curve
+from transformer.errors import CheckpointError
+from transformer.training.loop import Row, write_rows
+
+ROWS = [
+    Row(1, 10, 5.0, 4.0, 1.0, 10.0, 1e-3, 1000, 12.5, 0.01),
+    Row(2, 20, 3.0, 2.5, 20.0, 40.0, 5e-4, 2000, 25.0, 0.1),
+    Row(3, 30, 2.0, 2.75, 20.0, 38.0, 1e-4, 3000, 37.5, 0.09),
+]
+
+
+def read(text: str) -> Curve:
+    return read_curve(text.encode())
+
+
+def refused(content: bytes) -> str:
+    with pytest.raises(CheckpointError) as caught:
+        read_curve(content, label="mine/training.csv")
+    said = str(caught.value)
+    assert said.startswith("mine/training.csv: ")
+    assert "\n" not in said
+    return said
+
+
+def test_what_training_writes_is_read(tmp_path):
+    write_rows(ROWS, tmp_path / "training.csv")
+    curve = load_curve(tmp_path)
+    assert curve is not None
+    assert curve.epochs == (1, 2, 3)
+    for name, values in curve.columns.items():
+        assert values == tuple(getattr(row, name) for row in ROWS)
+    assert set(curve.columns) | {"epoch"} == set(Row.__dataclass_fields__)
+    assert curve.notes == ()
+
+
+def test_the_best_epoch_is_the_one_that_training_keeps(tmp_path):
+    write_rows(ROWS, tmp_path / "training.csv")
+    assert load_curve(tmp_path).best_epoch() == 2  # equal BLEU, higher chrF
+
+
+@pytest.mark.parametrize(
+    ("text", "best"),
+    [
+        ("epoch,dev_loss\n1,3\n2,2\n3,2.5\n", 2),
+        ("epoch,dev_bleu,dev_loss\n1,5,1\n2,nan,0.5\n3,,0.1\n", 1),
+        ("epoch,loss\n1,3\n2,2\n", None),
+    ],
+)
+def test_the_best_epoch_by_what_is_there(text, best):
+    assert read(text).best_epoch() == best
+
+
+def test_a_folder_without_one_has_no_curve(tmp_path):
+    assert load_curve(tmp_path) is None
+
+
+def test_an_older_file_lacks_a_column_without_a_word():
+    curve = read("epoch,step,loss\n1,10,3.5\n")
+    assert set(curve.columns) == {"step", "loss"}
+    assert curve.notes == ()
+
+
+def test_other_columns_are_passed_over():
+    curve = read("colour,epoch, loss ,note\nred,1,3.5,x\nblue,2,3.0,y\n")
+    assert dict(curve.columns) == {"loss": (3.5, 3.0)}
+
+
+def test_a_byte_order_mark_and_windows_line_ends_do_not_matter():
+    assert read_curve(b"\xef\xbb\xbfepoch,loss\r\n1,3.5\r\n\r\n").epochs == (1,)
+
+
+@pytest.mark.parametrize("cell", ["nan", "inf", "-inf", "", "three", "1e999"])
+def test_a_number_that_cannot_be_drawn_is_a_gap_and_said(cell):
+    curve = read(f"epoch,loss,dev_loss\n1,{cell},2\n2,3,2\n")
+    assert math.isnan(curve.columns["loss"][0])
+    assert curve.columns["loss"][1] == 3
+    assert curve.notes == ("1 number is missing in training.csv or not finite; the curves have gaps there.",)
+
+
+def test_a_line_that_is_being_written_has_gaps():
+    curve = read("epoch,loss,dev_loss\n1,3,2\n2,2")
+    assert curve.columns["loss"] == (3, 2)
+    assert math.isnan(curve.columns["dev_loss"][1])
+
+
+@pytest.mark.parametrize("epochs", [("1", "1"), ("2", "1"), ("x", "2"), ("1.5", "2"), ("1", "nan"), ("-1", "2")])
+def test_rows_without_epochs_in_order_are_numbered(epochs):
+    curve = read(f"epoch,loss\n{epochs[0]},3\n{epochs[1]},2\n")
+    assert curve.epochs == (1, 2)
+    assert "not whole numbers in order" in curve.notes[0]
+
+
+def test_rows_without_the_column_are_numbered():
+    curve = read("loss\n3\n2\n")
+    assert curve.epochs == (1, 2)
+    assert "names no epochs" in curve.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "is empty"),
+        (b"\n\n", "is empty"),
+        (b"epoch,loss\n", "has no row yet"),
+        (b"epoch;loss\n1;3\n", "found 'epoch;loss', expected some of: epoch, step, loss"),
+        (b"epoch,loss\n1,x\n2,\n", "no number that can be drawn"),
+        (b"\xff\xfe\x00e", "not a table of comma-separated text"),
+        (b'epoch,loss\n1,"' + b"x" * 200_000 + b'"\n', "not a table of comma-separated text"),
+        (b"epoch,loss\n" + b"1,1\n" * (MAX_ROWS + 1), "has 5,001 rows; at most 5,000"),
+        (b"," * 10_000 + b"x\n1\n", "no column is known"),
+    ],
+)
+def test_what_is_no_curve_is_refused_in_a_sentence(content, says):
+    said = refused(content)
+    assert says in said
+    assert len(said) < 300
+
+
+def test_a_huge_file_is_not_read(tmp_path):
+    (tmp_path / "training.csv").write_bytes(b"epoch,loss\n" + b"1,1\n" * (MAX_BYTES // 4))
+    with pytest.raises(CheckpointError, match="at most 1,000,000 are expected"):
+        load_curve(tmp_path)
+
+
+def test_a_link_that_leaves_the_folder_is_refused(tmp_path):
+    (tmp_path / "elsewhere.csv").write_text("epoch,loss\n1,3\n")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "training.csv").symlink_to(tmp_path / "elsewhere.csv")
+    with pytest.raises(CheckpointError, match="leaves the folder"):
+        load_curve(folder)
+
+
+@given(st.one_of(st.binary(max_size=300), st.text(alphabet='epochls,_01.en-"\n', max_size=200).map(str.encode)))
+def test_any_bytes_are_a_curve_or_an_error_of_ours(content):
+    try:
+        curve = read_curve(content)
+    except CheckpointError:
+        return
+    assert curve.columns
+    assert all(len(values) == len(curve.epochs) for values in curve.columns.values())
+    assert all(before < after for before, after in zip(curve.epochs, curve.epochs[1:], strict=False))

@@ -1,0 +1,120 @@
+import os
+import shutil
+import sys
+
+import pytest
+
+from transformer.checkpoint import listing, load
+from transformer.checkpoint.listing import listing as list_checkpoints
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
+
+
+@pytest.fixture
+def root(checkpoint_folder, shared_checkpoint_folder, tmp_path):
+    shutil.copytree(checkpoint_folder, tmp_path / "a" / "tiny")
+    shutil.copytree(shared_checkpoint_folder, tmp_path / "a" / "shared")
+    return tmp_path / "a"
+
+
+def names(*roots):
+    return [entry.name for entry in list_checkpoints(roots)]
+
+
+def test_good_checkpoints_are_listed_by_name_with_their_titles(root):
+    (root / "shared" / "card.json").unlink()
+    entries = list_checkpoints([root])
+    assert [(e.name, e.folder.name, e.error, e.title) for e in entries] == [
+        ("shared", "shared", None, "shared"),
+        ("tiny", "tiny", None, "Tiny"),
+    ]
+    assert all(load.load(entry.folder) for entry in entries)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("config.json", None, "config.json: is missing"),
+        ("config.json", b"[" * 60_000, "nests brackets"),
+        ("model.safetensors", b"123", "too short"),
+        ("model.safetensors", None, "is missing"),
+        ("source.model", None, "source.model: is missing"),
+        ("source.model", b"x" * 16_000_001, "at most 16,000,000"),
+        ("target.model", None, "target.model: is missing"),
+    ],
+)
+def test_a_broken_one_is_listed_with_what_is_wrong(root, name, content, message):
+    (root / "tiny" / name).unlink()
+    if content is not None:
+        (root / "tiny" / name).write_bytes(content)
+    good, broken = list_checkpoints([root])
+    assert good.error is None
+    assert message in broken.error
+    assert broken.title == "Tiny"
+
+
+def test_no_parameters_are_read(root, monkeypatch):
+    monkeypatch.setattr(load.tensorfile, "read_tensors", None)
+    monkeypatch.setattr(load.pieces, "check", None)
+    assert [entry.error for entry in list_checkpoints([root])] == [None, None]
+
+
+def test_an_empty_folder_and_a_bad_card_do_no_harm(root):
+    (root / "empty").mkdir()
+    (root / "tiny" / "card.json").write_bytes(b"\xff" * 99)
+    entries = {entry.name: entry for entry in list_checkpoints([root])}
+    assert "config.json: is missing" in entries["empty"].error
+    assert entries["tiny"].title == "tiny"
+    assert entries["tiny"].error is None
+
+
+def test_what_is_not_for_the_list_is_left_out(root):
+    for name in (".hidden", "zh-en.training", ".tiny.old.x"):
+        (root / name).mkdir()
+    (root / "file").touch()
+    assert names(root) == ["shared", "tiny"]
+
+
+@posix
+def test_links_may_not_leave_the_root(root, checkpoint_folder):
+    (root / "away").symlink_to(checkpoint_folder)
+    (root / "dead").symlink_to("nowhere")
+    (root / "circle").symlink_to("circle")
+    (root / "alias").symlink_to("tiny")
+    assert names(root) == ["alias", "shared", "tiny"]
+
+
+@posix
+def test_odd_names_are_literal_or_left_out(root):
+    literal = ["<script>alert(1)<", "=HYPERLINK(1)", "x" * 255, "注意"]
+    for name in (*literal, "two\nlines", "tab\there", "bell\a", "right\u202eleft"):
+        (root / name).mkdir()
+    os.mkdir(os.fsencode(root) + b"/\xff\xfe")
+    assert set(names(root)) == {*literal, "shared", "tiny"}
+
+
+def test_pipes_and_folders_in_the_place_of_files(root):
+    (root / "tiny" / "config.json").unlink()
+    (root / "tiny" / "config.json").mkdir()
+    assert "not a regular file" in list_checkpoints([root])[1].error
+    if hasattr(os, "mkfifo"):
+        (root / "shared" / "model.safetensors").unlink()
+        os.mkfifo(root / "shared" / "model.safetensors")
+        assert "not a regular file" in list_checkpoints([root])[0].error
+
+
+def test_equal_names_in_two_folders_can_be_told_apart(root, tmp_path):
+    shutil.copytree(root, tmp_path / "b")
+    (tmp_path / "b" / "tiny (2)").mkdir()
+    found = list_checkpoints([root, tmp_path / "b"])
+    assert [e.name for e in found] == ["shared", "tiny", "shared (2)", "tiny (2)", "tiny (2) (2)"]
+    assert len({e.folder for e in found}) == 5
+
+
+def test_a_root_that_is_not_there_lists_nothing(tmp_path):
+    (tmp_path / "file").touch()
+    assert names(tmp_path / "nothing", tmp_path / "file", tmp_path / "nu\0l") == []
+
+
+def test_the_module_and_its_function_share_a_name():
+    assert listing.listing is list_checkpoints

@@ -1,0 +1,162 @@
+import hashlib
+import json
+import os
+import shutil
+
+import pytest
+import torch
+
+from transformer.checkpoint import save as saving
+from transformer.checkpoint.load import load
+from transformer.checkpoint.save import Parts, save
+from transformer.errors import CheckpointError
+
+
+@pytest.fixture
+def parts(checkpoint_folder):
+    checkpoint = load(checkpoint_folder)
+    tokenizers = [(checkpoint_folder / name).read_bytes() for name in ("source.model", "target.model")]
+    return Parts(checkpoint.config, checkpoint.model.state_dict(), tuple(tokenizers), {"title": "New"})
+
+
+@pytest.fixture
+def old(checkpoint_folder, tmp_path):
+    """An existing folder to be replaced."""
+    return shutil.copytree(checkpoint_folder, tmp_path / "place" / "tiny")
+
+
+def contents(folder):
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_what_is_saved_can_be_loaded(parts, tmp_path, dtype):
+    save(parts, tmp_path / "deep" / "er" / "new", dtype=dtype)
+    checkpoint = load(tmp_path / "deep" / "er" / "new")
+    assert checkpoint.warnings == ()
+    assert checkpoint.config == parts.config
+    for name, tensor in checkpoint.model.state_dict().items():
+        assert torch.equal(tensor, parts.state[name].to(dtype).float())
+    assert os.listdir(tmp_path / "deep" / "er") == ["new"]
+
+
+def test_the_card_says_what_the_files_are(parts, tmp_path):
+    save(parts, tmp_path / "new")
+    card = json.loads((tmp_path / "new" / "card.json").read_text(encoding="utf-8"))
+    assert card["title"] == "New"
+    assert card["parameters"] == parts.config.count_parameters()
+    assert card["sha256"].keys() == {"config.json", "model.safetensors", "source.model", "target.model"}
+    for name, digest in card["sha256"].items():
+        assert hashlib.sha256((tmp_path / "new" / name).read_bytes()).hexdigest() == digest
+
+
+def test_saving_twice_gives_the_same_bytes(parts, tmp_path):
+    save(parts, tmp_path / "a")
+    save(parts, tmp_path / "b")
+    assert contents(tmp_path / "a") == contents(tmp_path / "b")
+
+
+def test_an_existing_folder_is_replaced_and_its_learning_curve_kept(parts, old):
+    (old / "stray").touch()
+    curve = (old / "training.csv").read_bytes()
+    save(parts, old)
+    assert load(old).card.title == "New"
+    assert (old / "training.csv").read_bytes() == curve
+    assert not (old / "stray").exists()
+    assert os.listdir(old.parent) == ["tiny"]
+
+
+def failing(function, at):
+    """The function, but call number `at` (from 0) says that the disk is full."""
+    calls = iter(range(10_000))
+
+    def call(*arguments, **options):
+        if next(calls) == at:
+            raise OSError(28, "No space left on device")
+        return function(*arguments, **options)
+
+    return call
+
+
+def attempts(parts, folder, monkeypatch, name):
+    """Save again and again, the named function of `os` failing one call later each time, until none fails."""
+    for at in range(100):
+        with monkeypatch.context() as patch:
+            patch.setattr(saving.os, name, failing(getattr(os, name), at))
+            try:
+                save(parts, folder)
+            except OSError as error:
+                assert error.errno == 28  # noqa: PT017 (the last attempt succeeds)
+                yield at
+            else:
+                return
+
+
+@pytest.mark.parametrize(("name", "calls"), [("fsync", 7), ("rename", 2)])
+def test_whatever_fails_the_old_folder_is_whole_and_nothing_else_stays(parts, old, monkeypatch, name, calls):
+    before = contents(old)
+    n_failed = 0
+    for _ in attempts(parts, old, monkeypatch, name):
+        assert contents(old) == before
+        assert os.listdir(old.parent) == ["tiny"]
+        n_failed += 1
+    assert n_failed >= calls
+    assert load(old).card.title == "New"
+
+
+@pytest.mark.parametrize("name", ["fsync", "rename"])
+def test_whatever_fails_at_the_first_save_leaves_nothing(parts, tmp_path, monkeypatch, name):
+    (tmp_path / "place").mkdir()
+    for _ in attempts(parts, tmp_path / "place" / "new", monkeypatch, name):
+        assert os.listdir(tmp_path / "place") == []
+    assert load(tmp_path / "place" / "new").card.title == "New"
+
+
+def test_even_if_nothing_can_be_renamed_any_more_the_old_files_are_not_lost(parts, old, monkeypatch):
+    before, calls = contents(old), []
+    rename = os.rename
+
+    def once(*arguments):
+        calls.append(arguments)
+        if len(calls) > 1:
+            raise OSError(5, "Input/output error")
+        rename(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(saving.os, "rename", once)
+        with pytest.raises(OSError, match="Input/output"):
+            save(parts, old)
+    (kept,) = old.parent.glob(".tiny.old.*/tiny")
+    assert contents(kept) == before
+
+
+def test_files_are_flushed_before_the_folder_and_the_folder_before_it_is_renamed(parts, old, monkeypatch):
+    events, rename, fsync = [], os.rename, os.fsync
+
+    def note_rename(source, target):
+        events.append("rename")
+        rename(source, target)
+
+    def note_fsync(descriptor):
+        events.append("folder" if os.path.isdir(f"/proc/self/fd/{descriptor}") else "file")
+        fsync(descriptor)
+
+    monkeypatch.setattr(saving.os, "rename", note_rename)
+    monkeypatch.setattr(saving.os, "fsync", note_fsync)
+    save(parts, old)
+    if os.path.exists("/proc/self/fd"):
+        assert events == ["file"] * 6 + ["folder", "rename", "rename", "folder"]
+
+
+def test_a_value_that_the_type_cannot_hold_is_named(parts, tmp_path):
+    large = {**parts.state, "src_table": parts.state["src_table"] + 1e6}
+    with pytest.raises(CheckpointError, match="src_table: a value is too large"):
+        save(Parts(parts.config, large, parts.tokenizers, {}), tmp_path / "new")
+    assert os.listdir(tmp_path) == []
+    save(Parts(parts.config, large, parts.tokenizers, {}), tmp_path / "new", dtype=torch.float32)
+
+
+def test_the_number_of_tokenizers_must_fit_the_config(parts, tmp_path):
+    with pytest.raises(ValueError, match="zip"):
+        save(Parts(parts.config, parts.state, parts.tokenizers[:1], {}), tmp_path / "new")
+    assert os.listdir(tmp_path) == []

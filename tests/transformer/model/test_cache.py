@@ -1,0 +1,76 @@
+import pytest
+import torch
+
+from tests.transformer.tiny import padded_source, target_ids, tiny_model
+from transformer.errors import QueryError
+from transformer.model.cache import AttentionCache, KVCache
+from transformer.model.tap import Recorder, tap_of
+
+
+def cached_logits(model, src, tgt, *, chunks, tap=None):
+    """Feed the target in pieces of the given lengths."""
+    cache, mask = KVCache(model.config.n_decoder_layers), model.source_mask(src)
+    memory, logits = model.encode(src), []
+    for chunk in tgt.split(chunks, dim=1):
+        hidden = model.decode(chunk, memory, mask, cache=cache, tap=tap or tap_of())
+        logits.append(model.project(hidden))
+    assert cache.length == tgt.size(1)
+    return torch.cat(logits, dim=1)
+
+
+@pytest.mark.parametrize("chunks", [[1] * 7, [2, 3, 2], [1, 6], [7]])
+@pytest.mark.parametrize("changes", [{}, {"norm": "post", "bias": False, "positions": "learned"}])
+def test_with_a_cache_the_logits_are_the_same(chunks, changes):
+    model, src, tgt = tiny_model(**changes), padded_source(), target_ids(7)
+    assert torch.allclose(cached_logits(model, src, tgt, chunks=chunks), model(src, tgt), rtol=0, atol=1e-10)
+
+
+def test_also_where_the_start_is_the_padding_id():
+    model, src, tgt = tiny_model(decoder_start_id=0), padded_source(), target_ids(7)
+    tgt[:, 0] = 0
+    assert torch.allclose(cached_logits(model, src, tgt, chunks=[1] * 7), model(src, tgt), atol=1e-10)
+
+
+def test_also_with_a_tap():
+    model, src, tgt = tiny_model(), padded_source(), target_ids(7)
+    tap = tap_of(Recorder(("*",)))
+    assert torch.allclose(
+        cached_logits(model, src, tgt, chunks=[1] * 7, tap=tap), model(src, tgt), rtol=0, atol=1e-10
+    )
+
+
+def test_cross_attention_computes_its_keys_once():
+    model, src, tgt = tiny_model(), padded_source(), target_ids(3)
+    recorder = Recorder(("*.keys",))
+    cache, memory, mask = KVCache(3), model.encode(src), model.source_mask(src)
+    model.decode(tgt[:, :1], memory, mask, cache=cache)
+    model.decode(tgt[:, 1:2], memory, mask, cache=cache, tap=tap_of(recorder))
+    assert [site for site in recorder.values if "cross" in site] == []
+    assert recorder.values["decoder.0.self_attn.keys"].shape == (3, 3, 1, 4)
+
+
+def test_selected_rows_go_on_as_they_would_alone():
+    model, src, tgt = tiny_model(), padded_source(), target_ids(6)
+    rows = torch.tensor([2, 0, 0])
+    cache, memory, mask = KVCache(3), model.encode(src), model.source_mask(src)
+    model.decode(tgt[:, :4], memory, mask, cache=cache)
+    cache.select(rows)
+    after = model.decode(tgt[rows, 4:], memory[rows], mask[rows], cache=cache)
+    whole = model.decode(tgt[rows], memory[rows], mask[rows])
+    assert torch.allclose(after, whole[:, 4:], atol=1e-10)
+
+
+def test_the_limit_of_length_counts_what_the_cache_holds():
+    model, src = tiny_model(), padded_source()
+    cache, memory, mask = KVCache(3), model.encode(src), model.source_mask(src)
+    model.decode(target_ids(16), memory, mask, cache=cache)
+    with pytest.raises(QueryError, match="17 tokens"):
+        model.decode(target_ids(1), memory, mask, cache=cache)
+
+
+def test_an_empty_cache_cannot_be_read():
+    with pytest.raises(RuntimeError, match="before anything was written"):
+        AttentionCache(fixed=True).read()
+    cache = KVCache(2)
+    cache.select(torch.tensor([0]))  # nothing to select from yet
+    assert cache.length == 0

@@ -1,0 +1,70 @@
+import numpy as np
+import pytest
+import torch
+
+from transformer.model.dropout import Dropout, random_bytes
+
+
+def test_evaluation_changes_nothing():
+    x = torch.randn(4, 5)
+    assert Dropout(0.5).eval()(x) is x
+    assert Dropout(0.0).train()(x) is x
+
+
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.9, 0.999])
+def test_training_zeroes_the_right_share_and_keeps_the_mean(p):
+    torch.manual_seed(0)
+    x = torch.ones(400, 500)
+    dropped = Dropout(p).train()(x)
+    share = float((dropped == 0).float().mean())
+    assert share == pytest.approx(p, abs=0.006)
+    assert float(dropped.mean()) == pytest.approx(1.0, rel=0.05)
+    kept = dropped[dropped != 0]
+    assert kept.unique().numel() == 1
+
+
+def test_what_is_dropped_follows_from_the_seed():
+    x, dropout = torch.ones(50, 50), Dropout(0.3).train()
+    torch.manual_seed(3)
+    first, second = dropout(x), dropout(x)
+    torch.manual_seed(3)
+    assert torch.equal(dropout(x), first)
+    assert not torch.equal(first, second)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_the_same_seed_drops_the_same_places_whatever_the_type(dtype):
+    x, dropout = torch.ones(40, 25), Dropout(0.3).train()
+    torch.manual_seed(5)
+    expected = dropout(x) == 0
+    torch.manual_seed(5)
+    dropped = dropout(x.to(dtype))
+    assert dropped.dtype == dtype
+    assert torch.equal(dropped == 0, expected)
+    kept = float(dropped[~expected][0])
+    assert kept == pytest.approx(256 / (256 - 77), rel=0.01)  # 0.3 is 77 of 256 bytes
+
+
+def test_gradients_flow_through_what_was_kept():
+    x = torch.ones(30, 30, requires_grad=True)
+    dropped = Dropout(0.5).train()(x)
+    dropped.sum().backward()
+    assert torch.equal(x.grad, dropped.detach())
+
+
+def test_a_transposed_input_and_its_type_are_kept():
+    x = torch.randn(7, 3, dtype=torch.bfloat16).T
+    dropped = Dropout(0.5).train()(x)
+    assert dropped.shape == (3, 7)
+    assert dropped.dtype == torch.bfloat16
+    assert ((dropped == 0) | (dropped == 2 * x)).all()
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 8, 1000])
+def test_bytes_are_uniform(n):
+    torch.manual_seed(1)
+    found = random_bytes(n, torch.device("cpu"))
+    assert found.shape == (n,)
+    assert found.dtype == torch.uint8
+    many = np.bincount(random_bytes(256_000, torch.device("cpu")).numpy(), minlength=256)
+    assert ((many - 1000.0) ** 2 / 1000).sum() < 400  # chi squared of 255 degrees of freedom: 400 is far out

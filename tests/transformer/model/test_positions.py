@@ -1,0 +1,57 @@
+import math
+
+import pytest
+import torch
+
+from tests.transformer.tiny import random_ids, target_ids, tiny_config, tiny_model
+from transformer.errors import QueryError
+from transformer.model.positions import LearnedPositions, SinusoidalPositions, sinusoidal_table
+from transformer.model.transformer import Transformer
+
+
+@pytest.mark.parametrize("d_model", [1, 2, 7, 8])
+def test_the_table_is_the_formula(d_model):
+    table = sinusoidal_table(50, d_model)
+    assert table.shape == (50, d_model)
+    assert table.dtype == torch.float32
+    for p in (0, 1, 17, 49):
+        for j in range(d_model):
+            angle = p / 10_000 ** ((j - j % 2) / d_model)
+            expected = math.cos(angle) if j % 2 else math.sin(angle)
+            assert float(table[p, j]) == pytest.approx(expected, abs=1e-7)
+
+
+def test_a_shift_is_the_same_rotation_everywhere():
+    """The paper's reason for sinusoids: PE(p + k) is a linear function of PE(p)."""
+    table = sinusoidal_table(40, 8).double()
+    solution = torch.linalg.lstsq(table[:30], table[5:35]).solution
+    assert torch.allclose(table[:30] @ solution, table[5:35], atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [SinusoidalPositions, LearnedPositions])
+def test_an_offset_selects_later_rows(kind):
+    positions = kind(tiny_config())
+    assert torch.equal(positions(6)[2:], positions(4, offset=2))
+
+
+def test_sinusoids_are_not_stored_and_learned_positions_are():
+    assert not any("positions" in name for name in Transformer(tiny_config()).state_dict())
+    learned = Transformer(tiny_config(positions="learned")).state_dict()
+    assert learned["encoder.embedding.positions.table"].shape == (16, 12)
+    assert learned["decoder.embedding.positions.table"].std() > 0.1  # it has been given values
+
+
+@pytest.mark.parametrize("d_model", [9, 15])
+def test_an_odd_width_works(d_model):
+    logits = tiny_model(d_model=d_model)(random_ids(3, 6), target_ids())
+    assert logits.shape == (3, 5, 19)
+    assert logits.isfinite().all()
+
+
+def test_more_tokens_than_positions_are_refused():
+    model = tiny_model()
+    assert model.encode(random_ids(1, 16)).shape == (1, 16, 12)
+    with pytest.raises(QueryError, match="17 tokens were given; this model reads at most 16"):
+        model.encode(random_ids(1, 17))
+    with pytest.raises(QueryError, match="17 tokens"):
+        model(random_ids(1, 3), random_ids(1, 17))

@@ -1,0 +1,52 @@
+"""Looking at a finished run more closely."""
+
+import numpy as np
+import pytest
+import torch
+
+from transformer.checkpoint import load as checkpoints
+from transformer.errors import QueryError
+from transformer.runs.replay import replay
+from transformer.runs.running import run
+
+
+@pytest.fixture(scope="module")
+def checkpoint(checkpoint_folder):
+    return checkpoints.load(checkpoint_folder)
+
+
+@pytest.fixture(scope="module")
+def trace(checkpoint):
+    return run(checkpoint, checkpoint.query("ba lo mi ta", max_new=9))
+
+
+def test_what_is_recorded_is_what_the_trace_has(checkpoint, trace):
+    found = replay(checkpoint, trace, ["*_attn.weights", "logits", "decoder.0.cross_attn.mask"])
+    for layer in range(checkpoint.config.n_decoder_layers):
+        assert np.abs(found[f"decoder.{layer}.cross_attn.weights"] - trace.cross[layer]).max() < 1e-6
+        assert np.abs(found[f"decoder.{layer}.self_attn.weights"] - trace.decoder_self[layer]).max() < 1e-6
+    for layer in range(checkpoint.config.n_encoder_layers):
+        assert np.abs(found[f"encoder.{layer}.self_attn.weights"] - trace.encoder_self[layer]).max() < 1e-6
+    log_probs = torch.tensor(found["logits"]).log_softmax(-1).numpy()
+    assert np.abs(log_probs - trace.log_probs).max() < 1e-5
+    assert found["decoder.0.cross_attn.mask"].dtype == bool
+
+
+def test_values_have_no_batch_axis_and_cannot_be_changed(checkpoint, trace):
+    config = checkpoint.config
+    found = replay(checkpoint, trace, ["encoder.embedding.*", "decoder.0.self_attn.queries"])
+    assert found["encoder.embedding.positions"].shape == (len(trace.src_ids), config.d_model)
+    assert found["encoder.embedding.tokens"].shape == (len(trace.src_ids), config.d_model)
+    d_head = config.d_model // config.n_heads
+    assert found["decoder.0.self_attn.queries"].shape == (config.n_heads, len(trace.read_ids), d_head)
+    assert not any(value.flags.writeable for value in found.values())
+
+
+def test_a_site_that_does_not_exist_is_refused(checkpoint, trace):
+    with pytest.raises(QueryError, match=r"no site 'decoder\.77"):
+        replay(checkpoint, trace, ["logits", "decoder.77.*"])
+
+
+def test_a_run_of_another_checkpoint_is_refused(shared_checkpoint_folder, trace):
+    with pytest.raises(QueryError, match="another checkpoint"):
+        replay(checkpoints.load(shared_checkpoint_folder), trace, ["logits"])

@@ -1,0 +1,173 @@
+import os
+import struct
+import subprocess
+import sys
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transformer.errors import TokenizerError
+from transformer.text import protobuf, sentencepiece_check
+from transformer.text.tokenizer import Tokenizer
+
+
+@pytest.fixture(scope="module")
+def model(checkpoint_folder):
+    return (checkpoint_folder / "source.model").read_bytes()
+
+
+def field(number, value):
+    """One field of a message: bytes, a float or a number."""
+    if isinstance(value, bytes):
+        return varint(number << 3 | 2) + varint(len(value)) + value
+    if isinstance(value, float):
+        return varint(number << 3 | 5) + struct.pack("<f", value)
+    return varint(number << 3) + varint(value)
+
+
+def varint(value):
+    low, high = value & 0x7F, value >> 7
+    return bytes([low | 0x80]) + varint(high) if high else bytes([low])
+
+
+def piece(text, score=-1.0, kind=1):
+    return field(1, field(1, text.encode()) + field(2, score) + field(3, kind))
+
+
+UNK = piece("<unk>", 0.0, 2)
+
+
+def refused(model, message):
+    with pytest.raises(TokenizerError, match=message) as caught:
+        sentencepiece_check.check(model)
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("name", ["source.model", "target.model"])
+def test_pieces_are_read_as_sentencepiece_reads_them(checkpoint_folder, name):
+    model = (checkpoint_folder / name).read_bytes()
+    found = sentencepiece_check.read(model)
+    assert tuple(p.text for p in found) == Tokenizer(model).pieces
+    assert [p.type for p in found[:4]] == [3, 2, 3, 3]
+    assert all(p.type == 1 and p.score < 0 for p in found[4:])
+    sentencepiece_check.check(model)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "empty"),
+        (b"<!DOCTYPE html><html>", "a web page"),
+        (b"\n\n  <html>", "a web page"),
+        (b"version https://git-lfs.github.com/spec/v1\noid", "Git LFS pointer"),
+        (b'{"model": {"type": "BPE"}}', "JSON"),
+        (b"PK\x03\x04rest", "zip"),
+        (b"\x1f\x8b\x08\x00", "gzip"),
+        (b"hello, this is only text", "damaged"),
+        (b"\x80" * 30, "does not end"),
+        (os.urandom(0) + bytes(range(1, 200)), "damaged"),
+    ],
+    ids=str,
+)
+def test_what_is_no_model_is_called_what_it_is(content, message):
+    refused(content, message)
+
+
+@pytest.mark.parametrize("kept", [1, 5, 100, 1000, -1, -200])
+def test_a_model_that_is_cut_off(model, kept):
+    refused(model[:kept], "damaged|ends inside|cannot use it")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (UNK + piece("x" * 200_000), "piece 1 is 200,000 bytes long; at most 512"),
+        (piece("a") + piece("b"), r"0 pieces for unknown text \(none\)"),
+        (UNK + piece("?", 0.0, 2), r"2 pieces for unknown text \('<unk>', '\?'\)"),
+        (UNK + piece("a") + piece("a"), "piece 2 is 'a', as piece 1 is already"),
+        (UNK + piece("a", float("nan")), "'a', has the score nan"),
+        (UNK + piece("a", float("-inf")), "'a', has the score -inf"),
+        (UNK + piece(""), "piece 1 is empty"),
+        (UNK + piece("a", -1.0, 9), "'a', has type 9"),
+        (UNK + field(1, field(1, b"\xff")), "piece 1 is not UTF-8"),
+        (UNK + field(1, 5), "piece 1 is not a message"),
+        (UNK + field(1, field(1, b"a") + field(2, b"x")), "piece 1 has a field 2 of the wrong kind"),
+        (UNK + field(2, field(44, b"?" * 1000)), "by 1,000 bytes"),
+        (UNK + field(3, field(2, b"\0\0\0\0" + b"ok\0" + b"x" * 999 + b"\0")), "by 999 bytes"),
+        (field(2, field(3, 1)), "no pieces"),
+        (UNK + piece("a\0b"), "SentencePiece cannot use it"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_model_that_breaks_a_rule(content, message):
+    refused(content, message)
+
+
+def test_too_many_pieces(monkeypatch):
+    monkeypatch.setattr(sentencepiece_check, "MAX_PIECES", 20)
+    refused(UNK + b"".join(piece(str(i)) for i in range(30)), "over 20 pieces")
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_fields_or_a_value_error(content):
+    try:
+        found = list(protobuf.fields(memoryview(content)))
+    except ValueError:
+        return
+    assert sum(len(value) for _, value in found if isinstance(value, memoryview)) <= len(content)
+
+
+@given(st.lists(st.tuples(st.integers(1, 2**29 - 1), st.integers(0, 2**64 - 1) | st.binary(max_size=20))))
+def test_fields_are_read_as_they_were_written(expected):
+    message = b"".join(field(number, value) for number, value in expected)
+    assert [
+        (n, bytes(v) if isinstance(v, memoryview) else v) for n, v in protobuf.fields(memoryview(message))
+    ] == expected
+
+
+@given(st.data())
+def test_a_damaged_model_is_read_or_refused(checkpoint_folder, data):
+    damaged = bytearray((checkpoint_folder / "source.model").read_bytes()[:2000])
+    for _ in range(data.draw(st.integers(1, 5))):
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        found = sentencepiece_check.read(bytes(damaged))
+    except TokenizerError as error:
+        assert len(str(error)) < 300  # noqa: PT017 (a change may do no harm)
+    else:
+        assert all(isinstance(p.text, str) for p in found)
+
+
+@pytest.mark.parametrize("death", ["os.abort()", "os._exit(3)", "os.kill(os.getpid(), 9)", "ctypes.string_at(0)"])
+def test_a_crash_stays_in_the_other_process(model, tmp_path, monkeypatch, death):
+    probe = tmp_path / "probe.py"
+    probe.write_text(f"import ctypes, os, sys\nsys.stdin.buffer.read()\n{death}\n", encoding="utf-8")
+    monkeypatch.setattr(sentencepiece_check, "_PROBE", probe)
+    monkeypatch.setattr(sentencepiece_check, "_verdicts", {})
+    refused(model, "SentencePiece crashed on it .exit status")
+
+
+def test_a_model_that_takes_for_ever_is_given_up(model, tmp_path, monkeypatch):
+    probe = tmp_path / "probe.py"
+    probe.write_text("import time\ntime.sleep(60)\n", encoding="utf-8")
+    monkeypatch.setattr(sentencepiece_check, "_PROBE", probe)
+    monkeypatch.setattr(sentencepiece_check, "_verdicts", {})
+    monkeypatch.setattr(sentencepiece_check, "PROBE_SECONDS", 0.3)
+    refused(model, "did not get through it in 0 seconds")
+
+
+def test_a_verdict_is_remembered(model, monkeypatch):
+    sentencepiece_check.check(model)
+    monkeypatch.setattr(sentencepiece_check, "_try_out", None)  # would fail if it were called
+    started = time.process_time()
+    sentencepiece_check.check(model)
+    assert time.process_time() - started < 0.1
+
+
+def test_the_probe_imports_nothing_of_ours():
+    """torch would take seconds; and modules here are named like some of the standard library."""
+    code = f"import runpy, sys; runpy.run_path({str(sentencepiece_check._PROBE)!r}); print('torch' in sys.modules)"
+    result = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "False"

@@ -1,0 +1,237 @@
+import base64
+import json
+from dataclasses import replace
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import charts
+from charts.heatmap import LOG_FLOOR
+from charts.rounding import shortened
+from tests.pages.reading import numbers
+from tests.ui.unpacking import numbers_of
+from ui.components import assets
+from ui.components.packing import FINE_LEVELS
+from ui.components.plotly.view import Click, figure_json, parse_click
+from ui.components.stepper.stepper import SourceChip, StepperRun, TargetChip, settled_step
+
+RUN = StepperRun(
+    run_id="a",
+    source=(SourceChip("▁x", 1), SourceChip("</s>", 2, special=True)),
+    target=(TargetChip("▁a", 3, 0.5), TargetChip("</s>", 4, 1.0000001, special=True)),
+    start_piece="<s>",
+    texts=("a", "a"),
+    shading=np.array([[0.25, 0.75], [float("nan"), -1e-9]]),
+)
+
+
+# ---------------------------------------------------------------- assets
+
+
+def test_plotly_is_copied_once(tmp_path):
+    target = assets.ensure_static(tmp_path / "static")
+    assert "Plotly" in target.read_text(encoding="utf-8")
+    before = target.stat().st_mtime_ns
+    assert assets.ensure_static(tmp_path / "static") == target
+    assert target.stat().st_mtime_ns == before
+    ours = {assets.script_file(name) for name in assets.SCRIPTS}
+    assert {path.name for path in (tmp_path / "static").iterdir()} == {assets.PLOTLY_FILE, *ours}
+
+
+def test_half_a_copy_is_replaced(tmp_path):
+    (tmp_path / assets.PLOTLY_FILE).write_text("half", encoding="utf-8")
+    assert assets.ensure_static(tmp_path).stat().st_size > 1_000_000
+
+
+def test_a_failed_copy_leaves_nothing_behind(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(assets.os, "replace", full)
+    with pytest.raises(OSError, match="No space"):
+        assets.ensure_static(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", assets.SCRIPTS)
+def test_scripts_are_modules_and_put_text_in_as_text(name):
+    script = assets.script(name)
+    assert script.count("export default function") == 1
+    for unsafe in ("innerHTML", "insertAdjacentHTML", "outerHTML", "document.write", "eval("):
+        assert unsafe not in script
+
+
+# ---------------------------------------------------------------- charts to the browser and back
+
+
+def test_cell_labels_are_not_sent_for_every_cell():
+    weights = np.eye(40, dtype=np.float32)
+    pieces = [f"▁piece{place}" for place in range(40)]
+    figure = charts.heatmap(weights, queries=pieces, keys=pieces, title="A map")
+    sent = figure_json(figure)
+    assert len(sent) < 20_000
+    assert "customdata" not in json.loads(sent)["data"][0]
+    assert json.loads(sent)["layout"]["meta"]["cells"]["rows"][3] == "4: <b>▁piece3</b>"
+    assert figure.data[0].customdata is not None
+
+
+def test_numbers_arrive_exactly():
+    weights = np.random.default_rng(0).random((3, 3)).astype(np.float32)
+    figure = charts.heatmap(weights, queries="abc", keys="abc", title="A map", rows_sum_to_one=False)
+    sent = json.loads(figure_json(figure))["data"][0]["z"]
+    received = np.frombuffer(base64.b64decode(sent["bdata"]), dtype=np.float32).reshape(3, 3)
+    np.testing.assert_array_equal(received, weights)
+
+
+def test_a_logarithmic_map_is_sent_as_numbers_and_its_floor():
+    weights = np.array([[0.5, 0.5], [1e-7, 1]], dtype=np.float32)
+    options = {"queries": "ab", "keys": "cd", "title": "A map", "log": True}
+    for figure in (charts.heatmap(weights, **options), charts.heatmap_spec(weights, **options)):
+        sent = json.loads(figure_json(figure))
+        received = np.frombuffer(base64.b64decode(sent["data"][0]["z"]["bdata"]), dtype=np.float32)
+        np.testing.assert_array_equal(received, weights.ravel())
+        assert sent["layout"]["meta"]["cells"]["floor"] == LOG_FLOOR
+        assert "customdata" not in sent["data"][0]
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [("int64", "i4"), ("uint64", "u4"), ("uint8", "u1"), ("float16", "f4"), ("float32", "f4"), ("float64", "f8")],
+)
+def test_numbers_are_sent_in_kinds_that_plotly_has(given, sent):
+    spec = {"data": [{"type": "bar", "y": np.array([1, 2], dtype=given)}], "layout": {}}
+    assert json.loads(figure_json(spec))["data"][0]["y"]["dtype"] == sent
+
+
+def test_what_no_figure_can_hold_is_refused():
+    with pytest.raises(TypeError, match="ndarray"):
+        figure_json({"data": [{"y": np.array(["a"])}], "layout": {}})
+
+
+def test_other_figures_keep_their_customdata():
+    sent = json.loads(figure_json(go.Figure(go.Bar(x=[1], y=[2], customdata=[7]))))
+    assert sent["data"][0]["customdata"] == [7]
+    assert "template" not in sent["layout"]
+
+
+def test_a_click_is_read():
+    raw = {"curve": 0, "x": 3, "y": 2.5, "index": [2, 3], "customdata": 17, "count": 1}
+    assert parse_click(raw) == Click(0, 3, 2.5, (2, 3), 17)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [None, 3, "click", [], {}, {"curve": 0}, {"curve": "0", "index": [1]}, {"curve": 0, "index": "1"},
+     {"curve": -1, "index": [1]}, {"curve": 0, "index": [1.5]}, {"curve": True, "index": [1]},
+     {"curve": 0, "index": [-1]}, {"index": [1]}],
+)  # fmt: skip
+def test_what_is_no_click_is_none(raw):
+    assert parse_click(raw) is None
+
+
+def test_places_that_are_no_places_are_none():
+    click = parse_click({"curve": 0, "x": float("nan"), "y": {"a": 1}, "index": []})
+    assert (click.x, click.y) == (None, None)
+
+
+def test_a_large_map_is_sent_as_the_numbers_it_has():
+    """Beyond 64 x 64 cells closed ones take a bit each, and a map of one number takes one."""
+    random = np.random.default_rng(0).random((80, 70))
+    causal = np.tri(80, 70, dtype=bool)
+    halves = np.where(causal, random, np.nan).astype(np.float16)
+    short = np.where(causal, shortened(random.astype(np.float32))[0], np.nan).astype(np.float32)
+    for cells in (random, halves, short, random * np.nan, causal.astype(np.int8), np.zeros((80, 70), np.int8)):
+        sent = json.loads(figure_json({"data": [{"z": cells}], "layout": {}}))["data"][0]["z"]
+        np.testing.assert_array_equal(numbers(sent), cells)
+        assert (sent["dtype"] == "f3") == (cells is short)
+    allowed = np.tri(300, dtype=bool)
+    spec = charts.heatmap_spec(
+        np.zeros((300, 300)), queries=["q"] * 300, keys=["k"] * 300, title="t", allowed=allowed
+    )
+    sent = json.loads(figure_json(spec))["data"]
+    assert [len(trace["z"]["bdata"]) for trace in sent[:2]] == [
+        4,
+        4,
+    ]  # a zero in half precision, a zero in three bytes
+    np.testing.assert_array_equal(np.isfinite(numbers(sent[1]["z"])), ~allowed)
+
+
+# ---------------------------------------------------------------- stepper
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"texts": ("a",)}, {"shading": np.full((1, 2), 0.5)}, {"shading": np.ones((2, 1))}],
+)
+def test_parts_that_do_not_fit_are_refused(change):
+    with pytest.raises(ValueError, match="2"):
+        replace(RUN, **change)
+
+
+def stepper_page(report=None, *, step=0, revision=0):
+    """A page with one stepper; `report` is what the browser said."""
+    from streamlit import session_state, text
+
+    from tests.ui.components.test_components import RUN
+    from ui.components.stepper.stepper import stepper
+
+    if report is not None and "told" not in session_state:
+        session_state["told"] = True
+        session_state["s"] = {"step": report}
+    text(stepper(RUN, key="s", step=step, step_revision=revision))
+
+
+def answer(report, **options):
+    page = AppTest.from_function(stepper_page, args=(report,), kwargs=options).run()
+    assert not page.exception
+    return int(page.text[0].value)
+
+
+def test_without_a_report_python_says_where_to_stand():
+    assert answer(None, step=1) == 1
+    assert answer(None, step=99) == 1
+    assert answer(None, step=-3) == 0
+
+
+def test_a_report_about_this_run_and_revision_counts():
+    assert answer({"run_id": "a", "step_revision": 0, "step": 1}) == 1
+    assert answer({"run_id": "a", "step_revision": 0, "step": 99}) == 1
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        {"run_id": "b", "step_revision": 0, "step": 1},
+        {"run_id": "a", "step_revision": 7, "step": 1},
+        {"run_id": "a", "step_revision": 0, "step": "1"},
+        {"run_id": "a", "step_revision": 0, "step": True},
+        {"run_id": "a", "step_revision": 0},
+        "1",
+    ],
+)
+def test_other_reports_do_not(report):
+    assert answer(report) == 0
+
+
+def test_what_the_browser_gets_is_plain_and_inside_its_range():
+    page = AppTest.from_function(stepper_page).run()
+    sent = json.loads(page.main.children[0].proto.json)["payload"]
+    assert sent["run"]["source"][1] == {"piece": "</s>", "id": 2, "special": True}
+    assert sent["run"]["target"][1]["probability"] == 1.0
+    np.testing.assert_allclose(numbers_of(sent["run"]["shading"]), [0.25, 0.75, 0, 0], atol=0.5 / FINE_LEVELS)
+    assert sent["run"]["texts"] == [[0, "a"], [1, ""]]
+    assert sent["step"] == 0
+
+
+def test_texts_are_sent_as_changes_counted_as_javascript_counts():
+    texts = ("🙂", "🙂 שלום", "🙃x", "")
+    target = tuple(TargetChip("p", 1, 0.5) for _ in texts)
+    sent = replace(RUN, target=target, texts=texts, shading=None).plain
+    assert sent["texts"] == [[0, "🙂"], [2, " שלום"], [0, "🙃x"], [0, ""]]
+    assert sent["shading"] is None
+
+
+def test_reading_the_step_needs_no_session():
+    assert settled_step(RUN, key="nobody", step=1) == 1

@@ -1,0 +1,232 @@
+"""What the Step page shows of a trace: labels, hiding, candidates, branches, guesses."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from transformer.runs.query import Beam, Sampling
+from transformer.text.tokenizer import SPACE_MARK
+from ui.runs.looking import (
+    HIDDEN,
+    N_CANDIDATES,
+    Looking,
+    branch_at,
+    candidate_list,
+    find_piece,
+    fit_view,
+    is_yours,
+    judge,
+    own_choice,
+    stepper_run,
+)
+from ui.state.link import View
+
+
+@pytest.fixture(scope="module")
+def trace(reverse):
+    return reverse.run("glass")
+
+
+def looking(trace, *, revealed=True, **view):
+    return Looking(trace, View(**view), revealed)
+
+
+# ---------------------------------------------------------------- labels
+
+
+def test_labels_say_what_a_row_reads_and_what_it_predicts(trace):
+    assert looking(trace).row_labels() == ["<s> → s", "s → s", "s → a", "a → l", "l → g", "g → </s>"]
+
+
+def test_guess_mode_hides_what_comes_later(trace):
+    seen = looking(trace, guess=True, step=2)
+    assert seen.n_rows == 3
+    assert seen.row_labels() == ["<s> → s", "s → s", "s → a"]
+
+
+def test_guess_mode_hides_the_current_piece_until_it_is_revealed(trace):
+    covered = looking(trace, guess=True, step=2, revealed=False)
+    assert covered.covered
+    assert covered.row_labels() == ["<s> → s", "s → s", f"s → {HIDDEN}"]
+
+
+def test_nothing_is_hidden_out_of_guess_mode(trace):
+    seen = looking(trace, step=2, revealed=False)
+    assert not seen.covered
+    assert len(seen.row_labels()) == trace.n_steps
+
+
+def test_a_mean_says_that_it_is_one(trace):
+    assert looking(trace).cross_label() == "mean of all 2 layers × 4 heads"
+    assert looking(trace, layer=1).cross_label() == "layer 2, mean of its 4 heads"
+    assert looking(trace, layer=1, head=2).cross_label() == "layer 2, head 3"
+
+
+def test_what_is_called_a_mean_is_one(trace):
+    maps = trace.cross
+    np.testing.assert_allclose(looking(trace).cross_weights(), maps.mean(axis=(0, 1)), rtol=1e-6)
+    np.testing.assert_allclose(looking(trace, layer=1).cross_weights(), maps[1].mean(axis=0), rtol=1e-6)
+    np.testing.assert_array_equal(looking(trace, layer=1, head=2).cross_weights(), maps[1, 2])
+    np.testing.assert_allclose(looking(trace).cross_weights().sum(axis=1), 1.0, rtol=1e-5)
+
+
+# ---------------------------------------------------------------- a view that does not fit
+
+
+def test_a_view_that_fits_is_left_alone(trace):
+    view = View(step=5, layer=1, head=3, guess=True)
+    assert fit_view(view, trace) == (view, ())
+
+
+@pytest.mark.parametrize(
+    ("asked", "shown", "note"),
+    [
+        (View(step=9998), View(step=5), "Step 9999 was asked for; this output has 6."),
+        (View(layer=2, head=1), View(), "Layer 3 was asked for; this model has 2."),
+        (View(layer=1, head=4), View(layer=1), "Head 5 was asked for; this model has 4."),
+    ],
+)
+def test_a_view_that_does_not_fit_is_moved_and_said(trace, asked, shown, note):
+    view, notes = fit_view(asked, trace)
+    assert view == shown
+    assert len(notes) == 1
+    assert notes[0].startswith(note)
+
+
+def test_a_head_of_no_layer_is_dropped(trace):
+    assert fit_view(View(head=1), trace) == (View(), ())
+
+
+# ---------------------------------------------------------------- the run for the stepper
+
+
+def test_the_stepper_gets_every_step(trace, reverse):
+    run = stepper_run(looking(trace), reverse, "id")
+    assert [chip.piece for chip in run.source] == ["g", "l", "a", "s", "s", "</s>"]
+    assert [chip.piece for chip in run.target] == ["s", "s", "a", "l", "g", "</s>"]
+    assert [chip.id for chip in run.target] == list(trace.tgt_ids)
+    assert run.texts == ("s", "ss", "ssa", "ssal", "ssalg", "ssalg")
+    assert run.start_piece == "<s>"
+    assert [chip.special for chip in run.source] == [False] * 5 + [True]
+    assert not any(chip.forced for chip in run.target)
+    assert all(0.5 < chip.probability <= 1 for chip in run.target)
+    assert run.stop_reason == "The model ended the sentence."
+
+
+def test_the_shading_is_what_is_looked_at(trace, reverse):
+    run = stepper_run(looking(trace, layer=1, head=1), reverse, "id")
+    np.testing.assert_allclose(run.shading, trace.cross[1, 1])
+    assert run.shading_label == "cross-attention, layer 2, head 2"
+
+
+def test_unknown_and_special_pieces_are_told_apart(tiny):
+    run = stepper_run(looking(tiny.run("mi 😀 ba")), tiny, "id")
+    marked = {chip.piece: (chip.unknown, chip.special) for chip in run.source}
+    assert marked["😀"] == (True, False)
+    assert marked["</s>"] == (False, True)
+
+
+def test_forced_pieces_are_marked(trace, reverse):
+    a = reverse.tgt_tokenizer.id_of("a")
+    run = stepper_run(looking(reverse.run(reverse.query("glass", forced=(a, a)))), reverse, "id")
+    assert [chip.forced for chip in run.target][:4] == [True, True, False, False]
+
+
+def test_a_cut_output_says_so(reverse):
+    cut = reverse.run(reverse.query("glass", max_new=3))
+    assert stepper_run(looking(cut), reverse, "id").stop_reason == "Cut at the limit of 3 pieces."
+
+
+# ---------------------------------------------------------------- candidates
+
+
+def test_the_candidates_come_best_first_with_their_ranks(trace):
+    listed = candidate_list(looking(trace, step=2))
+    assert listed.pieces[0] == "a"
+    assert listed.chosen == 0
+    assert listed.ranks == list(range(1, N_CANDIDATES + 1))
+    assert listed.probabilities == sorted(listed.probabilities, reverse=True)
+    assert (listed.kept, listed.how_chosen) == (None, "chosen")
+
+
+def test_what_the_model_wrote_before_a_forced_piece_is_not_the_readers(reverse):
+    own = reverse.run("glass").tgt_ids
+    other = next(i for i in range(4, 20) if i not in own)
+    branch = reverse.run(reverse.query("glass", forced=(*own[:2], other)))
+    assert [is_yours(branch, t) for t in range(4)] == [False, False, True, False]
+    again = reverse.run(reverse.query("glass", forced=(*own[:2], other, other)))
+    assert [is_yours(again, t) for t in range(5)] == [False, False, True, True, False]
+
+
+def test_a_forced_piece_is_listed_with_its_true_rank(reverse, trace):
+    order = np.argsort(-trace.log_probs[0], kind="stable")
+    last = int(order[-1])
+    listed = candidate_list(looking(reverse.run(reverse.query("glass", forced=(last,)))))
+    assert len(listed.pieces) == N_CANDIDATES + 1
+    assert (listed.chosen, listed.ids[-1], listed.ranks[-1]) == (N_CANDIDATES, last, len(trace.vocabulary))
+    assert listed.how_chosen == "forced by you"
+
+
+def test_sampling_says_what_could_be_drawn(reverse):
+    query = reverse.query("glass", decoding=Sampling(top_k=3, seed=1))
+    listed = candidate_list(looking(reverse.run(query)))
+    assert listed.kept is not None
+    assert listed.kept[:3] == [True] * 3
+    assert not any(listed.kept[3:])
+    assert listed.how_chosen == "drawn at random"
+
+
+# ---------------------------------------------------------------- branches
+
+
+def test_a_branch_keeps_what_came_before(trace):
+    assert branch_at(trace.tgt_ids, 2, 99) == (*trace.tgt_ids[:2], 99)
+    assert branch_at(trace.tgt_ids, 0, 99) == (99,)
+
+
+def test_a_branch_of_a_branch_keeps_the_first_one(reverse):
+    z = reverse.tgt_tokenizer.id_of("z")
+    first = reverse.run(reverse.query("glass", forced=(z,)))
+    assert branch_at(first.tgt_ids, 2, 5)[0] == z
+
+
+def test_the_own_choice_is_the_same_request_with_nothing_forced(reverse):
+    query = reverse.query("glass", decoding=Beam(size=3), max_new=7, forced=(4, 5), hypothesis=2)
+    assert own_choice(query) == replace(query, forced=(), hypothesis=0)
+
+
+# ---------------------------------------------------------------- guesses
+
+
+def test_a_piece_is_found_as_typed_or_as_the_beginning_of_a_word(reverse, tiny):
+    even = np.zeros(max(reverse.tgt_tokenizer.size, tiny.tgt_tokenizer.size))
+    assert find_piece(" a ", reverse.tgt_tokenizer, even) == reverse.tgt_tokenizer.id_of("a")
+    pieces = tiny.tgt_tokenizer.pieces
+    word = next(piece for piece in pieces if piece.startswith(SPACE_MARK) and piece[1:] not in ("", *pieces))
+    assert find_piece(word[1:], tiny.tgt_tokenizer, even) == tiny.tgt_tokenizer.id_of(word)
+    assert find_piece(word, tiny.tgt_tokenizer, even) == tiny.tgt_tokenizer.id_of(word)
+    assert find_piece("</s>", reverse.tgt_tokenizer, even) == reverse.config.eos_id
+
+
+def test_a_text_that_begins_and_goes_on_words_is_the_likelier_of_the_two(tiny):
+    pieces = tiny.tgt_tokenizer.pieces
+    inside = next(piece for piece in pieces if SPACE_MARK + piece in pieces)
+    for meant in (inside, SPACE_MARK + inside):
+        likely = np.full(tiny.tgt_tokenizer.size, -9.0)
+        likely[pieces.index(meant)] = -0.1
+        assert find_piece(inside, tiny.tgt_tokenizer, likely) == pieces.index(meant)
+
+
+@pytest.mark.parametrize("text", ["", "   ", "no such piece", "😀", "a\0", "\ud800"])
+def test_what_is_no_piece_is_not_found(text, reverse):
+    assert find_piece(text, reverse.tgt_tokenizer, np.zeros(reverse.tgt_tokenizer.size)) is None
+
+
+def test_a_guess_is_judged(trace, reverse):
+    assert judge("a", looking(trace, step=2), reverse.tgt_tokenizer).startswith("Right. The model gave “a”")
+    wrong = judge("z", looking(trace, step=2), reverse.tgt_tokenizer)
+    assert wrong.startswith("The output has another piece. The model gave “z”")
+    assert "place " in wrong
+    nowhere = judge(" <img> ", looking(trace, step=2), reverse.tgt_tokenizer)
+    assert nowhere == "“<img>” is not one piece of this model's vocabulary."

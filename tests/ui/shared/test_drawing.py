@@ -1,0 +1,59 @@
+"""`plain`: text that Streamlit's Markdown shows letter by letter.
+
+A browser looks at it too: tests/browser/test_markup.py."""
+
+import re
+import string
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from ui.shared.drawing import plain
+
+JOINER = "\u2060"
+# What Streamlit 1.67 rewrites in text although every mark in it is escaped (StreamlitMarkdown.js).
+REWRITTEN = (
+    re.compile(r"(^|\s)(<->|->|<-|--|>=|<=|~=)(\s|$)"),
+    re.compile(r":(streamlit|material_\w+|material/\w+):"),
+    re.compile(r"https?://|www\.|[-.\w+]@[-\w]", re.IGNORECASE),
+)
+PARTS = (
+    "<-", "->", "--", "<->", ">=", "~=", ":", "streamlit", "material_home", "/", "HTTP", "www", ".", "@", " ", "a",
+)  # fmt: skip
+RISKY = st.lists(st.sampled_from(PARTS), max_size=12).map("".join)
+
+
+def shown(markdown: str) -> str:
+    """What Markdown shows of a text whose marks are all escaped, word joiners left out as nobody sees them."""
+    return re.sub(r"\\(.)", r"\1", markdown).replace(JOINER, "")
+
+
+@given(st.text() | RISKY)
+@example("<img src=x onerror=alert(1)> $x^2$ **b** `c` [a](http://b) :red[x] &lt; | # - 1. > ~~d~~")
+def test_every_letter_is_shown(text):
+    assert shown(plain(text)) == " ".join(text.split()).replace(JOINER, "")
+
+
+@given(st.text() | RISKY)
+def test_no_mark_stands_alone(text):
+    left = re.sub(r"\\.", "", plain(text))
+    assert not set(left) & set(string.punctuation)
+
+
+@given(RISKY)
+@example("see www.example.org http://x.org a@b.co HTTPS://x -- -> <- <-> >= <= ~= :streamlit: :material_home:")
+def test_nothing_is_left_that_streamlit_would_rewrite(text):
+    visible = re.sub(r"\\(.)", r"\1", plain(text))
+    assert not any(pattern.search(visible) for pattern in REWRITTEN)
+
+
+@given(st.text())
+def test_it_is_one_line(text):
+    assert len(plain(text).splitlines()) <= 1
+    assert plain(text) == plain(text).strip()
+
+
+@pytest.mark.parametrize("text", ["glass", "我喜欢喝咖啡。", "שלום עולם", "👨‍👩‍👧"])
+def test_ordinary_text_is_left_alone(text):
+    assert plain(text) == text

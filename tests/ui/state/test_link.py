@@ -1,0 +1,205 @@
+"""Addresses: what is written is read again, and what strangers write is put right and said."""
+
+import unicodedata
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transformer.errors import QueryError
+from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_SOURCE_CHARACTERS, Beam, Greedy, Sampling
+from ui.state.link import DEFAULT_NEW, Link, View, read_link, write_link
+from ui.state.view import MAX_DIMS, NAMES
+
+KEYS = (
+    "model", "rev", "src", "how", "beam", "lp", "temp", "k", "p", "seed", "max", "forced", "result", "with", *NAMES,
+)  # fmt: skip
+PLAIN = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+BEAMS = st.builds(Beam, size=st.integers(1, MAX_BEAM), length_penalty=st.floats(0, 2))
+SAMPLINGS = st.builds(
+    Sampling,
+    temperature=st.floats(0.05, 5),
+    top_k=st.integers(0, 1_000_000),
+    top_p=st.floats(0.01, 1),
+    seed=st.integers(0, MAX_SEED),
+)
+VIEWS = st.builds(
+    View,
+    step=st.integers(0, MAX_NEW),
+    layer=st.none() | st.integers(0, 20),
+    head=st.none() | st.integers(0, 20),
+    guess=st.booleans(),
+    kind=st.sampled_from(["encoder", "decoder", "cross"]),
+    aggregate=st.sampled_from(["mean", "max", "rollout"]),
+    query=st.none() | st.integers(0, 600),
+    key=st.none() | st.integers(0, 600),
+    log_scale=st.booleans(),
+    own_scale=st.booleans(),
+    words=st.booleans(),
+    hide_special=st.booleans(),
+    panel=st.sampled_from(["overview", "head", "flow", "walk", "table"]),
+    positions_panel=st.sampled_from(["table", "similarity", "shift", "sentence"]),
+    side=st.sampled_from(["source", "target"]),
+    shift=st.integers(1, 600),
+    dims=st.lists(st.integers(0, 600), unique=True, max_size=MAX_DIMS).map(tuple),
+    masks_panel=st.sampled_from(["masks", "one_row", "checks"]),
+    mask=st.sampled_from(["source", "target", "causal", "decoder", "cross"]),
+    sentence=st.integers(0, 3),
+    inside_panel=st.sampled_from(["model", "stream", "lens", "ffn", "pieces"]),
+    neuron=st.none() | st.integers(0, 4000),
+    cosine=st.booleans(),
+    pads=st.integers(1, 16),
+    measure=st.sampled_from(["entropy_share", "distance", "self"]),
+    fold=st.booleans(),
+    drawn=st.none() | st.integers(1, 600),
+    changed=st.none() | st.integers(0, 600),
+    tokens=st.none() | st.integers(1, 600),
+    norm=st.integers(0, 12),
+    depths=st.sampled_from(["layer", "sublayer"]),
+    lens_colour=st.sampled_from(["probability", "rank"]),
+    nearness=st.sampled_from(["cosine", "distance"]),
+    piece=st.sampled_from(["", "source.0", "target.4711", "shared.12"]),
+)
+LINES = PLAIN.filter(lambda text: text.splitlines() == [text]).map(lambda text: unicodedata.normalize("NFC", text))
+
+
+@st.composite
+def links(draw):
+    decoding = draw(st.just(Greedy()) | BEAMS | SAMPLINGS)
+    max_new = draw(st.integers(1, MAX_NEW))
+    source = draw(st.none() | PLAIN)
+    return Link(
+        model=draw(PLAIN),
+        revision=draw(PLAIN),
+        source=None if source is None else unicodedata.normalize("NFC", source),
+        decoding=decoding,
+        max_new=max_new,
+        forced=tuple(draw(st.lists(st.integers(0, 9_999_999), max_size=min(20, max_new)))),
+        hypothesis=draw(st.integers(0, decoding.size - 1)) if isinstance(decoding, Beam) else 0,
+        companions=draw(st.none() | st.lists(LINES, min_size=1, max_size=3).map(tuple)),
+        view=draw(VIEWS),
+    )
+
+
+def read(**parameters):
+    """Read an address in which each name has one value, or the values of a list."""
+    return read_link({name: v if isinstance(v, list) else [v] for name, v in parameters.items()})
+
+
+# ---------------------------------------------------------------- there and back
+
+
+@given(links())
+def test_what_is_written_is_read_again(link):
+    written = {name: [value] for name, value in write_link(link).items()}
+    assert read_link(written) == (link, ())
+
+
+def test_the_plain_address_is_the_default_view():
+    assert write_link(Link()) == {}
+    assert read_link({}) == (Link(), ())
+
+
+def test_people_count_from_one():
+    link = Link(view=View(step=2, layer=0, head=3), decoding=Beam(), hypothesis=1)
+    written = write_link(link)
+    assert [written[name] for name in ("step", "layer", "head", "result")] == ["3", "1", "4", "2"]
+
+
+def test_an_empty_sentence_is_not_a_missing_one():
+    assert write_link(Link(source="")) == {"src": ""}
+    assert read(src="")[0].source == ""
+    assert read_link({})[0].source is None
+
+
+def test_a_new_run_keeps_the_request_and_drops_what_belonged_to_the_old_one():
+    link = Link(model="m", source="s", decoding=Beam(), forced=(4,), hypothesis=1, view=View(step=3, layer=1))
+    assert link.new_run() == replace(link, forced=(), hypothesis=0, view=View(step=0, layer=1))
+
+
+def test_a_link_becomes_a_query():
+    query = Link(decoding=Beam(size=3), max_new=9, forced=(4, 5), hypothesis=2).query("hash", "glass")
+    assert (query.checkpoint, query.source, query.forced, query.hypothesis) == ("hash", "glass", (4, 5), 2)
+    with pytest.raises(QueryError, match="4,001 characters"):
+        Link().query("hash", "x" * 4001)
+
+
+# ---------------------------------------------------------------- garbage
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(KEYS) | st.text(max_size=5),
+        st.lists(
+            st.text(max_size=60) | st.integers().map(str) | st.floats().map(str), max_size=3  # NaN and inf as well
+        ),
+        max_size=8,
+    )
+)  # fmt: skip
+def test_nothing_that_strangers_write_raises(parameters):
+    link, notes = read_link(parameters)
+    assert all(note.endswith(".") for note in notes)
+    written = {name: [value] for name, value in write_link(link).items()}
+    assert read_link(written) == (link, ())  # what was put right once stays so
+    link.query("hash", link.source or "")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "read_as", "note"),
+    [
+        ({"beam": "1000000", "how": "beam"}, {"decoding": Beam(size=MAX_BEAM)}, "the limit is 1 to 16"),
+        ({"beam": "-3", "how": "beam"}, {"decoding": Beam(size=1)}, "the limit is 1 to 16"),
+        ({"max": "1000000"}, {"max_new": MAX_NEW}, "the limit is 1 to 512"),
+        ({"max": "0"}, {"max_new": 1}, "the limit is 1 to 512"),
+        ({"temp": "nan", "how": "sampling"}, {"decoding": Sampling(temperature=0.05)}, "temp"),
+        ({"temp": "inf", "how": "sampling"}, {"decoding": Sampling(temperature=5.0)}, "temp"),
+        ({"p": "-inf", "how": "sampling"}, {"decoding": Sampling(top_p=0.01)}, "“p”"),
+        ({"lp": "1e400", "how": "beam"}, {"decoding": Beam(length_penalty=2.0)}, "lp"),
+        ({"seed": "9" * 30, "how": "sampling"}, {"decoding": Sampling(seed=MAX_SEED)}, "seed"),
+        ({"seed": "9" * 5000, "how": "sampling"}, {"decoding": Sampling()}, "5,000 characters long"),
+        ({"step": "0"}, {"view": View()}, "step"),
+        ({"step": "two"}, {"view": View()}, "no number"),
+        ({"layer": "0"}, {"view": View(layer=0)}, "layer"),
+        ({"how": "guided"}, {"decoding": Greedy()}, "unknown way of decoding “guided”"),
+        ({"how": ["beam", "greedy"]}, {"decoding": Beam()}, "“how” 2 times"),
+        ({"src": ["one", "two"]}, {"source": "one"}, "“src” 2 times"),
+        ({"model": ["a", "b"]}, {"model": "a"}, "“model” 2 times"),
+        ({"model": "m" * 600_000}, {"model": ""}, "600,000 characters long"),
+        ({"src": "s" * 600_000}, {"source": None}, "600,000 characters; the limit is 4,000"),
+        ({"forced": "1." * 300_000}, {"forced": ()}, "600,000 characters long"),
+        ({"forced": "-1"}, {"forced": ()}, "could not be read"),
+        ({"forced": "1.2.x"}, {"forced": ()}, "could not be read"),
+        ({"forced": "１.２"}, {"forced": ()}, "could not be read"),
+        ({"forced": "99999999999"}, {"forced": ()}, "could not be read"),
+        ({"forced": "4.5.6", "max": "2"}, {"forced": (), "max_new": 2}, "more pieces than the output may have"),
+        ({"result": "9", "how": "beam"}, {"decoding": Beam(), "hypothesis": 3}, "result"),
+    ],
+)
+def test_what_is_wrong_is_put_right_and_said(parameters, read_as, note):
+    link, notes = read(**parameters)
+    assert link == replace(Link(), **read_as)
+    assert len(notes) == 1
+    assert note in notes[0]
+
+
+def test_a_step_beyond_the_output_is_left_to_the_run():
+    assert read(step="9999") == (Link(view=View(step=9998)), ())
+
+
+def test_half_a_surrogate_pair_becomes_a_question_mark():
+    assert read(src="a\ud800b")[0].source == "a?b"
+
+
+def test_a_long_sentence_is_read_whole():
+    text = "字" * MAX_SOURCE_CHARACTERS
+    assert read(src=text) == (Link(source=text), ())
+
+
+def test_notes_stay_short():
+    _, notes = read(how="x" * 90, step="y" * 40, lp="z" * 90)
+    assert all(len(note) < 160 for note in notes)
+
+
+def test_the_default_limit_is_not_written():
+    assert "max" not in write_link(Link(max_new=DEFAULT_NEW))

@@ -1,0 +1,1 @@
+"""Checkpoint folders: read with suspicion, written all or nothing."""

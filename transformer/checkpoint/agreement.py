@@ -1,0 +1,92 @@
+"""Whether the files of a checkpoint agree: config, tensors and tokenizers.
+
+The config says which tensors there must be, of which shape; what the header of a tensor file says is compared
+with that before any tensor is read.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from types import MappingProxyType
+
+import torch
+
+from transformer.checkpoint import tensorfile
+from transformer.checkpoint.stored_names import to_stored
+from transformer.errors import CheckpointError, shown
+from transformer.model.config import ModelConfig
+from transformer.model.transformer import Transformer
+
+NAMED = 5  # things that a message lists
+
+
+@lru_cache(maxsize=64)  # the listing asks again every few seconds, and building the modules costs 20 ms
+def expected_shapes(config: ModelConfig) -> Mapping[str, tuple[int, ...]]:
+    """Name and shape of every tensor in the file of such a model; nothing is allocated for them."""
+    with torch.device("meta"):
+        model = Transformer(config)
+    return MappingProxyType({name: tuple(tensor.shape) for name, tensor in to_stored(model.state_dict()).items()})
+
+
+def most_bytes(config: ModelConfig) -> int:
+    """How long a tensor file of this config can be: 8 bytes a parameter, and the header."""
+    return config.count_parameters() * 8 + tensorfile.LENGTH_BYTES + tensorfile.MAX_HEADER
+
+
+def check_tensors(config: ModelConfig, header: tensorfile.Header, *, label: str) -> None:
+    """Compare names, dtypes and shapes of a file with what the config implies.
+
+    Raises:
+        CheckpointError: They differ; names the first five tensors of each kind.
+    """
+    expected, found = expected_shapes(config), header.tensors
+    wrong_dtype = [
+        f"{shown(name)} ({info.dtype})" for name, info in found.items() if info.dtype not in tensorfile.FLOATS
+    ]
+    wrong_shape = [
+        f"{shown(name)} (found {list(found[name].shape)}, expected {list(shape)})"
+        for name, shape in expected.items()
+        if name in found and found[name].shape != shape
+    ]
+    faults = (
+        ("tensors are missing", [shown(name) for name in expected if name not in found]),
+        (
+            "tensors that config.json does not call for",
+            [shown(name) for name in found if name not in expected],
+        ),
+        ("tensors whose dtype is not F16, BF16, F32 or F64", wrong_dtype),
+        ("tensors of another shape than config.json implies", wrong_shape),
+    )
+    listed = [f"{len(names)} {fault}: {first(names)}" for fault, names in faults if names]
+    if listed:
+        raise CheckpointError(f"{label}: {'; '.join(listed)}.")
+
+
+def check_vocabularies(
+    config: ModelConfig, header: tensorfile.Header, pieces_of: Mapping[str, int], *, label: str
+) -> None:
+    """Compare each vocabulary's three sizes: the config's, the rows of the embedding, the tokenizer's pieces.
+
+    Args:
+        config: The config.
+        header: Of the tensor file.
+        pieces_of: Tokenizer file -> number of its pieces, source before target.
+        label: How messages call the folder.
+
+    Raises:
+        CheckpointError: They differ; names all three.
+    """
+    sides = (("src", config.src_vocab_size), ("tgt", config.tgt_vocab_size))
+    for (side, size), (file, n_pieces) in zip(sides, pieces_of.items(), strict=False):  # a shared one is the source's
+        table = header.tensors.get(f"{side}_table")
+        if table is None or len(table.shape) != 2:
+            continue  # check_tensors says so
+        if not size == table.shape[0] == n_pieces:
+            raise CheckpointError(
+                f"{label}: the {side} vocabulary has {size:,} pieces by config.json ({side}_vocab_size), "
+                f"{table.shape[0]:,} rows in {side}_table and {n_pieces:,} in {file}; all must be equal."
+            )
+
+
+def first(names: Sequence[str]) -> str:
+    """The first few names, as a message lists them."""
+    return ", ".join(names[:NAMED]) + (", ..." if len(names) > NAMED else "")

@@ -1,0 +1,133 @@
+"""The card of a checkpoint: what it does, what it was made from, how well it scores.
+
+A card is for people, so it is read leniently: a field of the wrong type is left out with a warning, an
+unknown one is kept, and a missing card is an empty one. Nothing that a model computes depends on it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from transformer.checkpoint import strictjson
+from transformer.errors import shown
+
+MAX_BYTES = 1_000_000
+MAX_TEXT = 4_000  # characters of one text
+MAX_ITEMS = 100  # of a list or a table
+
+_TEXTS = (
+    "title", "description", "source_language", "target_language", "source_code", "target_code",
+    "data", "licence",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """What `card.json` says.
+
+    Attributes:
+        title: Name of the model, for people.
+        description: What it does.
+        source_language, target_language: Their names, for people.
+        source_code, target_code: Their BCP 47 codes, such as "zh"; empty where there is none.
+        data: What it was trained on.
+        licence: Of that data.
+        examples: Sentences to try.
+        scores: One record a scoring: file, sha256, how it was decoded, bleu, chrf and the like; or, where `measure`
+            says "alignment error rate", aer, the head it is of, and those of all heads.
+        training: How it was trained: command, epochs and the like.
+        parameters: Number of learned values, None when the card does not say.
+        sha256: SHA-256 of each file, hexadecimal.
+        other: The fields that are not among these.
+    """
+
+    title: str = ""
+    description: str = ""
+    source_language: str = ""
+    target_language: str = ""
+    source_code: str = ""
+    target_code: str = ""
+    data: str = ""
+    licence: str = ""
+    examples: tuple[str, ...] = ()
+    scores: tuple[Mapping[str, Any], ...] = ()
+    training: Mapping[str, Any] = field(default_factory=dict)
+    parameters: int | None = None
+    sha256: Mapping[str, str] = field(default_factory=dict)
+    other: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_card(content: bytes) -> tuple[Card, tuple[str, ...]]:
+    """Read a card.
+
+    Args:
+        content: The bytes of card.json; the caller has limited their number to `MAX_BYTES`.
+
+    Returns:
+        The card, and a sentence for each thing in it that was left out.
+    """
+    try:
+        record = strictjson.parse(content)
+    except ValueError as error:
+        return Card(), (f"card.json is left out: {error}.",)
+    if not isinstance(record, dict):
+        return Card(), ("card.json is left out: it is not a JSON object.",)
+    values: dict[str, Any] = {}
+    warnings = []
+    for name, value in record.items():
+        if name not in _READERS:
+            continue
+        try:
+            values[name] = _READERS[name](value)
+        except _WrongError as error:
+            warnings.append(f"card.json: {name} is left out: found {shown(value)}, expected {error}.")
+    other = {name: value for name, value in record.items() if name not in _READERS}
+    return Card(**values, other=other), tuple(warnings)
+
+
+class _WrongError(ValueError):
+    """A field is not what was expected; the message says what that was."""
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or len(value) > MAX_TEXT:
+        raise _WrongError(f"a text of at most {MAX_TEXT:,} characters")
+    return value
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or len(value) > MAX_ITEMS:
+        raise _WrongError(f"a list of at most {MAX_ITEMS} texts")
+    return tuple(_text(item) for item in value)
+
+
+def _table(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict) or len(value) > MAX_ITEMS:
+        raise _WrongError(f"an object of at most {MAX_ITEMS} fields")
+    return value
+
+
+def _tables(value: Any) -> tuple[dict[str, Any], ...]:
+    if not isinstance(value, list) or len(value) > MAX_ITEMS:
+        raise _WrongError(f"a list of at most {MAX_ITEMS} objects")
+    return tuple(_table(item) for item in value)
+
+
+def _text_table(value: Any) -> dict[str, str]:
+    return {name: _text(text) for name, text in _table(value).items()}
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise _WrongError("a whole number")
+    return value
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(_TEXTS, _text),
+    "examples": _texts,
+    "scores": _tables,
+    "training": _table,
+    "parameters": _count,
+    "sha256": _text_table,
+}

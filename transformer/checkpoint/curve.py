@@ -1,0 +1,139 @@
+"""The learning curve of a checkpoint: what its `training.csv` says, one row an epoch.
+
+Columns (see `transformer.training.loop.Row`): epoch, step (optimizer steps so far), loss and dev_loss (nats a
+target piece), dev_bleu and dev_chrf (0 to 100), dev_exact (share of outputs equal to their reference, 0 to 1),
+learning_rate, tokens (target pieces so far), seconds (so far). Older files lack some of them.
+
+The file is for people, so it is read leniently: a number that cannot be read is a gap, columns that mean nothing here
+are passed over. It does not know which epoch a checkpoint holds; the card does.
+"""
+
+import csv
+import io
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from transformer.checkpoint.files import FolderFiles
+from transformer.checkpoint.save import CURVE
+from transformer.errors import CheckpointError, shown
+
+MAX_BYTES = 1_000_000
+MAX_ROWS = 5_000
+NUMBERS = (
+    "step", "loss", "dev_loss", "dev_bleu", "dev_chrf", "dev_exact", "learning_rate", "tokens", "seconds",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A learning curve.
+
+    Attributes:
+        epochs: Number of each row's epoch, increasing.
+        columns: The other numbers by column, one a row, NaN where the file has none; only columns with a number in
+            them.
+        notes: A sentence for each thing that was odd.
+    """
+
+    epochs: tuple[int, ...]
+    columns: Mapping[str, tuple[float, ...]]
+    notes: tuple[str, ...] = ()
+
+    def best_epoch(self) -> int | None:
+        """The epoch that training keeps: highest dev BLEU, then chrF, then lowest dev loss; None if none is there."""
+        signs = {"dev_bleu": 1.0, "dev_chrf": 1.0, "dev_loss": -1.0}
+        there = [
+            [_or_worst(sign * value) for value in self.columns[name]]
+            for name, sign in signs.items()
+            if name in self.columns
+        ]
+        qualities = list(zip(*there, strict=True))
+        return self.epochs[qualities.index(max(qualities))] if qualities else None
+
+
+def load_curve(folder: Path) -> Curve | None:
+    """Read the `training.csv` of a checkpoint folder.
+
+    Returns:
+        The curve; None if the folder has no such file.
+
+    Raises:
+        CheckpointError: It is too large, or holds no learning curve.
+    """
+    files = FolderFiles(folder)
+    if not files.has(CURVE):
+        return None
+    return read_curve(files.read(CURVE, limit=MAX_BYTES), label=files.label(CURVE))
+
+
+def read_curve(content: bytes, *, label: str = CURVE) -> Curve:
+    """Read a learning curve.
+
+    Args:
+        content: The bytes of training.csv; the caller has limited their number to `MAX_BYTES`.
+        label: How messages call the file.
+
+    Raises:
+        CheckpointError: It is no table of text, or holds no row or column that means anything here.
+    """
+    header, rows = _table(content, label)
+    known = {name: place for place, name in enumerate(header) if name in NUMBERS}
+    if not known:
+        expected = ", ".join(NUMBERS)
+        raise CheckpointError(
+            f"{label}: no column is known; found {shown(', '.join(header))}, expected some of: epoch, {expected}."
+        )
+    if not rows:
+        raise CheckpointError(f"{label}: has no row yet; each epoch of a training adds one.")
+    if len(rows) > MAX_ROWS:
+        raise CheckpointError(f"{label}: has {len(rows):,} rows; at most {MAX_ROWS:,} epochs are expected here.")
+    epochs, notes = _epochs(header, rows)
+    columns = {name: tuple(_number(row, place) for row in rows) for name, place in known.items()}
+    gaps = sum(math.isnan(value) for values in columns.values() for value in values)
+    if gaps:
+        count = "1 number is" if gaps == 1 else f"{gaps:,} numbers are"
+        notes.append(f"{count} missing in {CURVE} or not finite; the curves have gaps there.")
+    columns = {name: values for name, values in columns.items() if not all(map(math.isnan, values))}
+    if not columns:
+        raise CheckpointError(f"{label}: holds no number that can be drawn.")
+    return Curve(epochs, columns, tuple(notes))
+
+
+def _table(content: bytes, label: str) -> tuple[list[str], list[list[str]]]:
+    """The header and the rows that are not empty."""
+    try:
+        text = content.decode("utf-8-sig")
+        lines = [row for row in csv.reader(io.StringIO(text, newline="")) if any(cell.strip() for cell in row)]
+    except (UnicodeDecodeError, csv.Error):
+        raise CheckpointError(f"{label}: is not a table of comma-separated text in UTF-8.") from None
+    if not lines:
+        raise CheckpointError(f"{label}: is empty.")
+    return [name.strip() for name in lines[0]], lines[1:]
+
+
+def _epochs(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[tuple[int, ...], list[str]]:
+    """The epochs; rows that do not say them, or not in order, are numbered."""
+    numbered = tuple(range(1, len(rows) + 1))
+    if "epoch" not in header:
+        return numbered, [f"{CURVE} names no epochs; its rows are numbered instead."]
+    found = [_number(row, header.index("epoch")) for row in rows]
+    whole = all(math.isfinite(value) and value == int(value) and 0 <= value < 1e9 for value in found)
+    if not whole or any(after <= before for before, after in itertools.pairwise(found)):
+        return numbered, [f"The epochs in {CURVE} are not whole numbers in order; its rows are numbered instead."]
+    return tuple(map(int, found)), []
+
+
+def _number(row: Sequence[str], place: int) -> float:
+    """A cell as a finite number; NaN if it is none."""
+    try:
+        value = float(row[place])
+    except (ValueError, IndexError):
+        return math.nan
+    return value if math.isfinite(value) else math.nan
+
+
+def _or_worst(value: float) -> float:
+    return -math.inf if math.isnan(value) else value

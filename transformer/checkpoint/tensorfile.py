@@ -1,0 +1,173 @@
+"""Read a safetensors file with suspicion: all that its header says is checked before anything is made of it.
+
+Layout: 8 bytes with the header's length (little-endian), the header, the tensors' bytes. The header is JSON:
+for each tensor its dtype, its shape, and where its bytes begin and end; together they fill the rest of the
+file exactly, with no overlap, no hole and nothing behind. It is read here, not by the safetensors library, so
+that a page can say what is wrong with which tensor.
+
+Source: the format's description in the safetensors README (github.com/huggingface/safetensors).
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any, BinaryIO
+
+import torch
+from torch import Tensor
+
+from transformer.checkpoint import strictjson
+from transformer.errors import CheckpointError, shown
+
+LENGTH_BYTES = 8
+MAX_HEADER = 4_000_000  # the largest model that ModelConfig allows needs a tenth of it
+MAX_ELEMENTS = 2**62
+
+# Bits of one element of each dtype that the format knows.
+_BITS = {
+    "BOOL": 8, "U8": 8, "I8": 8, "U16": 16, "I16": 16, "U32": 32, "I32": 32, "U64": 64, "I64": 64,
+    "F16": 16, "BF16": 16, "F32": 32, "F64": 64, "C64": 64,
+    "F8_E4M3": 8, "F8_E5M2": 8, "F8_E8M0": 8, "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8,
+    "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6,
+}  # fmt: skip
+
+FLOATS = {"F16": torch.float16, "BF16": torch.bfloat16, "F32": torch.float32, "F64": torch.float64}
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """What the header says of one tensor.
+
+    Attributes:
+        dtype: The format's name of the dtype, such as "F16".
+        shape: Lengths of the axes.
+        begin, end: Where its bytes are, counted from the end of the header.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Header:
+    """The header of a file.
+
+    Attributes:
+        tensors: By name, in the order of their bytes.
+        start: Where the header ends, in bytes from the start of the file.
+    """
+
+    tensors: Mapping[str, TensorInfo]
+    start: int
+
+
+def read_header(file: BinaryIO, size: int, *, label: str) -> Header:
+    """Read and check the header.
+
+    Args:
+        file: Open at its start; no more than the header is read.
+        size: Length of the whole file in bytes.
+        label: How messages call the file.
+
+    Raises:
+        CheckpointError: The file is too short, too long or cut off, or its header is not valid.
+    """
+    length = _header_length(file.read(LENGTH_BYTES), size, label)
+    try:
+        record = strictjson.parse(file.read(length), max_depth=4)
+    except ValueError as error:
+        raise CheckpointError(f"{label}: its header cannot be read: {error}.") from None
+    if not isinstance(record, dict):
+        raise CheckpointError(f"{label}: its header is not a JSON object.")
+    record.pop("__metadata__", None)  # free text; nothing here depends on it
+    infos = [(name, _info(name, value, label)) for name, value in record.items()]
+    infos.sort(key=lambda item: (item[1].begin, item[1].end))
+    _check_layout(infos, size - LENGTH_BYTES - length, label)
+    return Header(dict(infos), LENGTH_BYTES + length)
+
+
+def read_tensors(content: bytes, header: Header) -> Iterator[tuple[str, Tensor]]:
+    """The tensors of a file as float32, one after another; the dtypes must be in `FLOATS`.
+
+    Args:
+        content: The whole file.
+        header: What `read_header` returned for it.
+
+    Yields:
+        Name and tensor.
+    """
+    view = memoryview(content)
+    for name, info in header.tensors.items():
+        # A copy of its own: bytes in a file need not lie where the processor wants numbers to begin.
+        own = bytearray(view[header.start + info.begin : header.start + info.end])
+        flat = torch.frombuffer(own, dtype=FLOATS[info.dtype]) if own else torch.empty(0)
+        yield name, flat.float().reshape(info.shape)
+
+
+def header_of(content: bytes, *, label: str) -> Header:
+    """`read_header` of a file that is in memory."""
+    return read_header(BytesIO(content), len(content), label=label)
+
+
+def _header_length(start: bytes, size: int, label: str) -> int:
+    if size < LENGTH_BYTES or len(start) < LENGTH_BYTES:
+        raise CheckpointError(f"{label}: too short for a safetensors file ({size} bytes).")
+    if start.startswith(b"version "):
+        raise CheckpointError(f"{label}: is a Git LFS pointer, not the file itself; fetch it with `git lfs pull`.")
+    length = int.from_bytes(start, "little")
+    if length > MAX_HEADER:
+        raise CheckpointError(
+            f"{label}: not a safetensors file, or a damaged one: its header claims {length:,} bytes; "
+            f"at most {MAX_HEADER:,} are read."
+        )
+    if length > size - LENGTH_BYTES:
+        raise CheckpointError(
+            f"{label}: cut off: its header needs {length + LENGTH_BYTES:,} bytes, the file has {size:,}."
+        )
+    return length
+
+
+def _info(name: str, value: Any, label: str) -> TensorInfo:
+    where = f"{label}: tensor {shown(name)}"
+    if not isinstance(value, dict) or value.keys() != {"dtype", "shape", "data_offsets"}:
+        raise CheckpointError(f"{where} needs exactly dtype, shape and data_offsets in the header.")
+    dtype, shape, offsets = value["dtype"], value["shape"], value["data_offsets"]
+    if not isinstance(dtype, str) or dtype not in _BITS:
+        raise CheckpointError(f"{where} has the unknown dtype {shown(dtype)}.")
+    if not _is_counts(shape) or math.prod(shape) > MAX_ELEMENTS:
+        raise CheckpointError(f"{where} has the impossible shape {shown(shape)}.")
+    if not _is_counts(offsets) or len(offsets) != 2 or offsets[0] > offsets[1]:
+        raise CheckpointError(f"{where} has the impossible data_offsets {shown(offsets)}.")
+    needed, found = math.prod(shape) * _BITS[dtype], (offsets[1] - offsets[0]) * 8
+    if needed != found:
+        raise CheckpointError(
+            f"{where} of shape {shown(shape)} and dtype {dtype} needs {needed // 8:,} bytes; "
+            f"its data_offsets give it {found // 8:,}."
+        )
+    return TensorInfo(dtype, tuple(shape), *offsets)
+
+
+def _is_counts(value: Any) -> bool:
+    """Whether a value is a short list of whole numbers from 0."""
+    return (
+        isinstance(value, list) and len(value) <= 8 and all(type(n) is int and 0 <= n <= MAX_ELEMENTS for n in value)
+    )
+
+
+def _check_layout(infos: list[tuple[str, TensorInfo]], size: int, label: str) -> None:
+    """The tensors' bytes follow one another and end with the file."""
+    end = 0
+    for name, info in infos:
+        if info.begin != end:
+            fault = "overlaps the tensor before it" if info.begin < end else "leaves a hole before it"
+            raise CheckpointError(
+                f"{label}: tensor {shown(name)} {fault}: it begins at byte {info.begin:,}, expected {end:,}."
+            )
+        end = info.end
+    if size < end:
+        raise CheckpointError(f"{label}: cut off: its tensors need {end:,} bytes, the file has {size:,} for them.")
+    if size > end:
+        raise CheckpointError(f"{label}: {size - end:,} bytes too long: its tensors end before the file does.")

@@ -1,0 +1,225 @@
+"""The encoder-decoder Transformer.
+
+The encoder reads the whole source and turns it into the memory, one vector a source token. The decoder reads the
+target so far and the memory, and gives logits for the next piece after every target token.
+
+Source: Vaswani et al. (2017), section 3 and figure 1.
+
+Shapes: B batch, S source tokens, T target tokens, D d_model, V target vocabulary.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from transformer.errors import QueryError
+from transformer.model.cache import KVCache
+from transformer.model.config import ModelConfig
+from transformer.model.dropout import Dropout
+from transformer.model.layers import DecoderLayer, EncoderLayer, make_norm
+from transformer.model.linear import linear
+from transformer.model.masks import causal_mask, combine_masks, padding_mask
+from transformer.model.positions import POSITIONS
+from transformer.model.tap import NO_TAP, Tap
+
+
+class Embedding(nn.Module):
+    """Token ids to vectors: a row of the table for each token, plus the vector of its position."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.positions = POSITIONS[config.positions](config)
+        self.dropout = Dropout(config.dropout)
+        self.scale = math.sqrt(config.d_model) if config.scale_embedding else 1.0
+        self.max_len = config.max_len
+
+    def forward(self, ids: Tensor, table: Tensor, *, tap: Tap = NO_TAP, offset: int = 0) -> Tensor:
+        """Embed ids [B, T] with the rows of `table` [vocabulary, D] -> [B, T, D]."""
+        length = ids.size(1)
+        if offset + length > self.max_len:
+            raise QueryError(
+                f"{offset + length} tokens were given; this model reads at most {self.max_len}. Shorten the text."
+            )
+        tokens = tap("tokens", F.embedding(ids, table) * self.scale)  # [B, T, D]
+        positions = tap("positions", self.positions(length, offset=offset))  # [T, D]
+        return tap("output", self.dropout(tokens + positions))
+
+
+class Encoder(nn.Module):
+    """The source side."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.embedding = Embedding(config)
+        self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.n_encoder_layers))
+        self.final_norm = make_norm(config) if config.final_norm else nn.Identity()
+
+    def forward(self, ids: Tensor, table: Tensor, mask: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
+        """Source ids [B, S] -> memory [B, S, D]."""
+        x = self.embedding(ids, table, tap=tap.child("embedding"))
+        for i, layer in enumerate(self.layers):
+            x = layer(x, mask, tap=tap.child(i))
+        return tap("output", self.final_norm(x))
+
+
+class Decoder(nn.Module):
+    """The target side."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.embedding = Embedding(config)
+        self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.n_decoder_layers))
+        self.final_norm = make_norm(config) if config.final_norm else nn.Identity()
+
+    def forward(
+        self,
+        ids: Tensor,
+        table: Tensor,
+        memory: Tensor,
+        self_mask: Tensor | None,
+        cross_mask: Tensor | None,
+        *,
+        tap: Tap = NO_TAP,
+        cache: KVCache | None = None,
+    ) -> Tensor:
+        """Target ids [B, T] and memory [B, S, D] -> [B, T, D]."""
+        x = self.embedding(ids, table, tap=tap.child("embedding"), offset=cache.length if cache else 0)
+        for i, layer in enumerate(self.layers):
+            caches = (cache.self_attn[i], cache.cross_attn[i]) if cache else (None, None)
+            x = layer(x, memory, self_mask, cross_mask, tap=tap.child(i), caches=caches)
+        if cache:
+            cache.length += ids.size(1)
+        return tap("output", self.final_norm(x))
+
+
+class Transformer(nn.Module):
+    """Encoder, decoder and the projection to logits.
+
+    Args:
+        config: The features of the model.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.src_table = nn.Parameter(torch.empty(config.src_vocab_size, config.d_model))
+        if not config.shared_vocab:
+            self.tgt_table = nn.Parameter(torch.empty(config.tgt_vocab_size, config.d_model))
+        self.encoder = Encoder(config)
+        self.decoder = Decoder(config)
+        if not config.tie_output:
+            self.output_table = nn.Parameter(torch.empty(config.tgt_vocab_size, config.d_model))
+        self.output_bias = nn.Parameter(torch.zeros(config.tgt_vocab_size)) if config.output_bias else None
+        if not self.src_table.is_meta:  # made without values: `transformer.checkpoint.load` gives it those of a file
+            self._initialise()
+
+    @property
+    def target_table(self) -> Tensor:
+        """The target's token embeddings [V, D]; the source's own when the vocabulary is shared."""
+        return self.src_table if self.config.shared_vocab else self.tgt_table
+
+    @property
+    def output_weight(self) -> Tensor:
+        """The output projection [V, D]; the target's embeddings when they are tied."""
+        return self.target_table if self.config.tie_output else self.output_table
+
+    def source_mask(self, src_ids: Tensor) -> Tensor:
+        """Who may attend to which source token: bool [B, 1, 1, S]."""
+        return padding_mask(src_ids, pad_id=self.config.pad_id)
+
+    def target_mask(self, tgt_ids: Tensor, *, n_past: int = 0) -> Tensor:
+        """Who may attend to which target token: bool [B, 1, T, T], or [1, 1, T, n_past + T] with a cache.
+
+        With a cache the caller takes care of padding: it feeds no pads.
+        """
+        causal = causal_mask(tgt_ids.size(1), offset=n_past, device=tgt_ids.device)
+        if n_past:
+            return causal
+        padding = padding_mask(tgt_ids, pad_id=self.config.pad_id)
+        padding[..., 0] = True  # the start id is read even where it is the padding id
+        return combine_masks(causal, padding)
+
+    def encode(self, src_ids: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
+        """Read the source.
+
+        Args:
+            src_ids: [B, S]; short rows are filled with `pad_id`.
+            tap: Sees the sites `encoder.*`.
+
+        Returns:
+            The memory [B, S, D].
+
+        Raises:
+            QueryError: More than `max_len` tokens.
+        """
+        return self.encoder(src_ids, self.src_table, self.source_mask(src_ids), tap=tap.child("encoder"))
+
+    def decode(
+        self,
+        tgt_ids: Tensor,
+        memory: Tensor,
+        src_mask: Tensor | None,
+        *,
+        tap: Tap = NO_TAP,
+        cache: KVCache | None = None,
+    ) -> Tensor:
+        """Read the target so far.
+
+        Args:
+            tgt_ids: [B, T]; the first is the decoder's start id. With a cache: only the new tokens.
+            memory: What `encode` returned [B, S, D].
+            src_mask: What `source_mask` returned [B, 1, 1, S]; None, where nobody taps, if nothing is padding.
+            tap: Sees the sites `decoder.*`.
+            cache: Keys and values of earlier calls; extended in place.
+
+        Returns:
+            The last layer's vectors [B, T, D]; `project` turns them into logits.
+
+        Raises:
+            QueryError: More than `max_len` tokens.
+        """
+        n_past = cache.length if cache else 0
+        # A single new token sees all tokens so far: without a mask attention takes its shortest path.
+        sees_all = n_past > 0 and tgt_ids.size(1) == 1 and tap is NO_TAP
+        return self.decoder(
+            tgt_ids,
+            self.target_table,
+            memory,
+            None if sees_all else self.target_mask(tgt_ids, n_past=n_past),
+            src_mask,
+            tap=tap.at(n_past).child("decoder"),
+            cache=cache,
+        )
+
+    def project(self, hidden: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
+        """The decoder's vectors [..., D] -> logits of the next piece [..., V]."""
+        return tap("logits", linear(hidden, self.output_weight, self.output_bias))
+
+    def forward(self, src_ids: Tensor, tgt_ids: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
+        """Teacher forcing: logits after every target token, in one pass.
+
+        Args:
+            src_ids: [B, S].
+            tgt_ids: [B, T], beginning with the decoder's start id.
+            tap: Sees every site.
+
+        Returns:
+            Logits [B, T, V]; row t is the score of the piece that follows `tgt_ids[:, : t + 1]`.
+        """
+        memory = self.encode(src_ids, tap=tap)
+        hidden = self.decode(tgt_ids, memory, self.source_mask(src_ids), tap=tap)
+        return self.project(hidden, tap=tap)
+
+    def _initialise(self) -> None:
+        for name, parameter in self.named_parameters():
+            if name.endswith("table"):  # of embeddings or positions: rows of length about 1
+                nn.init.normal_(parameter, std=self.config.d_model**-0.5)
+            elif name.endswith("in_proj.weight"):
+                for block in parameter.chunk(3):  # each as if it stood alone
+                    nn.init.xavier_uniform_(block)
+            elif parameter.dim() == 2:
+                nn.init.xavier_uniform_(parameter)
+            elif name.endswith("proj.bias"):
+                nn.init.zeros_(parameter)

@@ -1,0 +1,167 @@
+"""Beam search: keep the few best beginnings instead of one.
+
+Each round extends every beginning that is still open by every piece, keeps the `size` best of them and sets aside
+those that end. Hypotheses are compared by log-probability divided by a length penalty, because every further piece
+makes a sequence less probable.
+
+Source: Wu et al., "Google's Neural Machine Translation System" (2016), section 7, for the length penalty.
+
+A sentence that no open hypothesis can improve any more leaves the batch; most are done long before the last one.
+
+Shapes: B sentences that are still searched, K beams a sentence, V target vocabulary. The model sees B * K rows.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from transformer.runs.decoding import Prefix
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """One sequence that beam search found.
+
+    Attributes:
+        ids: Its pieces, the end piece included if it has ended.
+        log_prob: Its log-probability under the model, in nats.
+        score: `log_prob` divided by the length penalty; what hypotheses are ordered by.
+        ended: Whether it ends with the end piece; if not, the length limit cut it.
+    """
+
+    ids: tuple[int, ...]
+    log_prob: float
+    score: float
+    ended: bool
+
+
+@dataclass(frozen=True)
+class BeamStep:
+    """One round of beam search.
+
+    Attributes:
+        index: The round, from 0.
+        best: For each sentence its best hypotheses so far, open ones included, best first.
+    """
+
+    index: int
+    best: tuple[tuple[Hypothesis, ...], ...]
+
+
+def length_penalty(length: int, alpha: float) -> float:
+    """((5 + length) / 6) ^ alpha; 1 for every length when alpha is 0."""
+    return math.pow((5 + length) / 6, alpha)
+
+
+def beam_search(
+    prefix: Prefix, *, size: int, alpha: float, max_new: int, forced: Sequence[Sequence[int]] | None = None
+) -> Iterator[BeamStep]:
+    """Search each sentence of a batch; the last step holds the result.
+
+    Args:
+        prefix: A new prefix, one row a sentence.
+        size: Beams a sentence, K.
+        alpha: Strength of the length penalty, 0 or more.
+        max_new: Most pieces to write, the end piece included.
+        forced: For each sentence the ids that every hypothesis must begin with.
+
+    Yields:
+        One `BeamStep` a round.
+    """
+    beams = _Beams(prefix, size, alpha, max_new)
+    for index in range(max_new):
+        beams.extend([ids[index : index + 1] for ids in forced] if forced else None)
+        yield BeamStep(index, beams.best())
+        if beams.settled():
+            return
+
+
+class _Beams:
+    """The open and the finished hypotheses of every sentence."""
+
+    def __init__(self, prefix: Prefix, size: int, alpha: float, max_new: int) -> None:
+        self.config = prefix.model.config
+        n_sentences = prefix.ids.size(0)
+        self.size, self.alpha, self.max_new = size, alpha, max_new
+        prefix.select(torch.arange(n_sentences, device=prefix.ids.device).repeat_interleave(size))
+        self.prefix = prefix
+        self.searched = list(range(n_sentences))  # which sentence each K rows of the batch belong to
+        # All beams of a sentence begin alike: only the first is open, or each continuation would stand K times.
+        # Summed in float64: two continuations must not become equal by rounding.
+        self.log_probs = torch.full((n_sentences, size), -torch.inf, dtype=torch.float64)  # [B, K]
+        self.log_probs[:, 0] = 0.0
+        self.finished: list[list[Hypothesis]] = [[] for _ in range(n_sentences)]
+
+    def extend(self, forced: list[Sequence[int]] | None) -> None:
+        """One round: every open hypothesis by one piece."""
+        if bool((self.log_probs == -torch.inf).all()):
+            return  # the model is not run on no rows at all
+        n = len(self.searched)
+        log_probs = self.prefix.next_log_probs().cpu()  # [B * K, V]
+        log_probs = log_probs.index_fill(1, torch.tensor([self.config.pad_id]), -torch.inf)
+        log_probs = log_probs.unflatten(0, (n, self.size))  # [B, K, V]
+        log_probs = _only(log_probs, [forced[sentence] for sentence in self.searched] if forced else ())
+        # No more than `size` continuations of one beam can be among the `size` best of its sentence.
+        log_probs, pieces = log_probs.topk(min(self.size, log_probs.size(-1)), dim=2)  # [B, K, k]
+        total = (self.log_probs[:, :, None] + log_probs).flatten(1)  # [B, K * k]
+        log_probs, flat = total.topk(self.size, dim=1)  # [B, K]
+        chosen = pieces.flatten(1).gather(1, flat)  # [B, K]
+        rows = flat // pieces.size(2) + torch.arange(n)[:, None] * self.size  # [B, K]
+        self._move(rows, chosen, log_probs)
+
+    def _move(self, rows: Tensor, chosen: Tensor, log_probs: Tensor) -> None:
+        """Go on with these rows of the batch and these pieces, each [B, K]; settled sentences stay behind."""
+        kept = (self.log_probs > -torch.inf).any(dim=1)  # [B]
+        self.searched = [sentence for sentence, keep in zip(self.searched, kept.tolist(), strict=True) if keep]
+        self.log_probs, chosen = log_probs[kept], chosen[kept]
+        device = self.prefix.ids.device
+        self.prefix.select(rows[kept].flatten().to(device))
+        self.prefix.append(chosen.flatten().to(device))
+        self._set_aside(chosen == self.config.eos_id)
+
+    def best(self) -> tuple[tuple[Hypothesis, ...], ...]:
+        """For each sentence its best hypotheses, best first."""
+        found = [list(finished) for finished in self.finished]
+        for row, sentence in enumerate(self.searched):
+            found[sentence] += self._open(row)
+        return tuple(tuple(sorted(hypotheses, key=lambda h: -h.score)[: self.size]) for hypotheses in found)
+
+    def settled(self) -> bool:
+        """Whether no open hypothesis can enter the best of its sentence any more; those that cannot are closed."""
+        for row, sentence in enumerate(self.searched):
+            finished = self.finished[sentence]
+            if len(finished) < self.size:
+                continue
+            worst = sorted(h.score for h in finished)[-self.size]
+            # A log-probability only falls, and the longest sequence is divided by the most.
+            bound = float(self.log_probs[row].max()) / length_penalty(self.max_new, self.alpha)
+            if bound <= worst:
+                self.log_probs[row] = -torch.inf
+        return bool((self.log_probs == -torch.inf).all())
+
+    def _set_aside(self, ended: Tensor) -> None:
+        for row, beam in (ended & (self.log_probs > -torch.inf)).nonzero().tolist():
+            self.finished[self.searched[row]].append(self._hypothesis(row, beam, ended=True))
+        self.log_probs = self.log_probs.masked_fill(ended, -torch.inf)
+
+    def _open(self, row: int) -> list[Hypothesis]:
+        alive = (self.log_probs[row] > -torch.inf).nonzero()[:, 0].tolist()
+        return [self._hypothesis(row, beam, ended=False) for beam in alive]
+
+    def _hypothesis(self, row: int, beam: int, *, ended: bool) -> Hypothesis:
+        ids = tuple(self.prefix.ids[row * self.size + beam, 1:].tolist())
+        log_prob = float(self.log_probs[row, beam])
+        return Hypothesis(ids, log_prob, log_prob / length_penalty(len(ids), self.alpha), ended)
+
+
+def _only(log_probs: Tensor, forced: Sequence[Sequence[int]]) -> Tensor:
+    """Close every continuation but the forced one, in the rows that have one this round."""
+    for row, ids in enumerate(forced):
+        for i in ids:
+            kept = log_probs[row, :, i].clone()
+            log_probs[row] = -torch.inf
+            log_probs[row, :, i] = kept
+    return log_probs

@@ -1,0 +1,204 @@
+"""Decoding: choosing the target one piece at a time.
+
+A `Prefix` is what has been written so far, for every row of a batch; it gives the log-probabilities of the next
+piece. `greedy` and `sample` are generators: each round asks the prefix, chooses one piece a row, yields a
+`DecodeStep` and goes on until every row has ended or the limit is reached. Beam search is in `transformer.runs.beam`.
+
+Shapes: B batch rows, S source tokens, T target tokens so far, V target vocabulary.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from transformer.errors import QueryError
+from transformer.model.cache import KVCache
+from transformer.model.transformer import Transformer
+
+
+@dataclass(frozen=True)
+class DecodeStep:
+    """One round of decoding.
+
+    Attributes:
+        index: The round, from 0; it chose target piece `index`.
+        ids: The id that each row chose; the padding id in rows that had ended before.
+        log_probs: Its log-probability under the model, in nats; 0 in rows that had ended before.
+        finished: Whether each row has ended by now.
+    """
+
+    index: int
+    ids: tuple[int, ...]
+    log_probs: tuple[float, ...]
+    finished: tuple[bool, ...]
+
+
+class Prefix:
+    """The target so far in every row, and what the model needs to go on.
+
+    Args:
+        model: The model, in evaluation mode.
+        src_ids: Source ids [B, S], padded.
+        cache: A new `KVCache`, filled as the prefix grows; None computes every prefix afresh.
+        memory: What `model.encode(src_ids)` returned, if it has been called already.
+    """
+
+    def __init__(
+        self, model: Transformer, src_ids: Tensor, *, cache: KVCache | None, memory: Tensor | None = None
+    ) -> None:
+        self.model = model
+        self.cache = cache
+        mask = model.source_mask(src_ids)
+        self.src_mask = None if bool(mask.all()) else mask
+        self.memory = model.encode(src_ids) if memory is None else memory
+        start = model.config.decoder_start_id
+        self.ids = torch.full((src_ids.size(0), 1), start, device=src_ids.device)  # [B, T]
+
+    def next_log_probs(self) -> Tensor:
+        """Log-probabilities of the next piece [B, V], in nats.
+
+        Raises:
+            QueryError: The model computed something that is not a number.
+        """
+        new = self.ids[:, -1:] if self.cache is not None else self.ids
+        hidden = self.model.decode(new, self.memory, self.src_mask, cache=self.cache)  # [B, T, D]
+        log_probs = self.model.project(hidden[:, -1]).log_softmax(dim=-1)
+        if math.isnan(log_probs[:, 0].sum()):  # one logit that is NaN makes all of its row NaN, and so the sum
+            raise QueryError(
+                f"At output piece {self.ids.size(1)} this model computes what is not a number (NaN): its parameters "
+                "are damaged or far too large. Choose another checkpoint."
+            )
+        return log_probs
+
+    def append(self, ids: Tensor) -> None:
+        """Add one piece to every row; ids [B]."""
+        self.ids = torch.cat((self.ids, ids[:, None]), dim=1)
+
+    def select(self, rows: Tensor) -> None:
+        """Keep the given rows (int [rows]), in the given order; a row may be taken twice."""
+        self.ids, self.memory = self.ids[rows], self.memory[rows]
+        self.src_mask = None if self.src_mask is None else self.src_mask[rows]
+        if self.cache is not None:
+            self.cache.select(rows)
+
+
+Choose = Callable[[Tensor], Tensor]  # log-probabilities [B, V] -> chosen ids [B]
+
+
+def greedy(prefix: Prefix, *, max_new: int, forced: Sequence[Sequence[int]] | None = None) -> Iterator[DecodeStep]:
+    """Take the most probable piece each time.
+
+    Args:
+        prefix: A new prefix.
+        max_new: Most pieces to write, the end piece included.
+        forced: For each row the ids that it must begin with.
+
+    Yields:
+        One `DecodeStep` a round.
+    """
+    return _rounds(prefix, lambda log_probs: log_probs.argmax(dim=-1), max_new, forced)
+
+
+def sample(
+    prefix: Prefix,
+    *,
+    max_new: int,
+    temperature: float,
+    top_k: int,
+    top_p: float,
+    seeds: Sequence[int],
+    forced: Sequence[Sequence[int]] | None = None,
+) -> Iterator[DecodeStep]:
+    """Draw each piece from the model's distribution, reshaped by `sampling_distribution`.
+
+    Each row has a generator of its own, so what a row draws does not depend on the rest of the batch.
+
+    Args:
+        prefix: A new prefix.
+        max_new: Most pieces to write, the end piece included.
+        temperature, top_k, top_p: As in `sampling_distribution`.
+        seeds: One seed a row.
+        forced: For each row the ids that it must begin with.
+
+    Yields:
+        One `DecodeStep` a round.
+    """
+    generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+
+    def draw(log_probs: Tensor) -> Tensor:
+        probs = sampling_distribution(log_probs, temperature=temperature, top_k=top_k, top_p=top_p).cpu()
+        rows = zip(probs, generators, strict=True)
+        drawn = [torch.multinomial(row, 1, generator=generator) for row, generator in rows]
+        return torch.cat(drawn).to(log_probs.device)
+
+    return _rounds(prefix, draw, max_new, forced)
+
+
+def sampling_distribution(log_probs: Tensor, *, temperature: float, top_k: int, top_p: float) -> Tensor:
+    """The distribution that sampling draws from.
+
+    Args:
+        log_probs: The model's log-probabilities [..., V].
+        temperature: Above 0; below 1 sharpens, above 1 flattens.
+        top_k: Keep only the k most probable pieces; 0 keeps all.
+        top_p: Then keep only the fewest pieces whose probabilities reach p together; 1 keeps all.
+
+    Returns:
+        Probabilities [..., V] that sum to 1.
+
+    Source: Holtzman et al., "The Curious Case of Neural Text Degeneration" (2020) for top-p.
+    """
+    probs = (log_probs / temperature).softmax(dim=-1)
+    ordered, order = probs.sort(dim=-1, descending=True, stable=True)
+    if top_k:
+        ordered[..., top_k:] = 0.0
+        ordered = ordered / ordered.sum(dim=-1, keepdim=True)
+    if top_p < 1.0:  # at 1 rounding must not cost the last pieces their place
+        before = ordered.cumsum(dim=-1) - ordered  # what the more probable pieces have together
+        ordered = ordered.masked_fill((before >= top_p) & (before > 0), 0.0)
+    kept = torch.zeros_like(probs).scatter(-1, order, ordered)
+    return kept / kept.sum(dim=-1, keepdim=True)
+
+
+def _rounds(
+    prefix: Prefix, choose: Choose, max_new: int, forced: Sequence[Sequence[int]] | None
+) -> Iterator[DecodeStep]:
+    config = prefix.model.config
+    finished = (False,) * prefix.ids.size(0)  # kept in Python: on a batch of a few, tensors would only cost time
+    for index in range(max_new):
+        log_probs = prefix.next_log_probs()  # [B, V]
+        log_probs[:, config.pad_id] = -torch.inf  # never written: a mask would hide it from every later step
+        ids = _force(choose(log_probs), forced, index)  # [B]
+        chosen = log_probs.gather(1, ids[:, None])[:, 0].tolist()
+        step_ids = tuple(config.pad_id if over else i for i, over in zip(ids.tolist(), finished, strict=True))
+        step_log_probs = tuple(0.0 if over else value for value, over in zip(chosen, finished, strict=True))
+        finished = tuple(over or i == config.eos_id for i, over in zip(step_ids, finished, strict=True))
+        yield DecodeStep(index, step_ids, step_log_probs, finished)
+        if all(finished):
+            return
+        prefix.append(torch.tensor(step_ids, device=prefix.ids.device))
+
+
+def _force(ids: Tensor, forced: Sequence[Sequence[int]] | None, index: int) -> Tensor:
+    """Replace the choice in the rows whose forced prefix reaches this round."""
+    for row, wanted in enumerate(forced or ()):
+        if index < len(wanted):
+            ids[row] = wanted[index]
+    return ids
+
+
+def collect(steps: Iterator[DecodeStep]) -> list[list[int]]:
+    """Run a generator to its end and gather each row's ids, without the padding after its end."""
+    rows: list[list[int]] = []
+    ended: tuple[bool, ...] = ()
+    for step in steps:
+        rows = rows or [[] for _ in step.ids]
+        ended = ended or (False,) * len(step.ids)
+        for row, i, over in zip(rows, step.ids, ended, strict=True):
+            if not over:
+                row.append(i)
+        ended = step.finished
+    return rows

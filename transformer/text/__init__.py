@@ -1,0 +1,1 @@
+"""From text to ids and back: what sentences go through, and SentencePiece, read with suspicion."""

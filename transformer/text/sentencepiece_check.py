@@ -1,0 +1,196 @@
+"""Check a SentencePiece model before native code sees it.
+
+SentencePiece trusts its files: some damaged ones end the whole process. So its bytes are read here first, by
+rules (`read`), and then tried in a short-lived process of their own (`transformer.text.sentencepiece_probe`).
+`check` does both, and remembers its verdict by the SHA-256 of the bytes.
+
+Source: sentencepiece_model.proto of SentencePiece, for the field numbers. Types: 1 normal, 2 unknown, 3
+control, 4 user-defined, 5 unused, 6 byte.
+"""
+
+import hashlib
+import math
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+
+from transformer.errors import TokenizerError, shown
+from transformer.text import protobuf
+
+MAX_PIECES = 1_000_000
+MAX_PIECE_BYTES = 512
+PROBE_SECONDS = 60.0
+MAX_VERDICTS = 256
+
+UNKNOWN = 2  # a type of pieces
+TYPES = range(1, 7)
+
+# Field numbers of the model, and in its settings those of texts that SentencePiece puts in the place of
+# others.
+PIECES, TRAINER, NORMALIZER, DENORMALIZER = 1, 2, 3, 5
+UNKNOWN_SURFACE, REPLACEMENTS = 44, 2
+_TEXTS_OF = {TRAINER: UNKNOWN_SURFACE, NORMALIZER: REPLACEMENTS, DENORMALIZER: REPLACEMENTS}
+
+_PROBE = Path(__file__).with_name("piece_probe.py")
+_NO_WINDOW = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # Windows would open one for a moment
+
+# What is often found where a model is expected, and what it is.
+_OTHERS = (
+    (b"version https://git-lfs", "a Git LFS pointer, not the file itself; fetch it with `git lfs pull`"),
+    (b"<", "a web page or XML; download the file itself"),
+    (b"{", "JSON (perhaps tokenizer.json); the SentencePiece model is a .model or .spm file"),
+    (b"PK\x03\x04", "a zip archive; unpack it first"),
+    (b"\x1f\x8b", "compressed with gzip; unpack it first"),
+)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One piece: its text, its log-probability or rank, its type (see the top of this file)."""
+
+    text: str
+    score: float
+    type: int
+
+
+_verdicts: dict[str, str | None] = {}  # SHA-256 -> what is wrong, None for nothing
+_lock = Lock()
+
+
+def check(model: bytes) -> None:
+    """Make sure that a model is safe to load.
+
+    Args:
+        model: The bytes of a SentencePiece model file; the caller has limited their number.
+
+    Raises:
+        TokenizerError: It is something else, damaged, beyond the limits, or SentencePiece fails on it.
+    """
+    key = hashlib.sha256(model).hexdigest()
+    with _lock:
+        known, fault = key in _verdicts, _verdicts.get(key)
+    if not known:
+        fault = _fault(model)
+        with _lock:
+            if len(_verdicts) >= MAX_VERDICTS:
+                _verdicts.clear()
+            _verdicts[key] = fault
+    if fault is not None:
+        raise TokenizerError(fault)
+
+
+def read(model: bytes) -> list[Piece]:
+    """The pieces of a model, in the order of their ids, without SentencePiece.
+
+    Raises:
+        TokenizerError: These bytes are not a model, or a piece is beyond the limits.
+    """
+    what = next((what for start, what in _OTHERS if model.lstrip()[:32].startswith(start)), None)
+    if not model or what:
+        raise TokenizerError(f"is not a SentencePiece model but {what or 'empty'}.")
+    pieces: list[Piece] = []
+    try:
+        for number, value in protobuf.fields(memoryview(model)):
+            if number == PIECES:
+                pieces.append(_piece(value, len(pieces)))
+            elif number in _TEXTS_OF:
+                _check_texts(value, _TEXTS_OF[number])
+            if len(pieces) > MAX_PIECES:
+                raise TokenizerError(f"has over {MAX_PIECES:,} pieces, the most that is read.")
+    except ValueError as error:
+        if isinstance(error, TokenizerError):
+            raise
+        raise TokenizerError(f"is not a SentencePiece model, or a damaged one: {error}.") from None
+    return pieces
+
+
+def _fault(model: bytes) -> str | None:
+    try:
+        _check_pieces(read(model))
+        _try_out(model)
+    except TokenizerError as error:
+        return str(error)
+    return None
+
+
+def _piece(message: int | float | memoryview, i: int) -> Piece:
+    if not isinstance(message, memoryview):
+        raise ValueError(f"piece {i} is not a message")
+    text, score, kind = b"", 0.0, 1
+    for number, value in protobuf.fields(message):
+        if number == 1 and isinstance(value, memoryview):
+            if len(value) > MAX_PIECE_BYTES:
+                raise TokenizerError(f"piece {i} is {len(value):,} bytes long; at most {MAX_PIECE_BYTES} are read.")
+            text = bytes(value)
+        elif number == 2 and isinstance(value, float):
+            score = value
+        elif number == 3 and isinstance(value, int):
+            kind = value
+        elif number in (1, 2, 3):
+            raise ValueError(f"piece {i} has a field {number} of the wrong kind")
+    try:
+        return Piece(text.decode(), score, kind)
+    except UnicodeDecodeError:
+        raise TokenizerError(f"piece {i} is not UTF-8: {shown(text)}.") from None
+
+
+def _check_texts(message: int | float | memoryview, wanted: int) -> None:
+    """No text that replaces a character or an unknown piece is so long that short inputs become huge ones."""
+    if not isinstance(message, memoryview):
+        raise ValueError("its settings are not a message")
+    for number, value in protobuf.fields(message):
+        if number != wanted or not isinstance(value, memoryview):
+            continue
+        texts = bytes(value)
+        if wanted == REPLACEMENTS:  # the length of a search tree, the tree, then texts that each end in a zero
+            texts = texts[4 + int.from_bytes(texts[:4], "little") :]
+        longest = max(map(len, texts.split(b"\0")))
+        if longest > MAX_PIECE_BYTES:
+            raise TokenizerError(f"replaces a character by {longest:,} bytes; at most {MAX_PIECE_BYTES} are read.")
+
+
+def _check_pieces(pieces: list[Piece]) -> None:
+    if not pieces:
+        raise TokenizerError("is not a SentencePiece model, or a damaged one: it has no pieces.")
+    seen: dict[str, int] = {}
+    for i, piece in enumerate(pieces):
+        if not piece.text:
+            raise TokenizerError(f"piece {i} is empty.")
+        if piece.text in seen:
+            raise TokenizerError(f"piece {i} is {shown(piece.text)}, as piece {seen[piece.text]} is already.")
+        if not math.isfinite(piece.score):
+            raise TokenizerError(f"piece {i}, {shown(piece.text)}, has the score {piece.score}; expected a number.")
+        if piece.type not in TYPES:
+            raise TokenizerError(f"piece {i}, {shown(piece.text)}, has type {piece.type}; expected 1 to 6.")
+        seen[piece.text] = i
+    unknown = [shown(piece.text) for piece in pieces if piece.type == UNKNOWN]
+    if len(unknown) != 1:
+        found = ", ".join(unknown[:5]) or "none"
+        raise TokenizerError(f"has {len(unknown)} pieces for unknown text ({found}); expected one, such as '<unk>'.")
+
+
+def _try_out(model: bytes) -> None:
+    """Load the model and use every piece once, in a process of its own."""
+    # -P keeps this file's folder out of the search for modules; others here are named like the standard
+    # library's.
+    command = [sys.executable, "-P", str(_PROBE)]
+    try:
+        probe = subprocess.run(
+            command,
+            input=model,
+            capture_output=True,
+            timeout=PROBE_SECONDS,
+            creationflags=_NO_WINDOW,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise TokenizerError(f"SentencePiece did not get through it in {PROBE_SECONDS:.0f} seconds.") from None
+    except OSError as error:
+        raise TokenizerError(f"could not be tried out: {error.strerror} ({shown(sys.executable)}).") from None
+    reason = " ".join(probe.stderr.decode(errors="replace").split())[-200:].rstrip(".")
+    if probe.returncode == 1:
+        raise TokenizerError(f"SentencePiece cannot use it: {reason or 'no reason given'}.")
+    if probe.returncode != 0:
+        raise TokenizerError(f"SentencePiece crashed on it (exit status {probe.returncode}); the file is damaged.")

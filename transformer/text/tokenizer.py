@@ -1,0 +1,123 @@
+"""Text to pieces to ids and back, with SentencePiece.
+
+Source: Kudo and Richardson, "SentencePiece" (2018).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import sentencepiece
+
+from transformer.errors import TokenizerError
+
+SPACE_MARK = "▁"  # SentencePiece writes a space as this sign, so that pieces can be joined again
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """A text as tokens.
+
+    Attributes:
+        ids: The id of each token.
+        pieces: The piece of each token as the text has it; where the id is the unknown one, the piece still
+            shows what was not known.
+    """
+
+    ids: tuple[int, ...]
+    pieces: tuple[str, ...]
+
+
+class Tokenizer:
+    """One vocabulary.
+
+    Args:
+        model: The bytes of a SentencePiece model file, already checked (see `transformer.text.sentencepiece_check`).
+
+    Attributes:
+        pieces: All pieces, in the order of their ids.
+
+    Raises:
+        TokenizerError: SentencePiece cannot read the model.
+    """
+
+    def __init__(self, model: bytes) -> None:
+        self._processor = sentencepiece.SentencePieceProcessor()
+        try:
+            self._processor.LoadFromSerializedProto(model)
+        except (RuntimeError, OSError) as error:
+            raise TokenizerError(f"SentencePiece cannot read this model: {str(error)[:120]}") from None
+        self.pieces: tuple[str, ...] = tuple(map(self._processor.IdToPiece, range(self.size)))
+
+    @classmethod
+    def from_file(cls, path: Path) -> "Tokenizer":
+        """Read a SentencePiece model file."""
+        return cls(path.read_bytes())
+
+    @property
+    def size(self) -> int:
+        """Number of pieces."""
+        return int(self._processor.GetPieceSize())
+
+    def encode(self, text: str) -> Encoding:
+        """Split a text into pieces; no special pieces are added."""
+        ids = self._processor.EncodeAsIds(text)
+        pieces = self._processor.EncodeAsPieces(text)
+        return Encoding(tuple(ids), tuple(pieces))
+
+    def sample(self, text: str, *, alpha: float) -> tuple[int, ...]:
+        """Split a text into pieces by chance, as ids; every call may give another split.
+
+        Args:
+            text: Any text.
+            alpha: For a unigram model how much better splits are preferred: from 0, where all are alike, to about
+                10, where hardly any but that of `encode` comes. For a BPE model the share of merges left out, 0 to
+                1: at 0 it gives the split of `encode`, at 1 single characters.
+
+        Raises:
+            TokenizerError: The model knows one split only, as those of single characters do.
+
+        Source: Kudo, "Subword Regularization" (2018), for unigram models; Provilkov et al., "BPE-Dropout" (2020), for
+            BPE models.
+        """
+        try:
+            return tuple(self._processor.encode(text, enable_sampling=True, alpha=alpha, nbest_size=-1))
+        except RuntimeError:
+            raise TokenizerError(
+                "this vocabulary has one split for each text (its pieces are characters or words), so none can be "
+                "sampled; leave out --sampling."
+            ) from None
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Join pieces to a text; control pieces (start, end, padding) leave no trace.
+
+        Raises:
+            TokenizerError: An id is outside the vocabulary.
+        """
+        for i in ids:
+            self._check(i)
+        return str(self._processor.DecodeIds(list(ids)))
+
+    def piece(self, i: int) -> str:
+        """The piece of an id.
+
+        Raises:
+            TokenizerError: The id is outside the vocabulary.
+        """
+        self._check(i)
+        return self.pieces[i]
+
+    def id_of(self, piece: str) -> int | None:
+        """The id of a piece, None if the vocabulary has no such piece."""
+        i = int(self._processor.PieceToId(piece))  # the unknown piece's if there is none
+        return i if self.pieces[i] == piece else None
+
+    def is_special(self, i: int) -> bool:
+        """Whether an id stands for no text of its own: start, end, padding, unknown, or an unused row."""
+        self._check(i)
+        p = self._processor
+        return bool(p.IsControl(i) or p.IsUnknown(i) or p.IsUnused(i))
+
+    def _check(self, i: int) -> None:
+        if not 0 <= i < self.size:
+            raise TokenizerError(f"piece id {i} is outside the vocabulary; ids go from 0 to {self.size - 1}.")

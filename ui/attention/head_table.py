@@ -1,0 +1,296 @@
+"""What each head does, measured for the sentence at hand: one measure of all heads, one head's rows, and a table.
+
+The measures and their sources stand in `transformer.analysis.head_statistics`. No head gets a label here: what is
+shown is measured, for this sentence alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+import charts
+from charts.statistics import HOW_TO_READ_HEADS, HOW_TO_READ_ROWS
+from transformer.analysis.head_statistics import NAMES, Measure, Name, measure, norm_share, output_projections, site
+from transformer.checkpoint.load import Checkpoint
+from transformer.errors import GlassformerError
+from transformer.runs.trace import Kind
+from ui.attention import controls
+from ui.attention.head_measures import Words, words
+from ui.components.plotly.view import last_click
+from ui.runs import loading
+from ui.runs.looking import Looking
+from ui.runs.open_run import OpenRun, sentence
+from ui.runs.sides import KIND_NAMES, sides
+from ui.runs.work import BusyError
+from ui.shared import drawing
+from ui.state import keys
+
+HEAD_MAP = "head_table_map"
+HEAD_ROWS = "head_table_rows"
+TABLE = "head_table"
+OPEN = "head_table_open"
+OPEN_BY_MEASURE = "head_table_open_by_measure"
+MEASURE = "head_table_measure"
+CSV = "head_table_csv"
+
+MOST_WITHOUT_SCROLLING = 24  # heads
+A_WEIGHT_IS_NO_CAUSE = (
+    "These numbers say where a head's weights lie and how much it writes, for this sentence alone; another sentence "
+    "can give others. They do not say what a head is for: a weight is not a cause, and only taking the head away "
+    "shows what the output owes to it."
+)
+NOTHING = "There is no number here: no row of these maps has a key that may be seen."
+
+
+def draw(run: OpenRun) -> None:
+    """Draw the part "What heads do" of the Attention page."""
+    kind, looking = run.view.kind, run.looking
+    try:
+        measures = measured(run.checkpoint, looking)
+    except BusyError as error:
+        st.error(drawing.plain(sentence(error)))
+        return
+    if not measures:
+        st.info(NOTHING, icon=":material/info:")
+        return
+    st.caption(_scope(looking, measures))
+    spoken = words(kind)
+    _refuse_measure()
+    with st.container(horizontal=True):
+        name = _choose_measure(measures, spoken)
+        _open_by_measure(kind, measures[name].means())
+    n_heads = measures[name].values.shape[1]
+    left, right = st.columns([2, 3] if n_heads <= 4 else [1, 1], gap="large")  # more numbers need more room
+    with left:
+        _head_map(looking, measures[name], spoken[name])
+    with right:
+        _head_rows(looking, measures[name], spoken[name])
+    _table(looking, measures, spoken)
+    st.caption(A_WEIGHT_IS_NO_CAUSE)
+
+
+def measured(checkpoint: Checkpoint, looking: Looking) -> dict[Name, Measure]:
+    """All measures of the heads of the kind looked at, over the rows that may be seen, computed once for all.
+
+    Raises:
+        BusyError: The model has too much to do.
+    """
+    kind, trace = looking.view.kind, looking.trace
+    sites = [site(kind, layer) for layer in range(len(trace.maps(kind)))]
+    heads: dict[str, np.ndarray] = {}
+    try:
+        heads = loading.replay(checkpoint, trace, sites)
+    except (GlassformerError, BusyError) as error:
+        st.error(drawing.plain(f"The share of output norm is missing. {sentence(error)}"))
+    n_rows = looking.n_rows if looking.view.guess and kind != "encoder" else None
+
+    def work() -> dict[Name, Measure]:
+        shares = None
+        if heads:
+            shares = norm_share(np.stack([heads[name] for name in sites]), output_projections(checkpoint.model, kind))
+        return measure(trace, kind, eos_id=checkpoint.config.eos_id, shares=shares, n_rows=n_rows)
+
+    # At 512 pieces this takes a second and 300 MB, so it is neither done again at a click nor by two at a time.
+    return loading.runner().compute(
+        ("head measures", trace.query, trace.src_ids, trace.read_ids, kind, n_rows, bool(heads)),
+        work,
+        nbytes=lambda found: sum(one.values.nbytes + one.rows.nbytes for one in found.values()),
+    )
+
+
+def _scope(looking: Looking, measures: dict[Name, Measure]) -> str:
+    view = looking.view
+    n_rows = int(measures["largest"].rows.sum())
+    rows = f"{n_rows} row" + "s" * (n_rows != 1)
+    said = [f"{KIND_NAMES[view.kind]}, measured for this sentence alone, over {rows}."]
+    if view.guess and view.kind != "encoder":
+        said[0] = f"{KIND_NAMES[view.kind]}, measured over the {rows} that may be seen."
+    if view.words or view.hide_special:
+        said.append("Pieces are measured, special ones too, whatever other parts of this page merge or hide.")
+    return " ".join(said)
+
+
+def _refuse_measure() -> None:
+    """Say so if a link asks for what is no measure at all."""
+    asked = st.session_state.get(keys.MEASURE)
+    if asked is not None and asked not in NAMES:
+        drawing.notes((f"“{asked}” in the link is the name of no measure; another one is shown.",))
+        st.session_state[keys.MEASURE] = None
+
+
+def _choose_measure(measures: dict[Name, Measure], spoken: dict[Name, Words]) -> Name:
+    """Draw the choice; a measure that this attention lacks is remembered for the next one that has it."""
+    asked = st.session_state.get(keys.MEASURE)
+    other = "entropy_share" if "entropy_share" in measures else next(iter(measures))
+    st.session_state[MEASURE] = asked if asked in measures else other
+
+    def take() -> None:
+        st.session_state[keys.MEASURE] = st.session_state[MEASURE]
+
+    name: Name = st.selectbox(
+        "Measure in the charts",
+        list(measures),
+        key=MEASURE,
+        on_change=take,
+        format_func=lambda name: _capital(spoken[name].title),
+        width=360,
+    )
+    return name
+
+
+def _open_by_measure(kind: Kind, means: np.ndarray) -> None:
+    """Draw a menu of all heads, the lowest first: in the table the keyboard can read, but neither sort nor press."""
+    places = np.argsort(means, axis=None, kind="stable").tolist()
+    n_heads = means.shape[1]
+
+    def label(place: int) -> str:
+        return f"{_head_name(*divmod(place, n_heads))}: {means.flat[place]:.2f}"
+
+    def go() -> None:
+        place = st.session_state.get(OPEN_BY_MEASURE)
+        if place is not None:
+            controls.open_head(kind, *divmod(place, n_heads))
+            st.session_state[OPEN_BY_MEASURE] = None
+
+    st.selectbox(
+        "Open a head (lowest first)",
+        places,
+        index=None,
+        key=OPEN_BY_MEASURE,
+        format_func=label,
+        placeholder="Choose a head",
+        on_change=go,
+        width=240,
+    )
+
+
+def _head_name(layer: int, head: int) -> str:
+    return f"Layer {layer + 1}, head {head + 1}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _chosen(looking: Looking) -> tuple[int, int] | None:
+    view = looking.view
+    return None if view.layer is None or view.head is None else (view.layer, view.head)
+
+
+def _head_map(looking: Looking, one: Measure, said: Words) -> None:
+    kind = looking.view.kind
+
+    def go() -> None:
+        click = last_click(HEAD_MAP)
+        if click is not None and len(click.index) == 2:
+            controls.open_head(kind, *click.index)
+
+    drawing.chart(
+        charts.head_measure_spec(
+            one.means(),
+            title=f"All heads: {said.full_title}",
+            value_name=said.unit,
+            chosen=_chosen(looking),
+        ),
+        key=HEAD_MAP,
+        alt=f"{KIND_NAMES[kind]}, layers by heads: {said.title}. The table has the same numbers.",
+        how_to_read=f"{HOW_TO_READ_HEADS} {said.meaning} Click a cell to open its head.",
+        on_click=go,
+    )
+
+
+def _head_rows(looking: Looking, one: Measure, said: Words) -> None:
+    chosen = _chosen(looking)
+    if chosen is None:
+        st.info("Choose a layer and a head to see its measure row by row.", icon=":material/info:")
+        return
+    axes = sides(looking, looking.view.kind)
+    means, shown = one.means(), one.rows[: len(axes.queries)]
+    lower = int((means < means[chosen]).sum())
+    drawing.chart(
+        charts.row_measure_spec(
+            one.values[chosen][: len(axes.queries)],
+            axes.queries,
+            title=f"{_head_name(*chosen)}: {said.full_title}",
+            value_name=_capital(said.unit),
+            query_axis=axes.query_axis,
+            marked_row=axes.current,
+            top=1.0 if said.share else None,
+            colour=axes.query_side,
+        ),
+        key=HEAD_ROWS,
+        alt=f"{_capital(said.title)} in each row of {_head_name(*chosen)}, one bar a row.",
+        how_to_read=(
+            f"{HOW_TO_READ_ROWS} It is {means[chosen]:.2f}; lower in {lower} of the other {means.size - 1} heads."
+            + (" A row without the measure has no bar." if not shown.all() else "")
+        ),
+    )
+
+
+# ---------------------------------------------------------------- the table
+
+
+def frame(measures: dict[Name, Measure]) -> pd.DataFrame:
+    """One row a head, one column a measure: layer and head from 1, then the means."""
+    means: dict[str, np.ndarray] = {name: one.means() for name, one in measures.items()}
+    n_layers, n_heads = next(iter(means.values())).shape
+    layers, heads = (index.ravel() + 1 for index in np.indices((n_layers, n_heads)))
+    columns = {"layer": layers, "head": heads} | {name: mean.ravel() for name, mean in means.items()}
+    return pd.DataFrame(columns)
+
+
+def _table(looking: Looking, measures: dict[Name, Measure], spoken: dict[Name, Words]) -> None:
+    kind, chosen = looking.view.kind, _chosen(looking)
+    numbers = frame(measures)
+    n_heads = int(numbers["head"].max())
+
+    def go() -> None:
+        click = st.session_state.get(OPEN)
+        if click is not None:
+            controls.open_head(kind, *divmod(int(click["row"]), n_heads))
+
+    columns: dict[str, Any] = {
+        "open": st.column_config.ButtonColumn(
+            "Open", type="secondary", width=140, pinned=True, alignment="left", on_click=go, key=OPEN
+        )
+    }
+    columns |= {name: _column(spoken[name]) for name in measures}
+    places = [divmod(row, n_heads) for row in range(len(numbers))]
+    names = ["● " * (place == chosen) + _head_name(*place) for place in places]
+    st.container(key=TABLE).dataframe(
+        numbers[list(measures)].round(4).assign(open=names)[list(columns)],
+        hide_index=True,
+        height="content" if len(names) <= MOST_WITHOUT_SCROLLING else "auto",
+        column_config=columns,
+        alt=f"Measures of every head of {KIND_NAMES[kind]}, one row a head.",
+    )
+    st.caption(
+        "Press a name to open that head; ● is the head chosen. Press a heading to sort by it; point at it for its "
+        "formula."
+    )
+    st.download_button(
+        "Table as CSV",
+        numbers.to_csv(index=False, float_format="%.6g"),
+        file_name=f"heads-{kind}.csv",
+        mime="text/csv",
+        key=CSV,
+        on_click="ignore",
+        icon=":material/download:",
+    )
+
+
+def _column(said: Words) -> Any:
+    if said.share:
+        return st.column_config.ProgressColumn(
+            said.heading, help=said.meaning, format="%.2f", min_value=0.0, max_value=1.0, width=104
+        )
+    return st.column_config.NumberColumn(
+        f"{said.heading} ({said.unit})" if said.unit in ("bits", "tokens") else said.heading,
+        help=said.meaning,
+        format="%.2f",
+        width=128,
+    )

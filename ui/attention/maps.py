@@ -1,0 +1,258 @@
+"""One attention map as the Attention page draws it: which heads, pieces or words, with special pieces or without.
+
+Decoder rows stand for the piece that they predict: its pieces make the words, and a row is special if that piece is.
+Nothing is renormalised: what is hidden is missing, and the map says how much.
+
+Knows nothing of Streamlit's page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from transformer.analysis.rollout import cross_rollout, self_rollout
+from transformer.analysis.words import Span, by_words, open_words, word_spans, word_text
+from transformer.checkpoint.load import Checkpoint
+from transformer.runs.trace import Kind, Trace
+from transformer.text.tokenizer import SPACE_MARK, Tokenizer
+from ui.runs.looking import HIDDEN, Looking
+from ui.runs.sides import KIND_NAMES, Sides, sides
+from ui.state.view import Aggregate, View
+
+MASK_REASONS: dict[Kind, str] = {
+    "encoder": "closed by the mask: padding",
+    "decoder": "closed by the mask: comes later in the output",
+    "cross": "closed by the mask: padding",
+}
+ROLLOUT: dict[Kind, str] = {
+    "encoder": "Rollout: the product over layers 1 to {depth} of ½A + ½I, A the mean over heads.",
+    "decoder": "Rollout: the product over decoder layers 1 to {depth} of ½A + ½I, A the mean over heads; what "
+    "cross-attention brings in is left out.",
+    "cross": "Rollout: E, the product over all encoder layers of ½A + ½I (A: mean over heads); then in each decoder "
+    "layer 1 to {depth} C ← (½A + ½I)·C for its self-attention and C ← ½C + ½X·E for its cross-attention X, from "
+    "C = 0; drawn is C divided by {share:.4g} = 1 − ½^{depth}, the part that comes from the source, so that rows sum "
+    "to 1.",
+}
+WORDS = "Words: weights are summed over the pieces of a key word and averaged over the pieces of a query word."
+MAX_ROWS = "rows of a maximum do not sum to 1"
+
+
+@dataclass(frozen=True)
+class _Side:
+    """What the rows or the columns are: labels, and for each the pieces that it stands for."""
+
+    labels: list[str]
+    spans: tuple[Span, ...]
+    special: list[bool]
+
+
+@dataclass(frozen=True)
+class DrawnMap:
+    """A map ready to be drawn.
+
+    Attributes:
+        weights: [row, column].
+        allowed: bool [row, column], True = may attend.
+        sides: Names and colours of the axes; its labels are those of pieces.
+        queries, keys: A label for each row and column.
+        name: Which layer and head, or which aggregate.
+        title: The same with the kind of attention.
+        sums_to_one: Whether rows should sum to 1.
+        notes: What must be said under the title, in a few words each.
+        rows, columns: The pieces that each row and column stands for.
+    """
+
+    weights: np.ndarray
+    allowed: np.ndarray
+    sides: Sides
+    queries: list[str]
+    keys: list[str]
+    name: str
+    title: str
+    sums_to_one: bool
+    notes: tuple[str, ...]
+    rows: tuple[Span, ...]
+    columns: tuple[Span, ...]
+
+    def row_of_step(self) -> list[int | None]:
+        """The row of each step; None if it is hidden. Empty in the encoder."""
+        if self.sides.current is None:
+            return []
+        found: list[int | None] = [None] * len(self.sides.queries)
+        for row, (first, end) in enumerate(self.rows):
+            found[first:end] = [row] * (end - first)
+        return found
+
+    def cell(self, view: View) -> tuple[int, int] | None:
+        """Row and column of the cell that is looked at; None if there is none, or if it is hidden."""
+        row, column = find_span(self.rows, view.query), find_span(self.columns, view.key)
+        return None if row is None or column is None else (row, column)
+
+    def pieces_at(self, row: int, column: int, weights: np.ndarray) -> tuple[int, int]:
+        """Query and key of a cell; of a cell between words the pieces with the largest weight.
+
+        Args:
+            row, column: Of this map.
+            weights: Between pieces [query, key].
+        """
+        (top, bottom), (left, right) = self.rows[row], self.columns[column]
+        block = weights[top:bottom, left:right]
+        query, key = np.unravel_index(block.argmax(), block.shape)
+        return top + int(query), left + int(key)
+
+
+def drawn_map(looking: Looking, checkpoint: Checkpoint, kind: Kind) -> DrawnMap:
+    """The map of the chosen layer and head, or of the chosen aggregate.
+
+    Args:
+        looking: The run, what of it is looked at and what may be seen.
+        checkpoint: What it ran on; its tokenizers say which pieces are special.
+        kind: Which attention.
+    """
+    view, of = looking.view, sides(looking, kind)
+    is_max = aggregate_of(view) == "max"
+    queries, keys = _queries(looking, checkpoint, of, kind), _keys(looking, checkpoint, of, kind)
+    allowed = looking.trace.mask(kind)[: len(of.queries), : len(of.keys)]
+    stack = _stack(looking.trace, view, kind)[:, : len(of.queries), : len(of.keys)]
+    if view.words:  # a maximum is of words, not a sum of maxima of pieces
+        stack = by_words(stack, queries.spans, keys.spans)
+        allowed = open_words(allowed, queries.spans, keys.spans)
+    weights = stack.max(axis=0) if is_max else stack.mean(axis=0)
+    notes = [MAX_ROWS] * is_max
+    rows, columns = list(range(len(queries.labels))), list(range(len(keys.labels)))
+    if view.hide_special:
+        rows, columns = (
+            [i for i in places if not side.special[i]] for places, side in ((rows, queries), (columns, keys))
+        )
+        notes += _hidden(weights, rows, columns)
+    cut = np.ix_(rows, columns)
+    name = map_name(looking.trace, view, kind)
+    return DrawnMap(
+        weights=weights[cut],
+        allowed=allowed[cut],
+        sides=of,
+        queries=[queries.labels[row] for row in rows],
+        keys=[keys.labels[column] for column in columns],
+        name=name,
+        title=f"{KIND_NAMES[kind]}: {name}",
+        sums_to_one=not is_max and len(columns) == len(keys.labels),
+        notes=tuple(notes),
+        rows=tuple(queries.spans[row] for row in rows),
+        columns=tuple(keys.spans[column] for column in columns),
+    )
+
+
+def piece_map(looking: Looking, kind: Kind) -> np.ndarray:
+    """The same map between pieces, nothing merged or hidden [query, key]."""
+    stack = _stack(looking.trace, looking.view, kind)
+    return np.asarray(stack.max(axis=0) if aggregate_of(looking.view) == "max" else stack.mean(axis=0))
+
+
+def map_name(trace: Trace, view: View, kind: Kind) -> str:
+    """Which layer and head a map is of; an aggregate says that it is one."""
+    n_layers, n_heads = trace.maps(kind).shape[:2]
+    if view.layer is not None and view.head is not None:
+        return f"layer {view.layer + 1}, head {view.head + 1}"
+    if view.aggregate == "rollout":
+        depth = n_layers if view.layer is None else view.layer + 1
+        return "rollout of layer 1" if depth == 1 else f"rollout through layers 1 to {depth}"
+    word = "maximum" if view.aggregate == "max" else "mean"
+    if view.layer is None:
+        return f"{word} of all {n_layers} layers × {n_heads} heads"
+    return f"layer {view.layer + 1}, {word} of its {n_heads} heads"
+
+
+def rollout_note(trace: Trace, view: View, kind: Kind) -> str:
+    """How the rollout that is drawn was computed; empty if none is."""
+    if aggregate_of(view) != "rollout":
+        return ""
+    depth = len(trace.maps(kind)) if view.layer is None else view.layer + 1
+    return ROLLOUT[kind].format(depth=depth, share=1 - 0.5**depth)
+
+
+def aggregate_of(view: View) -> Aggregate | None:
+    """What stands for the heads that are drawn together; None if one head is drawn."""
+    return view.aggregate if view.layer is None or view.head is None else None
+
+
+def _stack(trace: Trace, view: View, kind: Kind) -> np.ndarray:
+    """The maps whose mean or maximum is drawn [map, query, key]; one alone is itself."""
+    maps = trace.maps(kind)
+    if view.layer is not None and view.head is not None:
+        return maps[view.layer, view.head][None]
+    if view.aggregate == "rollout":
+        depth = len(maps) if view.layer is None else view.layer + 1
+        return _rollout(trace, kind, depth)[None]
+    chosen = maps if view.layer is None else maps[view.layer : view.layer + 1]
+    return chosen.reshape(-1, *maps.shape[-2:])
+
+
+def _rollout(trace: Trace, kind: Kind, depth: int) -> np.ndarray:
+    if kind == "cross":
+        return cross_rollout(trace.encoder_self, trace.decoder_self[:depth], trace.cross[:depth])
+    return self_rollout(trace.maps(kind)[:depth])
+
+
+def _queries(looking: Looking, checkpoint: Checkpoint, of: Sides, kind: Kind) -> _Side:
+    """The rows: in the encoder what they read, in the decoder what they predict."""
+    if kind == "encoder":
+        return _side(of.queries, of.query_ids, checkpoint.src_tokenizer, checkpoint, words=looking.view.words)
+    pieces = list(looking.trace.tgt_pieces[: looking.n_rows])
+    special = _special(looking.trace.tgt_ids[: looking.n_rows], checkpoint.tgt_tokenizer, checkpoint)
+    alone = list(special)
+    if looking.covered:  # neither the piece nor that it goes on with a word may be seen
+        pieces[-1], special[-1], alone[-1] = HIDDEN, False, True
+    if not looking.view.words:
+        return _Side(of.queries, _single(len(pieces)), special)
+    spans = word_spans(pieces, alone)
+    words = [_word(pieces, span) for span in spans]
+    before = [looking.trace.read_pieces[0], *words]
+    labels = [f"{read} → {word}" for read, word in zip(before, words, strict=False)]
+    return _Side(labels, spans, [special[first] for first, _ in spans])
+
+
+def _keys(looking: Looking, checkpoint: Checkpoint, of: Sides, kind: Kind) -> _Side:
+    """The columns: what they read."""
+    tokenizer = checkpoint.tgt_tokenizer if kind == "decoder" else checkpoint.src_tokenizer
+    return _side(of.keys, of.key_ids, tokenizer, checkpoint, words=looking.view.words)
+
+
+def _side(
+    pieces: Sequence[str], ids: Sequence[int], tokenizer: Tokenizer, checkpoint: Checkpoint, *, words: bool
+) -> _Side:
+    special = _special(ids, tokenizer, checkpoint)
+    if not words:
+        return _Side(list(pieces), _single(len(pieces)), special)
+    spans = word_spans(pieces, special)
+    return _Side([_word(pieces, span) for span in spans], spans, [special[first] for first, _ in spans])
+
+
+def _special(ids: Sequence[int], tokenizer: Tokenizer, checkpoint: Checkpoint) -> list[bool]:
+    """Which pieces stand for no text; an unknown one stands for some."""
+    return [tokenizer.is_special(i) and i != checkpoint.config.unk_id for i in ids]
+
+
+def _single(count: int) -> tuple[Span, ...]:
+    return tuple((place, place + 1) for place in range(count))
+
+
+def _word(pieces: Sequence[str], span: Span) -> str:
+    text = word_text(pieces, span)
+    return text.removeprefix(SPACE_MARK) or text
+
+
+def _hidden(weights: np.ndarray, rows: Sequence[int], columns: Sequence[int]) -> list[str]:
+    """How much of the rows' weight is in the columns that are left out."""
+    if len(rows) == weights.shape[0] and len(columns) == weights.shape[1]:
+        return []
+    totals = weights[rows].sum(axis=1)
+    share = 1 - (weights[np.ix_(rows, columns)].sum(axis=1) / np.where(totals > 0, totals, 1)).mean() if rows else 0.0
+    return [f"hidden: special pieces, on average {share:.2f} of a row's weight"]
+
+
+def find_span(spans: Sequence[Span], place: int | None) -> int | None:
+    """Which of the spans holds a place; None if none does, or if there is no place."""
+    return next((i for i, (first, end) in enumerate(spans) if place is not None and first <= place < end), None)

@@ -1,0 +1,138 @@
+"""One map in full: a head, or all heads together, piece by piece or word by word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+import streamlit as st
+
+import charts
+from charts.following import HOW_TO_READ as HOW_TO_READ_MARK
+from charts.following import follow_steps
+from charts.heatmap import HOW_TO_READ_CLOSED
+from charts.theme import Spec, literal
+from ui.attention import controls
+from ui.attention.maps import MASK_REASONS, WORDS, DrawnMap, aggregate_of, drawn_map, piece_map, rollout_note
+from ui.components.plotly.view import last_click
+from ui.runs.open_run import OpenRun
+from ui.shared import drawing
+from ui.state import keys
+
+MAP: Final = "head_map"
+ROW: Final = "head_controls"
+CELL_ROW: Final = "head_cell"
+EXPLAIN: Final = "head_explain"
+LEAST_HEIGHT: Final = 320  # the names of the axes need room even where there are three rows
+HOW_TO_READ: Final = (
+    "Each row is a query and shares out a weight of 1 over the keys, softmax(q·k / √d_head): the stronger a cell, "
+    "the more of that key's value the query takes."
+)
+HOW_TO_READ_MEAN: Final = (
+    "Each row is a query and shares out a weight of 1 over the keys, the mean over heads of softmax(q·k / "
+    "√d_head): the stronger a cell, the more of that key's values the query takes."
+)
+HOW_TO_READ_MAX: Final = (
+    "Each cell is the largest weight, softmax(q·k / √d_head), that any of the heads gives this key in this row."
+)
+HOW_TO_READ_CELL: Final = "Click a cell to look at it closer."
+
+
+def draw(run: OpenRun) -> None:
+    """Draw the part "One map" of the Attention page."""
+    drawn = drawn_map(run.looking, run.checkpoint, run.view.kind)
+    with st.container(horizontal=True, gap="medium", vertical_alignment="center", key=ROW):
+        controls.scales()
+        controls.pieces()
+    if not drawn.weights.size:
+        st.info("All pieces here are special ones. Switch “Hide special” off to see them.")
+        return
+    figure = charts.heatmap_spec(
+        drawn.weights,
+        queries=drawn.queries,
+        keys=drawn.keys,
+        title=drawn.title,
+        query_axis=drawn.sides.query_axis,
+        key_axis=drawn.sides.key_axis,
+        allowed=drawn.allowed,
+        mask_reason=MASK_REASONS[run.view.kind],
+        marked_cell=drawn.cell(run.view),
+        colour=drawn.sides.key_side,
+        limits=(0.0, _largest(drawn) if run.view.own_scale else 1.0),
+        log=run.view.log_scale,
+        rows_sum_to_one=drawn.sums_to_one,
+    )
+    _say(figure, drawn.notes)
+    follow_steps(figure, drawn.row_of_step(), n_rows=len(drawn.queries), n_columns=len(drawn.keys))
+    drawing.chart(
+        figure,
+        key=MAP,
+        alt=f"{drawn.title}. Rows: {drawn.sides.query_axis}; columns: {drawn.sides.key_axis}.",
+        how_to_read=_how_to_read(run, drawn),
+        on_click=_choosing(run, drawn),
+    )
+    _cell(run, drawn)
+
+
+def _largest(drawn: DrawnMap) -> float:
+    """The largest weight of the map; 1 where there is none."""
+    return float(np.where(drawn.allowed, drawn.weights, 0.0).max()) or 1.0
+
+
+def _how_to_read(run: OpenRun, drawn: DrawnMap) -> str:
+    how = {"mean": HOW_TO_READ_MEAN, "max": HOW_TO_READ_MAX}.get(aggregate_of(run.view) or "", HOW_TO_READ)
+    parts = [rollout_note(run.trace, run.view, run.view.kind) or how]
+    parts += [WORDS] * run.view.words + [HOW_TO_READ_CLOSED] * (not drawn.allowed.all())
+    parts += [HOW_TO_READ_MARK] * (drawn.sides.current is not None)
+    return " ".join([*parts, HOW_TO_READ_CELL])
+
+
+def _say(figure: Spec, notes: Sequence[str]) -> None:
+    """Put notes under the title, where they stay with a downloaded picture."""
+    layout = figure["layout"]
+    layout["height"] = max(layout["height"], LEAST_HEIGHT)
+    if notes:
+        text = literal("; ".join(notes))
+        before = layout["title"].get("subtitle", {}).get("text")
+        text = f"{text[:1].upper()}{text[1:]}" + (f". {before}" if before else "")
+        layout["title"]["subtitle"] = {"text": text, "font": {"size": 13}}
+
+
+def _choosing(run: OpenRun, drawn: DrawnMap) -> Callable[[], None]:
+    """Callback of a click: the pieces of the cell are looked at from now on, here and in the other parts.
+
+    A session keeps its callbacks, so this one holds one map and not the run with all its maps.
+    """
+    weights = piece_map(run.looking, run.view.kind) if run.view.words else None
+
+    def choose() -> None:
+        click = last_click(MAP)
+        if click is None or len(click.index) != 2:
+            return
+        row, column = click.index
+        if row < len(drawn.rows) and column < len(drawn.columns):
+            first = drawn.rows[row][0], drawn.columns[column][0]
+            query, key = first if weights is None else drawn.pieces_at(row, column, weights)
+            st.session_state[keys.QUERY], st.session_state[keys.KEY] = query, key
+
+    return choose
+
+
+def _cell(run: OpenRun, drawn: DrawnMap) -> None:
+    """Say the number of the cell that is looked at, and lead to how it came to be."""
+    cell = drawn.cell(run.view)
+    if cell is None:
+        return
+    query, key = drawn.queries[cell[0]], drawn.keys[cell[1]]
+    value = f"weight **{drawn.weights[cell]:.4f}**" if drawn.allowed[cell] else MASK_REASONS[run.view.kind]
+    places = f"{drawing.plain(query)} (row {cell[0] + 1}), {drawing.plain(key)} (column {cell[1] + 1})"
+    with st.container(horizontal=True, gap="medium", vertical_alignment="center", key=CELL_ROW):
+        st.markdown(f"Looked at: {places}: {value}", width="content")
+        st.button(
+            "How this weight came to be",
+            key=EXPLAIN,
+            on_click=controls.open_panel,
+            args=("walk",),
+            icon=":material/arrow_forward:",
+        )

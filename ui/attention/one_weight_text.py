@@ -1,0 +1,255 @@
+"""The arithmetic of a walk written out, so that it can be done again with a calculator.
+
+What goes into a line is written with six significant digits. What comes out of it is written with as many digits, at
+most four, as the written numbers give: computed from them and rounded to these digits it is what stands there, and
+so is the model's number. Formulas hold nothing but our own words and numbers, never pieces.
+
+Knows nothing of Streamlit's page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from transformer.analysis.one_weight import Walk
+
+INPUT_DIGITS = 6
+RESULT_DIGITS = 4
+MOST_KEYS = 8
+MOST_TERMS = 3
+_MOST_DECIMALS = 9
+
+
+def number(value: float, digits: int = INPUT_DIGITS) -> str:
+    """A number as a person writes it: `0.0123457`, `-3.2`, `1.5e-07`.
+
+    Args:
+        value: Any number.
+        digits: Significant digits; zeros at the end are left out.
+    """
+    return f"{value + 0.0:.{digits}g}"
+
+
+def result(exact: float, by_hand: float, *, most: int = RESULT_DIGITS) -> str:
+    """A result, with as many digits as those who compute it from written numbers find too.
+
+    Args:
+        exact: The number.
+        by_hand: The same, computed from the numbers as they are written.
+        most: The most significant digits.
+    """
+    if not (np.isfinite(exact) and np.isfinite(by_hand)):
+        return number(exact)
+    if exact == by_hand == round(exact):
+        return number(exact)
+    for digits in range(most, 0, -1):
+        written = f"{exact:#.{digits}g}"
+        if written == f"{by_hand:#.{digits}g}":
+            return written.rstrip(".")
+    for decimals in range(_MOST_DECIMALS, 0, -1):  # both are next to 0: all digits that agree are zeros
+        written = f"{exact:.{decimals}f}"
+        if written.lstrip("-") == f"{by_hand:.{decimals}f}".lstrip("-"):
+            return written.lstrip("-") if float(written) == 0 else written
+    return number(exact, 1)
+
+
+def tex(written: str) -> str:
+    """A written number in a formula."""
+    if written in ("inf", "-inf", "nan"):
+        return {"inf": r"\infty", "-inf": r"-\infty", "nan": r"\text{not a number}"}[written]
+    mantissa, _, power = written.partition("e")
+    return rf"{mantissa}\cdot 10^{{{int(power)}}}" if power else mantissa
+
+
+def _factor(written: str) -> str:
+    """A number after a sign of multiplication or addition: brackets around what begins with a sign."""
+    return rf"({tex(written)})" if written.startswith("-") else tex(written)
+
+
+def _lines(*lines: str) -> str:
+    return "\\begin{aligned}" + r"\\ ".join(lines) + "\\end{aligned}"
+
+
+@dataclass(frozen=True)
+class Terms:
+    """A sum of products: the largest terms and the sum of the others, as written.
+
+    Attributes:
+        places: The terms that are written, from 0, in order.
+        left, right: Their factors.
+        rest: Sum of the other terms; "" if there are none.
+        n_rest: How many those are.
+        total: The sum.
+    """
+
+    places: tuple[int, ...]
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+    rest: str
+    n_rest: int
+    total: str
+
+    def tex(self, name: str) -> str:
+        """The sum as a formula, one term a line.
+
+        Args:
+            name: What is summed up, in TeX.
+        """
+        parts = [rf"{_factor(a)}\cdot {_factor(b)}" for a, b in zip(self.left, self.right, strict=True)]
+        if self.rest:
+            parts.append(rf"{_factor(self.rest)}\ \text{{({count(self.n_rest, 'other term')})}}")
+        first, *others_ = parts
+        return _lines(f"{name} &= {first}", *(f"&+ {part}" for part in others_), f"&= {tex(self.total)}")
+
+
+def terms(left: np.ndarray, right: np.ndarray, *, first: Sequence[int] = (), most: int = MOST_TERMS) -> Terms:
+    """Write out left . right.
+
+    Args:
+        left: `[n]`.
+        right: `[n]`.
+        first: Terms to write in any case.
+        most: How many terms to write; the largest are taken.
+    """
+    products = left * right
+    order = [*first, *(int(i) for i in np.argsort(-np.abs(products), kind="stable") if i not in first)]
+    kept = tuple(sorted(order[:most]))
+    others = np.delete(products, kept)
+    written = [(number(left[i]), number(right[i])) for i in kept]
+    rest = number(float(others.sum())) if others.size else ""
+    by_hand = sum(float(a) * float(b) for a, b in written) + float(rest or 0)
+    return Terms(
+        places=kept,
+        left=tuple(a for a, _ in written),
+        right=tuple(b for _, b in written),
+        rest=rest,
+        n_rest=len(others),
+        total=result(float(products.sum()), by_hand),
+    )
+
+
+def count(n: int, thing: str) -> str:
+    """A number of things: "1 key", "2 keys"."""
+    return f"{n:,} {thing}" if n == 1 else f"{n:,} {thing}s"
+
+
+def dot(walk: Walk) -> str:
+    """q . k of the chosen key."""
+    return terms(walk.q, walk.keys[walk.key]).tex(r"q\cdot k")
+
+
+def score(walk: Walk) -> str:
+    """q . k over sqrt(d_head)."""
+    written, root = number(walk.dots[walk.key]), number(float(np.sqrt(walk.d_head)))
+    found = result(walk.scores[walk.key], float(written) / float(root))
+    return rf"\frac{{q\cdot k}}{{\sqrt{{{walk.d_head}}}}} = \frac{{{tex(written)}}}{{{tex(root)}}} = {tex(found)}"
+
+
+def masked(walk: Walk) -> str:
+    """The score and the mask."""
+    written = tex(number(walk.scores[walk.key]))
+    if walk.allowed[walk.key]:
+        return rf"{written} + 0 = {written}"
+    return rf"{written} + (-\infty) = -\infty"
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """One line of the softmax's table, as written.
+
+    Attributes:
+        key: Which key, from 0; None for a line of several.
+        n_keys: How many keys it stands for.
+        score: After the mask; "" for several.
+        exp: exp(score - the largest score).
+        weight: exp / total.
+    """
+
+    key: int | None
+    n_keys: int
+    score: str
+    exp: str
+    weight: str
+
+
+def shown_keys(walk: Walk) -> list[int]:
+    """The keys that are listed one by one, in order: the chosen one and those of the largest weights."""
+    order = [walk.key, *(int(i) for i in np.argsort(-walk.weights, kind="stable") if i != walk.key)]
+    return sorted(order[:MOST_KEYS])
+
+
+def softmax_table(walk: Walk) -> tuple[list[TableRow], str]:
+    """The softmax of the row, line by line, and the sum of the exponentials.
+
+    The sum is that of the written exponentials, each weight a written exponential over the written sum.
+    """
+    kept = shown_keys(walk)
+    peak = 0.0 if walk.peak is None else float(number(walk.peak))
+    scores = [number(walk.masked[i]) for i in kept]
+    exps = [result(walk.exps[i], float(np.exp(float(s) - peak)), most=5) for i, s in zip(kept, scores, strict=True)]
+    others = np.delete(np.arange(len(walk.weights)), kept)
+    rest = number(float(walk.exps[others].sum()), 5)
+    total = result(walk.total, sum(map(float, exps)) + float(rest), most=5)
+
+    def weight(exact: float, exp: str) -> str:
+        return result(exact, float(exp) / float(total) if float(total) else 0.0)
+
+    rows = [
+        TableRow(key, 1, written, exp, weight(walk.weights[key], exp))
+        for key, written, exp in zip(kept, scores, exps, strict=True)
+    ]
+    if others.size:
+        rows.append(TableRow(None, len(others), "", rest, weight(float(walk.weights[others].sum()), rest)))
+    return rows, total
+
+
+def softmax(walk: Walk) -> str:
+    """The weight of the chosen key."""
+    if walk.peak is None:
+        return r"\text{no key is open: all weights are } 0"
+    rows, total = softmax_table(walk)
+    row = next(row for row in rows if row.key == walk.key)
+    if not walk.allowed[walk.key]:
+        return rf"e^{{-\infty}} = 0,\quad \text{{weight}} = \frac{{0}}{{{tex(total)}}} = 0"
+    return _lines(
+        rf"d &= {tex(row.score)} - {_factor(number(walk.peak))}",
+        rf"e^d &= {tex(row.exp)}",
+        rf"\text{{weight}} &= \frac{{{tex(row.exp)}}}{{{tex(total)}}} = {tex(row.weight)}",
+    )
+
+
+def head_output(walk: Walk) -> tuple[int, str]:
+    """The largest number of the head's output: its dimension, from 0, and how it comes to be."""
+    dimension = int(np.nan_to_num(np.abs(walk.head_out)).argmax())
+    written = terms(walk.weights, walk.values[:, dimension], first=(walk.key,), most=2)
+    return dimension, written.tex(rf"o_{{{dimension + 1}}}")
+
+
+def share(walk: Walk) -> tuple[int, str]:
+    """The largest number of the head's share of the output: its dimension, from 0, and how it comes to be."""
+    dimension = int(np.nan_to_num(np.abs(walk.shares[walk.head])).argmax())
+    return dimension, terms(walk.head_out, walk.w_o[dimension]).tex(rf"y_{{{dimension + 1}}}")
+
+
+def norm_share(walk: Walk) -> str:
+    """The length of the head's share over the sum of all heads' lengths."""
+    own, total = float(walk.norms[walk.head]), float(walk.norms.sum())
+    if not total:
+        return r"\text{no head adds anything}"
+    top, bottom = number(own), number(total)
+    found = result(own / total, float(top) / float(bottom))
+    return rf"\frac{{\lVert y\rVert}}{{\sum\lVert y\rVert}} = \frac{{{tex(top)}}}{{{tex(bottom)}}} = {tex(found)}"
+
+
+def differences(walk: Walk) -> str:
+    """How far this is from what the model recorded, in a sentence."""
+    d = walk.differences
+    return (
+        "All numbers here were computed again in double precision from the model's own q, k, v and W_O. Largest "
+        f"difference in this row from what the model had in single precision: scores {d.scores:.1e}, weights "
+        f"{d.weights:.1e}, head's output {d.head:.1e}; all heads' shares plus bias against the sub-layer's output "
+        f"{d.output:.1e}."
+    )

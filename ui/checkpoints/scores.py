@@ -1,0 +1,166 @@
+"""The scores of a checkpoint's card as tables. A card is for people, so every record is shown as far as it goes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import pandas as pd
+import streamlit as st
+
+from transformer.checkpoint.load import Checkpoint
+from ui.shared import drawing, style
+
+Record = Mapping[str, Any]
+
+NONE: Final = "–"
+HOW_TO_READ = (
+    "BLEU and chrF (0 to 100, higher is better) compare the outputs with one reference translation each; figures on "
+    "different files do not compare. An epoch is kept for its score on a dev file, so that score flatters a little."
+)
+TOO_SHORT = f"A {NONE} under BLEU: the outputs have fewer than four words, so BLEU has nothing to count."
+HOW_TO_READ_ALIGNMENTS = (
+    "How far the links read off cross-attention are from those that people drew; 0 % is perfect. Without a model "
+    "means to link words at the same relative place. Row says which decoder row stands for a word: the one that "
+    "predicts it or the one that reads it."
+)
+_COLUMNS = {
+    "file": "File",
+    "decoding": "Decoding",
+    "pairs": "Pairs",
+    "bleu": "BLEU",
+    "chrf": "chrF",
+    "exact": "Exact",
+}
+_FIRST = ("file", "aer", "layer", "head", "row", "aer_of_mean", "diagonal", "sentences")
+_TITLES = {"aer": "AER of the best head", "aer_of_mean": "AER of the mean", "diagonal": "AER without a model"}
+_MOST_COLUMNS = 8
+_MOST_CHARACTERS = 1_000
+
+
+def scores(checkpoint: Checkpoint) -> None:
+    """Draw every scoring that the card records, and under it how each was counted."""
+    records = checkpoint.card.scores
+    if not records:
+        return
+    st.subheader("Scores")
+    translations = [record for record in records if _is_translation(record)]
+    if translations:
+        st.table(_frame(score_rows(translations)), hide_index=True)
+        too_short = any(_is_too_short(record) for record in translations)
+        st.caption(f"{HOW_TO_READ} {TOO_SHORT}" if too_short else HOW_TO_READ)
+    others: dict[str, list[Record]] = {}
+    for record in records:
+        if not _is_translation(record):
+            others.setdefault(_value(record.get("measure")), []).append(record)
+    for measure, group in others.items():
+        if measure != NONE:
+            st.markdown(f"**{drawing.plain(_title(measure))}**")
+        st.table(_frame(other_rows(group)), hide_index=True)
+        if any("aer" in record for record in group):
+            st.caption(HOW_TO_READ_ALIGNMENTS)
+    with st.expander("How each was counted"), st.container(key=style.COUNTED):
+        for record in records:
+            st.markdown(f"**{drawing.plain(_name(record))}**")
+            st.table(_frame(details(record)), hide_index=True, hide_header=True)
+
+
+def score_rows(records: Sequence[Record]) -> list[dict[str, str]]:
+    """Scorings of translations, one row each; a column that no record fills is left out.
+
+    Args:
+        records: Of a card: file, decoding, pairs, bleu, chrf, exact and the like, each of any type.
+    """
+    rows = [{title: _cell(record, name) for name, title in _COLUMNS.items()} for record in records]
+    filled = [
+        title for name, title in _COLUMNS.items() if any(_value(record.get(name)) != NONE for record in records)
+    ]
+    return [{title: row[title] for title in filled} for row in rows]
+
+
+def other_rows(records: Sequence[Record]) -> list[dict[str, str]]:
+    """Measurements of another kind, such as alignment error rates; what has no room is in the details."""
+    there = {name for record in records for name, value in record.items() if _is_short(value)} - {"sha256", "measure"}
+    first = [name for name in _FIRST if name in there]
+    names = [*first, *sorted(there.difference(first))][:_MOST_COLUMNS]
+    return [{_TITLES.get(name, _title(name)): _other_cell(record, name) for name in names} for record in records]
+
+
+def details(record: Record) -> list[dict[str, str]]:
+    """All that a record says, one row a field."""
+    return [{"Field": str(name), "Value": _value(value)} for name, value in record.items()]
+
+
+def _frame(rows: Sequence[Mapping[str, str]]) -> pd.DataFrame:
+    return pd.DataFrame([{drawing.plain(name): drawing.plain(value) for name, value in row.items()} for row in rows])
+
+
+def _is_translation(record: Record) -> bool:
+    return any(_is_number(record.get(name)) for name in ("bleu", "chrf", "exact"))
+
+
+def _is_too_short(record: Record) -> bool:
+    """BLEU is 0 although outputs equal their references: those have no run of four words."""
+    return record.get("bleu") == 0 and _is_number(record.get("exact")) and record["exact"] > 0
+
+
+def _is_number(value: object) -> bool:
+    """Whether it is a number of a size that a score may have."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e18
+
+
+def _is_short(value: object) -> bool:
+    return _is_number(value) or (isinstance(value, str) and len(value) <= 40)
+
+
+def _cell(record: Record, name: str) -> str:
+    value = record.get(name)
+    if name == "bleu" and _is_too_short(record):
+        return NONE
+    if name == "decoding":
+        return _decoding(record)
+    if name == "exact" and _is_number(value):
+        return f"{value:.1%}"
+    if name in ("bleu", "chrf") and _is_number(value):
+        return f"{value:.2f}"
+    return _value(value)
+
+
+def _other_cell(record: Record, name: str) -> str:
+    value = record.get(name)
+    if name in _TITLES and _is_number(value):
+        return f"{value:.1%}"
+    return _value(value)
+
+
+def _decoding(record: Record) -> str:
+    """Such as "greedy" or "beam 5"."""
+    how, size = record.get("decoding"), record.get("beam_size")
+    if how == "beam" and _is_number(size):
+        return f"beam {size}"
+    return _value(how)
+
+
+def _name(record: Record) -> str:
+    named = [value for value in (_value(record.get("file")), _decoding(record)) if value != NONE]
+    return ", ".join(named) or "Without a file name"
+
+
+def _title(name: str) -> str:
+    text = name.replace("_", " ")
+    return text[:1].upper() + text[1:]
+
+
+def _value(value: object) -> str:
+    """Any value of a card in a line."""
+    if value is None or value == "":
+        return NONE
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}" if abs(value) < 10**18 else "a number of over 18 digits"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}… ({len(text):,} characters)"

@@ -1,0 +1,165 @@
+"""The training of a checkpoint on the Checkpoints page: its learning curves, how long it took, its command."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+import charts
+from charts.training import HOW_TO_READ_EXACT, HOW_TO_READ_LOSSES, HOW_TO_READ_RATES, HOW_TO_READ_SCORES
+from transformer.checkpoint.curve import Curve, load_curve
+from transformer.checkpoint.load import Checkpoint
+from transformer.errors import CheckpointError
+from ui.shared import drawing
+from ui.state import keys
+
+_LINE = 84  # characters
+BLEU_LEFT_OUT = "BLEU is left out, as it is 0 throughout: outputs of fewer than four words have none."
+
+
+def training(checkpoint: Checkpoint) -> None:
+    """Draw how a checkpoint was trained, as far as its folder says."""
+    command = checkpoint.card.training.get("command")
+    st.subheader("Training")
+    _curves(checkpoint)
+    if isinstance(command, str) and command:
+        st.caption("The command that trained it:")
+        st.code(in_lines(command), language="shell", wrap_lines=True)
+
+
+def in_lines(command: str) -> str:
+    """A long command on several lines that a shell takes as one, each new one begun by an option."""
+    if any(sign in command for sign in "'\"\\\n"):
+        return command  # what is quoted must stay as it is
+    lines = [""]
+    for words in re.split(r" (?=--)", command):
+        fits = len(lines[-1]) + len(words) < _LINE
+        lines = [*lines[:-1], f"{lines[-1]} {words}".strip()] if fits else [*lines, words]
+    return " \\\n    ".join(filter(None, lines))
+
+
+def effort(record: Mapping[str, Any]) -> str:
+    """What a card's training record says of how long it took, such as "17 epochs, 10,856,421 target pieces, 1 h".
+
+    Args:
+        record: The card's training; values that are no numbers are passed over.
+    """
+    epochs, tokens, seconds = (_positive(record.get(name)) for name in ("epochs", "target_tokens", "seconds"))
+    said = [f"{epochs:,.0f} {'epoch' if epochs == 1 else 'epochs'}"] if epochs else []
+    said += [f"{tokens:,.0f} target pieces"] if tokens else []
+    said += [_time(seconds)] if seconds else []
+    return ", ".join(said)
+
+
+def _curves(checkpoint: Checkpoint) -> None:
+    try:
+        curve = load_curve(checkpoint.folder)
+    except CheckpointError as error:
+        st.warning(drawing.plain(f"{error} So no curve is shown."), icon=":material/warning:")
+        return
+    if curve is None:
+        st.caption("This folder has no training.csv, so there is no learning curve to show.")
+        return
+    drawing.notes(curve.notes)
+    kept, kept_name = _kept(checkpoint, curve)
+    mark = {"labels": _labels(curve), "kept": kept, "kept_name": kept_name}
+    left, right = st.columns(2, gap="large")
+    with left:
+        _losses(curve, mark)
+    with right:
+        _scores(curve, mark)
+    _rates(curve, mark)
+
+
+def _losses(curve: Curve, mark: dict[str, Any]) -> None:
+    training, dev = curve.columns.get("loss"), curve.columns.get("dev_loss")
+    if training is None and dev is None:
+        return
+    drawing.chart(
+        charts.losses_spec(curve.epochs, training=training, dev=dev, **mark),
+        key=keys.TRAINING_LOSSES,
+        alt=_alt(curve, mark, {"Training loss": training, "dev loss": dev}),
+        how_to_read=HOW_TO_READ_LOSSES,
+    )
+
+
+def _scores(curve: Curve, mark: dict[str, Any]) -> None:
+    bleu, chrf, exact = (curve.columns.get(name) for name in ("dev_bleu", "dev_chrf", "dev_exact"))
+    left_out = bleu is not None and not any(value > 0 for value in bleu) and bool(chrf or exact)
+    bleu = None if left_out else bleu
+    if bleu is None and chrf is None and exact is None:
+        return
+    said = [HOW_TO_READ_SCORES]
+    said += [HOW_TO_READ_EXACT] if exact is not None else []
+    said += [BLEU_LEFT_OUT] if left_out else []
+    drawing.chart(
+        charts.dev_scores_spec(curve.epochs, bleu=bleu, chrf=chrf, exact=exact, **mark),
+        key=keys.TRAINING_SCORES,
+        alt=_alt(curve, mark, {"BLEU": bleu, "chrF": chrf, "share of exact outputs": exact}),
+        how_to_read=" ".join(said),
+    )
+
+
+def _rates(curve: Curve, mark: dict[str, Any]) -> None:
+    rates = curve.columns.get("learning_rate")
+    if rates is None:
+        return
+    drawing.chart(
+        charts.learning_rates_spec(curve.epochs, rates, **mark),
+        key=keys.TRAINING_RATES,
+        alt=_alt(curve, mark, {"Learning rate": rates}),
+        how_to_read=HOW_TO_READ_RATES,
+    )
+
+
+def _kept(checkpoint: Checkpoint, curve: Curve) -> tuple[int | None, str]:
+    """The epoch that the folder holds by its card; if that does not say, the best one."""
+    said = checkpoint.card.training.get("epochs")
+    if isinstance(said, int) and said in curve.epochs:
+        return said, "kept"
+    return curve.best_epoch(), "best on dev"
+
+
+def _labels(curve: Curve) -> list[str]:
+    """What hover says of each epoch, as far as the file says it."""
+    return [_label(curve, row) for row in range(len(curve.epochs))]
+
+
+def _label(curve: Curve, row: int) -> str:
+    step, tokens, seconds = (_at(curve.columns.get(name), row) for name in ("step", "tokens", "seconds"))
+    said = [f"Epoch {curve.epochs[row]}"]
+    said += [f"step {step:,.0f}"] if step else []
+    said += [f"{tokens:,.0f} target pieces"] if tokens else []
+    said += [_time(seconds)] if seconds else []
+    return ", ".join(said)
+
+
+def _at(values: Sequence[float] | None, row: int) -> float:
+    """A number of a row; 0 if it is not there."""
+    return 0.0 if values is None or math.isnan(values[row]) else values[row]
+
+
+def _alt(curve: Curve, mark: Mapping[str, Any], lines: Mapping[str, Sequence[float] | None]) -> str:
+    """The lines in words: where each begins and ends."""
+    there = {name: [value for value in values or () if not math.isnan(value)] for name, values in lines.items()}
+    said = [f"{name} goes from {values[0]:.4g} to {values[-1]:.4g}" for name, values in there.items() if values]
+    epochs = f"epochs {curve.epochs[0]} to {curve.epochs[-1]}"
+    marked = f" Marked as {mark['kept_name']}: epoch {mark['kept']}." if mark["kept"] is not None else ""
+    return f"{', '.join(said)} over {epochs}.{marked}"
+
+
+def _positive(value: object) -> float:
+    good = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e18
+    return float(value) if good else 0.0  # type: ignore[arg-type]
+
+
+def _time(seconds: float) -> str:
+    """A time as people say it."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"

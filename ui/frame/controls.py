@@ -1,0 +1,300 @@
+"""The controls that pages share: the sidebar (checkpoint, decoding) and the source box."""
+
+from __future__ import annotations
+
+import random
+from typing import Final
+
+import streamlit as st
+
+from charts.theme import shortened
+from transformer.checkpoint.listing import Entry
+from transformer.checkpoint.load import Checkpoint
+from transformer.errors import GlassformerError
+from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_SOURCE_CHARACTERS, MAX_TOP_K, Beam, Sampling
+from ui.runs import loading
+from ui.shared import drawing
+from ui.state import keys, session
+from ui.state.link import DEFAULT_NEW
+
+KEEP: Final = "session"  # a widget keeps its value while another page is looked at
+MOST_EXAMPLES: Final = 4  # more are in a menu: beside the sentence there is one line for them
+EXAMPLE_CHARACTERS: Final = 60
+
+
+def sidebar(*, shows_run: bool = False, chooses_head: bool = False) -> Checkpoint:
+    """Draw the sidebar and open the checkpoint that it names; stops the page if there is none.
+
+    Args:
+        shows_run: Whether the page shows a run: then decoding and what is hidden can be chosen.
+        chooses_head: Whether the decoder layer and head whose cross-attention is shown are chosen here.
+    """
+    usable = loading.usable()
+    if not usable:
+        st.error("No checkpoint can be opened. The page Checkpoints says why.")
+        st.stop()
+    _settle_model(list(usable))
+    st.session_state[keys.DEFAULT_MODEL] = next(iter(usable))
+    with st.sidebar:
+        name = st.selectbox(
+            "Checkpoint",
+            list(usable),
+            key=keys.MODEL,
+            format_func=lambda name: f"{usable[name].title or name} ({name})" if name in usable else name,
+            on_change=session.change_model,
+            persist_state=KEEP,
+        )
+    checkpoint = _open(usable[name])
+    with st.sidebar:
+        st.caption(drawing.plain(checkpoint.card.description))
+        _mention_broken()
+        if shows_run:
+            _decoding(checkpoint)
+            if chooses_head:
+                _attention(checkpoint.config.n_decoder_layers, checkpoint.config.n_heads)
+            _class_room()
+    return checkpoint
+
+
+def _open(entry: Entry) -> Checkpoint:
+    """Open a checkpoint; if that fails say why in the page, as the sidebar may be closed."""
+    try:
+        return loading.open_checkpoint(entry)
+    except (GlassformerError, OSError) as error:
+        said = str(error) if isinstance(error, GlassformerError) else "Its folder cannot be read."
+        st.error(drawing.plain(f"{entry.name} cannot be opened. {said} Choose another checkpoint."))
+        st.stop()
+
+
+def source_box(checkpoint: Checkpoint, *, folded: bool = False) -> str:
+    """Draw the source box with its examples and return the sentence.
+
+    Args:
+        checkpoint: Whose examples are offered.
+        folded: The examples are in a menu beside the box, where the page has other things to show.
+    """
+    if st.session_state.get(keys.SOURCE) is None:
+        st.session_state[keys.SOURCE] = default_source(checkpoint)
+    language = checkpoint.card.source_language
+    with st.container(horizontal=True, vertical_alignment="bottom", key="source_row"):
+        source = st.text_input(
+            "Sentence to translate" if checkpoint.card.source_code else "Input",
+            key=keys.SOURCE,
+            on_change=session.new_run,
+            placeholder=f"Type {language}, then press Enter" if language else "Type, then press Enter",
+            persist_state=KEEP,
+        )
+        st.button("Translate" if checkpoint.card.source_code else "Run", type="primary", key="translate")
+        if folded and examples(checkpoint):
+            with st.popover("Examples", key=f"{keys.EXAMPLE}_menu"):
+                for index, example in enumerate(examples(checkpoint)):
+                    _example(example, index)
+    if not folded:
+        _examples(checkpoint)
+    return source or ""
+
+
+def default_source(checkpoint: Checkpoint) -> str:
+    """The sentence that a checkpoint opens with."""
+    return next(iter(examples(checkpoint)), "")
+
+
+def examples(checkpoint: Checkpoint) -> list[str]:
+    """The sentences of the card that can be tried, without empty ones and repetitions."""
+    return [example for example in dict.fromkeys(checkpoint.card.examples) if example.strip()]
+
+
+def _examples(checkpoint: Checkpoint) -> None:
+    """Draw the examples of the checkpoint, each one click; what has no room is in a menu."""
+    found = examples(checkpoint)
+    if not found:
+        return
+    shown = MOST_EXAMPLES if len(found) > MOST_EXAMPLES + 1 else len(found)  # a menu for one would save nothing
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="examples"):
+        st.caption("Examples", width="content")
+        for index, example in enumerate(found[:shown]):
+            _example(example, index)
+        if len(found) > shown:
+            with st.popover(f"{len(found) - shown} more", type="tertiary", key=f"{keys.EXAMPLE}_more"):
+                for index, example in enumerate(found[shown:], start=shown):
+                    _example(example, index)
+
+
+def _example(example: str, index: int) -> None:
+    short = shortened(" ".join(example.split()), limit=EXAMPLE_CHARACTERS)
+    st.button(
+        drawing.plain(short),
+        key=f"{keys.EXAMPLE}_{index}",
+        help=drawing.plain(example) if short.endswith("…") else None,
+        type="tertiary",
+        on_click=session.use_example,
+        args=(example,),
+    )
+
+
+def _settle_model(names: list[str]) -> None:
+    """Put the default in the place of a checkpoint that is not there."""
+    name = st.session_state.get(keys.MODEL)
+    if name in names:
+        return
+    if name:
+        note = f"There is no checkpoint “{name[:60]}” that can be opened; {names[0]} is shown."
+        session.add_note(note)
+        st.session_state[keys.REVISION] = ""
+        st.session_state[keys.SOURCE] = None
+        st.session_state[keys.FORCED], st.session_state[keys.HYPOTHESIS] = (), 0
+    st.session_state[keys.MODEL] = names[0]
+
+
+def _mention_broken() -> None:
+    broken = sum(entry.error is not None for entry in loading.entries())
+    if broken:
+        folders = "1 folder" if broken == 1 else f"{broken} folders"
+        st.caption(f"{folders} cannot be opened: see the page Checkpoints.")
+
+
+def _decoding(checkpoint: Checkpoint) -> None:
+    st.subheader("Decoding", divider=False)
+    how = st.segmented_control(
+        "How the next piece is chosen",
+        list(session.HOW_NAMES),
+        key=keys.HOW,
+        format_func=lambda name: session.HOW_NAMES[name],
+        required=True,
+        on_change=session.new_run,
+        persist_state=KEEP,
+    )
+    if how == "beam":
+        _beam()
+    elif how == "sampling":
+        _sampling()
+    most = min(MAX_NEW, checkpoint.config.max_len)
+    _limit_output(checkpoint, most)
+    st.slider(
+        "Most pieces to write",
+        1,
+        most,
+        key=keys.MAX_NEW,
+        on_change=session.new_run,
+        persist_state=KEEP,
+        help=f"The source may have {MAX_SOURCE_CHARACTERS:,} characters and {checkpoint.config.max_len} pieces.",
+    )
+
+
+def _attention(n_layers: int, n_heads: int) -> None:
+    """Draw the choice of a layer and a head, or of a mean."""
+    _fit_choice(keys.LAYER, "Layer", n_layers)
+    _fit_choice(keys.HEAD, "Head", n_heads)
+    st.subheader("Attention shown", divider=False)
+    layer = st.segmented_control(
+        "Decoder layer", [session.MEAN, *_numbers(n_layers)], key=keys.LAYER, required=True, persist_state=KEEP
+    )
+    st.segmented_control(
+        "Head",
+        [session.MEAN, *_numbers(n_heads)],
+        key=keys.HEAD,
+        required=True,
+        persist_state=KEEP,
+        disabled=layer == session.MEAN,
+        help="Choose a layer to choose among its heads." if layer == session.MEAN else None,
+    )
+
+
+def _class_room() -> None:
+    st.subheader("In class", divider=False)
+    st.toggle(
+        "Hide candidates until I guess",
+        key=keys.GUESS,
+        persist_state=KEEP,
+        help="What comes next stays hidden until somebody has guessed it.",
+    )
+
+
+def _beam() -> None:
+    st.session_state.setdefault(keys.BEAM_SIZE, Beam().size)
+    st.session_state.setdefault(keys.LENGTH_PENALTY, Beam().length_penalty)
+    st.slider("Beams", 1, MAX_BEAM, key=keys.BEAM_SIZE, on_change=session.new_run, persist_state=KEEP)
+    st.slider(
+        "Length penalty",
+        0.0,
+        2.0,
+        step=0.1,
+        key=keys.LENGTH_PENALTY,
+        on_change=session.new_run,
+        persist_state=KEEP,
+        help="0 compares bare log-probabilities; higher prefers longer outputs.",
+    )
+
+
+def _sampling() -> None:
+    for key, value in (
+        (keys.TEMPERATURE, Sampling().temperature),
+        (keys.TOP_K, Sampling().top_k),
+        (keys.TOP_P, Sampling().top_p),
+        (keys.SEED, Sampling().seed),
+    ):
+        st.session_state.setdefault(key, value)
+    st.slider(
+        "Temperature",
+        0.05,
+        5.0,
+        step=0.05,
+        key=keys.TEMPERATURE,
+        on_change=session.new_run,
+        persist_state=KEEP,
+        help="Below 1 sharpens, above 1 flattens.",
+    )
+    st.number_input(
+        "Top-k",
+        0,
+        MAX_TOP_K,
+        key=keys.TOP_K,
+        on_change=session.new_run,
+        persist_state=KEEP,
+        help="0 keeps all pieces.",
+    )
+    st.slider(
+        "Top-p",
+        0.01,
+        1.0,
+        step=0.01,
+        key=keys.TOP_P,
+        on_change=session.new_run,
+        persist_state=KEEP,
+        help="1 keeps all pieces.",
+    )
+    st.number_input(
+        "Seed",
+        0,
+        MAX_SEED,
+        key=keys.SEED,
+        on_change=session.new_run,
+        persist_state=KEEP,
+        help="The same seed draws the same output.",
+    )
+    st.button("Draw again", on_click=_new_seed, icon=":material/casino:", width="stretch")
+
+
+def _new_seed() -> None:
+    st.session_state[keys.SEED] = random.randrange(10_000)
+    session.new_run()
+
+
+def _limit_output(checkpoint: Checkpoint, most: int) -> None:
+    wanted = st.session_state.get(keys.MAX_NEW, DEFAULT_NEW)
+    if wanted > most and wanted != DEFAULT_NEW:
+        session.add_note(
+            f"An output of up to {wanted} pieces was asked for; {checkpoint.name} writes at most {most}."
+        )
+    st.session_state[keys.MAX_NEW] = min(max(wanted, 1), most)
+
+
+def _numbers(count: int) -> list[str]:
+    return [str(number) for number in range(1, count + 1)]
+
+
+def _fit_choice(key: str, name: str, count: int) -> None:
+    asked = st.session_state.setdefault(key, session.MEAN)
+    if asked not in (session.MEAN, *_numbers(count)):
+        session.add_note(f"{name} {asked} was asked for; this model has {count}. The mean is shown.")
+        st.session_state[key] = session.MEAN

@@ -1,0 +1,247 @@
+"""The feed-forward sub-layers: how many neurons are silent, which are active, and what drives one of them.
+
+What a neuron is for, nobody says here: only what it did in this sentence, and what it writes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import streamlit as st
+
+import charts
+from charts.neuron_bars import HOW_TO_READ_ACTIVE
+from charts.neurons import HOW_TO_READ_HISTOGRAM, HOW_TO_READ_MAP, HOW_TO_READ_SHARES, HOW_TO_READ_TOKENS
+from transformer.analysis import neurons
+from transformer.analysis.neurons import Stack
+from transformer.errors import GlassformerError
+from ui.components.plotly.view import last_click
+from ui.inside import ffn_controls
+from ui.inside import neuron as neuron_panels
+from ui.runs import loading
+from ui.runs.open_run import OpenRun, sentence
+from ui.runs.work import BusyError
+from ui.shared import drawing
+from ui.state import keys
+from ui.state.view import Side, View
+
+SHARES: Final = "ffn_shares"
+HISTOGRAM: Final = "ffn_histogram"
+ACTIVE: Final = "ffn_active"
+TOKENS: Final = "ffn_tokens"
+MAP: Final = "ffn_map"
+
+MOST_LISTED: Final = 12
+MOST_MAPPED: Final = 32
+POINTS: Final = 240
+FUNCTIONS: Final = {"relu": "ReLU", "gelu": "GELU"}
+
+_AXES: Final[dict[Side, str]] = {"source": "Source piece", "target": "Reads → predicts"}
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What the part draws; arrays have a row for each token that may be seen.
+
+    Attributes:
+        run: What is looked at.
+        side: Whose sub-layers.
+        layer: Which layer, from 0.
+        pieces: The tokens; of the output the rows "reads → predicts".
+        token: The one that is looked at.
+        neuron: The neuron that is looked at: the chosen one, else the most active of the token.
+        before, after: Pre-activations and activations of the layer [token, d_ff].
+        written: Length of each neuron's column of down_proj [d_ff].
+        shares: Share of silent neurons [layer, token].
+        recorded: All that the pass recorded; its rows after `pieces` must not be seen.
+    """
+
+    run: OpenRun
+    side: Side
+    layer: int
+    pieces: list[str]
+    token: int
+    neuron: int
+    before: np.ndarray
+    after: np.ndarray
+    written: np.ndarray
+    shares: np.ndarray
+    recorded: dict[str, np.ndarray]
+
+    @property
+    def stack(self) -> Stack:
+        """Whose layers."""
+        return stack_of(self.side)
+
+    @property
+    def whose(self) -> str:
+        """The token that is looked at, for titles."""
+        return self.pieces[self.token]
+
+    @property
+    def bias(self) -> bool:
+        """Whether the model has biases."""
+        return self.run.checkpoint.config.bias
+
+    @property
+    def kind(self) -> str:
+        """The activation function, as the config names it."""
+        return str(self.run.checkpoint.config.activation)
+
+
+def draw(run: OpenRun) -> None:
+    """Draw it."""
+    st.session_state.setdefault(keys.SIDE, View.side)
+    with st.container(horizontal=True, gap="medium", key="ffn_controls"):
+        side = ffn_controls.choose_side()
+        layer = ffn_controls.choose_layer(run, side)
+        pieces = list(run.trace.src_pieces) if side == "source" else run.looking.row_labels()
+        token = ffn_controls.choose_token(run, side, pieces)
+        ffn_controls.choose_neuron(run)
+    try:
+        o = _opened(run, side, layer, pieces, token)
+    except (GlassformerError, BusyError) as error:
+        st.error(drawing.plain(sentence(error)))
+        return
+    st.markdown(drawing.plain(what_it_does(o)))
+    for left_chart, right_chart in ((_shares, _histogram), (_active, _tokens)):
+        left, right = st.columns(2, gap="large")
+        with left:
+            left_chart(o)
+        with right:
+            right_chart(o)
+    neuron_panels.draw(o.run, o.stack, o.layer, o.neuron, o.token, o.after[:, o.neuron], o.recorded, o.whose)
+    _map(o)
+
+
+def stack_of(side: Side) -> Stack:
+    """Whose layers a side looks at."""
+    return "encoder" if side == "source" else "decoder"
+
+
+def _opened(run: OpenRun, side: Side, layer: int, pieces: list[str], token: int) -> Opened:
+    checkpoint, trace, stack = run.checkpoint, run.trace, stack_of(side)
+    sites = [neurons.site(stack, layer, name) for name in ("pre_activation", "activation", "output")]
+    sites += neurons.effect_sites(checkpoint.config, layer) if side == "target" else []
+    recorded = loading.replay(checkpoint, trace, sites)
+    shares = loading.runner().compute(
+        ("silent neurons", trace.query, trace.src_ids, trace.read_ids, stack),
+        lambda: neurons.silent_shares(checkpoint, trace, stack),
+        nbytes=lambda values: values.nbytes,
+    )
+    n = len(pieces)
+    before, after = recorded[sites[0]][:n], recorded[sites[1]][:n]
+    asked = run.view.neuron
+    if asked is not None and asked >= checkpoint.config.d_ff:
+        drawing.notes([f"Neuron {asked + 1} was asked for; this layer has {checkpoint.config.d_ff:,}."])
+        asked = None
+    neuron = int(neurons.most_active(after[token], 1)[0]) if asked is None else asked
+    written = np.linalg.norm(neurons.columns(checkpoint.model, stack, layer), axis=0)
+    return Opened(run, side, layer, pieces, token, neuron, before, after, written, shares[:, :n], recorded)
+
+
+# ------------------------------------------------------------------------------------------------ the layer
+
+
+def what_it_does(o: Opened) -> str:
+    """The widths of the sub-layer and how many of its neurons are silent."""
+    config = o.run.checkpoint.config
+    here, whole = float(o.shares[o.layer, o.token]), float(o.shares[o.layer].mean())
+    silent = "exactly 0" if o.kind == "relu" else f"nearer to 0 than {neurons.NEAR_ZERO:g}"
+    hardly = "" if o.kind == "relu" else f" {FUNCTIONS[o.kind]} is hardly ever exactly 0, so this is counted instead."
+    return (
+        f"Layer {o.layer + 1} of the {o.stack} widens each token's {config.d_model:,} numbers to {config.d_ff:,} "
+        f"neurons (d_ff = {config.d_ff / config.d_model:g} × d_model), applies {FUNCTIONS[o.kind]} and narrows them "
+        f"again, each token by itself. Over these tokens {whole:.1%} of the activations are {silent}, at {o.whose} "
+        f"{here:.1%}.{hardly}"
+    )
+
+
+def _shares(o: Opened) -> None:
+    side, n_tokens = o.side, len(o.pieces)
+
+    def take() -> None:
+        click = last_click(SHARES)
+        if click is not None and len(click.index) == 2 and click.index[1] < n_tokens:
+            ffn_controls.take_layer(click.index[0])
+            ffn_controls.take_token(side, click.index[1])
+
+    name = "share of zeros" if o.kind == "relu" else f"share within {neurons.NEAR_ZERO:g} of 0"
+    figure = charts.silent_shares_spec(
+        o.shares, o.pieces, marked=(o.layer, o.token), title=f"Silent neurons of the {o.stack}",
+        token_axis=_AXES[side], value_name=name, colour=side,
+    )  # fmt: skip
+    alt = f"The {name} among the activations of each layer of the {o.stack} at each of {n_tokens} tokens."
+    drawing.chart(figure, key=SHARES, alt=alt, how_to_read=HOW_TO_READ_SHARES, on_click=take)
+
+
+def _histogram(o: Opened) -> None:
+    found = neurons.histogram(o.before, o.token)
+    x = np.union1d(np.linspace(found.edges[0], found.edges[-1], POINTS), [-1e-6, 0.0, 1e-6])  # a ReLU's slope jumps
+    values, slopes = neurons.curve(o.kind, x)
+    figure = charts.pre_activations_spec(
+        found.edges, found.everywhere, found.here, x=x, values=values, slopes=slopes, function=FUNCTIONS[o.kind],
+        piece=o.whose, title=f"Pre-activations of layer {o.layer + 1}, under {FUNCTIONS[o.kind]}", colour=o.side,
+    )  # fmt: skip
+    alt = f"How the pre-activations of layer {o.layer + 1} of the {o.stack} are spread, with {FUNCTIONS[o.kind]}."
+    drawing.chart(figure, key=HISTOGRAM, alt=alt, how_to_read=drawing.formula(HOW_TO_READ_HISTOGRAM, bias=o.bias))
+
+
+# ------------------------------------------------------------------------------------------------ its neurons
+
+
+def _active(o: Opened) -> None:
+    listed = neurons.most_active(o.after[o.token], MOST_LISTED)
+    activation = o.after[o.token, listed]
+
+    def take() -> None:
+        click = last_click(ACTIVE)
+        if click is not None and isinstance(click.customdata, int):
+            st.session_state[keys.NEURON] = click.customdata
+
+    figure = charts.active_neurons_spec(
+        listed.tolist(), activation, o.before[o.token, listed], np.abs(activation) * o.written[listed],
+        chosen=o.neuron, title=f"Most active neurons at {o.whose}", colour=o.side,
+    )  # fmt: skip
+    alt = f"The {len(listed)} most active neurons at {o.whose}, from neuron {listed[0] + 1} down."
+    drawing.chart(
+        figure, key=ACTIVE, alt=alt, how_to_read=drawing.formula(HOW_TO_READ_ACTIVE, bias=o.bias), on_click=take
+    )
+
+
+def _tokens(o: Opened) -> None:
+    side = o.side
+    figure = charts.neuron_tokens_spec(
+        o.after[:, o.neuron], o.before[:, o.neuron], o.pieces, chosen=o.token, colour=side,
+        title=f"What drives neuron {o.neuron + 1} of layer {o.layer + 1}", token_axis=_AXES[side],
+    )  # fmt: skip
+
+    def take() -> None:
+        click = last_click(TOKENS)
+        if click is not None:
+            ffn_controls.take_token(side, click.customdata)
+
+    alt = f"The activation of neuron {o.neuron + 1} at each of {len(o.pieces)} tokens."
+    drawing.chart(figure, key=TOKENS, alt=alt, how_to_read=HOW_TO_READ_TOKENS, on_click=take)
+
+
+def _map(o: Opened) -> None:
+    listed = neurons.most_active_anywhere(o.after, MOST_MAPPED)
+    chosen, side = listed.tolist(), o.side
+
+    def take() -> None:
+        click = last_click(MAP)
+        if click is not None and len(click.index) == 2 and click.index[1] < len(chosen):
+            st.session_state[keys.NEURON] = chosen[click.index[1]]
+            ffn_controls.take_token(side, click.index[0])
+
+    figure = charts.neuron_map_spec(
+        o.after[:, listed], chosen, o.pieces,
+        marked=(o.token, chosen.index(o.neuron) if o.neuron in chosen else None),
+        title=f"The {len(chosen)} neurons of layer {o.layer + 1} that are most active anywhere in this sentence",
+        token_axis=_AXES[side], colour=side,
+    )  # fmt: skip
+    alt = f"Activation of {len(chosen)} neurons of layer {o.layer + 1} at each of {len(o.pieces)} tokens."
+    drawing.chart(figure, key=MAP, alt=alt, how_to_read=HOW_TO_READ_MAP, on_click=take)

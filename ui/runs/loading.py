@@ -1,0 +1,129 @@
+"""Checkpoints and runs, shared by all sessions of the server.
+
+Checkpoints are looked for in the folder `checkpoints/` of the project, in the folders of the environment variable
+`GLASSFORMER_CHECKPOINTS` (separated as in `PATH`), and in those given as `--checkpoints DIR` after `--` on the
+command line.
+"""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+
+from transformer.checkpoint.listing import Entry, listing
+from transformer.checkpoint.load import Checkpoint, load
+from transformer.runs.query import Query
+from transformer.runs.replay import replay as record
+from transformer.runs.running import run_batch
+from transformer.runs.trace import Trace
+from ui.runs.work import Runner
+
+ENVIRONMENT = "GLASSFORMER_CHECKPOINTS"
+OPTION = "--checkpoints"
+SHIPPED = Path(__file__).resolve().parents[2] / "checkpoints"
+DEFAULT_NAME = "zh-en"
+LOOK_AGAIN_SECONDS = 10
+
+
+def folders(arguments: Sequence[str] | None = None) -> list[Path]:
+    """The folders that hold checkpoint folders, the project's own first.
+
+    Args:
+        arguments: The app's command line; the real one when not given.
+    """
+    arguments = sys.argv[1:] if arguments is None else arguments
+    given = [after for word, after in itertools.pairwise(arguments) if word == OPTION]
+    given += [word.removeprefix(OPTION + "=") for word in arguments if word.startswith(OPTION + "=")]
+    from_environment = [part for part in os.environ.get(ENVIRONMENT, "").split(os.pathsep) if part]
+    return list(dict.fromkeys([SHIPPED, *(Path(part).expanduser() for part in (*from_environment, *given))]))
+
+
+@st.cache_resource(ttl=LOOK_AGAIN_SECONDS, show_spinner=False)
+def _entries(where: tuple[str, ...]) -> tuple[Entry, ...]:
+    return tuple(listing([Path(part) for part in where]))
+
+
+def entries() -> tuple[Entry, ...]:
+    """Every checkpoint folder that is there, the broken ones with their error; new ones appear after a moment."""
+    return _entries(tuple(map(str, folders())))
+
+
+def usable() -> dict[str, Entry]:
+    """The checkpoint folders that can be opened, by name, the default first."""
+    found = {entry.name: entry for entry in entries() if entry.error is None}
+    if DEFAULT_NAME in found:
+        return {DEFAULT_NAME: found.pop(DEFAULT_NAME), **found}
+    return found
+
+
+def open_checkpoint(entry: Entry) -> Checkpoint:
+    """The checkpoint of a folder; loaded once, and again when its files change.
+
+    Raises:
+        GlassformerError: The folder cannot be loaded.
+    """
+    return _open(str(entry.folder), _signature(entry.folder))
+
+
+@st.cache_resource(max_entries=8, show_spinner="Opening the checkpoint…")
+def _open(folder: str, signature: tuple[tuple[str, int, int], ...]) -> Checkpoint:
+    return load(Path(folder))
+
+
+def _signature(folder: Path) -> tuple[tuple[str, int, int], ...]:
+    """Name, size and time of every file: a cheap sign that a folder was written anew."""
+    with os.scandir(folder) as files:
+        stats = [(file.name, file.stat()) for file in files if file.is_file()]
+    return tuple(sorted((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats))
+
+
+@st.cache_resource(show_spinner=False)
+def runner() -> Runner:
+    """The one queue in front of the model."""
+    return Runner()
+
+
+def replay(checkpoint: Checkpoint, trace: Trace, sites: Sequence[str]) -> dict[str, np.ndarray]:
+    """What a run had at some sites; see `transformer.runs.replay.replay`.
+
+    Raises:
+        QueryError: The trace is of another checkpoint, or a pattern matches no site.
+        BusyError: The model has too much to do.
+    """
+    return runner().compute(
+        ("replay", trace.query, trace.src_ids, trace.read_ids, tuple(sites)),  # a batch adds padding
+        lambda: record(checkpoint, trace, sites),
+        nbytes=lambda values: sum(value.nbytes for value in values.values()),
+    )
+
+
+def batch(checkpoint: Checkpoint, queries: Sequence[Query]) -> tuple[Trace, ...]:
+    """Several queries run as one padded batch, without their maps; see `transformer.runs.running.run_batch`.
+
+    Raises:
+        QueryError: There is no query, or one does not fit the checkpoint.
+        BusyError: The model has too much to do.
+    """
+    return runner().compute(
+        ("batch", *queries),
+        lambda: run_batch(checkpoint, queries, maps=False),
+        nbytes=lambda traces: sum(trace.nbytes for trace in traces),
+    )
+
+
+def warm_up() -> None:
+    """Do what the first visitor would otherwise wait for: load the default checkpoint and run it once."""
+    for entry in list(usable().values())[:1]:
+        checkpoint = open_checkpoint(entry)
+        for example in checkpoint.card.examples[:1]:
+            runner().trace(checkpoint, checkpoint.query(example))
+    # What is alive now stays alive: later collections need not look at it again.
+    gc.collect()
+    gc.freeze()

@@ -1,0 +1,57 @@
+"""What pages share of drawing: notes, charts with their sentence, lists of results."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+
+from charts.theme import Spec
+from ui.components.plotly.view import Click, plotly_view
+
+_MARKUP = re.compile(r"([!-/:-@\[-`{-~])")
+# Escapes do not keep Streamlit from making links, arrows and pictures of plain text such as "www.", "a@b.c", "->"
+# and ":streamlit:". A word joiner inside, which nobody sees, does.
+_REWRITTEN = re.compile(r"(?<=[-<>~])(?=[->=])|(?=@)|(?<=:)(?=[/a-z])|(?<=www)(?=\.)", re.IGNORECASE)
+_WORD_JOINER = "\u2060"
+
+
+def plain(text: str) -> str:
+    """Text as Streamlit's Markdown shows it letter by letter.
+
+    Every ASCII punctuation mark is escaped, which Markdown allows; a line break would start a new paragraph.
+    """
+    return _MARKUP.sub(r"\\\1", _REWRITTEN.sub(_WORD_JOINER, " ".join(text.split())))
+
+
+def notes(sentences: Sequence[str]) -> None:
+    """Say what a reader should know, one line each."""
+    if sentences:
+        st.info("  \n".join(map(plain, sentences)), icon=":material/info:")
+
+
+def formula(text: str, *, bias: bool) -> str:
+    """A sentence with a formula, as it holds for a model that has biases or none."""
+    return text if bias else text.replace(" + b", "")
+
+
+def chart(
+    figure: Spec,
+    *,
+    key: str,
+    alt: str,
+    how_to_read: str,
+    on_click: Callable[[], None] | None = None,
+) -> Click | None:
+    """Draw a chart with the sentence that says how to read it.
+
+    Args:
+        figure: What a `..._spec` of `charts` made; its layout suggests the height.
+        key: Names this place on the page.
+        alt: The chart in one or two sentences, for people who cannot see it.
+        how_to_read: One sentence.
+        on_click: Called when a mark is clicked.
+    """
+    height = figure["layout"]["height"]
+    return plotly_view(figure, key=key, alt=alt, height=height, caption=how_to_read, on_click=on_click)

@@ -1,0 +1,159 @@
+"""What a web address says: which run is asked for and what of it is looked at.
+
+A `Link` is read from query parameters and written back to them. It never trusts them: what is unknown or out of
+range is put right and said in a note. Only what differs from the defaults is written, so the plain address of the
+app is the default view.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_TOP_K, Beam, Decoding, Greedy, Query, Sampling
+from ui.state.address import Reader
+from ui.state.view import MOST_COMPANIONS, View, read_view, write_view
+
+__all__ = ["DEFAULT_NEW", "Link", "View", "read_link", "write_link"]
+
+MAX_NAME = 100
+DEFAULT_NEW = 128
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """Everything that an address can say.
+
+    Attributes:
+        model: Name of a checkpoint; empty for the default one.
+        revision: Beginning of the content hash that the link was made with; empty if not said.
+        source: The sentence; None for the checkpoint's first example.
+        decoding, max_new, forced, hypothesis: As in `transformer.Query`.
+        companions: Further sentences, which the Masks page runs in one batch with it; None for the page's own choice.
+        view: What is looked at.
+    """
+
+    model: str = ""
+    revision: str = ""
+    source: str | None = None
+    decoding: Decoding = field(default_factory=Greedy)
+    max_new: int = DEFAULT_NEW
+    forced: tuple[int, ...] = ()
+    hypothesis: int = 0
+    companions: tuple[str, ...] | None = None
+    view: View = field(default_factory=View)
+
+    def query(self, content_hash: str, source: str) -> Query:
+        """The query on a checkpoint.
+
+        Args:
+            content_hash: Of the checkpoint that `model` means.
+            source: The sentence, with the default already put in.
+
+        Raises:
+            QueryError: The source is too long.
+        """
+        return Query(
+            checkpoint=content_hash,
+            source=source,
+            decoding=self.decoding,
+            max_new=self.max_new,
+            forced=self.forced,
+            hypothesis=self.hypothesis,
+        )
+
+    def new_run(self) -> Link:
+        """The same request without what belonged to an earlier run: forced pieces, chosen result, step."""
+        return replace(self, forced=(), hypothesis=0, view=replace(self.view, step=0))
+
+
+def write_link(link: Link) -> dict[str, str]:
+    """The query parameters of a link; what is at its default is left out."""
+    values: dict[str, object] = {
+        "model": link.model or None,
+        "rev": link.revision or None,
+        "src": link.source,
+        "max": None if link.max_new == DEFAULT_NEW else link.max_new,
+        **_decoding_values(link.decoding),
+        "forced": ".".join(map(str, link.forced)) or None,
+        "result": link.hypothesis + 1 if link.hypothesis else None,
+        "with": None if link.companions is None else "\n".join(link.companions),
+        **write_view(link.view),
+    }
+    return {key: str(value) for key, value in values.items() if value is not None}
+
+
+def read_link(parameters: Mapping[str, Sequence[str]]) -> tuple[Link, tuple[str, ...]]:
+    """Read query parameters.
+
+    Args:
+        parameters: Each name with all its values.
+
+    Returns:
+        The link, and a note for everything that had to be put right.
+    """
+    reader = Reader(parameters)
+    link = Link(
+        model=reader.text("model", MAX_NAME) or "",
+        revision=reader.text("rev", MAX_NAME) or "",
+        source=reader.source("src"),
+        decoding=_read_decoding(reader),
+        max_new=reader.integer("max", 1, MAX_NEW) or DEFAULT_NEW,
+        forced=reader.ids("forced"),
+        companions=reader.sentences("with", most=MOST_COMPANIONS),
+        view=read_view(reader),
+    )
+    if isinstance(link.decoding, Beam):
+        result = (reader.integer("result", 1, link.decoding.size) or 1) - 1
+        link = replace(link, hypothesis=result)
+    if len(link.forced) > link.max_new:
+        link = replace(link, forced=())
+        reader.notes.append("The link forces more pieces than the output may have; they were left out.")
+    return link, tuple(reader.notes)
+
+
+def _decoding_values(decoding: Decoding) -> dict[str, object]:
+    match decoding:
+        case Beam():
+            return {"how": "beam", "beam": decoding.size, "lp": _digits(decoding.length_penalty)}
+        case Sampling():
+            return {
+                "how": "sampling",
+                "temp": _digits(decoding.temperature),
+                "k": decoding.top_k or None,
+                "p": None if decoding.top_p == 1 else _digits(decoding.top_p),
+                "seed": decoding.seed,
+            }
+        case _:
+            return {}
+
+
+def _digits(number: float) -> str:
+    """As few digits as give the same number again."""
+    return repr(float(number)).removesuffix(".0")
+
+
+def _read_decoding(reader: Reader) -> Decoding:
+    how = reader.text("how", MAX_NAME)
+    if how == "beam":
+        return Beam(
+            size=_or(reader.integer("beam", 1, MAX_BEAM), Beam().size),
+            length_penalty=_or(reader.number("lp", 0.0, 2.0), Beam().length_penalty),
+        )
+    if how == "sampling":
+        return Sampling(
+            temperature=_or(reader.number("temp", 0.05, 5.0), 1.0),
+            top_k=_or(reader.integer("k", 0, MAX_TOP_K), 0),
+            top_p=_or(reader.number("p", 0.01, 1.0), 1.0),
+            seed=_or(reader.integer("seed", 0, MAX_SEED), 0),
+        )
+    if how not in (None, "greedy"):
+        reader.notes.append(f"The link asks for the unknown way of decoding “{how[:40]}”; greedy was taken.")
+    return Greedy()
+
+
+def _or(value: Any, default: Any) -> Any:
+    return default if value is None else value

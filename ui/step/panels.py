@@ -1,0 +1,283 @@
+"""The parts of the Step page: the sentence with its controls, candidates, results, attention, entropy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import streamlit as st
+
+import charts
+from charts.bars import HOW_TO_READ_ATTENTION, HOW_TO_READ_CANDIDATES
+from charts.curves import HOW_TO_READ as HOW_TO_READ_ENTROPY
+from charts.following import follow_steps
+from charts.heatmap import HOW_TO_READ as HOW_TO_READ_MAP
+from charts.heatmap import HOW_TO_READ_CLOSED
+from transformer.errors import GlassformerError
+from transformer.runs.query import Sampling
+from ui.components.plotly.view import last_click
+from ui.components.stepper.stepper import stepper
+from ui.runs import loading
+from ui.runs.looking import HIDDEN, branch_at, candidate_list, find_piece, judge, own_choice
+from ui.runs.open_run import OpenRun
+from ui.runs.sides import SOURCE_COLUMNS, TARGET_ROWS
+from ui.runs.work import BusyError
+from ui.shared import drawing, style
+from ui.state import keys, session
+
+
+def sentence(run: OpenRun, *, compact: bool = False) -> None:
+    """Draw the source and the output with the controls of the step.
+
+    Args:
+        run: The run.
+        compact: On little height, for pages that are about something else.
+    """
+    stepper(
+        run.stepper,
+        key=keys.STEPPER,
+        step=run.view.step,
+        step_revision=st.session_state.get(keys.STEP_REVISION, 0),
+        covered=run.view.guess,
+        revealed_step=run.view.step if run.view.guess and run.looking.revealed else None,
+        compact=compact,
+        on_step_change=_settled,
+    )
+
+
+def _settled() -> None:
+    st.session_state.pop(keys.REVEALED, None)
+    st.session_state[keys.LINK_NOTES] = ()
+
+
+def candidates(run: OpenRun) -> None:
+    """Draw the most probable pieces of the step; in guess mode ask for a guess first."""
+    if not run.view.guess:
+        _candidate_chart(run)
+        return
+    with st.container(key=style.GUESSING):
+        if run.looking.covered:
+            _guess(run)
+        else:
+            _verdict(run)
+            _candidate_chart(run)
+
+
+def _candidate_chart(run: OpenRun) -> None:
+    listed = candidate_list(run.looking)
+    figure = charts.candidates_spec(
+        listed.pieces,
+        listed.probabilities,
+        ids=listed.ids,
+        chosen=listed.chosen,
+        ranks=listed.ranks,
+        kept=listed.kept,
+        how_chosen=listed.how_chosen,
+        title=f"Step {run.view.step + 1}: candidates for the next piece",
+    )
+    drawing.chart(
+        figure,
+        key=keys.CANDIDATES,
+        alt=f"The most probable pieces after {run.trace.row_label(run.view.step).reads}, "
+        f"from {listed.pieces[0]} down; the output has {listed.pieces[listed.chosen or 0]}.",
+        how_to_read=HOW_TO_READ_CANDIDATES,
+        on_click=_forcing(run),
+    )
+    _force_by_name(run)
+
+
+@dataclass(frozen=True)
+class _Branching:
+    """What forcing a piece needs. A session keeps its callbacks: they must not hold the run with all its maps."""
+
+    written: tuple[int, ...]
+    step: int
+    n_pieces: int
+    pad_id: int
+
+    def force(self, piece_id: int) -> None:
+        """Branch off with this piece at the step, if it is another one than the output has."""
+        if not 0 <= piece_id < self.n_pieces or piece_id == self.written[self.step]:
+            return
+        if piece_id == self.pad_id:
+            session.add_note("Padding is never written, so it cannot be forced. Choose another piece.")
+            return
+        session.show(branch_at(self.written, self.step, piece_id), 0, self.step)
+
+
+def _branching(run: OpenRun) -> _Branching:
+    trace = run.trace
+    return _Branching(trace.tgt_ids, run.view.step, len(trace.vocabulary), run.checkpoint.config.pad_id)
+
+
+def _forcing(run: OpenRun) -> Callable[[], None]:
+    branching = _branching(run)
+
+    def force() -> None:
+        click = last_click(keys.CANDIDATES)
+        if click is not None and isinstance(click.customdata, int):
+            branching.force(click.customdata)
+
+    return force
+
+
+def _force_by_name(run: OpenRun) -> None:
+    branching, tokenizer = _branching(run), run.checkpoint.tgt_tokenizer
+    log_probs = run.trace.log_probs[run.view.step].copy()
+
+    def force() -> None:
+        text = st.session_state.get(keys.FORCE_CHOICE) or ""
+        i = find_piece(text, tokenizer, log_probs)
+        if i is None and text.strip():
+            session.add_note(f"“{text.strip()[:40]}” is not one piece of this model's vocabulary.")
+        elif i is not None:
+            branching.force(i)
+        st.session_state[keys.FORCE_CHOICE] = ""
+
+    st.text_input(
+        "Force another piece here",
+        key=keys.FORCE_CHOICE,
+        on_change=force,
+        placeholder="Click a bar above, or type a piece",
+        help="The output goes on from that piece. Both outputs are then listed under the sentence, one click apart.",
+    )
+
+
+def _guess(run: OpenRun) -> None:
+    with st.form("guess_form", border=True):
+        guess = st.text_input("What comes next? Your guess:", key=keys.GUESSED_PIECE)
+        if st.form_submit_button("Reveal", type="primary"):
+            st.session_state[keys.REVEALED] = (run.stepper.run_id, run.view.step)
+            st.session_state[keys.GUESS_MADE] = guess
+            st.rerun()
+    st.caption("The candidates appear when you press Reveal; an empty guess is fine.")
+
+
+def _verdict(run: OpenRun) -> None:
+    guess = st.session_state.get(keys.GUESS_MADE) or ""
+    if guess.strip():
+        st.success(drawing.plain(judge(guess, run.looking, run.checkpoint.tgt_tokenizer)))
+
+
+def results(run: OpenRun) -> None:
+    """List the branches that were tried, if any, or beam search's results; one click shows another."""
+    base = own_choice(run.trace.query)
+    tried = session.remember_branch(base, run.trace.query.forced)
+    here = (run.trace.query.forced, run.trace.query.hypothesis)
+    options: dict[tuple[tuple[int, ...], int], str] = {}
+    for forced in ((), *tried):
+        if forced == here[0] and run.trace.hypotheses:
+            name = f"{_branch_name(run, forced)} " if forced else ""
+            found = range(len(run.trace.hypotheses))
+            options |= {(forced, i): f"{name}{_hypothesis_label(run, i)}" for i in found}
+        else:
+            options[forced, 0] = f"{_branch_name(run, forced)} {_text_of(run, forced)}"
+    if len(options) == 1 and (run.view.guess or not run.trace.hypotheses):
+        return  # there is nothing to choose, and the text stands above
+    st.session_state[keys.RESULT_CHOICE] = here
+
+    def go() -> None:
+        forced, hypothesis = st.session_state[keys.RESULT_CHOICE]
+        session.show(forced, hypothesis, max(len(forced) - 1, 0))
+
+    st.radio(
+        "Results of beam search" if run.trace.hypotheses else "Outputs",
+        list(options),
+        key=keys.RESULT_CHOICE,
+        format_func=lambda option: options.get(option, ""),
+        on_change=go,
+        help="Force a candidate below, and the output branches; each branch is listed here.",
+    )
+
+
+def _text_of(run: OpenRun, forced: tuple[int, ...]) -> str:
+    if run.view.guess:
+        return ""
+    try:
+        trace = loading.runner().trace(run.checkpoint, replace(own_choice(run.trace.query), forced=forced))
+    except (GlassformerError, BusyError):  # there is enough to see without it
+        return ""
+    return drawing.plain(trace.output_text) or "(no text)"
+
+
+def _branch_name(run: OpenRun, forced: tuple[int, ...]) -> str:
+    """How a branch is called: by the last piece that was forced."""
+    if not forced:
+        drawn = isinstance(run.trace.query.decoding, Sampling)
+        return "**As it was drawn**" if drawn else "**Model's own choice**"
+    last = len(forced) - 1
+    seen = run.looking.n_rows - int(run.looking.covered)
+    return f"**Step {last + 1}: {drawing.plain(run.trace.vocabulary[forced[-1]]) if last < seen else HIDDEN}**"
+
+
+def _hypothesis_label(run: OpenRun, index: int) -> str:
+    found = run.trace.hypotheses[index]
+    text = "" if run.view.guess else drawing.plain(found.text) or "(no text)"
+    return f"**{index + 1}.** {text} (log-probability {found.log_prob:.2f}, score {found.score:.2f})"
+
+
+def cross_row(run: OpenRun) -> None:
+    """Draw where the current step looked in the source."""
+    looking, step = run.looking, run.view.step
+    figure = charts.attention_bar_spec(
+        looking.cross_weights()[step],
+        list(run.trace.src_pieces),
+        title=f"Step {step + 1} looks at the source: {looking.cross_label()}",
+        key_axis=SOURCE_COLUMNS,
+        allowed=run.trace.cross_mask[step],
+        mask_reason="padding",
+        largest=float(looking.cross_weights()[: looking.n_rows].max(initial=0)),
+    )
+    drawing.chart(
+        figure,
+        key=keys.CROSS_ROW,
+        alt=f"Cross-attention weights of step {step + 1} over the source pieces, {looking.cross_label()}.",
+        how_to_read=HOW_TO_READ_ATTENTION,
+    )
+
+
+def cross_map(run: OpenRun) -> None:
+    """Draw the cross-attention of all steps, the current one framed."""
+    looking, n_rows = run.looking, run.looking.n_rows
+    allowed = run.trace.cross_mask[:n_rows]
+    figure = charts.heatmap_spec(
+        looking.cross_weights()[:n_rows],
+        queries=looking.row_labels(),
+        keys=list(run.trace.src_pieces),
+        title=f"Cross-attention: {looking.cross_label()}",
+        query_axis=TARGET_ROWS,
+        key_axis=SOURCE_COLUMNS,
+        allowed=allowed,
+        mask_reason="padding",
+        colour="source",
+    )
+    follow_steps(figure, range(n_rows), n_rows=n_rows, n_columns=len(run.trace.src_pieces))
+    drawing.chart(
+        figure,
+        key=keys.CROSS_MAP,
+        alt=f"Cross-attention weights, one row a decoding step, one column a source piece, {looking.cross_label()}.",
+        how_to_read=HOW_TO_READ_MAP if allowed.all() else f"{HOW_TO_READ_MAP} {HOW_TO_READ_CLOSED}",
+    )
+
+
+def entropy(run: OpenRun) -> None:
+    """Draw how unsure the model was at each step."""
+    n_rows = run.looking.n_rows - int(run.looking.covered)
+
+    def go() -> None:
+        click = last_click(keys.ENTROPY)
+        if click is not None and isinstance(click.customdata, int):
+            session.move_to(click.customdata)
+
+    figure = charts.entropy_spec(
+        run.trace.entropies()[:n_rows].tolist(),
+        run.looking.row_labels()[:n_rows],
+        step=run.view.step if run.view.step < n_rows else None,
+    )
+    drawing.chart(
+        figure,
+        key=keys.ENTROPY,
+        alt="Entropy of the next-piece distribution at each step, in bits.",
+        how_to_read=HOW_TO_READ_ENTROPY,
+        on_click=go,
+    )
