@@ -7,14 +7,12 @@ a check that cannot fail checks nothing. What it does not see: imports whose nam
 import ast
 import re
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("pages", "ui", "charts", "transformer", "tools", "benchmarks", "tests")
+from tests.source_code import FOLDERS, ROOT, SCRIPTS, Source, imports, sources
 
 # Which parts of the repository a part may import, itself aside. pages -> ui -> charts, transformer.
 MAY_IMPORT = {
@@ -25,78 +23,21 @@ MAY_IMPORT = {
     "charts": set(),
     "transformer": set(),
 }
-SCRIPTS = ("app", "main")
 PARTS = {*SCRIPTS, *FOLDERS}
 STREAMLIT_PARTS = {*SCRIPTS, "pages", "ui", "tests", "benchmarks"}  # tests run it, benchmarks speak to it
 CHARTS_LIBRARIES = {"numpy", "pandas", "plotly"}
 NOT_FOR_TRANSFORMER = {"plotly", "streamlit"}
 # Parts of the library that import the model and that the model never imports.
 LEAVES = ("importers", "analysis", "training")
+# The folders of pages in ui/: what two pages share belongs in another area.
+PAGE_FOLDERS = {"step", "attention", "positions", "masks", "inside", "checkpoints"}
+KNOWS_NOTHING = "Knows nothing of Streamlit"
 # The model is written from scratch: none of torch's own Transformer.
 TORCHS_OWN = re.compile(r"^(Transformer(Encoder|Decoder)(Layer)?|MultiheadAttention|multi_head_attention_forward)$")
 
 FILE_LINES = 320
 FUNCTION_LINES = 60
 PAGE_LINES = 60
-
-
-@dataclass(frozen=True)
-class Import:
-    """One imported module, as a full dotted name, and where."""
-
-    name: str
-    line: int
-
-
-@dataclass(frozen=True)
-class Source:
-    """One Python file: its path in the repository and its parsed text."""
-
-    path: Path
-    text: str
-    tree: ast.Module
-
-    @property
-    def part(self) -> str:
-        return self.path.parts[0].removesuffix(".py")
-
-    @property
-    def package(self) -> list[str]:
-        return list(self.path.parent.parts)
-
-
-def sources(root: Path) -> list[Source]:
-    """Every Python file that the rules are for."""
-    files = [path for path in (root / f"{name}.py" for name in SCRIPTS) if path.exists()]
-    files += [file for folder in FOLDERS for file in sorted((root / folder).rglob("*.py"))]
-    texts = [(file.relative_to(root), file.read_text(encoding="utf-8")) for file in files]
-    return [Source(path, text, ast.parse(text, str(path))) for path, text in texts]
-
-
-def imports(source: Source) -> Iterator[Import]:
-    """Every import of a file, wherever it stands, with relative names resolved."""
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Import):
-            yield from (Import(alias.name, node.lineno) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = _absolute(source, node)
-            # `from a import b` may import the module a.b, so the longer name is what is judged.
-            yield from (Import(f"{base}.{alias.name}", node.lineno) for alias in node.names)
-        elif isinstance(node, ast.Call) and _called(node) in ("__import__", "import_module"):
-            first = node.args[0] if node.args else None
-            if isinstance(first, ast.Constant) and isinstance(first.value, str):
-                yield Import(first.value, node.lineno)
-
-
-def _absolute(source: Source, node: ast.ImportFrom) -> str:
-    if not node.level:
-        return node.module or ""
-    package = source.package[: len(source.package) - node.level + 1]
-    return ".".join([*package, *([node.module] if node.module else [])])
-
-
-def _called(node: ast.Call) -> str:
-    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 
 
 def wrong_layers(source: Source) -> Iterator[str]:
@@ -121,6 +62,56 @@ def wrong_layers(source: Source) -> Iterator[str]:
 def _wrong_leaf(source: Source, *, leaf: str, where: str) -> Iterator[str]:
     if source.path.parts[1] not in {leaf, "commands"}:
         yield f"{where} only transformer.{leaf} itself and transformer.commands may import transformer.{leaf}"
+
+
+def borrowed_from_a_page(source: Source) -> Iterator[str]:
+    """Imports of a page's folder in ui/ from another folder of ui/."""
+    if source.part != "ui":
+        return
+    area = source.path.parts[1]
+    for found in imports(source):
+        top, *rest = found.name.split(".")
+        if top == "ui" and rest and rest[0] in PAGE_FOLDERS - {area}:
+            yield f"{source.path}:{found.line} ui/{area} may not import ui/{rest[0]}, which belongs to a page"
+
+
+def knows_streamlit(source: Source) -> Iterator[str]:
+    """Imports of Streamlit in a module that says it knows nothing of it."""
+    if KNOWS_NOTHING not in (ast.get_docstring(source.tree) or ""):
+        return
+    for found in imports(source):
+        if found.name.split(".")[0] == "streamlit":
+            yield f"{source.path}:{found.line} says it knows nothing of Streamlit, and imports it"
+
+
+def circles(found: list[Source]) -> list[tuple[str, ...]]:
+    """Modules of the library that import each other in a circle, wherever the imports stand."""
+    names = {_module(source): source for source in found if source.part == "transformer"}
+    imported = {name: {_known(i.name, names) for i in imports(source)} - {name, ""} for name, source in names.items()}
+    reached = {name: _reached(name, imported) for name in names}
+    return sorted(
+        {tuple(sorted(b for b in names if b in reached[name] and name in reached[b])) for name in names} - {()}
+    )
+
+
+def _module(source: Source) -> str:
+    return ".".join(source.path.with_suffix("").parts).removesuffix(".__init__")
+
+
+def _known(name: str, names: Collection[str]) -> str:
+    """The module that an imported name is, or is of; empty for those of others."""
+    return name if name in names else name.rpartition(".")[0] if name.rpartition(".")[0] in names else ""
+
+
+def _reached(name: str, imported: dict[str, set[str]]) -> set[str]:
+    seen: set[str] = set()
+    ahead = list(imported[name])
+    while ahead:
+        here = ahead.pop()
+        if here not in seen:
+            seen.add(here)
+            ahead += imported[here]
+    return seen
 
 
 def borrowed_from_torch(source: Source) -> Iterator[str]:
@@ -163,7 +154,7 @@ def _length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return length - ((docstring.end_lineno or docstring.lineno) - docstring.lineno + 1)
 
 
-RULES = [wrong_layers, borrowed_from_torch, too_long]
+RULES = [wrong_layers, borrowed_from_a_page, knows_streamlit, borrowed_from_torch, too_long]
 
 
 def complaints(root: Path) -> list[str]:
@@ -178,6 +169,18 @@ def test_there_is_something_to_check():
 def test_this_repository_keeps_the_rule(rule):
     found = [line for source in sources(ROOT) for line in rule(source)]
     assert not found, "\n".join(found)
+
+
+def test_the_library_has_no_circle():
+    assert circles(sources(ROOT)) == []
+
+
+def test_a_circle_is_caught(tmp_path):
+    write(tmp_path, "transformer/a/one.py", "from transformer.b import two")
+    write(tmp_path, "transformer/b/two.py", "def f():\n    from transformer.c.three import x")
+    write(tmp_path, "transformer/c/three.py", "if TYPE_CHECKING:\n    from transformer.a.one import y")
+    write(tmp_path, "transformer/d.py", "import transformer.a.one")
+    assert circles(sources(tmp_path)) == [("transformer.a.one", "transformer.b.two", "transformer.c.three")]
 
 
 def write(root: Path, path: str, text: str) -> None:
@@ -205,6 +208,9 @@ def write(root: Path, path: str, text: str) -> None:
         ("ui/panels.py", "import pages.explore.step", "may not import pages"),
         ("ui/panels.py", "import app", "may not import app"),
         ("ui/panels.py", "import main", "may not import main"),
+        ("ui/inside/model.py", "from ui.attention import controls", "ui/inside may not import ui/attention"),
+        ("ui/runs/sides.py", "from ui.step.panels import cross_map", "ui/runs may not import ui/step"),
+        ("ui/words.py", '"""Words.\n\nKnows nothing of Streamlit.\n"""\nimport streamlit as st', "knows nothing of"),
         ("main.py", "from tools import serve", "may not import tools"),
         ("ui/panels.py", "from tests.browser import helpers", "may not import tests"),
         ("pages/explore/step.py", "from pages.explore import attention", "another page"),
@@ -257,6 +263,7 @@ def test_a_tree_that_breaks_a_rule_is_caught(tmp_path, path, text, expected):
             "pages/explore/step.py",
             "import streamlit\nfrom ui import x\nfrom charts import y\nimport transformer.trace",
         ),
+        ("ui/inside/model.py", "from ui.inside import costs\nfrom ui.runs import loading"),
         ("ui/loading.py", "import streamlit\nfrom charts import x\nfrom transformer.importers import marian"),
         ("charts/heatmap.py", "import math\nimport numpy\nimport plotly.graph_objects\nfrom . import theme"),
         (

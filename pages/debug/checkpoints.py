@@ -3,7 +3,7 @@
 import streamlit as st
 
 from ui.checkpoints import panels, scores, tensors, training
-from ui.frame import controls
+from ui.frame.sidebar import sidebar
 from ui.state import session
 
 session.begin("checkpoints")
@@ -12,7 +12,7 @@ panels.broken()
 chosen = st.container()
 panels.folders()  # first: if the chosen one cannot be opened, the page stops there
 with chosen:
-    checkpoint = controls.sidebar()
+    checkpoint = sidebar()
     panels.card(checkpoint)
     scores.scores(checkpoint)
     training.training(checkpoint)

@@ -5,10 +5,11 @@ import streamlit as st
 from transformer.checkpoint.load import Checkpoint
 from ui.attention import all_heads, flow, head_table, one_map, one_weight
 from ui.attention import controls as attention_controls
-from ui.frame import controls
+from ui.frame.sentence import sentence
+from ui.frame.sidebar import sidebar
+from ui.frame.source_box import source_box
 from ui.runs.open_run import open_run
 from ui.state import session
-from ui.step import panels
 
 DRAW = {
     "overview": all_heads.draw,
@@ -20,8 +21,8 @@ DRAW = {
 
 session.begin("attention")
 st.title("Attention", anchor=False)
-checkpoint = controls.sidebar(shows_run=True)
-source = controls.source_box(checkpoint, folded=True)
+checkpoint = sidebar(shows_run=True)
+source = source_box(checkpoint, folded=True)
 
 
 @st.fragment
@@ -30,7 +31,7 @@ def follow(checkpoint: Checkpoint, source: str) -> None:
     run = open_run(checkpoint, source)
     if run is None:
         return
-    panels.sentence(run, compact=True)
+    sentence(run, compact=True)
     attention_controls.draw(checkpoint)
     DRAW[run.view.panel](run)
     run.publish()

@@ -3,12 +3,13 @@
 import streamlit as st
 
 from transformer.checkpoint.load import Checkpoint
-from ui.frame import controls
+from ui.frame.sentence import sentence
+from ui.frame.sidebar import sidebar
+from ui.frame.source_box import source_box
 from ui.inside import controls as inside_controls
 from ui.inside import ffn, lens, model, pieces, stream
 from ui.runs.open_run import open_run
 from ui.state import session
-from ui.step import panels
 
 DRAW = {
     "model": model.draw,
@@ -20,8 +21,8 @@ DRAW = {
 
 session.begin("inside")
 st.title("Inside the model", anchor=False)
-checkpoint = controls.sidebar(shows_run=True)
-source = controls.source_box(checkpoint, folded=True)
+checkpoint = sidebar(shows_run=True)
+source = source_box(checkpoint, folded=True)
 
 
 @st.fragment
@@ -30,7 +31,7 @@ def follow(checkpoint: Checkpoint, source: str) -> None:
     run = open_run(checkpoint, source, kind=inside_controls.deeper_stack(checkpoint))
     if run is None:
         return
-    panels.sentence(run, compact=True)
+    sentence(run, compact=True)
     inside_controls.draw()
     DRAW[run.view.inside_panel](run)
     run.publish()

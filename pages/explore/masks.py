@@ -3,7 +3,8 @@
 import streamlit as st
 
 from transformer.checkpoint.load import Checkpoint
-from ui.frame import controls
+from ui.frame.sidebar import sidebar
+from ui.frame.source_box import source_box
 from ui.masks import panels
 from ui.masks.batch import KINDS
 from ui.runs.open_run import open_run
@@ -11,8 +12,8 @@ from ui.state import session
 
 session.begin("masks")
 st.title("Masks", anchor=False)
-checkpoint = controls.sidebar(shows_run=True)
-source = controls.source_box(checkpoint, folded=True)
+checkpoint = sidebar(shows_run=True)
+source = source_box(checkpoint, folded=True)
 
 
 @st.fragment

@@ -3,7 +3,9 @@
 import streamlit as st
 
 from transformer.checkpoint.load import Checkpoint
-from ui.frame import controls
+from ui.frame.sentence import sentence
+from ui.frame.sidebar import sidebar
+from ui.frame.source_box import source_box
 from ui.runs.open_run import open_run
 from ui.shared import style
 from ui.state import session
@@ -11,8 +13,8 @@ from ui.step import panels
 
 session.begin("step")
 st.title("Step through decoding", anchor=False)
-checkpoint = controls.sidebar(shows_run=True, chooses_head=True)
-source = controls.source_box(checkpoint)
+checkpoint = sidebar(shows_run=True, chooses_head=True)
+source = source_box(checkpoint)
 
 
 @st.fragment
@@ -21,7 +23,7 @@ def follow(checkpoint: Checkpoint, source: str) -> None:
     run = open_run(checkpoint, source, kind="cross")
     if run is None:
         return
-    panels.sentence(run)
+    sentence(run)
     panels.results(run)
     with st.container(key=style.STEP_GRID):
         panels.candidates(run)

@@ -56,6 +56,14 @@ class Card:
     sha256: Mapping[str, str] = field(default_factory=dict)
     other: Mapping[str, Any] = field(default_factory=dict)
 
+    def tried(self) -> list[str]:
+        """The examples that can be tried, without empty ones and repetitions."""
+        return [example for example in dict.fromkeys(self.examples) if example.strip()]
+
+    def first_example(self) -> str:
+        """The sentence that the app opens with; empty if there is none."""
+        return next(iter(self.tried()), "")
+
 
 def read_card(content: bytes) -> tuple[Card, tuple[str, ...]]:
     """Read a card.

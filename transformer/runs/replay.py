@@ -6,21 +6,18 @@ them, as they would take many times the memory.
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from transformer.errors import QueryError
 from transformer.model.tap import Recorder, tap_of
+from transformer.runs.running import Runnable
 from transformer.runs.trace import Trace
-
-if TYPE_CHECKING:
-    from transformer.checkpoint.load import Checkpoint
 
 
 @torch.inference_mode()
-def replay(checkpoint: "Checkpoint", trace: Trace, sites: Sequence[str]) -> dict[str, np.ndarray]:
+def replay(checkpoint: Runnable, trace: Trace, sites: Sequence[str]) -> dict[str, np.ndarray]:
     """Read a finished run once more, teacher-forced, and record sites.
 
     Args:

@@ -7,7 +7,7 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -15,19 +15,46 @@ from torch import Tensor
 
 from transformer.errors import QueryError
 from transformer.model.cache import KVCache
+from transformer.model.config import ModelConfig
 from transformer.model.tap import Recorder, tap_of
+from transformer.model.transformer import Transformer
 from transformer.runs.beam import Hypothesis, beam_search
 from transformer.runs.decoding import Prefix, collect, greedy, sample
 from transformer.runs.query import Beam, Decoding, Query, Sampling
 from transformer.runs.trace import Ranked, StopReason, Trace
 from transformer.text.normalise import normalise, notes_on
-from transformer.text.tokenizer import SPACE_MARK
-
-if TYPE_CHECKING:
-    from transformer.checkpoint.load import Checkpoint
+from transformer.text.tokenizer import SPACE_MARK, Tokenizer
 
 MAX_LISTED = 80  # characters of unknown pieces that a note repeats
 JOINER = "\u200d"  # holds the parts of an emoji together
+
+
+class Runnable(Protocol):
+    """What a run needs of a checkpoint; `transformer.Checkpoint` is one."""
+
+    @property
+    def name(self) -> str:
+        """Its name, for messages."""
+
+    @property
+    def content_hash(self) -> str:
+        """What queries name it by."""
+
+    @property
+    def config(self) -> ModelConfig:
+        """The features of the model."""
+
+    @property
+    def model(self) -> Transformer:
+        """The model, in evaluation mode."""
+
+    @property
+    def src_tokenizer(self) -> Tokenizer:
+        """Of the source."""
+
+    @property
+    def tgt_tokenizer(self) -> Tokenizer:
+        """Of the target."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +75,7 @@ class _Output:
     hypotheses: tuple[Hypothesis, ...] = ()
 
 
-def run(checkpoint: "Checkpoint", query: Query) -> Trace:
+def run(checkpoint: Runnable, query: Query) -> Trace:
     """Run one query.
 
     Args:
@@ -66,7 +93,7 @@ def run(checkpoint: "Checkpoint", query: Query) -> Trace:
 
 
 @torch.inference_mode()
-def run_batch(checkpoint: "Checkpoint", queries: Sequence[Query], *, maps: bool = True) -> tuple[Trace, ...]:
+def run_batch(checkpoint: Runnable, queries: Sequence[Query], *, maps: bool = True) -> tuple[Trace, ...]:
     """Run several queries as one batch, the shorter sources and outputs padded.
 
     Args:
@@ -102,7 +129,7 @@ def run_batch(checkpoint: "Checkpoint", queries: Sequence[Query], *, maps: bool 
     )
 
 
-def _read_source(checkpoint: "Checkpoint", query: Query) -> _Source:
+def _read_source(checkpoint: Runnable, query: Query) -> _Source:
     config, tokenizer = checkpoint.config, checkpoint.src_tokenizer
     if query.checkpoint != checkpoint.content_hash:
         raise QueryError(
@@ -144,7 +171,7 @@ def _visible(piece: str) -> str:
     return "".join(c if c.isprintable() or c == JOINER else f"U+{ord(c):04X}" for c in piece)
 
 
-def _check_forced(checkpoint: "Checkpoint", query: Query) -> None:
+def _check_forced(checkpoint: Runnable, query: Query) -> None:
     config = checkpoint.config
     for place, i in enumerate(query.forced):
         if i >= config.tgt_vocab_size:
@@ -159,7 +186,7 @@ def _check_forced(checkpoint: "Checkpoint", query: Query) -> None:
         raise QueryError(f"{len(query.forced)} pieces are forced; {checkpoint.name} writes at most {config.max_len}.")
 
 
-def _decode(checkpoint: "Checkpoint", queries: Sequence[Query], src_ids: Tensor, memory: Tensor) -> list[_Output]:
+def _decode(checkpoint: Runnable, queries: Sequence[Query], src_ids: Tensor, memory: Tensor) -> list[_Output]:
     """Decode the rows that are decoded alike together."""
     groups: dict[tuple[Decoding, int], list[int]] = defaultdict(list)
     for row, query in enumerate(queries):
@@ -212,7 +239,7 @@ def _chosen(query: Query, hypotheses: tuple[Hypothesis, ...]) -> _Output:
 class _Record:
     """What the recording pass saw of a whole batch."""
 
-    checkpoint: "Checkpoint"
+    checkpoint: Runnable
     src_ids: Tensor
     read_ids: Tensor
     values: dict[str, Tensor]

@@ -8,7 +8,7 @@ import streamlit as st
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.runs.trace import Kind
-from ui.frame.controls import KEEP
+from ui.shared.choices import KEEP
 from ui.state import keys, session
 from ui.state.view import Aggregate, Panel, View
 
@@ -54,7 +54,7 @@ def draw(checkpoint: Checkpoint) -> None:
             format_func=lambda name: KINDS[name],
             required=True,
             persist_state=KEEP,
-            on_change=forget_cell,
+            on_change=session.forget_cell,
         )
         config = checkpoint.config
         n_layers = config.n_encoder_layers if kind == "encoder" else config.n_decoder_layers
@@ -109,7 +109,7 @@ def open_head(kind: Kind, layer: int | None, head: int | None) -> None:
         layer, head: From 0; None for all together.
     """
     if st.session_state.get(keys.KIND) != kind:
-        forget_cell()
+        session.forget_cell()
     st.session_state[keys.KIND] = kind
     st.session_state[keys.LAYER] = session.MEAN if layer is None else str(layer + 1)
     st.session_state[keys.HEAD] = session.MEAN if head is None else str(head + 1)
@@ -119,11 +119,6 @@ def open_head(kind: Kind, layer: int | None, head: int | None) -> None:
 def open_panel(panel: Panel) -> None:
     """Callback: go to another part of the page."""
     st.session_state[keys.PANEL] = panel
-
-
-def forget_cell() -> None:
-    """Callback: another attention has other rows and columns."""
-    st.session_state[keys.QUERY], st.session_state[keys.KEY] = None, None
 
 
 def _choice(name: str, key: str, count: int, *, disabled: bool = False) -> str:

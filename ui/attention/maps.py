@@ -3,7 +3,7 @@
 Decoder rows stand for the piece that they predict: its pieces make the words, and a row is special if that piece is.
 Nothing is renormalised: what is hidden is missing, and the map says how much.
 
-Knows nothing of Streamlit's page.
+Knows nothing of Streamlit.
 """
 
 from __future__ import annotations

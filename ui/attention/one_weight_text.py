@@ -4,7 +4,7 @@ What goes into a line is written with six significant digits. What comes out of 
 most four, as the written numbers give: computed from them and rounded to these digits it is what stands there, and
 so is the model's number. Formulas hold nothing but our own words and numbers, never pieces.
 
-Knows nothing of Streamlit's page.
+Knows nothing of Streamlit.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from charts.theme import shortened
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.config import ModelConfig
 from ui.checkpoints import training
-from ui.frame import controls
+from ui.frame.source_box import EXAMPLE_CHARACTERS
 from ui.runs import loading
 from ui.shared import drawing, style
 
@@ -58,8 +58,8 @@ def in_short(config: ModelConfig) -> str:
 
 
 def _examples(checkpoint: Checkpoint) -> str:
-    found = controls.examples(checkpoint)
-    some = [shortened(" ".join(example.split()), limit=controls.EXAMPLE_CHARACTERS) for example in found]
+    found = checkpoint.card.tried()
+    some = [shortened(" ".join(example.split()), limit=EXAMPLE_CHARACTERS) for example in found]
     more = len(some) - MOST_EXAMPLES
     return " · ".join(some[:MOST_EXAMPLES]) + (f" · and {more} more" if more > 0 else "")
 

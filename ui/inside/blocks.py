@@ -1,6 +1,6 @@
 """The blocks of the loaded model: what its diagram draws, what is said of each, and which view a block leads to.
 
-Knows nothing of Streamlit's page.
+Knows nothing of Streamlit.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import streamlit as st
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.runs.trace import Kind
-from ui.frame.controls import KEEP
+from ui.shared.choices import KEEP
 from ui.state import keys
 
 PARTS = {

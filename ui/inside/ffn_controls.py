@@ -6,9 +6,9 @@ from typing import Final
 
 import streamlit as st
 
-from ui.frame.controls import KEEP
-from ui.positions.controls import SIDES
 from ui.runs.open_run import OpenRun
+from ui.runs.sides import SIDES
+from ui.shared.choices import KEEP
 from ui.state import keys, session
 from ui.state.view import Side, View
 

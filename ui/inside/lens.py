@@ -17,12 +17,12 @@ from transformer.errors import GlassformerError
 from transformer.runs.query import Beam, Sampling
 from transformer.runs.trace import Trace
 from ui.components.plotly.view import last_click
-from ui.frame.controls import KEEP
 from ui.runs import loading
 from ui.runs.looking import is_yours
 from ui.runs.open_run import OpenRun, sentence
 from ui.runs.work import BusyError
 from ui.shared import drawing
+from ui.shared.choices import KEEP
 from ui.state import keys, session
 
 TABLE: Final = "lens_table"

@@ -9,14 +9,13 @@ import streamlit as st
 import charts
 from charts.diagram import HOW_TO_READ
 from transformer.model.config import ModelConfig
-from ui.attention import controls
 from ui.components.plotly.view import last_click
-from ui.frame.controls import KEEP
 from ui.inside import costs, shapes
 from ui.inside.blocks import ACTIVATIONS, blocks_of, destination, each_layer, few_layers, one_layer, sized, stacks
 from ui.runs.open_run import OpenRun
 from ui.shared import drawing
-from ui.state import keys
+from ui.shared.choices import KEEP
+from ui.state import keys, session
 from ui.state.link import write_link
 
 DIAGRAM = "model_diagram"
@@ -45,7 +44,7 @@ def open_place(place: str) -> None:
     """
     there = destination(place)
     if there.settings.get(keys.KIND) not in (None, st.session_state.get(keys.KIND)):
-        controls.forget_cell()
+        session.forget_cell()
     for key, value in there.settings.items():
         st.session_state[key] = value
     if there.page is not None:

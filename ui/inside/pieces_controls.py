@@ -18,11 +18,11 @@ from transformer.analysis import neighbours
 from transformer.analysis.neighbours import Measure
 from transformer.text.normalise import normalise
 from transformer.text.tokenizer import SPACE_MARK, Tokenizer
-from ui.frame.controls import KEEP
-from ui.positions.controls import SIDES
 from ui.runs import loading
 from ui.runs.open_run import OpenRun
+from ui.runs.sides import SIDES
 from ui.shared import drawing
+from ui.shared.choices import KEEP
 from ui.state import keys
 from ui.state.view import Side, View
 

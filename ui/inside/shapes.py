@@ -10,14 +10,14 @@ import streamlit as st
 from transformer.analysis.shapes import Pass, Shape, shapes_of
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
-from ui.frame.controls import KEEP
 from ui.inside.blocks import ACTIVATIONS
 from ui.inside.costs import tokens
-from ui.positions.controls import STACKS
 from ui.runs import loading
 from ui.runs.open_run import OpenRun, sentence
+from ui.runs.sides import STACKS
 from ui.runs.work import BusyError
 from ui.shared import drawing
+from ui.shared.choices import KEEP
 from ui.state import keys
 from ui.state.view import Side, View
 

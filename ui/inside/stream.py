@@ -23,12 +23,13 @@ from transformer.analysis import stream
 from transformer.analysis.stream import Normed, Place, Stream
 from transformer.errors import GlassformerError
 from ui.components.plotly.view import last_click
-from ui.frame.controls import KEEP
-from ui.positions.controls import SIDES, STACKS, digits
 from ui.runs import loading
 from ui.runs.open_run import OpenRun, sentence
+from ui.runs.sides import SIDES, STACKS
 from ui.runs.work import BusyError
 from ui.shared import drawing
+from ui.shared.choices import KEEP
+from ui.shared.numbers import digits
 from ui.state import keys, session
 from ui.state.view import Side, View
 

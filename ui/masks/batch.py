@@ -4,7 +4,7 @@ The page's own sentence and up to three companions run as one batch. In guess mo
 current step before anything is computed from it, so nothing later can be seen; under a causal mask the rows that
 remain are the same.
 
-Knows nothing of Streamlit's page.
+Knows nothing of Streamlit.
 """
 
 from __future__ import annotations

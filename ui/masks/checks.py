@@ -8,13 +8,13 @@ import charts
 from charts.mask_rows import HOW_TO_READ_MOVEMENT
 from transformer.analysis.mask_checks import Movement, PaddingMovement, check_causality, check_padding
 from transformer.errors import GlassformerError
-from ui.frame.controls import KEEP
 from ui.masks import words
 from ui.masks.batch import Batch, change_for
 from ui.runs import loading
 from ui.runs.open_run import OpenRun, sentence
 from ui.runs.work import BusyError
 from ui.shared import drawing
+from ui.shared.choices import KEEP
 from ui.state import keys
 
 CAUSALITY = "mask_causality"

@@ -11,13 +11,12 @@ from charts.theme import shortened
 from transformer.errors import GlassformerError, QueryError
 from transformer.runs.query import Query, check_source
 from transformer.runs.trace import Trace
-from ui.frame import controls
-from ui.frame.controls import KEEP
 from ui.masks.batch import Axes, Batch, companion_query, default_companions, fit_cell
 from ui.runs import loading
 from ui.runs.open_run import OpenRun, sentence
 from ui.runs.work import BusyError
 from ui.shared import drawing
+from ui.shared.choices import KEEP
 from ui.state import keys, session
 from ui.state.view import MOST_COMPANIONS, MaskName
 
@@ -54,7 +53,7 @@ def choose_batch(run: OpenRun) -> Batch | None:
 
 def companions(run: OpenRun) -> tuple[str, ...]:
     """Draw the boxes of the further sentences and return what they say."""
-    own = default_companions(run.checkpoint, run.trace.query.source, controls.examples(run.checkpoint))
+    own = default_companions(run.checkpoint, run.trace.query.source, run.checkpoint.card.tried())
     chosen = run.link.companions if run.link.companions is not None else own
     for place in range(MOST_COMPANIONS):
         key = f"{BOX}{place}"

@@ -1,6 +1,6 @@
 """What the Masks page says about masks, in sentences.
 
-Knows nothing of Streamlit's page.
+Knows nothing of Streamlit.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import numpy as np
 
 from transformer.analysis.mask_checks import BatchMasks, Movement
 from ui.masks.batch import Batch
-from ui.positions.controls import powers
 from ui.runs.sides import KIND_NAMES
+from ui.shared.numbers import powers
 from ui.state.view import MaskName
 
 GUESSING = (

@@ -10,8 +10,10 @@ import streamlit as st
 
 from transformer.analysis import position_study as study
 from transformer.checkpoint.load import Checkpoint
-from ui.frame.controls import KEEP
 from ui.runs import loading
+from ui.runs.sides import SIDES, STACKS
+from ui.shared.choices import KEEP
+from ui.shared.numbers import short
 from ui.state import keys
 from ui.state import session as state
 from ui.state.view import MAX_DIMS, PositionsPanel, Side, View
@@ -22,13 +24,10 @@ PARTS: dict[PositionsPanel, str] = {
     "shift": "Shift",
     "sentence": "Sentence",
 }
-SIDES: dict[Side, str] = {"source": "Source", "target": "Target"}
-STACKS: dict[Side, str] = {"source": "encoder", "target": "decoder"}
 COUNT = "positions_count"
 PAIR = "positions_pair"
 DEFAULT_COUNT = 64
 COUNTS = (16, 32, 64, 128, 256, 512)
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MOST_SHIFTED = 512  # positions that a shift is measured on
 FOLLOWS = 1e-3
 """A table nearer to the formula than this is the formula, rounded."""
@@ -238,21 +237,3 @@ def _settle(checkpoint: Checkpoint) -> None:
             f"A shift by {shift} was asked for; the table of {checkpoint.name} is shifted by at most {most}."
         )
     session[keys.SHIFT] = min(max(shift, 1), most)
-
-
-def digits(number: float) -> str:
-    """A number of any size, short: 2.98 × 10⁻⁸ or 1.817."""
-    if number == 0 or abs(number) >= 1e-3:
-        return f"{number:.4g}"
-    return powers(f"{number:.2e}")
-
-
-def powers(number: str) -> str:
-    """A number in Python's writing, as people write it: 1.4e-06 becomes 1.4 × 10⁻⁶."""
-    mantissa, exponential, exponent = number.partition("e")
-    return f"{mantissa} × 10{str(int(exponent)).translate(_RAISED)}" if exponential else number
-
-
-def short(number: float) -> str:
-    """A wavelength to four digits: 6.283 or 58,470."""
-    return f"{number:.4g}" if number < 1000 else f"{float(f'{number:.4g}'):,.0f}"

@@ -15,9 +15,11 @@ from charts.positions import (
 )
 from transformer.analysis import position_study as study
 from ui.positions import controls, sentence, shift
-from ui.positions.controls import STACKS, Table, digits, short
+from ui.positions.controls import Table
 from ui.runs.open_run import OpenRun
+from ui.runs.sides import STACKS
 from ui.shared import drawing
+from ui.shared.numbers import digits, short
 from ui.state import keys
 
 TABLE = "position_table"

@@ -11,13 +11,13 @@ import charts
 from charts.embedding import HOW_TO_READ_ROWS, HOW_TO_READ_STRENGTHS, Strengths
 from transformer.analysis.position_study import rms
 from ui.components.plotly.view import last_click
-from ui.positions.controls import STACKS
+from ui.frame.sentence import sentence
 from ui.runs import loading
 from ui.runs.open_run import OpenRun
+from ui.runs.sides import STACKS
 from ui.shared import drawing
 from ui.state import keys
 from ui.state.view import Side
-from ui.step import panels as step_panels
 
 STRENGTHS = "embedding_strengths"
 ROWS = "embedding_rows"
@@ -63,7 +63,7 @@ def start_of(run: OpenRun) -> Start:
 
 def draw(run: OpenRun) -> None:
     """Draw the sentence, how large the vectors of its tokens are, and those of one token."""
-    step_panels.sentence(run, compact=True)
+    sentence(run, compact=True)
     start, side = start_of(run), run.view.side
     st.markdown(drawing.plain(_who_drowns_whom(start)))
     chosen = _choose_token(run, start)

@@ -18,9 +18,10 @@ from charts.position_shift import (
 from transformer.analysis import position_study as study
 from ui.components.plotly.view import last_click
 from ui.positions import controls
-from ui.positions.controls import Table, digits
+from ui.positions.controls import Table
 from ui.runs import loading
 from ui.shared import drawing
+from ui.shared.numbers import digits
 from ui.state import keys
 
 POINTS = "position_points"

@@ -3,7 +3,7 @@
 Decoder row t reads target piece t - 1 and predicts piece t, and every label says both. In guess mode nothing that
 comes after the current step may be seen, and the current piece only once it was revealed.
 
-Knows nothing of Streamlit's page; the stepper's records are plain data.
+Knows nothing of Streamlit.
 """
 
 from __future__ import annotations
@@ -12,11 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from transformer.checkpoint.load import Checkpoint
 from transformer.runs.query import Greedy, Query, Sampling
 from transformer.runs.trace import Kind, Trace
 from transformer.text.tokenizer import SPACE_MARK, Tokenizer
-from ui.components.stepper.stepper import SourceChip, StepperRun, TargetChip
 from ui.state.link import View
 
 N_CANDIDATES = 10
@@ -98,36 +96,6 @@ def fit_view(view: View, trace: Trace, *, kind: Kind = "cross") -> tuple[View, t
     if layer is None:
         head = None  # a head of all layers together is nothing
     return replace(view, step=step, layer=layer, head=head), tuple(notes)
-
-
-def stepper_run(looking: Looking, checkpoint: Checkpoint, run_id: str) -> StepperRun:
-    """The run as the stepper component wants it."""
-    trace = looking.trace
-    source, target = checkpoint.src_tokenizer, checkpoint.tgt_tokenizer
-    unknown = checkpoint.config.unk_id
-    own = np.exp(trace.log_probs[np.arange(trace.n_steps), list(trace.tgt_ids)])
-    return StepperRun(
-        run_id=run_id,
-        source=tuple(
-            SourceChip(piece, i, special=source.is_special(i) and i != unknown, unknown=i == unknown)
-            for piece, i in zip(trace.src_pieces, trace.src_ids, strict=True)
-        ),
-        target=tuple(
-            TargetChip(piece, i, float(own[t]), forced=is_yours(trace, t), special=target.is_special(i))
-            for t, (piece, i) in enumerate(zip(trace.tgt_pieces, trace.tgt_ids, strict=True))
-        ),
-        start_piece=trace.read_pieces[0],
-        texts=trace.texts,
-        shading=looking.cross_weights()[: trace.n_steps].copy(),  # a session keeps it: no view of all maps
-        shading_label=f"cross-attention, {looking.cross_label()}",
-        stop_reason=_stop_sentence(trace),
-    )
-
-
-def _stop_sentence(trace: Trace) -> str:
-    if trace.stop_reason == "end of sentence":
-        return "The model ended the sentence."
-    return f"Cut at the limit of {trace.n_steps} pieces."
 
 
 @dataclass(frozen=True)

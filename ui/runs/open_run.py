@@ -11,9 +11,9 @@ from transformer.errors import GlassformerError, QueryError
 from transformer.runs.query import Query
 from transformer.runs.trace import Kind, Trace
 from ui.components.stepper.stepper import StepperRun, settled_step
-from ui.frame import controls
 from ui.runs import loading
-from ui.runs.looking import Looking, fit_view, stepper_run
+from ui.runs.looking import Looking, fit_view
+from ui.runs.stepper_run import stepper_run
 from ui.runs.work import BusyError
 from ui.shared import drawing
 from ui.state import keys, session
@@ -155,7 +155,7 @@ def _same_revision(link: Link, checkpoint: Checkpoint) -> Link:
 
 def _address(checkpoint: Checkpoint, link: Link) -> Link:
     """The link with everything left out that the app would take by itself."""
-    if link.source == controls.default_source(checkpoint):
+    if link.source == checkpoint.card.first_example():
         link = replace(link, source=None)
     if link.max_new == min(DEFAULT_NEW, checkpoint.config.max_len):
         link = replace(link, max_new=DEFAULT_NEW)

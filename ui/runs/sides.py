@@ -3,7 +3,7 @@
 Decoder rows are called "reads → predicts", as everywhere. In guess mode what comes after the current step is left
 out.
 
-Knows nothing of Streamlit's page.
+Knows nothing of Streamlit.
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ from dataclasses import dataclass
 from charts.theme import Colour
 from transformer.runs.trace import Kind
 from ui.runs.looking import Looking
+from ui.state.view import Side
 
 KIND_NAMES: dict[Kind, str] = {
     "encoder": "Encoder self-attention",
     "decoder": "Decoder self-attention",
     "cross": "Cross-attention",
 }
+SIDES: dict[Side, str] = {"source": "Source", "target": "Target"}
+STACKS: dict[Side, str] = {"source": "encoder", "target": "decoder"}
 SOURCE_ROWS = "Source piece (query)"
 SOURCE_COLUMNS = "Source piece (key)"
 TARGET_ROWS = "Reads → predicts (query)"

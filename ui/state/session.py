@@ -212,6 +212,11 @@ def change_model() -> None:
     new_run()
 
 
+def forget_cell() -> None:
+    """Callback: another attention has other rows and columns."""
+    st.session_state[keys.QUERY], st.session_state[keys.KEY] = None, None
+
+
 def move_to(step: int) -> None:
     """Stand at a step; the stepper in the browser follows."""
     st.session_state[keys.STEP] = step

@@ -16,7 +16,6 @@ from charts.heatmap import HOW_TO_READ_CLOSED
 from transformer.errors import GlassformerError
 from transformer.runs.query import Sampling
 from ui.components.plotly.view import last_click
-from ui.components.stepper.stepper import stepper
 from ui.runs import loading
 from ui.runs.looking import HIDDEN, branch_at, candidate_list, find_piece, judge, own_choice
 from ui.runs.open_run import OpenRun
@@ -24,30 +23,6 @@ from ui.runs.sides import SOURCE_COLUMNS, TARGET_ROWS
 from ui.runs.work import BusyError
 from ui.shared import drawing, style
 from ui.state import keys, session
-
-
-def sentence(run: OpenRun, *, compact: bool = False) -> None:
-    """Draw the source and the output with the controls of the step.
-
-    Args:
-        run: The run.
-        compact: On little height, for pages that are about something else.
-    """
-    stepper(
-        run.stepper,
-        key=keys.STEPPER,
-        step=run.view.step,
-        step_revision=st.session_state.get(keys.STEP_REVISION, 0),
-        covered=run.view.guess,
-        revealed_step=run.view.step if run.view.guess and run.looking.revealed else None,
-        compact=compact,
-        on_step_change=_settled,
-    )
-
-
-def _settled() -> None:
-    st.session_state.pop(keys.REVEALED, None)
-    st.session_state[keys.LINK_NOTES] = ()
 
 
 def candidates(run: OpenRun) -> None:

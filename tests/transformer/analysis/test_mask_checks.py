@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.transformer.tiny import tiny_model
 from transformer.analysis.mask_checks import (
     Movement,
     additive,
@@ -18,8 +19,6 @@ from transformer.analysis.mask_checks import (
 from transformer.checkpoint.load import load
 from transformer.errors import QueryError
 from transformer.runs.running import run_batch
-
-from .tiny import tiny_model
 
 ROOT = Path(__file__).parents[3]
 NAMES = ["zh-en", "en-fr", "reverse"]

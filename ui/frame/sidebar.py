@@ -1,25 +1,20 @@
-"""The controls that pages share: the sidebar (checkpoint, decoding) and the source box."""
+"""The sidebar: which checkpoint, how it decodes, and what a class may see."""
 
 from __future__ import annotations
 
 import random
-from typing import Final
 
 import streamlit as st
 
-from charts.theme import shortened
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
 from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_SOURCE_CHARACTERS, MAX_TOP_K, Beam, Sampling
 from ui.runs import loading
 from ui.shared import drawing
+from ui.shared.choices import KEEP
 from ui.state import keys, session
 from ui.state.link import DEFAULT_NEW
-
-KEEP: Final = "session"  # a widget keeps its value while another page is looked at
-MOST_EXAMPLES: Final = 4  # more are in a menu: beside the sentence there is one line for them
-EXAMPLE_CHARACTERS: Final = 60
 
 
 def sidebar(*, shows_run: bool = False, chooses_head: bool = False) -> Checkpoint:
@@ -64,72 +59,6 @@ def _open(entry: Entry) -> Checkpoint:
         said = str(error) if isinstance(error, GlassformerError) else "Its folder cannot be read."
         st.error(drawing.plain(f"{entry.name} cannot be opened. {said} Choose another checkpoint."))
         st.stop()
-
-
-def source_box(checkpoint: Checkpoint, *, folded: bool = False) -> str:
-    """Draw the source box with its examples and return the sentence.
-
-    Args:
-        checkpoint: Whose examples are offered.
-        folded: The examples are in a menu beside the box, where the page has other things to show.
-    """
-    if st.session_state.get(keys.SOURCE) is None:
-        st.session_state[keys.SOURCE] = default_source(checkpoint)
-    language = checkpoint.card.source_language
-    with st.container(horizontal=True, vertical_alignment="bottom", key="source_row"):
-        source = st.text_input(
-            "Sentence to translate" if checkpoint.card.source_code else "Input",
-            key=keys.SOURCE,
-            on_change=session.new_run,
-            placeholder=f"Type {language}, then press Enter" if language else "Type, then press Enter",
-            persist_state=KEEP,
-        )
-        st.button("Translate" if checkpoint.card.source_code else "Run", type="primary", key="translate")
-        if folded and examples(checkpoint):
-            with st.popover("Examples", key=f"{keys.EXAMPLE}_menu"):
-                for index, example in enumerate(examples(checkpoint)):
-                    _example(example, index)
-    if not folded:
-        _examples(checkpoint)
-    return source or ""
-
-
-def default_source(checkpoint: Checkpoint) -> str:
-    """The sentence that a checkpoint opens with."""
-    return next(iter(examples(checkpoint)), "")
-
-
-def examples(checkpoint: Checkpoint) -> list[str]:
-    """The sentences of the card that can be tried, without empty ones and repetitions."""
-    return [example for example in dict.fromkeys(checkpoint.card.examples) if example.strip()]
-
-
-def _examples(checkpoint: Checkpoint) -> None:
-    """Draw the examples of the checkpoint, each one click; what has no room is in a menu."""
-    found = examples(checkpoint)
-    if not found:
-        return
-    shown = MOST_EXAMPLES if len(found) > MOST_EXAMPLES + 1 else len(found)  # a menu for one would save nothing
-    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="examples"):
-        st.caption("Examples", width="content")
-        for index, example in enumerate(found[:shown]):
-            _example(example, index)
-        if len(found) > shown:
-            with st.popover(f"{len(found) - shown} more", type="tertiary", key=f"{keys.EXAMPLE}_more"):
-                for index, example in enumerate(found[shown:], start=shown):
-                    _example(example, index)
-
-
-def _example(example: str, index: int) -> None:
-    short = shortened(" ".join(example.split()), limit=EXAMPLE_CHARACTERS)
-    st.button(
-        drawing.plain(short),
-        key=f"{keys.EXAMPLE}_{index}",
-        help=drawing.plain(example) if short.endswith("…") else None,
-        type="tertiary",
-        on_click=session.use_example,
-        args=(example,),
-    )
 
 
 def _settle_model(names: list[str]) -> None:

@@ -1,0 +1,72 @@
+"""The repository's own Python, parsed: what the tests about its structure read.
+
+Source is read with `ast` only; nothing is imported. What it does not see: imports whose name is computed at run time.
+"""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDERS = ("pages", "ui", "charts", "transformer", "tools", "benchmarks", "tests")
+SCRIPTS = ("app", "main")
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported module, as a full dotted name, and where."""
+
+    name: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Source:
+    """One Python file: its path in the repository and its parsed text."""
+
+    path: Path
+    text: str
+    tree: ast.Module
+
+    @property
+    def part(self) -> str:
+        return self.path.parts[0].removesuffix(".py")
+
+    @property
+    def package(self) -> list[str]:
+        return list(self.path.parent.parts)
+
+
+def sources(root: Path) -> list[Source]:
+    """Every Python file that the rules are for."""
+    files = [path for path in (root / f"{name}.py" for name in SCRIPTS) if path.exists()]
+    files += [file for folder in FOLDERS for file in sorted((root / folder).rglob("*.py"))]
+    texts = [(file.relative_to(root), file.read_text(encoding="utf-8")) for file in files]
+    return [Source(path, text, ast.parse(text, str(path))) for path, text in texts]
+
+
+def imports(source: Source) -> Iterator[Import]:
+    """Every import of a file, wherever it stands, with relative names resolved."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Import):
+            yield from (Import(alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = _absolute(source, node)
+            # `from a import b` may import the module a.b, so the longer name is what is judged.
+            yield from (Import(f"{base}.{alias.name}", node.lineno) for alias in node.names)
+        elif isinstance(node, ast.Call) and _called(node) in ("__import__", "import_module"):
+            first = node.args[0] if node.args else None
+            if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                yield Import(first.value, node.lineno)
+
+
+def _absolute(source: Source, node: ast.ImportFrom) -> str:
+    if not node.level:
+        return node.module or ""
+    package = source.package[: len(source.package) - node.level + 1]
+    return ".".join([*package, *([node.module] if node.module else [])])
+
+
+def _called(node: ast.Call) -> str:
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")

@@ -1,0 +1,72 @@
+"""The source box, and the examples beside it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import streamlit as st
+
+from charts.theme import shortened
+from transformer.checkpoint.load import Checkpoint
+from ui.shared import drawing
+from ui.shared.choices import KEEP
+from ui.state import keys, session
+
+MOST_EXAMPLES: Final = 4  # more are in a menu: beside the sentence there is one line for them
+EXAMPLE_CHARACTERS: Final = 60
+
+
+def source_box(checkpoint: Checkpoint, *, folded: bool = False) -> str:
+    """Draw the source box with its examples and return the sentence.
+
+    Args:
+        checkpoint: Whose examples are offered.
+        folded: The examples are in a menu beside the box, where the page has other things to show.
+    """
+    if st.session_state.get(keys.SOURCE) is None:
+        st.session_state[keys.SOURCE] = checkpoint.card.first_example()
+    language = checkpoint.card.source_language
+    with st.container(horizontal=True, vertical_alignment="bottom", key="source_row"):
+        source = st.text_input(
+            "Sentence to translate" if checkpoint.card.source_code else "Input",
+            key=keys.SOURCE,
+            on_change=session.new_run,
+            placeholder=f"Type {language}, then press Enter" if language else "Type, then press Enter",
+            persist_state=KEEP,
+        )
+        st.button("Translate" if checkpoint.card.source_code else "Run", type="primary", key="translate")
+        if folded and checkpoint.card.tried():
+            with st.popover("Examples", key=f"{keys.EXAMPLE}_menu"):
+                for index, example in enumerate(checkpoint.card.tried()):
+                    _example(example, index)
+    if not folded:
+        _examples(checkpoint)
+    return source or ""
+
+
+def _examples(checkpoint: Checkpoint) -> None:
+    """Draw the examples of the checkpoint, each one click; what has no room is in a menu."""
+    found = checkpoint.card.tried()
+    if not found:
+        return
+    shown = MOST_EXAMPLES if len(found) > MOST_EXAMPLES + 1 else len(found)  # a menu for one would save nothing
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="examples"):
+        st.caption("Examples", width="content")
+        for index, example in enumerate(found[:shown]):
+            _example(example, index)
+        if len(found) > shown:
+            with st.popover(f"{len(found) - shown} more", type="tertiary", key=f"{keys.EXAMPLE}_more"):
+                for index, example in enumerate(found[shown:], start=shown):
+                    _example(example, index)
+
+
+def _example(example: str, index: int) -> None:
+    short = shortened(" ".join(example.split()), limit=EXAMPLE_CHARACTERS)
+    st.button(
+        drawing.plain(short),
+        key=f"{keys.EXAMPLE}_{index}",
+        help=drawing.plain(example) if short.endswith("…") else None,
+        type="tertiary",
+        on_click=session.use_example,
+        args=(example,),
+    )
