@@ -6,7 +6,7 @@ import pytest
 
 from tests.pages.conftest import STEP, check
 from tests.pages.reading import run_of
-from ui.frame.controls import EXAMPLE_CHARACTERS, MOST_EXAMPLES
+from ui.frame.source_box import EXAMPLE_CHARACTERS, MOST_EXAMPLES
 from ui.runs import loading
 from ui.state import keys
 

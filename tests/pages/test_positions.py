@@ -9,9 +9,10 @@ import pytest
 from tests.pages.conftest import ROOT, check
 from tests.pages.reading import address, everything, figure, go_to, numbers, payload, sentences, type_source
 from ui.positions import controls, panels, sentence, shift
-from ui.positions.controls import digits, short, spread
+from ui.positions.controls import spread
 from ui.positions.shift import spread_shifts
 from ui.runs import loading
+from ui.shared.numbers import digits, short
 from ui.state import keys
 
 POSITIONS = ROOT / "pages" / "explore" / "positions.py"

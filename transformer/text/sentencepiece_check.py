@@ -33,7 +33,7 @@ PIECES, TRAINER, NORMALIZER, DENORMALIZER = 1, 2, 3, 5
 UNKNOWN_SURFACE, REPLACEMENTS = 44, 2
 _TEXTS_OF = {TRAINER: UNKNOWN_SURFACE, NORMALIZER: REPLACEMENTS, DENORMALIZER: REPLACEMENTS}
 
-_PROBE = Path(__file__).with_name("piece_probe.py")
+_PROBE = Path(__file__).with_name("sentencepiece_probe.py")
 _NO_WINDOW = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # Windows would open one for a moment
 
 # What is often found where a model is expected, and what it is.

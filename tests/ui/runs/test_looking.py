@@ -18,8 +18,8 @@ from ui.runs.looking import (
     is_yours,
     judge,
     own_choice,
-    stepper_run,
 )
+from ui.runs.stepper_run import stepper_run
 from ui.state.link import View
 
 
