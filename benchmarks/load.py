@@ -31,10 +31,10 @@ from statistics import fmean, median
 import numpy as np
 import torch
 
+import transformer
 from benchmarks.app import cpu_seconds, resident_mb
 from benchmarks.visitors import PAGES, WEIGHTS, Answer, Visitor, foreign, more_sentences, sentences
 from tools.serve import Server, serve
-from transformer.checkpoint import load as checkpoints
 from transformer.checkpoint.load import Checkpoint
 from transformer.runs.trace import Trace
 
@@ -240,7 +240,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {sys.version.split()[0]}")
-    checkpoint = checkpoints.load(CHECKPOINT)
+    checkpoint = transformer.load(CHECKPOINT)
     if options.alone:
         with fresh_server() as server:
             table_of_costs(asyncio.run(alone(server, checkpoint, options)))

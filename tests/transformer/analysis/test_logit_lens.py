@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
+import transformer
 from transformer.analysis.logit_lens import lens_places, logit_lens, paths
-from transformer.checkpoint import load as checkpoints
 from transformer.errors import QueryError
 from transformer.runs.query import Beam, Sampling
 from transformer.runs.replay import replay
@@ -21,7 +21,7 @@ SHIPPED = Path(__file__).parents[3] / "checkpoints"
 def checkpoint(request):
     """Pre-norm with a final norm, post-norm without, and two that were trained."""
     shipped = SHIPPED / request.param
-    return checkpoints.load(shipped if shipped.exists() else request.getfixturevalue(request.param))
+    return transformer.load(shipped if shipped.exists() else request.getfixturevalue(request.param))
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +122,7 @@ def test_many_steps_are_read_in_blocks(checkpoint, monkeypatch, trace, lens):
 
 
 def test_the_trace_of_another_checkpoint_is_refused(checkpoint_folder, shared_checkpoint_folder):
-    one, other = checkpoints.load(checkpoint_folder), checkpoints.load(shared_checkpoint_folder)
+    one, other = transformer.load(checkpoint_folder), transformer.load(shared_checkpoint_folder)
     with pytest.raises(QueryError, match="another checkpoint"):
         logit_lens(other, run(one, one.query("ba lo", max_new=2)))
 

@@ -7,9 +7,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+import transformer
 from tests.transformer.tiny import padded_source, target_ids, tiny_model
 from transformer.analysis.one_weight import RECORDED, place, sites, strongest, walk
-from transformer.checkpoint import load as checkpoints
 from transformer.errors import QueryError
 from transformer.model.tap import Recorder, tap_of
 from transformer.runs.replay import replay
@@ -20,7 +20,7 @@ KINDS = ("encoder", "decoder", "cross")
 
 @pytest.fixture(scope="module", params=["checkpoint_folder", "shared_checkpoint_folder"])
 def checkpoint(request):
-    return checkpoints.load(request.getfixturevalue(request.param))
+    return transformer.load(request.getfixturevalue(request.param))
 
 
 @pytest.fixture(scope="module")

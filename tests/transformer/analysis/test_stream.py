@@ -7,8 +7,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+import transformer
 from transformer.analysis import stream
-from transformer.checkpoint import load as checkpoints
 from transformer.runs.replay import replay
 from transformer.runs.running import run
 
@@ -16,7 +16,7 @@ from transformer.runs.running import run
 @pytest.fixture(scope="module", params=["checkpoint_folder", "shared_checkpoint_folder"])
 def checkpoint(request):
     """Pre-norm with a final norm, and post-norm without; no γ of 1 and no β of 0, which would hide mistakes."""
-    loaded = checkpoints.load(request.getfixturevalue(request.param))
+    loaded = transformer.load(request.getfixturevalue(request.param))
     torch.manual_seed(3)
     for name, parameter in loaded.model.named_parameters():
         if "norm" in name:

@@ -55,7 +55,7 @@ def test_a_broken_one_is_listed_with_what_is_wrong(root, name, content, message)
 
 def test_no_parameters_are_read(root, monkeypatch):
     monkeypatch.setattr(load.tensorfile, "read_tensors", None)
-    monkeypatch.setattr(load.pieces, "check", None)
+    monkeypatch.setattr(load.sentencepiece_check, "check", None)
     assert [entry.error for entry in list_checkpoints([root])] == [None, None]
 
 

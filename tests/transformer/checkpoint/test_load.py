@@ -208,7 +208,7 @@ def test_errors_are_of_the_one_tree():
 def test_a_first_load_imports_no_compiler(checkpoint_folder):
     """torch's decompositions bring sympy along, which costs seconds at the start of the app."""
     code = (
-        "import sys; from transformer.checkpoint import load; before = set(sys.modules); "
+        "import sys; from transformer.checkpoint.load import load; before = set(sys.modules); "
         f"load({str(checkpoint_folder)!r}); "
         "print(sorted({n.split('.')[0] for n in set(sys.modules) - before} & {'sympy'}), "
         "[n for n in set(sys.modules) - before if n.startswith('torch._refs')])"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from transformer.checkpoint import load as checkpoints
+import transformer
 from transformer.errors import QueryError
 from transformer.runs.replay import replay
 from transformer.runs.running import run
@@ -12,7 +12,7 @@ from transformer.runs.running import run
 
 @pytest.fixture(scope="module")
 def checkpoint(checkpoint_folder):
-    return checkpoints.load(checkpoint_folder)
+    return transformer.load(checkpoint_folder)
 
 
 @pytest.fixture(scope="module")
@@ -49,4 +49,4 @@ def test_a_site_that_does_not_exist_is_refused(checkpoint, trace):
 
 def test_a_run_of_another_checkpoint_is_refused(shared_checkpoint_folder, trace):
     with pytest.raises(QueryError, match="another checkpoint"):
-        replay(checkpoints.load(shared_checkpoint_folder), trace, ["logits"])
+        replay(transformer.load(shared_checkpoint_folder), trace, ["logits"])

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import transformer
 from transformer.analysis.one_weight import sites, walk
-from transformer.checkpoint import load as checkpoints
 from transformer.runs.replay import replay
 from transformer.runs.running import run
 from ui.attention import one_weight_text
@@ -23,7 +23,7 @@ FACTOR = rf"(\({NUMBER}\)|{NUMBER})"
 @pytest.fixture(scope="module")
 def every_walk(checkpoint_folder):
     """All weights of all kinds, layers and heads of a tiny run."""
-    checkpoint = checkpoints.load(checkpoint_folder)
+    checkpoint = transformer.load(checkpoint_folder)
     trace = run(checkpoint, checkpoint.query("ba lo mi ta su mi ke ta lo ba", max_new=6))
     found = []
     for kind in ("encoder", "decoder", "cross"):
