@@ -135,7 +135,8 @@ def _layer_parameters(prefix: str, layer: EncoderLayer | DecoderLayer) -> Iterat
         residuals.insert(1, layer.cross_attn_residual)
     for name, attention in attentions.items():
         for kind in ("weight", "bias"):
-            yield f"{prefix}.{name}.in_proj_{kind}", getattr(attention.in_proj, kind)
+            parts = (attention.q_proj, attention.k_proj, attention.v_proj)
+            yield f"{prefix}.{name}.in_proj_{kind}", torch.cat([getattr(part, kind) for part in parts])
             yield f"{prefix}.{name}.out_proj.{kind}", getattr(attention.out_proj, kind)
     modules: dict[str, nn.Module] = {"linear1": layer.ffn.up_proj, "linear2": layer.ffn.down_proj}
     modules |= {f"norm{i}": residual.norm for i, residual in enumerate(residuals, start=1)}

@@ -12,7 +12,6 @@ from torch import Tensor
 from transformer.checkpoint.card import Card
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.memory import lay_out
-from transformer.checkpoint.stored_names import from_stored
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.text.tokenizer import Tokenizer
@@ -132,7 +131,7 @@ def _our_names(state: dict[str, Tensor]) -> dict[str, Tensor]:
             layer, _, place = rest.partition(".")
             theirs = next(p for p in _PLACES if place.startswith(p))
             named[f"{stack}.layers.{layer}.{_PLACES[theirs]}{place.removeprefix(theirs)}"] = value
-    return from_stored(named)
+    return named
 
 
 def _made_up_words() -> list[str]:

@@ -1,4 +1,4 @@
-"""An encoder-decoder Transformer that can be seen through.
+"""A Transformer that can be seen through: encoder and decoder, or one of them alone.
 
     import transformer
 
@@ -6,8 +6,8 @@
     trace = checkpoint.run("我喜欢喝咖啡。")
     trace.output_text, trace.cross.shape, trace.step(2).candidates
 
-To understand the model, read config, masks, positions, attention, layers, transformer in `transformer/model/`, in
-that order.
+To understand the model, read config, anatomy, masks, positions, attention, layers, transformer in
+`transformer/model/`, in that order.
 """
 
 from transformer.checkpoint.curve import Curve, load_curve
@@ -15,9 +15,11 @@ from transformer.checkpoint.load import Checkpoint, load
 from transformer.errors import GlassformerError
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
+from transformer.runs.interventions import ZeroHead
 from transformer.runs.query import Beam, Greedy, Query, Sampling
 from transformer.runs.running import run, run_batch
-from transformer.runs.trace import RowLabel, Step, Trace
+from transformer.runs.step import RowLabel, Step
+from transformer.runs.trace import Trace
 
 __all__ = [
     "Beam",
@@ -32,6 +34,7 @@ __all__ = [
     "Step",
     "Trace",
     "Transformer",
+    "ZeroHead",
     "load",
     "load_curve",
     "run",

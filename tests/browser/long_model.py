@@ -51,8 +51,8 @@ def write_long_model(root: Path) -> Path:
     torch.manual_seed(1)
     state = Transformer(config).state_dict()
     for name, value in state.items():
-        if name.endswith("_attn.in_proj.weight"):
-            value[: 2 * config.d_model] *= SHARPNESS
+        if name.endswith(("_attn.q_proj.weight", "_attn.k_proj.weight")):
+            value *= SHARPNESS
     state["output_bias"][config.eos_id] = -1e4  # it never ends by itself
     card: dict[str, object] = {"title": "Long inputs", "examples": ["balo mita"]}
     save(Parts(config, state, (pieces,), card), root / NAME)

@@ -183,7 +183,7 @@ def test_re_arrangements_are_what_the_projections_see(page):
     )
     seen, attention = {}, checkpoint.model.encoder.layers[0].self_attn
     handles = [
-        attention.in_proj.register_forward_hook(lambda _, given, made: seen.update(projected=made.shape)),
+        attention.q_proj.register_forward_hook(lambda _, given, made: seen.update(projected=made.shape)),
         attention.out_proj.register_forward_hook(lambda _, given, made: seen.update(joined=given[0].shape)),
     ]
     with torch.inference_mode():
@@ -193,7 +193,7 @@ def test_re_arrangements_are_what_the_projections_see(page):
     shapes = dict(zip(tables(test)[0]["Step"], tables(test)[0]["Shape"], strict=True))
     length, width = seen["projected"][1:]
     assert shapes["Heads side by side"] == str(list(seen["joined"][1:]))
-    assert shapes["Queries, cut into heads"] == f"[{length}, 4, {width // 3 // 4}]"
+    assert shapes["Queries, cut into heads"] == f"[{length}, 4, {width // 4}]"
 
 
 def test_guess_mode_shows_no_later_token(page):

@@ -5,8 +5,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from transformer.model.attention import MultiHeadAttention
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
+
+ONE_STACK: dict[str, Any] = {"shared_vocab": True, "tgt_vocab_size": 17}
+DECODER = {"n_encoder_layers": 0, "append_source_eos": False, **ONE_STACK}  # a decoder alone
+ENCODER = {"n_decoder_layers": 0, **ONE_STACK}
 
 
 def tiny_config(**changes: Any) -> ModelConfig:
@@ -33,6 +38,11 @@ def tiny_model(*, seed: int = 0, dtype: torch.dtype = torch.float64, **changes: 
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter), alpha=0.2)
     return model.requires_grad_(False).eval()
+
+
+def joined(attention: MultiHeadAttention, kind: str = "weight") -> Tensor:
+    """W_Q, W_K and W_V (or their biases) below each other, as torch's own attention has them."""
+    return torch.cat([getattr(module, kind) for module in (attention.q_proj, attention.k_proj, attention.v_proj)])
 
 
 def random_ids(n_rows: int, length: int, *, vocab: int = 17, seed: int = 0) -> Tensor:

@@ -37,6 +37,7 @@ from transformer.analysis.gold import GoldPair, GoldSet
 from transformer.analysis.spacing import SPACINGS, Spacing
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import DataError
+from transformer.model.anatomy import anatomy
 from transformer.model.tap import Recorder, tap_of
 from transformer.text.normalise import normalise
 from transformer.text.tokenizer import SPACE_MARK, Tokenizer
@@ -144,7 +145,9 @@ def score_alignment(
 
     Raises:
         DataError: No sentence can be used, or none that can has a sure link.
+        QueryError: The model has no cross-attention, so that nothing joins its words.
     """
+    anatomy(checkpoint.config).attention("cross")
     left_out: Counter[str] = Counter()
     usable: list[_Tokens] = []
     for pair in gold.pairs:
@@ -220,9 +223,10 @@ def _cross_weights(checkpoint: Checkpoint, group: Sequence[_Tokens]) -> list[Flo
     config, model = checkpoint.config, checkpoint.model
     src = _padded([tokens.src_ids for tokens in group], config.pad_id)  # [B, S]
     read = _padded([(config.decoder_start_id, *tokens.tgt_ids) for tokens in group], config.pad_id)  # [B, T + 1]
-    recorder = Recorder(("decoder.*.cross_attn.weights",))
+    cross = anatomy(config).attention("cross")
+    recorder = Recorder((cross.site("*", "weights"),))
     model.decode(read, model.encode(src), model.source_mask(src), tap=tap_of(recorder))
-    layers = [recorder.values[f"decoder.{i}.cross_attn.weights"] for i in range(config.n_decoder_layers)]
+    layers = [recorder.values[cross.site(layer, "weights")] for layer in range(cross.n_layers)]
     stacked = torch.stack(layers, dim=1).double().numpy()  # [B, L, H, T + 1, S]
     return [stacked[row, :, :, : len(tokens.tgt_ids) + 1, : len(tokens.src_ids)] for row, tokens in enumerate(group)]
 

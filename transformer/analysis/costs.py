@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final, Literal
 
+from transformer.model.anatomy import EVERY_PART, Kind, StackName, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 
@@ -36,17 +37,21 @@ MAPS: Final[tuple[Part, ...]] = ("encoder_maps", "decoder_maps", "cross_maps")
 PROJECTIONS: Final[tuple[Part, ...]] = ("encoder_projections", "decoder_projections", "cross_projections")
 FEED_FORWARD: Final[tuple[Part, ...]] = ("encoder_ffn", "decoder_ffn")
 
+_OF_ATTENTION: Final[dict[Kind, tuple[Part, Part]]] = {
+    "encoder": ("encoder_projections", "encoder_maps"),
+    "decoder": ("decoder_projections", "decoder_maps"),
+    "cross": ("cross_projections", "cross_maps"),
+}
+_OF_FFN: Final[dict[StackName, Part]] = {"encoder": "encoder_ffn", "decoder": "decoder_ffn"}
+
 _OF_NAME: Final[tuple[tuple[str, Part], ...]] = (
     ("src_table", "source_embedding"),
     ("tgt_table", "target_embedding"),
     ("*.embedding.positions.table", "positions"),
     ("*norm.weight", "norms"),
     ("*norm.bias", "norms"),
-    ("encoder.layers.*.self_attn.*_proj.*", "encoder_projections"),
-    ("decoder.layers.*.self_attn.*_proj.*", "decoder_projections"),
-    ("decoder.layers.*.cross_attn.*_proj.*", "cross_projections"),
-    ("encoder.layers.*.ffn.*_proj.*", "encoder_ffn"),
-    ("decoder.layers.*.ffn.*_proj.*", "decoder_ffn"),
+    *((f"{one.stack}.layers.*.{one.sublayer}.*", _OF_ATTENTION[one.kind][0]) for one in EVERY_PART.attentions),
+    *((f"{stack}.layers.*.ffn.*", part) for stack, part in _OF_FFN.items()),
     ("output_table", "output"),
     ("output_bias", "output"),
 )
@@ -134,8 +139,9 @@ def multiply_adds(config: ModelConfig, *, n_source: int, n_target: int) -> dict[
 
     Args:
         config: The features of the model. `max_len` sets no limit here: this is arithmetic.
-        n_source: Source tokens S, from 1.
-        n_target: Target tokens T that the decoder reads, from 1.
+        n_source: Source tokens S, from 1; not looked at without an encoder.
+        n_target: Target tokens T that the decoder reads, its prompt included, from 1; not looked at
+            without a decoder.
 
     Returns:
         Every component of `PARTS`, in that order.
@@ -143,22 +149,19 @@ def multiply_adds(config: ModelConfig, *, n_source: int, n_target: int) -> dict[
     Raises:
         ValueError: A length below 1.
     """
-    if min(n_source, n_target) < 1:
+    n_tokens: dict[StackName, int] = {"encoder": n_source, "decoder": n_target}
+    if min(n_tokens[stack.name] for stack in anatomy(config).stacks) < 1:
         raise ValueError(f"found {n_source} source and {n_target} target tokens, expected at least 1 of each.")
-    s, t, d = n_source, n_target, config.d_model
-    n_enc, n_dec = config.n_encoder_layers, config.n_decoder_layers
-    done = dict.fromkeys(PARTS, 0)
-    done |= {
-        "encoder_projections": n_enc * 4 * s * d * d,  # W_Q, W_K, W_V, W_O
-        "encoder_maps": n_enc * _maps(s, s, d),
-        "encoder_ffn": n_enc * 2 * s * d * config.d_ff,
-        "decoder_projections": n_dec * 4 * t * d * d,
-        "decoder_maps": n_dec * _maps(t, t, d),
-        "cross_projections": n_dec * 2 * (t + s) * d * d,  # W_Q, W_O on the target; W_K, W_V on the source
-        "cross_maps": n_dec * _maps(t, s, d),
-        "decoder_ffn": n_dec * 2 * t * d * config.d_ff,
-        "output": t * d * config.tgt_vocab_size,
-    }
+    parts, d, done = anatomy(config), config.d_model, dict.fromkeys(PARTS, 0)
+    for one in parts.attentions:
+        projections, maps = _OF_ATTENTION[one.kind]
+        q, k = n_tokens[one.stack], n_tokens[one.keys_from]
+        heads = q * config.n_heads + k * config.n_kv_heads  # W_Q and W_O on the queries; W_K and W_V on the keys
+        done[projections] = one.n_layers * 2 * d * config.d_head * heads
+        done[maps] = one.n_layers * 2 * q * k * config.n_heads * config.d_head  # q·k, and weights·v
+    for stack in parts.stacks:
+        done[_OF_FFN[stack.name]] = stack.n_layers * 2 * n_tokens[stack.name] * d * config.d_ff
+    done["output"] = n_target * d * config.tgt_vocab_size if parts.writes else 0
     return done
 
 
@@ -187,11 +190,6 @@ def grouped(counts: Mapping[Part, int]) -> dict[str, int]:
     groups = {"projections": PROJECTIONS, "maps": MAPS, "ffn": FEED_FORWARD, "output": ("output",)}
     sums = {name: sum(counts[part] for part in PARTS if part in parts) for name, parts in groups.items()}
     return sums | {"rest": sum(counts.values()) - sum(sums.values())}
-
-
-def _maps(n_queries: int, n_keys: int, d_model: int) -> int:
-    """Of one attention: q·k and weights·v, each n_heads · Q · K · d_head = Q · K · D."""
-    return 2 * n_queries * n_keys * d_model
 
 
 def _without_layer(name: str) -> str:

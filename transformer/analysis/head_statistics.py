@@ -17,15 +17,15 @@ Shapes: L layers, H heads, Q queries, K keys, d d_head, D d_model. `...` stands 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
 from transformer.analysis import one_weight
+from transformer.model.anatomy import EVERY_PART, Kind
 from transformer.model.transformer import Transformer
-from transformer.runs.trace import Kind, Trace
+from transformer.runs.trace import Trace
 
 Name = Literal[
     "entropy", "entropy_share", "largest", "distance", "self", "previous", "next", "first", "end", "diagonal",
@@ -194,7 +194,7 @@ def share_on_diagonal(weights: np.ndarray) -> np.ndarray:
 
 
 def site(kind: Kind, layer: int) -> str:
-    """The site of a layer's head outputs, as `transformer.model.tap.SITES` names it.
+    """The site of a layer's head outputs, as `transformer.tap.SITES` names it.
 
     Args:
         kind: Which attention.
@@ -232,8 +232,7 @@ def output_projections(model: Transformer, kind: Kind) -> np.ndarray:
     Returns:
         Float32 [L, H, d, D], so that the sum over heads of `head @ part`, plus the bias, is the attention's output.
     """
-    layers: Iterable[Any] = model.encoder.layers if kind == "encoder" else model.decoder.layers
-    attentions = [layer.cross_attn if kind == "cross" else layer.self_attn for layer in layers]
+    attentions = model.attentions(kind)
     matrices = np.stack([attention.out_proj.weight.detach().float().numpy() for attention in attentions])
     n_layers, d_model, joined = matrices.shape  # output = joined heads @ W^T
     n_heads = attentions[0].n_heads
@@ -267,9 +266,9 @@ def measure(
     Returns:
         The measures, without those that no row has. Their rows are the run's own, without a batch's padding.
     """
-    n_source = _n_source(trace)
-    n_queries = n_source if kind == "encoder" else trace.n_steps
-    n_keys = trace.n_steps if kind == "decoder" else n_source
+    attention = EVERY_PART.attention(kind)
+    crosses, of_source = attention.stack != attention.keys_from, attention.keys_from == "encoder"
+    n_queries, n_keys = trace.n_tokens(attention.stack), trace.n_tokens(attention.keys_from)
     weights = trace.maps(kind)[:, :, :n_queries, :n_keys]
     allowed = trace.mask(kind)[:n_queries, :n_keys]
     found: dict[Name, np.ndarray] = {
@@ -277,25 +276,20 @@ def measure(
         "entropy_share": entropy_share(weights, allowed),
         "largest": largest(weights),
     }
-    if kind != "cross":
+    if not crosses:
         found["distance"] = distance(weights)
         found |= {name: share_at(weights, allowed, offset=offset) for name, offset in _OFFSETS.items()}
     else:
         found |= {"distance": relative_distance(weights), "diagonal": share_on_diagonal(weights)}
     found["first"] = share_on(weights, allowed, key=0)
-    if kind != "decoder" and trace.src_ids[n_source - 1] == eos_id:
-        found["end"] = share_on(weights, allowed, key=n_source - 1)
+    if of_source and trace.src_ids[n_keys - 1] == eos_id:
+        found["end"] = share_on(weights, allowed, key=n_keys - 1)
     if shares is not None:
         found["norm_share"] = shares[:, :, :n_queries]
-    seen = n_queries if n_rows is None or kind == "encoder" else n_rows
+    seen = n_queries if n_rows is None or attention.stack == "encoder" else n_rows
     rows = allowed.any(axis=-1) & (np.arange(n_queries) < seen)
     measures = {name: _counted(values, rows) for name, values in found.items()}
     return {name: measures[name] for name in NAMES if name in measures and measures[name].rows.any()}
-
-
-def _n_source(trace: Trace) -> int:
-    """Source tokens without a batch's padding, which stands at the end."""
-    return int(np.flatnonzero(np.array(trace.src_ids) != trace.pad_id)[-1]) + 1
 
 
 def _counted(values: np.ndarray, rows: np.ndarray) -> Measure:

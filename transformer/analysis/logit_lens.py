@@ -96,11 +96,12 @@ def logit_lens(checkpoint: Checkpoint, trace: Trace, *, top: int = TOP) -> Lens:
         top: Candidates to list, K at most.
 
     Raises:
-        QueryError: The trace is of another checkpoint.
+        QueryError: The trace is of another checkpoint, or the model has no decoder.
     """
     where, n = lens_places(checkpoint), trace.n_steps
     recorded = replay(checkpoint, trace, [place.site for place in where])
-    streams = torch.stack([torch.tensor(recorded[place.site][:n]) for place in where])  # [P, N, D]
+    rows = slice(trace.row_of(0), trace.row_of(n))
+    streams = torch.stack([torch.tensor(recorded[place.site][rows]) for place in where])  # [P, N, D]
     parts = [
         _read_rows(checkpoint.model, streams[:, first : first + _ROWS_AT_ONCE], trace.tgt_ids[first:], top)
         for first in range(0, n, _ROWS_AT_ONCE)

@@ -11,18 +11,17 @@ S source tokens, T target tokens, V target vocabulary. Source: Vaswani et al. (2
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.analysis import one_weight
 from transformer.errors import QueryError
+from transformer.model.anatomy import Kind
 from transformer.model.masks import causal_mask, padding_mask
 from transformer.model.tap import NO_TAP, Recorder, Replacer, Tap, tap_of
 from transformer.model.transformer import Transformer
-from transformer.runs.trace import Kind
 
 Ids = tuple[tuple[int, ...], ...]
 MaskName = Literal["source", "target", "causal", "decoder", "cross"]
@@ -45,6 +44,7 @@ class BatchMasks:
         causal: [1, 1, T, T].
         decoder: Target padding and causal together [B, 1, T, T], as decoder self-attention takes it.
         cross: [B, 1, 1, S], for cross-attention: the same source padding, seen from the target's queries.
+        names: Those that this model uses: a stack that it does not have needs none.
     """
 
     source: np.ndarray
@@ -52,9 +52,16 @@ class BatchMasks:
     causal: np.ndarray
     decoder: np.ndarray
     cross: np.ndarray
+    names: tuple[MaskName, ...] = get_args(MaskName)
 
     def own(self, name: MaskName) -> np.ndarray:
-        """A mask at its own shape."""
+        """A mask at its own shape.
+
+        Raises:
+            QueryError: The model uses no such mask.
+        """
+        if name not in self.names:
+            raise QueryError(f"this model uses no mask {name!r}; it has {', '.join(self.names)}.")
         mask: np.ndarray = getattr(self, name)
         return mask
 
@@ -73,11 +80,13 @@ def batch_masks(model: Transformer, src_ids: Ids, tgt_ids: Ids) -> BatchMasks:
     Args:
         model: The model.
         src_ids: Padded source ids [B, S].
-        tgt_ids: Padded ids that the decoder reads [B, T], each row beginning with the start id.
+        tgt_ids: Padded ids that the decoder reads [B, T], each row beginning with the start id or the prompt.
     """
     src, tgt = torch.tensor(src_ids), torch.tensor(tgt_ids)
+    parts = model.anatomy
+    used = {"source": parts.reads, "cross": "cross" in parts.kinds}
     target = padding_mask(tgt, pad_id=model.config.pad_id)
-    target[..., 0] = True  # as in Transformer.target_mask: the start id is read even where it is the padding id
+    target[..., :1] = True  # as in Transformer.target_mask: the start id is read even where it is the padding id
     source = model.source_mask(src).numpy()
     return BatchMasks(
         source=source,
@@ -85,6 +94,7 @@ def batch_masks(model: Transformer, src_ids: Ids, tgt_ids: Ids) -> BatchMasks:
         causal=causal_mask(tgt.size(1)).numpy(),
         decoder=model.target_mask(tgt).numpy(),
         cross=source,
+        names=tuple(name for name in get_args(MaskName) if used.get(name, parts.writes)),
     )
 
 
@@ -127,10 +137,11 @@ def record_attention(model: Transformer, src_ids: Ids, tgt_ids: Ids, *, kind: Ki
     Raises:
         QueryError: The model has no such layer.
     """
-    site = one_weight.place(kind, layer)
+    attention = model.anatomy.attention(kind)
+    site = attention.place(layer)
     recorder = Recorder(tuple(f"{site}.{name}" for name in ("scores", "mask", "weights")))
     model(torch.tensor(src_ids), torch.tensor(tgt_ids), tap=tap_of(recorder))
-    if f"{site}.scores" not in recorder.values:
+    if not 0 <= layer < attention.n_layers:
         raise QueryError(f"this model has no {kind} layer {layer + 1}.")
     scores, mask, weights = (recorder.values[f"{site}.{name}"] for name in ("scores", "mask", "weights"))
     return Attention(scores.numpy(), mask.expand_as(scores).numpy(), weights.numpy())
@@ -183,15 +194,16 @@ def check_causality(
         The movement of that sentence's rows. Rows before `place` must not move, nor those of other sentences.
 
     Raises:
-        QueryError: There is no such place.
+        QueryError: There is no such place, or the model has no decoder.
     """
+    own = model.anatomy.attention("decoder")
     if not 0 <= sentence < len(tgt_ids) or not 0 <= place < len(tgt_ids[sentence]):
         raise QueryError(f"sentence {sentence + 1} has no target place {place + 1}.")
     src, before = torch.tensor(src_ids), torch.tensor(tgt_ids)
     after = before.clone()
     after[sentence, place] = piece_id
     padding = padding_mask(before, pad_id=model.config.pad_id)
-    blind = _replacing({"decoder.*.self_attn.mask": lambda mask: padding.expand_as(mask)})
+    blind = _replacing({own.site("*", "mask"): lambda mask: padding.expand_as(mask)})
     logits = model(src, before)  # [B, T, V]
     moved = _moved(logits, model(src, after))  # [B, T]
     others = [row for i, row in enumerate(moved) if i != sentence]
@@ -229,15 +241,16 @@ def check_padding(
         n_pads: How many pads to add, from 1: once to the source, once to the target.
 
     Raises:
-        QueryError: With the pads, a side is longer than the model reads.
+        QueryError: With the pads, a side is longer than the model reads; or it has one side only.
     """
+    encoder, decoder, cross = map(model.anatomy.attention, get_args(Kind))
     src, tgt = torch.tensor([src_ids]), torch.tensor([tgt_ids])
     pads = torch.full((1, n_pads), model.config.pad_id)
     longer_src, longer_tgt = torch.cat((src, pads), dim=1), torch.cat((tgt, pads), dim=1)
     logits = model(src, tgt)  # [1, T, V]
     largest = float(logits.abs().max())
-    see_pads = _replacing({"encoder.*.self_attn.mask": torch.ones_like, "decoder.*.cross_attn.mask": torch.ones_like})
-    only_causal = _replacing({"decoder.*.self_attn.mask": lambda mask: causal_mask(mask.size(-1)).expand_as(mask)})
+    see_pads = _replacing({one.site("*", "mask"): torch.ones_like for one in (encoder, cross)})
+    only_causal = _replacing({decoder.site("*", "mask"): lambda mask: causal_mask(mask.size(-1)).expand_as(mask)})
 
     def moved(src: Tensor, tgt: Tensor, tap: Tap = NO_TAP) -> np.ndarray:
         return _moved(logits, model(src, tgt, tap=tap)[:, : logits.size(1)])[0].numpy()

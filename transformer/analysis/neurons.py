@@ -19,20 +19,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
 from transformer.checkpoint.load import Checkpoint
+from transformer.model.anatomy import StackName, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.layers import ACTIVATIONS
 from transformer.model.transformer import Transformer
 from transformer.runs.replay import replay
 from transformer.runs.trace import Trace
 
-Stack = Literal["encoder", "decoder"]
+Stack = StackName
 
 NEAR_ZERO = 0.01
 """An activation nearer to 0 than this counts as silent, where the function is never quite 0."""
@@ -64,13 +65,12 @@ def silent_shares(checkpoint: Checkpoint, trace: Trace, stack: Stack) -> np.ndar
     """The share of silent neurons of every layer at every token, 0 to 1, float64 [L, T].
 
     Raises:
-        QueryError: The trace is of another checkpoint.
+        QueryError: The trace is of another checkpoint, or the model has no such stack.
     """
-    config = checkpoint.config
-    n_layers = config.n_encoder_layers if stack == "encoder" else config.n_decoder_layers
+    n_layers = anatomy(checkpoint.config).stack(stack).n_layers
     sites = [site(stack, layer, "activation") for layer in range(n_layers)]
     found = replay(checkpoint, trace, sites)
-    return np.stack([silent(found[name], config.activation).mean(axis=1) for name in sites])
+    return np.stack([silent(found[name], checkpoint.config.activation).mean(axis=1) for name in sites])
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,19 +148,19 @@ def most_active_anywhere(activation: np.ndarray, count: int) -> np.ndarray:
 
 def columns(model: Transformer, stack: Stack, layer: int) -> np.ndarray:
     """What each neuron of a layer writes at an activation of 1, its column of down_proj: read-only [D, F]."""
-    layers: Any = (model.encoder if stack == "encoder" else model.decoder).layers
+    layers: Any = model.stack(stack).layers
     written: np.ndarray = layers[layer].ffn.down_proj.weight.detach().numpy()
     return written
 
 
 def effect_sites(config: ModelConfig, layer: int) -> list[str]:
     """The sites whose deviations the norms between a decoder layer's feed-forward and the output divide by."""
-    last = config.n_decoder_layers - 1
-    sites = []
+    decoder = anatomy(config).stack("decoder")
+    last, sites = decoder.n_layers - 1, []
     if config.norm == "post":
         sites = [f"decoder.{layer}.ffn.residual"]
-        parts = ("self_attn", "cross_attn", "ffn")
-        sites += [f"decoder.{after}.{part}.residual" for after in range(layer + 1, last + 1) for part in parts]
+        later = range(layer + 1, last + 1)
+        sites += [f"decoder.{after}.{part}.residual" for after in later for part in decoder.sublayers]
     return [*sites, f"decoder.{last}.output"] if config.final_norm else sites
 
 

@@ -14,16 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer.errors import QueryError
+from transformer.model.anatomy import EVERY_PART, Kind
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.transformer import Transformer
-from transformer.runs.trace import Kind
 
 RECORDED = ("queries", "keys", "scores", "weights", "values", "heads", "output", "mask")
-_PLACES = {
-    "encoder": ("encoder", "self_attn"),
-    "decoder": ("decoder", "self_attn"),
-    "cross": ("decoder", "cross_attn"),
-}
 
 
 @dataclass(frozen=True)
@@ -113,8 +108,7 @@ def place(kind: Kind, layer: int) -> str:
         kind: Which attention.
         layer: From 0.
     """
-    stack, attention = _PLACES[kind]
-    return f"{stack}.{layer}.{attention}"
+    return EVERY_PART.attention(kind).place(layer)
 
 
 def sites(kind: Kind, layer: int) -> tuple[str, ...]:
@@ -173,13 +167,13 @@ def walk(
         raise QueryError(f"row {query + 1} sees keys after key {n_keys}; they cannot be left out.")
     mask = mask[:, :n_keys]
     q = found["queries"][:, query].astype(np.float64)  # [head, d_head]
-    k, v = (found[name][:, :n_keys].astype(np.float64) for name in ("keys", "values"))  # [head, key, d_head]
+    k, v = (_for_every_head(found[name][:, :n_keys], n_heads) for name in ("keys", "values"))  # [head, key, d_head]
     dots = np.einsum("hd,hkd->hk", q, k)  # [head, key]
     scores = dots / np.sqrt(q.shape[-1])
     exps, peaks = _exponentials(scores, mask)
     weights = _shared_out(exps)
     outs = np.einsum("hk,hkd->hd", weights, v)  # [head, d_head]
-    w_o, bias = _output_projection(_attention(model, kind, layer))
+    w_o, bias = _output_projection(model.attentions(kind)[layer])
     shares = np.einsum("hmd,hd->hm", w_o, outs)  # [head, d_model]
     output = shares.sum(axis=0) + bias
     chosen = strongest(weights[head], mask[head]) if key is None else key
@@ -214,16 +208,14 @@ def walk(
     )
 
 
-def _attention(model: Transformer, kind: Kind, layer: int) -> MultiHeadAttention:
-    stack, attention = _PLACES[kind]
-    found = getattr(getattr(model, stack).layers[layer], attention)
-    assert isinstance(found, MultiHeadAttention)
-    return found
-
-
 def _check(name: str, value: int, count: int) -> None:
     if not 0 <= value < count:
         raise QueryError(f"{name} {value + 1} does not exist; there are {count}.")
+
+
+def _for_every_head(x: np.ndarray, n_heads: int) -> np.ndarray:
+    """Keys or values [kv_head, key, d_head], each as often as heads of queries share it, in float64."""
+    return np.repeat(x.astype(np.float64), n_heads // len(x), axis=0)
 
 
 def _exponentials(scores: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

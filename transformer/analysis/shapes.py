@@ -20,7 +20,7 @@ class Pass:
 
     Attributes:
         src_ids, tgt_ids: Shapes of the two inputs, [batch, token].
-        sites: Every site of `transformer.model.tap.SITES` that the model has, in the order of the pass, with the
+        sites: Every site of `transformer.tap.SITES` that the model has, in the order of the pass, with the
             shape that it had, the batch axis included.
     """
 
@@ -31,6 +31,8 @@ class Pass:
 
 class _Shapes:
     """A visitor that keeps nothing but shapes."""
+
+    causal = True
 
     def __init__(self) -> None:
         self.seen: dict[str, Shape] = {}
@@ -50,12 +52,12 @@ def shapes_of(model: Transformer, src_ids: Sequence[int], tgt_ids: Sequence[int]
     Args:
         model: The model in evaluation mode.
         src_ids: Ids of the source.
-        tgt_ids: Ids that the decoder reads, its start id first.
+        tgt_ids: Ids that the decoder reads, its start id or its prompt first.
 
     Raises:
         QueryError: More than `max_len` tokens on a side.
     """
     visitor = _Shapes()
-    src, tgt = torch.tensor([list(src_ids)]), torch.tensor([list(tgt_ids)])
+    src, tgt = (torch.tensor([list(ids)], dtype=torch.long) for ids in (src_ids, tgt_ids))
     model(src, tgt, tap=tap_of(visitor))
     return Pass(tuple(src.shape), tuple(tgt.shape), visitor.seen)

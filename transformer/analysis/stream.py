@@ -18,16 +18,13 @@ from typing import Literal
 import numpy as np
 from torch import nn
 
+from transformer.model.anatomy import StackName, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 
-Stack = Literal["encoder", "decoder"]
+Stack = StackName
 Part = Literal["embedding", "self_attn", "cross_attn", "ffn", "final"]
 
-_SUBLAYERS: dict[Stack, tuple[Part, ...]] = {
-    "encoder": ("self_attn", "ffn"),
-    "decoder": ("self_attn", "cross_attn", "ffn"),
-}
 _NAMES: dict[Part, tuple[str, str]] = {
     "embedding": ("embedding", "the embedding"),
     "self_attn": ("self", "self-attention"),
@@ -44,7 +41,7 @@ class Place:
     Attributes:
         part: What it is after.
         layer: Of which layer, from 0; None for the embedding and the final norm.
-        site: The site of `transformer.model.tap.SITES` that has the stream there.
+        site: The site of `transformer.tap.SITES` that has the stream there.
     """
 
     part: Part
@@ -78,14 +75,17 @@ def places(config: ModelConfig, stack: Stack) -> tuple[Place, ...]:
 
     Returns:
         The embedding, each sub-layer, and the final norm if there is one [P].
+
+    Raises:
+        QueryError: The model has no such stack.
     """
-    n_layers = config.n_encoder_layers if stack == "encoder" else config.n_decoder_layers
+    parts = anatomy(config).stack(stack)
     after = "residual" if config.norm == "pre" else "norm"
     found = [Place("embedding", None, f"{stack}.embedding.output")]
     found += [
         Place(part, layer, f"{stack}.{layer}.{part}.{after}")
-        for layer in range(n_layers)
-        for part in _SUBLAYERS[stack]
+        for layer in range(parts.n_layers)
+        for part in parts.sublayers
     ]
     return (*found, *([Place("final", None, f"{stack}.output")] if config.final_norm else []))
 
@@ -259,7 +259,7 @@ def _around(config: ModelConfig, stack: Stack, place: Place) -> tuple[str, str]:
 
 
 def _module(model: Transformer, stack: Stack, place: Place) -> nn.LayerNorm:
-    owner = model.encoder if stack == "encoder" else model.decoder
+    owner = model.stack(stack)
     if place.layer is None:
         found = owner.final_norm
     else:

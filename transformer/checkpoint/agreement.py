@@ -11,7 +11,6 @@ from types import MappingProxyType
 import torch
 
 from transformer.checkpoint import tensorfile
-from transformer.checkpoint.stored_names import to_stored
 from transformer.errors import CheckpointError, shown
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
@@ -24,7 +23,7 @@ def expected_shapes(config: ModelConfig) -> Mapping[str, tuple[int, ...]]:
     """Name and shape of every tensor in the file of such a model; nothing is allocated for them."""
     with torch.device("meta"):
         model = Transformer(config)
-    return MappingProxyType({name: tuple(tensor.shape) for name, tensor in to_stored(model.state_dict()).items()})
+    return MappingProxyType({name: tuple(tensor.shape) for name, tensor in model.state_dict().items()})
 
 
 def most_bytes(config: ModelConfig) -> int:

@@ -27,12 +27,13 @@ from transformer.checkpoint.card import MAX_BYTES as MAX_CARD
 from transformer.checkpoint.card import Card, read_card
 from transformer.checkpoint.files import FolderFiles
 from transformer.checkpoint.memory import lay_out
-from transformer.checkpoint.stored_names import from_stored
 from transformer.errors import CheckpointError, ConfigError, TokenizerError, shown
 from transformer.model.config import ModelConfig, unknown_keys
 from transformer.model.positions import SinusoidalPositions
+from transformer.model.tap import NO_TAP, Tap
 from transformer.model.transformer import Transformer
 from transformer.runs import running
+from transformer.runs.interventions import Intervention
 from transformer.runs.query import Decoding, Greedy, Query
 from transformer.runs.trace import Trace
 from transformer.text import sentencepiece_check
@@ -87,6 +88,7 @@ class Checkpoint:
         max_new: int = 128,
         forced: tuple[int, ...] = (),
         hypothesis: int = 0,
+        interventions: tuple[Intervention, ...] = (),
     ) -> Query:
         """A query for this checkpoint; the arguments are those of `Query`."""
         return Query(
@@ -96,11 +98,12 @@ class Checkpoint:
             max_new=max_new,
             forced=forced,
             hypothesis=hypothesis,
+            interventions=interventions,
         )
 
-    def run(self, source: str | Query) -> Trace:
-        """Run a sentence (greedily) or a query; the errors are those of `running.run`."""
-        return running.run(self, source if isinstance(source, Query) else self.query(source))
+    def run(self, source: str | Query, *, tap: Tap = NO_TAP) -> Trace:
+        """Run a sentence (greedily) or a query; `tap` and the errors are those of `running.run`."""
+        return running.run(self, source if isinstance(source, Query) else self.query(source), tap=tap)
 
 
 @dataclass(frozen=True)
@@ -137,7 +140,7 @@ def load(folder: Path | str) -> Checkpoint:
         name=name,
         folder=folder,
         config=config,
-        model=_build(config, from_stored(state)),
+        model=_build(config, state),
         src_tokenizer=src,
         tgt_tokenizer=rest[0] if rest else src,
         card=card,

@@ -19,7 +19,6 @@ from safetensors.torch import save as to_safetensors
 from torch import Tensor
 
 from transformer.checkpoint.load import CARD, CONFIG, TOKENIZER_NAMES, WEIGHTS
-from transformer.checkpoint.stored_names import to_stored
 from transformer.errors import CheckpointError
 from transformer.model.config import ModelConfig
 
@@ -77,7 +76,7 @@ def file_sha256(path: Path) -> str:
 
 
 def _files(parts: Parts, dtype: torch.dtype) -> dict[str, bytes]:
-    state = {name: _stored(name, tensor, dtype) for name, tensor in to_stored(parts.state).items()}
+    state = {name: _stored(name, tensor, dtype) for name, tensor in parts.state.items()}
     files = {CONFIG: parts.config.to_json().encode(), WEIGHTS: to_safetensors(state)}
     names = TOKENIZER_NAMES[1 if parts.config.shared_vocab else 2]
     files |= dict(zip(names, parts.tokenizers, strict=True))

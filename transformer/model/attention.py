@@ -2,9 +2,11 @@
 
 `scaled_dot_product_attention` is the equation; `MultiHeadAttention` holds the learned projections around it.
 
-Source: Vaswani et al. (2017), section 3.2, equation 1.
+Source: Vaswani et al. (2017), section 3.2, equation 1. Ainslie et al., "GQA" (2023), for heads of keys and values
+that several heads of queries share.
 
-Shapes: B batch, H heads, Q queries, K keys, D d_model, d d_head.
+Shapes: B batch, H heads, G heads of keys and values (H unless they are shared), Q queries, K keys, D d_model,
+d d_head.
 """
 
 import math
@@ -38,6 +40,8 @@ def scaled_dot_product_attention(
     """
     if not (tap.wants("scores") or tap.wants("weights")):
         return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    # Divided, because a sum of d products of independent numbers of size 1 has size sqrt(d): undivided, the softmax
+    # of wide heads would be nearly all on one key and have hardly any gradient.
     scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))  # [B, H, Q, K]
     scores = tap("scores", scores)
     weights = tap("weights", masked_softmax(scores, mask))
@@ -58,18 +62,33 @@ def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
     return weights.masked_fill(hidden, 0.0)  # a row of only -inf is NaN after the softmax
 
 
-class MultiHeadAttention(nn.Module):
-    """Several attentions side by side, each in its own d_head-wide projection of the stream.
+def split_heads(x: Tensor, d_head: int) -> Tensor:
+    """Cut each token's vector into heads: [B, T, H * d] -> [B, H, T, d]."""
+    return x.view(*x.shape[:2], -1, d_head).transpose(1, 2)
 
-    The projections to queries, keys and values are the three blocks of rows of one matrix, `in_proj`: where all
-    three are needed at once, one large product is faster than three small ones.
-    """
+
+def join_heads(heads: Tensor) -> Tensor:
+    """Put each token's heads side by side: [B, H, T, d] -> [B, T, H * d]."""
+    return heads.transpose(1, 2).flatten(2)
+
+
+def share_heads(x: Tensor, n_heads: int) -> Tensor:
+    """Give each head of queries its keys or values: [B, G, K, d] -> [B, H, K, d], each as often as it is shared."""
+    return x if x.size(1) == n_heads else x.repeat_interleave(n_heads // x.size(1), dim=1)
+
+
+class MultiHeadAttention(nn.Module):
+    """Several attentions side by side, each in its own d_head-wide projection of the stream."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.n_heads = config.n_heads
-        self.in_proj = Linear(config.d_model, 3 * config.d_model, bias=config.bias)  # W_Q, W_K, W_V
-        self.out_proj = Linear(config.d_model, config.d_model, bias=config.bias)
+        self.n_heads, self.n_kv_heads, self.d_head = config.n_heads, config.n_kv_heads, config.d_head
+        queries, keys = self.n_heads * self.d_head, self.n_kv_heads * self.d_head
+        self.q_proj = Linear(config.d_model, queries, bias=config.bias)  # W_Q
+        self.k_proj = Linear(config.d_model, keys, bias=config.bias)  # W_K
+        self.v_proj = Linear(config.d_model, keys, bias=config.bias)  # W_V
+        self.out_proj = Linear(queries, config.d_model, bias=config.bias)  # W_O
+        self.joined: tuple[Tensor, Tensor | None] | None = None  # W_Q, W_K, W_V and their biases; see `_project`
 
     def forward(
         self,
@@ -86,37 +105,37 @@ class MultiHeadAttention(nn.Module):
             x: Where the queries come from [B, Q, D].
             context: Where the keys and values come from [B, K, D].
             mask: Bool, broadcasts to [B, H, Q, K]; True = may attend. None if every key may be seen.
-            tap: Sees the sites of `transformer.model.tap.SITES`.
+            tap: Sees the sites of `transformer.model.sites`.
             cache: Keys and values of earlier calls; extended in place.
 
         Returns:
             [B, Q, D].
         """
         if cache is not None and cache.complete:
-            (q,) = self._project(x, 0, 1)
-            q = tap("queries", q)  # [B, H, Q, d]
-            k, v = cache.read()  # [B, H, K, d]
+            q = tap("queries", split_heads(self.q_proj(x), self.d_head))  # [B, H, Q, d]
+            k, v = cache.read()  # [B, G, K, d]
         else:
-            if context is x:
-                q, k, v = self._project(x, 0, 3)
-            else:
-                (q,), (k, v) = self._project(x, 0, 1), self._project(context, 1, 3)
+            q, k, v = self._project(x, context)  # [B, H, Q, d], [B, G, K, d], [B, G, K, d]
             q, k, v = tap("queries", q), tap("keys", k), tap("values", v)
             if cache is not None:
                 k, v = cache.extend(k, v)
         if mask is not None:
             mask = tap("mask", mask)
+        k, v = share_heads(k, self.n_heads), share_heads(v, self.n_heads)  # [B, H, K, d]
         heads = tap("heads", scaled_dot_product_attention(q, k, v, mask, tap=tap))  # [B, H, Q, d]
-        joined = heads.transpose(1, 2).flatten(2)  # [B, Q, D]
-        return tap("output", self.out_proj(joined))
+        return tap("output", self.out_proj(join_heads(heads)))
 
-    def _project(self, x: Tensor, first: int, last: int) -> tuple[Tensor, ...]:
-        """Project with the blocks `first` to `last - 1` of W_Q, W_K, W_V: [B, T, D] -> each [B, H, T, d]."""
-        if last - first == 3:
-            joined = self.in_proj(x)  # [B, T, 3 * D]
-        else:
-            rows = (0, first * x.size(-1), (last - first) * x.size(-1))
-            bias = None if self.in_proj.bias is None else self.in_proj.bias.narrow(*rows)
-            joined = linear(x, self.in_proj.weight.narrow(*rows), bias)  # [B, T, n * D]
-        blocks = joined.view(*x.shape[:2], last - first, self.n_heads, -1)  # [B, T, n, H, d]
-        return blocks.permute(2, 0, 3, 1, 4).unbind()
+    def _project(self, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries of `x`, keys and values of `context`: three products, or for a loaded model one that is the same.
+
+        To whoever learns from this: read the last two lines. Decoding multiplies by one token's vector, where a product
+        takes hardly longer for three matrices below each other (`transformer.checkpoint.memory`) than for one.
+        """
+        if self.joined is not None and context is x:
+            weight, bias = self.joined
+            if weight.data_ptr() == self.q_proj.weight.data_ptr():  # if not, this is a copy, and W_Q was moved away
+                heads = split_heads(linear(x, weight, bias), self.d_head)  # [B, H + G + G, T, d]
+                q, k, v = heads.split((self.n_heads, self.n_kv_heads, self.n_kv_heads), dim=1)
+                return q, k, v
+        q, k, v = self.q_proj(x), self.k_proj(context), self.v_proj(context)  # [B, T, H * d], [B, T, G * d]
+        return split_heads(q, self.d_head), split_heads(k, self.d_head), split_heads(v, self.d_head)

@@ -10,7 +10,7 @@ Source of the defaults: Vaswani et al., "Attention Is All You Need" (2017), sect
 import json
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, fields
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self, get_args, get_type_hints
 
 from transformer.errors import ConfigError, shown
 
@@ -32,17 +32,24 @@ MAX_POSITION_VALUES = 2**25  # max_len * d_model: the sinusoids are computed, no
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
-    """The features of one encoder-decoder Transformer.
+    """The features of one Transformer: an encoder and a decoder, or one of them alone.
+
+    A decoder alone goes on with the text that it is given, its prompt, and is its own source. An encoder alone writes
+    nothing: it gives a vector for each token. `transformer.model.anatomy` says what follows from a config.
 
     Attributes:
-        n_encoder_layers: Encoder layers, 1 to 64.
-        n_decoder_layers: Decoder layers, 1 to 64.
-        d_model: Width of the residual stream; a multiple of `n_heads`. May be odd.
-        n_heads: Attention heads in every attention; each is `d_head = d_model / n_heads` wide.
+        n_encoder_layers: Encoder layers, 1 to 64; 0 for a decoder alone.
+        n_decoder_layers: Decoder layers, 1 to 64; 0 for an encoder alone.
+        d_model: Width of the residual stream. May be odd.
+        n_heads: Attention heads in every attention.
         d_ff: Width of the feed-forward layer.
         src_vocab_size: Rows of the source embedding.
         tgt_vocab_size: Rows of the target embedding, and number of logits.
-        shared_vocab: One vocabulary, one tokenizer and one embedding table for both sides.
+        d_head: Width of each head; 0 stands for `d_model / n_heads`, which must be whole, and is replaced by it.
+        n_kv_heads: Heads of keys and values, each shared by `n_heads / n_kv_heads` heads of queries; 0 stands for
+            `n_heads`, one for each, and is replaced by it.
+        shared_vocab: One vocabulary, one tokenizer and one embedding table for both sides; a model of one stack has
+            no other.
         norm: "pre" normalises the input of each sub-layer, "post" its sum with the residual.
         final_norm: One more norm after the last encoder layer and after the last decoder layer.
         norm_eps: The epsilon of every norm.
@@ -56,6 +63,7 @@ class ModelConfig:
         dropout: Probability that training zeroes a value of an embedding sum or a sub-layer's output.
         pad_id, unk_id, bos_id, eos_id: Special ids, the same on both sides.
         decoder_start_id: The id that the decoder reads first; some models use their `pad_id`.
+        prepend_source_bos: The source begins with `bos_id`.
         append_source_eos: The source ends with `eos_id`.
         normalisation: Steps that source text goes through before the tokenizer, in order.
 
@@ -70,6 +78,8 @@ class ModelConfig:
     d_ff: int
     src_vocab_size: int
     tgt_vocab_size: int
+    d_head: int = 0
+    n_kv_heads: int = 0
     shared_vocab: bool = False
     norm: NormPlace = "pre"
     final_norm: bool = True
@@ -87,6 +97,7 @@ class ModelConfig:
     bos_id: int = 2
     eos_id: int = 3
     decoder_start_id: int = 2
+    prepend_source_bos: bool = False
     append_source_eos: bool = True
     normalisation: tuple[Normalisation, ...] = ("nfc",)
 
@@ -95,55 +106,71 @@ class ModelConfig:
             object.__setattr__(self, "normalisation", tuple(self.normalisation))
         self._check_types()
         self._check_sizes()
+        self._check_heads()
+        self._check_vocabularies()
         self._check_ids()
         self._check_parameters()
 
-    @property
-    def d_head(self) -> int:
-        """Width of one attention head."""
-        return self.d_model // self.n_heads
-
     def _check_types(self) -> None:
+        kinds = get_type_hints(type(self))  # `field.type` may be the text of an annotation instead of its meaning
         for field in fields(self):
-            value = getattr(self, field.name)
-            if field.type in (int, float, bool):
-                _check_scalar(field.name, value, field.type)
+            value, kind = getattr(self, field.name), kinds[field.name]
+            if kind in (int, float, bool):
+                _check_scalar(field.name, value, kind)
             elif field.name == "normalisation":
                 _check_normalisation(value)
             else:
-                _check_choice(field.name, value, get_args(field.type))
+                _check_choice(field.name, value, get_args(kind))
 
     def _check_sizes(self) -> None:
-        for name, most in (
-            ("n_encoder_layers", MAX_LAYERS),
-            ("n_decoder_layers", MAX_LAYERS),
-            ("d_model", MAX_WIDTH),
-            ("n_heads", MAX_WIDTH),
-            ("d_ff", MAX_WIDTH * 8),
-            ("src_vocab_size", MAX_VOCAB),
-            ("tgt_vocab_size", MAX_VOCAB),
-            ("max_len", MAX_LENGTH),
+        for name, least, most in (
+            ("n_encoder_layers", 0, MAX_LAYERS),
+            ("n_decoder_layers", 0, MAX_LAYERS),
+            ("d_model", 1, MAX_WIDTH),
+            ("n_heads", 1, MAX_WIDTH),
+            ("d_ff", 1, MAX_WIDTH * 8),
+            ("src_vocab_size", 1, MAX_VOCAB),
+            ("tgt_vocab_size", 1, MAX_VOCAB),
+            ("d_head", 0, MAX_WIDTH),
+            ("n_kv_heads", 0, MAX_WIDTH),
+            ("max_len", 1, MAX_LENGTH),
         ):
             value = getattr(self, name)
-            if not 1 <= value <= most:
-                raise ConfigError(name, f"found {shown(value)}, expected 1 to {most:,}.")
-        if self.d_model % self.n_heads:
-            divisors = [h for h in range(1, min(self.d_model, 64) + 1) if self.d_model % h == 0]
+            if not least <= value <= most:
+                raise ConfigError(name, f"found {shown(value)}, expected {least} to {most:,}.")
+        if not self.n_encoder_layers + self.n_decoder_layers:
+            raise ConfigError("n_decoder_layers", "found 0, and no encoder layers either; a model needs a layer.")
+        if not 0.0 <= self.dropout < 1.0:
+            raise ConfigError("dropout", f"found {shown(self.dropout)}, expected a probability from 0 to below 1.")
+        if not 0.0 < self.norm_eps <= 0.1:
+            raise ConfigError("norm_eps", f"found {shown(self.norm_eps)}, expected a number above 0, at most 0.1.")
+
+    def _check_heads(self) -> None:
+        """Check the heads, and put numbers in the place of 0."""
+        if not self.d_head and self.d_model % self.n_heads:
             raise ConfigError(
                 "n_heads",
                 f"d_model = {self.d_model} cannot be split into {self.n_heads} heads of equal width; "
-                f"choose a divisor of d_model, such as {', '.join(map(str, divisors))}.",
+                f"choose a divisor of d_model, such as {_divisors(self.d_model)}, or say d_head.",
             )
+        object.__setattr__(self, "d_head", self.d_head or self.d_model // self.n_heads)
+        object.__setattr__(self, "n_kv_heads", self.n_kv_heads or self.n_heads)
+        if self.n_heads % self.n_kv_heads:
+            raise ConfigError(
+                "n_kv_heads",
+                f"{self.n_heads} heads cannot share {self.n_kv_heads} heads of keys and values evenly; "
+                f"choose a divisor of n_heads, such as {_divisors(self.n_heads)}.",
+            )
+
+    def _check_vocabularies(self) -> None:
         if self.shared_vocab and self.src_vocab_size != self.tgt_vocab_size:
             raise ConfigError(
                 "shared_vocab",
                 f"one shared vocabulary needs equal sizes, found src_vocab_size = {self.src_vocab_size} "
                 f"and tgt_vocab_size = {self.tgt_vocab_size}.",
             )
-        if not 0.0 <= self.dropout < 1.0:
-            raise ConfigError("dropout", f"found {shown(self.dropout)}, expected a probability from 0 to below 1.")
-        if not 0.0 < self.norm_eps <= 0.1:
-            raise ConfigError("norm_eps", f"found {shown(self.norm_eps)}, expected a number above 0, at most 0.1.")
+        if not self.shared_vocab and 0 in (self.n_encoder_layers, self.n_decoder_layers):
+            raise ConfigError("shared_vocab", "found false; a model of one stack has one vocabulary, so it is true.")
 
     def _check_ids(self) -> None:
         smallest = min(self.src_vocab_size, self.tgt_vocab_size)
@@ -174,17 +201,19 @@ class ModelConfig:
     def count_parameters(self) -> int:
         """Number of learned values, by arithmetic: nothing is built."""
         d, bias = self.d_model, int(self.bias)
-        attention = 4 * (d * d + bias * d)
+        queries, keys = self.n_heads * self.d_head, self.n_kv_heads * self.d_head
+        attention = 2 * d * (queries + keys) + bias * (queries + 2 * keys + d)
         feed_forward = 2 * d * self.d_ff + bias * (self.d_ff + d)
         norm = d + bias * d
+        both = bool(self.n_encoder_layers and self.n_decoder_layers)  # then the decoder reads the encoder
         encoder_layer = attention + feed_forward + 2 * norm
-        decoder_layer = 2 * attention + feed_forward + 3 * norm
+        decoder_layer = (1 + both) * attention + feed_forward + (2 + both) * norm
+        layers = self.n_encoder_layers * encoder_layer + self.n_decoder_layers * decoder_layer
+        positions = self.max_len * d if self.positions == "learned" else 0
+        once = (1 + both) * (positions + (norm if self.final_norm else 0))  # in each stack
         tables = (self.src_vocab_size + (0 if self.shared_vocab else self.tgt_vocab_size)) * d
         output = self.tgt_vocab_size * (d * (not self.tie_output) + self.output_bias)
-        learned_positions = 2 * self.max_len * d if self.positions == "learned" else 0
-        final = 2 * norm if self.final_norm else 0
-        layers = self.n_encoder_layers * encoder_layer + self.n_decoder_layers * decoder_layer
-        return layers + tables + output + learned_positions + final
+        return layers + once + tables + (output if self.n_decoder_layers else 0)
 
     def to_json(self) -> str:
         """The config as JSON, with the format's version."""
@@ -213,6 +242,10 @@ def unknown_keys(record: Mapping[str, Any]) -> list[str]:
     """Keys of a parsed config.json that `ModelConfig` does not know; they are ignored and reported."""
     names = {field.name for field in fields(ModelConfig)} | {"format_version"}
     return sorted(str(key) for key in record if key not in names)
+
+
+def _divisors(number: int) -> str:
+    return ", ".join(str(n) for n in range(1, min(number, 64) + 1) if number % n == 0)
 
 
 def _check_scalar(name: str, value: object, kind: Any) -> None:

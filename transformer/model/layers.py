@@ -14,6 +14,7 @@ from collections.abc import Callable
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from transformer.model.anatomy import anatomy
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.cache import AttentionCache
 from transformer.model.config import ModelConfig
@@ -89,21 +90,23 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Self-attention over the target so far, cross-attention over the source, then feed-forward."""
+    """Self-attention over the target so far, cross-attention over the source if there is one, then feed-forward."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.self_attn = MultiHeadAttention(config)
-        self.cross_attn = MultiHeadAttention(config)
-        self.ffn = FeedForward(config)
         self.self_attn_residual = Residual(config)
-        self.cross_attn_residual = Residual(config)
+        self.reads_memory = "cross" in anatomy(config).kinds
+        if self.reads_memory:
+            self.cross_attn = MultiHeadAttention(config)
+            self.cross_attn_residual = Residual(config)
+        self.ffn = FeedForward(config)
         self.ffn_residual = Residual(config)
 
     def forward(
         self,
         x: Tensor,
-        memory: Tensor,
+        memory: Tensor | None,
         self_mask: Tensor | None,
         cross_mask: Tensor | None,
         *,
@@ -114,7 +117,7 @@ class DecoderLayer(nn.Module):
 
         Args:
             x: The target stream [B, T, D].
-            memory: The encoder's output [B, S, D].
+            memory: The encoder's output [B, S, D]; None for a decoder alone.
             self_mask: Bool, broadcasts to [B, H, T, T] (with a cache: keys of all tokens so far). None if every key
                 may be seen.
             cross_mask: Bool, broadcasts to [B, H, T, S]. None if every key may be seen.
@@ -126,8 +129,9 @@ class DecoderLayer(nn.Module):
         """
         attn, cross, ffn = tap.child("self_attn"), tap.child("cross_attn"), tap.child("ffn")
         x = self.self_attn_residual(x, lambda h: self.self_attn(h, h, self_mask, tap=attn, cache=caches[0]), tap=attn)
-        x = self.cross_attn_residual(
-            x, lambda h: self.cross_attn(h, memory, cross_mask, tap=cross, cache=caches[1]), tap=cross
-        )
+        if self.reads_memory:
+            x = self.cross_attn_residual(
+                x, lambda h: self.cross_attn(h, memory, cross_mask, tap=cross, cache=caches[1]), tap=cross
+            )
         x = self.ffn_residual(x, lambda h: self.ffn(h, tap=ffn), tap=ffn)
         return tap("output", x)

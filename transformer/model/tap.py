@@ -8,7 +8,7 @@ Every call of the model takes a `tap`. A module passes its values through it und
 changed values. `tap.wants(name)` lets a module skip work that nobody asked for: unless scores or weights are wanted,
 attention takes torch's fused path and never builds them.
 
-`SITES` is the table of all sites. `{layer}` stands for a layer's number from 0.
+`transformer.model.sites` has the table of all sites.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,50 +17,19 @@ from typing import Protocol
 
 from torch import Tensor
 
-_ATTENTION = {
-    "norm": "[batch, query, d_model] pre: input of the sub-layer; post: output of the sub-layer's norm",
-    "queries": "[batch, head, query, d_head] projected queries",
-    "keys": "[batch, head, key, d_head] projected keys, before they enter a cache",
-    "values": "[batch, head, key, d_head] projected values, before they enter a cache",
-    "mask": "bool, broadcasts to [batch, head, query, key]; True = may attend",
-    "scores": "[batch, head, query, key] q . k / sqrt(d_head), before the mask",
-    "weights": "[batch, head, query, key] after mask and softmax; rows sum to 1",
-    "heads": "[batch, head, query, d_head] weights . values, before the heads are joined",
-    "output": "[batch, query, d_model] after the output projection",
-    "residual": "[batch, query, d_model] the stream plus the sub-layer's output",
-}
-_FEED_FORWARD = {
-    "norm": "[batch, query, d_model] pre: input of the sub-layer; post: output of the sub-layer's norm",
-    "pre_activation": "[batch, query, d_ff] before the non-linearity",
-    "activation": "[batch, query, d_ff] after the non-linearity",
-    "output": "[batch, query, d_model] after the second projection",
-    "residual": "[batch, query, d_model] the stream plus the sub-layer's output",
-}
-_EMBEDDING = {
-    "tokens": "[batch, token, d_model] token embeddings, scaled if the config says so",
-    "positions": "[token, d_model] position vectors",
-    "output": "[batch, token, d_model] their sum: the residual stream's start",
-}
-
-
-def _table() -> dict[str, str]:
-    sites: dict[str, str] = {}
-    for stack, attentions in (("encoder", ("self_attn",)), ("decoder", ("self_attn", "cross_attn"))):
-        sites |= {f"{stack}.embedding.{name}": text for name, text in _EMBEDDING.items()}
-        for attention in attentions:
-            sites |= {f"{stack}.{{layer}}.{attention}.{name}": text for name, text in _ATTENTION.items()}
-        sites |= {f"{stack}.{{layer}}.ffn.{name}": text for name, text in _FEED_FORWARD.items()}
-        sites[f"{stack}.{{layer}}.output"] = "[batch, token, d_model] the residual stream after the layer"
-        sites[f"{stack}.output"] = "[batch, token, d_model] after the final norm, if there is one"
-    sites["logits"] = "[batch, token, tgt_vocab] scores of the next piece, before the softmax"
-    return sites
-
-
-SITES = _table()
-
 
 class Tap:
     """The tap that sees nothing and changes nothing; also the interface of all taps."""
+
+    visitors: "tuple[Visitor, ...]" = ()
+
+    @property
+    def causal(self) -> bool:
+        """Whether what it makes of a token depends on nothing after it, and on nothing before it but the model.
+
+        Only then do keys and values stay as they are while the output grows, so that decoding may keep them.
+        """
+        return True
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
         """Pass one named value through; the model goes on with what comes back."""
@@ -78,12 +47,21 @@ class Tap:
         """The tap for a call whose first query has this position (0 unless there is a cache)."""
         return self
 
+    def also(self, *visitors: "Visitor") -> "Tap":
+        """The tap with more visitors, which come after its own."""
+        return tap_of(*visitors)
+
 
 NO_TAP = Tap()
 
 
 class Visitor(Protocol):
     """What stands behind a tap that does something."""
+
+    @property
+    def causal(self) -> bool:
+        """Whether it only looks, or changes each token by itself; see `Tap.causal`. If in doubt, it is False."""
+        ...
 
     def wants(self, site: str) -> bool:
         """Whether this site is to be visited."""
@@ -98,34 +76,48 @@ class SiteTap(Tap):
     """A tap that knows where it is: it turns short names into sites and asks its visitors, in order."""
 
     def __init__(self, visitors: tuple[Visitor, ...], prefix: str = "", offset: int = 0) -> None:
-        self._visitors = visitors
+        self.visitors = visitors
         self._prefix = prefix
         self._offset = offset
+
+    @property
+    def causal(self) -> bool:
+        """Whether all visitors are."""
+        return all(visitor.causal for visitor in self.visitors)
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
         """Let each visitor that wants the site see or replace the value."""
         site = self._prefix + name
-        for visitor in self._visitors:
+        for visitor in self.visitors:
             if visitor.wants(site):
                 value = visitor.visit(site, value, self._offset)
         return value
 
     def wants(self, name: str) -> bool:
         """Whether any visitor wants this site."""
-        return any(visitor.wants(self._prefix + name) for visitor in self._visitors)
+        return any(visitor.wants(self._prefix + name) for visitor in self.visitors)
 
     def child(self, *parts: str | int) -> Tap:
         """The same visitors, one level deeper."""
-        return SiteTap(self._visitors, self._prefix + "".join(f"{part}." for part in parts), self._offset)
+        return SiteTap(self.visitors, self._prefix + "".join(f"{part}." for part in parts), self._offset)
 
     def at(self, offset: int) -> Tap:
         """The same visitors, told the position of the first query."""
-        return SiteTap(self._visitors, self._prefix, offset)
+        return SiteTap(self.visitors, self._prefix, offset)
+
+    def also(self, *visitors: Visitor) -> Tap:
+        """The tap with more visitors, which come after its own."""
+        return SiteTap((*self.visitors, *visitors), self._prefix, self._offset)
 
 
 def tap_of(*visitors: Visitor) -> Tap:
     """A tap for one call of the model; with no visitor it is `NO_TAP`."""
     return SiteTap(visitors) if visitors else NO_TAP
+
+
+def both(first: Tap, then: Tap) -> Tap:
+    """One tap for two; where one of them is `NO_TAP`, the other itself."""
+    return then if first is NO_TAP else first if then is NO_TAP else first.also(*then.visitors)
 
 
 class Recorder:
@@ -134,6 +126,8 @@ class Recorder:
     Args:
         patterns: Site names or patterns; by default every attention's weights and mask.
     """
+
+    causal = True
 
     def __init__(self, patterns: Iterable[str] = ("*_attn.weights", "*_attn.mask")) -> None:
         self._patterns = tuple(patterns)
@@ -154,10 +148,14 @@ class Replacer:
 
     Args:
         changes: Site name or pattern -> function of the value (and nothing else) that returns the new value.
+        causal: Say True where every function makes a token's new value from its old one alone, such as
+            `torch.zeros_like`: decoding may then use its cache. Without, each prefix is computed whole, which is
+            right for any function and takes longer.
     """
 
-    def __init__(self, changes: dict[str, Callable[[Tensor], Tensor]]) -> None:
+    def __init__(self, changes: dict[str, Callable[[Tensor], Tensor]], *, causal: bool = False) -> None:
         self._changes = dict(changes)
+        self.causal = causal
 
     def wants(self, site: str) -> bool:
         """Whether a pattern matches."""

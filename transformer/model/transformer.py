@@ -1,7 +1,8 @@
-"""The encoder-decoder Transformer.
+"""The Transformer: an encoder and a decoder, or one of them alone.
 
 The encoder reads the whole source and turns it into the memory, one vector a source token. The decoder reads the
-target so far and the memory, and gives logits for the next piece after every target token.
+target so far and the memory, and gives logits for the next piece after every target token. A decoder alone has no
+memory: its target begins with the prompt. An encoder alone ends with its memory.
 
 Source: Vaswani et al. (2017), section 3 and figure 1.
 
@@ -15,6 +16,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer.errors import QueryError
+from transformer.model.anatomy import Kind, StackName, anatomy
+from transformer.model.attention import MultiHeadAttention
 from transformer.model.cache import KVCache
 from transformer.model.config import ModelConfig
 from transformer.model.dropout import Dropout
@@ -42,6 +45,7 @@ class Embedding(nn.Module):
             raise QueryError(
                 f"{offset + length} tokens were given; this model reads at most {self.max_len}. Shorten the text."
             )
+        # Scaled up, or the positions, of size 1, would drown the tokens: rows of the table have a length of about 1.
         tokens = tap("tokens", F.embedding(ids, table) * self.scale)  # [B, T, D]
         positions = tap("positions", self.positions(length, offset=offset))  # [T, D]
         return tap("output", self.dropout(tokens + positions))
@@ -77,14 +81,14 @@ class Decoder(nn.Module):
         self,
         ids: Tensor,
         table: Tensor,
-        memory: Tensor,
+        memory: Tensor | None,
         self_mask: Tensor | None,
         cross_mask: Tensor | None,
         *,
         tap: Tap = NO_TAP,
         cache: KVCache | None = None,
     ) -> Tensor:
-        """Target ids [B, T] and memory [B, S, D] -> [B, T, D]."""
+        """Target ids [B, T] and memory [B, S, D], if there is one -> [B, T, D]."""
         x = self.embedding(ids, table, tap=tap.child("embedding"), offset=cache.length if cache else 0)
         for i, layer in enumerate(self.layers):
             caches = (cache.self_attn[i], cache.cross_attn[i]) if cache else (None, None)
@@ -95,7 +99,7 @@ class Decoder(nn.Module):
 
 
 class Transformer(nn.Module):
-    """Encoder, decoder and the projection to logits.
+    """Encoder, decoder and the projection to logits, or as many of them as the config implies.
 
     Args:
         config: The features of the model.
@@ -103,17 +107,37 @@ class Transformer(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.config = config
+        self.config, self.anatomy = config, anatomy(config)
         self.src_table = nn.Parameter(torch.empty(config.src_vocab_size, config.d_model))
         if not config.shared_vocab:
             self.tgt_table = nn.Parameter(torch.empty(config.tgt_vocab_size, config.d_model))
-        self.encoder = Encoder(config)
-        self.decoder = Decoder(config)
-        if not config.tie_output:
-            self.output_table = nn.Parameter(torch.empty(config.tgt_vocab_size, config.d_model))
-        self.output_bias = nn.Parameter(torch.zeros(config.tgt_vocab_size)) if config.output_bias else None
+        if self.anatomy.reads:
+            self.encoder = Encoder(config)
+        if self.anatomy.writes:
+            self.decoder = Decoder(config)
+            if not config.tie_output:
+                self.output_table = nn.Parameter(torch.empty(config.tgt_vocab_size, config.d_model))
+            self.output_bias = nn.Parameter(torch.zeros(config.tgt_vocab_size)) if config.output_bias else None
         if not self.src_table.is_meta:  # made without values: `transformer.checkpoint.load` gives it those of a file
             self._initialise()
+
+    def stack(self, name: StackName) -> Encoder | Decoder:
+        """The encoder or the decoder.
+
+        Raises:
+            QueryError: The model has no such stack.
+        """
+        found: Encoder | Decoder = getattr(self, self.anatomy.stack(name).name)
+        return found
+
+    def attentions(self, kind: Kind) -> list[MultiHeadAttention]:
+        """One kind of attention in every layer that has it.
+
+        Raises:
+            QueryError: The model has no such attention.
+        """
+        one = self.anatomy.attention(kind)
+        return [getattr(layer, one.sublayer) for layer in self.stack(one.stack).layers]
 
     @property
     def target_table(self) -> Tensor:
@@ -138,7 +162,7 @@ class Transformer(nn.Module):
         if n_past:
             return causal
         padding = padding_mask(tgt_ids, pad_id=self.config.pad_id)
-        padding[..., 0] = True  # the start id is read even where it is the padding id
+        padding[..., :1] = True  # the start id is read even where it is the padding id
         return combine_masks(causal, padding)
 
     def encode(self, src_ids: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
@@ -152,15 +176,16 @@ class Transformer(nn.Module):
             The memory [B, S, D].
 
         Raises:
-            QueryError: More than `max_len` tokens.
+            QueryError: More than `max_len` tokens, or the model has no encoder.
         """
+        self.anatomy.stack("encoder")
         return self.encoder(src_ids, self.src_table, self.source_mask(src_ids), tap=tap.child("encoder"))
 
     def decode(
         self,
         tgt_ids: Tensor,
-        memory: Tensor,
-        src_mask: Tensor | None,
+        memory: Tensor | None = None,
+        src_mask: Tensor | None = None,
         *,
         tap: Tap = NO_TAP,
         cache: KVCache | None = None,
@@ -168,8 +193,8 @@ class Transformer(nn.Module):
         """Read the target so far.
 
         Args:
-            tgt_ids: [B, T]; the first is the decoder's start id. With a cache: only the new tokens.
-            memory: What `encode` returned [B, S, D].
+            tgt_ids: [B, T], beginning with the decoder's start id, or the prompt. With a cache: only the new tokens.
+            memory: What `encode` returned [B, S, D]; None for a decoder alone.
             src_mask: What `source_mask` returned [B, 1, 1, S]; None, where nobody taps, if nothing is padding.
             tap: Sees the sites `decoder.*`.
             cache: Keys and values of earlier calls; extended in place.
@@ -178,8 +203,9 @@ class Transformer(nn.Module):
             The last layer's vectors [B, T, D]; `project` turns them into logits.
 
         Raises:
-            QueryError: More than `max_len` tokens.
+            QueryError: More than `max_len` tokens, or the model has no decoder.
         """
+        self.anatomy.stack("decoder")
         n_past = cache.length if cache else 0
         # A single new token sees all tokens so far: without a mask attention takes its shortest path.
         sees_all = n_past > 0 and tgt_ids.size(1) == 1 and tap is NO_TAP
@@ -200,25 +226,28 @@ class Transformer(nn.Module):
     def forward(self, src_ids: Tensor, tgt_ids: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
         """Teacher forcing: logits after every target token, in one pass.
 
+        A stack that the model does not have takes no notice of its ids.
+
         Args:
-            src_ids: [B, S].
-            tgt_ids: [B, T], beginning with the decoder's start id.
+            src_ids: What the encoder reads [B, S].
+            tgt_ids: What the decoder reads [B, T], beginning with its start id, or with the prompt.
             tap: Sees every site.
 
         Returns:
-            Logits [B, T, V]; row t is the score of the piece that follows `tgt_ids[:, : t + 1]`.
+            Logits [B, T, V]; row t is the score of the piece that follows `tgt_ids[:, : t + 1]`. An encoder alone
+            gives its memory [B, S, D].
         """
-        memory = self.encode(src_ids, tap=tap)
-        hidden = self.decode(tgt_ids, memory, self.source_mask(src_ids), tap=tap)
-        return self.project(hidden, tap=tap)
+        memory, src_mask = None, None
+        if self.anatomy.reads:
+            memory, src_mask = self.encode(src_ids, tap=tap), self.source_mask(src_ids)
+            if not self.anatomy.writes:
+                return memory
+        return self.project(self.decode(tgt_ids, memory, src_mask, tap=tap), tap=tap)
 
     def _initialise(self) -> None:
         for name, parameter in self.named_parameters():
             if name.endswith("table"):  # of embeddings or positions: rows of length about 1
                 nn.init.normal_(parameter, std=self.config.d_model**-0.5)
-            elif name.endswith("in_proj.weight"):
-                for block in parameter.chunk(3):  # each as if it stood alone
-                    nn.init.xavier_uniform_(block)
             elif parameter.dim() == 2:
                 nn.init.xavier_uniform_(parameter)
             elif name.endswith("proj.bias"):

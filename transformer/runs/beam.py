@@ -152,7 +152,7 @@ class _Beams:
         return [self._hypothesis(row, beam, ended=False) for beam in alive]
 
     def _hypothesis(self, row: int, beam: int, *, ended: bool) -> Hypothesis:
-        ids = tuple(self.prefix.ids[row * self.size + beam, 1:].tolist())
+        ids = tuple(self.prefix.written[row * self.size + beam].tolist())
         log_prob = float(self.log_probs[row, beam])
         return Hypothesis(ids, log_prob, log_prob / length_penalty(len(ids), self.alpha), ended)
 

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from transformer.errors import QueryError
 from transformer.model.cache import KVCache
+from transformer.model.tap import NO_TAP, Tap
 from transformer.model.transformer import Transformer
 
 
@@ -39,23 +40,49 @@ class DecodeStep:
 class Prefix:
     """The target so far in every row, and what the model needs to go on.
 
+    It begins with the start piece, or for a decoder alone with the prompt.
+
     Args:
         model: The model, in evaluation mode.
-        src_ids: Source ids [B, S], padded.
-        cache: A new `KVCache`, filled as the prefix grows; None computes every prefix afresh.
-        memory: What `model.encode(src_ids)` returned, if it has been called already.
+        src_ids: Source ids [B, S], padded; prompts of one length for a decoder alone.
+        cache: A new `KVCache`, filled as the prefix grows; None computes every prefix afresh, and so does a tap that
+            is not causal: with it, what was computed for a token may be another one when there are more.
+        memory: What `model.encode(src_ids, tap=tap)` returned, if it has been called already.
+        tap: Sees and changes values in every call of the model.
+
+    Raises:
+        QueryError: The model has no decoder, or prompts are of different lengths.
     """
 
     def __init__(
-        self, model: Transformer, src_ids: Tensor, *, cache: KVCache | None, memory: Tensor | None = None
+        self,
+        model: Transformer,
+        src_ids: Tensor,
+        *,
+        cache: KVCache | None,
+        memory: Tensor | None = None,
+        tap: Tap = NO_TAP,
     ) -> None:
-        self.model = model
-        self.cache = cache
+        model.anatomy.stack("decoder")
+        self.model, self.tap = model, tap
+        self.cache = cache if tap.causal else None
+        self.memory, self.src_mask = memory, None
         mask = model.source_mask(src_ids)
-        self.src_mask = None if bool(mask.all()) else mask
-        self.memory = model.encode(src_ids) if memory is None else memory
-        start = model.config.decoder_start_id
-        self.ids = torch.full((src_ids.size(0), 1), start, device=src_ids.device)  # [B, T]
+        if model.anatomy.reads:
+            self.src_mask = None if tap is NO_TAP and bool(mask.all()) else mask
+            self.memory = model.encode(src_ids, tap=tap) if memory is None else memory
+            start = model.config.decoder_start_id
+            self.ids = torch.full((src_ids.size(0), 1), start, device=src_ids.device)  # [B, T]
+        elif bool(mask.all()):
+            self.ids = src_ids
+        else:
+            raise QueryError("prompts that are decoded together must have one length, without padding.")
+        self.n_prompt = self.ids.size(1)
+
+    @property
+    def written(self) -> Tensor:
+        """The pieces that were appended so far [B, written]."""
+        return self.ids[:, self.n_prompt :]
 
     def next_log_probs(self) -> Tensor:
         """Log-probabilities of the next piece [B, V], in nats.
@@ -63,13 +90,16 @@ class Prefix:
         Raises:
             QueryError: The model computed something that is not a number.
         """
-        new = self.ids[:, -1:] if self.cache is not None else self.ids
-        hidden = self.model.decode(new, self.memory, self.src_mask, cache=self.cache)  # [B, T, D]
-        log_probs = self.model.project(hidden[:, -1]).log_softmax(dim=-1)
+        n_past = self.cache.length if self.cache is not None else 0
+        hidden = self.model.decode(
+            self.ids[:, n_past:], self.memory, self.src_mask, tap=self.tap, cache=self.cache
+        )  # [B, T, D]
+        last = hidden[:, -1:] if self.tap.causal else hidden  # a tap may mix the logits of tokens
+        log_probs = self.model.project(last, tap=self.tap.at(n_past))[:, -1].log_softmax(dim=-1)
         if math.isnan(log_probs[:, 0].sum()):  # one logit that is NaN makes all of its row NaN, and so the sum
             raise QueryError(
-                f"At output piece {self.ids.size(1)} this model computes what is not a number (NaN): its parameters "
-                "are damaged or far too large. Choose another checkpoint."
+                f"At output piece {self.written.size(1) + 1} this model computes what is not a number (NaN): its "
+                "parameters are damaged or far too large. Choose another checkpoint."
             )
         return log_probs
 
@@ -79,7 +109,8 @@ class Prefix:
 
     def select(self, rows: Tensor) -> None:
         """Keep the given rows (int [rows]), in the given order; a row may be taken twice."""
-        self.ids, self.memory = self.ids[rows], self.memory[rows]
+        self.ids = self.ids[rows]
+        self.memory = None if self.memory is None else self.memory[rows]
         self.src_mask = None if self.src_mask is None else self.src_mask[rows]
         if self.cache is not None:
             self.cache.select(rows)

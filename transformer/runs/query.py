@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 from transformer.errors import QueryError
+from transformer.runs.interventions import Intervention, checked, from_record
 
 QUERY_VERSION = 1
 MAX_HASH = 64  # characters of a SHA-256, hexadecimal
@@ -85,6 +86,7 @@ class Query:
         max_new: Most pieces to write, the end piece included, 1 to 512; the model's own limit comes on top.
         forced: Ids that the output must begin with.
         hypothesis: Which of beam search's results is looked at, from 0; 0 for the other ways of decoding.
+        interventions: What is changed inside the model meanwhile, in order.
 
     Raises:
         QueryError: A value is of the wrong type or out of range.
@@ -96,6 +98,7 @@ class Query:
     max_new: int = 128
     forced: tuple[int, ...] = ()
     hypothesis: int = 0
+    interventions: tuple[Intervention, ...] = ()
 
     def __post_init__(self) -> None:
         _check_hash(self.checkpoint)
@@ -112,11 +115,15 @@ class Query:
             raise QueryError(f"{len(self.forced):,} forced pieces do not fit into an output of {self.max_new}.")
         for i in self.forced:
             _check_int("forced piece id", i, 0, 10_000_000)
+        object.__setattr__(self, "interventions", checked(self.interventions))
 
     def to_json(self) -> str:
-        """The query as one line of JSON."""
+        """The query as one line of JSON; without interventions it is as it was before there were any."""
         kind = next(name for name, cls in _DECODINGS.items() if isinstance(self.decoding, cls))
         record = asdict(self) | {"version": QUERY_VERSION, "decoding": {**asdict(self.decoding), "kind": kind}}
+        changes = [intervention.to_record() for intervention in self.interventions]
+        del record["interventions"]
+        record |= {"interventions": changes} if changes else {}
         return json.dumps(record, ensure_ascii=False, sort_keys=True)
 
     @classmethod
@@ -133,6 +140,7 @@ class Query:
                 raise QueryError(f"this query is of another version; this program reads version {QUERY_VERSION}.")
             decoding = record.pop("decoding")
             record["decoding"] = _DECODINGS[decoding.pop("kind")](**decoding)
+            record["interventions"] = [from_record(change) for change in record.pop("interventions", [])]
             return cls(**record)
         except QueryError:
             raise

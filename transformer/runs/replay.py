@@ -11,32 +11,38 @@ import numpy as np
 import torch
 
 from transformer.errors import QueryError
-from transformer.model.tap import Recorder, tap_of
-from transformer.runs.running import Runnable
+from transformer.model.tap import NO_TAP, Tap, both
+from transformer.runs import recording
+from transformer.runs.interventions import tap_for
+from transformer.runs.runnable import Runnable
 from transformer.runs.trace import Trace
 
 
 @torch.inference_mode()
-def replay(checkpoint: Runnable, trace: Trace, sites: Sequence[str]) -> dict[str, np.ndarray]:
-    """Read a finished run once more, teacher-forced, and record sites.
+def replay(checkpoint: Runnable, trace: Trace, sites: Sequence[str], *, tap: Tap = NO_TAP) -> dict[str, np.ndarray]:
+    """Read a finished run once more, with its interventions, and record sites.
 
     Args:
         checkpoint: What the trace was made with.
         trace: The run.
-        sites: Names or patterns of `transformer.model.tap.SITES`, such as `"decoder.*.cross_attn.queries"`.
+        sites: Names or patterns of `transformer.tap.SITES`, such as `"decoder.*.cross_attn.queries"`.
+        tap: What the run was given beside its query.
 
     Returns:
-        Each site with its value as in `SITES`, without the batch axis; float32, masks bool. Row t of a decoder site
-        is what step t saw.
+        Each site with its value as in `SITES`, without the batch axis; float32, masks bool. Row
+        `trace.row_of(t)` of a decoder site is what step t saw.
 
     Raises:
         QueryError: The trace is of another checkpoint, or a pattern matches no site.
     """
     if trace.query.checkpoint != checkpoint.content_hash:
         raise QueryError(f"this run was made with another checkpoint than {checkpoint.name}; run it again.")
-    recorder = Recorder(tuple(sites))
-    checkpoint.model(torch.tensor([trace.src_ids]), torch.tensor([trace.read_ids]), tap=tap_of(recorder))
-    values = {site: _alone(site, value.numpy()) for site, value in recorder.values.items()}
+    model, src_ids = checkpoint.model, torch.tensor([trace.src_ids])
+    tap = both(tap_for(trace.query.interventions, checkpoint.config), tap)
+    memory, seen = recording.read_source(model, src_ids, sites, tap=tap)
+    read_ids, src_mask = torch.tensor([trace.read_ids], dtype=torch.long), model.source_mask(src_ids)
+    seen |= recording.read_target(model, read_ids, memory, src_mask, sites, tap=tap)
+    values = {site: _alone(site, value.numpy()) for site, value in seen.items()}
     for pattern in sites:
         if not any(fnmatchcase(site, pattern) for site in values):
             raise QueryError(f"{checkpoint.name} has no site {pattern!r}; transformer.tap.SITES lists them.")

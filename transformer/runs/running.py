@@ -7,64 +7,24 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from transformer.errors import QueryError
+from transformer.model.anatomy import Attention, anatomy
 from transformer.model.cache import KVCache
-from transformer.model.config import ModelConfig
-from transformer.model.tap import Recorder, tap_of
-from transformer.model.transformer import Transformer
+from transformer.model.tap import NO_TAP, Tap, both
+from transformer.runs import recording
 from transformer.runs.beam import Hypothesis, beam_search
 from transformer.runs.decoding import Prefix, collect, greedy, sample
+from transformer.runs.interventions import tap_for
 from transformer.runs.query import Beam, Decoding, Query, Sampling
-from transformer.runs.trace import Ranked, StopReason, Trace
-from transformer.text.normalise import normalise, notes_on
-from transformer.text.tokenizer import SPACE_MARK, Tokenizer
-
-MAX_LISTED = 80  # characters of unknown pieces that a note repeats
-JOINER = "\u200d"  # holds the parts of an emoji together
-
-
-class Runnable(Protocol):
-    """What a run needs of a checkpoint; `transformer.Checkpoint` is one."""
-
-    @property
-    def name(self) -> str:
-        """Its name, for messages."""
-
-    @property
-    def content_hash(self) -> str:
-        """What queries name it by."""
-
-    @property
-    def config(self) -> ModelConfig:
-        """The features of the model."""
-
-    @property
-    def model(self) -> Transformer:
-        """The model, in evaluation mode."""
-
-    @property
-    def src_tokenizer(self) -> Tokenizer:
-        """Of the source."""
-
-    @property
-    def tgt_tokenizer(self) -> Tokenizer:
-        """Of the target."""
-
-
-@dataclass(frozen=True)
-class _Source:
-    """A query's source as the encoder will read it."""
-
-    text: str
-    ids: tuple[int, ...]
-    pieces: tuple[str, ...]
-    notes: tuple[str, ...]
+from transformer.runs.runnable import Runnable
+from transformer.runs.source import Source, read_source
+from transformer.runs.step import Ranked, StopReason
+from transformer.runs.trace import Trace
 
 
 @dataclass(frozen=True)
@@ -75,128 +35,88 @@ class _Output:
     hypotheses: tuple[Hypothesis, ...] = ()
 
 
-def run(checkpoint: Runnable, query: Query) -> Trace:
+def run(checkpoint: Runnable, query: Query, *, tap: Tap = NO_TAP) -> Trace:
     """Run one query.
 
     Args:
         checkpoint: What to run it on; many threads may share it.
         query: What to do.
+        tap: Sees or changes values in every call of the model, after the query's own interventions. Whoever keeps
+            traces by their query leaves it out: the query does not know of it.
 
     Returns:
         The trace; equal queries on equal checkpoints give equal traces.
 
     Raises:
         QueryError: The query does not fit the checkpoint: it is for another one, its source is empty or too long, a
-            forced id is out of range, or beam search found fewer results than the one asked for.
+            forced id is out of range, an intervention names what the model does not have, or beam search found fewer
+            results than the one asked for.
     """
-    return run_batch(checkpoint, [query])[0]
+    return run_batch(checkpoint, [query], tap=tap)[0]
 
 
 @torch.inference_mode()
-def run_batch(checkpoint: Runnable, queries: Sequence[Query], *, maps: bool = True) -> tuple[Trace, ...]:
+def run_batch(
+    checkpoint: Runnable, queries: Sequence[Query], *, maps: bool = True, tap: Tap = NO_TAP
+) -> tuple[Trace, ...]:
     """Run several queries as one batch, the shorter sources and outputs padded.
 
     Args:
         checkpoint: What to run them on.
-        queries: What to do.
+        queries: What to do, all with the same interventions.
         maps: Keep attention weights. Without, the traces' maps are empty, [layer, head, 0, 0]: at 512 pieces they
             are nearly all of a trace's memory.
+        tap: As in `run`; one that mixes tokens mixes in a batch's padding too.
 
     Returns:
         One trace a query, in order. Their maps and masks have the padded shape.
 
     Raises:
-        QueryError: As `run`; or there is no query.
+        QueryError: As `run`; or there is no query, or their interventions differ.
     """
     if not queries:
         raise QueryError("a batch needs at least one query.")
+    if len({query.interventions for query in queries}) > 1:
+        raise QueryError("the queries of a batch must have the same interventions; run the others by themselves.")
     started = time.monotonic()
-    sources = [_read_source(checkpoint, query) for query in queries]
-    pad_id = checkpoint.config.pad_id
+    model, pad_id = checkpoint.model, checkpoint.config.pad_id
+    tap = both(tap_for(queries[0].interventions, checkpoint.config), tap)
+    sources = [read_source(checkpoint, query) for query in queries]
     src_ids = _padded([source.ids for source in sources], pad_id)  # [B, S]
-    recorder = Recorder(("*.0.*_attn.mask", "logits", *["*_attn.weights"] * maps))
-    model, tap = checkpoint.model, tap_of(recorder)
-    memory = model.encode(src_ids, tap=tap)
-    outputs = _decode(checkpoint, queries, src_ids, memory)
-    start = (checkpoint.config.decoder_start_id,)
-    read_ids = _padded([start + output.ids[:-1] for output in outputs], pad_id)  # [B, T]
-    model.project(model.decode(read_ids, memory, model.source_mask(src_ids), tap=tap), tap=tap)
-    seconds = time.monotonic() - started
-    record = _Record(checkpoint, src_ids, read_ids, recorder.values, seconds)
+    patterns = ("*.0.*_attn.mask", "logits", *["*_attn.weights"] * maps)
+    memory, seen = recording.read_source(model, src_ids, patterns, tap=tap)
+    outputs = _decode(checkpoint, queries, sources, memory, tap=tap)
+    read_ids = _padded([s.prompt_ids + output.ids[:-1] for s, output in zip(sources, outputs, strict=True)], pad_id)
+    seen |= recording.read_target(model, read_ids, memory, model.source_mask(src_ids), patterns, tap=tap)
+    record = _Record(checkpoint, src_ids, read_ids, seen, time.monotonic() - started)
     return tuple(
         record.trace(row, query, source, output)
         for row, (query, source, output) in enumerate(zip(queries, sources, outputs, strict=True))
     )
 
 
-def _read_source(checkpoint: Runnable, query: Query) -> _Source:
-    config, tokenizer = checkpoint.config, checkpoint.src_tokenizer
-    if query.checkpoint != checkpoint.content_hash:
-        raise QueryError(
-            f"this query is for checkpoint {query.checkpoint[:12]}, not for {checkpoint.name} "
-            f"({checkpoint.content_hash[:12]})."
-        )
-    _check_forced(checkpoint, query)
-    text = normalise(query.source, config.normalisation)
-    encoding = tokenizer.encode(text)
-    if not encoding.ids:
-        empty = "holds nothing that can be read" if text.strip() else "is empty"
-        raise QueryError(f"The source {empty}. Type a sentence.")
-    end = (config.eos_id,) if config.append_source_eos else ()
-    ids = encoding.ids + end
-    if len(ids) > config.max_len:
-        raise QueryError(
-            f"The source has {len(ids)} pieces; {checkpoint.name} reads at most {config.max_len}. Shorten it."
-        )
-    named = list(zip(encoding.pieces, encoding.ids, strict=True))
-    unknown = [piece for piece, i in named if i == config.unk_id]
-    known = [piece for piece, i in named if i != config.unk_id and piece != SPACE_MARK]
-    notes = notes_on(query.source, config.normalisation) + _unknown_note(unknown, whole=not known)
-    return _Source(text, ids, encoding.pieces + tuple(tokenizer.piece(i) for i in end), notes)
-
-
-def _unknown_note(unknown: Sequence[str], *, whole: bool) -> tuple[str, ...]:
-    if not unknown:
-        return ()
-    listed = " ".join(_visible(piece) for piece in dict.fromkeys(unknown))
-    found = f": {listed}" if len(listed) <= MAX_LISTED else f" {len(unknown)} of these pieces"
-    return (
-        f"This model has never seen{found}. It reads an unknown piece there"
-        + (", and so knows nothing of this sentence." if whole else ", and cannot tell what it says."),
-    )
-
-
-def _visible(piece: str) -> str:
-    """A piece as a note shows it: a character that cannot be seen, or that turns the text around, by its number."""
-    return "".join(c if c.isprintable() or c == JOINER else f"U+{ord(c):04X}" for c in piece)
-
-
-def _check_forced(checkpoint: Runnable, query: Query) -> None:
+def _decode(
+    checkpoint: Runnable, queries: Sequence[Query], sources: Sequence[Source], memory: Tensor | None, *, tap: Tap
+) -> list[_Output]:
+    """Decode the rows that are decoded alike together; prompts only with others of their length."""
     config = checkpoint.config
-    for place, i in enumerate(query.forced):
-        if i >= config.tgt_vocab_size:
-            raise QueryError(
-                f"forced piece id {i} is outside the vocabulary; ids go from 0 to {config.tgt_vocab_size - 1}."
-            )
-        if i == config.pad_id:
-            raise QueryError(f"forced piece id {i} is padding, which is never written; choose another piece.")
-        if i == config.eos_id and place < len(query.forced) - 1:
-            raise QueryError("a piece is forced after the end of the sentence; end the forced pieces there.")
-    if len(query.forced) > config.max_len:
-        raise QueryError(f"{len(query.forced)} pieces are forced; {checkpoint.name} writes at most {config.max_len}.")
-
-
-def _decode(checkpoint: Runnable, queries: Sequence[Query], src_ids: Tensor, memory: Tensor) -> list[_Output]:
-    """Decode the rows that are decoded alike together."""
-    groups: dict[tuple[Decoding, int], list[int]] = defaultdict(list)
-    for row, query in enumerate(queries):
+    if not anatomy(config).writes:
+        return [_Output(()) for _ in queries]
+    groups: dict[tuple[Decoding, int, int], list[int]] = defaultdict(list)
+    for row, (query, source) in enumerate(zip(queries, sources, strict=True)):
         decoding = query.decoding
         alike = replace(decoding, seed=0) if isinstance(decoding, Sampling) else decoding
-        groups[alike, min(query.max_new, checkpoint.config.max_len)].append(row)
+        groups[alike, min(query.max_new, source.room), len(source.prompt_ids)].append(row)
+    src_ids = _padded([source.ids for source in sources], config.pad_id)  # [B, S]
     outputs: dict[int, _Output] = {}
-    for (decoding, max_new), rows in groups.items():
-        cache = KVCache(checkpoint.config.n_decoder_layers)
-        prefix = Prefix(checkpoint.model, src_ids[rows], cache=cache, memory=memory[rows])
+    for (decoding, max_new, n_prompt), rows in groups.items():
+        prefix = Prefix(
+            checkpoint.model,
+            src_ids[rows] if memory is not None else src_ids[rows, :n_prompt],
+            cache=KVCache(config.n_decoder_layers),
+            memory=None if memory is None else memory[rows],
+            tap=tap,
+        )
         found = _decode_alike(prefix, decoding, max_new, [queries[row] for row in rows])
         outputs |= dict(zip(rows, found, strict=True))
     return [outputs[row] for row in range(len(queries))]
@@ -245,17 +165,17 @@ class _Record:
     values: dict[str, Tensor]
     seconds: float
 
-    def trace(self, row: int, query: Query, source: _Source, output: _Output) -> Trace:
+    def trace(self, row: int, query: Query, source: Source, output: _Output) -> Trace:
         """The trace of one row."""
         config, tokenizer = self.checkpoint.config, self.checkpoint.tgt_tokenizer
-        vocabulary = tokenizer.pieces
+        vocabulary, first_row = tokenizer.pieces, max(len(source.prompt_ids) - 1, 0)
         src_ids, read_ids = tuple(self.src_ids[row].tolist()), tuple(self.read_ids[row].tolist())
         padding = (self.checkpoint.src_tokenizer.piece(config.pad_id),) * (len(src_ids) - len(source.ids))
-        log_probs = self.values["logits"][row, : len(output.ids)].log_softmax(dim=-1)  # [T, V]
-        log_prob = float(log_probs.gather(1, torch.tensor(output.ids)[:, None]).sum())
-        stop_reason = _stop_reason(output.ids, config.eos_id)
+        log_probs = self._log_probs(row, first_row, len(output.ids))  # [T, V]
+        stop_reason = self._stop_reason(output.ids)
         pieces = f"{len(output.ids)} piece" + "s" * (len(output.ids) > 1)
-        cut = () if stop_reason == "end of sentence" else (f"The output was cut after {pieces}.",)
+        cut = (f"The output was cut after {pieces}.",) if stop_reason == "length limit" else ()
+        kinds = anatomy(config).attentions
         return Trace(
             query=query,
             checkpoint=self.checkpoint.name,
@@ -266,34 +186,42 @@ class _Record:
             tgt_ids=output.ids,
             tgt_pieces=tuple(vocabulary[i] for i in output.ids),
             read_ids=read_ids,
-            read_pieces=tuple(vocabulary[i] for i in read_ids),
+            read_pieces=source.prompt_pieces + tuple(vocabulary[i] for i in read_ids[len(source.prompt_ids) :]),
+            first_row=first_row,
             texts=tuple(tokenizer.decode(output.ids[: t + 1]) for t in range(len(output.ids))),
             stop_reason=stop_reason,
-            log_prob=log_prob,
+            log_prob=float(log_probs.gather(1, torch.tensor(output.ids, dtype=torch.long)[:, None]).sum()),
             log_probs=log_probs.numpy(),
-            encoder_self=self._maps("encoder", "self_attn", row),
-            decoder_self=self._maps("decoder", "self_attn", row),
-            cross=self._maps("decoder", "cross_attn", row),
-            encoder_mask=self._mask("encoder.0.self_attn.mask", row, len(src_ids), len(src_ids)),
-            decoder_mask=self._mask("decoder.0.self_attn.mask", row, len(read_ids), len(read_ids)),
-            cross_mask=self._mask("decoder.0.cross_attn.mask", row, len(read_ids), len(src_ids)),
+            weights={one.kind: self._maps(one, row) for one in kinds},
+            masks={one.kind: self._mask(one, row) for one in kinds},
             hypotheses=tuple(self._ranked(h) for h in output.hypotheses),
             vocabulary=vocabulary,
             pad_id=config.pad_id,
             seconds=self.seconds,
         )
 
-    def _maps(self, stack: str, attention: str, row: int) -> np.ndarray:
-        config = self.checkpoint.config
-        n_layers = config.n_encoder_layers if stack == "encoder" else config.n_decoder_layers
-        sites = [f"{stack}.{i}.{attention}.weights" for i in range(n_layers)]
+    def _log_probs(self, row: int, first: int, n_steps: int) -> Tensor:
+        """Log-probabilities of the steps [T, V]; none without a decoder."""
+        if not n_steps:
+            return torch.zeros(0, self.checkpoint.config.tgt_vocab_size)
+        return self.values["logits"][row, first : first + n_steps].log_softmax(dim=-1)
+
+    def _stop_reason(self, ids: Sequence[int]) -> StopReason:
+        if not ids:
+            return "no decoder"
+        return "end of sentence" if ids[-1] == self.checkpoint.config.eos_id else "length limit"
+
+    def _maps(self, one: Attention, row: int) -> np.ndarray:
+        sites = [one.site(layer, "weights") for layer in range(one.n_layers)]
         if sites[0] not in self.values:
-            return np.zeros((n_layers, config.n_heads, 0, 0), dtype=np.float32)
+            return np.zeros((one.n_layers, self.checkpoint.config.n_heads, 0, 0), dtype=np.float32)
         return torch.stack([self.values[site][row] for site in sites]).numpy()  # [layer, head, query, key]
 
-    def _mask(self, site: str, row: int, n_queries: int, n_keys: int) -> np.ndarray:
-        mask = self.values[site]
-        return mask[min(row, mask.size(0) - 1), 0].expand(n_queries, n_keys).clone().numpy()
+    def _mask(self, one: Attention, row: int) -> np.ndarray:
+        n_tokens = {"encoder": self.src_ids.size(1), "decoder": self.read_ids.size(1)}
+        mask = self.values[one.site(0, "mask")]
+        shape = n_tokens[one.stack], n_tokens[one.keys_from]
+        return mask[min(row, mask.size(0) - 1), 0].expand(shape).clone().numpy()
 
     def _ranked(self, hypothesis: Hypothesis) -> Ranked:
         return Ranked(
@@ -303,10 +231,6 @@ class _Record:
             score=hypothesis.score,
             stop_reason="end of sentence" if hypothesis.ended else "length limit",
         )
-
-
-def _stop_reason(ids: Sequence[int], eos_id: int) -> StopReason:
-    return "end of sentence" if ids[-1] == eos_id else "length limit"
 
 
 def _padded(rows: Sequence[Sequence[int]], pad_id: int) -> Tensor:

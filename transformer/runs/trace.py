@@ -1,101 +1,33 @@
 """A trace: everything that one run did, as plain arrays and labels.
 
 The output is decoded at full speed with a KV cache and nothing recorded. Then one teacher-forced pass reads the
-finished output with a recording tap: the causal mask makes row t of every decoder map what step t saw.
+finished output with a recording tap: the causal mask makes a row of every decoder map what its step saw (see
+`transformer.runs.recording`, also for runs in which that does not hold).
 
-Row labels. Step t (from 0) predicts target piece t. The decoder row it comes from reads target piece t - 1 (the
-start piece at step 0). Every label of a decoder row names both.
+Row labels. Step t (from 0) predicts target piece t. The decoder row that it comes from, `row_of(t)`, reads what
+stands before: target piece t - 1, or at step 0 the start piece, which makes it row t. A decoder alone reads its
+prompt first, so that step 0 is the row of the prompt's last piece. A row's label names what it reads and predicts.
 
-Axes: maps are [layer, head, query, key]; steps are rows of the decoder's maps.
+An encoder alone writes nothing: its trace has maps, but no steps.
+
+Axes: maps are [layer, head, query, key].
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Literal
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
 import torch
 
 from transformer.errors import QueryError
+from transformer.model.anatomy import Kind as Kind
+from transformer.model.anatomy import StackName
 from transformer.runs.decoding import sampling_distribution
 from transformer.runs.query import Query, Sampling
-
-Kind = Literal["encoder", "decoder", "cross"]
-StopReason = Literal["end of sentence", "length limit"]
-
-
-@dataclass(frozen=True)
-class RowLabel:
-    """What a decoder row reads and what it predicts; None where the row is padding or predicts nothing."""
-
-    reads: str
-    predicts: str | None
-
-    def __str__(self) -> str:
-        return f"{self.reads} → {self.predicts}" if self.predicts is not None else self.reads
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A piece that a step could choose.
-
-    Attributes:
-        id, piece: Which piece.
-        probability: Under the model, 0 to 1.
-        log_probability: Under the model, in nats.
-        sampling_probability: In the distribution that sampling drew from; None unless the query samples.
-        chosen: Whether the output has it.
-    """
-
-    id: int
-    piece: str
-    probability: float
-    log_probability: float
-    sampling_probability: float | None
-    chosen: bool
-
-
-@dataclass(frozen=True, eq=False)
-class Step:
-    """One decoding step.
-
-    Attributes:
-        index: The step, from 0: it predicts target piece `index`.
-        label: What its row reads and predicts.
-        candidates: The most probable pieces, best first; the chosen one is always among them.
-        entropy: Of the whole distribution, in bits.
-        rank: Place of the chosen piece, 1 for the most probable.
-        forced: Whether the query forced the choice.
-        decoder_rows: Weights over the decoder's tokens so far [layer, head, index + 1].
-        cross_rows: Weights over the source [layer, head, source].
-    """
-
-    index: int
-    label: RowLabel
-    candidates: tuple[Candidate, ...]
-    entropy: float
-    rank: int
-    forced: bool
-    decoder_rows: np.ndarray
-    cross_rows: np.ndarray
-
-    @property
-    def chosen(self) -> Candidate:
-        """The candidate that the output has."""
-        return next(c for c in self.candidates if c.chosen)
-
-
-@dataclass(frozen=True)
-class Ranked:
-    """One of the results of beam search."""
-
-    text: str
-    ids: tuple[int, ...]
-    log_prob: float
-    score: float
-    stop_reason: StopReason
+from transformer.runs.step import Candidate, Ranked, RowLabel, Step, StopReason
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,17 +39,19 @@ class Trace:
         checkpoint: Name of the checkpoint.
         notes: What a reader should know: text that was converted, unknown pieces, an output that was cut.
         source_text: The source after the checkpoint's normalisation.
-        src_ids, src_pieces: What the encoder read, special pieces and (in a batch) padding included.
+        src_ids, src_pieces: What the encoder read, special pieces and (in a batch) padding included; the prompt of a
+            decoder alone.
         tgt_ids, tgt_pieces: The output, the end piece included if it ended.
-        read_ids, read_pieces: What the decoder read: the start piece, the output without its last piece, and (in a
-            batch) padding.
+        read_ids, read_pieces: What the decoder read: the start piece or the prompt, the output without its last
+            piece, and (in a batch) padding; nothing without a decoder.
+        first_row: The decoder's row that predicts the first piece.
         texts: The output as text after each step.
         stop_reason: Why decoding stopped.
         log_prob: Of the output under the model, in nats.
         log_probs: Log-probabilities [step, tgt_vocab], in nats, float32.
-        encoder_self, decoder_self, cross: Attention weights [layer, head, query, key], float32;
-            [layer, head, 0, 0] if the run kept none.
-        encoder_mask, decoder_mask, cross_mask: Bool [query, key] as used; True = may attend.
+        weights: Of each attention that the model has [layer, head, query, key], float32; [layer, head, 0, 0] if the
+            run kept none. See `maps`.
+        masks: Of each attention, bool [query, key] as the first layer used it; True = may attend. See `mask`.
         hypotheses: Beam search's results, best first; empty for the other ways of decoding.
         vocabulary: The target's pieces by id.
         pad_id: The padding piece, which is never written.
@@ -134,25 +68,23 @@ class Trace:
     tgt_pieces: tuple[str, ...]
     read_ids: tuple[int, ...]
     read_pieces: tuple[str, ...]
+    first_row: int
     texts: tuple[str, ...]
     stop_reason: StopReason
     log_prob: float
     log_probs: np.ndarray
-    encoder_self: np.ndarray
-    decoder_self: np.ndarray
-    cross: np.ndarray
-    encoder_mask: np.ndarray
-    decoder_mask: np.ndarray
-    cross_mask: np.ndarray
+    weights: Mapping[Kind, np.ndarray]
+    masks: Mapping[Kind, np.ndarray]
     hypotheses: tuple[Ranked, ...]
     vocabulary: tuple[str, ...]
     pad_id: int
     seconds: float
 
     def __post_init__(self) -> None:
-        for value in vars(self).values():
-            if isinstance(value, np.ndarray):
-                value.flags.writeable = False  # many sessions look at one trace
+        for name in ("weights", "masks"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+        for array in self._arrays():
+            array.flags.writeable = False  # many sessions look at one trace
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Trace):
@@ -168,27 +100,63 @@ class Trace:
         return len(self.tgt_ids)
 
     @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The attentions that the model has, in the order of the computation."""
+        return tuple(self.weights)
+
+    @property
     def output_text(self) -> str:
-        """The whole output as text."""
-        return self.texts[-1]
+        """The whole output as text; a decoder alone's is what it added to the prompt."""
+        return self.texts[-1] if self.texts else ""
 
     @property
     def nbytes(self) -> int:
         """Memory of the arrays, in bytes."""
-        values = (getattr(self, field.name) for field in fields(self))
-        return sum(value.nbytes for value in values if isinstance(value, np.ndarray))
+        return sum(array.nbytes for array in self._arrays())
+
+    def _arrays(self) -> tuple[np.ndarray, ...]:
+        return (self.log_probs, *self.weights.values(), *self.masks.values())
 
     def maps(self, kind: Kind) -> np.ndarray:
-        """Attention weights of one kind, [layer, head, query, key]."""
-        return {"encoder": self.encoder_self, "decoder": self.decoder_self, "cross": self.cross}[kind]
+        """Attention weights of one kind, [layer, head, query, key].
+
+        Raises:
+            QueryError: The model has no such attention; `kinds` names those that it has.
+        """
+        return _of(kind, self.weights)
 
     def mask(self, kind: Kind) -> np.ndarray:
-        """The mask of one kind as used, bool [query, key]; True = may attend."""
-        return {"encoder": self.encoder_mask, "decoder": self.decoder_mask, "cross": self.cross_mask}[kind]
+        """The mask of one kind as used, bool [query, key]; True = may attend.
+
+        Raises:
+            QueryError: The model has no such attention.
+        """
+        return _of(kind, self.masks)
+
+    # The same by name, as people's notebooks have them.
+    encoder_self = property(lambda self: self.maps("encoder"))
+    decoder_self = property(lambda self: self.maps("decoder"))
+    cross = property(lambda self: self.maps("cross"))
+    encoder_mask = property(lambda self: self.mask("encoder"))
+    decoder_mask = property(lambda self: self.mask("decoder"))
+    cross_mask = property(lambda self: self.mask("cross"))
+
+    def n_tokens(self, stack: StackName) -> int:
+        """Tokens of its own that a stack read, without a batch's padding; 0 if the model has no such stack."""
+        if stack == "decoder":
+            return self.first_row + self.n_steps
+        if "encoder" not in self.weights:
+            return 0
+        return int(np.flatnonzero(np.array(self.src_ids) != self.pad_id)[-1]) + 1  # pads stand at the end
+
+    def row_of(self, step: int) -> int:
+        """The decoder's row that a step's prediction comes from."""
+        return self.first_row + step
 
     def row_label(self, row: int) -> RowLabel:
-        """What a decoder row reads and predicts; rows after the last step are a batch's padding."""
-        return RowLabel(self.read_pieces[row], self.tgt_pieces[row] if row < self.n_steps else None)
+        """What a decoder row reads and predicts; what follows a prompt's rows is given, and pads predict nothing."""
+        step = row - self.first_row
+        return RowLabel(self.read_pieces[row], self.tgt_pieces[step] if 0 <= step < self.n_steps else None)
 
     def row_labels(self) -> tuple[RowLabel, ...]:
         """The labels of all decoder rows, in order."""
@@ -214,6 +182,8 @@ class Trace:
         Raises:
             QueryError: There is no such step.
         """
+        if not self.n_steps:
+            raise QueryError("this model writes nothing, so that its run has no steps; look at its maps.")
         if not 0 <= index < self.n_steps:
             raise QueryError(f"step {index} does not exist; this run has steps 0 to {self.n_steps - 1}.")
         chosen = self.tgt_ids[index]
@@ -221,15 +191,17 @@ class Trace:
         listed = _best(self.log_probs[index], top_k)
         if rank > top_k:
             listed.append(chosen)
+        row = self.row_of(index)
+        none = np.zeros((0, 0, 0), dtype=np.float32)
         return Step(
             index=index,
-            label=self.row_label(index),
+            label=self.row_label(row),
             candidates=self._candidates(index, listed),
             entropy=float(self._entropies[index]),
             rank=rank,
             forced=index < len(self.query.forced),
-            decoder_rows=self.decoder_self[:, :, index, : index + 1],
-            cross_rows=self.cross[:, :, index, :],
+            decoder_rows=self.maps("decoder")[:, :, row, : row + 1],
+            cross_rows=self.maps("cross")[:, :, row] if "cross" in self.kinds else none,
         )
 
     def rank_of(self, piece_id: int, *, step: int) -> int:
@@ -300,7 +272,15 @@ def _entropy(log_probs: np.ndarray) -> float:
     return abs(float((probs * np.where(probs > 0, precise, 0.0)).sum()) / np.log(2))
 
 
+def _of(kind: Kind, arrays: Mapping[Kind, np.ndarray]) -> np.ndarray:
+    if kind not in arrays:
+        raise QueryError(f"this run has no attention {kind!r}; its model has {', '.join(arrays)}.")
+    return arrays[kind]
+
+
 def _same(a: object, b: object) -> bool:
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return a.keys() == b.keys() and all(_same(value, b[key]) for key, value in a.items())
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return a.shape == b.shape and a.dtype == b.dtype and np.array_equal(a, b)
     return bool(a == b)

@@ -5,7 +5,6 @@ Source: Kudo and Richardson, "SentencePiece" (2018).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import sentencepiece
 
@@ -48,11 +47,6 @@ class Tokenizer:
         except (RuntimeError, OSError) as error:
             raise TokenizerError(f"SentencePiece cannot read this model: {str(error)[:120]}") from None
         self.pieces: tuple[str, ...] = tuple(map(self._processor.IdToPiece, range(self.size)))
-
-    @classmethod
-    def from_file(cls, path: Path) -> "Tokenizer":
-        """Read a SentencePiece model file."""
-        return cls(path.read_bytes())
 
     @property
     def size(self) -> int:

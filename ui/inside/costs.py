@@ -41,7 +41,7 @@ NAMES: dict[Part, str] = {
     "norms": "Norms",
     "output": "Output layer",
 }
-_PROJECTIONS = "Make queries, keys and values (in_proj), and join the heads (out_proj)"
+_PROJECTIONS = "Make queries, keys and values (q_proj, k_proj, v_proj), and join the heads (out_proj)"
 _MAPS = "q·k for the scores, weights·v for the sums"
 _FFN = "Widen each token to d_ff, then back"
 _ROLES: dict[Part, str] = {

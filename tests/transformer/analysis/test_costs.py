@@ -8,7 +8,7 @@ from tests.transformer.tiny import random_ids, tiny_config, tiny_model
 from transformer.analysis import costs
 from transformer.analysis.shapes import shapes_of
 from transformer.errors import QueryError
-from transformer.model.tap import SITES, Recorder, tap_of
+from transformer.tap import SITES, Recorder, tap_of
 
 FEATURES = [
     {},
@@ -101,11 +101,13 @@ def test_parameters_add_up_and_buffers_stand_apart(features):
     assert costs.buffers(model) == ({} if config.positions == "learned" else sinusoids)
 
 
+KINDS = (("weight", (12, 12)), ("bias", (12,)))
+
+
 def test_tensors_are_named_once_with_how_many_there_are():
     held = costs.holdings(tiny_model())
     assert held["cross_projections"].tensors == (
-        ("cross_attn.in_proj.weight", (36, 12), 3),
-        ("cross_attn.in_proj.bias", (36,), 3),
+        *((f"cross_attn.{name}_proj.{kind}", shape, 3) for name in "qkv" for kind, shape in KINDS),
         ("cross_attn.out_proj.weight", (12, 12), 3),
         ("cross_attn.out_proj.bias", (12,), 3),
     )

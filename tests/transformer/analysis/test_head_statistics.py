@@ -263,9 +263,9 @@ def test_only_the_rows_that_may_be_seen_count(checkpoint, trace, kind):
     expected = means_by_hand(weights, allowed, "entropy", range(n_rows))
     np.testing.assert_allclose(measures["entropy"].means(), expected, **CLOSE)
     assert all(not one.rows[n_rows:].any() and np.isnan(one.values[..., n_rows:]).all() for one in measures.values())
-    changed = getattr(trace, field := {"decoder": "decoder_self", "cross": "cross"}[kind]).copy()
+    changed = trace.maps(kind).copy()
     changed[:, :, n_rows:] = 0
-    other = measured(checkpoint, replace(trace, **{field: changed}), kind, n_rows=n_rows)
+    other = measured(checkpoint, replace(trace, weights={**trace.weights, kind: changed}), kind, n_rows=n_rows)
     for name, one in measures.items():
         np.testing.assert_array_equal(other[name].means(), one.means())
 
@@ -295,7 +295,7 @@ def test_padding_of_a_batch_does_not_count(checkpoint, kind):
 def test_a_row_without_an_open_key_does_not_count(checkpoint, trace):
     allowed, weights = trace.encoder_mask.copy(), trace.encoder_self.copy()
     allowed[2], weights[:, :, 2] = False, 0
-    changed = replace(trace, encoder_mask=allowed, encoder_self=weights)
+    changed = replace(trace, masks={**trace.masks, "encoder": allowed}, weights={**trace.weights, "encoder": weights})
     measures = hs.measure(changed, "encoder", eos_id=checkpoint.config.eos_id)
     assert np.flatnonzero(~measures["entropy"].rows).tolist() == [2]
     rows = [q for q in range(len(allowed)) if q != 2]

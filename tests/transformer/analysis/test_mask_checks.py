@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.transformer.tiny import tiny_model
+from tests.transformer.tiny import joined, tiny_model
 from transformer.analysis.mask_checks import (
     Movement,
     additive,
@@ -90,7 +90,7 @@ def plain_encoder_scores(model, src):
     mean, var = x.mean(-1, keepdim=True), x.var(-1, keepdim=True, unbiased=False)
     norm = layer.self_attn_residual.norm
     x = (x - mean) / torch.sqrt(var + config.norm_eps) * norm.weight + norm.bias
-    w, b = layer.self_attn.in_proj.weight, layer.self_attn.in_proj.bias
+    w, b = joined(layer.self_attn), joined(layer.self_attn, "bias")
     d = config.d_model
     q, k = (x @ w[i * d : (i + 1) * d].T + b[i * d : (i + 1) * d] for i in (0, 1))
     size = d // config.n_heads

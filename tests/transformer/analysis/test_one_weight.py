@@ -51,7 +51,10 @@ def by_loops(checkpoint, trace, kind, *, layer, head, query):
     context = found["encoder.output"].astype(np.float64) if kind == "cross" else x
     state = checkpoint.model.state_dict()
     prefix = f"{stack}.layers.{layer}.{attention}"
-    weight, bias = (state[f"{prefix}.in_proj.{part}"].double().numpy() for part in ("weight", "bias"))
+    weight, bias = (
+        np.concatenate([state[f"{prefix}.{name}_proj.{part}"].double().numpy() for name in "qkv"])
+        for part in ("weight", "bias")
+    )
     d, n = checkpoint.config.d_model, checkpoint.config.n_heads
     size = d // n
     rows = [slice(block * d + head * size, block * d + (head + 1) * size) for block in range(3)]

@@ -11,7 +11,6 @@ from tests.transformer.spoiling import config_with, refused, weights_with
 from tests.transformer.tiny import tiny_config
 from transformer.checkpoint.agreement import expected_shapes
 from transformer.checkpoint.load import load
-from transformer.checkpoint.stored_names import to_stored
 from transformer.model.transformer import Transformer
 
 WEIGHTS = "model.safetensors"
@@ -27,8 +26,8 @@ def test_a_missing_or_empty_file_is_named(spoil, name):
     ("changes", "message"),
     [
         ({"d_model": 10**9}, "config.json: d_model: found 1000000000"),
-        ({"n_encoder_layers": 10**6}, "n_encoder_layers: found 1000000, expected 1 to 64"),
-        ({"n_heads": 3}, "n_heads: d_model = 16 cannot be split into 3"),
+        ({"n_encoder_layers": 10**6}, "n_encoder_layers: found 1000000, expected 0 to 64"),
+        ({"n_heads": 3, "d_head": 0}, "n_heads: d_model = 16 cannot be split into 3"),
         ({"d_ff": None}, "d_ff: found None"),
         ({"eos_id": -1}, "eos_id: found -1"),
         ({"bos_id": 10**6}, "bos_id: found 1000000"),
@@ -146,5 +145,5 @@ def test_a_damaged_tokenizer_is_named(spoil, name, content):
 def test_expected_shapes_are_those_of_the_model():
     for changes in ({}, {"positions": "learned", "tie_output": False, "bias": False}):
         config = tiny_config(**changes)
-        real = {name: tuple(t.shape) for name, t in to_stored(Transformer(config).state_dict()).items()}
+        real = {name: tuple(t.shape) for name, t in Transformer(config).state_dict().items()}
         assert expected_shapes(config) == real

@@ -13,7 +13,6 @@ import transformer
 from tests.transformer.spoiling import config_with, refused, weights_with
 from transformer.checkpoint.files import FolderFiles
 from transformer.checkpoint.load import Checkpoint, load
-from transformer.checkpoint.stored_names import to_stored
 from transformer.errors import CheckpointError, GlassformerError
 from transformer.model.transformer import Transformer
 from transformer.runs.query import Greedy
@@ -25,7 +24,7 @@ WEIGHTS = "model.safetensors"
 def test_what_was_saved_is_loaded(checkpoint_folder):
     checkpoint = load(checkpoint_folder)
     stored = from_safetensors((checkpoint_folder / WEIGHTS).read_bytes())
-    state = to_stored(checkpoint.model.state_dict())
+    state = checkpoint.model.state_dict()
     assert state.keys() == stored.keys()
     for name, tensor in state.items():
         assert tensor.dtype == torch.float32
@@ -46,7 +45,7 @@ def test_a_loaded_model_computes_what_one_built_the_usual_way_does(fixture, requ
     usual.load_state_dict(checkpoint.model.state_dict())
     src, tgt = torch.tensor([[5, 6, 7, 3]]), torch.tensor([[2, 4, 5]])
     # Not equal to the last bit: the parameters lie in memory otherwise, and sums are made in another order.
-    assert torch.allclose(checkpoint.model(src, tgt), usual(src, tgt), rtol=0, atol=1e-6)
+    assert torch.allclose(checkpoint.model(src, tgt), usual(src, tgt), rtol=0, atol=5e-6)
     assert not any(t.is_meta for t in (*checkpoint.model.parameters(), *checkpoint.model.buffers()))
 
 

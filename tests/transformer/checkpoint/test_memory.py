@@ -1,9 +1,9 @@
 import copy
-import itertools
 
+import pytest
 import torch
 
-from tests.transformer.tiny import padded_source, target_ids, tiny_model
+from tests.transformer.tiny import DECODER, ENCODER, padded_source, target_ids, tiny_model
 from transformer.checkpoint.memory import ALIGNMENT, lay_out
 
 
@@ -39,9 +39,40 @@ def test_all_lie_in_one_block_without_overlap():
     _, after = laid_out()
     parameters = list(after.parameters())
     assert len({p.untyped_storage().data_ptr() for p in parameters}) == 1
-    ends = [(p.storage_offset(), p.storage_offset() + p.numel()) for p in parameters]
-    assert all(end <= start for (_, end), (start, _) in itertools.pairwise(ends))
-    assert all(start % ALIGNMENT == 0 for start, _ in ends)
+    for number, parameter in enumerate(parameters):  # each writes its number wherever it lies
+        parameter.fill_(number)
+    assert all((parameter == number).all() for number, parameter in enumerate(parameters))
+    joined = [p for name, p in after.named_parameters() if ".self_attn.k_proj" in name or ".self_attn.v_proj" in name]
+    aside = {id(p) for p in joined}
+    assert all(p.storage_offset() % ALIGNMENT == 0 for p in parameters if id(p) not in aside)
+
+
+@pytest.mark.parametrize("changes", [{}, {"bias": False}, {"n_kv_heads": 1, "d_head": 5}, DECODER, ENCODER])
+def test_self_attention_makes_three_products_at_once_and_they_are_the_same(changes):
+    model = laid_out(**changes)[1]
+    torch.manual_seed(0)
+    x = torch.randn(2, 5, 12)
+    for kind in model.anatomy.kinds:
+        for attention in model.attentions(kind):
+            assert (attention.joined is None) == (kind == "cross")
+            at_once = attention._project(x, x)
+            apart = attention._project(x, x.clone())  # another tensor: nothing is joined
+            assert all(torch.allclose(a, b, rtol=0, atol=1e-5) for a, b in zip(at_once, apart, strict=True))
+
+
+def test_what_was_joined_follows_its_parameters():
+    _, model = laid_out()
+    attention = model.encoder.layers[0].self_attn
+    attention.k_proj.weight.fill_(7.0)
+    weight, _ = attention.joined
+    assert (weight[12:24] == 7.0).all()
+    x = torch.randn(2, 5, 12)
+    for other in (copy.deepcopy(attention), copy.deepcopy(attention).double()):
+        other.k_proj.weight.fill_(0.0)
+        other.k_proj.bias.fill_(3.0)
+        values = x.to(other.k_proj.weight.dtype)
+        assert (other._project(values, values)[1] == 3.0).all()
+        assert (attention.k_proj.weight == 7.0).all()
 
 
 def test_a_vocabulary_shared_by_three_stays_one_tensor():

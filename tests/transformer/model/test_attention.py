@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from tests.transformer.tiny import tiny_config
+from tests.transformer.tiny import joined, tiny_config
 from transformer.model.attention import MultiHeadAttention, masked_softmax, scaled_dot_product_attention
 from transformer.model.masks import causal_mask, padding_mask
 from transformer.model.tap import Recorder, tap_of
@@ -99,11 +99,11 @@ def reference(attention: MultiHeadAttention, config) -> nn.MultiheadAttention:
         config.d_model, config.n_heads, bias=config.bias, batch_first=True, dtype=torch.float64
     )
     state = {
-        "in_proj_weight": attention.in_proj.weight,
+        "in_proj_weight": joined(attention),
         "out_proj.weight": attention.out_proj.weight,
     }
     if config.bias:
-        state["in_proj_bias"] = attention.in_proj.bias
+        state["in_proj_bias"] = joined(attention, "bias")
         state["out_proj.bias"] = attention.out_proj.bias
     torchs.load_state_dict(state)
     return torchs

@@ -19,13 +19,16 @@ def configs(draw):
     """Valid configs of every kind."""
     n_heads = draw(st.integers(1, 8))
     shared = draw(st.booleans())
+    n_encoder = draw(st.integers(0 if shared else 1, MAX_LAYERS))
     src = draw(st.integers(10, 1000))
     pad, eos = draw(st.tuples(SPECIAL, SPECIAL).filter(lambda ids: ids[0] != ids[1]))
     return ModelConfig(
-        n_encoder_layers=draw(st.integers(1, MAX_LAYERS)),
-        n_decoder_layers=draw(st.integers(1, MAX_LAYERS)),
+        n_encoder_layers=n_encoder,
+        n_decoder_layers=draw(st.integers(0 if n_encoder and shared else 1, MAX_LAYERS)),
         d_model=n_heads * draw(st.integers(1, 9)),
         n_heads=n_heads,
+        d_head=draw(st.integers(0, 9)),
+        n_kv_heads=draw(st.sampled_from([0, *(n for n in range(1, n_heads + 1) if n_heads % n == 0)])),
         d_ff=draw(st.integers(1, 99)),
         src_vocab_size=src,
         tgt_vocab_size=src if shared else draw(st.integers(10, 1000)),
@@ -46,6 +49,7 @@ def configs(draw):
         bos_id=draw(SPECIAL),
         eos_id=eos,
         decoder_start_id=draw(SPECIAL),
+        prepend_source_bos=draw(st.booleans()),
         append_source_eos=draw(st.booleans()),
         normalisation=tuple(draw(st.lists(st.sampled_from(["nfc", "simplified-chinese"]), max_size=3))),
     )
@@ -99,7 +103,13 @@ def test_any_json_document_is_refused(document):
         ("d_model", 10**9),
         pytest.param("d_model", 10**5000, id="d_model-5,001 digits"),
         ("n_encoder_layers", 10**6),
-        ("n_decoder_layers", 0),
+        ("n_decoder_layers", -1),
+        ("d_head", -1),
+        ("d_head", None),
+        ("d_head", 10**6),
+        ("n_kv_heads", 2),
+        ("n_kv_heads", 10**6),
+        ("prepend_source_bos", 1),
         ("n_heads", 5),
         ("d_ff", 0),
         ("src_vocab_size", 10**7),
@@ -134,7 +144,7 @@ def test_a_wrong_value_is_refused_by_field(field, value):
 
 
 def test_heads_that_do_not_divide_name_those_that_do():
-    with pytest.raises(ConfigError, match=r"d_model = 12 cannot be split into 5 .* 1, 2, 3, 4, 6, 12\."):
+    with pytest.raises(ConfigError, match=r"d_model = 12 .* into 5 .* 1, 2, 3, 4, 6, 12, or say d_head\."):
         tiny_config(n_heads=5)
 
 

@@ -6,7 +6,7 @@ import torch
 
 from tests.transformer.tiny import padded_source, target_ids, tiny_model
 from transformer.model.cache import KVCache
-from transformer.model.tap import NO_TAP, SITES, Recorder, Replacer, tap_of
+from transformer.tap import NO_TAP, SITES, Recorder, Replacer, tap_of
 
 EVERYTHING = ("*",)
 LAYERS = {"encoder": 2, "decoder": 3}
@@ -36,7 +36,7 @@ def test_every_documented_site_fires_and_no_other(norm, final_norm):
 def test_every_site_has_the_documented_axes():
     recorder = Recorder(EVERYTHING)
     run(tiny_model(), recorder)
-    fixed = {"batch": 3, "head": 3, "d_model": 12, "d_head": 4, "d_ff": 20, "tgt_vocab": 19}
+    fixed = {"batch": 3, "head": 3, "kv_head": 3, "d_model": 12, "d_head": 4, "d_ff": 20, "tgt_vocab": 19}
     for site, text in all_sites().items():
         here = 6 if site.startswith("encoder") else 5
         there = 6 if "cross" in site else here

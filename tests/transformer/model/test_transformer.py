@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from tests.transformer.tiny import padded_source, random_ids, target_ids, tiny_config, tiny_model
+from tests.transformer.tiny import joined, padded_source, random_ids, target_ids, tiny_config, tiny_model
 from transformer.model.cache import KVCache
 from transformer.model.tap import Recorder, Replacer, tap_of
 from transformer.model.transformer import Transformer
@@ -15,7 +15,7 @@ EVERYTHING = ("*",)
 def attention_parameters(prefix, attention, bias):
     """One attention under the names of torch's own."""
     for kind in ("weight", "bias") if bias else ("weight",):
-        yield f"{prefix}.in_proj_{kind}", getattr(attention.in_proj, kind)
+        yield f"{prefix}.in_proj_{kind}", joined(attention, kind)
         yield f"{prefix}.out_proj.{kind}", getattr(attention.out_proj, kind)
 
 

@@ -16,7 +16,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 
 @pytest.fixture(scope="module")
 def tokenizer(checkpoint_folder):
-    return Tokenizer.from_file(checkpoint_folder / "target.model")
+    return Tokenizer((checkpoint_folder / "target.model").read_bytes())
 
 
 def test_a_text_of_the_vocabulary_comes_back(tokenizer):

@@ -106,7 +106,7 @@ def test_a_file_that_is_not_there(tmp_path):
 
 
 def test_pairs_become_ids(checkpoint_folder):
-    src, tgt = (Tokenizer.from_file(checkpoint_folder / f"{side}.model") for side in ("source", "target"))
+    src, tgt = (Tokenizer((checkpoint_folder / f"{side}.model").read_bytes()) for side in ("source", "target"))
     config = tiny_config(max_len=8, normalisation=("nfc",))
     pairs = [("ba lo", "a fox"), ("ba lo " * 9, "a fox"), ("mi", "the fox " * 9)]
     (example,) = encode_pairs(pairs, src, tgt, config)

@@ -1,0 +1,149 @@
+"""What a config implies: which stacks a model has, which attentions, which sub-layers.
+
+    encoder and decoder    the encoder reads the source, the decoder writes the target and reads both
+    a decoder alone        reads a prompt and goes on with it; there is nothing else to read
+    an encoder alone       reads, and writes nothing
+
+Nobody else decides this: whoever needs every stack or every attention asks here, and whoever needs one that the
+model does not have is told so in one sentence. It knows sizes and names, no parameters.
+
+Source: Vaswani et al. (2017), section 3.1 and 3.2.3, which names the three attentions.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from transformer.errors import QueryError
+from transformer.model.config import ModelConfig
+
+Kind = Literal["encoder", "decoder", "cross"]
+"""The attentions: each stack's self-attention is called by its stack."""
+
+StackName = Literal["encoder", "decoder"]
+Sublayer = Literal["self_attn", "cross_attn", "ffn"]
+
+_MISSING: dict[Kind, str] = {
+    "encoder": "This model has no encoder: it is a decoder alone.",
+    "decoder": "This model has no decoder: it is an encoder alone, which writes nothing.",
+    "cross": "This model has no cross-attention: by that a decoder reads an encoder, and it has one of them only.",
+}
+
+
+@dataclass(frozen=True)
+class Attention:
+    """One of a model's attentions; every layer of its stack has one.
+
+    Attributes:
+        kind: Its name.
+        stack: Whose layers have it; the queries are this stack's tokens.
+        keys_from: Whose tokens the keys and values are.
+        sublayer: Its place in a layer.
+        causal: Whether a query sees only what came before it, and itself.
+        n_layers: Layers of its stack.
+    """
+
+    kind: Kind
+    stack: StackName
+    keys_from: StackName
+    sublayer: Sublayer
+    causal: bool
+    n_layers: int
+
+    def place(self, layer: int | str) -> str:
+        """What the sites of one layer begin with, such as `decoder.2.cross_attn`; layer "*" stands for all."""
+        return f"{self.stack}.{layer}.{self.sublayer}"
+
+    def site(self, layer: int | str, name: str) -> str:
+        """One site, such as `decoder.2.cross_attn.weights`; layer "*" stands for all."""
+        return f"{self.place(layer)}.{name}"
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The encoder or the decoder.
+
+    Attributes:
+        name: Which.
+        n_layers: Its layers, alike.
+        sublayers: Of each layer, in the order of the computation.
+    """
+
+    name: StackName
+    n_layers: int
+    sublayers: tuple[Sublayer, ...]
+
+
+@dataclass(frozen=True)
+class Anatomy:
+    """All of a model's parts.
+
+    Attributes:
+        stacks: The encoder before the decoder.
+        attentions: In the order of the computation.
+    """
+
+    stacks: tuple[Stack, ...]
+    attentions: tuple[Attention, ...]
+
+    @property
+    def reads(self) -> bool:
+        """Whether there is an encoder, which reads the source; if not, the decoder reads it as its prompt."""
+        return any(stack.name == "encoder" for stack in self.stacks)
+
+    @property
+    def writes(self) -> bool:
+        """Whether there is a decoder, which writes; if not, there are vectors, but neither logits nor steps."""
+        return any(stack.name == "decoder" for stack in self.stacks)
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The names of the attentions."""
+        return tuple(attention.kind for attention in self.attentions)
+
+    def stack(self, name: StackName) -> Stack:
+        """One stack.
+
+        Raises:
+            QueryError: The model has no such stack.
+        """
+        for stack in self.stacks:
+            if stack.name == name:
+                return stack
+        raise QueryError(_MISSING[name])
+
+    def attention(self, kind: Kind) -> Attention:
+        """One attention.
+
+        Raises:
+            QueryError: The model has no such attention.
+        """
+        for attention in self.attentions:
+            if attention.kind == kind:
+                return attention
+        raise QueryError(_MISSING[kind])
+
+
+@lru_cache(maxsize=64)
+def anatomy(config: ModelConfig) -> Anatomy:
+    """The parts of a model with these features."""
+    return _parts(config.n_encoder_layers, config.n_decoder_layers)
+
+
+def _parts(n_encoder: int, n_decoder: int) -> Anatomy:
+    n_both = n_decoder if n_encoder else 0  # layers of a decoder that has an encoder to read
+    decoder: tuple[Sublayer, ...] = ("self_attn", "cross_attn", "ffn") if n_both else ("self_attn", "ffn")
+    stacks = Stack("encoder", n_encoder, ("self_attn", "ffn")), Stack("decoder", n_decoder, decoder)
+    attentions = (
+        Attention("encoder", "encoder", "encoder", "self_attn", causal=False, n_layers=n_encoder),
+        Attention("decoder", "decoder", "decoder", "self_attn", causal=True, n_layers=n_decoder),
+        Attention("cross", "decoder", "encoder", "cross_attn", causal=False, n_layers=n_both),
+    )
+    return Anatomy(
+        tuple(stack for stack in stacks if stack.n_layers),
+        tuple(attention for attention in attentions if attention.n_layers),
+    )
+
+
+EVERY_PART = _parts(1, 1)
+"""A model with both stacks: all names that there can be. Its numbers of layers say nothing."""

@@ -1,0 +1,94 @@
+"""Read a finished output once more and record what happens.
+
+**One pass holds every step.** Under a causal mask what a decoder computes for a token depends on nothing after it,
+so a single teacher-forced pass over the whole output gives in row t what the step saw that read t + 1 tokens.
+
+A tap may break that: values that are averaged over tokens, or a mask that is taken away, are others with every
+further token. Then each prefix is read by itself, as decoding did, and of each only its last row is kept.
+
+Shapes: B batch rows, S source tokens, T target tokens.
+"""
+
+from collections.abc import Iterable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from transformer.model.tap import Recorder, Tap
+from transformer.model.transformer import Transformer
+
+
+def read_source(
+    model: Transformer, src_ids: Tensor, patterns: Iterable[str], *, tap: Tap
+) -> tuple[Tensor | None, dict[str, Tensor]]:
+    """Read the source and record: the memory [B, S, D] and values by site; nothing without an encoder."""
+    if not model.anatomy.reads:
+        return None, {}
+    recorder = Recorder(patterns)
+    return model.encode(src_ids, tap=tap.also(recorder)), recorder.values
+
+
+def read_target(
+    model: Transformer,
+    read_ids: Tensor,
+    memory: Tensor | None,
+    src_mask: Tensor | None,
+    patterns: Iterable[str],
+    *,
+    tap: Tap,
+) -> dict[str, Tensor]:
+    """Read an output and record; nothing without a decoder.
+
+    Args:
+        model: The model.
+        read_ids: What the decoder reads [B, T].
+        memory, src_mask: As `Transformer.decode` takes them.
+        patterns: The sites to record.
+        tap: What the output was decoded with.
+
+    Returns:
+        Values by site; row t of each is what the step saw that read t + 1 tokens.
+    """
+    if not model.anatomy.writes:
+        return {}
+
+    def read(ids: Tensor, recorder: Recorder) -> None:
+        seen = tap.also(recorder)
+        model.project(model.decode(ids, memory, src_mask, tap=seen), tap=seen)
+
+    if tap.causal:
+        recorder = Recorder(patterns)
+        read(read_ids, recorder)
+        return recorder.values
+    rows = _LastRows(patterns)
+    for length in range(1, read_ids.size(1) + 1):
+        read(read_ids[:, :length], rows)
+    return rows.stacked()
+
+
+class _LastRows(Recorder):
+    """Keeps what each of several prefixes computed for its last token."""
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        super().__init__(patterns)
+        self._rows: dict[str, list[Tensor]] = {}
+
+    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
+        """Keep the last row; all of what belongs to the source, which has no more tokens than before."""
+        whole = site.endswith(("cross_attn.keys", "cross_attn.values"))
+        self._rows.setdefault(site, []).append((value if whole else value[..., -1:, :]).detach())
+        if whole:
+            del self._rows[site][:-1]
+        return value
+
+    def stacked(self) -> dict[str, Tensor]:
+        """Values by site, the rows below each other; keys that a row had not read yet are 0, or closed in a mask."""
+        return {
+            site: torch.cat([_widened(row, rows[-1].size(-1)) for row in rows], -2)
+            for site, rows in self._rows.items()
+        }
+
+
+def _widened(row: Tensor, width: int) -> Tensor:
+    return F.pad(row, (0, width - row.size(-1)))

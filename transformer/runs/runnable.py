@@ -1,0 +1,35 @@
+"""What a run needs of a checkpoint."""
+
+from typing import Protocol
+
+from transformer.model.config import ModelConfig
+from transformer.model.transformer import Transformer
+from transformer.text.tokenizer import Tokenizer
+
+
+class Runnable(Protocol):
+    """What a run needs of a checkpoint; `transformer.Checkpoint` is one."""
+
+    @property
+    def name(self) -> str:
+        """Its name, for messages."""
+
+    @property
+    def content_hash(self) -> str:
+        """What queries name it by."""
+
+    @property
+    def config(self) -> ModelConfig:
+        """The features of the model."""
+
+    @property
+    def model(self) -> Transformer:
+        """The model, in evaluation mode."""
+
+    @property
+    def src_tokenizer(self) -> Tokenizer:
+        """Of the source."""
+
+    @property
+    def tgt_tokenizer(self) -> Tokenizer:
+        """Of the target."""

@@ -1,0 +1,112 @@
+"""What a query asks for, as the model will read it: its source as ids, and the checks that need the checkpoint."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from transformer.errors import QueryError
+from transformer.model.anatomy import anatomy
+from transformer.runs.query import Query
+from transformer.runs.runnable import Runnable
+from transformer.text.normalise import normalise, notes_on
+from transformer.text.tokenizer import SPACE_MARK
+
+MAX_LISTED = 80  # characters of unknown pieces that a note repeats
+JOINER = "\u200d"  # holds the parts of an emoji together
+
+
+@dataclass(frozen=True)
+class Source:
+    """A query's source as the encoder will read it, or the decoder if it is alone.
+
+    Attributes:
+        text: After the checkpoint's normalisation.
+        ids, pieces: Special pieces included.
+        notes: What a reader should know of it.
+        prompt_ids, prompt_pieces: What the decoder reads before it writes: its start piece, or the source.
+        room: Most pieces that can be written; the last one is not read, so it takes no place.
+    """
+
+    text: str
+    ids: tuple[int, ...]
+    pieces: tuple[str, ...]
+    notes: tuple[str, ...]
+    prompt_ids: tuple[int, ...]
+    prompt_pieces: tuple[str, ...]
+    room: int
+
+
+def read_source(checkpoint: Runnable, query: Query) -> Source:
+    """Turn a query's source into ids, and check what depends on the checkpoint.
+
+    Raises:
+        QueryError: As `transformer.runs.running.run`.
+    """
+    config, tokenizer = checkpoint.config, checkpoint.src_tokenizer
+    if query.checkpoint != checkpoint.content_hash:
+        raise QueryError(
+            f"this query is for checkpoint {query.checkpoint[:12]}, not for {checkpoint.name} "
+            f"({checkpoint.content_hash[:12]})."
+        )
+    text = normalise(query.source, config.normalisation)
+    encoding = tokenizer.encode(text)
+    if not encoding.ids:
+        empty = "holds nothing that can be read" if text.strip() else "is empty"
+        raise QueryError(f"The source {empty}. Type a sentence.")
+    begin = (config.bos_id,) if config.prepend_source_bos else ()
+    end = (config.eos_id,) if config.append_source_eos else ()
+    ids = begin + encoding.ids + end
+    pieces = (*map(tokenizer.piece, begin), *encoding.pieces, *map(tokenizer.piece, end))
+    if len(ids) > config.max_len:
+        raise QueryError(
+            f"The source has {len(ids)} pieces; {checkpoint.name} reads at most {config.max_len}. Shorten it."
+        )
+    named = list(zip(encoding.pieces, encoding.ids, strict=True))
+    unknown = [piece for piece, i in named if i == config.unk_id]
+    known = [piece for piece, i in named if i != config.unk_id and piece != SPACE_MARK]
+    notes = notes_on(query.source, config.normalisation) + _unknown_note(unknown, whole=not known)
+    prompt_ids, prompt_pieces = _prompt(checkpoint, ids, pieces)
+    room = config.max_len - len(prompt_ids) + 1 if anatomy(config).writes else 0
+    _check_forced(checkpoint, query, room=room)
+    return Source(text, ids, pieces, notes, prompt_ids, prompt_pieces, room)
+
+
+def _prompt(
+    checkpoint: Runnable, ids: tuple[int, ...], pieces: tuple[str, ...]
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    parts, start = anatomy(checkpoint.config), checkpoint.config.decoder_start_id
+    if not parts.writes:
+        return (), ()
+    return ((start,), (checkpoint.tgt_tokenizer.piece(start),)) if parts.reads else (ids, pieces)
+
+
+def _unknown_note(unknown: Sequence[str], *, whole: bool) -> tuple[str, ...]:
+    if not unknown:
+        return ()
+    listed = " ".join(_visible(piece) for piece in dict.fromkeys(unknown))
+    found = f": {listed}" if len(listed) <= MAX_LISTED else f" {len(unknown)} of these pieces"
+    return (
+        f"This model has never seen{found}. It reads an unknown piece there"
+        + (", and so knows nothing of this sentence." if whole else ", and cannot tell what it says."),
+    )
+
+
+def _visible(piece: str) -> str:
+    """A piece as a note shows it: a character that cannot be seen, or that turns the text around, by its number."""
+    return "".join(c if c.isprintable() or c == JOINER else f"U+{ord(c):04X}" for c in piece)
+
+
+def _check_forced(checkpoint: Runnable, query: Query, *, room: int) -> None:
+    config = checkpoint.config
+    if query.forced and not room:
+        raise QueryError(f"pieces are forced; {checkpoint.name} is an encoder alone and writes none.")
+    for place, i in enumerate(query.forced):
+        if i >= config.tgt_vocab_size:
+            raise QueryError(
+                f"forced piece id {i} is outside the vocabulary; ids go from 0 to {config.tgt_vocab_size - 1}."
+            )
+        if i == config.pad_id:
+            raise QueryError(f"forced piece id {i} is padding, which is never written; choose another piece.")
+        if i == config.eos_id and place < len(query.forced) - 1:
+            raise QueryError("a piece is forced after the end of the sentence; end the forced pieces there.")
+    if len(query.forced) > room:
+        raise QueryError(f"{len(query.forced)} pieces are forced; {checkpoint.name} writes at most {room}.")

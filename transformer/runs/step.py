@@ -1,0 +1,80 @@
+"""What one decoding step, one decoder row and one of beam search's results are: records of a `Trace`."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+StopReason = Literal["end of sentence", "length limit", "no decoder"]
+
+
+@dataclass(frozen=True)
+class RowLabel:
+    """What a decoder row reads and what it predicts; None where it is padding or what follows was given."""
+
+    reads: str
+    predicts: str | None
+
+    def __str__(self) -> str:
+        return f"{self.reads} → {self.predicts}" if self.predicts is not None else self.reads
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A piece that a step could choose.
+
+    Attributes:
+        id, piece: Which piece.
+        probability: Under the model, 0 to 1.
+        log_probability: Under the model, in nats.
+        sampling_probability: In the distribution that sampling drew from; None unless the query samples.
+        chosen: Whether the output has it.
+    """
+
+    id: int
+    piece: str
+    probability: float
+    log_probability: float
+    sampling_probability: float | None
+    chosen: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One decoding step.
+
+    Attributes:
+        index: The step, from 0: it predicts target piece `index`.
+        label: What its row reads and predicts.
+        candidates: The most probable pieces, best first; the chosen one is always among them.
+        entropy: Of the whole distribution, in bits.
+        rank: Place of the chosen piece, 1 for the most probable.
+        forced: Whether the query forced the choice.
+        decoder_rows: Weights over the decoder's tokens so far [layer, head, token].
+        cross_rows: Weights over the source [layer, head, source]; [0, 0, 0] for a decoder alone.
+    """
+
+    index: int
+    label: RowLabel
+    candidates: tuple[Candidate, ...]
+    entropy: float
+    rank: int
+    forced: bool
+    decoder_rows: np.ndarray
+    cross_rows: np.ndarray
+
+    @property
+    def chosen(self) -> Candidate:
+        """The candidate that the output has."""
+        return next(c for c in self.candidates if c.chosen)
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """One of the results of beam search."""
+
+    text: str
+    ids: tuple[int, ...]
+    log_prob: float
+    score: float
+    stop_reason: StopReason
