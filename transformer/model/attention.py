@@ -128,8 +128,8 @@ class MultiHeadAttention(nn.Module):
     def _project(self, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries of `x`, keys and values of `context`: three products, or for a loaded model one that is the same.
 
-        To whoever learns from this: read the last two lines. Decoding multiplies by one token's vector, where a product
-        takes hardly longer for three matrices below each other (`transformer.checkpoint.memory`) than for one.
+        To whoever learns from this: read the last two lines. Decoding multiplies by one token's vector, where a
+        product takes hardly longer for three matrices below each other (`transformer.checkpoint.memory`) than for one.
         """
         if self.joined is not None and context is x:
             weight, bias = self.joined

@@ -1,0 +1,26 @@
+"""Tiny checkpoint folders of a decoder alone and of an encoder alone, written with `save` and opened with `load`."""
+
+from pathlib import Path
+from typing import Any
+
+from tests.conftest import SOURCES, TARGETS
+from tests.transformer.tiny import tiny_model
+from transformer.checkpoint.load import Checkpoint, load
+from transformer.checkpoint.save import Parts, save
+from transformer.text.tokenizer import Tokenizer
+from transformer.training.vocabulary import learn_vocabulary
+
+ALONE: dict[str, dict[str, Any]] = {
+    "decoder": {"n_encoder_layers": 0, "append_source_eos": False, "prepend_source_bos": True, "n_kv_heads": 1},
+    "encoder": {"n_decoder_layers": 0, "d_head": 5},
+}
+
+
+def alone(stack: str, folder: Path, **changes: Any) -> Checkpoint:
+    """Write a model of one stack and open it."""
+    pieces = learn_vocabulary(SOURCES + TARGETS, size=48)
+    size = Tokenizer(pieces).size
+    sizes = {"src_vocab_size": size, "tgt_vocab_size": size, "shared_vocab": True, "max_len": 24}
+    model = tiny_model(**(ALONE[stack] | sizes | changes))
+    save(Parts(model.config, model.state_dict(), (pieces,), {"title": stack}), folder / f"{stack} alone")
+    return load(folder / f"{stack} alone")
