@@ -1,6 +1,7 @@
 """The part "The model" of the Inside page: its numbers are made again from the checkpoint."""
 
 import itertools
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -181,13 +182,14 @@ def test_re_arrangements_are_what_the_projections_see(page):
         checkpoint_of("reverse"),
         trace_of("reverse", "abcdef"),
     )
-    seen, attention = {}, checkpoint.model.encoder.layers[0].self_attn
+    model = deepcopy(checkpoint.model)  # a copy, in which the three projections are not joined
+    seen, attention = {}, model.encoder.layers[0].self_attn
     handles = [
         attention.q_proj.register_forward_hook(lambda _, given, made: seen.update(projected=made.shape)),
         attention.out_proj.register_forward_hook(lambda _, given, made: seen.update(joined=given[0].shape)),
     ]
     with torch.inference_mode():
-        checkpoint.model.encode(torch.tensor([trace.src_ids]))
+        model.encode(torch.tensor([trace.src_ids]))
     for handle in handles:
         handle.remove()
     shapes = dict(zip(tables(test)[0]["Step"], tables(test)[0]["Shape"], strict=True))
