@@ -62,8 +62,11 @@ class OpenRun:
         return f"{self.slot}{name}"
 
     def publish(self) -> None:
-        """Write the address of what is shown; the address of what could not be done would show nothing."""
-        if not self.earlier:
+        """Write the address of what is shown; the address of what could not be done would show nothing.
+
+        An address says the main slot only.
+        """
+        if not self.earlier and self.slot == MAIN:
             session.publish(_address(self.checkpoint, replace(self.link, view=self.view)))
 
 
@@ -80,7 +83,7 @@ def open_run(checkpoint: Checkpoint, *, kind: Kind | None = None, slot: Slot = M
     Returns:
         The run; None if there is nothing to show.
     """
-    link = _same_revision(session.asked(slot), checkpoint, slot)
+    link = _of(checkpoint, session.asked(slot), slot)
     if not (link.source or "").strip():
         drawing.notes(session.take_notes(slot))
         st.info(f"Type {_what(checkpoint)} above, or take an example.", icon=":material/keyboard:")
@@ -147,15 +150,15 @@ def _last_trace(checkpoint: Checkpoint, slot: Slot) -> Trace | None:
         return None
 
 
-def _same_revision(link: Link, checkpoint: Checkpoint, slot: Slot) -> Link:
-    """Say so if a link was made with another version of the checkpoint; what follows is about this one."""
+def _of(checkpoint: Checkpoint, link: Link, slot: Slot) -> Link:
+    """The link for this version of this checkpoint; says so if it was made with another version."""
     here = checkpoint.content_hash[:REVISION_LENGTH]
     if link.revision and link.revision != here:
         session.add_note(
             f"This link was made with another version of {checkpoint.name}; the output may differ.", slot
         )
     session.stand(slot, revision=here)
-    return replace(link, revision=here)
+    return replace(link, revision=here, max_new=min(link.max_new, checkpoint.config.max_len))
 
 
 def _address(checkpoint: Checkpoint, link: Link) -> Link:
