@@ -14,7 +14,6 @@ from tests.browser.helpers import wait_for_idle
 from tools.serve import Server
 from ui.attention import all_heads, flow, one_map
 from ui.runs.sides import KIND_NAMES
-from ui.state import keys
 
 SERVER_TURNS = 5
 
@@ -41,11 +40,11 @@ ENCODER, DECODER, CROSS = (KIND_NAMES[kind] for kind in all_heads.GRIDS)
 ONE = "layer=1&head=1"
 VISIT = (
     View("all heads", "", None, GRIDS),
-    View("mean of all, cross", "panel=head", (keys.PANEL, "One map"), ((one_map.MAP, f"{CROSS}: mean of all"),)),
-    View("a layer's mean", "panel=head&layer=1", (keys.LAYER, "1"), ((one_map.MAP, "layer 1, mean"),)),
-    View("one head, cross", f"panel=head&{ONE}", (keys.HEAD, "1"), ((one_map.MAP, f"{CROSS}: layer 1, head"),)),
+    View("mean of all, cross", "panel=head", ("panel", "One map"), ((one_map.MAP, f"{CROSS}: mean of all"),)),
+    View("a layer's mean", "panel=head&layer=1", ("layer", "1"), ((one_map.MAP, "layer 1, mean"),)),
+    View("one head, cross", f"panel=head&{ONE}", ("head", "1"), ((one_map.MAP, f"{CROSS}: layer 1, head"),)),
     *(
-        View(f"one head, {kind}", f"panel=head&kind={kind}&{ONE}", (keys.KIND, click), ((one_map.MAP, f"{name}:"),))
+        View(f"one head, {kind}", f"panel=head&kind={kind}&{ONE}", ("kind", click), ((one_map.MAP, f"{name}:"),))
         for kind, click, name in (("encoder", "Encoder self", ENCODER), ("decoder", "Decoder self", DECODER))
     ),
     *(
@@ -56,12 +55,12 @@ VISIT = (
             ((flow.FLOW, f"{name}, layer"),),
         )
         for kind, click, name in (
-            ("decoder", (keys.PANEL, "Flow"), DECODER),
-            ("encoder", (keys.KIND, "Encoder self"), ENCODER),
-            ("cross", (keys.KIND, "Cross"), CROSS),
+            ("decoder", ("panel", "Flow"), DECODER),
+            ("encoder", ("kind", "Encoder self"), ENCODER),
+            ("cross", ("kind", "Cross"), CROSS),
         )
     ),
-    View("all heads again", ONE, (keys.PANEL, "All heads"), GRIDS),
+    View("all heads again", ONE, ("panel", "All heads"), GRIDS),
 )
 
 # Looks at every frame whether the view stands, then waits for the frame after it; looks into shadow roots too.

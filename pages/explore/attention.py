@@ -22,19 +22,19 @@ DRAW = {
 session.begin("attention")
 st.title("Attention", anchor=False)
 checkpoint = sidebar(shows_run=True)
-source = source_box(checkpoint, folded=True)
+source_box(checkpoint, folded=True)
 
 
 @st.fragment
-def follow(checkpoint: Checkpoint, source: str) -> None:
+def follow(checkpoint: Checkpoint) -> None:
     """Draw the chosen part; a step or a click runs this again, but not the controls around it."""
-    run = open_run(checkpoint, source)
+    run = open_run(checkpoint)
     if run is None:
         return
     sentence(run, compact=True)
-    attention_controls.draw(checkpoint)
+    attention_controls.draw(run)
     DRAW[run.view.panel](run)
     run.publish()
 
 
-follow(checkpoint, source)
+follow(checkpoint)

@@ -22,19 +22,19 @@ DRAW = {
 session.begin("inside")
 st.title("Inside the model", anchor=False)
 checkpoint = sidebar(shows_run=True)
-source = source_box(checkpoint, folded=True)
+source_box(checkpoint, folded=True)
 
 
 @st.fragment
-def follow(checkpoint: Checkpoint, source: str) -> None:
+def follow(checkpoint: Checkpoint) -> None:
     """Draw the chosen part; a step or a click runs this again, but not the controls around it."""
-    run = open_run(checkpoint, source, kind=inside_controls.deeper_stack(checkpoint))
+    run = open_run(checkpoint, kind=inside_controls.deeper_stack(checkpoint))
     if run is None:
         return
     sentence(run, compact=True)
-    inside_controls.draw()
+    inside_controls.draw(run)
     DRAW[run.view.inside_panel](run)
     run.publish()
 
 
-follow(checkpoint, source)
+follow(checkpoint)

@@ -13,17 +13,17 @@ from ui.state import session
 session.begin("masks")
 st.title("Masks", anchor=False)
 checkpoint = sidebar(shows_run=True)
-source = source_box(checkpoint, folded=True)
+source_box(checkpoint, folded=True)
 
 
 @st.fragment
-def follow(checkpoint: Checkpoint, source: str) -> None:
+def follow(checkpoint: Checkpoint) -> None:
     """Draw the page; a click runs this again, but not the controls around it."""
-    run = open_run(checkpoint, source, kind=KINDS[session.current().view.mask])
+    run = open_run(checkpoint, kind=KINDS[session.view().mask])
     if run is None:
         return
     panels.draw(run)
     run.publish()
 
 
-follow(checkpoint, source)
+follow(checkpoint)

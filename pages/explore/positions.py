@@ -13,17 +13,17 @@ from ui.state import session
 session.begin("positions")
 st.title("Positions", anchor=False)
 checkpoint = sidebar(shows_run=True)
-source = source_box(checkpoint, folded=True)
+source_box(checkpoint, folded=True)
 
 
 @st.fragment
-def follow(checkpoint: Checkpoint, source: str) -> None:
+def follow(checkpoint: Checkpoint) -> None:
     """Draw the page; a click runs this again, but not the controls around it."""
     table = position_controls.draw(checkpoint)
-    run = open_run(checkpoint, source)  # what is not about the sentence shows without one
+    run = open_run(checkpoint)  # what is not about the sentence shows without one
     panels.draw(table, run)
     if run is not None:
         run.publish()
 
 
-follow(checkpoint, source)
+follow(checkpoint)

@@ -7,30 +7,24 @@ from ui.frame.sentence import sentence
 from ui.frame.sidebar import sidebar
 from ui.frame.source_box import source_box
 from ui.runs.open_run import open_run
-from ui.shared import style
 from ui.state import session
 from ui.step import panels
 
 session.begin("step")
 st.title("Step through decoding", anchor=False)
 checkpoint = sidebar(shows_run=True, chooses_head=True)
-source = source_box(checkpoint)
+source_box(checkpoint)
 
 
 @st.fragment
-def follow(checkpoint: Checkpoint, source: str) -> None:
+def follow(checkpoint: Checkpoint) -> None:
     """Draw the run; a step runs this again, but not the controls around it."""
-    run = open_run(checkpoint, source, kind="cross")
+    run = open_run(checkpoint, kind="cross")
     if run is None:
         return
     sentence(run)
-    panels.results(run)
-    with st.container(key=style.STEP_GRID):
-        panels.candidates(run)
-        panels.entropy(run)
-        panels.cross_row(run)
-        panels.cross_map(run)
+    panels.draw(run)
     run.publish()
 
 
-follow(checkpoint, source)
+follow(checkpoint)

@@ -11,8 +11,9 @@ import numpy as np
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.conftest import check
-from ui.state import keys
-from ui.state.keys import FORCE_CHOICE
+from ui.state import session
+from ui.state.view import MAIN, Slot, View
+from ui.step.panels import FORCE_CHOICE
 
 
 def payload(test: AppTest, key: str) -> dict[str, Any]:
@@ -57,7 +58,7 @@ def spread_out(flat: np.ndarray, there: str, shape: Sequence[int]) -> np.ndarray
 
 def run_of(test: AppTest) -> dict[str, Any]:
     """The run that the stepper shows."""
-    run: dict[str, Any] = payload(test, keys.STEPPER)["run"]
+    run: dict[str, Any] = payload(test, session.STEPPER)["run"]
     return run
 
 
@@ -71,14 +72,20 @@ def output(test: AppTest) -> str:
 
 def step(test: AppTest) -> int:
     """The step that Python believes in, from 1."""
-    return int(test.session_state[keys.STEP]) + 1
+    return view(test).step + 1
+
+
+def view(test: AppTest, slot: Slot = MAIN) -> View:
+    """What a slot looks at."""
+    found: View = test.session_state[f"{slot}{session.STANDING}"].view
+    return found
 
 
 def go_to(test: AppTest, number: int) -> AppTest:
     """Come to rest on a step, counted from 1, as the stepper in the browser reports it."""
-    data = payload(test, keys.STEPPER)
+    data = payload(test, session.STEPPER)
     report = {"run_id": data["run"]["run_id"], "step_revision": data["step_revision"], "step": number - 1}
-    test.session_state[keys.STEPPER] = {"step": report}
+    test.session_state[session.STEPPER] = {"step": report}
     return test.run()
 
 
@@ -104,7 +111,7 @@ def everything(test: AppTest) -> str:
     """All text of the page, the data of the components included, but for the stepper's run."""
     parts = [sentences(test), *(c.value for c in test.caption), *(o for r in test.radio for o in r.options)]
     for element in test.get("bidi_component"):
-        if element.key != keys.STEPPER:
+        if element.key != session.STEPPER:
             data = payload(test, element.key)
             parts += [str(json.loads(data["figure"])), data["alt"]]
     return "\n".join(parts)
@@ -112,7 +119,7 @@ def everything(test: AppTest) -> str:
 
 def type_source(test: AppTest, text: str) -> AppTest:
     """Type a sentence."""
-    return check(test.text_input(key=keys.SOURCE).set_value(text).run())
+    return check(test.text_input(key=session.SOURCE).set_value(text).run())
 
 
 def force(test: AppTest, piece: str) -> AppTest:

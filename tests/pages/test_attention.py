@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from tests.pages.conftest import ROOT, check
-from tests.pages.reading import address, everything, figure, go_to, numbers, payload, sentences, type_source
+from tests.pages.reading import address, everything, figure, go_to, numbers, payload, sentences, type_source, view
 from ui.attention import all_heads, controls, one_map
 from ui.runs import loading
-from ui.state import keys
+from ui.shared import choices
+from ui.state import session
 
 ATTENTION = ROOT / "pages" / "explore" / "attention.py"
 GRIDS = all_heads.GRIDS
@@ -22,8 +23,8 @@ def attention(open_page):
 
 
 def trace_of(test):
-    checkpoint = loading.open_checkpoint(loading.usable()[test.session_state[keys.MODEL]])
-    source = test.text_input(key=keys.SOURCE).value
+    checkpoint = loading.open_checkpoint(loading.usable()[test.session_state[session.MODEL]])
+    source = test.text_input(key=session.SOURCE).value
     return loading.runner().trace(checkpoint, checkpoint.query(source))
 
 
@@ -57,7 +58,7 @@ def test_the_page_opens_with_all_heads_of_all_three_kinds(attention):
 
 def test_the_selectors_open_any_head(attention):
     test = attention(query=1, key=1)
-    for key, choice in ((keys.KIND, "encoder"), (keys.LAYER, "2"), (keys.HEAD, "3")):
+    for key, choice in (("kind", "encoder"), ("layer", "2"), ("head", "3")):
         check(test.button_group(key=key).set_value(choice).run())
     test = press(test, all_heads.OPEN)
     shown = address(test)
@@ -77,13 +78,13 @@ def test_the_button_opens_what_is_chosen(attention):
 
 
 def test_scales_are_those_of_the_whole_page(attention):
-    test = switch(attention(), keys.OWN_SCALE)
+    test = switch(attention(), "own_scale")
     assert all("own scale" in figure(test, key)["layout"]["title"]["subtitle"]["text"] for key in GRIDS.values())
     assert address(test)["own"] == "1"
-    check(test.button_group(key=keys.PANEL).set_value("head").run())
+    check(test.button_group(key="panel").set_value("head").run())
     drawn = figure(test, one_map.MAP)["data"][0]
     assert (drawn["zmin"], drawn["zmax"]) == pytest.approx((0, the_map(test).max()))
-    test = switch(test, keys.OWN_SCALE)
+    test = switch(test, "own_scale")
     assert figure(test, one_map.MAP)["data"][0]["zmax"] == 1
 
 
@@ -119,7 +120,7 @@ def test_aggregates_are_called_what_they_are(attention):
     test = attention(panel="head")
     titles = []
     for aggregate in controls.AGGREGATES:
-        check(test.selectbox(key=keys.AGGREGATE).set_value(aggregate).run())
+        check(test.selectbox(key="aggregate").set_value(aggregate).run())
         titles.append(figure(test, one_map.MAP)["layout"]["title"])
     assert [title["text"].split(": ")[1] for title in titles] == [
         "mean of all 2 layers × 4 heads",
@@ -132,21 +133,21 @@ def test_aggregates_are_called_what_they_are(attention):
 
 
 def test_a_single_head_needs_no_aggregate(attention):
-    assert not [box for box in attention(panel="head", layer=1, head=1).selectbox if box.key == keys.AGGREGATE]
-    assert [box for box in attention(panel="head", layer=1).selectbox if box.key == keys.AGGREGATE]
+    assert not [box for box in attention(panel="head", layer=1, head=1).selectbox if box.key == "aggregate"]
+    assert [box for box in attention(panel="head", layer=1).selectbox if box.key == "aggregate"]
 
 
 def test_words_and_back_is_the_same_map(attention):
     test = attention(panel="head", src="abcdef")
     before = figure(test, one_map.MAP)
-    words = switch(test, keys.WORDS)
+    words = switch(test, "words")
     assert the_map(words).shape == (2, 2)
     assert "summed over the pieces of a key word" in payload(words, one_map.MAP)["caption"]
-    assert figure(switch(words, keys.WORDS), one_map.MAP) == before
+    assert figure(switch(words, "words"), one_map.MAP) == before
 
 
 def test_hidden_pieces_are_said_with_their_weight(attention):
-    test = switch(attention(panel="head", src="abcdef", kind="encoder"), keys.HIDE_SPECIAL)
+    test = switch(attention(panel="head", src="abcdef", kind="encoder"), "hide_special")
     weights = trace_of(test).encoder_self.mean(axis=(0, 1))
     share = weights[:6, 6].mean()
     assert (
@@ -193,7 +194,7 @@ def test_guess_mode_hides_what_comes_in_the_map(attention):
 
 def test_another_attention_forgets_the_cell_and_another_sentence_too(attention):
     test = attention(panel="head", query=2, key=4)
-    check(test.button_group(key=keys.KIND).set_value("decoder").run())
+    check(test.button_group(key="kind").set_value("decoder").run())
     assert "query" not in address(test)
     test = type_source(attention(panel="head", query=2, key=4), "noon")
     assert "query" not in address(test)
@@ -203,26 +204,26 @@ def test_a_link_to_a_head_that_is_not_there_is_said(attention):
     test = attention(panel="head", layer=9, head=3)
     assert "Layer 9 was asked for" in sentences(test)
     assert "mean of all" in figure(test, one_map.MAP)["layout"]["title"]["text"]
-    assert test.button_group(key=keys.LAYER).value == "Mean"
+    assert view(test).layer is None
 
 
 def test_many_layers_are_in_a_menu(attention, monkeypatch):
-    monkeypatch.setattr(controls, "MOST_SEGMENTS", 3)
+    monkeypatch.setattr(choices, "MOST_SEGMENTS", 3)
     test = attention(panel="head", layer=2, head=3)
-    assert test.selectbox(key=keys.HEAD).options == ["All", "1", "2", "3", "4"]
-    check(test.selectbox(key=keys.HEAD).set_value("1").run())
+    assert test.selectbox(key="head").options == ["All", "1", "2", "3", "4"]
+    check(test.selectbox(key="head").set_value("1").run())
     assert address(test)["head"] == "1"
 
 
 def test_nothing_here_runs_the_model_again(attention):
     test = attention()
     ran = loading.runner().n_runs
-    check(test.button_group(key=keys.PANEL).set_value("head").run())
-    for key in (keys.WORDS, keys.HIDE_SPECIAL, keys.LOG_SCALE, keys.OWN_SCALE):
+    check(test.button_group(key="panel").set_value("head").run())
+    for key in ("words", "hide_special", "log_scale", "own_scale"):
         switch(test, key)
     assert loading.runner().n_runs == ran
 
 
 def test_the_sentence_takes_little_room_here(attention, open_page):
-    assert payload(attention(), keys.STEPPER)["compact"] is True
-    assert payload(open_page(model="reverse"), keys.STEPPER)["compact"] is False
+    assert payload(attention(), session.STEPPER)["compact"] is True
+    assert payload(open_page(model="reverse"), session.STEPPER)["compact"] is False

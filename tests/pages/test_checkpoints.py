@@ -10,9 +10,9 @@ import pytest
 from charts.training import HOW_TO_READ_LOSSES
 from tests.pages.conftest import CHECKPOINTS
 from tests.pages.reading import figure, numbers, payload
-from ui.checkpoints.training import BLEU_LEFT_OUT
+from ui.checkpoints.training import BLEU_LEFT_OUT, TRAINING_LOSSES, TRAINING_RATES, TRAINING_SCORES
 from ui.runs import loading
-from ui.state import keys
+from ui.state import session
 
 
 @pytest.fixture
@@ -83,13 +83,13 @@ def test_the_training_is_drawn_with_the_kept_epoch(open_page, spoil, monkeypatch
     spoil("card.json", json.dumps({"training": {**training, "command": "python -m transformer train"}}).encode())
     monkeypatch.setenv(loading.ENVIRONMENT, str(folder.parent))
     test = open_page(CHECKPOINTS, model=folder.name)
-    assert charts_of(test) == [keys.TRAINING_LOSSES, keys.TRAINING_SCORES, keys.TRAINING_RATES]
+    assert charts_of(test) == [TRAINING_LOSSES, TRAINING_SCORES, TRAINING_RATES]
     for key in charts_of(test):
         assert figure(test, key)["layout"]["annotations"][0]["text"] == marked
         assert f"Marked as {marked}." in payload(test, key)["alt"]
-    assert payload(test, keys.TRAINING_LOSSES)["caption"] == HOW_TO_READ_LOSSES
-    assert "dev loss goes from 4.5 to 3.5" in payload(test, keys.TRAINING_LOSSES)["alt"]
-    dev, training_loss = figure(test, keys.TRAINING_LOSSES)["data"]
+    assert payload(test, TRAINING_LOSSES)["caption"] == HOW_TO_READ_LOSSES
+    assert "dev loss goes from 4.5 to 3.5" in payload(test, TRAINING_LOSSES)["alt"]
+    dev, training_loss = figure(test, TRAINING_LOSSES)["data"]
     assert (dev["name"], training_loss["name"]) == ("Dev loss", "Training loss")
     assert numbers(dev["y"]).tolist() == [4.5, 3.4, 3.5]
     assert dev["hovertext"][0] == "Epoch 1, step 1,240, 638,613 target pieces, 3 min"
@@ -110,8 +110,8 @@ def test_every_shipped_checkpoint_says_all_that_a_reader_asks(open_page, name):
 
 def test_bleu_that_is_0_throughout_is_left_out_and_said(open_page):
     test = open_page(CHECKPOINTS, model="reverse")
-    assert [line["name"] for line in figure(test, keys.TRAINING_SCORES)["data"]] == ["chrF", "Exact (&#37;)"]
-    assert BLEU_LEFT_OUT in payload(test, keys.TRAINING_SCORES)["caption"]
+    assert [line["name"] for line in figure(test, TRAINING_SCORES)["data"]] == ["chrF", "Exact (&#37;)"]
+    assert BLEU_LEFT_OUT in payload(test, TRAINING_SCORES)["caption"]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_an_older_card_without_scores_and_training_is_shown(open_page, spoil, mo
 def test_choosing_another_describes_that_one(open_page, checkpoint_folder, monkeypatch):
     monkeypatch.setenv(loading.ENVIRONMENT, str(checkpoint_folder.parent))
     test = open_page(CHECKPOINTS, model="reverse")
-    test.selectbox(key=keys.MODEL).set_value("tiny").run()
+    test.selectbox(key=session.MODEL).set_value("tiny").run()
     assert test.subheader[0].value == "Tiny"
 
 
@@ -152,7 +152,7 @@ def test_a_broken_folder_is_listed_with_its_error_and_never_offered(open_page, b
     assert len(test.error) == 1
     assert test.error[0].value.startswith(r"**broken** broken\/config\.json")
     assert "<script" not in text(test)
-    assert not any("broken" in option for option in test.selectbox(key=keys.MODEL).options)
+    assert not any("broken" in option for option in test.selectbox(key=session.MODEL).options)
     assert "1 folder cannot be opened: see the page Checkpoints." in [caption.value for caption in test.caption]
 
 
@@ -177,7 +177,7 @@ def test_a_checkpoint_that_breaks_on_opening_says_why(open_page, tmp_path, check
     monkeypatch.setenv(loading.ENVIRONMENT, str(folder.parent))
     test = open_page(CHECKPOINTS, model="half")
     assert test.error[0].value.startswith(r"half cannot be opened\. half\/source\.model")
-    assert test.selectbox(key=keys.MODEL).options
+    assert test.selectbox(key=session.MODEL).options
     assert "**reverse**" in text(test)
 
 

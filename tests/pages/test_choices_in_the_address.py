@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.pages.conftest import ROOT, check
-from tests.pages.reading import address, payload, sentences
+from tests.pages.reading import address, payload, sentences, view
 from transformer.checkpoint.save import Parts, save
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
@@ -13,18 +13,18 @@ from ui.inside import costs, ffn, pieces_controls
 from ui.masks import checks
 from ui.positions import controls
 from ui.runs import loading
-from ui.state import keys
+from ui.state import session
 
 PAGES = {name: ROOT / "pages" / "explore" / f"{name}.py" for name in ("inside", "masks", "positions", "attention")}
 SOURCE = "abcdef"
 
 CHOICES = (
-    ("inside", {"inside": "lens"}, keys.DEPTHS, "sublayer", {"depths": "sublayer"}),
-    ("inside", {"inside": "lens"}, keys.LENS_COLOUR, "rank", {"lens": "rank"}),
-    ("inside", {"inside": "stream"}, keys.NORM, 2, {"norm": "3"}),
+    ("inside", {"inside": "lens"}, "depths", "sublayer", {"depths": "sublayer"}),
+    ("inside", {"inside": "lens"}, "lens_colour", "rank", {"lens": "rank"}),
+    ("inside", {"inside": "stream"}, "norm", 2, {"norm": "3"}),
     ("inside", {"inside": "model"}, costs.LENGTH, 64, {"tokens": "64"}),
-    ("inside", {"inside": "model"}, keys.FOLD, True, {"fold": "1"}),
-    ("inside", {"inside": "pieces"}, keys.NEARNESS, "distance", {"near": "distance"}),
+    ("inside", {"inside": "model"}, "fold", True, {"fold": "1"}),
+    ("inside", {"inside": "pieces"}, "nearness", "distance", {"near": "distance"}),
     ("masks", {"masks": "checks"}, checks.CHANGED, 2, {"changed": "3"}),
     ("positions", {"model": "en-fr", "src": "A dog."}, controls.COUNT, 16, {"drawn": "16"}),
 )
@@ -87,11 +87,11 @@ def test_what_there_is_not_gives_way_to_the_pages_own_choice(open_page, name, pa
 def test_another_page_opens_on_its_own_cell(open_page):
     """A row and a column number other pieces there."""
     test = open_page(PAGES["attention"], model="reverse", src=SOURCE, panel="head", query=3, key=2)
-    assert (test.session_state[keys.QUERY], test.session_state[keys.KEY]) == (2, 1)
-    test.session_state[keys.URL_PAGE] = "masks"  # where the visitor comes from
+    assert (view(test).query, view(test).key) == (2, 1)
+    test.session_state[session.URL_PAGE] = "masks"  # where the visitor comes from
     test.query_params.clear()
     check(test.run())
-    assert (test.session_state[keys.QUERY], test.session_state[keys.KEY]) == (None, None)
+    assert (view(test).query, view(test).key) == (None, None)
 
 
 # ---------------------------------------------------------------- a model of another shape
@@ -116,7 +116,7 @@ def test_a_deeper_encoder_is_no_reason_for_a_note(open_page, deep):
     test = open_page(PAGES["inside"], model=deep, src="abc", inside="ffn", side="source", layer=3)
     assert "was asked for" not in sentences(test)
     assert "layer 3" in payload(test, ffn.HISTOGRAM)["alt"]
-    assert test.session_state[keys.LAYER] == "3"
+    assert view(test).layer == 2
 
 
 def test_no_formula_has_a_bias_that_the_model_lacks(open_page, deep):

@@ -6,9 +6,10 @@ import pytest
 
 from tests.pages.conftest import STEP, check
 from tests.pages.reading import run_of
+from ui.frame import source_box
 from ui.frame.source_box import EXAMPLE_CHARACTERS, MOST_EXAMPLES
 from ui.runs import loading
-from ui.state import keys
+from ui.state import session
 
 MANY = [f"ba lo {'mi ' * n}ta" for n in range(MOST_EXAMPLES + 3)]
 
@@ -26,14 +27,16 @@ def with_examples(open_page, spoil, monkeypatch):
 
 
 def offered(test):
-    return [button.label.replace("\\", "") for button in test.button if str(button.key).startswith(keys.EXAMPLE)]
+    return [
+        button.label.replace("\\", "") for button in test.button if str(button.key).startswith(source_box.EXAMPLE)
+    ]
 
 
 def test_another_checkpoint_offers_its_own_examples_and_none_of_the_old(open_page, checkpoint_folder, monkeypatch):
     monkeypatch.setenv(loading.ENVIRONMENT, str(checkpoint_folder.parent))
     test = open_page(STEP, model="reverse")
     assert offered(test) == ["glass", "abcdef", "transformer", "noon", "aabbcc"]
-    check(test.selectbox(key=keys.MODEL).set_value("tiny").run())
+    check(test.selectbox(key=session.MODEL).set_value("tiny").run())
     assert offered(test) == ["ba lo mi ta", "mi ta ba", "lo ke su ba lo"]
 
 
@@ -43,8 +46,8 @@ def test_every_shipped_checkpoint_offers_examples_that_it_can_read(open_page):
         examples = loading.open_checkpoint(entry).card.examples
         assert offered(test) == list(examples)
         for place in range(len(examples)):
-            check(test.button(key=f"{keys.EXAMPLE}_{place}").click().run())
-            assert test.text_input(key=keys.SOURCE).value == examples[place]
+            check(test.button(key=f"{source_box.EXAMPLE}_{place}").click().run())
+            assert test.text_input(key=session.SOURCE).value == examples[place]
             assert not any(chip.get("unknown") for chip in run_of(test)["source"])
             assert not test.info
 
@@ -52,8 +55,8 @@ def test_every_shipped_checkpoint_offers_examples_that_it_can_read(open_page):
 def test_examples_that_have_no_room_are_in_a_menu(with_examples):
     test = with_examples(MANY)
     assert offered(test) == [example.strip() for example in MANY]
-    check(test.button(key=f"{keys.EXAMPLE}_{len(MANY) - 1}").click().run())
-    assert test.text_input(key=keys.SOURCE).value == MANY[-1]
+    check(test.button(key=f"{source_box.EXAMPLE}_{len(MANY) - 1}").click().run())
+    assert test.text_input(key=session.SOURCE).value == MANY[-1]
 
 
 def test_a_long_example_is_cut_on_its_button_only(with_examples):
@@ -62,14 +65,14 @@ def test_a_long_example_is_cut_on_its_button_only(with_examples):
     (label,) = offered(test)
     assert len(label) == EXAMPLE_CHARACTERS
     assert label.endswith("…")
-    check(test.button(key=f"{keys.EXAMPLE}_0").click().run())
-    assert test.text_input(key=keys.SOURCE).value == long
+    check(test.button(key=f"{source_box.EXAMPLE}_0").click().run())
+    assert test.text_input(key=session.SOURCE).value == long
 
 
 def test_empty_and_repeated_examples_are_left_out(with_examples):
     test = with_examples(["  ", "ba", "", "ba", "lo"])
     assert offered(test) == ["ba", "lo"]
-    assert test.text_input(key=keys.SOURCE).value == "ba"
+    assert test.text_input(key=session.SOURCE).value == "ba"
 
 
 def test_without_examples_there_is_no_row(with_examples):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.pages.conftest import ROOT, check
-from tests.pages.reading import go_to, payload
+from tests.pages.reading import go_to, payload, view
 from tests.ui.unpacking import numbers_of
 from transformer.checkpoint.load import load
 from transformer.runs.query import Query
@@ -14,7 +14,6 @@ from transformer.runs.running import run
 from transformer.runs.trace import Trace
 from ui.attention import flow as flow_panels
 from ui.attention.flow import FLOW
-from ui.state import keys
 
 ATTENTION = ROOT / "pages" / "explore" / "attention.py"
 CHINESE = "我喜欢喝咖啡。"
@@ -140,7 +139,7 @@ def test_the_browser_hears_which_of_its_reports_has_arrived(flow):
     assert payload(test, FLOW)["heard"] is None
     test.session_state[FLOW] = {"pin": {"side": "query", "index": 1, "stamp": "x 1"}}
     assert payload(check(test.run()), FLOW)["heard"] == "x 1"
-    assert test.session_state[keys.QUERY] is None  # only a report that has just come is taken
+    assert view(test).query is None  # only a report that has just come is taken
 
 
 def test_the_callback_that_a_session_keeps_holds_no_weights(flow, monkeypatch):
@@ -149,4 +148,4 @@ def test_the_callback_that_a_session_keeps_holds_no_weights(flow, monkeypatch):
     flow(model="reverse", src="abcd", layer=1)
     held = [cell.cell_contents for cell in given["on_pin"].__closure__]
     assert held
-    assert all(isinstance(value, int | tuple) for value in held)
+    assert all(isinstance(value, int | str | tuple) for value in held)

@@ -9,14 +9,13 @@ import pytest
 import torch
 
 from tests.pages.conftest import STEP, check
-from tests.pages.reading import figure, go_to, numbers, payload, sentences
+from tests.pages.reading import figure, go_to, numbers, payload, sentences, view
 from transformer.analysis.head_statistics import measure
 from transformer.model.tap import Recorder, tap_of
 from ui.attention import head_table
 from ui.attention.head_table import CSV, HEAD_MAP, HEAD_ROWS, MEASURE, OPEN_BY_MEASURE
 from ui.runs import loading
 from ui.runs.work import BusyError, Runner
-from ui.state import keys
 
 ATTENTION = STEP.parent / "attention.py"
 SOURCE = "abcdef"
@@ -164,19 +163,19 @@ def test_the_menu_lists_the_heads_from_the_lowest_and_opens_one_again_and_again(
     assert [float(option.split(": ")[1]) for option in options] == pytest.approx(sorted(means), abs=0.0051)
     for _ in range(2):
         check(test.selectbox(key=OPEN_BY_MEASURE).select_index(0).run())
-        assert test.session_state[keys.PANEL] == "head"
-        place = f"Layer {test.session_state[keys.LAYER]}, head {test.session_state[keys.HEAD]}"
+        assert view(test).panel == "head"
+        place = f"Layer {view(test).layer + 1}, head {view(test).head + 1}"
         assert options[0].startswith(place)
-        check(test.button_group(key=keys.PANEL).set_value("table").run())
+        check(test.button_group(key="panel").set_value("table").run())
         assert test.selectbox(key=OPEN_BY_MEASURE).value is None
 
 
 def test_a_measure_that_another_attention_does_not_have_gives_way(table):
     test = table(kind="encoder")
     check(test.selectbox(key=MEASURE).set_value("next").run())
-    check(test.button_group(key=keys.KIND).set_value("decoder").run())
+    check(test.button_group(key="kind").set_value("decoder").run())
     assert test.selectbox(key=MEASURE).value == "entropy_share"
-    check(test.button_group(key=keys.KIND).set_value("encoder").run())
+    check(test.button_group(key="kind").set_value("encoder").run())
     assert "alt" in payload(test, HEAD_MAP)
     assert test.selectbox(key=MEASURE).value == "next"  # it was only set aside
 

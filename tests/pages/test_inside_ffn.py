@@ -17,7 +17,7 @@ from ui.inside import ffn as ffn_panels
 from ui.inside import ffn_controls
 from ui.inside import neuron as neuron_panels
 from ui.runs import loading
-from ui.state import keys
+from ui.state import session
 
 INSIDE = ROOT / "pages" / "explore" / "inside.py"
 CHARTS = {ffn_panels.SHARES, ffn_panels.HISTOGRAM, ffn_panels.ACTIVE, ffn_panels.TOKENS, ffn_panels.MAP}
@@ -48,7 +48,7 @@ def by_hand(checkpoint, trace, side, layer):
 
 
 def drawn(test):
-    return {element.key for element in test.get("bidi_component")} - {keys.STEPPER}
+    return {element.key for element in test.get("bidi_component")} - {session.STEPPER}
 
 
 def said(test):
@@ -148,7 +148,7 @@ def test_side_layer_token_and_neuron_stay_in_the_address(page):
     check(next(c for c in test.segmented_control if c.key == ffn_controls.LAYER).set_value(1).run())
     assert address(test)["layer"] == "2"
     assert "neuron" not in address(test)  # of another layer it is another neuron
-    check(next(c for c in test.segmented_control if c.key == keys.SIDE).set_value("target").run())
+    check(next(c for c in test.segmented_control if c.key == "side").set_value("target").run())
     assert address(test)["side"] == "target"
     check(test.selectbox(key=ffn_controls.TOKEN).set_value(2).run())
     assert step(test) == 3
@@ -191,7 +191,7 @@ def test_guessing_hides_what_is_still_to_come(page):
 
 def test_a_long_sentence_with_markup_stays_small_and_text(page):
     test = page(model="zh-en", src="<b>$x$</b>我喜欢喝咖啡" * 5)
-    assert sum(len(e.proto.json) for e in test.get("bidi_component") if e.key != keys.STEPPER) < 150_000
+    assert sum(len(e.proto.json) for e in test.get("bidi_component") if e.key != session.STEPPER) < 150_000
     assert "<b>" not in json.dumps(figure(test, ffn_panels.MAP)["layout"]["meta"]["ticks"])
     assert "<b>$" not in figure(test, ffn_panels.ACTIVE)["layout"]["title"]["text"]
     assert everything(test)

@@ -10,7 +10,7 @@ from tests.pages.reading import address, everything, figure, go_to, numbers, pay
 from transformer.runs.replay import replay
 from ui.inside import lens
 from ui.runs import loading
-from ui.state import keys
+from ui.state import session
 
 INSIDE = ROOT / "pages" / "explore" / "inside.py"
 
@@ -22,9 +22,9 @@ def page(open_page):
 
 
 def trace_of(test):
-    name = test.session_state[keys.MODEL] or loading.DEFAULT_NAME
+    name = test.session_state[session.MODEL] or loading.DEFAULT_NAME
     checkpoint = loading.open_checkpoint(loading.usable()[name])
-    source = test.text_input(key=keys.SOURCE).value
+    source = test.text_input(key=session.SOURCE).value
     return checkpoint, loading.runner().trace(checkpoint, checkpoint.query(source))
 
 
@@ -52,7 +52,7 @@ def said(test):
 
 
 def drawn(test):
-    return {element.key for element in test.get("bidi_component")} - {keys.STEPPER}
+    return {element.key for element in test.get("bidi_component")} - {session.STEPPER}
 
 
 @pytest.mark.parametrize("name", ["zh-en", "en-fr", "reverse"])
@@ -60,7 +60,7 @@ def drawn(test):
 def test_the_table_the_curves_and_the_map_are_the_models_own_numbers(page, name, depths):
     test = page(model=name, step=2)
     if depths == "sublayer":
-        test = choose(test, keys.DEPTHS, depths)
+        test = choose(test, "depths", depths)
     trace, probs = predictions(test, every=3 if depths == "layer" else 1)
     chosen, steps = trace.tgt_ids[1], np.arange(trace.n_steps)
     table = figure(test, lens.TABLE)
@@ -90,7 +90,7 @@ def test_the_table_the_curves_and_the_map_are_the_models_own_numbers(page, name,
 
 
 def test_places_may_be_coloured_instead(page):
-    test = choose(page(model="reverse", src="abcdef"), keys.LENS_COLOUR, "rank")
+    test = choose(page(model="reverse", src="abcdef"), "lens_colour", "rank")
     trace, probs = predictions(test)
     own = probs[:, np.arange(trace.n_steps), trace.tgt_ids]
     assert (
@@ -156,7 +156,7 @@ def test_the_first_covered_step_shows_nothing(page):
 
 def test_every_chart_says_how_to_read_it_and_stays_small(page):
     long = "我喜欢喝咖啡你能帮我一下吗他每天坐公共汽车去学校如果明天下雨我们就待在家里" * 3
-    test = choose(page(model="zh-en", src=long, step=9), keys.DEPTHS, "sublayer")
+    test = choose(page(model="zh-en", src=long, step=9), "depths", "sublayer")
     assert step(test) == 9
     for key in drawn(test):
         data = payload(test, key)

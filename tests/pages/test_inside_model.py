@@ -9,7 +9,7 @@ import torch
 
 import charts
 from tests.pages.conftest import ROOT, check
-from tests.pages.reading import address, figure, numbers, sentences
+from tests.pages.reading import address, figure, numbers, sentences, view
 from tests.transformer.tiny import tiny_model
 from transformer.runs.replay import replay
 from ui.inside import blocks as model_blocks
@@ -18,7 +18,6 @@ from ui.inside import model as inside_model_panels
 from ui.inside import shapes as shape_panels
 from ui.inside.blocks import blocks_of, destination, each_layer, few_layers, one_layer, sized, stacks
 from ui.runs import loading
-from ui.state import keys
 
 INSIDE = ROOT / "pages" / "explore" / "inside.py"
 SENTENCE = {"zh-en": "我喜欢喝咖啡。", "en-fr": "The house is small.", "reverse": "abcdef"}
@@ -77,7 +76,7 @@ def test_the_blocks_of_a_diagram_add_up_to_the_model(page, name):
 def test_equal_layers_are_drawn_once_on_demand(page):
     test = page(model="reverse")
     assert "Encoder layer 2: self-attention" in drawn_blocks(test)
-    check(test.toggle(key=keys.FOLD).set_value(True).run())
+    check(test.toggle(key="fold").set_value(True).run())
     blocks = drawn_blocks(test)
     assert "Encoder layers 1 to 2, × 2: self-attention each" in blocks
     attention = checkpoint_of("reverse").model.encoder.layers[0].self_attn
@@ -130,15 +129,15 @@ def test_every_block_leads_to_a_view():
     pages = {there.page for there in found.values() if there.page}
     assert pages == set(model_blocks.PAGES.values())
     assert all((ROOT / page).exists() for page in pages)
-    assert all(there.page or there.settings[keys.INSIDE_PANEL] for there in found.values())
+    assert all(there.page or there.fields["inside_panel"] for there in found.values())
     cross = found["decoder.2.cross_attn"]
     assert cross.page.endswith("attention.py")
-    assert cross.settings.items() >= {keys.KIND: "cross", keys.LAYER: "3", keys.PANEL: "overview"}.items()
-    assert found["encoder.1.ffn"].settings.items() >= {
-        keys.INSIDE_PANEL: "ffn", keys.LAYER: "2", keys.SIDE: "source", keys.KIND: "encoder"}.items()  # fmt: skip
-    assert found["decoder.0.ffn.norm"].settings[keys.INSIDE_PANEL] == "stream"
-    assert found["decoder.mask"].settings[keys.MASK] == "decoder"
-    assert found["decoder.output"].settings == {keys.INSIDE_PANEL: "lens"}
+    assert cross.fields.items() >= {"kind": "cross", "layer": 2, "panel": "overview"}.items()
+    assert found["encoder.1.ffn"].fields.items() >= {
+        "inside_panel": "ffn", "layer": 1, "side": "source", "kind": "encoder"}.items()  # fmt: skip
+    assert found["decoder.0.ffn.norm"].fields["inside_panel"] == "stream"
+    assert found["decoder.mask"].fields["mask"] == "decoder"
+    assert found["decoder.output"].fields == {"inside_panel": "lens"}
 
 
 def test_the_menu_opens_a_part_and_another_page(page, monkeypatch):
@@ -146,8 +145,8 @@ def test_the_menu_opens_a_part_and_another_page(page, monkeypatch):
     check(test.selectbox(key=inside_model_panels.PLACE).set_value("decoder.1.ffn").run())
     check(test.button(key=inside_model_panels.OPEN).click().run())
     assert address(test)["inside"] == "ffn"
-    assert test.session_state[keys.LAYER] == "2"
-    assert test.session_state[keys.QUERY] is None  # a cell of the cross-attention that was looked at
+    assert view(test).layer == 1
+    assert view(test).query is None  # a cell of the cross-attention that was looked at
     went = []
     monkeypatch.setattr(inside_model_panels.st, "switch_page", lambda page, **said: went.append((page, said)))
     test = page(model="reverse", src="abcdef")
@@ -157,7 +156,7 @@ def test_the_menu_opens_a_part_and_another_page(page, monkeypatch):
     assert script == "pages/explore/attention.py"
     expected = {"model": "reverse", "src": "abcdef", "kind": "encoder", "layer": "2"}
     assert given["query_params"].items() >= expected.items()
-    assert (test.session_state[keys.KIND], test.session_state[keys.LAYER]) == ("encoder", "2")
+    assert (view(test).kind, view(test).layer) == ("encoder", 1)
 
 
 # ------------------------------------------------------------------------------------------------ shapes
@@ -208,7 +207,7 @@ def test_guess_mode_shows_no_later_token(page):
 def test_the_stack_of_the_shapes_stands_in_the_address(page):
     test = page(model="reverse", src="abcdef")
     assert tables(test)[0]["Name in the code"].iloc[-1] == "encoder.output"
-    test.button_group(key=keys.SIDE).set_value("target").run()
+    test.button_group(key="side").set_value("target").run()
     assert tables(test)[0]["Name in the code"].iloc[-1] == "logits"
     assert address(test)["side"] == "target"
 

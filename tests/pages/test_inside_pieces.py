@@ -10,7 +10,7 @@ from tests.pages.reading import address, figure, go_to, numbers, payload, senten
 from ui.inside import pieces, pieces_controls
 from ui.inside.pieces_controls import find
 from ui.runs import loading
-from ui.state import keys
+from ui.state import session
 
 INSIDE = ROOT / "pages" / "explore" / "inside.py"
 
@@ -61,7 +61,7 @@ def control(test, key):
 def test_neighbours_and_map_are_those_of_the_table(page, name, side, by):
     test = page(model=name, side=side, **({"key": 2} if side == "source" else {"query": 2}))
     if by == "distance":
-        check(control(test, keys.NEARNESS).set_value("distance").run())
+        check(control(test, "nearness").set_value("distance").run())
     checkpoint = opened(name)
     trace = loading.runner().trace(checkpoint, checkpoint.query(checkpoint.card.examples[0]))
     table, tokenizer = table_of(checkpoint, side)
@@ -213,6 +213,6 @@ def test_many_pieces_bring_fewer_neighbours(count, each):
 def test_another_model_forgets_the_typed_piece(page):
     test = page(model="reverse")
     check(test.text_input(key=pieces_controls.TYPED).set_value("z").run())
-    check(test.selectbox(key=keys.MODEL).set_value("zh-en").run())
+    check(test.selectbox(key=session.MODEL).set_value("zh-en").run())
     assert "z" not in figure(test, pieces.BARS)["layout"]["title"]["text"].removeprefix("Nearest")
     assert test.text_input(key=pieces_controls.TYPED).value == ""

@@ -10,7 +10,7 @@ from tests.pages.reading import address, figure, go_to, numbers, payload, step, 
 from transformer.runs.replay import replay
 from ui.inside import stream
 from ui.runs import loading
-from ui.state import keys
+from ui.state import session
 
 INSIDE = ROOT / "pages" / "explore" / "inside.py"
 
@@ -22,9 +22,9 @@ def page(open_page):
 
 
 def recorded(test):
-    name = test.session_state[keys.MODEL] or loading.DEFAULT_NAME
+    name = test.session_state[session.MODEL] or loading.DEFAULT_NAME
     checkpoint = loading.open_checkpoint(loading.usable()[name])
-    trace = loading.runner().trace(checkpoint, checkpoint.query(test.text_input(key=keys.SOURCE).value))
+    trace = loading.runner().trace(checkpoint, checkpoint.query(test.text_input(key=session.SOURCE).value))
     return checkpoint, trace, replay(checkpoint, trace, ["encoder.*", "decoder.*"])
 
 
@@ -46,7 +46,7 @@ def said(test):
 
 
 def drawn(test):
-    return {element.key for element in test.get("bidi_component")} - {keys.STEPPER}
+    return {element.key for element in test.get("bidi_component")} - {session.STEPPER}
 
 
 def root_mean_square(vectors):
@@ -91,8 +91,8 @@ def test_a_norm_is_shown_before_and_after(page, place):
     test = page(model="reverse", src="abcdef", key=3)
     checkpoint, _, found = recorded(test)
     expected, _ = streams(checkpoint, found, "encoder")
-    options = test.selectbox(key=keys.NORM).options
-    check(test.selectbox(key=keys.NORM).select_index(place % len(options)).run())
+    options = test.selectbox(key="norm").options
+    check(test.selectbox(key="norm").select_index(place % len(options)).run())
     layers = checkpoint.model.encoder.layers
     norms = [norm for layer in layers for norm in (layer.self_attn_residual.norm, layer.ffn_residual.norm)]
     norm, read = [*norms, checkpoint.model.encoder.final_norm][place], torch.tensor(expected[:-1][place])
@@ -128,10 +128,10 @@ def test_a_source_token_is_chosen_and_stays_in_the_address(page):
 
 def test_a_side_without_that_norm_goes_back_to_the_first(page):
     test = page(model="reverse", src="abc", side="target")
-    last = len(test.selectbox(key=keys.NORM).options) - 1
-    check(test.selectbox(key=keys.NORM).select_index(last).run())
-    check(next(c for c in test.segmented_control if c.key == keys.SIDE).set_value("source").run())
-    assert test.selectbox(key=keys.NORM).value == 0
+    last = len(test.selectbox(key="norm").options) - 1
+    check(test.selectbox(key="norm").select_index(last).run())
+    check(next(c for c in test.segmented_control if c.key == "side").set_value("source").run())
+    assert test.selectbox(key="norm").value == 0
 
 
 def test_guessing_hides_the_tokens_still_to_come(page):

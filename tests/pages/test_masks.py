@@ -11,7 +11,7 @@ from tests.pages.reading import address, everything, figure, numbers, sentences
 from transformer.checkpoint.load import load
 from transformer.runs.running import run_batch
 from ui.masks.panels import IN_NUMBERS
-from ui.state import keys
+from ui.state import session
 
 MASKS = ROOT / "pages" / "explore" / "masks.py"
 OWN = {"zh-en": "我喜欢喝咖啡。", "en-fr": "I like coffee.", "reverse": "glass"}
@@ -136,7 +136,7 @@ def test_an_address_restores_everything(masks):
     found = address(test)
     assert {name: found[name] for name in request} == request
     assert [test.text_input(key=f"mask_companion_{i}").value for i in range(3)] == ["abc", "noon", ""]
-    assert test.button_group(key=keys.SENTENCE).value == 1
+    assert test.button_group(key="sentence").value == 1
     assert (test.selectbox(key="mask_query").value, test.selectbox(key="mask_key").value) == (2, 3)
 
 
@@ -182,9 +182,9 @@ def test_markup_in_a_companion_is_text(masks):
 
 def test_another_model_brings_its_own_companions(masks):
     test = masks(**{"with": "abc", "sentence": 2})
-    check(test.selectbox(key=keys.MODEL).set_value("zh-en").run())
+    check(test.selectbox(key=session.MODEL).set_value("zh-en").run())
     assert [test.text_input(key=f"mask_companion_{i}").value for i in range(2)] == list(WITH["zh-en"])
-    assert test.button_group(key=keys.SENTENCE).value == 0
+    assert test.button_group(key="sentence").value == 0
 
 
 def test_the_numbers_of_a_long_mask_are_folded(masks):
@@ -256,7 +256,7 @@ def test_checks_are_differences_of_forward_calls_made_here(open_page, batch):
     assert (moved[:place] == 0).all()
     assert "moved by exactly 0" in said
     alone, read = src[:1, : int((src[0] != pad).sum())], tgt[:1, :n_rows]
-    longer = torch.cat((alone, torch.full((1, test.slider(key=keys.PADS).value), pad)), dim=1)
+    longer = torch.cat((alone, torch.full((1, test.slider(key="pads").value), pad)), dim=1)
     moved = (model(longer, read) - model(alone, read)).abs().amax(-1)[0]
     np.testing.assert_allclose(moved_rows(figure(test, "mask_source_pads"), 0), moved, rtol=1e-6)
     assert (moved_rows(figure(test, "mask_source_pads"), 1) > 1e-2).all()
@@ -271,7 +271,7 @@ def test_a_check_says_what_counts_as_rounding(masks):
 def test_one_pad_fits_into_the_longest_sentence(masks):
     test = masks(masks="checks", sentence=3)
     assert "There is room for one pad." in text(test)
-    assert not test.slider(key=keys.MAX_NEW).disabled
+    assert not test.slider(key=session.MAX_NEW).disabled
 
 
 def test_no_pad_fits_where_the_model_is_full(masks):

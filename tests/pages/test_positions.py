@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from tests.pages.conftest import ROOT, check
-from tests.pages.reading import address, everything, figure, go_to, numbers, payload, sentences, type_source
+from tests.pages.reading import address, everything, figure, go_to, numbers, payload, sentences, type_source, view
 from ui.positions import controls, panels, sentence, shift
 from ui.positions.controls import spread
 from ui.positions.shift import spread_shifts
 from ui.runs import loading
 from ui.shared.numbers import digits, short
-from ui.state import keys
+from ui.state import session
 
 POSITIONS = ROOT / "pages" / "explore" / "positions.py"
 
@@ -75,7 +75,7 @@ def test_sinusoids_are_the_formula(page, name):
     np.testing.assert_allclose(z_of(test, panels.TABLE), paper(64, 256), atol=1e-6)
     assert "no parameter" in said(test)
     assert "the table is the formula" in said(test)
-    assert not [control for control in test.segmented_control if control.key == keys.SIDE]
+    assert not [control for control in test.segmented_control if control.key == "side"]
     waves = numbers(figure(test, panels.WAVES)["data"][0]["y"])
     np.testing.assert_allclose(waves, [2 * math.pi * 10_000 ** (2 * (j // 2) / 256) for j in range(256)], rtol=1e-6)
 
@@ -103,7 +103,7 @@ def test_dimensions_are_chosen_and_stay_in_the_address(page):
     test = page(model="reverse", dims="4.64")
     names = [note["text"] for note in figure(test, panels.CURVES)["layout"]["annotations"]]
     assert [name.split(";")[0] for name in names] == ["Dimension 3", "Dimension 63"]
-    check(test.multiselect(key=keys.DIMS).set_value([5]).run())
+    check(test.multiselect(key="dims").set_value([5]).run())
     assert address(test)["dims"] == "6"
 
 
@@ -111,8 +111,8 @@ def test_what_a_table_does_not_have_is_said(page):
     test = page(model="reverse", dims="2.65", shift="500")
     assert "reverse has 0 to 63" in sentences(test)
     assert "at most 11" in sentences(test)
-    assert test.session_state[keys.DIMS] == [1]
-    assert test.session_state[keys.SHIFT] == 11
+    assert view(test).dims == (1,)
+    assert view(test).shift == 11
 
 
 @pytest.mark.parametrize(("n", "d"), [(64, 256), (128, 256), (512, 512), (512, 15), (16, 16_384), (512, 1)])
@@ -144,7 +144,7 @@ def test_similarity_is_the_dot_product_and_falls_with_distance(page):
 def test_a_learned_table_resembles_by_place_too_and_has_a_cosine(page):
     test, table = page("similarity", model="reverse", side="target"), table_of("reverse", "target").astype(float)
     assert "depends on where two positions are" in said(test)
-    check(next(c for c in test.segmented_control if c.key == keys.COSINE).set_value(True).run())
+    check(next(c for c in test.segmented_control if c.key == "cosine").set_value(True).run())
     lengths = np.sqrt((table**2).sum(1))
     cosine = table @ table.T / np.outer(lengths, lengths)
     np.testing.assert_allclose(z_of(test, panels.SIMILARITY), cosine, atol=1e-6)
@@ -200,7 +200,7 @@ def test_another_pair_is_followed_and_stays_in_the_address(page):
 
 def test_the_slider_shifts_and_stays_in_the_address(page):
     test = page("shift", model="reverse")
-    check(test.slider(key=keys.SHIFT).set_value(4).run())
+    check(test.slider(key="shift").set_value(4).run())
     assert "shifted by 4" in figure(test, shift.POINTS)["layout"]["title"]["text"]
     assert figure(test, shift.ERRORS)["layout"]["shapes"][0]["x0"] == 4
     assert address(test)["shift"] == "4"
@@ -251,7 +251,7 @@ def test_guessing_hides_what_is_still_to_come(page):
     assert [label.removeprefix("▁") for label in labels][1:] == ["f", "e"]
     assert len(test.selectbox(key=sentence.TOKEN).options) == 3
     assert "position 2" in figure(test, sentence.ROWS)["layout"]["title"]["text"]
-    check(next(c for c in test.segmented_control if c.key == keys.SIDE).set_value("source").run())
+    check(next(c for c in test.segmented_control if c.key == "side").set_value("source").run())
     assert len(test.selectbox(key=sentence.TOKEN).options) == 7
 
 
@@ -262,8 +262,8 @@ def test_one_part_is_drawn_at_a_time_and_named_in_the_address(page):
     test = page(model="reverse")
     shown = {}
     for part in controls.PARTS:
-        check(next(c for c in test.segmented_control if c.key == keys.POSITIONS_PANEL).set_value(part).run())
-        shown[part] = charts_of(test) - {keys.STEPPER}
+        check(next(c for c in test.segmented_control if c.key == "positions_panel").set_value(part).run())
+        shown[part] = charts_of(test) - {session.STEPPER}
         assert address(test).get("positions", "table") == part
         for key in shown[part]:
             layout = figure(test, key)["layout"]
@@ -279,11 +279,11 @@ def test_one_part_is_drawn_at_a_time_and_named_in_the_address(page):
 @pytest.mark.parametrize("part", ["table", "similarity", "shift"])
 def test_the_table_needs_no_sentence(page, part):
     test = type_source(page(part, model="reverse"), "")
-    assert charts_of(test) - {keys.STEPPER}
+    assert charts_of(test) - {session.STEPPER}
     assert "Type" in sentences(test)
     refused = type_source(test, "abcdefghijklmnop")
     assert "Shorten" in sentences(refused)
-    assert charts_of(refused) - {keys.STEPPER}
+    assert charts_of(refused) - {session.STEPPER}
 
 
 def test_the_sentence_part_says_what_to_do_without_one(page):

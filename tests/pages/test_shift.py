@@ -5,7 +5,6 @@ import pytest
 from tests.pages.conftest import ROOT, check
 from tests.pages.reading import address, figure, sentences
 from ui.positions import controls, shift
-from ui.state import keys
 
 POSITIONS = ROOT / "pages" / "explore" / "positions.py"
 
@@ -20,10 +19,10 @@ def long_table(open_page, monkeypatch):
 def test_the_slider_ends_where_the_measuring_ends(long_table):
     test = long_table(shift=100)
     assert "at most 62" in sentences(test)
-    assert (test.slider(key=keys.SHIFT).max, test.slider(key=keys.SHIFT).value) == (62, 62)
+    assert (test.slider(key="shift").max, test.slider(key="shift").value) == (62, 62)
     assert "shifted by 62" in figure(test, shift.POINTS)["layout"]["title"]["text"]
     assert figure(test, shift.ERRORS)["layout"]["shapes"][0]["x0"] == 62
-    check(test.slider(key=keys.SHIFT).set_value(61).run())
+    check(test.slider(key="shift").set_value(61).run())
     assert address(test)["shift"] == "61"
 
 

@@ -19,8 +19,9 @@ from tests.pages.reading import (
 )
 from tests.ui.unpacking import numbers_of
 from ui.runs import loading
-from ui.state import keys
-from ui.state.keys import FORCE_CHOICE
+from ui.state import session
+from ui.step import panels
+from ui.step.panels import FORCE_CHOICE
 
 MARKUP = "<img src=x onerror=alert(1)>"
 
@@ -28,13 +29,13 @@ MARKUP = "<img src=x onerror=alert(1)>"
 def choose(test, index):
     """Click one of the listed outputs."""
     radio = test.radio[0]
-    option = list(test.session_state[keys.BRANCHES][1])
+    option = list(test.session_state[session.STANDING].branches[1])
     values = [((), 0), *((forced, 0) for forced in option)] if not run_is_beam(test) else [((), i) for i in range(9)]
     return check(radio.set_value(values[index]).run())
 
 
 def run_is_beam(test):
-    return test.session_state[keys.HOW] == "beam"
+    return test.session_state[session.HOW] == "beam"
 
 
 # ---------------------------------------------------------------- runs
@@ -43,7 +44,7 @@ def run_is_beam(test):
 def test_the_plain_address_opens_with_the_first_example(open_page):
     test = open_page(MAIN)
     checkpoint = loading.open_checkpoint(next(iter(loading.usable().values())))
-    assert test.text_input(key=keys.SOURCE).value == checkpoint.card.examples[0]
+    assert test.text_input(key=session.SOURCE).value == checkpoint.card.examples[0]
     assert run_of(test)["target"]
     assert address(test) == {}
     assert sentences(test) == ""
@@ -60,20 +61,20 @@ def test_examples_are_one_click(reverse):
     test = reverse()
     check(next(button for button in test.button if button.label == "noon").click().run())
     assert output(test) == "noon"
-    assert test.text_input(key=keys.SOURCE).value == "noon"
+    assert test.text_input(key=session.SOURCE).value == "noon"
 
 
 def test_another_checkpoint_brings_its_own_example(open_page, checkpoint_folder, monkeypatch):
     monkeypatch.setenv(loading.ENVIRONMENT, str(checkpoint_folder.parent))
     test = open_page(STEP, model="reverse", layer=2, head=3, step=4, how="sampling", seed=7)
-    check(test.selectbox(key=keys.MODEL).set_value("tiny").run())
-    assert test.text_input(key=keys.SOURCE).value == "ba lo mi ta"
+    check(test.selectbox(key=session.MODEL).set_value("tiny").run())
+    assert test.text_input(key=session.SOURCE).value == "ba lo mi ta"
     assert run_of(test)["source"][-1]["piece"] == "</s>"
-    assert (step(test), test.slider(key=keys.MAX_NEW).value) == (1, 32)
+    assert (step(test), test.slider(key=session.MAX_NEW).value) == (1, 32)
     assert address(test)["model"] == "tiny"
-    check(test.selectbox(key=keys.MODEL).set_value("reverse").run())
-    assert test.text_input(key=keys.SOURCE).value == "glass"
-    assert test.slider(key=keys.MAX_NEW).value == 13
+    check(test.selectbox(key=session.MODEL).set_value("reverse").run())
+    assert test.text_input(key=session.SOURCE).value == "glass"
+    assert test.slider(key=session.MAX_NEW).value == 13
 
 
 def test_beam_search_lists_its_results_and_shows_each(reverse):
@@ -95,7 +96,7 @@ def test_the_same_seed_draws_the_same(reverse):
     test, other = reverse(**request), reverse(**request)
     assert output(test) == output(other)
     assert labels(force(test, "z"))[0] == f"**As it was drawn** {output(other)}"
-    check(test.number_input(key=keys.SEED).set_value(6).run())
+    check(test.number_input(key=session.SEED).set_value(6).run())
     assert output(test) != output(other)
     assert address(test)["seed"] == "6"
 
@@ -106,7 +107,7 @@ def test_one_result_of_beam_search_still_tells_its_score(reverse):
 
 def test_an_output_that_was_cut_says_so(reverse):
     test = reverse(src="abcdef")
-    check(test.slider(key=keys.MAX_NEW).set_value(3).run())
+    check(test.slider(key=session.MAX_NEW).set_value(3).run())
     assert output(test) == "fed"
     assert "cut after 3 pieces" in sentences(test)
     assert address(test)["max"] == "3"
@@ -127,7 +128,7 @@ def test_no_step_calls_the_model(reverse):
 
 def test_everything_is_about_the_same_step(reverse):
     test = check(go_to(reverse(layer=2, head=2), 3))
-    assert "Step 3" in figure(test, keys.CANDIDATES)["layout"]["title"]["text"]
+    assert "Step 3" in figure(test, panels.CANDIDATES)["layout"]["title"]["text"]
     assert "Step 3" in figure(test, "cross_row")["layout"]["title"]["text"]
     shares = numbers(figure(test, "cross_row")["data"][0]["y"])
     shading = numbers_of(run_of(test)["shading"]).reshape(-1, len(shares))  # [step, source]
@@ -140,11 +141,11 @@ def test_everything_is_about_the_same_step(reverse):
 def test_a_mean_is_called_a_mean(reverse):
     test = reverse()
     assert "mean of all 2 layers × 4 heads" in figure(test, "cross_map")["layout"]["title"]["text"]
-    check(test.button_group(key=keys.LAYER).set_value("2").run())
+    check(test.button_group(key="layer").set_value("2").run())
     assert "layer 2, mean of its 4 heads" in figure(test, "cross_map")["layout"]["title"]["text"]
-    check(test.button_group(key=keys.HEAD).set_value("2").run())
+    check(test.button_group(key="head").set_value("2").run())
     assert "layer 2, head 2" in figure(test, "cross_map")["layout"]["title"]["text"]
-    assert "Mean" in test.button_group(key=keys.HEAD).options
+    assert "All" in test.button_group(key="head").options
     assert address(test) == {"model": "reverse", "rev": address(test)["rev"], "layer": "2", "head": "2"}
 
 

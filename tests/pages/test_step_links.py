@@ -20,7 +20,8 @@ from tests.pages.reading import (
     type_source,
 )
 from ui.runs import loading
-from ui.state import keys
+from ui.state import session
+from ui.step import panels
 
 MARKUP = "<img src=x onerror=alert(1)>"
 
@@ -94,7 +95,7 @@ def test_the_address_follows_what_is_done(reverse):
 def test_a_reload_and_a_pasted_link_show_the_same(reverse, open_page):
     test = force(check(go_to(reverse(src="abcdef", layer=1, head=2), 3)), "z")
     again = open_page(STEP, **address(test))
-    assert payload(again, keys.STEPPER)["run"] == run_of(test)
+    assert payload(again, session.STEPPER)["run"] == run_of(test)
     assert (step(again), labels(again)) == (step(test), labels(test))
     assert figure(again, "cross_map") == figure(test, "cross_map")
     assert sentences(again) == sentences(test)
@@ -108,12 +109,12 @@ def test_back_returns_to_the_former_state(reverse):
     branch = address(test)
     check(go_back(test, former))
     assert (output(test), step(test)) == ("fedcba", 1)
-    assert payload(test, keys.STEPPER)["step"] == 0
+    assert payload(test, session.STEPPER)["step"] == 0
     assert address(test) == former
     check(go_back(test, branch))  # and Forward
     assert (output(test)[:4], step(test)) == ("fedz", 4)
     check(go_back(test, {"model": "reverse"}))
-    assert (output(test), test.text_input(key=keys.SOURCE).value) == ("ssalg", "glass")
+    assert (output(test), test.text_input(key=session.SOURCE).value) == ("ssalg", "glass")
 
 
 def test_a_step_that_overtakes_the_address_is_no_back_button(reverse):
@@ -170,29 +171,29 @@ def test_guess_mode_hides_what_comes(reverse):
     assert "d → c" not in hidden
     assert "e → d" not in hidden
     assert "e → ?" in hidden
-    assert payload(test, keys.STEPPER)["covered"] is True
-    assert payload(test, keys.STEPPER)["revealed_step"] is None
-    assert not [element for element in test.get("bidi_component") if element.key == keys.CANDIDATES]
+    assert payload(test, session.STEPPER)["covered"] is True
+    assert payload(test, session.STEPPER)["revealed_step"] is None
+    assert not [element for element in test.get("bidi_component") if element.key == panels.CANDIDATES]
     assert len(numbers(figure(test, "cross_map")["data"][0]["z"])) == 3
 
 
 def test_a_guess_is_judged_and_the_step_revealed(reverse):
     test = reverse(src="abcdef", guess=1, step=3)
-    test.text_input(key=keys.GUESSED_PIECE).set_value("d")
+    test.text_input(key=panels.GUESSED_PIECE).set_value("d")
     check(next(button for button in test.button if button.label == "Reveal").click().run())
     assert "Right. The model gave “d” a probability of" in sentences(test)
-    assert payload(test, keys.STEPPER)["revealed_step"] == 2
-    assert payload(test, keys.CANDIDATES)
+    assert payload(test, session.STEPPER)["revealed_step"] == 2
+    assert payload(test, panels.CANDIDATES)
     assert "e → d" in everything(test)
     assert "d → c" not in everything(test)
     check(go_to(test, 4))
-    assert payload(test, keys.STEPPER)["revealed_step"] is None
+    assert payload(test, session.STEPPER)["revealed_step"] is None
     assert "Right." not in sentences(test)
 
 
 def test_guess_mode_does_not_name_a_later_branch(reverse):
     test = force(check(go_to(reverse(src="abcdef"), 5)), "z")
-    check(test.toggle(key=keys.GUESS).set_value(True).run())
+    check(test.toggle(key="guess").set_value(True).run())
     check(go_to(test, 2))
     assert labels(test)[1].split(" ")[:3] == ["**Step", "5:", "?**"]
     check(go_to(test, 6))
@@ -201,7 +202,7 @@ def test_guess_mode_does_not_name_a_later_branch(reverse):
 
 def test_leaving_guess_mode_shows_everything_again(reverse):
     test = reverse(src="abcdef", guess=1, step=3)
-    check(test.toggle(key=keys.GUESS).set_value(False).run())
+    check(test.toggle(key="guess").set_value(False).run())
     assert output(test) == "fedcba"
     assert "guess" not in address(test)
     assert step(test) == 3

@@ -7,14 +7,15 @@ import pytest
 import torch
 
 from tests.pages.conftest import ROOT, check
-from tests.pages.reading import address, figure, go_to, numbers, payload, sentences
+from tests.pages.reading import address, figure, go_to, numbers, payload, sentences, view
 from transformer.checkpoint.load import load
 from transformer.model.tap import Recorder, tap_of
 from transformer.runs import replay as replay_module
 from transformer.runs.running import run
 from ui.attention import one_weight, one_weight_stages, one_weight_vectors
 from ui.components.plotly.view import Click
-from ui.state import keys
+from ui.shared.choices import NONE
+from ui.shared.clicks import place_of
 
 ATTENTION = ROOT / "pages" / "explore" / "attention.py"
 CHARTS = (
@@ -118,7 +119,7 @@ def test_without_a_choice_it_follows_the_step_and_the_strongest_key(walking, rev
     for step in (0, 3):
         check(go_to(test, step + 1))
         strongest = int(trace.cross[0, 0, step].argmax())
-        assert chosen(test) == (-1, -1)
+        assert chosen(test) == (NONE, NONE)
         assert f"the key **{trace.src_pieces[strongest]}**" in text(test)
         assert f"the query **{trace.row_label(step)}**" in text(test).replace("\u2060", "")
         assert "query" not in address(test)
@@ -132,19 +133,19 @@ def test_menus_choose_and_can_be_given_back(walking):
     check(go_to(test, 2))
     assert chosen(test) == (3, 1)  # it does not follow any more
     for widget in (one_weight.QUERY_CHOICE, one_weight.KEY_CHOICE):
-        check(test.selectbox(key=widget).set_value(-1).run())
-    assert chosen(test) == (-1, -1)
+        check(test.selectbox(key=widget).set_value(NONE).run())
+    assert chosen(test) == (NONE, NONE)
     assert not {"query", "key"} & address(test).keys()
 
 
 def test_the_encoder_begins_with_its_first_row(walking):
     test = walking(kind="encoder", layer=1, head=1, step=4)
-    assert chosen(test) == (0, -1)
+    assert chosen(test) == (0, NONE)
     assert "the query **g**" in text(test)
 
 
 def test_an_address_beyond_the_map_falls_back(walking):
-    assert chosen(walking(kind="cross", layer=1, head=1, query=77, key=88)) == (-1, -1)
+    assert chosen(walking(kind="cross", layer=1, head=1, query=77, key=88)) == (NONE, NONE)
 
 
 @pytest.mark.parametrize(("layer", "button"), [(None, "Take layer 1, head 1"), (2, "Take layer 2, head 1")])
@@ -154,13 +155,13 @@ def test_a_mean_asks_for_a_head(walking, layer, button):
     (found,) = [one for one in test.button if one.key == one_weight.TAKE_HEAD]
     assert found.label == button
     check(found.click().run())
-    assert test.session_state[keys.HEAD] == "1"
+    assert view(test).head == 0
     assert all(payload(test, key)["figure"] for key in CHARTS)
 
 
 def test_nothing_that_comes_later_is_seen_while_guessing(walking):
     test = walking(kind="decoder", layer=1, head=1, step=3, guess=1, query=6, key=6)
-    assert chosen(test) == (-1, -1)
+    assert chosen(test) == (NONE, NONE)
     assert len(test.selectbox(key=one_weight.QUERY_CHOICE).options) == 1 + 3
     assert test.selectbox(key=one_weight.QUERY_CHOICE).options[-1] == "3: s → ?"
     for key in (one_weight_stages.SCORES, one_weight_stages.MASKED, one_weight_stages.WEIGHTS):
@@ -203,4 +204,4 @@ def test_vectors_of_all_tokens_are_drawn_when_they_are_asked_for(walking, revers
 
 @pytest.mark.parametrize(("said", "key"), [(3, 3), (0, 0), (-1, None), ("3", None), ({"key": 3}, None), (None, None)])
 def test_a_click_names_a_key_or_nothing(said, key):
-    assert one_weight_stages.marked_key(Click(curve=0, x=None, y=None, index=(0,), customdata=said)) == key
+    assert place_of(Click(curve=0, x=None, y=None, index=(0,), customdata=said)) == key

@@ -14,10 +14,10 @@ from charts.theme import Spec
 from transformer.runs.trace import Kind
 from ui.attention import controls
 from ui.attention.maps import MASK_REASONS, map_name
-from ui.components.plotly.view import last_click
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import KIND_NAMES, sides
 from ui.shared import drawing
+from ui.shared.clicks import cell_of, on_click
 
 GRIDS: Final[dict[Kind, str]] = {
     "encoder": "overview_encoder",
@@ -34,13 +34,13 @@ CLICK: Final = "Click a tile to open its head."
 def draw(run: OpenRun) -> None:
     """Draw the part "All heads" of the Attention page."""
     view = run.view
-    with st.container(horizontal=True, gap="medium", vertical_alignment="center", key=ROW):
-        controls.scales()
+    with st.container(horizontal=True, gap="medium", vertical_alignment="center", key=run.key(ROW)):
+        controls.scales(run.slot)
         st.button(
             f"Open {map_name(run.trace, view, view.kind)}",
-            key=OPEN,
+            key=run.key(OPEN),
             on_click=controls.open_head,
-            args=(view.kind, view.layer, view.head),
+            args=(run.slot, view.kind, view.layer, view.head),
             help="Opens what is chosen above. The keyboard does it too: choose with Tab and the arrow keys.",
         )
     left, right = st.columns([5, 3], gap="medium")
@@ -61,11 +61,11 @@ def _grid(run: OpenRun, kind: Kind, *, large: bool) -> None:
     read += [] if kind == "encoder" else [HOW_TO_READ_MARK]
     drawing.chart(
         figure,
-        key=GRIDS[kind],
+        key=run.key(GRIDS[kind]),
         alt=f"{KIND_NAMES[kind]} as a grid of small maps, one for each of {n_layers} layers (rows) and {n_heads} "
         "heads (columns). The controls above open the map of a single head.",
         how_to_read=" ".join([*read, CLICK]) if large else f"The same for {KIND_NAMES[kind].lower()}. {CLICK}",
-        on_click=_opening(kind, figure),
+        on_click=_opening(run, kind, figure),
     )
 
 
@@ -97,10 +97,8 @@ def _follow(run: OpenRun, kind: Kind, figure: Spec) -> None:
         follow_in_tiles(figure, range(run.looking.n_rows))
 
 
-def _opening(kind: Kind, figure: Spec) -> Callable[[], None]:
-    def go() -> None:
-        click = last_click(GRIDS[kind])
-        if click is not None and len(click.index) == 2:
-            controls.open_head(kind, *tile_at(figure, *click.index))
-
-    return go
+def _opening(run: OpenRun, kind: Kind, figure: Spec) -> Callable[[], None]:
+    slot = run.slot
+    return on_click(
+        run.key(GRIDS[kind]), cell_of, lambda cell: controls.open_head(slot, kind, *tile_at(figure, *cell))
+    )

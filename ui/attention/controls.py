@@ -6,13 +6,13 @@ from typing import Final
 
 import streamlit as st
 
-from transformer.checkpoint.load import Checkpoint
 from transformer.runs.trace import Kind
-from ui.shared.choices import KEEP
-from ui.state import keys, session
-from ui.state.view import Aggregate, Panel, View
+from ui.runs.open_run import OpenRun
+from ui.shared import choices
+from ui.state import session
+from ui.state.view import Aggregate, AttentionPanel, Slot
 
-PANELS: Final[dict[Panel, str]] = {
+PANELS: Final[dict[AttentionPanel, str]] = {
     "overview": "All heads",
     "head": "One map",
     "flow": "Flow",
@@ -25,124 +25,58 @@ AGGREGATE_HELP: Final = (
     "What stands for all heads together. Rollout follows the weights through the layers, up to the chosen one; the "
     "text under the map says how."
 )
-MOST_SEGMENTS: Final = 8  # more choices are in a menu
 ROW: Final = "attention_controls"
 
 
-def draw(checkpoint: Checkpoint) -> None:
-    """Draw the choice of a part, and under it that of an attention, a layer and a head.
-
-    Args:
-        checkpoint: Its numbers of layers and heads are the choices.
-    """
-    for key in (keys.PANEL, keys.KIND, keys.AGGREGATE):
-        st.session_state.setdefault(key, getattr(View, key))
-    panel = st.segmented_control(
-        "Part of the page",
-        list(PANELS),
-        key=keys.PANEL,
-        format_func=lambda name: PANELS[name],
-        required=True,
-        persist_state=KEEP,
-        label_visibility="collapsed",
-    )
-    with st.container(horizontal=True, gap="small", key=ROW):
-        kind = st.segmented_control(
-            "Attention",
-            list(KINDS),
-            key=keys.KIND,
-            format_func=lambda name: KINDS[name],
-            required=True,
-            persist_state=KEEP,
-            on_change=session.forget_cell,
-        )
-        config = checkpoint.config
+def draw(run: OpenRun) -> None:
+    """Draw the choice of a part, and under it that of an attention, a layer and a head."""
+    slot, config = run.slot, run.checkpoint.config
+    panel = choices.choose(choices.field(slot, "panel"), "Part of the page", PANELS, bare=True)
+    with st.container(horizontal=True, gap="small", key=run.key(ROW)):
+        kind = choices.choose(choices.field(slot, "kind"), "Attention", KINDS)
         n_layers = config.n_encoder_layers if kind == "encoder" else config.n_decoder_layers
-        layer = _choice("Layer", keys.LAYER, n_layers)
-        head = _choice("Head", keys.HEAD, config.n_heads, disabled=layer == session.MEAN)
-        if panel == "head" and session.MEAN in (layer, head):
-            st.selectbox(
-                "Together",
-                list(AGGREGATES),
-                key=keys.AGGREGATE,
-                format_func=lambda name: AGGREGATES[name],
-                persist_state=KEEP,
-                help=AGGREGATE_HELP,
-                width=116,
-            )
+        chosen = choices.layer_and_head(slot, "Layer", n_layers, config.n_heads)  # the run has said what there is not
+        if panel == "head" and None in chosen:
+            choices.menu(choices.field(slot, "aggregate"), "Together", AGGREGATES, help=AGGREGATE_HELP, width=116)
 
 
-def scales() -> None:
+def scales(slot: Slot) -> None:
     """Draw the choice of a colour scale."""
-    st.toggle("Log colours", key=keys.LOG_SCALE, persist_state=KEEP)
-    st.toggle(
+    choices.switch(choices.field(slot, "log_scale"), "Log colours")
+    choices.switch(
+        choices.field(slot, "own_scale"),
         "Own scale per head",
-        key=keys.OWN_SCALE,
-        persist_state=KEEP,
         help="Off: colours mean the same in all maps, from weight 0 to 1.",
     )
 
 
-def pieces() -> None:
+def pieces(slot: Slot) -> None:
     """Draw the choice of what rows and columns are."""
-    st.toggle(
+    choices.switch(
+        choices.field(slot, "words"),
         "Merge to words",
-        key=keys.WORDS,
-        persist_state=KEEP,
         help="Weights are summed over the pieces of a key word and averaged over those of a query word. Scripts "
         "without spaces keep their pieces.",
     )
-    st.toggle(
+    choices.switch(
+        choices.field(slot, "hide_special"),
         "Hide special",
-        key=keys.HIDE_SPECIAL,
-        persist_state=KEEP,
         help="Leaves out the columns of special pieces such as `</s>`, and their rows: in the decoder those that "
         "predict one. What is left is not rescaled.",
     )
 
 
-def open_head(kind: Kind, layer: int | None, head: int | None) -> None:
+def open_head(slot: Slot, kind: Kind, layer: int | None, head: int | None) -> None:
     """Callback: show the map of a head.
 
     Args:
+        slot: Where.
         kind: Which attention.
         layer, head: From 0; None for all together.
     """
-    if st.session_state.get(keys.KIND) != kind:
-        session.forget_cell()
-    st.session_state[keys.KIND] = kind
-    st.session_state[keys.LAYER] = session.MEAN if layer is None else str(layer + 1)
-    st.session_state[keys.HEAD] = session.MEAN if head is None else str(head + 1)
-    open_panel("head")
+    session.replace(slot, kind=kind, layer=layer, head=head, panel="head")
 
 
-def open_panel(panel: Panel) -> None:
+def open_panel(slot: Slot, panel: AttentionPanel) -> None:
     """Callback: go to another part of the page."""
-    st.session_state[keys.PANEL] = panel
-
-
-def _choice(name: str, key: str, count: int, *, disabled: bool = False) -> str:
-    """Draw the choice of a layer or head, or of all."""
-    options = [session.MEAN, *(str(number) for number in range(1, count + 1))]
-    if st.session_state.setdefault(key, session.MEAN) not in options:
-        st.session_state[key] = session.MEAN  # the run has said so
-    help_text = "Choose a layer to choose among its heads." if disabled else None
-    if count > MOST_SEGMENTS:
-        return st.selectbox(
-            name, options, key=key, format_func=_all, persist_state=KEEP, disabled=disabled, help=help_text, width=120
-        )
-    chosen = st.segmented_control(
-        name,
-        options,
-        key=key,
-        format_func=_all,
-        required=True,
-        persist_state=KEEP,
-        disabled=disabled,
-        help=help_text,
-    )
-    return chosen or session.MEAN
-
-
-def _all(option: str) -> str:
-    return "All" if option == session.MEAN else option
+    session.replace(slot, panel=panel)

@@ -14,7 +14,7 @@ from ui.attention.maps import WORDS, DrawnMap, drawn_map, find_span
 from ui.components.flow.view import Flow, Pin, flow_view, last_pin
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import KIND_NAMES
-from ui.state import keys
+from ui.state import session
 
 FLOW = "flow"
 ROW = "flow_controls"
@@ -43,23 +43,24 @@ class DrawnFlow:
 def draw(run: OpenRun) -> None:
     """Draw the lines of the chosen kind and layer."""
     drawn = drawn_flow(run)
-    with st.container(horizontal=True, gap="medium", vertical_alignment="center", key=ROW):
-        controls.pieces()
+    with st.container(horizontal=True, gap="medium", vertical_alignment="center", key=run.key(ROW)):
+        controls.pieces(run.slot)
     if not drawn.flow.weights.size:
         st.info("All pieces here are special ones. Switch “Hide special” off to see them.")
         return
     view, flow, rows, columns = run.view, drawn.flow, drawn.rows, drawn.columns
     n_queries, n_keys = len(rows), len(columns)
+    slot, key = run.slot, run.key(FLOW)
 
     def take_pin() -> None:  # a session keeps it, so it must not hold the weights
-        pin = last_pin(FLOW, n_queries=n_queries, n_keys=n_keys)
+        pin = last_pin(key, n_queries=n_queries, n_keys=n_keys)
         row, column = (pin.index if pin and pin.side == side else None for side in ("query", "key"))
-        st.session_state[keys.QUERY] = None if row is None else rows[row][0]
-        st.session_state[keys.KEY] = None if column is None else columns[column][0]
+        query, place = None if row is None else rows[row][0], None if column is None else columns[column][0]
+        session.replace(slot, query=query, key=place)
 
     flow_view(
         flow,
-        key=FLOW,
+        key=key,
         alt=f"Lines from {n_queries} queries to {n_keys} keys, one colour a head: {flow.kind}, {flow.layer}.",
         caption=" ".join((HOW_TO_READ, *drawn.notes)),
         head=view.head,

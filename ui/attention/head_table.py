@@ -16,18 +16,17 @@ import charts
 from charts.statistics import HOW_TO_READ_HEADS, HOW_TO_READ_ROWS
 from transformer.analysis.head_statistics import NAMES, Measure, Name, measure, norm_share, output_projections, site
 from transformer.checkpoint.load import Checkpoint
-from transformer.errors import GlassformerError
-from transformer.runs.trace import Kind
 from ui.attention import controls
 from ui.attention.head_measures import Words, words
-from ui.components.plotly.view import last_click
 from ui.runs import loading
+from ui.runs.attempt import attempt
 from ui.runs.looking import Looking
-from ui.runs.open_run import OpenRun, sentence
+from ui.runs.open_run import OpenRun
 from ui.runs.sides import KIND_NAMES, sides
-from ui.runs.work import BusyError
-from ui.shared import drawing
-from ui.state import keys
+from ui.shared import choices, drawing
+from ui.shared.clicks import cell_of, on_click
+from ui.state import session
+from ui.state.view import View
 
 HEAD_MAP = "head_table_map"
 HEAD_ROWS = "head_table_rows"
@@ -49,27 +48,24 @@ NOTHING = "There is no number here: no row of these maps has a key that may be s
 def draw(run: OpenRun) -> None:
     """Draw the part "What heads do" of the Attention page."""
     kind, looking = run.view.kind, run.looking
-    try:
-        measures = measured(run.checkpoint, looking)
-    except BusyError as error:
-        st.error(drawing.plain(sentence(error)))
+    measures = attempt(lambda: measured(run.checkpoint, looking))
+    if measures is None:
         return
     if not measures:
         st.info(NOTHING, icon=":material/info:")
         return
     st.caption(_scope(looking, measures))
     spoken = words(kind)
-    _refuse_measure()
     with st.container(horizontal=True):
-        name = _choose_measure(measures, spoken)
-        _open_by_measure(kind, measures[name].means())
+        name = _choose_measure(run, measures, spoken)
+        _open_by_measure(run, measures[name].means())
     n_heads = measures[name].values.shape[1]
     left, right = st.columns([2, 3] if n_heads <= 4 else [1, 1], gap="large")  # more numbers need more room
     with left:
-        _head_map(looking, measures[name], spoken[name])
+        _head_map(run, measures[name], spoken[name])
     with right:
-        _head_rows(looking, measures[name], spoken[name])
-    _table(looking, measures, spoken)
+        _head_rows(run, measures[name], spoken[name])
+    _table(run, measures, spoken)
     st.caption(A_WEIGHT_IS_NO_CAUSE)
 
 
@@ -81,11 +77,7 @@ def measured(checkpoint: Checkpoint, looking: Looking) -> dict[Name, Measure]:
     """
     kind, trace = looking.view.kind, looking.trace
     sites = [site(kind, layer) for layer in range(len(trace.maps(kind)))]
-    heads: dict[str, np.ndarray] = {}
-    try:
-        heads = loading.replay(checkpoint, trace, sites)
-    except (GlassformerError, BusyError) as error:
-        st.error(drawing.plain(f"The share of output norm is missing. {sentence(error)}"))
+    heads = attempt(lambda: loading.replay(checkpoint, trace, sites), missing="The share of output norm is missing.")
     n_rows = looking.n_rows if looking.view.guess and kind != "encoder" else None
 
     def work() -> dict[Name, Measure]:
@@ -114,53 +106,41 @@ def _scope(looking: Looking, measures: dict[Name, Measure]) -> str:
     return " ".join(said)
 
 
-def _refuse_measure() -> None:
-    """Say so if a link asks for what is no measure at all."""
-    asked = st.session_state.get(keys.MEASURE)
-    if asked is not None and asked not in NAMES:
-        drawing.notes((f"“{asked}” in the link is the name of no measure; another one is shown.",))
-        st.session_state[keys.MEASURE] = None
-
-
-def _choose_measure(measures: dict[Name, Measure], spoken: dict[Name, Words]) -> Name:
+def _choose_measure(run: OpenRun, measures: dict[Name, Measure], spoken: dict[Name, Words]) -> Name:
     """Draw the choice; a measure that this attention lacks is remembered for the next one that has it."""
-    asked = st.session_state.get(keys.MEASURE)
-    other = "entropy_share" if "entropy_share" in measures else next(iter(measures))
-    st.session_state[MEASURE] = asked if asked in measures else other
-
-    def take() -> None:
-        st.session_state[keys.MEASURE] = st.session_state[MEASURE]
-
-    name: Name = st.selectbox(
+    asked = session.view(run.slot).measure
+    if asked not in NAMES:
+        drawing.notes((f"“{asked}” in the link is the name of no measure; another one is shown.",))
+        session.replace(run.slot, measure=View.measure)
+    return choices.menu(
+        choices.field(run.slot, "measure", key=MEASURE),
         "Measure in the charts",
-        list(measures),
-        key=MEASURE,
-        on_change=take,
-        format_func=lambda name: _capital(spoken[name].title),
+        {name: _capital(spoken[name].title) for name in measures},
+        otherwise="entropy_share",
         width=360,
     )
-    return name
 
 
-def _open_by_measure(kind: Kind, means: np.ndarray) -> None:
+def _open_by_measure(run: OpenRun, means: np.ndarray) -> None:
     """Draw a menu of all heads, the lowest first: in the table the keyboard can read, but neither sort nor press."""
     places = np.argsort(means, axis=None, kind="stable").tolist()
     n_heads = means.shape[1]
+    slot, kind, key = run.slot, run.view.kind, run.key(OPEN_BY_MEASURE)
 
     def label(place: int) -> str:
         return f"{_head_name(*divmod(place, n_heads))}: {means.flat[place]:.2f}"
 
     def go() -> None:
-        place = st.session_state.get(OPEN_BY_MEASURE)
+        place = st.session_state.get(key)
         if place is not None:
-            controls.open_head(kind, *divmod(place, n_heads))
-            st.session_state[OPEN_BY_MEASURE] = None
+            controls.open_head(slot, kind, *divmod(place, n_heads))
+            st.session_state[key] = None
 
     st.selectbox(
         "Open a head (lowest first)",
         places,
         index=None,
-        key=OPEN_BY_MEASURE,
+        key=key,
         format_func=label,
         placeholder="Choose a head",
         on_change=go,
@@ -181,30 +161,25 @@ def _chosen(looking: Looking) -> tuple[int, int] | None:
     return None if view.layer is None or view.head is None else (view.layer, view.head)
 
 
-def _head_map(looking: Looking, one: Measure, said: Words) -> None:
-    kind = looking.view.kind
-
-    def go() -> None:
-        click = last_click(HEAD_MAP)
-        if click is not None and len(click.index) == 2:
-            controls.open_head(kind, *click.index)
+def _head_map(run: OpenRun, one: Measure, said: Words) -> None:
+    slot, kind, key = run.slot, run.view.kind, run.key(HEAD_MAP)
 
     drawing.chart(
         charts.head_measure_spec(
             one.means(),
             title=f"All heads: {said.full_title}",
             value_name=said.unit,
-            chosen=_chosen(looking),
+            chosen=_chosen(run.looking),
         ),
-        key=HEAD_MAP,
+        key=key,
         alt=f"{KIND_NAMES[kind]}, layers by heads: {said.title}. The table has the same numbers.",
         how_to_read=f"{HOW_TO_READ_HEADS} {said.meaning} Click a cell to open its head.",
-        on_click=go,
+        on_click=on_click(key, cell_of, lambda cell: controls.open_head(slot, kind, *cell)),
     )
 
 
-def _head_rows(looking: Looking, one: Measure, said: Words) -> None:
-    chosen = _chosen(looking)
+def _head_rows(run: OpenRun, one: Measure, said: Words) -> None:
+    looking, chosen = run.looking, _chosen(run.looking)
     if chosen is None:
         st.info("Choose a layer and a head to see its measure row by row.", icon=":material/info:")
         return
@@ -222,7 +197,7 @@ def _head_rows(looking: Looking, one: Measure, said: Words) -> None:
             top=1.0 if said.share else None,
             colour=axes.query_side,
         ),
-        key=HEAD_ROWS,
+        key=run.key(HEAD_ROWS),
         alt=f"{_capital(said.title)} in each row of {_head_name(*chosen)}, one bar a row.",
         how_to_read=(
             f"{HOW_TO_READ_ROWS} It is {means[chosen]:.2f}; lower in {lower} of the other {means.size - 1} heads."
@@ -243,25 +218,25 @@ def frame(measures: dict[Name, Measure]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _table(looking: Looking, measures: dict[Name, Measure], spoken: dict[Name, Words]) -> None:
-    kind, chosen = looking.view.kind, _chosen(looking)
+def _table(run: OpenRun, measures: dict[Name, Measure], spoken: dict[Name, Words]) -> None:
+    slot, kind, chosen, key = run.slot, run.view.kind, _chosen(run.looking), run.key(OPEN)
     numbers = frame(measures)
     n_heads = int(numbers["head"].max())
 
     def go() -> None:
-        click = st.session_state.get(OPEN)
+        click = st.session_state.get(key)
         if click is not None:
-            controls.open_head(kind, *divmod(int(click["row"]), n_heads))
+            controls.open_head(slot, kind, *divmod(int(click["row"]), n_heads))
 
     columns: dict[str, Any] = {
         "open": st.column_config.ButtonColumn(
-            "Open", type="secondary", width=140, pinned=True, alignment="left", on_click=go, key=OPEN
+            "Open", type="secondary", width=140, pinned=True, alignment="left", on_click=go, key=key
         )
     }
     columns |= {name: _column(spoken[name]) for name in measures}
     places = [divmod(row, n_heads) for row in range(len(numbers))]
     names = ["● " * (place == chosen) + _head_name(*place) for place in places]
-    st.container(key=TABLE).dataframe(
+    st.container(key=run.key(TABLE)).dataframe(
         numbers[list(measures)].round(4).assign(open=names)[list(columns)],
         hide_index=True,
         height="content" if len(names) <= MOST_WITHOUT_SCROLLING else "auto",
@@ -277,7 +252,7 @@ def _table(looking: Looking, measures: dict[Name, Measure], spoken: dict[Name, W
         numbers.to_csv(index=False, float_format="%.6g"),
         file_name=f"heads-{kind}.csv",
         mime="text/csv",
-        key=CSV,
+        key=run.key(CSV),
         on_click="ignore",
         icon=":material/download:",
     )

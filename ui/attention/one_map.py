@@ -15,10 +15,10 @@ from charts.heatmap import HOW_TO_READ_CLOSED
 from charts.theme import Spec, literal
 from ui.attention import controls
 from ui.attention.maps import MASK_REASONS, WORDS, DrawnMap, aggregate_of, drawn_map, piece_map, rollout_note
-from ui.components.plotly.view import last_click
 from ui.runs.open_run import OpenRun
 from ui.shared import drawing
-from ui.state import keys
+from ui.shared.clicks import cell_of, on_click
+from ui.state import session
 
 MAP: Final = "head_map"
 ROW: Final = "head_controls"
@@ -42,9 +42,9 @@ HOW_TO_READ_CELL: Final = "Click a cell to look at it closer."
 def draw(run: OpenRun) -> None:
     """Draw the part "One map" of the Attention page."""
     drawn = drawn_map(run.looking, run.checkpoint, run.view.kind)
-    with st.container(horizontal=True, gap="medium", vertical_alignment="center", key=ROW):
-        controls.scales()
-        controls.pieces()
+    with st.container(horizontal=True, gap="medium", vertical_alignment="center", key=run.key(ROW)):
+        controls.scales(run.slot)
+        controls.pieces(run.slot)
     if not drawn.weights.size:
         st.info("All pieces here are special ones. Switch “Hide special” off to see them.")
         return
@@ -67,7 +67,7 @@ def draw(run: OpenRun) -> None:
     follow_steps(figure, drawn.row_of_step(), n_rows=len(drawn.queries), n_columns=len(drawn.keys))
     drawing.chart(
         figure,
-        key=MAP,
+        key=run.key(MAP),
         alt=f"{drawn.title}. Rows: {drawn.sides.query_axis}; columns: {drawn.sides.key_axis}.",
         how_to_read=_how_to_read(run, drawn),
         on_click=_choosing(run, drawn),
@@ -105,18 +105,16 @@ def _choosing(run: OpenRun, drawn: DrawnMap) -> Callable[[], None]:
     A session keeps its callbacks, so this one holds one map and not the run with all its maps.
     """
     weights = piece_map(run.looking, run.view.kind) if run.view.words else None
+    slot, rows, columns, key = run.slot, drawn.rows, drawn.columns, run.key(MAP)
 
-    def choose() -> None:
-        click = last_click(MAP)
-        if click is None or len(click.index) != 2:
-            return
-        row, column = click.index
-        if row < len(drawn.rows) and column < len(drawn.columns):
-            first = drawn.rows[row][0], drawn.columns[column][0]
+    def choose(cell: tuple[int, int]) -> None:
+        row, column = cell
+        if row < len(rows) and column < len(columns):
+            first = rows[row][0], columns[column][0]
             query, key = first if weights is None else drawn.pieces_at(row, column, weights)
-            st.session_state[keys.QUERY], st.session_state[keys.KEY] = query, key
+            session.replace(slot, query=query, key=key)
 
-    return choose
+    return on_click(key, cell_of, choose)
 
 
 def _cell(run: OpenRun, drawn: DrawnMap) -> None:
@@ -127,12 +125,12 @@ def _cell(run: OpenRun, drawn: DrawnMap) -> None:
     query, key = drawn.queries[cell[0]], drawn.keys[cell[1]]
     value = f"weight **{drawn.weights[cell]:.4f}**" if drawn.allowed[cell] else MASK_REASONS[run.view.kind]
     places = f"{drawing.plain(query)} (row {cell[0] + 1}), {drawing.plain(key)} (column {cell[1] + 1})"
-    with st.container(horizontal=True, gap="medium", vertical_alignment="center", key=CELL_ROW):
+    with st.container(horizontal=True, gap="medium", vertical_alignment="center", key=run.key(CELL_ROW)):
         st.markdown(f"Looked at: {places}: {value}", width="content")
         st.button(
             "How this weight came to be",
-            key=EXPLAIN,
+            key=run.key(EXPLAIN),
             on_click=controls.open_panel,
-            args=("walk",),
+            args=(run.slot, "walk"),
             icon=":material/arrow_forward:",
         )

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal
 
+import numpy as np
 import streamlit as st
 
 import charts
 from charts.heatmap import HOW_TO_READ as HOW_TO_READ_MAP
 from charts.signed import frame
 from transformer.analysis.one_weight import Walk, place, sites, strongest, walk
-from transformer.errors import GlassformerError
 from transformer.runs.trace import Kind
 from ui.attention import one_weight_stages, one_weight_text, one_weight_vectors
-from ui.attention.one_weight_stages import Opened
-from ui.components.plotly.view import last_click
+from ui.attention.one_weight_stages import OpenWeight
 from ui.runs import loading
-from ui.runs.open_run import OpenRun, sentence
+from ui.runs.attempt import attempt
+from ui.runs.open_run import OpenRun
 from ui.runs.sides import KIND_NAMES, Sides, sides
-from ui.runs.work import BusyError
-from ui.shared import drawing
-from ui.state import keys
+from ui.shared import choices, drawing
+from ui.shared.clicks import cell_of, on_click
+from ui.state import session
 
 QUERY_CHOICE: Final = "walk_query"
 KEY_CHOICE: Final = "walk_key"
@@ -34,7 +34,6 @@ DIGITS: Final = (
     f"at most {one_weight_text.RESULT_DIGITS}, that a calculator gets from these numbers too. Downloads have the "
     "exact numbers."
 )
-_FOLLOW: Final = -1  # of a choice: what the step or the weights say
 _FUTURE, _PADDING = "closed: comes later in the output", "closed: padding"
 
 
@@ -52,25 +51,28 @@ def draw(run: OpenRun) -> None:
 
 
 def _ask_for_head(run: OpenRun) -> None:
-    layer = 0 if run.view.layer is None else run.view.layer
-
-    def take() -> None:
-        st.session_state[keys.LAYER], st.session_state[keys.HEAD] = str(layer + 1), "1"
+    slot, layer = run.slot, run.view.layer or 0
 
     st.info(
         "A mean of several heads has no q and k of its own: choose one layer and one head above.",
         icon=":material/account_tree:",
     )
-    st.button(f"Take layer {layer + 1}, head 1", key=TAKE_HEAD, on_click=take, type="primary")
+    st.button(
+        f"Take layer {layer + 1}, head 1",
+        key=run.key(TAKE_HEAD),
+        on_click=lambda: session.replace(slot, layer=layer, head=0),
+        type="primary",
+    )
 
 
-def _open(run: OpenRun, layer: int, head: int) -> Opened | None:
+def _open(run: OpenRun, layer: int, head: int) -> OpenWeight | None:
     """Compute the walk of what is looked at; if that cannot be done a sentence says why."""
     kind = run.view.kind
     axes = sides(run.looking, kind)
-    try:
+
+    def compute() -> tuple[dict[str, np.ndarray], Walk]:
         recorded = loading.replay(run.checkpoint, run.trace, sites(kind, layer))
-        found = walk(
+        return recorded, walk(
             recorded,
             run.checkpoint.model,
             kind=kind,
@@ -80,14 +82,16 @@ def _open(run: OpenRun, layer: int, head: int) -> Opened | None:
             key=_inside(run.view.key, axes.keys),
             n_keys=len(axes.keys),
         )
-    except (GlassformerError, BusyError) as error:
-        st.error(drawing.plain(sentence(error)))
+
+    done = attempt(compute)
+    if done is None:
         return None
+    recorded, found = done
     reasons = [_reason(kind, column, found) for column in range(len(axes.keys))]
     site = place(kind, layer)
     q, k, v = (recorded[f"{site}.{name}"][head] for name in ("queries", "keys", "values"))  # [token, d_head]
     n_rows, n_keys = len(axes.queries), len(axes.keys)
-    return Opened(run, found, axes, reasons, (q[:n_rows], k[:n_keys], v[:n_keys]))
+    return OpenWeight(run, found, axes, reasons, (q[:n_rows], k[:n_keys], v[:n_keys]))
 
 
 def _query(run: OpenRun, axes: Sides) -> int:
@@ -109,50 +113,29 @@ def _reason(kind: Kind, column: int, found: Walk) -> str:
 # ---------------------------------------------------------------- choosing a cell
 
 
-def _choices(o: Opened) -> None:
+def _choices(o: OpenWeight) -> None:
     """Draw what is looked at: two menus, the weight in a sentence, and the head's map to pick from."""
     left, right = st.columns(2, gap="large")
     with left:
-        _menu(o, QUERY_CHOICE, keys.QUERY, o.axes.query_axis, o.axes.queries, o.axes.current, "The current step")
-        _menu(
-            o,
-            KEY_CHOICE,
-            keys.KEY,
-            o.axes.key_axis,
-            o.axes.keys,
-            strongest(o.walk.weights, o.walk.allowed),
-            "The strongest",
-        )
+        _menu(o, QUERY_CHOICE, "query", o.axes.current, "The current step")
+        _menu(o, KEY_CHOICE, "key", strongest(o.walk.weights, o.walk.allowed), "The strongest")
         st.markdown(_summary(o))
         st.caption(DIGITS)
     with right:
         _map(o)
 
 
-def _menu(
-    o: Opened, widget: str, key: str, name: str, labels: list[str], follows: int | None, follow_name: str
-) -> None:
+def _menu(o: OpenWeight, widget: str, name: Literal["query", "key"], follows: int | None, follow_name: str) -> None:
     """Draw a menu of pieces whose first entry follows the step or the weights, if there is something to follow."""
-    chosen = _inside(o.run.view.query if key == keys.QUERY else o.run.view.key, labels)
-    if follows is None:
-        options, value = list(range(len(labels))), chosen or 0
-    else:
-        options, value = [_FOLLOW, *range(len(labels))], _FOLLOW if chosen is None else chosen
-
-    def said(option: int) -> str:
-        if option == _FOLLOW:
-            return f"{follow_name} ({follows + 1}: {labels[follows]})" if follows is not None else follow_name
-        return f"{option + 1}: {labels[option]}"
-
-    def take() -> None:
-        option = st.session_state[widget]
-        st.session_state[key] = None if option in (None, _FOLLOW) else option
-
-    st.session_state[widget] = value
-    st.selectbox(name, options, key=widget, format_func=said, on_change=take)
+    query = name == "query"
+    pieces: dict[int | None, str] = dict(choices.labelled(o.axes.queries if query else o.axes.keys).items())
+    if follows is not None:
+        pieces = {None: f"{follow_name} ({pieces[follows]})", **pieces}
+    kept = choices.field(o.run.slot, name, key=widget)
+    choices.menu(kept, o.axes.query_axis if query else o.axes.key_axis, pieces)
 
 
-def _summary(o: Opened) -> str:
+def _summary(o: OpenWeight) -> str:
     w = o.walk
     reason = o.reasons[w.key]
     value = (
@@ -171,7 +154,7 @@ def _summary(o: Opened) -> str:
     )
 
 
-def _map(o: Opened) -> None:
+def _map(o: OpenWeight) -> None:
     w, n_rows, n_columns = o.walk, len(o.axes.queries), len(o.axes.keys)
     if max(n_rows, n_columns) > MOST_ON_MAP:
         st.caption(f"The map has {n_rows} × {n_columns} cells, too many to pick one from here: use the menus.")
@@ -192,19 +175,15 @@ def _map(o: Opened) -> None:
     figure["layout"]["height"] = MAP_HEIGHT
     figure["layout"]["shapes"].append(frame(w.key - 0.5, w.key + 0.5, w.query - 0.5, w.query + 0.5))
 
-    current = o.axes.current
+    slot, chart, current = o.run.slot, o.run.key(MAP), o.axes.current
 
-    def take() -> None:  # a session keeps it, so it must not hold the run
-        click = last_click(MAP)
-        if click is not None and len(click.index) == 2:
-            row, column = click.index
-            st.session_state[keys.QUERY] = None if row == current else row
-            st.session_state[keys.KEY] = column
+    def take(cell: tuple[int, int]) -> None:
+        session.replace(slot, query=None if cell[0] == current else cell[0], key=cell[1])
 
     drawing.chart(
         figure,
-        key=MAP,
+        key=chart,
         alt=f"{KIND_NAMES[w.kind]}, layer {w.layer + 1}, head {w.head + 1}: weights of all queries over all keys.",
         how_to_read=HOW_TO_READ_MAP,
-        on_click=take,
+        on_click=on_click(chart, cell_of, take),
     )

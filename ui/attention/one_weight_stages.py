@@ -17,11 +17,13 @@ import charts
 from charts.theme import Spec
 from transformer.analysis.one_weight import Walk
 from ui.attention import one_weight_text
-from ui.components.plotly.view import Click, last_click
+from ui.components.plotly.view import Click
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import Sides
 from ui.shared import drawing
-from ui.state import keys
+from ui.shared.clicks import on_click, place_of
+from ui.state import session
+from ui.state.view import Slot
 
 PRODUCTS: Final = "walk_products"
 SCORES: Final = "walk_scores"
@@ -36,7 +38,7 @@ HOW_TO_READ_SIGNED: Final = "purple numbers are above 0, green ones below"
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenWeight:
     """What the stages are drawn from.
 
     Attributes:
@@ -64,7 +66,7 @@ class Opened:
         return self.axes.keys[self.walk.key]
 
 
-def draw(o: Opened) -> None:
+def draw(o: OpenWeight) -> None:
     """Draw all stages, two side by side where there is room."""
     for left, right in ((_dot, _scores), (_mask, _softmax), (_table, _values), (_output, _lengths)):
         for column, stage in zip(st.columns(2, gap="large"), (left, right), strict=True):
@@ -77,7 +79,7 @@ def _stage(number: int, name: str, text: str, formula: str) -> None:
     st.markdown(f"##### {number}. {name}\n{text}\n\n$$\n{formula}\n$$")
 
 
-def _dot(o: Opened) -> None:
+def _dot(o: OpenWeight) -> None:
     w = o.walk
     _stage(
         1,
@@ -88,18 +90,19 @@ def _dot(o: Opened) -> None:
     )
     drawing.chart(
         charts.query_times_key_spec(w.q, w.keys[w.key], title="q, k and their products", query=o.query, key=o.key),
-        key=PRODUCTS,
+        key=o.run.key(PRODUCTS),
         alt=f"The vectors q of {o.query} and k of {o.key}, {w.d_head} numbers each, and their products.",
         how_to_read="q · k = Σᵢ qᵢ kᵢ: where q and k have one colour the product is positive, and purple bars add "
         "to the match; where they differ, green bars take away.",
     )
 
 
-def _key_chart(o: Opened, key: str, figure: Spec, alt: str, how_to_read: str) -> None:
-    drawing.chart(figure, key=key, alt=alt, how_to_read=how_to_read, on_click=taking(key, marked_key))
+def _key_chart(o: OpenWeight, key: str, figure: Spec, alt: str, how_to_read: str) -> None:
+    follow = taking(o.run.slot, key, place_of)
+    drawing.chart(figure, key=o.run.key(key), alt=alt, how_to_read=how_to_read, on_click=follow)
 
 
-def _scores(o: Opened) -> None:
+def _scores(o: OpenWeight) -> None:
     w = o.walk
     _stage(
         2,
@@ -127,7 +130,7 @@ def _scores(o: Opened) -> None:
     )
 
 
-def _mask(o: Opened) -> None:
+def _mask(o: OpenWeight) -> None:
     w = o.walk
     reason = o.reasons[w.key]
     n_closed = int((~w.allowed).sum())
@@ -158,7 +161,7 @@ def _mask(o: Opened) -> None:
     )
 
 
-def _softmax(o: Opened) -> None:
+def _softmax(o: OpenWeight) -> None:
     w = o.walk
     _stage(
         4,
@@ -189,7 +192,7 @@ def _softmax(o: Opened) -> None:
     )
 
 
-def _table(o: Opened) -> None:
+def _table(o: OpenWeight) -> None:
     """The softmax of the row, line by line; the largest weights where there are many keys."""
     rows, total = one_weight_text.softmax_table(o.walk)
     lines = []
@@ -200,7 +203,7 @@ def _table(o: Opened) -> None:
     lines.append(["Sum", "", total, "1" if o.walk.peak is not None else "0"])
     peak = "" if o.walk.peak is None else f" The largest score, max, is {one_weight_text.number(o.walk.peak)}."
     st.markdown(f"The softmax of this row, line by line.{peak}")
-    with st.container(key=TABLE):
+    with st.container(key=o.run.key(TABLE)):
         table = pd.DataFrame(lines, columns=["Key", "Score", "exp(score − max)", "Weight"])
         st.table(table, hide_index=True, alt=f"Scores, exponentials and weights of the keys of {o.query}.")
 
@@ -209,7 +212,7 @@ def _numbered(place: int, labels: list[str]) -> str:
     return f"{place + 1}: {drawing.plain(labels[place])}"
 
 
-def _values(o: Opened) -> None:
+def _values(o: OpenWeight) -> None:
     w = o.walk
     dimension, formula = one_weight_text.head_output(w)
     _stage(
@@ -238,20 +241,20 @@ def _values(o: Opened) -> None:
         closed=closed,
     )
 
-    def place_of(click: Click) -> object:
+    def key_of(click: Click) -> int | None:
         return shown[click.index[0]] if len(click.index) == 2 and click.index[0] < len(shown) else None
 
     drawing.chart(
         figure,
-        key=VALUES,
+        key=o.run.key(VALUES),
         alt=f"Weighted values of {len(shown)} keys and their sum, the output of the head, {w.d_head} numbers each.",
         how_to_read=f"o = Σ weight · v: {HOW_TO_READ_SIGNED}; the last row is the sum of those "
         "above it. Click a row to follow its key.",
-        on_click=taking(VALUES, place_of),
+        on_click=taking(o.run.slot, VALUES, key_of),
     )
 
 
-def _output(o: Opened) -> None:
+def _output(o: OpenWeight) -> None:
     w = o.walk
     dimension, formula = one_weight_text.share(w)
     _stage(
@@ -272,49 +275,33 @@ def _output(o: Opened) -> None:
             value_name="adds",
             marked=[0],
         ),
-        key=SHARE,
+        key=o.run.key(SHARE),
         alt=f"What head {w.head + 1}, the other heads and the bias add to the sub-layer's output of this row.",
         how_to_read=f"y = o · W_Oᵀ (this head's columns): {HOW_TO_READ_SIGNED}; the last row is the sum of the rows "
         "above it, the sub-layer's output.",
     )
 
 
-def _lengths(o: Opened) -> None:
+def _lengths(o: OpenWeight) -> None:
     w = o.walk
     formula = one_weight_text.norm_share(w)
     st.markdown(f"How much is that against the other heads? By length, the bias apart:\n\n$$\n{formula}\n$$")
     drawing.chart(
         charts.head_norms_spec(w.norms, title="Length of each head's share", chosen=w.head),
-        key=NORMS,
+        key=o.run.key(NORMS),
         alt=f"Length of what each of {len(w.norms)} heads adds; head {w.head + 1} has {w.norms[w.head]:.3g}.",
         how_to_read="‖head · W_O‖, the root of the sum of squares of y. Click a bar to follow that head.",
-        on_click=taking(NORMS, _head_of, into=keys.HEAD),
+        on_click=taking(o.run.slot, NORMS, place_of, into="head"),
     )
 
 
-def _head_of(click: Click) -> object:
-    """A head as the control of heads names it."""
-    return str(click.customdata + 1) if isinstance(click.customdata, int) else None
-
-
-def taking(key: str, place_of: Callable[[Click], object], *, into: str = keys.KEY) -> Callable[[], None]:
+def taking(slot: Slot, chart: str, read: Callable[[Click], int | None], *, into: str = "key") -> Callable[[], None]:
     """Callback of a click on a chart: what was clicked is looked at everywhere.
 
     Args:
-        key: Of the chart.
-        place_of: What a click means; None: nothing.
-        into: What is chosen by it.
+        slot: Where the chart is drawn.
+        chart: Its name.
+        read: What a click means; None: nothing.
+        into: The field of the view that is chosen by it.
     """
-
-    def take() -> None:
-        click = last_click(key)
-        place = None if click is None else place_of(click)
-        if place is not None:
-            st.session_state[into] = place
-
-    return take
-
-
-def marked_key(click: Click) -> int | None:
-    """The key that a click on a chart of keys means; None for what is no place."""
-    return click.customdata if isinstance(click.customdata, int) and click.customdata >= 0 else None
+    return on_click(f"{slot}{chart}", read, lambda place: session.replace(slot, **{into: place}))

@@ -8,10 +8,10 @@ import numpy as np
 import streamlit as st
 
 import charts
-from ui.attention.one_weight_stages import HOW_TO_READ_SIGNED, Opened, taking
+from ui.attention.one_weight_stages import HOW_TO_READ_SIGNED, OpenWeight, taking
 from ui.components.plotly.view import Click
+from ui.runs.open_run import OpenRun
 from ui.shared import drawing
-from ui.state import keys
 
 VECTORS: Final = "walk_vectors"
 MAPS: Final = ("walk_all_q", "walk_all_k", "walk_all_v")
@@ -19,35 +19,35 @@ MOST_TOKENS: Final = 128
 """Rows of a map; of more tokens those around the chosen one are drawn."""
 
 
-def draw(o: Opened) -> None:
+def draw(o: OpenWeight) -> None:
     """Draw q, k and v of all tokens, when they are asked for."""
     expander = st.expander(
         f"q, k and v of every token in layer {o.walk.layer + 1}, head {o.walk.head + 1}",
-        key=VECTORS,
+        key=o.run.key(VECTORS),
         on_change="rerun",
     )
     if not expander.open:
         return
     w, axes = o.walk, o.axes
     sides = (
-        ("q", axes.queries, axes.query_axis, w.query, keys.QUERY),
-        ("k", axes.keys, axes.key_axis, w.key, keys.KEY),
-        ("v", axes.keys, axes.key_axis, w.key, keys.KEY),
+        ("q", axes.queries, axes.query_axis, w.query, "query"),
+        ("k", axes.keys, axes.key_axis, w.key, "key"),
+        ("v", axes.keys, axes.key_axis, w.key, "key"),
     )
     with expander:
-        for column, key, vectors, side in zip(st.columns(3), MAPS, o.vectors, sides, strict=True):
+        for column, chart, vectors, side in zip(st.columns(3), MAPS, o.vectors, sides, strict=True):
             with column:
-                _vector_map(key, vectors, *side, bias=o.run.checkpoint.config.bias)
+                _vector_map(o.run, chart, vectors, *side)
 
 
 def _vector_map(
-    key: str, vectors: np.ndarray, name: str, labels: list[str], axis: str, marked: int, into: str, *, bias: bool
+    run: OpenRun, chart: str, vectors: np.ndarray, name: str, labels: list[str], axis: str, marked: int, into: str
 ) -> None:
     first = int(np.clip(marked - MOST_TOKENS // 2, 0, max(len(labels) - MOST_TOKENS, 0)))
     last = min(first + MOST_TOKENS, len(labels))
     part = "" if last - first == len(labels) else f", tokens {first + 1} to {last} of {len(labels)}"
 
-    def place_of(click: Click) -> object:
+    def place_of(click: Click) -> int | None:
         return first + click.index[0] if len(click.index) == 2 and first + click.index[0] < last else None
 
     drawing.chart(
@@ -61,12 +61,12 @@ def _vector_map(
             marked=[marked - first],
             height=int(np.clip(110 + 16 * (last - first), 260, 640)),
         ),
-        key=key,
+        key=run.key(chart),
         alt=f"The vectors {name} of tokens {first + 1} to {last}, {vectors.shape[1]} numbers each.",
         how_to_read=drawing.formula(
             f"One row is one token's {name} = W_{name.upper()} · x + b, x its vector; {HOW_TO_READ_SIGNED}. "
             "Click a row to follow it.",
-            bias=bias,
+            bias=run.checkpoint.config.bias,
         ),
-        on_click=taking(key, place_of, into=into),
+        on_click=taking(run.slot, chart, place_of, into=into),
     )

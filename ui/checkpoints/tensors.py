@@ -10,7 +10,7 @@ import streamlit as st
 
 from transformer.checkpoint.load import Checkpoint
 from ui.runs import loading
-from ui.runs.open_run import sentence
+from ui.runs.attempt import sentence
 from ui.runs.work import BusyError
 from ui.shared import drawing
 

@@ -15,9 +15,11 @@ from transformer.checkpoint.curve import Curve, load_curve
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import CheckpointError
 from ui.shared import drawing
-from ui.state import keys
 
 _LINE = 84  # characters
+TRAINING_LOSSES = "training_losses"
+TRAINING_SCORES = "training_scores"
+TRAINING_RATES = "training_rates"
 BLEU_LEFT_OUT = "BLEU is left out, as it is 0 throughout: outputs of fewer than four words have none."
 
 
@@ -81,7 +83,7 @@ def _losses(curve: Curve, mark: dict[str, Any]) -> None:
         return
     drawing.chart(
         charts.losses_spec(curve.epochs, training=training, dev=dev, **mark),
-        key=keys.TRAINING_LOSSES,
+        key=TRAINING_LOSSES,
         alt=_alt(curve, mark, {"Training loss": training, "dev loss": dev}),
         how_to_read=HOW_TO_READ_LOSSES,
     )
@@ -98,7 +100,7 @@ def _scores(curve: Curve, mark: dict[str, Any]) -> None:
     said += [BLEU_LEFT_OUT] if left_out else []
     drawing.chart(
         charts.dev_scores_spec(curve.epochs, bleu=bleu, chrf=chrf, exact=exact, **mark),
-        key=keys.TRAINING_SCORES,
+        key=TRAINING_SCORES,
         alt=_alt(curve, mark, {"BLEU": bleu, "chrF": chrf, "share of exact outputs": exact}),
         how_to_read=" ".join(said),
     )
@@ -110,7 +112,7 @@ def _rates(curve: Curve, mark: dict[str, Any]) -> None:
         return
     drawing.chart(
         charts.learning_rates_spec(curve.epochs, rates, **mark),
-        key=keys.TRAINING_RATES,
+        key=TRAINING_RATES,
         alt=_alt(curve, mark, {"Learning rate": rates}),
         how_to_read=HOW_TO_READ_RATES,
     )

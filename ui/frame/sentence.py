@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import streamlit as st
+from functools import partial
 
 from ui.components.stepper.stepper import stepper
 from ui.runs.open_run import OpenRun
-from ui.state import keys
+from ui.state import session
 
 
 def sentence(run: OpenRun, *, compact: bool = False) -> None:
@@ -18,16 +18,11 @@ def sentence(run: OpenRun, *, compact: bool = False) -> None:
     """
     stepper(
         run.stepper,
-        key=keys.STEPPER,
+        key=run.key(session.STEPPER),
         step=run.view.step,
-        step_revision=st.session_state.get(keys.STEP_REVISION, 0),
+        step_revision=session.standing(run.slot).step_revision,
         covered=run.view.guess,
         revealed_step=run.view.step if run.view.guess and run.looking.revealed else None,
         compact=compact,
-        on_step_change=_settled,
+        on_step_change=partial(session.settled, run.slot),
     )
-
-
-def _settled() -> None:
-    st.session_state.pop(keys.REVEALED, None)
-    st.session_state[keys.LINK_NOTES] = ()

@@ -11,10 +11,13 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
 from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_SOURCE_CHARACTERS, MAX_TOP_K, Beam, Sampling
 from ui.runs import loading
-from ui.shared import drawing
+from ui.shared import choices, drawing
 from ui.shared.choices import KEEP
-from ui.state import keys, session
+from ui.state import session
 from ui.state.link import DEFAULT_NEW
+from ui.state.view import MAIN
+
+HOW_NAMES = {"greedy": "Greedy", "beam": "Beam", "sampling": "Sampling"}
 
 
 def sidebar(*, shows_run: bool = False, chooses_head: bool = False) -> Checkpoint:
@@ -29,12 +32,12 @@ def sidebar(*, shows_run: bool = False, chooses_head: bool = False) -> Checkpoin
         st.error("No checkpoint can be opened. The page Checkpoints says why.")
         st.stop()
     _settle_model(list(usable))
-    st.session_state[keys.DEFAULT_MODEL] = next(iter(usable))
+    st.session_state[session.DEFAULT_MODEL] = next(iter(usable))
     with st.sidebar:
         name = st.selectbox(
             "Checkpoint",
             list(usable),
-            key=keys.MODEL,
+            key=session.MODEL,
             format_func=lambda name: f"{usable[name].title or name} ({name})" if name in usable else name,
             on_change=session.change_model,
             persist_state=KEEP,
@@ -63,16 +66,15 @@ def _open(entry: Entry) -> Checkpoint:
 
 def _settle_model(names: list[str]) -> None:
     """Put the default in the place of a checkpoint that is not there."""
-    name = st.session_state.get(keys.MODEL)
+    name = st.session_state.get(session.MODEL)
     if name in names:
         return
     if name:
         note = f"There is no checkpoint “{name[:60]}” that can be opened; {names[0]} is shown."
         session.add_note(note)
-        st.session_state[keys.REVISION] = ""
-        st.session_state[keys.SOURCE] = None
-        st.session_state[keys.FORCED], st.session_state[keys.HYPOTHESIS] = (), 0
-    st.session_state[keys.MODEL] = names[0]
+        session.stand(MAIN, revision="", forced=(), hypothesis=0)
+        st.session_state[session.SOURCE] = None
+    st.session_state[session.MODEL] = names[0]
 
 
 def _mention_broken() -> None:
@@ -84,11 +86,12 @@ def _mention_broken() -> None:
 
 def _decoding(checkpoint: Checkpoint) -> None:
     st.subheader("Decoding", divider=False)
+    choices.keep_label(session.HOW, HOW_NAMES.values())
     how = st.segmented_control(
         "How the next piece is chosen",
-        list(session.HOW_NAMES),
-        key=keys.HOW,
-        format_func=lambda name: session.HOW_NAMES[name],
+        list(HOW_NAMES),
+        key=session.HOW,
+        format_func=lambda name: HOW_NAMES[name],
         required=True,
         on_change=session.new_run,
         persist_state=KEEP,
@@ -103,7 +106,7 @@ def _decoding(checkpoint: Checkpoint) -> None:
         "Most pieces to write",
         1,
         most,
-        key=keys.MAX_NEW,
+        key=session.MAX_NEW,
         on_change=session.new_run,
         persist_state=KEEP,
         help=f"The source may have {MAX_SOURCE_CHARACTERS:,} characters and {checkpoint.config.max_len} pieces.",
@@ -111,44 +114,34 @@ def _decoding(checkpoint: Checkpoint) -> None:
 
 
 def _attention(n_layers: int, n_heads: int) -> None:
-    """Draw the choice of a layer and a head, or of a mean."""
-    _fit_choice(keys.LAYER, "Layer", n_layers)
-    _fit_choice(keys.HEAD, "Head", n_heads)
+    """Draw the choice of a layer and a head, or of all together."""
+    view = session.view()
+    for name, asked, count in (("Layer", view.layer, n_layers), ("Head", view.head, n_heads)):
+        if asked is not None and asked >= count:
+            session.add_note(f"{name} {asked + 1} was asked for; this model has {count}. The mean is shown.")
     st.subheader("Attention shown", divider=False)
-    layer = st.segmented_control(
-        "Decoder layer", [session.MEAN, *_numbers(n_layers)], key=keys.LAYER, required=True, persist_state=KEEP
-    )
-    st.segmented_control(
-        "Head",
-        [session.MEAN, *_numbers(n_heads)],
-        key=keys.HEAD,
-        required=True,
-        persist_state=KEEP,
-        disabled=layer == session.MEAN,
-        help="Choose a layer to choose among its heads." if layer == session.MEAN else None,
-    )
+    choices.layer_and_head(MAIN, "Decoder layer", n_layers, n_heads)
 
 
 def _class_room() -> None:
     st.subheader("In class", divider=False)
-    st.toggle(
+    choices.switch(
+        choices.field(MAIN, "guess"),
         "Hide candidates until I guess",
-        key=keys.GUESS,
-        persist_state=KEEP,
         help="What comes next stays hidden until somebody has guessed it.",
     )
 
 
 def _beam() -> None:
-    st.session_state.setdefault(keys.BEAM_SIZE, Beam().size)
-    st.session_state.setdefault(keys.LENGTH_PENALTY, Beam().length_penalty)
-    st.slider("Beams", 1, MAX_BEAM, key=keys.BEAM_SIZE, on_change=session.new_run, persist_state=KEEP)
+    st.session_state.setdefault(session.BEAM_SIZE, Beam().size)
+    st.session_state.setdefault(session.LENGTH_PENALTY, Beam().length_penalty)
+    st.slider("Beams", 1, MAX_BEAM, key=session.BEAM_SIZE, on_change=session.new_run, persist_state=KEEP)
     st.slider(
         "Length penalty",
         0.0,
         2.0,
         step=0.1,
-        key=keys.LENGTH_PENALTY,
+        key=session.LENGTH_PENALTY,
         on_change=session.new_run,
         persist_state=KEEP,
         help="0 compares bare log-probabilities; higher prefers longer outputs.",
@@ -157,10 +150,10 @@ def _beam() -> None:
 
 def _sampling() -> None:
     for key, value in (
-        (keys.TEMPERATURE, Sampling().temperature),
-        (keys.TOP_K, Sampling().top_k),
-        (keys.TOP_P, Sampling().top_p),
-        (keys.SEED, Sampling().seed),
+        (session.TEMPERATURE, Sampling().temperature),
+        (session.TOP_K, Sampling().top_k),
+        (session.TOP_P, Sampling().top_p),
+        (session.SEED, Sampling().seed),
     ):
         st.session_state.setdefault(key, value)
     st.slider(
@@ -168,7 +161,7 @@ def _sampling() -> None:
         0.05,
         5.0,
         step=0.05,
-        key=keys.TEMPERATURE,
+        key=session.TEMPERATURE,
         on_change=session.new_run,
         persist_state=KEEP,
         help="Below 1 sharpens, above 1 flattens.",
@@ -177,7 +170,7 @@ def _sampling() -> None:
         "Top-k",
         0,
         MAX_TOP_K,
-        key=keys.TOP_K,
+        key=session.TOP_K,
         on_change=session.new_run,
         persist_state=KEEP,
         help="0 keeps all pieces.",
@@ -187,7 +180,7 @@ def _sampling() -> None:
         0.01,
         1.0,
         step=0.01,
-        key=keys.TOP_P,
+        key=session.TOP_P,
         on_change=session.new_run,
         persist_state=KEEP,
         help="1 keeps all pieces.",
@@ -196,7 +189,7 @@ def _sampling() -> None:
         "Seed",
         0,
         MAX_SEED,
-        key=keys.SEED,
+        key=session.SEED,
         on_change=session.new_run,
         persist_state=KEEP,
         help="The same seed draws the same output.",
@@ -205,25 +198,14 @@ def _sampling() -> None:
 
 
 def _new_seed() -> None:
-    st.session_state[keys.SEED] = random.randrange(10_000)
+    st.session_state[session.SEED] = random.randrange(10_000)
     session.new_run()
 
 
 def _limit_output(checkpoint: Checkpoint, most: int) -> None:
-    wanted = st.session_state.get(keys.MAX_NEW, DEFAULT_NEW)
+    wanted = st.session_state.get(session.MAX_NEW, DEFAULT_NEW)
     if wanted > most and wanted != DEFAULT_NEW:
         session.add_note(
             f"An output of up to {wanted} pieces was asked for; {checkpoint.name} writes at most {most}."
         )
-    st.session_state[keys.MAX_NEW] = min(max(wanted, 1), most)
-
-
-def _numbers(count: int) -> list[str]:
-    return [str(number) for number in range(1, count + 1)]
-
-
-def _fit_choice(key: str, name: str, count: int) -> None:
-    asked = st.session_state.setdefault(key, session.MEAN)
-    if asked not in (session.MEAN, *_numbers(count)):
-        session.add_note(f"{name} {asked} was asked for; this model has {count}. The mean is shown.")
-        st.session_state[key] = session.MEAN
+    st.session_state[session.MAX_NEW] = min(max(wanted, 1), most)

@@ -10,38 +10,38 @@ from charts.theme import shortened
 from transformer.checkpoint.load import Checkpoint
 from ui.shared import drawing
 from ui.shared.choices import KEEP
-from ui.state import keys, session
+from ui.state import session
 
 MOST_EXAMPLES: Final = 4  # more are in a menu: beside the sentence there is one line for them
 EXAMPLE_CHARACTERS: Final = 60
+EXAMPLE: Final = "example"
 
 
-def source_box(checkpoint: Checkpoint, *, folded: bool = False) -> str:
-    """Draw the source box with its examples and return the sentence.
+def source_box(checkpoint: Checkpoint, *, folded: bool = False) -> None:
+    """Draw the source box with its examples.
 
     Args:
         checkpoint: Whose examples are offered.
         folded: The examples are in a menu beside the box, where the page has other things to show.
     """
-    if st.session_state.get(keys.SOURCE) is None:
-        st.session_state[keys.SOURCE] = checkpoint.card.first_example()
+    if st.session_state.get(session.SOURCE) is None:
+        st.session_state[session.SOURCE] = checkpoint.card.first_example()
     language = checkpoint.card.source_language
     with st.container(horizontal=True, vertical_alignment="bottom", key="source_row"):
-        source = st.text_input(
+        st.text_input(
             "Sentence to translate" if checkpoint.card.source_code else "Input",
-            key=keys.SOURCE,
+            key=session.SOURCE,
             on_change=session.new_run,
             placeholder=f"Type {language}, then press Enter" if language else "Type, then press Enter",
             persist_state=KEEP,
         )
         st.button("Translate" if checkpoint.card.source_code else "Run", type="primary", key="translate")
         if folded and checkpoint.card.tried():
-            with st.popover("Examples", key=f"{keys.EXAMPLE}_menu"):
+            with st.popover("Examples", key=f"{EXAMPLE}_menu"):
                 for index, example in enumerate(checkpoint.card.tried()):
                     _example(example, index)
     if not folded:
         _examples(checkpoint)
-    return source or ""
 
 
 def _examples(checkpoint: Checkpoint) -> None:
@@ -55,7 +55,7 @@ def _examples(checkpoint: Checkpoint) -> None:
         for index, example in enumerate(found[:shown]):
             _example(example, index)
         if len(found) > shown:
-            with st.popover(f"{len(found) - shown} more", type="tertiary", key=f"{keys.EXAMPLE}_more"):
+            with st.popover(f"{len(found) - shown} more", type="tertiary", key=f"{EXAMPLE}_more"):
                 for index, example in enumerate(found[shown:], start=shown):
                     _example(example, index)
 
@@ -64,7 +64,7 @@ def _example(example: str, index: int) -> None:
     short = shortened(" ".join(example.split()), limit=EXAMPLE_CHARACTERS)
     st.button(
         drawing.plain(short),
-        key=f"{keys.EXAMPLE}_{index}",
+        key=f"{EXAMPLE}_{index}",
         help=drawing.plain(example) if short.endswith("…") else None,
         type="tertiary",
         on_click=session.use_example,

@@ -12,7 +12,6 @@ from charts.diagram_blocks import Block, Layer, Side, Stack, Sublayer
 from transformer.analysis.costs import Part, multiply_adds
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
-from ui.state import keys, session
 
 Grouping = Callable[[int], list[tuple[int, int]]]
 """From a number of layers to the first and last of each group, from 0."""
@@ -38,11 +37,11 @@ class Destination:
 
     Attributes:
         page: Script of another page; None for a part of this one.
-        settings: What the session has to say there, by the names of `ui.state.keys`.
+        fields: What is looked at there, by the names of `View`.
     """
 
     page: str | None
-    settings: dict[str, object] = field(default_factory=dict)
+    fields: dict[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -137,32 +136,32 @@ def destination(place: str) -> Destination:
         place: A block's place, such as `encoder.0.self_attn`.
     """
     stack, *rest = place.split(".")
-    side: dict[str, object] = {keys.SIDE: SIDES.get(stack, "target")}
+    side: dict[str, object] = {"side": SIDES.get(stack, "target")}
     if len(rest) >= 2 and rest[0].isdigit():
         return _in_layer(stack, int(rest[0]), rest[1:], side)
     match rest:
         case ["mask"]:
             wanted = "source" if stack == "encoder" else "decoder"
-            return Destination(PAGES["masks"], {keys.MASK: wanted, keys.MASKS_PANEL: "masks"})
+            return Destination(PAGES["masks"], {"mask": wanted, "masks_panel": "masks"})
         case ["embedding"]:
-            return Destination(PAGES["positions"], side | {keys.POSITIONS_PANEL: "sentence"})
+            return Destination(PAGES["positions"], side | {"positions_panel": "sentence"})
         case ["positions"]:
-            return Destination(PAGES["positions"], side | {keys.POSITIONS_PANEL: "table"})
+            return Destination(PAGES["positions"], side | {"positions_panel": "table"})
         case ["ids"]:
-            return Destination(None, side | {keys.INSIDE_PANEL: "pieces"})
+            return Destination(None, side | {"inside_panel": "pieces"})
         case ["final_norm" | "memory"]:
-            return Destination(None, side | {keys.INSIDE_PANEL: "stream"})
-    return Destination(None, {keys.INSIDE_PANEL: "lens"})
+            return Destination(None, side | {"inside_panel": "stream"})
+    return Destination(None, {"inside_panel": "lens"})
 
 
 def _in_layer(stack: str, layer: int, rest: list[str], side: dict[str, object]) -> Destination:
     kind = "cross" if rest[0] == "cross_attn" else stack
-    where: dict[str, object] = {keys.KIND: kind, keys.LAYER: str(layer + 1)}
+    where: dict[str, object] = {"kind": kind, "layer": layer}
     if len(rest) > 1:
-        return Destination(None, side | where | {keys.INSIDE_PANEL: "stream"})
+        return Destination(None, side | where | {"inside_panel": "stream"})
     if rest[0] == "ffn":
-        return Destination(None, side | where | {keys.INSIDE_PANEL: "ffn"})
-    return Destination(PAGES["attention"], where | {keys.HEAD: session.MEAN, keys.PANEL: "overview"})
+        return Destination(None, side | where | {"inside_panel": "ffn"})
+    return Destination(PAGES["attention"], where | {"head": None, "panel": "overview"})
 
 
 # ------------------------------------------------------------------------------------------------ blocks

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
 from transformer.checkpoint.load import Checkpoint
 from transformer.runs.trace import Kind
-from ui.shared.choices import KEEP
-from ui.state import keys
+from ui.runs.open_run import OpenRun
+from ui.shared import choices
+from ui.state.view import InsidePanel
 
-PARTS = {
+PARTS: dict[InsidePanel, str] = {
     "model": "The model",
     "stream": "Residual stream",
     "lens": "Logit lens",
@@ -18,17 +17,9 @@ PARTS = {
 }
 
 
-def draw() -> None:
+def draw(run: OpenRun) -> None:
     """Draw it."""
-    st.segmented_control(
-        "Part",
-        list(PARTS),
-        key=keys.INSIDE_PANEL,
-        format_func=lambda name: PARTS[name],
-        required=True,
-        persist_state=KEEP,
-        label_visibility="collapsed",
-    )
+    choices.choose(choices.field(run.slot, "inside_panel"), "Part", PARTS, bare=True)
 
 
 def deeper_stack(checkpoint: Checkpoint) -> Kind:

@@ -14,8 +14,7 @@ from transformer.analysis.costs import Holding, Part
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from ui.runs.open_run import OpenRun
-from ui.shared import drawing
-from ui.state import keys
+from ui.shared import choices, drawing
 
 SHARES = "cost_shares"
 CURVES = "cost_curves"
@@ -70,16 +69,16 @@ def draw(run: OpenRun) -> None:
     held = costs.holdings(run.checkpoint.model)
     st.subheader("Parameters and multiply-adds")
     st.markdown(drawing.plain(sums(run.checkpoint.model, held, n_source=n_source, n_target=n_target)))
-    n = _choose_length(config, n_source, n_target)
+    n = _choose_length(run, n_source, n_target)
     at_n = costs.multiply_adds(config, n_source=n, n_target=n)
     now = costs.multiply_adds(config, n_source=n_source, n_target=n_target)
     left, right = st.columns(2, gap="large")
     with left:
-        _shares(held, at_n, n)
+        _shares(run, held, at_n, n)
     with right:
-        _curves(config, n)
+        _curves(run, n)
     st.markdown(drawing.plain(where_it_overtakes(config)))
-    _table(held, now, at_n, n=n, lengths=f"{tokens(n_source, 'source')} and {tokens(n_target, 'target')}")
+    _table(run, held, now, at_n, n=n, lengths=f"{tokens(n_source, 'source')} and {tokens(n_target, 'target')}")
 
 
 def sums(model: Transformer, held: dict[Part, Holding], *, n_source: int, n_target: int) -> str:
@@ -144,35 +143,21 @@ def lengths(config: ModelConfig, current: int) -> list[int]:
     return sorted({n for n in (*_STEPS, *special) if n <= last})
 
 
-def _choose_length(config: ModelConfig, n_source: int, n_target: int) -> int:
-    current = max(n_source, n_target)
-    options = lengths(config, current)
-    asked = st.session_state.get(keys.TOKENS)
-    st.session_state[LENGTH] = asked if asked in options else current
-
-    def take() -> None:
-        st.session_state[keys.TOKENS] = st.session_state[LENGTH]
-
-    crossing = costs.overtakes(config).n
+def _choose_length(run: OpenRun, n_source: int, n_target: int) -> int:
+    config, current = run.checkpoint.config, max(n_source, n_target)
     whose = "this sentence" if n_source == n_target else "this sentence's longer side"
-    remarks = {crossing: "n² overtakes", config.max_len: "longest", current: whose}
-
-    def say(n: int) -> str:
-        return f"{n:,}" + (f" ({remarks[n]})" if n in remarks else "")
-
-    chosen: int = st.select_slider(
+    remarks = {costs.overtakes(config).n: "n² overtakes", config.max_len: "longest", current: whose}
+    return choices.scale(
+        choices.field(run.slot, "tokens", key=LENGTH),
         "Tokens on each side, n",
-        options,
-        key=LENGTH,
-        format_func=say,
-        on_change=take,
+        {n: f"{n:,} ({remarks[n]})" if n in remarks else f"{n:,}" for n in lengths(config, current)},
+        otherwise=current,
         help=f"Source and target get the same length. Beyond {config.max_len:,} tokens, the most that this model "
         "reads, the counts are arithmetic.",
     )
-    return chosen
 
 
-def _shares(held: dict[Part, Holding], done: dict[Part, int], n: int) -> None:
+def _shares(run: OpenRun, held: dict[Part, Holding], done: dict[Part, int], n: int) -> None:
     parts = [part for part in costs.PARTS if held[part].parameters or done[part]]
     figure = charts.cost_shares_spec(
         [NAMES[part] for part in parts],
@@ -181,10 +166,11 @@ def _shares(held: dict[Part, Holding], done: dict[Part, int], n: int) -> None:
         title=f"Shares of components at n = {n:,}",
     )
     alt = f"Each component's share of parameters and of multiply-adds at {n} tokens on each side."
-    drawing.chart(figure, key=SHARES, alt=alt, how_to_read=HOW_TO_READ_SHARES)
+    drawing.chart(figure, key=run.key(SHARES), alt=alt, how_to_read=HOW_TO_READ_SHARES)
 
 
-def _curves(config: ModelConfig, n: int) -> None:
+def _curves(run: OpenRun, n: int) -> None:
+    config = run.checkpoint.config
     last = max(FURTHEST, config.max_len)
     places = sorted({round(2 ** (step / 4)) for step in range(61) if 2 ** (step / 4) < last} | {n, last})
     counts = [costs.grouped(costs.multiply_adds(config, n_source=one, n_target=one)) for one in places]
@@ -200,7 +186,7 @@ def _curves(config: ModelConfig, n: int) -> None:
         title="Multiply-adds by length",
     )
     alt = f"Multiply-adds of the n² part and of the linear parts from 1 to {last:,} tokens on each side."
-    drawing.chart(figure, key=CURVES, alt=alt, how_to_read=HOW_TO_READ_CURVES)
+    drawing.chart(figure, key=run.key(CURVES), alt=alt, how_to_read=HOW_TO_READ_CURVES)
 
 
 def frame(held: dict[Part, Holding], now: dict[Part, int], at_n: dict[Part, int], *, n: int) -> pd.DataFrame:
@@ -231,7 +217,9 @@ def tensors(one: Holding) -> str:
     )
 
 
-def _table(held: dict[Part, Holding], now: dict[Part, int], at_n: dict[Part, int], *, n: int, lengths: str) -> None:
+def _table(
+    run: OpenRun, held: dict[Part, Holding], now: dict[Part, int], at_n: dict[Part, int], *, n: int, lengths: str
+) -> None:
     numbers = frame(held, now, at_n, n=n)
     columns: dict[str, Any] = {"Component": st.column_config.TextColumn(pinned=True)}
     for name in map(str, numbers.columns[1:7]):
@@ -242,7 +230,7 @@ def _table(held: dict[Part, Holding], now: dict[Part, int], at_n: dict[Part, int
             help=name if share else None,
             width=80 if share else None,
         )
-    st.container(key=TABLE).dataframe(
+    st.container(key=run.key(TABLE)).dataframe(
         numbers,
         hide_index=True,
         height="content",
@@ -256,7 +244,7 @@ def _table(held: dict[Part, Holding], now: dict[Part, int], at_n: dict[Part, int
         numbers.to_csv(index=False, float_format="%.6g"),
         file_name="components.csv",
         mime="text/csv",
-        key=CSV,
+        key=run.key(CSV),
         on_click="ignore",
         icon=":material/download:",
     )

@@ -16,16 +16,17 @@ from charts.neuron_bars import HOW_TO_READ_ACTIVE
 from charts.neurons import HOW_TO_READ_HISTOGRAM, HOW_TO_READ_MAP, HOW_TO_READ_SHARES, HOW_TO_READ_TOKENS
 from transformer.analysis import neurons
 from transformer.analysis.neurons import Stack
-from transformer.errors import GlassformerError
-from ui.components.plotly.view import last_click
-from ui.inside import ffn_controls
+from ui.inside import ffn_controls, tokens
 from ui.inside import neuron as neuron_panels
+from ui.inside.blocks import ACTIVATIONS
 from ui.runs import loading
-from ui.runs.open_run import OpenRun, sentence
-from ui.runs.work import BusyError
+from ui.runs.attempt import attempt
+from ui.runs.open_run import OpenRun
+from ui.runs.sides import STACKS
 from ui.shared import drawing
-from ui.state import keys
-from ui.state.view import Side, View
+from ui.shared.clicks import cell_of, on_click, place_of
+from ui.state import session
+from ui.state.view import Side
 
 SHARES: Final = "ffn_shares"
 HISTOGRAM: Final = "ffn_histogram"
@@ -36,13 +37,10 @@ MAP: Final = "ffn_map"
 MOST_LISTED: Final = 12
 MOST_MAPPED: Final = 32
 POINTS: Final = 240
-FUNCTIONS: Final = {"relu": "ReLU", "gelu": "GELU"}
-
-_AXES: Final[dict[Side, str]] = {"source": "Source piece", "target": "Reads → predicts"}
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenLayer:
     """What the part draws; arrays have a row for each token that may be seen.
 
     Attributes:
@@ -73,7 +71,7 @@ class Opened:
     @property
     def stack(self) -> Stack:
         """Whose layers."""
-        return stack_of(self.side)
+        return STACKS[self.side]
 
     @property
     def whose(self) -> str:
@@ -90,20 +88,22 @@ class Opened:
         """The activation function, as the config names it."""
         return str(self.run.checkpoint.config.activation)
 
+    @property
+    def function(self) -> str:
+        """The activation function, as people call it."""
+        return ACTIVATIONS[self.kind]
+
 
 def draw(run: OpenRun) -> None:
     """Draw it."""
-    st.session_state.setdefault(keys.SIDE, View.side)
-    with st.container(horizontal=True, gap="medium", key="ffn_controls"):
-        side = ffn_controls.choose_side()
+    with st.container(horizontal=True, gap="medium", key=run.key("ffn_controls")):
+        side = ffn_controls.choose_side(run)
         layer = ffn_controls.choose_layer(run, side)
-        pieces = list(run.trace.src_pieces) if side == "source" else run.looking.row_labels()
+        pieces = tokens.pieces_of(run, side)
         token = ffn_controls.choose_token(run, side, pieces)
         ffn_controls.choose_neuron(run)
-    try:
-        o = _opened(run, side, layer, pieces, token)
-    except (GlassformerError, BusyError) as error:
-        st.error(drawing.plain(sentence(error)))
+    o = attempt(lambda: _opened(run, side, layer, pieces, token))
+    if o is None:
         return
     st.markdown(drawing.plain(what_it_does(o)))
     for left_chart, right_chart in ((_shares, _histogram), (_active, _tokens)):
@@ -116,13 +116,8 @@ def draw(run: OpenRun) -> None:
     _map(o)
 
 
-def stack_of(side: Side) -> Stack:
-    """Whose layers a side looks at."""
-    return "encoder" if side == "source" else "decoder"
-
-
-def _opened(run: OpenRun, side: Side, layer: int, pieces: list[str], token: int) -> Opened:
-    checkpoint, trace, stack = run.checkpoint, run.trace, stack_of(side)
+def _opened(run: OpenRun, side: Side, layer: int, pieces: list[str], token: int) -> OpenLayer:
+    checkpoint, trace, stack = run.checkpoint, run.trace, STACKS[side]
     sites = [neurons.site(stack, layer, name) for name in ("pre_activation", "activation", "output")]
     sites += neurons.effect_sites(checkpoint.config, layer) if side == "target" else []
     recorded = loading.replay(checkpoint, trace, sites)
@@ -139,109 +134,103 @@ def _opened(run: OpenRun, side: Side, layer: int, pieces: list[str], token: int)
         asked = None
     neuron = int(neurons.most_active(after[token], 1)[0]) if asked is None else asked
     written = np.linalg.norm(neurons.columns(checkpoint.model, stack, layer), axis=0)
-    return Opened(run, side, layer, pieces, token, neuron, before, after, written, shares[:, :n], recorded)
+    return OpenLayer(run, side, layer, pieces, token, neuron, before, after, written, shares[:, :n], recorded)
 
 
 # ------------------------------------------------------------------------------------------------ the layer
 
 
-def what_it_does(o: Opened) -> str:
+def what_it_does(o: OpenLayer) -> str:
     """The widths of the sub-layer and how many of its neurons are silent."""
     config = o.run.checkpoint.config
     here, whole = float(o.shares[o.layer, o.token]), float(o.shares[o.layer].mean())
     silent = "exactly 0" if o.kind == "relu" else f"nearer to 0 than {neurons.NEAR_ZERO:g}"
-    hardly = "" if o.kind == "relu" else f" {FUNCTIONS[o.kind]} is hardly ever exactly 0, so this is counted instead."
+    hardly = "" if o.kind == "relu" else f" {o.function} is hardly ever exactly 0, so this is counted instead."
     return (
         f"Layer {o.layer + 1} of the {o.stack} widens each token's {config.d_model:,} numbers to {config.d_ff:,} "
-        f"neurons (d_ff = {config.d_ff / config.d_model:g} × d_model), applies {FUNCTIONS[o.kind]} and narrows them "
+        f"neurons (d_ff = {config.d_ff / config.d_model:g} × d_model), applies {o.function} and narrows them "
         f"again, each token by itself. Over these tokens {whole:.1%} of the activations are {silent}, at {o.whose} "
         f"{here:.1%}.{hardly}"
     )
 
 
-def _shares(o: Opened) -> None:
+def _shares(o: OpenLayer) -> None:
     side, n_tokens = o.side, len(o.pieces)
+    slot, key = o.run.slot, o.run.key(SHARES)
 
-    def take() -> None:
-        click = last_click(SHARES)
-        if click is not None and len(click.index) == 2 and click.index[1] < n_tokens:
-            ffn_controls.take_layer(click.index[0])
-            ffn_controls.take_token(side, click.index[1])
+    def take(cell: tuple[int, int]) -> None:
+        if cell[1] < n_tokens:
+            ffn_controls.take_layer(slot, cell[0])
+            tokens.take(slot, side, cell[1])
 
     name = "share of zeros" if o.kind == "relu" else f"share within {neurons.NEAR_ZERO:g} of 0"
     figure = charts.silent_shares_spec(
         o.shares, o.pieces, marked=(o.layer, o.token), title=f"Silent neurons of the {o.stack}",
-        token_axis=_AXES[side], value_name=name, colour=side,
+        token_axis=tokens.AXES[side], value_name=name, colour=side,
     )  # fmt: skip
     alt = f"The {name} among the activations of each layer of the {o.stack} at each of {n_tokens} tokens."
-    drawing.chart(figure, key=SHARES, alt=alt, how_to_read=HOW_TO_READ_SHARES, on_click=take)
+    drawing.chart(figure, key=key, alt=alt, how_to_read=HOW_TO_READ_SHARES, on_click=on_click(key, cell_of, take))
 
 
-def _histogram(o: Opened) -> None:
+def _histogram(o: OpenLayer) -> None:
     found = neurons.histogram(o.before, o.token)
     x = np.union1d(np.linspace(found.edges[0], found.edges[-1], POINTS), [-1e-6, 0.0, 1e-6])  # a ReLU's slope jumps
     values, slopes = neurons.curve(o.kind, x)
     figure = charts.pre_activations_spec(
-        found.edges, found.everywhere, found.here, x=x, values=values, slopes=slopes, function=FUNCTIONS[o.kind],
-        piece=o.whose, title=f"Pre-activations of layer {o.layer + 1}, under {FUNCTIONS[o.kind]}", colour=o.side,
+        found.edges, found.everywhere, found.here, x=x, values=values, slopes=slopes, function=o.function,
+        piece=o.whose, title=f"Pre-activations of layer {o.layer + 1}, under {o.function}", colour=o.side,
     )  # fmt: skip
-    alt = f"How the pre-activations of layer {o.layer + 1} of the {o.stack} are spread, with {FUNCTIONS[o.kind]}."
-    drawing.chart(figure, key=HISTOGRAM, alt=alt, how_to_read=drawing.formula(HOW_TO_READ_HISTOGRAM, bias=o.bias))
+    alt = f"How the pre-activations of layer {o.layer + 1} of the {o.stack} are spread, with {o.function}."
+    drawing.chart(
+        figure, key=o.run.key(HISTOGRAM), alt=alt, how_to_read=drawing.formula(HOW_TO_READ_HISTOGRAM, bias=o.bias)
+    )
 
 
 # ------------------------------------------------------------------------------------------------ its neurons
 
 
-def _active(o: Opened) -> None:
+def _active(o: OpenLayer) -> None:
     listed = neurons.most_active(o.after[o.token], MOST_LISTED)
     activation = o.after[o.token, listed]
-
-    def take() -> None:
-        click = last_click(ACTIVE)
-        if click is not None and isinstance(click.customdata, int):
-            st.session_state[keys.NEURON] = click.customdata
+    slot, key = o.run.slot, o.run.key(ACTIVE)
 
     figure = charts.active_neurons_spec(
         listed.tolist(), activation, o.before[o.token, listed], np.abs(activation) * o.written[listed],
         chosen=o.neuron, title=f"Most active neurons at {o.whose}", colour=o.side,
     )  # fmt: skip
     alt = f"The {len(listed)} most active neurons at {o.whose}, from neuron {listed[0] + 1} down."
-    drawing.chart(
-        figure, key=ACTIVE, alt=alt, how_to_read=drawing.formula(HOW_TO_READ_ACTIVE, bias=o.bias), on_click=take
-    )
+    how_to_read = drawing.formula(HOW_TO_READ_ACTIVE, bias=o.bias)
+    follow = on_click(key, place_of, lambda neuron: session.replace(slot, neuron=neuron))
+    drawing.chart(figure, key=key, alt=alt, how_to_read=how_to_read, on_click=follow)
 
 
-def _tokens(o: Opened) -> None:
+def _tokens(o: OpenLayer) -> None:
     side = o.side
     figure = charts.neuron_tokens_spec(
         o.after[:, o.neuron], o.before[:, o.neuron], o.pieces, chosen=o.token, colour=side,
-        title=f"What drives neuron {o.neuron + 1} of layer {o.layer + 1}", token_axis=_AXES[side],
+        title=f"What drives neuron {o.neuron + 1} of layer {o.layer + 1}", token_axis=tokens.AXES[side],
     )  # fmt: skip
 
-    def take() -> None:
-        click = last_click(TOKENS)
-        if click is not None:
-            ffn_controls.take_token(side, click.customdata)
-
     alt = f"The activation of neuron {o.neuron + 1} at each of {len(o.pieces)} tokens."
-    drawing.chart(figure, key=TOKENS, alt=alt, how_to_read=HOW_TO_READ_TOKENS, on_click=take)
+    follow = tokens.clicked(o.run, side, TOKENS, len(o.pieces))
+    drawing.chart(figure, key=o.run.key(TOKENS), alt=alt, how_to_read=HOW_TO_READ_TOKENS, on_click=follow)
 
 
-def _map(o: Opened) -> None:
+def _map(o: OpenLayer) -> None:
     listed = neurons.most_active_anywhere(o.after, MOST_MAPPED)
     chosen, side = listed.tolist(), o.side
+    slot, key = o.run.slot, o.run.key(MAP)
 
-    def take() -> None:
-        click = last_click(MAP)
-        if click is not None and len(click.index) == 2 and click.index[1] < len(chosen):
-            st.session_state[keys.NEURON] = chosen[click.index[1]]
-            ffn_controls.take_token(side, click.index[0])
+    def take(cell: tuple[int, int]) -> None:
+        if cell[1] < len(chosen):
+            session.replace(slot, neuron=chosen[cell[1]])
+            tokens.take(slot, side, cell[0])
 
     figure = charts.neuron_map_spec(
         o.after[:, listed], chosen, o.pieces,
         marked=(o.token, chosen.index(o.neuron) if o.neuron in chosen else None),
         title=f"The {len(chosen)} neurons of layer {o.layer + 1} that are most active anywhere in this sentence",
-        token_axis=_AXES[side], colour=side,
+        token_axis=tokens.AXES[side], colour=side,
     )  # fmt: skip
     alt = f"Activation of {len(chosen)} neurons of layer {o.layer + 1} at each of {len(o.pieces)} tokens."
-    drawing.chart(figure, key=MAP, alt=alt, how_to_read=HOW_TO_READ_MAP, on_click=take)
+    drawing.chart(figure, key=key, alt=alt, how_to_read=HOW_TO_READ_MAP, on_click=on_click(key, cell_of, take))

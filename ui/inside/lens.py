@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 import streamlit as st
@@ -13,42 +12,39 @@ from charts.lens import HOW_TO_READ_CURVES, HOW_TO_READ_TABLE, Depth
 from charts.lens_map import HOW_TO_READ_MAP
 from transformer.analysis.logit_lens import Lens, Paths, logit_lens, paths
 from transformer.checkpoint.load import Checkpoint
-from transformer.errors import GlassformerError
 from transformer.runs.query import Beam, Sampling
 from transformer.runs.trace import Trace
-from ui.components.plotly.view import last_click
+from ui.inside.guessing import ask_first
 from ui.runs import loading
+from ui.runs.attempt import attempt
 from ui.runs.looking import is_yours
-from ui.runs.open_run import OpenRun, sentence
-from ui.runs.work import BusyError
-from ui.shared import drawing
-from ui.shared.choices import KEEP
-from ui.state import keys, session
+from ui.runs.open_run import OpenRun
+from ui.shared import choices, drawing
+from ui.shared.clicks import cell_of, on_click
+from ui.state import session
+from ui.state.view import Depths, LensColour
 
 TABLE: Final = "lens_table"
 CURVES: Final = "lens_curves"
 MAP: Final = "lens_map"
 REVEAL: Final = "lens_reveal"
 
-DEPTH_NAMES: Final = {"layer": "Each layer", "sublayer": "Each sub-layer"}
-MEASURE_NAMES: Final = {"probability": "Probability", "rank": "Place"}
+DEPTH_NAMES: Final[dict[Depths, str]] = {"layer": "Each layer", "sublayer": "Each sub-layer"}
+COLOUR_NAMES: Final[dict[LensColour, str]] = {"probability": "Probability", "rank": "Place"}
 
 
 def draw(run: OpenRun) -> None:
     """Draw the lens of the current step, and of all steps that may be seen."""
-    try:
-        lens = lens_of(run.checkpoint, run.trace)
-    except (GlassformerError, BusyError) as error:
-        st.error(drawing.plain(sentence(error)))
+    found = attempt(lambda: lens_of(run.checkpoint, run.trace))
+    if found is None:
         return
     control, words = st.columns([2, 5], gap="medium")
     with control:
-        whole = _choose(keys.DEPTHS, "Read after", DEPTH_NAMES) != "sublayer"
+        depths = choices.choose(choices.field(run.slot, "depths"), "Read after", DEPTH_NAMES)
     words.caption(drawing.plain(what_it_is(run.checkpoint)))
-    if whole:
-        lens = lens.by_layer()
+    lens = found.by_layer() if depths == "layer" else found
     if run.looking.covered:
-        _ask(run)
+        ask_first(run, "The lens of this step would tell.", key=REVEAL)
     else:
         st.markdown(drawing.plain(path_in_words(run, lens)))
         left, right = st.columns([3, 2], gap="large")
@@ -82,13 +78,6 @@ def depths_of(lens: Lens) -> list[Depth]:
         else Depth(place.short, place.name)
         for place in lens.places
     ]
-
-
-def _choose(key: str, label: str, names: Mapping[str, str]) -> str | None:
-    st.session_state.setdefault(key, next(iter(names)))
-    return st.segmented_control(
-        label, list(names), key=key, format_func=lambda name: names[name], required=True, persist_state=KEEP
-    )
 
 
 # ------------------------------------------------------------------------------------------------ words
@@ -160,18 +149,6 @@ def _summary(found: Paths, names: list[str], n_steps: int) -> str:
 # ------------------------------------------------------------------------------------------------ one step
 
 
-def _ask(run: OpenRun) -> None:
-    """In guess mode: nothing of this step before the reader wants to see it."""
-    here = (run.stepper.run_id, run.view.step)  # a session keeps its callbacks, so they hold no run
-
-    def reveal() -> None:
-        st.session_state[keys.REVEALED] = here
-        st.session_state[keys.GUESS_MADE] = ""
-
-    st.info("What comes next? The lens of this step would tell.", icon=":material/visibility_off:")
-    st.button("Reveal this step", key=REVEAL, on_click=reveal, type="primary")
-
-
 def _table(run: OpenRun, lens: Lens) -> None:
     step, trace = run.view.step, run.trace
     ids = lens.top_ids[:, step]  # [depth, place]
@@ -187,7 +164,7 @@ def _table(run: OpenRun, lens: Lens) -> None:
         f"The {ids.shape[1]} most probable pieces after each of {len(ids)} depths at step {step + 1}; the output has "
         f"{trace.tgt_pieces[step]}."
     )
-    drawing.chart(figure, key=TABLE, alt=alt, how_to_read=HOW_TO_READ_TABLE)
+    drawing.chart(figure, key=run.key(TABLE), alt=alt, how_to_read=HOW_TO_READ_TABLE)
 
 
 def _curves(run: OpenRun, lens: Lens) -> None:
@@ -202,7 +179,7 @@ def _curves(run: OpenRun, lens: Lens) -> None:
         title=f"How “{piece}” came to the top",
     )
     alt = f"Probability and place of {piece} by depth, and entropy and divergence of each depth's prediction."
-    drawing.chart(figure, key=CURVES, alt=alt, how_to_read=HOW_TO_READ_CURVES)
+    drawing.chart(figure, key=run.key(CURVES), alt=alt, how_to_read=HOW_TO_READ_CURVES)
 
 
 # ------------------------------------------------------------------------------------------------ all steps
@@ -212,15 +189,14 @@ def _map(run: OpenRun, lens: Lens) -> None:
     n_steps = run.looking.n_rows - int(run.looking.covered)
     if not n_steps:
         return
-    measure: Literal["probability", "rank"] = (
-        "rank" if _choose(keys.LENS_COLOUR, "Colour", MEASURE_NAMES) == "rank" else "probability"
-    )
+    measure = choices.choose(choices.field(run.slot, "lens_colour"), "Colour", COLOUR_NAMES)
     depths, found = depths_of(lens), paths(lens.rank)
 
-    def go() -> None:
-        click = last_click(MAP)
-        if click is not None and len(click.index) == 2 and click.index[1] < n_steps:
-            session.move_to(click.index[1])
+    slot, key = run.slot, run.key(MAP)
+
+    def go(cell: tuple[int, int]) -> None:
+        if cell[1] < n_steps:
+            session.move_to(slot, cell[1])
 
     figure = charts.lens_map_spec(
         depths,
@@ -230,11 +206,11 @@ def _map(run: OpenRun, lens: Lens) -> None:
         first=found.first[:n_steps],
         stays=found.stays[:n_steps],
         step=run.view.step if run.view.step < n_steps else None,
-        title=f"{MEASURE_NAMES[measure]} of the output's piece by depth and step",
+        title=f"{COLOUR_NAMES[measure]} of the output's piece by depth and step",
         measure=measure,
     )
-    alt = f"{MEASURE_NAMES[measure]} of each step's output piece after each of {len(depths)} depths."
-    drawing.chart(figure, key=MAP, alt=alt, how_to_read=HOW_TO_READ_MAP, on_click=go)
+    alt = f"{COLOUR_NAMES[measure]} of each step's output piece after each of {len(depths)} depths."
+    drawing.chart(figure, key=key, alt=alt, how_to_read=HOW_TO_READ_MAP, on_click=on_click(key, cell_of, go))
     st.caption(drawing.plain(_summary(found, [depth.name for depth in depths], n_steps)))
     ends = np.flatnonzero(found.stays[:n_steps] == len(depths) - 1)
     if len(ends) == n_steps > 1:

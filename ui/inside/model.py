@@ -9,14 +9,15 @@ import streamlit as st
 import charts
 from charts.diagram import HOW_TO_READ
 from transformer.model.config import ModelConfig
-from ui.components.plotly.view import last_click
+from ui.components.plotly.view import Click
 from ui.inside import costs, shapes
 from ui.inside.blocks import ACTIVATIONS, blocks_of, destination, each_layer, few_layers, one_layer, sized, stacks
 from ui.runs.open_run import OpenRun
-from ui.shared import drawing
-from ui.shared.choices import KEEP
-from ui.state import keys, session
+from ui.shared import choices, drawing
+from ui.shared.clicks import on_click
+from ui.state import session
 from ui.state.link import write_link
+from ui.state.view import Slot
 
 DIAGRAM = "model_diagram"
 PLACE = "model_place"
@@ -26,7 +27,7 @@ LEAVING = "model_leaving"
 
 def draw(run: OpenRun) -> None:
     """Draw it."""
-    page = st.session_state.pop(LEAVING, None)
+    page = st.session_state.pop(run.key(LEAVING), None)
     if page is not None:
         # An empty address would become a step of the browser's history that means the defaults when gone back to.
         st.switch_page(page, query_params=write_link(replace(run.link, view=run.view)))
@@ -36,19 +37,17 @@ def draw(run: OpenRun) -> None:
     costs.draw(run)
 
 
-def open_place(place: str) -> None:
+def open_place(slot: Slot, place: str) -> None:
     """Callback: go to the view of a block; another page opens as soon as the script runs.
 
     Args:
+        slot: Where.
         place: The block's place, such as `encoder.0.self_attn`.
     """
     there = destination(place)
-    if there.settings.get(keys.KIND) not in (None, st.session_state.get(keys.KIND)):
-        session.forget_cell()
-    for key, value in there.settings.items():
-        st.session_state[key] = value
+    session.replace(slot, **there.fields)
     if there.page is not None:
-        st.session_state[LEAVING] = there.page
+        st.session_state[f"{slot}{LEAVING}"] = there.page
 
 
 def _diagram(run: OpenRun) -> None:
@@ -57,36 +56,38 @@ def _diagram(run: OpenRun) -> None:
     one = sized(checkpoint.model, n_source=len(run.trace.src_ids), n_target=n_target)
     every = stacks(one, grouping=each_layer)
     known = {block.place: block.name for stack in every for block in blocks_of(stack)}
-    encoder, decoder = stacks(one, grouping=one_layer if _choose(config, known) else few_layers)
+    encoder, decoder = stacks(one, grouping=one_layer if _choose(run, known) else few_layers)
     figure = charts.model_diagram_spec(encoder, decoder, title=f"The loaded model: {checkpoint.name}")
 
-    def go() -> None:
-        click = last_click(DIAGRAM)
-        if click is not None and click.customdata in known:
-            open_place(str(click.customdata))
+    slot, key = run.slot, run.key(DIAGRAM)
+
+    def place_of(click: Click) -> str | None:
+        return str(click.customdata) if click.customdata in known else None
 
     alt = (
         f"Diagram of the model {checkpoint.name}: an encoder of {config.n_encoder_layers} layers on the left, a "
         f"decoder of {config.n_decoder_layers} on the right, and the encoder's output going to every cross-attention."
     )
-    drawing.chart(figure, key=DIAGRAM, alt=alt, how_to_read=HOW_TO_READ, on_click=go)
+    follow = on_click(key, place_of, lambda place: open_place(slot, place))
+    drawing.chart(figure, key=key, alt=alt, how_to_read=HOW_TO_READ, on_click=follow)
 
 
-def _choose(config: ModelConfig, known: dict[str, str]) -> bool:
+def _choose(run: OpenRun, known: dict[str, str]) -> bool:
     """Draw the menu of all blocks, for the keyboard; returns whether equal layers are to be drawn once."""
-    most = max(config.n_encoder_layers, config.n_decoder_layers)
+    config, slot, key = run.checkpoint.config, run.slot, run.key(PLACE)
 
     def go() -> None:
-        place = st.session_state.get(PLACE)
+        place = st.session_state.get(key)
         if place in known:
-            open_place(place)
+            open_place(slot, place)
 
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="model_controls"):
-        st.selectbox("Block", list(known), key=PLACE, format_func=lambda place: known.get(place, ""), width=340)
-        st.button("Open its view", key=OPEN, on_click=go)
-        if most == 1:
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key=run.key("model_controls")):
+        choices.keep_label(key, known.values())
+        st.selectbox("Block", list(known), key=key, format_func=lambda place: known.get(place, ""), width=340)
+        st.button("Open its view", key=run.key(OPEN), on_click=go)
+        if max(config.n_encoder_layers, config.n_decoder_layers) == 1:
             return False
-        return st.toggle("Draw equal layers once", key=keys.FOLD, persist_state=KEEP)
+        return choices.switch(choices.field(slot, "fold"), "Draw equal layers once")
 
 
 def in_words(config: ModelConfig) -> str:

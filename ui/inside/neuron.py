@@ -11,12 +11,11 @@ import charts
 from charts.neuron_bars import HOW_TO_READ_EFFECT
 from transformer.analysis import neurons
 from transformer.analysis.neurons import Effect, Stack
-from transformer.errors import GlassformerError
+from ui.inside.guessing import ask_first
 from ui.runs import loading
-from ui.runs.open_run import OpenRun, sentence
-from ui.runs.work import BusyError
+from ui.runs.attempt import attempt
+from ui.runs.open_run import OpenRun
 from ui.shared import drawing
-from ui.state import keys
 
 EFFECT: Final = "ffn_effect"
 REVEAL: Final = "ffn_reveal"
@@ -59,20 +58,9 @@ def draw(
             "An encoder neuron writes into the memory, not to the logits; what it does there, the decoder says."
         )
     elif run.looking.covered:
-        _ask(run.stepper.run_id, run.view.step)
+        ask_first(run, "The pieces that this neuron raises could tell.", key=REVEAL)
     else:
         _effect(run, layer, neuron, token, here, recorded)
-
-
-def _ask(run_id: str, step: int) -> None:
-    """In guess mode: the pieces that a neuron raises could give the answer away."""
-
-    def reveal() -> None:
-        st.session_state[keys.REVEALED] = (run_id, step)
-        st.session_state[keys.GUESS_MADE] = ""
-
-    st.info("What comes next? The pieces that this neuron raises could tell.", icon=":material/visibility_off:")
-    st.button("Reveal this step", key=REVEAL, on_click=reveal, type="primary")
 
 
 def _effect(
@@ -84,15 +72,16 @@ def _effect(
         effect = neurons.direct_effect(model, layer, neuron, recorded, token=token)
         return neurons.strongest(effect, MOST_PIECES), float(effect[trace.tgt_ids[token]])
 
-    try:
-        found, own = loading.runner().compute(
+    done = attempt(
+        lambda: loading.runner().compute(
             ("neuron effect", trace.query, trace.src_ids, trace.read_ids, trace.tgt_ids, layer, neuron, token),
             work,
             nbytes=lambda _: 64 * MOST_PIECES,
         )
-    except (GlassformerError, BusyError) as error:
-        st.error(drawing.plain(sentence(error)))
+    )
+    if done is None:
         return
+    found, own = done
     ids = [*found.raised.tolist(), *found.lowered.tolist()[::-1]]
     values = [*found.raised_by.tolist(), *found.lowered_by.tolist()[::-1]]
     figure = charts.logit_effect_spec(
@@ -102,7 +91,7 @@ def _effect(
         title=f"Direct effect of neuron {neuron + 1}: the pieces it raises and lowers most",
     )
     alt = f"The pieces that neuron {neuron + 1} raises most, from {trace.vocabulary[ids[0]]}, and lowers most."
-    drawing.chart(figure, key=EFFECT, alt=alt, how_to_read=HOW_TO_READ_EFFECT)
+    drawing.chart(figure, key=run.key(EFFECT), alt=alt, how_to_read=HOW_TO_READ_EFFECT)
     piece, change = trace.tgt_pieces[token], own * activation
     st.caption(
         drawing.plain(

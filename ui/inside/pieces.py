@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -14,18 +15,18 @@ from charts.neighbours import (
     HOW_TO_READ_DISTANCE,
     HOW_TO_READ_MAP,
     KIND_NAMES,
-    Kind,
     MapPoint,
 )
+from charts.neighbours import Kind as Origin
 from transformer.analysis import neighbours
 from transformer.analysis.neighbours import Measure, Neighbours, Plane
-from ui.components.plotly.view import last_click
 from ui.inside import pieces_controls
 from ui.inside.pieces_controls import Book, Chosen
 from ui.runs import loading
-from ui.runs.open_run import OpenRun, sentence
-from ui.runs.work import BusyError
+from ui.runs.attempt import attempt
+from ui.runs.open_run import OpenRun
 from ui.shared import drawing
+from ui.shared.clicks import on_click, place_below
 
 BARS: Final = "piece_neighbours"
 MAP: Final = "piece_map"
@@ -35,16 +36,15 @@ MOST_MAPPED: Final = 60  # different pieces of the sentence
 
 def draw(run: OpenRun) -> None:
     """Draw it."""
-    try:
-        chosen = pieces_controls.draw(run)
-        st.markdown(drawing.plain(what_it_is(run, chosen)))
-        left, right = st.columns([2, 3], gap="large")
-        with left:
-            _bars(chosen)
-        with right:
-            _map(run, chosen)
-    except BusyError as error:
-        st.error(drawing.plain(sentence(error)))
+    chosen = attempt(lambda: pieces_controls.draw(run))
+    if chosen is None:
+        return
+    st.markdown(drawing.plain(what_it_is(run, chosen)))
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        attempt(lambda: _bars(run, chosen))
+    with right:
+        attempt(lambda: _map(run, chosen))
 
 
 def what_it_is(run: OpenRun, chosen: Chosen) -> str:
@@ -72,7 +72,7 @@ def what_it_is(run: OpenRun, chosen: Chosen) -> str:
 # ------------------------------------------------------------------------------------------------ the nearest
 
 
-def _bars(chosen: Chosen) -> None:
+def _bars(run: OpenRun, chosen: Chosen) -> None:
     book, by = chosen.book, chosen.by
     found = nearest(chosen)
     if not len(found.ids):
@@ -87,16 +87,11 @@ def _bars(chosen: Chosen) -> None:
         pieces, found.ids.tolist(), found.cosine, found.distance, by=by, colour=book.colour,
         title=f"Nearest to {chosen.piece}",
     )  # fmt: skip
-    key, n_rows = book.key, len(book.norms)
-
-    def take() -> None:
-        click = last_click(BARS)
-        if click is not None:
-            pieces_controls.choose(key, click.customdata, n_rows)
-
+    chart, choose = run.key(BARS), partial(pieces_controls.choose, run.slot, book.key)
+    follow = on_click(chart, place_below(len(book.norms)), choose)
     alt = f"The {len(pieces)} pieces whose vectors are nearest to that of {chosen.piece}, from {pieces[0]} down."
     how_to_read = HOW_TO_READ_COSINE if by == "cosine" else HOW_TO_READ_DISTANCE
-    drawing.chart(figure, key=BARS, alt=alt, how_to_read=how_to_read, on_click=take)
+    drawing.chart(figure, key=chart, alt=alt, how_to_read=how_to_read, on_click=follow)
 
 
 def nearest(chosen: Chosen) -> Neighbours:
@@ -157,13 +152,13 @@ def mapped(book: Book, ids: tuple[int, ...], chosen: int, by: Measure) -> Mapped
     )
 
 
-def kinds_of(run: OpenRun, chosen: Chosen) -> dict[int, Kind]:
+def kinds_of(run: OpenRun, chosen: Chosen) -> dict[int, Origin]:
     """The pieces that may be seen and are in the table, each once, and where they are from; the chosen one first."""
     written = run.trace.read_ids[: run.looking.n_rows]
     source, target = list(run.trace.src_ids), list(written)
     if not run.checkpoint.config.shared_vocab:
         source, target = (source, []) if chosen.side == "source" else ([], target)
-    kinds: dict[int, Kind] = {}
+    kinds: dict[int, Origin] = {}
     for i in (chosen.id, *source, *target):
         where = (i in source, i in target)
         kinds[i] = "both" if all(where) else "source" if where[0] else "target" if where[1] else "typed"
@@ -186,16 +181,11 @@ def _map(run: OpenRun, chosen: Chosen) -> None:
         points, shares=found.plane.shares, chosen=chosen.id, note=note,
         title="The sentence's pieces and their neighbours",
     )  # fmt: skip
-    key, n_rows = book.key, len(book.norms)
-
-    def take() -> None:
-        click = last_click(MAP)
-        if click is not None:
-            pieces_controls.choose(key, click.customdata, n_rows)
-
+    chart, choose = run.key(MAP), partial(pieces_controls.choose, run.slot, book.key)
+    follow = on_click(chart, place_below(len(book.norms)), choose)
     said = ", ".join(f"{sum(p.kind == kind for p in points)} {text}" for kind, text in KIND_NAMES.items())
     alt = f"A map of {len(points)} pieces by their vectors: {said}."
-    drawing.chart(figure, key=MAP, alt=alt, how_to_read=HOW_TO_READ_MAP, on_click=take)
+    drawing.chart(figure, key=chart, alt=alt, how_to_read=HOW_TO_READ_MAP, on_click=follow)
     scaled = " Every vector was scaled to length 1 first." if chosen.by == "cosine" else ""
     st.caption(
         f"The two axes together hold {sum(found.plane.shares):.0%} of the variance of these {len(points)} vectors. "

@@ -6,9 +6,10 @@ in the sentence looks at its token.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
 import streamlit as st
@@ -21,10 +22,9 @@ from transformer.text.tokenizer import SPACE_MARK, Tokenizer
 from ui.runs import loading
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import SIDES
-from ui.shared import drawing
-from ui.shared.choices import KEEP
-from ui.state import keys
-from ui.state.view import Side, View
+from ui.shared import choices, drawing
+from ui.state import session
+from ui.state.view import Side, Slot
 
 TOKEN: Final = "piece_token"
 TYPED: Final = "piece_typed"
@@ -32,8 +32,6 @@ NOT_FOUND: Final = "piece_not_found"
 MEASURES: Final[dict[Measure, str]] = {"cosine": "Cosine", "distance": "Distance"}
 MOST_TYPED: Final = 64  # characters
 MOST_PARTS: Final = 8  # pieces of a text that is not one
-
-_PLACES: Final[dict[Side, str]] = {"source": keys.KEY, "target": keys.QUERY}
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,23 +76,17 @@ def draw(run: OpenRun) -> Chosen:
     Raises:
         BusyError: The model has too much to do.
     """
-    st.session_state.setdefault(keys.SIDE, View.side)
-    st.session_state.setdefault(keys.NEARNESS, View.nearness)
-    with st.container(horizontal=True, gap="medium", key="piece_controls"):
-        side: Side = st.segmented_control(
-            "Side", list(SIDES), key=keys.SIDE, format_func=SIDES.__getitem__, required=True, persist_state=KEEP,
-            on_change=_forget,
-        ) or View.side  # fmt: skip
+    slot = run.slot
+    with st.container(horizontal=True, gap="medium", key=run.key("piece_controls")):
+        kept = choices.field(slot, "side")
+        side = choices.choose(replace(kept, take=partial(_forgetting, slot, kept.take)), "Side", SIDES)
         book = open_book(run, side)
         ids = run.trace.src_ids if side == "source" else run.trace.read_ids[: run.looking.n_rows]
         token = _choose_token(run, side, [book.tokenizer.piece(i) for i in ids])
-        _type(book, run.checkpoint.config.normalisation)
-        by: Measure = st.segmented_control(
-            "Nearness", list(MEASURES), key=keys.NEARNESS, format_func=MEASURES.__getitem__, required=True,
-            persist_state=KEEP,
-        ) or "cosine"  # fmt: skip
-    drawing.notes([said for said in [_not_found(book)] if said])
-    own = _own(book)
+        _type(slot, book, run.checkpoint.config.normalisation)
+        by: Measure = choices.choose(choices.field(slot, "nearness"), "Nearness", MEASURES)
+    drawing.notes([said for said in [_not_found(slot, book)] if said])
+    own = _own(slot, book)
     return Chosen(side, book, ids[token] if own is None else own, by)
 
 
@@ -120,11 +112,10 @@ def open_book(run: OpenRun, side: Side) -> Book:
     return Book(key, "neutral" if shared else side, table, norms, ordinary, tokenizer)
 
 
-def choose(table: tuple[str, str], piece: object, n_rows: int) -> None:
-    """Callback: look at a piece of a table (`Book.key`), if it has one of this id."""
-    if isinstance(piece, int) and not isinstance(piece, bool) and 0 <= piece < n_rows:
-        _forget()
-        st.session_state[keys.PIECE] = f"{table[1]}.{piece}"
+def choose(slot: Slot, table: tuple[str, str], piece: int) -> None:
+    """Callback: look at a piece of a table (`Book.key`)."""
+    _forget(slot)
+    session.replace(slot, piece=f"{table[1]}.{piece}")
 
 
 def find(text: str, tokenizer: Tokenizer) -> int | None:
@@ -133,60 +124,55 @@ def find(text: str, tokenizer: Tokenizer) -> int | None:
     return next((i for i in map(tokenizer.id_of, candidates) if i is not None), None)
 
 
-def _own(book: Book) -> int | None:
+def _own(slot: Slot, book: Book) -> int | None:
     """The piece that was chosen from this table; None if none was, or from another one."""
-    table, _, piece = str(st.session_state.get(keys.PIECE) or "").partition(".")
+    table, _, piece = session.view(slot).piece.partition(".")
     fits = table == book.key[1] and piece.isascii() and piece.isdigit() and int(piece) < len(book.values)
     return int(piece) if fits else None
 
 
-def _not_found(book: Book) -> str:
+def _not_found(slot: Slot, book: Book) -> str:
     """What to say of what was typed for this table and is no piece of it."""
-    table, said = st.session_state.get(NOT_FOUND) or (None, "")
+    table, said = st.session_state.get(f"{slot}{NOT_FOUND}") or (None, "")
     return said if table == book.key else ""
 
 
-def _forget() -> None:
+def _forget(slot: Slot) -> None:
     """Callback: the tokens of the sentence decide again."""
-    st.session_state[keys.PIECE], st.session_state[NOT_FOUND], st.session_state[TYPED] = "", None, ""
+    session.replace(slot, piece="")
+    st.session_state[f"{slot}{NOT_FOUND}"], st.session_state[f"{slot}{TYPED}"] = None, ""
+
+
+def _forgetting(slot: Slot, take: Callable[[Any], None], value: object) -> None:
+    """Callback: take a choice that a piece which was typed does not outlive."""
+    _forget(slot)
+    take(value)
 
 
 def _choose_token(run: OpenRun, side: Side, pieces: list[str]) -> int:
-    place, last = _PLACES[side], len(pieces) - 1
-    wanted = run.view.key if side == "source" else run.view.query
+    kept = choices.field(run.slot, "key" if side == "source" else "query", key=TOKEN)
     fallback = 0 if side == "source" else run.view.step  # of the output, what the current step reads
-    st.session_state[TOKEN] = min(fallback if wanted is None else wanted, last)
-
-    def follow() -> None:
-        _forget()
-        st.session_state[place] = st.session_state[TOKEN]
-
-    chosen: int = st.selectbox(
-        "Piece of the sentence",
-        range(len(pieces)),
-        key=TOKEN,
-        format_func=lambda token: f"{token + 1}: {pieces[token]}" if token <= last else "",
-        on_change=follow,
-        width=200,
-    )
-    return chosen
+    wanted = min(fallback if kept.value is None else kept.value, len(pieces) - 1)
+    kept = replace(kept, value=wanted, take=partial(_forgetting, run.slot, kept.take))
+    return choices.menu(kept, "Piece of the sentence", choices.labelled(pieces), width=200)
 
 
-def _type(book: Book, normalisation: Sequence[str]) -> None:
-    tokenizer, table = book.tokenizer, book.key
+def _type(slot: Slot, book: Book, normalisation: Sequence[str]) -> None:
+    tokenizer, table, key = book.tokenizer, book.key, f"{slot}{TYPED}"
 
     def take() -> None:
-        typed = st.session_state[TYPED].encode("utf-8", "replace").decode("utf-8").strip()
+        typed = st.session_state[key].encode("utf-8", "replace").decode("utf-8").strip()
         text = normalise(typed, normalisation)
         found = find(text, tokenizer)
-        st.session_state[NOT_FOUND] = (table, _not_one(text, tokenizer)) if found is None and text else None
-        st.session_state[keys.PIECE] = "" if found is None else f"{table[1]}.{found}"
+        said = (table, _not_one(text, tokenizer)) if found is None and text else None
+        st.session_state[f"{slot}{NOT_FOUND}"] = said
+        session.replace(slot, piece="" if found is None else f"{table[1]}.{found}")
 
-    if _own(book) is None and not _not_found(book):
-        st.session_state[TYPED] = ""  # typed for another table
+    if _own(slot, book) is None and not _not_found(slot, book):
+        st.session_state[key] = ""  # typed for another table
     st.text_input(
         "Any other piece",
-        key=TYPED,
+        key=key,
         placeholder="Type it",
         max_chars=MOST_TYPED,
         on_change=take,

@@ -9,17 +9,14 @@ import streamlit as st
 
 from transformer.analysis.shapes import Pass, Shape, shapes_of
 from transformer.checkpoint.load import Checkpoint
-from transformer.errors import GlassformerError
 from ui.inside.blocks import ACTIVATIONS
 from ui.inside.costs import tokens
 from ui.runs import loading
-from ui.runs.open_run import OpenRun, sentence
+from ui.runs.attempt import attempt
+from ui.runs.open_run import OpenRun
 from ui.runs.sides import STACKS
-from ui.runs.work import BusyError
-from ui.shared import drawing
-from ui.shared.choices import KEEP
-from ui.state import keys
-from ui.state.view import Side, View
+from ui.shared import choices, drawing
+from ui.state.view import Side
 
 TABLE = "shapes"
 _WIDTHS = {"Component": 112, "Step": 180, "Shape": 96, "Remark": 240}
@@ -66,10 +63,8 @@ def draw(run: OpenRun) -> None:
     """Draw the table of the encoder or of the decoder: side by side they have no room for the remarks."""
     st.subheader("Shapes on the way through")
     trace, n_target = run.trace, run.looking.n_rows if run.view.guess else run.trace.n_steps
-    try:
-        seen = recorded(run.checkpoint, trace.src_ids, trace.read_ids[:n_target])
-    except (GlassformerError, BusyError) as error:
-        st.error(drawing.plain(sentence(error)))
+    seen = attempt(lambda: recorded(run.checkpoint, trace.src_ids, trace.read_ids[:n_target]))
+    if seen is None:
         return
     hidden = " What comes after the current step is left out." if run.view.guess else ""
     st.caption(
@@ -79,25 +74,17 @@ def draw(run: OpenRun) -> None:
             f"The batch axis, {seen.src_ids[0]} here, is left out."
         )
     )
-    st.session_state.setdefault(keys.SIDE, View.side)
-    side: Side | None = st.segmented_control(
-        "Stack",
-        list(_STACKS),
-        key=keys.SIDE,
-        format_func=_STACKS.__getitem__,
-        required=True,
-        persist_state=KEEP,
-        label_visibility="collapsed",
-    )
-    _table(seen, run.checkpoint, STACKS[side or View.side])
+    side = choices.choose(choices.field(run.slot, "side"), "Stack", _STACKS, bare=True)
+    _table(run, seen, STACKS[side])
 
 
-def _table(seen: Pass, checkpoint: Checkpoint, stack: str) -> None:
+def _table(run: OpenRun, seen: Pass, stack: str) -> None:
+    checkpoint = run.checkpoint
     steps = steps_of(seen, checkpoint, stack)
     alike = equal_layers(seen, stack, _n_layers(checkpoint, stack))
     same = f" All {len(alike[0])} layers have these shapes." if len(alike) == 1 < len(alike[0]) else ""
     st.caption(f"{stack.capitalize()}, {_SIDES[stack]} side.{same}")
-    st.container(key=f"{TABLE}_{stack}").dataframe(
+    st.container(key=run.key(f"{TABLE}_{stack}")).dataframe(
         _frame(steps),
         hide_index=True,
         height="content",

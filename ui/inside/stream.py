@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,17 +20,14 @@ from charts.stream import (
 )
 from transformer.analysis import stream
 from transformer.analysis.stream import Normed, Place, Stream
-from transformer.errors import GlassformerError
-from ui.components.plotly.view import last_click
+from ui.inside import tokens
 from ui.runs import loading
-from ui.runs.open_run import OpenRun, sentence
+from ui.runs.attempt import attempt
+from ui.runs.open_run import OpenRun
 from ui.runs.sides import SIDES, STACKS
-from ui.runs.work import BusyError
-from ui.shared import drawing
-from ui.shared.choices import KEEP
+from ui.shared import choices, drawing
 from ui.shared.numbers import digits
-from ui.state import keys, session
-from ui.state.view import Side, View
+from ui.state.view import Side
 
 SIZE: Final = "stream_size"
 KEPT: Final = "stream_kept"
@@ -40,11 +36,9 @@ NORM: Final = "stream_norm"
 STRIP: Final = "stream_strip"
 TOKEN: Final = "stream_token"
 
-_AXES: Final[dict[Side, str]] = {"source": "Source piece", "target": "Reads → predicts"}
-
 
 @dataclass(frozen=True)
-class Opened:
+class OpenStream:
     """What the part draws.
 
     Attributes:
@@ -66,7 +60,7 @@ class Opened:
     @property
     def stack(self) -> stream.Stack:
         """Whose layers."""
-        return _stack(self.side)
+        return STACKS[self.side]
 
     @property
     def whose(self) -> str:
@@ -76,21 +70,16 @@ class Opened:
 
 def draw(run: OpenRun) -> None:
     """Draw it."""
-    st.session_state.setdefault(keys.SIDE, View.side)
-    with st.container(horizontal=True, gap="medium", key="stream_controls"):
-        st.segmented_control(
-            "Side", list(SIDES), key=keys.SIDE, format_func=SIDES.__getitem__, required=True, persist_state=KEEP
-        )
-        pieces = list(run.trace.src_pieces) if run.view.side == "source" else run.looking.row_labels()
-        chosen = _choose_token(run, pieces)
-    config, stack = run.checkpoint.config, _stack(run.view.side)
-    try:
-        recorded = loading.replay(run.checkpoint, run.trace, stream.sites(config, stack))
-    except (GlassformerError, BusyError) as error:
-        st.error(drawing.plain(sentence(error)))
+    with st.container(horizontal=True, gap="medium", key=run.key("stream_controls")):
+        side = choices.choose(choices.field(run.slot, "side"), "Side", SIDES)
+        pieces = tokens.pieces_of(run, side)
+        chosen = tokens.choose(run, side, pieces, key=TOKEN, width=340)
+    config, stack = run.checkpoint.config, STACKS[side]
+    recorded = attempt(lambda: loading.replay(run.checkpoint, run.trace, stream.sites(config, stack)))
+    if recorded is None:
         return
     measured = stream.measure(recorded, config, stack, n_tokens=len(pieces))
-    o = Opened(run, run.view.side, pieces, chosen, recorded, measured)
+    o = OpenStream(run, side, pieces, chosen, recorded, measured)
     st.markdown(drawing.plain(what_happens(o)))
     left, right = st.columns(2, gap="large")
     with left:
@@ -101,59 +90,14 @@ def draw(run: OpenRun) -> None:
     _norms(o)
 
 
-def _stack(side: Side) -> stream.Stack:
-    return "encoder" if side == "source" else "decoder"
-
-
 def _depths(places: tuple[Place, ...]) -> list[Depth]:
     return [Depth(place.short, place.name) for place in places]
-
-
-# ------------------------------------------------------------------------------------------------ choosing a token
-
-
-def _choose_token(run: OpenRun, pieces: list[str]) -> int:
-    """Draw the choice of a token: a source piece, or the step whose row it is."""
-    last = len(pieces) - 1
-    st.session_state[TOKEN] = min(run.view.key or 0, last) if run.view.side == "source" else run.view.step
-    side = run.view.side
-    chosen: int = st.selectbox(
-        "Token" if side == "source" else "Token (its step)",
-        range(len(pieces)),
-        key=TOKEN,
-        format_func=lambda token: f"{token + 1}: {pieces[token]}" if token <= last else "",
-        on_change=lambda: _take(side, st.session_state[TOKEN]),
-        width=340,
-    )
-    return chosen
-
-
-def _take(side: Side, token: object) -> None:
-    """Look at a token; one of the output belongs to a step, so the step follows."""
-    if not isinstance(token, int):
-        return
-    if side == "source":
-        st.session_state[keys.KEY] = token
-    else:
-        session.move_to(token)
-
-
-def _on_click(o: Opened, key: str) -> Callable[[], None]:
-    """Take the token that was clicked. A session keeps its callbacks, so this one holds no run and no arrays."""
-    side, count = o.side, len(o.pieces)
-
-    def take() -> None:
-        click = last_click(key)
-        if click is not None and isinstance(click.customdata, int) and 0 <= click.customdata < count:
-            _take(side, click.customdata)
-
-    return take
 
 
 # ------------------------------------------------------------------------------------------------ the stream
 
 
-def what_happens(o: Opened) -> str:
+def what_happens(o: OpenStream) -> str:
     """What this model's norms do to the size of the stream, with this sentence's numbers."""
     config, measured = o.run.checkpoint.config, o.measured
     n_sublayers = len(measured.sublayers)
@@ -169,7 +113,7 @@ def what_happens(o: Opened) -> str:
     return f"{said} After the last layer its cosine with what it began as is {kept:.2f}."
 
 
-def _lines(o: Opened, key: str) -> None:
+def _lines(o: OpenStream, key: str) -> None:
     size = key == SIZE
     figure = charts.stream_lines_spec(
         _depths(o.measured.places),
@@ -184,10 +128,16 @@ def _lines(o: Opened, key: str) -> None:
     what = "Root mean square of the vector" if size else "Cosine with its embedding plus position"
     alt = f"{what} of each of {len(o.pieces)} tokens by depth in the {STACKS[o.side]}; {o.whose} is chosen."
     how_to_read = HOW_TO_READ_SIZE if size else HOW_TO_READ_KEPT
-    drawing.chart(figure, key=key, alt=alt, how_to_read=how_to_read, on_click=_on_click(o, key))
+    drawing.chart(
+        figure,
+        key=o.run.key(key),
+        alt=alt,
+        how_to_read=how_to_read,
+        on_click=tokens.clicked(o.run, o.side, key, len(o.pieces)),
+    )
 
 
-def _added(o: Opened) -> None:
+def _added(o: OpenStream) -> None:
     figure = charts.stream_added_spec(
         _depths(o.measured.sublayers),
         o.measured.before[:, o.chosen],
@@ -197,41 +147,34 @@ def _added(o: Opened) -> None:
         colour=o.side,
     )
     alt = f"Size of the stream of {o.whose} and of what each sub-layer of the {STACKS[o.side]} adds to it."
-    drawing.chart(figure, key=ADDED, alt=alt, how_to_read=HOW_TO_READ_ADDED)
+    drawing.chart(figure, key=o.run.key(ADDED), alt=alt, how_to_read=HOW_TO_READ_ADDED)
 
 
 # ------------------------------------------------------------------------------------------------ the norms
 
 
-def _norms(o: Opened) -> None:
+def _norms(o: OpenStream) -> None:
     config = o.run.checkpoint.config
     where = stream.norm_places(config, o.stack)
-    if st.session_state.get(keys.NORM) not in range(len(where)):
-        st.session_state[keys.NORM] = 0
     pre = "before" if config.norm == "pre" else "after"
-    chosen: int = st.selectbox(
-        "Norm",
-        range(len(where)),
-        key=keys.NORM,
-        format_func=lambda place: norm_name(where[place], pre) if place < len(where) else "",
-        width=340,
-        persist_state=KEEP,
-    )
+    names = {place: norm_name(one, pre) for place, one in enumerate(where)}
+    chosen = choices.menu(choices.field(o.run.slot, "norm"), "Norm", names, width=340)
     place = where[chosen]
     found = stream.normed(o.recorded, o.run.checkpoint.model, o.stack, place, n_tokens=len(o.pieces))
     st.markdown(drawing.plain(what_a_norm_does(found)))
-    name = norm_name(place, pre)
+    name = names[chosen]
     figure = charts.norm_effect_spec(
         o.pieces,
         means=(found.mean_before, found.mean_after),
         deviations=(found.deviation_before, found.deviation_after),
         chosen=o.chosen,
         title=f"{name[:1].upper()}{name[1:]}",
-        token_axis=_AXES[o.side],
+        token_axis=tokens.AXES[o.side],
         colour=o.side,
     )
     alt = f"Mean and standard deviation of each token's vector before and after {name}."
-    drawing.chart(figure, key=NORM, alt=alt, how_to_read=HOW_TO_READ_NORM, on_click=_on_click(o, NORM))
+    on_click = tokens.clicked(o.run, o.side, NORM, len(o.pieces))
+    drawing.chart(figure, key=o.run.key(NORM), alt=alt, how_to_read=HOW_TO_READ_NORM, on_click=on_click)
     rows = {"before": found.before, "standardised": found.standardised, "after": found.after}
     figure = embedding_rows_spec(
         np.stack([vectors[o.chosen] for vectors in rows.values()]),
@@ -239,7 +182,7 @@ def _norms(o: Opened) -> None:
         title=f"{o.whose}: its vector before and after",
     )
     alt = f"The vector of {o.whose} before {name}, standardised, and after, one column a dimension."
-    drawing.chart(figure, key=STRIP, alt=alt, how_to_read=HOW_TO_READ_STRIP)
+    drawing.chart(figure, key=o.run.key(STRIP), alt=alt, how_to_read=HOW_TO_READ_STRIP)
 
 
 def norm_name(place: Place, where: str) -> str:

@@ -7,15 +7,12 @@ import streamlit as st
 import charts
 from charts.mask_rows import HOW_TO_READ_MOVEMENT
 from transformer.analysis.mask_checks import Movement, PaddingMovement, check_causality, check_padding
-from transformer.errors import GlassformerError
 from ui.masks import words
 from ui.masks.batch import Batch, change_for
 from ui.runs import loading
-from ui.runs.open_run import OpenRun, sentence
-from ui.runs.work import BusyError
-from ui.shared import drawing
-from ui.shared.choices import KEEP
-from ui.state import keys
+from ui.runs.attempt import attempt
+from ui.runs.open_run import OpenRun
+from ui.shared import choices, drawing
 
 CAUSALITY = "mask_causality"
 SOURCE_PADS = "mask_source_pads"
@@ -26,12 +23,8 @@ MOST_PADS = 16
 
 def draw(run: OpenRun, batch: Batch) -> None:
     """Run both checks on the sentence that is looked at and draw what they found."""
-    try:
-        found = [_causality(run, batch), _padding(run, batch)]
-    except (GlassformerError, BusyError) as error:
-        st.error(drawing.plain(sentence(error)))
-        return
-    for moved in [moved for moved in found if moved is not None][:1]:
+    found = attempt(lambda: [_causality(run, batch), _padding(run, batch)])
+    for moved in [moved for moved in found or () if moved is not None][:1]:
         st.caption(drawing.plain(words.about_rounding(moved)))
 
 
@@ -42,18 +35,11 @@ def _causality(run: OpenRun, batch: Batch) -> Movement | None:
         st.info("There is no later piece to change: the decoder reads only the start piece.", icon=":material/info:")
         return None
     pieces = batch.pieces("target", place)
-    asked = run.view.changed
-    st.session_state[CHANGED] = asked if asked is not None and 1 <= asked < n_rows else n_rows // 2
-
-    def take() -> None:
-        st.session_state[keys.CHANGED] = st.session_state[CHANGED]
-
-    changed: int = st.selectbox(
+    changed = choices.menu(
+        choices.field(run.slot, "changed", key=CHANGED),
         "Position whose piece is changed",
-        list(range(1, n_rows)),
-        key=CHANGED,
-        format_func=lambda i: f"{i + 1}: {pieces[i]}" if i < len(pieces) else str(i + 1),
-        on_change=take,
+        choices.labelled(pieces[:n_rows], first=1),
+        otherwise=n_rows // 2,
     )
     config, tokenizer = run.checkpoint.config, run.checkpoint.tgt_tokenizer
     specials = (config.pad_id, config.unk_id, config.bos_id, config.eos_id, config.decoder_start_id)
@@ -77,7 +63,7 @@ def _causality(run: OpenRun, batch: Batch) -> Movement | None:
         rounding=moved.rounding,
         changed=changed,
     )
-    drawing.chart(figure, key=CAUSALITY, alt=said, how_to_read=HOW_TO_READ_MOVEMENT)
+    drawing.chart(figure, key=run.key(CAUSALITY), alt=said, how_to_read=HOW_TO_READ_MOVEMENT)
     return moved
 
 
@@ -94,7 +80,7 @@ def _padding(run: OpenRun, batch: Batch) -> Movement | None:
             icon=":material/info:",
         )
         return None
-    n_pads = _how_many(most)
+    n_pads = _how_many(run, most)
     moved: PaddingMovement = loading.runner().compute(
         ("padding", run.checkpoint.content_hash, src, tgt, n_pads),
         lambda: check_padding(run.checkpoint.model, src, tgt, n_pads=n_pads),
@@ -115,17 +101,15 @@ def _padding(run: OpenRun, batch: Batch) -> Movement | None:
                 title=f"{n_pads} pad{'s' * (n_pads > 1)} after the {side}: how far each row's logits move",
                 rounding=found.rounding,
             )
-            drawing.chart(figure, key=key, alt=said, how_to_read=HOW_TO_READ_MOVEMENT)
+            drawing.chart(figure, key=run.key(key), alt=said, how_to_read=HOW_TO_READ_MOVEMENT)
     return moved.source
 
 
-def _how_many(most: int) -> int:
-    asked = st.session_state.get(keys.PADS)
-    st.session_state[keys.PADS] = min(max(asked if isinstance(asked, int) else 4, 1), most)
+def _how_many(run: OpenRun, most: int) -> int:
     if most == 1:
         st.caption("There is room for one pad.")
         return 1
-    return int(st.slider("Pads to add", 1, most, key=keys.PADS, persist_state=KEEP))
+    return choices.slider(choices.field(run.slot, "pads"), "Pads to add", 1, most)
 
 
 def _say(held: bool, text: str) -> None:

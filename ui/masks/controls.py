@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import streamlit as st
 
 from charts.theme import shortened
-from transformer.errors import GlassformerError, QueryError
+from transformer.errors import QueryError
 from transformer.runs.query import Query, check_source
 from transformer.runs.trace import Trace
+from ui.components.plotly.view import Click
 from ui.masks.batch import Axes, Batch, companion_query, default_companions, fit_cell
 from ui.runs import loading
-from ui.runs.open_run import OpenRun, sentence
-from ui.runs.work import BusyError
-from ui.shared import drawing
-from ui.shared.choices import KEEP
-from ui.state import keys, session
-from ui.state.view import MOST_COMPANIONS, MaskName
+from ui.runs.attempt import attempt, sentence
+from ui.runs.open_run import OpenRun
+from ui.shared import choices, drawing
+from ui.shared.clicks import on_click
+from ui.state import session
+from ui.state.view import MOST_COMPANIONS, MaskName, MasksPanel, Slot
 
-PANELS = {"masks": "The masks", "one_row": "One row", "checks": "Checks"}
+PANELS: dict[MasksPanel, str] = {"masks": "The masks", "one_row": "One row", "checks": "Checks"}
 MASKS: dict[MaskName, str] = {
     "source": "Source padding",
     "target": "Target padding",
     "causal": "Causal",
     "decoder": "Padding and causal",
     "cross": "Cross",
+}
+ATTENTIONS: dict[MaskName, str] = {
+    "source": "Encoder (padding)",
+    "decoder": "Decoder (padding, causal)",
+    "cross": "Cross (padding)",
 }
 TITLES: dict[MaskName, str] = {**MASKS, "cross": "Cross-attention"}
 BOX = "mask_companion_"
@@ -43,9 +50,9 @@ def choose_batch(run: OpenRun) -> Batch | None:
     Returns:
         The batch; None if the model has too much to do.
     """
-    row = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key=BATCH_ROW)
+    row = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key=run.key(BATCH_ROW))
     choice = row.container(width="content")
-    with row.popover("Change the batch", key=BATCH_MENU):
+    with row.popover("Change the batch", key=run.key(BATCH_MENU)):
         further = companions(run)
     with choice:
         return open_batch(run, further)
@@ -56,29 +63,29 @@ def companions(run: OpenRun) -> tuple[str, ...]:
     own = default_companions(run.checkpoint, run.trace.query.source, run.checkpoint.card.tried())
     chosen = run.link.companions if run.link.companions is not None else own
     for place in range(MOST_COMPANIONS):
-        key = f"{BOX}{place}"
+        key = run.key(f"{BOX}{place}")
         st.session_state[key] = chosen[place] if place < len(chosen) else ""
         st.text_input(
             f"Together with ({place + 1})",
             key=key,
-            on_change=_keep_companions,
+            on_change=partial(_keep_companions, run.slot),
             placeholder="Another sentence, or none",
         )
     return tuple(chosen)
 
 
-def _keep_companions() -> None:
-    st.session_state[keys.LINK_NOTES] = ()
-    texts = [" ".join(st.session_state.get(f"{BOX}{place}", "").split()) for place in range(MOST_COMPANIONS)]
+def _keep_companions(slot: Slot) -> None:
+    session.stand(slot, notes=())
+    texts = [" ".join(st.session_state.get(f"{slot}{BOX}{place}", "").split()) for place in range(MOST_COMPANIONS)]
     for place, text in enumerate(texts):
         try:
             check_source(text)
         except QueryError as error:  # an address could not hold it
-            session.add_note(_left_out(text, error))
+            session.add_note(_left_out(text, error), slot)
             texts[place] = ""
     while texts and not texts[-1]:
         texts.pop()
-    st.session_state[keys.COMPANIONS] = tuple(texts)
+    st.session_state[f"{slot}{session.COMPANIONS}"] = tuple(texts)
 
 
 def open_batch(run: OpenRun, further: Sequence[str]) -> Batch | None:
@@ -88,10 +95,8 @@ def open_batch(run: OpenRun, further: Sequence[str]) -> Batch | None:
         The batch; None if the model has too much to do.
     """
     queries, refused = _queries(run, further)
-    try:
-        traces = _run(run, queries, refused)
-    except (GlassformerError, BusyError) as error:
-        st.error(drawing.plain(sentence(error)))
+    traces = attempt(lambda: _run(run, queries, refused))
+    if traces is None:
         return None
     if refused:
         st.warning("  \n".join(map(drawing.plain, refused)), icon=":material/playlist_remove:")
@@ -99,7 +104,7 @@ def open_batch(run: OpenRun, further: Sequence[str]) -> Batch | None:
     guess = run.view.guess
     return Batch(
         traces=traces,
-        sentence=_which(traces),
+        sentence=_which(run.slot, traces),
         n_rows=min(looking.n_rows, len(traces[0].read_ids)) if guess else len(traces[0].read_ids),
         covered=looking.covered,
         pad_id=run.checkpoint.config.pad_id,
@@ -138,163 +143,69 @@ def _left_out(text: str, error: QueryError) -> str:
     return f"“{shortened(text, limit=40)}” is left out of the batch. {sentence(error)}"
 
 
-def _which(traces: Sequence[Trace]) -> int:
+def _which(slot: Slot, traces: Sequence[Trace]) -> int:
     """Draw the choice of a sentence."""
-    asked = st.session_state.get(keys.SENTENCE) or 0
-    if asked >= len(traces):
+    asked, last = session.view(slot).sentence, len(traces) - 1
+    if asked > last:
         drawing.notes((f"Sentence {asked + 1} was chosen; this batch has {len(traces)}. The last is shown.",))
-    st.session_state[keys.SENTENCE] = min(asked, len(traces) - 1)
-    names = [f"{i}: {drawing.plain(shortened(trace.source_text, limit=SHOWN))}" for i, trace in enumerate(traces, 1)]
-    chosen = st.segmented_control(
-        "Sentence looked at",
-        list(range(len(traces))),
-        key=keys.SENTENCE,
-        format_func=lambda i: names[i],
-        required=True,
-        persist_state=KEEP,
-        wrap=True,
-    )
-    return chosen or 0
+        session.replace(slot, sentence=last)
+    names = [drawing.plain(shortened(trace.source_text, limit=SHOWN)) for trace in traces]
+    return choices.choose(choices.field(slot, "sentence"), "Sentence looked at", choices.labelled(names))
 
 
-def sections() -> str:
+def sections(slot: Slot) -> MasksPanel:
     """Draw the choice of a section."""
-    st.session_state.setdefault(keys.MASKS_PANEL, "masks")
-    chosen = st.segmented_control(
-        "Part",
-        list(PANELS),
-        key=keys.MASKS_PANEL,
-        format_func=lambda name: PANELS[name],
-        required=True,
-        persist_state=KEEP,
-        wrap=True,
-    )
-    return chosen or "masks"
+    return choices.choose(choices.field(slot, "masks_panel"), "Part", PANELS)
 
 
-def which_mask() -> MaskName:
+def which_mask(slot: Slot) -> MaskName:
     """Draw the choice of a mask."""
-    st.session_state.setdefault(keys.MASK, "source")
-    chosen = st.segmented_control(
-        "Mask",
-        list(MASKS),
-        key=keys.MASK,
-        format_func=lambda name: MASKS[name],
-        required=True,
-        persist_state=KEEP,
-        wrap=True,
-    )
-    return chosen or "source"
+    return choices.choose(choices.field(slot, "mask"), "Mask", MASKS)
 
 
-def cell(found: Axes, mask: np.ndarray) -> tuple[int, int]:
+def which_attention(slot: Slot) -> MaskName:
+    """Draw the choice of an attention, named by the mask that it takes."""
+    kept = choices.field(slot, "mask", key="mask_attention")
+    return choices.choose(kept, "Attention and its mask", ATTENTIONS, otherwise="decoder")
+
+
+def cell(slot: Slot, found: Axes, mask: np.ndarray) -> tuple[int, int]:
     """Draw the choice of a cell of a mask [query, key] and return it."""
-    get = st.session_state.get
-    chosen, notes = fit_cell(get(keys.QUERY), get(keys.KEY), mask)
+    view = session.view(slot)
+    chosen, notes = fit_cell(view.query, view.key, mask)
     drawing.notes(notes)
-    boxes = st.columns(2, gap="small")
-    for column, name, box, labels, place in (
-        (boxes[0], found.names[0], QUERY_BOX, found.queries, chosen[0]),
-        (boxes[1], found.names[1], KEY_BOX, found.keys, chosen[1]),
-    ):
-        st.session_state[box] = place
-        column.selectbox(
-            name,
-            list(range(len(labels))),
-            key=box,
-            format_func=_numbered_label(labels),
-            on_change=_keep_cell,
-        )
+    for column, field, name, box, labels, place in zip(
+        st.columns(2, gap="small"), ("query", "key"), found.names, (QUERY_BOX, KEY_BOX),
+        (found.queries, found.keys), chosen, strict=True,
+    ):  # fmt: skip
+        with column:
+            other = {"query": chosen[0], "key": chosen[1]}
+            take = partial(_take, slot, other, field)
+            choices.menu(choices.Kept(f"{slot}{box}", place, take), name, choices.labelled(labels))
     return chosen
 
 
-def _numbered_label(labels: Sequence[str]) -> Callable[[int], str]:
-    # Streamlit also asks for the label of what was chosen before, which another sentence may not have.
-    return lambda i: f"{i + 1}: {labels[i]}" if i < len(labels) else str(i + 1)
-
-
-def _keep_cell() -> None:
-    look_at(st.session_state[QUERY_BOX], st.session_state[KEY_BOX])
-
-
-def look_at(query: int, key: int) -> None:
-    """Callback: look at another cell."""
-    st.session_state[keys.QUERY], st.session_state[keys.KEY] = query, key
+def _take(slot: Slot, cell: dict[str, int], field: str, place: int) -> None:
+    """Callback: of what is looked at one place changes, and the other is not the page's own choice any more."""
+    session.replace(slot, **cell | {field: place})
 
 
 def layer_and_head(run: OpenRun, n_layers: int) -> tuple[int, int]:
     """Draw the choice of a layer and a head; where the view has a mean, it is the first."""
     view, n_heads = run.view, run.checkpoint.config.n_heads
-    layer = min(view.layer or 0, n_layers - 1)
-    head = view.head or 0
-    boxes = st.columns(2, gap="small")
-    _numbered(boxes[0], "Layer", "mask_layer", layer, n_layers)
-    _numbered(boxes[1], "Head", "mask_head", head, n_heads)
+    shown = min(view.layer or 0, n_layers - 1), view.head or 0
+    for column, name, label, place, count in zip(
+        st.columns(2, gap="small"), ("layer", "head"), ("Layer", "Head"), shown, (n_layers, n_heads), strict=True
+    ):
+        with column:
+            take = partial(_take, run.slot, {"layer": shown[0], "head": shown[1]}, name)
+            choices.choose(choices.Kept(run.key(f"mask_{name}"), place, take), label, choices.numbered(count))
     if view.layer is None or view.head is None:
         st.caption("A mean of heads has no scores of its own, so one head is shown.")
-    return layer, head
+    return shown
 
 
-def _numbered(box: st.delta_generator.DeltaGenerator, name: str, key: str, value: int, count: int) -> None:
-    st.session_state[key] = value
-    box.segmented_control(
-        name,
-        list(range(count)),
-        key=key,
-        format_func=lambda i: str(i + 1),
-        required=True,
-        on_change=_keep_layer_and_head,
-    )
-
-
-def _keep_layer_and_head() -> None:
-    for key, widget in ((keys.LAYER, "mask_layer"), (keys.HEAD, "mask_head")):
-        st.session_state[key] = str(st.session_state[widget] + 1)
-
-
-def follow_click(chart_key: str, read: Callable[[str], tuple[int, int] | None]) -> Callable[[], None]:
-    """A callback that looks at the cell that was clicked.
-
-    Args:
-        chart_key: Of the chart.
-        read: The cell of the last click; None if it was on no cell.
-    """
-
-    def go() -> None:
-        chosen = read(chart_key)
-        if chosen is not None:
-            look_at(*chosen)
-
-    return go
-
-
-def which_attention(mask: MaskName) -> MaskName:
-    """Draw the choice of an attention, named by the mask that it takes."""
-    options: dict[MaskName, str] = {
-        "source": "Encoder (padding)",
-        "decoder": "Decoder (padding, causal)",
-        "cross": "Cross (padding)",
-    }
-    chosen: MaskName = mask if mask in options else "decoder"
-    st.session_state["mask_attention"] = chosen
-
-    def keep() -> None:
-        st.session_state[keys.MASK] = st.session_state["mask_attention"]
-
-    st.segmented_control(
-        "Attention and its mask",
-        list(options),
-        key="mask_attention",
-        format_func=lambda name: options[name],
-        required=True,
-        on_change=keep,
-        wrap=True,
-    )
-    return chosen
-
-
-def carry_over() -> None:
-    """Keep what this page's hidden widgets hold: the mask is chosen in one section and used in another."""
-    for key in (keys.MASK, keys.SENTENCE):
-        if key in st.session_state:
-            st.session_state[key] = st.session_state[key]
+def follow_click(run: OpenRun, chart: str, read: Callable[[Click], tuple[int, int] | None]) -> Callable[[], None]:
+    """A callback of a chart that looks at the cell that was clicked."""
+    slot = run.slot
+    return on_click(run.key(chart), read, lambda cell: session.replace(slot, query=cell[0], key=cell[1]))

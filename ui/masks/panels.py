@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -15,15 +17,15 @@ from charts.masks import (
     HOW_TO_READ_BOOL,
     HOW_TO_READ_OWN,
 )
-from transformer.analysis.mask_checks import Attention, BatchMasks, additive, batch_masks, record_attention
-from transformer.errors import GlassformerError
-from ui.components.plotly.view import last_click
+from transformer.analysis.mask_checks import BatchMasks, additive, batch_masks, record_attention
+from ui.components.plotly.view import Click
 from ui.masks import checks, controls, words
 from ui.masks.batch import KINDS, Axes, Batch, axes, closed_for, verdict
 from ui.runs import loading
-from ui.runs.open_run import OpenRun, sentence
-from ui.runs.work import BusyError
+from ui.runs.attempt import attempt
+from ui.runs.open_run import OpenRun
 from ui.shared import drawing
+from ui.shared.clicks import cell_of, place_below
 from ui.state.view import MaskName
 
 BATCH = "mask_batch"
@@ -37,7 +39,6 @@ MOST_BESIDE = 20  # keys of a map that has another beside it
 
 def draw(run: OpenRun) -> None:
     """Draw the chosen section of the page."""
-    controls.carry_over()
     batch = controls.choose_batch(run)
     if batch is None:
         return
@@ -48,36 +49,36 @@ def draw(run: OpenRun) -> None:
     masks = batch_masks(run.checkpoint.model, batch.src_ids, batch.tgt_ids)
     left, right = st.columns([1, 2], gap="small")
     with left:
-        section = controls.sections()
+        section = controls.sections(run.slot)
     if section == "checks":
         checks.draw(run, batch)
         return
     with right:
         one_row = section == "one_row"
-        name = controls.which_attention(run.view.mask) if one_row else controls.which_mask()
+        name = controls.which_attention(run.slot) if one_row else controls.which_mask(run.slot)
     (_one_row if one_row else _masks)(run, batch, masks, name)
 
 
 def _masks(run: OpenRun, batch: Batch, masks: BatchMasks, name: MaskName) -> None:
     found = axes(batch, name)
-    cell = controls.cell(found, masks.whole(name)[batch.sentence])
-    _say_verdict(name, masks, found, batch, cell)
+    cell = controls.cell(run.slot, found, masks.whole(name)[batch.sentence])
+    _say_verdict(run, name, masks, found, batch, cell)
     if len(found.keys) <= MOST_BESIDE:
         left, right = st.columns(2, gap="medium")
     else:  # a long sentence's pieces are read only on the whole width, and its cells have no room for signs
         left, right = st.container(), st.expander(IN_NUMBERS)
     with left:
-        _mask_chart(name, masks, found, batch, cell, as_bool=True)
+        _mask_chart(run, name, masks, found, batch, cell, as_bool=True)
     with right:
-        _mask_chart(name, masks, found, batch, cell, as_bool=False)
+        _mask_chart(run, name, masks, found, batch, cell, as_bool=False)
     st.markdown(drawing.plain(words.about_mask(name, masks, n_heads=run.checkpoint.config.n_heads)))
     if len(batch.traces) > 1:
         st.caption(drawing.plain(words.about_batch(batch)))
     left, right = st.columns(2, gap="medium")
     with left:
-        _batch_chart(batch, found)
+        _batch_chart(run, batch, found)
     with right:
-        _own_chart(name, masks, batch, found)
+        _own_chart(run, name, masks, batch, found)
     st.subheader("Two conventions", divider=False)
     st.code(words.CONVERSION, language="python")
     st.warning(words.TORCH, icon=":material/warning:")
@@ -87,16 +88,25 @@ def _masks(run: OpenRun, batch: Batch, masks: BatchMasks, name: MaskName) -> Non
         st.markdown(words.MISTAKES)
 
 
-def _say_verdict(name: MaskName, masks: BatchMasks, found: Axes, batch: Batch, cell: tuple[int, int]) -> None:
+def _say_verdict(
+    run: OpenRun, name: MaskName, masks: BatchMasks, found: Axes, batch: Batch, cell: tuple[int, int]
+) -> None:
     allowed, why = verdict(name, masks, found, sentence=batch.sentence, cell=cell)
     asked = f"May “{found.queries[cell[0]]}” see “{found.keys[cell[1]]}”?"
     icon = ":material/check_circle:" if allowed else ":material/block:"
-    with st.container(key="mask_verdict"):
+    with st.container(key=run.key("mask_verdict")):
         st.markdown(f"{icon} **{drawing.plain(asked)}** {drawing.plain(why[:1].upper() + why[1:])}")
 
 
 def _mask_chart(
-    name: MaskName, masks: BatchMasks, found: Axes, batch: Batch, cell: tuple[int, int], *, as_bool: bool
+    run: OpenRun,
+    name: MaskName,
+    masks: BatchMasks,
+    found: Axes,
+    batch: Batch,
+    cell: tuple[int, int],
+    *,
+    as_bool: bool,
 ) -> None:
     place, title = batch.sentence, controls.TITLES[name]
     whole = masks.whole(name)[place]
@@ -115,22 +125,20 @@ def _mask_chart(
     written = "True and False" if as_bool else "0 and minus infinity"
     drawing.chart(
         figure,
-        key=key,
+        key=run.key(key),
         alt=f"{title} mask of sentence {place + 1} after broadcasting, written as {written}: {int(whole.sum())} of "
         f"{whole.size} cells are open.",
         how_to_read=HOW_TO_READ_BOOL if as_bool else HOW_TO_READ_ADDITIVE,
-        on_click=controls.follow_click(key, lambda key: _clicked_cell(key, whole.shape)),
+        on_click=controls.follow_click(run, key, partial(_cell_in, shape=whole.shape)),
     )
 
 
-def _clicked_cell(key: str, shape: tuple[int, ...]) -> tuple[int, int] | None:
-    click = last_click(key)
-    if click is None or len(click.index) != 2 or not all(i < n for i, n in zip(click.index, shape, strict=True)):
-        return None
-    return click.index[0], click.index[1]
+def _cell_in(click: Click, shape: tuple[int, ...]) -> tuple[int, int] | None:
+    cell = cell_of(click)
+    return cell if cell is not None and cell[0] < shape[0] and cell[1] < shape[1] else None
 
 
-def _batch_chart(batch: Batch, found: Axes) -> None:
+def _batch_chart(run: OpenRun, batch: Batch, found: Axes) -> None:
     side = found.key_side
     real = batch.is_real(side)
     n_sentences, n_positions = real.shape
@@ -146,14 +154,14 @@ def _batch_chart(batch: Batch, found: Axes) -> None:
     )
     drawing.chart(
         figure,
-        key=BATCH,
+        key=run.key(BATCH),
         alt=f"{n_sentences} sentences of {', '.join(str(int(row.sum())) for row in real)} pieces in {n_positions} "
         f"positions; {int((~real).sum())} positions are padding.",
         how_to_read=HOW_TO_READ_BATCH,
     )
 
 
-def _own_chart(name: MaskName, masks: BatchMasks, batch: Batch, found: Axes) -> None:
+def _own_chart(run: OpenRun, name: MaskName, masks: BatchMasks, batch: Batch, found: Axes) -> None:
     own = masks.own(name)
     figure = charts.mask_own_shape_spec(
         own,
@@ -163,7 +171,7 @@ def _own_chart(name: MaskName, masks: BatchMasks, batch: Batch, found: Axes) -> 
     )
     drawing.chart(
         figure,
-        key=OWN,
+        key=run.key(OWN),
         alt=f"The {controls.TITLES[name].lower()} mask before broadcasting, shape {list(own.shape)}: "
         f"{int((~own).sum())} of {own.size} entries are False.",
         how_to_read=HOW_TO_READ_BLOCKS if own.shape[0] > 1 < own.shape[2] else HOW_TO_READ_OWN,
@@ -188,16 +196,16 @@ def _one_row(run: OpenRun, batch: Batch, masks: BatchMasks, name: MaskName) -> N
     config, kind = run.checkpoint.config, KINDS[name]
     n_layers = config.n_encoder_layers if kind == "encoder" else config.n_decoder_layers
     layer, head = controls.layer_and_head(run, n_layers)
-    cell = controls.cell(found, masks.whole(name)[place])
-    _say_verdict(name, masks, found, batch, cell)
-    try:
-        recorded: Attention = loading.runner().compute(
+    cell = controls.cell(run.slot, found, masks.whole(name)[place])
+    _say_verdict(run, name, masks, found, batch, cell)
+    recorded = attempt(
+        lambda: loading.runner().compute(
             ("mask scores", run.checkpoint.content_hash, batch.src_ids, batch.tgt_ids, kind, layer),
             lambda: record_attention(run.checkpoint.model, batch.src_ids, batch.tgt_ids, kind=kind, layer=layer),
             nbytes=lambda result: result.nbytes,
         )
-    except (GlassformerError, BusyError) as error:
-        st.error(drawing.plain(sentence(error)))
+    )
+    if recorded is None:
         return
     query, key = cell
     scores, allowed, weights = (
@@ -218,21 +226,20 @@ def _one_row(run: OpenRun, batch: Batch, masks: BatchMasks, name: MaskName) -> N
     )
     drawing.chart(
         figure,
-        key=ROW,
+        key=run.key(ROW),
         alt=f"Scores of query {query + 1}, {found.queries[query]}, with {len(found.keys)} keys, the same after the "
         f"mask, and the weights; {int((~allowed).sum())} keys are closed.",
         how_to_read=HOW_TO_READ_ROW,
-        on_click=controls.follow_click(ROW, lambda chart: _clicked_key(chart, query, len(found.keys))),
+        on_click=controls.follow_click(run, ROW, partial(_key_in, query=query, n_keys=len(found.keys))),
     )
     st.markdown(drawing.plain(words.about_cell(scores, allowed, weights, cell)))
     with st.expander("The numbers of this row"):
         st.dataframe(_numbers(scores, allowed, weights, found.keys, why), hide_index=True)
 
 
-def _clicked_key(chart: str, query: int, n_keys: int) -> tuple[int, int] | None:
-    click = last_click(chart)
-    key = click.customdata if click is not None else None
-    return (query, key) if isinstance(key, int) and 0 <= key < n_keys else None
+def _key_in(click: Click, query: int, n_keys: int) -> tuple[int, int] | None:
+    key = place_below(n_keys)(click)
+    return None if key is None else (query, key)
 
 
 def _numbers(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,10 @@ from transformer.analysis import position_study as study
 from transformer.checkpoint.load import Checkpoint
 from ui.runs import loading
 from ui.runs.sides import SIDES, STACKS
-from ui.shared.choices import KEEP
+from ui.shared import choices
 from ui.shared.numbers import short
-from ui.state import keys
-from ui.state import session as state
-from ui.state.view import MAX_DIMS, PositionsPanel, Side, View
+from ui.state import session
+from ui.state.view import MAIN, MAX_DIMS, PositionsPanel, Side, Slot, View
 
 PARTS: dict[PositionsPanel, str] = {
     "table": "Table",
@@ -47,6 +47,7 @@ class Table:
         count: How many positions are drawn.
         view: What is looked at.
         difference: The largest difference of any value from the formula.
+        slot: Where it is drawn.
     """
 
     name: str
@@ -58,6 +59,11 @@ class Table:
     count: int
     view: View
     difference: float
+    slot: Slot
+
+    def key(self, name: str) -> str:
+        """The key of something that is drawn from this table."""
+        return f"{self.slot}{name}"
 
     @property
     def follows(self) -> bool:
@@ -104,68 +110,46 @@ def spread(d_model: int) -> tuple[int, ...]:
     return tuple(sorted({0, min(1, d_model - 1), d_model // 8, d_model // 4, d_model - 1}))
 
 
-def draw(checkpoint: Checkpoint) -> Table:
+def draw(checkpoint: Checkpoint, slot: Slot = MAIN) -> Table:
     """Draw the controls of the page and of its chosen part, and return what is to be drawn."""
-    _settle(checkpoint)
-    with st.container(horizontal=True, gap="medium", key="positions_controls"):
-        panel = st.segmented_control(
-            "Part",
-            list(PARTS),
-            key=keys.POSITIONS_PANEL,
-            format_func=PARTS.__getitem__,
-            required=True,
-            persist_state=KEEP,
-        )
+    _settle(checkpoint, slot)
+    with st.container(horizontal=True, gap="medium", key=f"{slot}positions_controls"):
+        panel = choices.choose(choices.field(slot, "positions_panel"), "Part", PARTS)
         alone = _differ(checkpoint)
         if alone or panel == "sentence":
-            st.segmented_control(
-                "Side", list(SIDES), key=keys.SIDE, format_func=SIDES.__getitem__, required=True, persist_state=KEEP
-            )
+            choices.choose(choices.field(slot, "side"), "Side", SIDES)
         if panel in ("table", "similarity"):
-            _count(checkpoint.config.max_len)
+            _count(checkpoint.config.max_len, slot)
         if panel == "similarity":
-            st.segmented_control(
-                "Measure",
-                [False, True],
-                key=keys.COSINE,
-                format_func=lambda cosine: "Cosine" if cosine else "Dot product",
-                required=True,
-                persist_state=KEEP,
-            )
-    view = state.current().view
-    return _table(checkpoint, view, alone=alone)
+            choices.choose(choices.field(slot, "cosine"), "Measure", {False: "Dot product", True: "Cosine"})
+    return _table(checkpoint, slot, alone=alone)
 
 
 def choose_dims(table: Table) -> None:
     """Draw the choice of dimensions whose curves are shown."""
-    st.multiselect(
+    choices.several(
+        choices.field(table.slot, "dims"),
         "Dimensions drawn as curves",
         range(table.d_model),
-        key=keys.DIMS,
-        max_selections=MAX_DIMS,
+        most=MAX_DIMS,
         placeholder=f"{', '.join(map(str, spread(table.d_model)))}: choose your own",
-        persist_state=KEEP,
     )
 
 
 def choose_shift(table: Table) -> None:
     """Draw the choice of the shift and of the pair of dimensions."""
-    st.session_state[PAIR] = table.pair
-
-    def follow() -> None:
-        pair = st.session_state[PAIR]
-        st.session_state[keys.DIMS] = [2 * pair, 2 * pair + 1]
-
     left, right = st.columns(2)
     if table.most_shift > 1:
-        left.slider("Shift k (positions)", 1, table.most_shift, key=keys.SHIFT, persist_state=KEEP)
-    right.selectbox(
-        "Pair of dimensions",
-        range(table.d_model // 2),
-        key=PAIR,
-        format_func=lambda pair: _pair_name(table, pair),
-        on_change=follow,
-    )
+        with left:
+            choices.slider(choices.field(table.slot, "shift"), "Shift k (positions)", 1, table.most_shift)
+    with right:
+        kept = choices.Kept(table.key(PAIR), table.pair, partial(_take_pair, table.slot))
+        pairs = {pair: _pair_name(table, pair) for pair in range(table.d_model // 2)}
+        choices.menu(kept, "Pair of dimensions", pairs)
+
+
+def _take_pair(slot: Slot, pair: int) -> None:
+    session.replace(slot, dims=(2 * pair, 2 * pair + 1))
 
 
 def _pair_name(table: Table, pair: int) -> str:
@@ -181,7 +165,8 @@ def table_of(checkpoint: Checkpoint, side: Side) -> np.ndarray:
     return values
 
 
-def _table(checkpoint: Checkpoint, view: View, *, alone: bool) -> Table:
+def _table(checkpoint: Checkpoint, slot: Slot, *, alone: bool) -> Table:
+    view = session.view(slot)
     values = table_of(checkpoint, view.side)
     difference = loading.runner().compute(
         ("positions", checkpoint.content_hash, view.side, "formula"),
@@ -198,6 +183,7 @@ def _table(checkpoint: Checkpoint, view: View, *, alone: bool) -> Table:
         count=min(view.drawn or DEFAULT_COUNT, len(values)),
         view=view,
         difference=difference,
+        slot=slot,
     )
 
 
@@ -205,35 +191,29 @@ def _differ(checkpoint: Checkpoint) -> bool:
     return not np.array_equal(table_of(checkpoint, "source"), table_of(checkpoint, "target"))
 
 
-def _count(max_len: int) -> None:
+def _count(max_len: int, slot: Slot) -> None:
     options = [count for count in COUNTS if count < max_len]
     options += [max_len] if max_len <= COUNTS[-1] else []
-    asked, own = st.session_state.get(keys.DRAWN), max((n for n in options if n <= DEFAULT_COUNT), default=max_len)
-    if asked not in options:
-        st.session_state[keys.DRAWN] = None
-    if len(options) < 2:
-        return
-    st.session_state[COUNT] = asked if asked in options else own
-
-    def take() -> None:
-        st.session_state[keys.DRAWN] = st.session_state[COUNT]
-
-    st.segmented_control("Positions drawn", options, key=COUNT, required=True, on_change=take)
+    own = max((n for n in options if n <= DEFAULT_COUNT), default=max_len)
+    kept = choices.field(slot, "drawn", key=COUNT)
+    if kept.value not in options:
+        session.replace(slot, drawn=None)
+    if len(options) > 1:
+        choices.choose(kept, "Positions drawn", {count: str(count) for count in options}, otherwise=own)
 
 
-def _settle(checkpoint: Checkpoint) -> None:
+def _settle(checkpoint: Checkpoint, slot: Slot) -> None:
     """Move what a link or another checkpoint left behind into what this table has."""
-    session, d_model = st.session_state, checkpoint.config.d_model
-    session.setdefault(keys.POSITIONS_PANEL, View.positions_panel)
-    session.setdefault(keys.SIDE, View.side)
-    session.setdefault(keys.COSINE, False)
-    dims = tuple(session.get(keys.DIMS) or ())
-    if any(dim >= d_model for dim in dims):
-        state.add_note(f"Dimensions from {d_model} on were asked for; {checkpoint.name} has 0 to {d_model - 1}.")
-    session[keys.DIMS] = [dim for dim in dims if dim < d_model]
-    most, shift = max(1, _most_shift(checkpoint.config.max_len)), session.get(keys.SHIFT) or View.shift
-    if shift > most:
-        state.add_note(
-            f"A shift by {shift} was asked for; the table of {checkpoint.name} is shifted by at most {most}."
+    view, d_model = session.view(slot), checkpoint.config.d_model
+    if any(dim >= d_model for dim in view.dims):
+        session.add_note(
+            f"Dimensions from {d_model} on were asked for; {checkpoint.name} has 0 to {d_model - 1}.", slot
         )
-    session[keys.SHIFT] = min(max(shift, 1), most)
+    most = max(1, _most_shift(checkpoint.config.max_len))
+    if view.shift > most:
+        session.add_note(
+            f"A shift by {view.shift} was asked for; the table of {checkpoint.name} is shifted by at most {most}.",
+            slot,
+        )
+    dims = tuple(dim for dim in view.dims if dim < d_model)
+    session.replace(slot, dims=dims, shift=min(view.shift, most))

@@ -20,7 +20,6 @@ from ui.runs.open_run import OpenRun
 from ui.runs.sides import STACKS
 from ui.shared import drawing
 from ui.shared.numbers import digits, short
-from ui.state import keys
 
 TABLE = "position_table"
 CURVES = "position_curves"
@@ -66,7 +65,7 @@ def _table(table: Table) -> None:
         note=f"Drawn: {'; '.join(left_out)}." if left_out else "",
     )
     alt = f"The table of positions of {table.whose} as a map, one row a position, one column a dimension."
-    drawing.chart(figure, key=TABLE, alt=alt, how_to_read=HOW_TO_READ_TABLE)
+    drawing.chart(figure, key=table.key(TABLE), alt=alt, how_to_read=HOW_TO_READ_TABLE)
     controls.choose_dims(table)
     left, right = st.columns(2, gap="large")
     with left:
@@ -123,7 +122,7 @@ def _curves(table: Table) -> None:
         title="Single dimensions",
     )
     alt = f"Dimensions {', '.join(map(str, dims))} of the table for {table.count} positions, beside the formula."
-    drawing.chart(figure, key=CURVES, alt=alt, how_to_read=HOW_TO_READ_CURVES)
+    drawing.chart(figure, key=table.key(CURVES), alt=alt, how_to_read=HOW_TO_READ_CURVES)
 
 
 def _waves(table: Table) -> None:
@@ -136,7 +135,7 @@ def _waves(table: Table) -> None:
         study.wavelengths(table.d_model), found.period, found.share, n_positions=len(values), title="Wavelengths"
     )
     alt = f"Wavelength of each dimension on a logarithmic axis: the formula's, and the strongest in {table.whose}."
-    drawing.chart(figure, key=WAVES, alt=alt, how_to_read=HOW_TO_READ_WAVES)
+    drawing.chart(figure, key=table.key(WAVES), alt=alt, how_to_read=HOW_TO_READ_WAVES)
     share = float(found.share.mean())
     st.caption(
         drawing.plain(
@@ -150,7 +149,7 @@ def _waves(table: Table) -> None:
 
 
 def _similarity(table: Table) -> None:
-    cosine = bool(st.session_state.get(keys.COSINE))
+    cosine = table.view.cosine
     name = "cosine" if cosine else "p·q"
     values = table.values[: table.count]
     similar = study.similarity(values, cosine=cosine)
@@ -173,14 +172,17 @@ def _similarity(table: Table) -> None:
         )
         alt = f"How much each position resembles each other, by {name}, {table.whose}."
         drawing.chart(
-            figure, key=SIMILARITY, alt=alt, how_to_read=HOW_TO_READ_COSINE if cosine else HOW_TO_READ_SIMILARITY
+            figure,
+            key=table.key(SIMILARITY),
+            alt=alt,
+            how_to_read=HOW_TO_READ_COSINE if cosine else HOW_TO_READ_SIMILARITY,
         )
     with right:
         figure = charts.similarity_by_distance_spec(
             spread.mean, spread.low, spread.high, title="Similarity by distance", value_name=name
         )
         alt = f"Mean, least and largest {name} of two positions by their distance, {table.whose}."
-        drawing.chart(figure, key=DISTANCE, alt=alt, how_to_read=HOW_TO_READ_DISTANCE)
+        drawing.chart(figure, key=table.key(DISTANCE), alt=alt, how_to_read=HOW_TO_READ_DISTANCE)
 
 
 def _what_resembles(values: np.ndarray, spread: study.ByDistance, name: str) -> str:

@@ -10,13 +10,13 @@ import streamlit as st
 import charts
 from charts.embedding import HOW_TO_READ_ROWS, HOW_TO_READ_STRENGTHS, Strengths
 from transformer.analysis.position_study import rms
-from ui.components.plotly.view import last_click
 from ui.frame.sentence import sentence
 from ui.runs import loading
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import STACKS
-from ui.shared import drawing
-from ui.state import keys
+from ui.shared import choices, drawing
+from ui.shared.clicks import on_click, place_of
+from ui.state import session
 from ui.state.view import Side
 
 STRENGTHS = "embedding_strengths"
@@ -24,7 +24,7 @@ ROWS = "embedding_rows"
 TOKEN = "embedding_token"
 
 _AXES: dict[Side, str] = {"source": "Source piece", "target": "Output piece read"}
-_PLACES: dict[Side, str] = {"source": keys.KEY, "target": keys.QUERY}
+_PLACES: dict[Side, str] = {"source": "key", "target": "query"}
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,11 @@ def start_of(run: OpenRun) -> Start:
 def draw(run: OpenRun) -> None:
     """Draw the sentence, how large the vectors of its tokens are, and those of one token."""
     sentence(run, compact=True)
-    start, side = start_of(run), run.view.side
+    start = start_of(run)
     st.markdown(drawing.plain(_who_drowns_whom(start)))
     chosen = _choose_token(run, start)
-    _strengths(start, side, chosen)
-    _rows(start, chosen)
+    _strengths(run, start, chosen)
+    _rows(run, start, chosen)
 
 
 def _who_drowns_whom(start: Start) -> str:
@@ -99,26 +99,13 @@ def _compare(token: float, position: float) -> str:
 
 def _choose_token(run: OpenRun, start: Start) -> int:
     """Draw the choice of a token; it is the row or column that is looked at on other pages."""
-    place = _PLACES[run.view.side]
-    wanted = run.view.key if run.view.side == "source" else run.view.query
-    last = len(start.pieces) - 1
-    st.session_state[TOKEN] = min(wanted or 0, last)
-
-    def follow() -> None:
-        st.session_state[place] = st.session_state[TOKEN]
-
-    chosen: int = st.selectbox(
-        "Token at position",
-        range(len(start.pieces)),
-        key=TOKEN,
-        format_func=lambda token: f"{token}: {start.pieces[token]}" if token <= last else "",
-        on_change=follow,
-        width=340,
-    )
-    return chosen
+    kept = choices.field(run.slot, _PLACES[run.view.side], key=TOKEN)
+    pieces = {token: f"{token}: {piece}" for token, piece in enumerate(start.pieces)}
+    return choices.menu(kept, "Token at position", pieces, otherwise=min(kept.value or 0, len(pieces) - 1), width=340)
 
 
-def _strengths(start: Start, side: Side, chosen: int) -> None:
+def _strengths(run: OpenRun, start: Start, chosen: int) -> None:
+    slot, side, key = run.slot, run.view.side, run.key(STRENGTHS)
     strengths = [
         *([Strengths("embedding", rms(start.embedding))] if start.scale != 1 else []),
         Strengths(_scaled_name(start), rms(start.tokens)),
@@ -134,20 +121,17 @@ def _strengths(start: Start, side: Side, chosen: int) -> None:
         colour=side,
     )
 
-    def take() -> None:
-        click = last_click(STRENGTHS)
-        if click is not None and isinstance(click.customdata, int):
-            st.session_state[_PLACES[side]] = click.customdata
-
+    field = _PLACES[side]
+    follow = on_click(key, place_of, lambda token: session.replace(slot, **{field: token}))
     alt = f"Root mean square of embedding, position and sum for each of {len(start.pieces)} tokens."
-    drawing.chart(figure, key=STRENGTHS, alt=alt, how_to_read=HOW_TO_READ_STRENGTHS, on_click=take)
+    drawing.chart(figure, key=key, alt=alt, how_to_read=HOW_TO_READ_STRENGTHS, on_click=follow)
 
 
 def _scaled_name(start: Start) -> str:
     return "embedding" if start.scale == 1 else f"{start.scale:.4g} × embedding"
 
 
-def _rows(start: Start, chosen: int) -> None:
+def _rows(run: OpenRun, start: Start, chosen: int) -> None:
     rows = {"embedding": start.embedding, _scaled_name(start): start.tokens}
     rows |= {f"position {chosen}": start.positions, "sum": start.total}
     figure = charts.embedding_rows_spec(
@@ -156,4 +140,4 @@ def _rows(start: Start, chosen: int) -> None:
         title=f"What {start.pieces[chosen]} at position {chosen} starts from",
     )
     alt = f"Embedding, position and sum of token {start.pieces[chosen]}, one column a dimension."
-    drawing.chart(figure, key=ROWS, alt=alt, how_to_read=HOW_TO_READ_ROWS)
+    drawing.chart(figure, key=run.key(ROWS), alt=alt, how_to_read=HOW_TO_READ_ROWS)

@@ -15,14 +15,15 @@ from charts.position_shift import (
     HOW_TO_READ_ROTATION_ERRORS,
     ErrorLine,
 )
+from charts.theme import Spec
 from transformer.analysis import position_study as study
-from ui.components.plotly.view import last_click
 from ui.positions import controls
 from ui.positions.controls import Table
 from ui.runs import loading
 from ui.shared import drawing
+from ui.shared.clicks import on_click, place_of
 from ui.shared.numbers import digits
-from ui.state import keys
+from ui.state import session
 
 POINTS = "position_points"
 ERRORS = "position_errors"
@@ -70,7 +71,7 @@ def _rotation(table: Table, shift: int) -> str:
     alt = (
         f"The values of dimensions {2 * pair} and {2 * pair + 1} after a shift by {shift}, and before it but turned."
     )
-    drawing.chart(figure, key=POINTS, alt=alt, how_to_read=HOW_TO_READ_ROTATION)
+    drawing.chart(figure, key=table.key(POINTS), alt=alt, how_to_read=HOW_TO_READ_ROTATION)
     error = float(study.rotation_errors(values, shift).max())
     counted = f"all {len(values) - shift}"
     if len(values) < len(table.values):
@@ -104,7 +105,7 @@ def _rotation_errors(table: Table, shift: int) -> None:
         title="Error by shift",
     )
     alt = f"The largest difference between Rₖ PE(p) and PE(p+k) for shifts up to {shifts[-1]}, {table.whose}."
-    drawing.chart(figure, key=ERRORS, alt=alt, how_to_read=HOW_TO_READ_ROTATION_ERRORS, on_click=_take_shift)
+    _draw_errors(table, figure, alt, HOW_TO_READ_ROTATION_ERRORS)
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ def _map(table: Table, shift: int) -> str:
         note=_left_out(fit.predicted),
     )
     alt = f"Dimensions {2 * pair} and {2 * pair + 1} after a shift by {shift}, and what the best linear map gives."
-    drawing.chart(figure, key=POINTS, alt=alt, how_to_read=HOW_TO_READ_MAP)
+    drawing.chart(figure, key=table.key(POINTS), alt=alt, how_to_read=HOW_TO_READ_MAP)
     held_out = len(fit.held_out) - fit.n_fitted
     enough = fit.n_fitted > table.d_model
     exact = (
@@ -176,13 +177,13 @@ def _map_errors(table: Table, shift: int) -> None:
         shifts, lines, shift=shift, log=False, y_title="Relative error", title="Error by shift"
     )
     alt = f"Relative error of the best linear map by shift, where it was fitted and where not, {table.whose}."
-    drawing.chart(figure, key=ERRORS, alt=alt, how_to_read=HOW_TO_READ_MAP_ERRORS, on_click=_take_shift)
+    _draw_errors(table, figure, alt, HOW_TO_READ_MAP_ERRORS)
 
 
-def _take_shift() -> None:
-    click = last_click(ERRORS)
-    if click is not None and isinstance(click.customdata, int):
-        st.session_state[keys.SHIFT] = click.customdata
+def _draw_errors(table: Table, figure: Spec, alt: str, how_to_read: str) -> None:
+    slot, key = table.slot, table.key(ERRORS)
+    follow = on_click(key, place_of, lambda shift: session.replace(slot, shift=shift))
+    drawing.chart(figure, key=key, alt=alt, how_to_read=how_to_read, on_click=follow)
 
 
 def spread_shifts(largest: int, chosen: int, *, most: int) -> tuple[int, ...]:

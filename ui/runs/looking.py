@@ -15,7 +15,7 @@ import numpy as np
 from transformer.runs.query import Greedy, Query, Sampling
 from transformer.runs.trace import Kind, Trace
 from transformer.text.tokenizer import SPACE_MARK, Tokenizer
-from ui.state.link import View
+from ui.state.view import MAIN, Slot, View
 
 N_CANDIDATES = 10
 HIDDEN = "?"
@@ -29,11 +29,13 @@ class Looking:
         trace: The run.
         view: What is looked at; its step, layer and head exist in the trace.
         revealed: In guess mode, whether the current piece may be seen.
+        slot: Where it is drawn.
     """
 
     trace: Trace
     view: View
     revealed: bool = True
+    slot: Slot = MAIN
 
     @property
     def covered(self) -> bool:

@@ -8,18 +8,20 @@ import streamlit as st
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError, QueryError
-from transformer.runs.query import Query
 from transformer.runs.trace import Kind, Trace
 from ui.components.stepper.stepper import StepperRun, settled_step
 from ui.runs import loading
+from ui.runs.attempt import attempt, sentence
 from ui.runs.looking import Looking, fit_view
 from ui.runs.stepper_run import stepper_run
 from ui.runs.work import BusyError
 from ui.shared import drawing
-from ui.state import keys, session
-from ui.state.link import DEFAULT_NEW, Link, View
+from ui.state import session
+from ui.state.link import DEFAULT_NEW, Link
+from ui.state.view import MAIN, Slot, View
 
 REVISION_LENGTH = 12
+STEPPER_RUN = "stepper_run"
 
 
 @dataclass(frozen=True)
@@ -50,92 +52,96 @@ class OpenRun:
         """What is looked at."""
         return self.looking.view
 
+    @property
+    def slot(self) -> Slot:
+        """Where it is drawn."""
+        return self.looking.slot
+
+    def key(self, name: str) -> str:
+        """The key of something that is drawn from this run; a page may draw another run beside it."""
+        return f"{self.slot}{name}"
+
     def publish(self) -> None:
-        """Write the address of what is shown; the address of what could not be done would show nothing."""
-        if not self.earlier:
+        """Write the address of what is shown; the address of what could not be done would show nothing.
+
+        An address says the main slot only.
+        """
+        if not self.earlier and self.slot == MAIN:
             session.publish(_address(self.checkpoint, replace(self.link, view=self.view)))
 
 
-def open_run(checkpoint: Checkpoint, source: str, *, kind: Kind | None = None) -> OpenRun | None:
-    """Run what the session asks for.
+def open_run(checkpoint: Checkpoint, *, kind: Kind | None = None, slot: Slot = MAIN) -> OpenRun | None:
+    """Run what the session asks for in a slot.
 
     If that cannot be done, a sentence says why, and the last run that could be done is shown instead.
 
     Args:
         checkpoint: What to run on.
-        source: The sentence.
         kind: The attention that the chosen layer and head are of; None for the one that the view names.
+        slot: Where it is drawn.
 
     Returns:
         The run; None if there is nothing to show.
     """
-    link = _same_revision(session.current(), checkpoint)
-    if not source.strip():
-        drawing.notes(session.take_notes())
+    link = _of(checkpoint, session.asked(slot), slot)
+    if not (link.source or "").strip():
+        drawing.notes(session.take_notes(slot))
         st.info(f"Type {_what(checkpoint)} above, or take an example.", icon=":material/keyboard:")
         return None
-    try:
-        link, trace = _run(checkpoint, link, source)
-    except (GlassformerError, BusyError) as error:
-        st.error(drawing.plain(sentence(error)))
-        trace_before = _last_trace(checkpoint)
-        if trace_before is None:
-            drawing.notes(session.take_notes())
-            return None
-        st.caption("What follows is still the last result.")
-        return replace(_opened(checkpoint, link, trace_before, kind), earlier=True)
-    st.session_state[keys.LAST_QUERY] = trace.query
-    return _opened(checkpoint, link, trace, kind)
+    done = attempt(lambda: _run(checkpoint, link, slot))
+    if done is not None:
+        session.stand(slot, last_query=done[1].query)
+        return _opened(checkpoint, *done, kind, slot)
+    before = _last_trace(checkpoint, slot)
+    if before is None:
+        drawing.notes(session.take_notes(slot))
+        return None
+    st.caption("What follows is still the last result.")
+    return replace(_opened(checkpoint, link, before, kind, slot), earlier=True)
 
 
-def sentence(error: Exception) -> str:
-    """An error's message as a sentence of its own."""
-    text = str(error)
-    return text[:1].upper() + text[1:]
-
-
-def _run(checkpoint: Checkpoint, link: Link, source: str) -> tuple[Link, Trace]:
+def _run(checkpoint: Checkpoint, link: Link, slot: Slot) -> tuple[Link, Trace]:
     """Run a link; if its forced pieces or its place among the results are refused, run it without them."""
     try:
-        return link, loading.runner().trace(checkpoint, link.query(checkpoint.content_hash, source))
+        return link, loading.runner().trace(checkpoint, link.query(checkpoint.content_hash))
     except QueryError as error:
         if not link.forced and not link.hypothesis:
             raise
         own = replace(link, forced=(), hypothesis=0)
-        trace = loading.runner().trace(checkpoint, own.query(checkpoint.content_hash, source))
-        said = (*session.take_notes(), f"{sentence(error)} The model's own choice is shown.")
-        session.show((), 0, link.view.step)
-        st.session_state[keys.LINK_NOTES] = said
+        trace = loading.runner().trace(checkpoint, own.query(checkpoint.content_hash))
+        said = (*session.take_notes(slot), f"{sentence(error)} The model's own choice is shown.")
+        session.show(slot, (), 0, link.view.step)
+        session.stand(slot, notes=said)
         return own, trace
 
 
-def _opened(checkpoint: Checkpoint, link: Link, trace: Trace, kind: Kind | None) -> OpenRun:
+def _opened(checkpoint: Checkpoint, link: Link, trace: Trace, kind: Kind | None, slot: Slot) -> OpenRun:
     kind = kind or link.view.kind
     view, moved = fit_view(link.view, trace, kind=kind)
-    drawing.notes((*session.take_notes(), *moved, *trace.notes))
+    drawing.notes((*session.take_notes(slot), *moved, *trace.notes))
     run_id = f"{checkpoint.content_hash[:REVISION_LENGTH]} {trace.query.to_json()}"
     # The stepper shades the source by cross-attention; a head of another attention says nothing of that.
     shading = view if kind == "cross" else replace(view, layer=None, head=None)
-    run = _stepper_run(Looking(trace, shading), checkpoint, run_id)
-    revision = st.session_state.get(keys.STEP_REVISION, 0)
-    view = replace(view, step=settled_step(run, key=keys.STEPPER, step=view.step, step_revision=revision))
-    st.session_state[keys.STEP] = view.step
-    revealed = st.session_state.get(keys.REVEALED) == (run_id, view.step)
-    return OpenRun(checkpoint, link, Looking(trace, view, revealed), run)
+    run = _stepper_run(Looking(trace, shading, slot=slot), checkpoint, run_id)
+    here = session.standing(slot)
+    step = settled_step(run, key=f"{slot}{session.STEPPER}", step=view.step, step_revision=here.step_revision)
+    session.replace(slot, step=step)
+    looking = Looking(trace, replace(view, step=step), here.revealed == (run_id, step), slot)
+    return OpenRun(checkpoint, link, looking, run)
 
 
 def _stepper_run(looking: Looking, checkpoint: Checkpoint, run_id: str) -> StepperRun:
     """What the stepper holds; a step changes nothing of it, so it is kept from step to step."""
-    which = (run_id, looking.view.layer, looking.view.head)
-    kept: tuple[object, StepperRun] | None = st.session_state.get(keys.STEPPER_RUN)
+    which, key = (run_id, looking.view.layer, looking.view.head), f"{looking.slot}{STEPPER_RUN}"
+    kept: tuple[object, StepperRun] | None = st.session_state.get(key)
     if kept is None or kept[0] != which:
         kept = (which, stepper_run(looking, checkpoint, run_id))
-        st.session_state[keys.STEPPER_RUN] = kept
+        st.session_state[key] = kept
     return kept[1]
 
 
-def _last_trace(checkpoint: Checkpoint) -> Trace | None:
-    query: Query | None = st.session_state.get(keys.LAST_QUERY)
+def _last_trace(checkpoint: Checkpoint, slot: Slot) -> Trace | None:
+    query = session.standing(slot).last_query
     if query is None or query.checkpoint != checkpoint.content_hash:
         return None
     try:
@@ -144,13 +150,15 @@ def _last_trace(checkpoint: Checkpoint) -> Trace | None:
         return None
 
 
-def _same_revision(link: Link, checkpoint: Checkpoint) -> Link:
-    """Say so if a link was made with another version of the checkpoint; what follows is about this one."""
+def _of(checkpoint: Checkpoint, link: Link, slot: Slot) -> Link:
+    """The link for this version of this checkpoint; says so if it was made with another version."""
     here = checkpoint.content_hash[:REVISION_LENGTH]
     if link.revision and link.revision != here:
-        session.add_note(f"This link was made with another version of {checkpoint.name}; the output may differ.")
-    st.session_state[keys.REVISION] = here
-    return replace(link, revision=here)
+        session.add_note(
+            f"This link was made with another version of {checkpoint.name}; the output may differ.", slot
+        )
+    session.stand(slot, revision=here)
+    return replace(link, revision=here, max_new=min(link.max_new, checkpoint.config.max_len))
 
 
 def _address(checkpoint: Checkpoint, link: Link) -> Link:
@@ -159,7 +167,7 @@ def _address(checkpoint: Checkpoint, link: Link) -> Link:
         link = replace(link, source=None)
     if link.max_new == min(DEFAULT_NEW, checkpoint.config.max_len):
         link = replace(link, max_new=DEFAULT_NEW)
-    if link.model == st.session_state.get(keys.DEFAULT_MODEL):
+    if link.model == st.session_state.get(session.DEFAULT_MODEL):
         link = replace(link, model="")
     plain = replace(link, revision="")
     return plain if plain == Link() else link

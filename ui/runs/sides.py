@@ -9,6 +9,7 @@ Knows nothing of Streamlit.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from charts.theme import Colour
 from transformer.runs.trace import Kind
@@ -21,7 +22,7 @@ KIND_NAMES: dict[Kind, str] = {
     "cross": "Cross-attention",
 }
 SIDES: dict[Side, str] = {"source": "Source", "target": "Target"}
-STACKS: dict[Side, str] = {"source": "encoder", "target": "decoder"}
+STACKS: dict[Side, Literal["encoder", "decoder"]] = {"source": "encoder", "target": "decoder"}
 SOURCE_ROWS = "Source piece (query)"
 SOURCE_COLUMNS = "Source piece (key)"
 TARGET_ROWS = "Reads → predicts (query)"

@@ -1,7 +1,247 @@
-"""What every widget that chooses something is given."""
+"""Every control of what is looked at: it shows a field of a slot's view, and replaces the field when it is changed.
+
+The view is the source of truth. A control is set from it before it is drawn, but only where the two differ: a slider
+that is written while it is dragged would jump. Menus and rows of buttons send the label that was chosen, so they are
+also set where their labels are others than before; else the browser would know the choice no more.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, TypeVar
 
-KEEP: Final = "session"  # a widget keeps its value while another page is looked at
+import streamlit as st
+
+from ui.state import session
+from ui.state.view import Slot, View
+
+KEEP: Final = "session"  # a widget of the request keeps its value while another page is looked at
+ALL: Final = "All"  # layers or heads together
+MOST_SEGMENTS: Final = 8  # more choices are in a menu
+
+NONE: Final = "none"  # stands for None among a widget's options: Streamlit takes None for nothing chosen
+_LABELS: Final = "labels"
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a control shows and where it goes. A session keeps it with the callback: it must not hold a run.
+
+    Attributes:
+        key: Of the widget.
+        value: What is shown.
+        take: Called with what the reader chose.
+    """
+
+    key: str
+    value: Any
+    take: Callable[[Any], None]
+
+
+def field(slot: Slot, name: str, *, key: str = "", forgets: Sequence[str] = ()) -> Kept:
+    """A field of the view.
+
+    Args:
+        slot: Whose view.
+        name: Of the field.
+        key: Of the widget without its slot, if it is another than the field's name.
+        forgets: Fields that go back to their defaults when this one changes.
+    """
+    return Kept(f"{slot}{key or name}", getattr(session.view(slot), name), partial(put, slot, name, tuple(forgets)))
+
+
+def put(slot: Slot, name: str, forgets: Sequence[str], value: object) -> None:
+    """Callback: replace a field of the view; what only the old value gave a meaning is forgotten."""
+    if getattr(session.view(slot), name) != value:
+        session.replace(slot, **{one: getattr(View, one) for one in forgets}, **{name: value})
+
+
+def numbered(count: int) -> dict[int, str]:
+    """Options for layers or heads, named from 1."""
+    return {place: str(place + 1) for place in range(count)}
+
+
+def layer_and_head(slot: Slot, layer_label: str, n_layers: int, n_heads: int) -> tuple[int | None, int | None]:
+    """Draw the choices of a layer and of a head, each with all together as the first; what there is not is let go."""
+    view = session.view(slot)
+    gone = [name for name, count in (("layer", n_layers), ("head", n_heads)) if (getattr(view, name) or 0) >= count]
+    session.replace(slot, **dict.fromkeys(gone))
+    layer = choose(field(slot, "layer"), layer_label, {None: ALL, **numbered(n_layers)})
+    head = choose(
+        field(slot, "head"),
+        "Head",
+        {None: ALL, **numbered(n_heads)},
+        disabled=layer is None,
+        help="Choose a layer to choose among its heads." if layer is None else None,
+    )
+    return layer, head
+
+
+def labelled(pieces: Sequence[str], *, first: int = 0) -> dict[int, str]:
+    """Options for pieces, each with its number from 1."""
+    return {place: f"{place + 1}: {piece}" for place, piece in enumerate(pieces) if place >= first}
+
+
+def choose(
+    kept: Kept,
+    label: str,
+    options: Mapping[_Value, str],
+    *,
+    otherwise: _Value | None = None,
+    bare: bool = False,
+    disabled: bool = False,
+    help: str | None = None,
+    width: int = 120,
+) -> _Value:
+    """Draw a choice of a few as a row of buttons, of many as a menu.
+
+    Args:
+        kept: What is chosen.
+        label: Above it.
+        options: Each value with its label.
+        otherwise: What is shown if `kept` is none of them; the first if this is none either.
+        bare: The label is for screen readers only.
+        disabled: It cannot be changed now.
+        help: What points at the label.
+        width: Of a menu, in pixels.
+
+    Returns:
+        What is chosen.
+    """
+    if len(options) - (None in options) > MOST_SEGMENTS:
+        return menu(kept, label, options, otherwise=otherwise, disabled=disabled, help=help, width=width)
+    value, labels = _shown(kept, options, otherwise)
+    st.segmented_control(
+        label,
+        list(labels),
+        key=kept.key,
+        format_func=partial(_label, labels),
+        required=True,
+        on_change=partial(_take_option, kept, tuple(options)),
+        label_visibility="collapsed" if bare else "visible",
+        disabled=disabled,
+        help=help,
+    )
+    return value
+
+
+def menu(
+    kept: Kept,
+    label: str,
+    options: Mapping[_Value, str],
+    *,
+    otherwise: _Value | None = None,
+    disabled: bool = False,
+    help: str | None = None,
+    width: int | None = None,
+) -> _Value:
+    """Draw a choice as a menu; arguments as for `choose`. Without a width it takes all there is."""
+    value, labels = _shown(kept, options, otherwise)
+    st.selectbox(
+        label,
+        list(labels),
+        key=kept.key,
+        format_func=partial(_label, labels),
+        on_change=partial(_take_option, kept, tuple(options)),
+        disabled=disabled,
+        help=help,
+        width=width or "stretch",
+    )
+    return value
+
+
+def scale(
+    kept: Kept, label: str, options: Mapping[_Value, str], *, otherwise: _Value, help: str | None = None
+) -> _Value:
+    """Draw a choice along a line, for values that have an order; arguments as for `choose`."""
+    value, labels = _shown(kept, options, otherwise)
+    st.select_slider(
+        label,
+        list(labels),
+        key=kept.key,
+        format_func=partial(_label, labels),
+        on_change=partial(_take_option, kept, tuple(options)),
+        help=help,
+    )
+    return value
+
+
+def several(kept: Kept, label: str, options: Iterable[int], *, most: int, placeholder: str) -> None:
+    """Draw a choice of up to `most` numbers."""
+    _set(kept.key, list(kept.value))
+    st.multiselect(
+        label, options, key=kept.key, max_selections=most, placeholder=placeholder, on_change=_taking(kept, tuple)
+    )
+
+
+def switch(kept: Kept, label: str, *, help: str | None = None) -> bool:
+    """Draw a switch."""
+    _set(kept.key, bool(kept.value))
+    return st.toggle(label, key=kept.key, help=help, on_change=_taking(kept, bool))
+
+
+def slider(kept: Kept, label: str, least: int, most: int) -> int:
+    """Draw a slider of whole numbers; a value outside shows as the nearest."""
+    value = min(max(int(kept.value), least), most)
+    _set(kept.key, value)
+    st.slider(label, least, most, key=kept.key, on_change=_taking(kept, int))
+    return value
+
+
+def number(kept: Kept, label: str, most: int, *, placeholder: str, help: str, width: int) -> None:
+    """Draw a box for one of many things, counted from 1; empty for None, and for one that there is not."""
+    _set(kept.key, None if kept.value is None or kept.value >= most else kept.value + 1)
+    st.number_input(
+        label,
+        min_value=1,
+        max_value=most,
+        value=None,
+        key=kept.key,
+        placeholder=placeholder,
+        on_change=_taking(kept, lambda number: None if number is None else int(number) - 1),
+        help=help,
+        width=width,
+    )
+
+
+def keep_label(key: str, labels: Iterable[str]) -> None:
+    """Before a choice of the request, which its own widget keeps: its labels may be others than before."""
+    if key in st.session_state:
+        _set(key, st.session_state[key], labels)
+
+
+def _shown(kept: Kept, options: Mapping[_Value, str], otherwise: _Value | None) -> tuple[_Value, dict[object, str]]:
+    """Set a choice of labels; returns what is chosen, and the widget's options with their labels."""
+    value: _Value = next(one for one in (kept.value, otherwise, *options) if one in options)
+    labels: dict[object, str] = {NONE if one is None else one: said for one, said in options.items()}
+    _set(kept.key, NONE if value is None else value, labels.values())
+    return value, labels
+
+
+def _label(labels: Mapping[object, str], option: object) -> str:
+    # Streamlit also asks for the label of what was chosen before, which may be no option any more.
+    return labels.get(option, str(option))
+
+
+def _set(key: str, value: object, labels: Iterable[str] = ()) -> None:
+    """Set a widget that has another value, or whose labels are others than when it was drawn last."""
+    state, said = st.session_state, hash(tuple(labels))
+    drawn: dict[str, int] = state.setdefault(_LABELS, {})
+    if key not in state or state[key] != value or drawn.get(key) != said:
+        state[key] = value
+    drawn[key] = said
+
+
+def _take_option(kept: Kept, options: Sequence[object]) -> None:
+    chosen = st.session_state.get(kept.key)
+    value = None if chosen == NONE else chosen
+    if chosen is not None and value in options:
+        kept.take(value)
+
+
+def _taking(kept: Kept, read: Callable[[Any], object]) -> Callable[[], None]:
+    """Callback of a widget whose value is what it sends."""
+    return lambda: kept.take(read(st.session_state[kept.key]))

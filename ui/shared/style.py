@@ -1,6 +1,7 @@
 """The little that the theme cannot say: how tight the page's head is, and that examples look like words to pick.
 
-The rules are fixed text of ours; no data ever goes into them.
+The rules are fixed text of ours; no data ever goes into them. A key of a run begins with its slot, so such rules name
+the key's end only: `st-key-candidates` and `st-key-b-candidates` both hold "-candidates".
 """
 
 from __future__ import annotations
@@ -14,18 +15,18 @@ COUNTED = "counted"
 
 _RULES = """
 <style>
-.st-key-step_grid {
+[class*="-step_grid"] {
   display: grid; gap: 1.5rem 2.5rem; grid-template-columns: minmax(0, 3fr) minmax(0, 2fr);
   grid-template-areas: "candidates entropy" "force ." "map row";
 }
-.st-key-step_grid > * { width: 100% !important; min-width: 0; }
-.st-key-step_grid > .st-key-candidates, .st-key-step_grid > .st-key-guessing { grid-area: candidates; }
-.st-key-step_grid > .st-key-force_choice { grid-area: force; margin-top: -0.75rem; }
-.st-key-step_grid > .st-key-entropy { grid-area: entropy; }
-.st-key-step_grid > .st-key-cross_row { grid-area: row; }
-.st-key-step_grid > .st-key-cross_map { grid-area: map; }
+[class*="-step_grid"] > * { width: 100% !important; min-width: 0; }
+[class*="-step_grid"] > :is([class*="-candidates"], [class*="-guessing"]) { grid-area: candidates; }
+[class*="-step_grid"] > [class*="-force_choice"] { grid-area: force; margin-top: -0.75rem; }
+[class*="-step_grid"] > [class*="-entropy"] { grid-area: entropy; }
+[class*="-step_grid"] > [class*="-cross_row"] { grid-area: row; }
+[class*="-step_grid"] > [class*="-cross_map"] { grid-area: map; }
 @media (max-width: 900px) {
-  .st-key-step_grid {
+  [class*="-step_grid"] {
     grid-template-columns: minmax(0, 1fr);
     grid-template-areas: "candidates" "force" "entropy" "row" "map";
   }
@@ -42,8 +43,8 @@ _RULES = """
   min-height: 2rem; padding: 0 0.7rem; border: 1px solid rgb(128 128 128 / 35%) !important; border-radius: 1rem;
 }
 .st-key-examples button p { font-size: 0.875rem; }
-.st-key-result_choice [data-testid="stRadio"] { display: flex; column-gap: 1.25rem; align-items: baseline; }
-.st-key-result_choice [data-testid="stWidgetLabel"] { flex: none; }
+[class*="-result_choice"] [data-testid="stRadio"] { display: flex; column-gap: 1.25rem; align-items: baseline; }
+[class*="-result_choice"] [data-testid="stWidgetLabel"] { flex: none; }
 .st-key-source_row { flex-wrap: nowrap; }
 /* Tables wrap their text at 400 px otherwise, however wide they are. */
 .st-key-card td [data-testid="stMarkdownContainer"], .st-key-counted td [data-testid="stMarkdownContainer"] {

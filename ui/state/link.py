@@ -46,28 +46,23 @@ class Link:
     companions: tuple[str, ...] | None = None
     view: View = field(default_factory=View)
 
-    def query(self, content_hash: str, source: str) -> Query:
+    def query(self, content_hash: str) -> Query:
         """The query on a checkpoint.
 
         Args:
             content_hash: Of the checkpoint that `model` means.
-            source: The sentence, with the default already put in.
 
         Raises:
             QueryError: The source is too long.
         """
         return Query(
             checkpoint=content_hash,
-            source=source,
+            source=self.source or "",
             decoding=self.decoding,
             max_new=self.max_new,
             forced=self.forced,
             hypothesis=self.hypothesis,
         )
-
-    def new_run(self) -> Link:
-        """The same request without what belonged to an earlier run: forced pieces, chosen result, step."""
-        return replace(self, forced=(), hypothesis=0, view=replace(self.view, step=0))
 
 
 def write_link(link: Link) -> dict[str, str]:

@@ -1,7 +1,10 @@
-"""The session's request and view, and the address bar, kept in step.
+"""What a session remembers: the request, a view for each slot, and the address bar, kept in step.
+
+The request (checkpoint, sentence, way of decoding) is kept by its widgets, under the keys below. Of what is looked at
+the `View` of a slot is the only source: a control is set from it before it is drawn, and a change replaces it.
 
 This is the only module that touches query parameters. `begin` runs before any widget: on the first run, and when
-the address changed from outside (a pasted link, the browser's Back button), the address decides and the widgets are
+the address changed from outside (a pasted link, the browser's Back button), the address decides and the session is
 set from it. Otherwise the session decides, and `publish` writes the address at the end of the run.
 
 Two traps. Every address that is written becomes a step of the browser's history, so an address that was just opened
@@ -11,30 +14,87 @@ the browser has heard of the newest address: then the run after it comes with an
 
 from __future__ import annotations
 
-from typing import Any
+import dataclasses
+from typing import Any, Final, get_args
 
 import streamlit as st
 
 from transformer.runs.query import Beam, Decoding, Greedy, Query, Sampling
-from ui.state import keys
-from ui.state.link import DEFAULT_NEW, Link, View, read_link, write_link
+from ui.state.link import DEFAULT_NEW, Link, read_link, write_link
+from ui.state.view import MAIN, Slot, View
 
-MEAN = "Mean"
-HOW_NAMES = {"greedy": "Greedy", "beam": "Beam", "sampling": "Sampling"}
+# The request: keys of its widgets, and of what has none.
+MODEL, SOURCE, HOW, MAX_NEW = "model", "source", "how", "max_new"
+BEAM_SIZE, LENGTH_PENALTY = "beam_size", "length_penalty"
+TEMPERATURE, TOP_K, TOP_P, SEED = "temperature", "top_k", "top_p", "seed"
+COMPANIONS, DEFAULT_MODEL = "companions", "default_model"
+WIDGETS: Final = (MODEL, SOURCE, HOW, BEAM_SIZE, LENGTH_PENALTY, TEMPERATURE, TOP_K, TOP_P, SEED, MAX_NEW)
+
+# The address bar.
+URL_WRITTEN, URL_MEANT, URL_OPENED, URL_PAGE = "url_written", "url_meant", "url_opened", "url_page"
+URL_ON_ITS_WAY, WHEN_WRITTEN = "url_on_its_way", "when_written"
+
+STANDING = "standing"  # of a slot
+STEPPER = "stepper"  # of a slot: what its stepper in the browser reports
+
 MAX_BRANCHES = 12
 MAX_ON_ITS_WAY = 30
-# Fields of the view that the session keeps as they are, under keys of the same names.
-AS_THEY_ARE = (
-    keys.KIND, keys.AGGREGATE, keys.PANEL, keys.QUERY, keys.KEY, keys.LOG_SCALE, keys.OWN_SCALE, keys.WORDS,
-    keys.HIDE_SPECIAL, keys.GUESS, keys.POSITIONS_PANEL, keys.SIDE, keys.SHIFT, keys.DIMS, keys.MASKS_PANEL,
-    keys.MASK, keys.SENTENCE, keys.INSIDE_PANEL, keys.NEURON, keys.COSINE, keys.PADS,
-    keys.MEASURE, keys.DRAWN, keys.CHANGED, keys.TOKENS, keys.NORM, keys.DEPTHS, keys.LENS_COLOUR, keys.NEARNESS,
-    keys.PIECE, keys.FOLD,
-)  # fmt: skip
-SHARED = (
-    keys.MODEL, keys.SOURCE, keys.HOW, keys.BEAM_SIZE, keys.LENGTH_PENALTY, keys.TEMPERATURE, keys.TOP_K, keys.TOP_P,
-    keys.SEED, keys.MAX_NEW, keys.LAYER, keys.HEAD, *AS_THEY_ARE,
-)  # fmt: skip
+SLOTS: Final[tuple[Slot, ...]] = get_args(Slot)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Standing:
+    """Where a slot stands.
+
+    Attributes:
+        view: What is looked at.
+        revision: Beginning of the content hash of the checkpoint; of a link that was opened, what that says.
+        forced, hypothesis: Which branch, and which result of beam search; as in `transformer.Query`.
+        step_revision: Grows when the step was moved from outside the stepper, which then follows.
+        revealed: In guess mode, the run and the step whose piece may be seen.
+        guess: What the reader guessed there.
+        notes: What is said above the run.
+        last_query: The last one that could be run.
+        branches: A query with nothing forced, and the forced beginnings that were tried on it, oldest first.
+    """
+
+    view: View = dataclasses.field(default_factory=View)
+    revision: str = ""
+    forced: tuple[int, ...] = ()
+    hypothesis: int = 0
+    step_revision: int = 0
+    revealed: tuple[str, int] | None = None
+    guess: str = ""
+    notes: tuple[str, ...] = ()
+    last_query: Query | None = None
+    branches: tuple[Query | None, tuple[tuple[int, ...], ...]] = (None, ())
+
+
+def standing(slot: Slot) -> Standing:
+    """Where a slot stands."""
+    found: Standing = st.session_state.get(f"{slot}{STANDING}") or Standing()
+    return found
+
+
+def stand(slot: Slot, **changes: Any) -> None:
+    """Change where a slot stands, by the names of `Standing`."""
+    st.session_state[f"{slot}{STANDING}"] = dataclasses.replace(standing(slot), **changes)
+
+
+def view(slot: Slot = MAIN) -> View:
+    """What a slot looks at."""
+    return standing(slot).view
+
+
+def replace(slot: Slot, **changes: Any) -> None:
+    """Look at something else, by the names of `View`; another attention has other rows and columns."""
+    before = view(slot)
+    if changes.get("kind", before.kind) != before.kind:
+        changes = {"query": None, "key": None, **changes}
+    stand(slot, view=dataclasses.replace(before, **changes))
+
+
+# ---------------------------------------------------------------- the address
 
 
 def begin(page: str) -> None:
@@ -45,207 +105,173 @@ def begin(page: str) -> None:
     """
     state = st.session_state
     parameters = {name: tuple(st.query_params.get_all(name)) for name in st.query_params}
-    other_page = bool(state.get(keys.URL_PAGE)) and state[keys.URL_PAGE] != page
+    other_page = bool(state.get(URL_PAGE)) and state[URL_PAGE] != page
     # Going to another page of the app empties the address; that is no request for the defaults.
     moved = other_page and not parameters
-    state[keys.URL_PAGE] = page
-    state[keys.URL_OPENED] = False
-    if moved or parameters == state.get(keys.URL_WRITTEN):
+    state[URL_PAGE] = page
+    state[URL_OPENED] = False
+    if moved or parameters == state.get(URL_WRITTEN):
         _wrote(parameters)
         if moved:
-            state[keys.URL_MEANT] = None
-            state[keys.QUERY], state[keys.KEY] = None, None  # of other pieces there
+            state[URL_MEANT] = None
+            for slot in SLOTS:
+                replace(slot, query=None, key=None)  # of other pieces there
         if other_page:
             _carry_over()
         return
-    if parameters in state.get(keys.URL_ON_ITS_WAY, ()) and state.get(keys.WHEN_WRITTEN) != _asked():
+    if parameters in state.get(URL_ON_ITS_WAY, ()) and state.get(WHEN_WRITTEN) != _asked():
         return
     link, notes = read_link(parameters)
     apply(link)
-    state[keys.LINK_NOTES] = notes
-    state[keys.URL_OPENED] = True
+    stand(MAIN, notes=notes)
+    state[URL_OPENED] = True
     _wrote(parameters)
-
-
-def _carry_over() -> None:
-    """Set the widgets that pages share once more: what a link had set on one page, another would not show."""
-    for key in SHARED:
-        if key in st.session_state:
-            st.session_state[key] = st.session_state[key]
-
-
-def _wrote(parameters: dict[str, tuple[str, ...]], *, before: tuple[object, ...] = ()) -> None:
-    """Remember what the address bar says, and what it said `before` if the browser may not have heard yet."""
-    st.session_state[keys.URL_WRITTEN] = parameters
-    st.session_state[keys.URL_ON_ITS_WAY] = before[-MAX_ON_ITS_WAY:]
-
-
-def _asked() -> tuple[object, ...]:
-    """What the widgets say; it changes when the reader does something, and not when they go back."""
-    return current(), repr(st.session_state.get(keys.STEPPER))
-
-
-def apply(link: Link) -> None:
-    """Make the session say what a link says; only before the widgets are drawn, or in a callback."""
-    state = st.session_state
-    state[keys.MODEL] = link.model
-    state[keys.REVISION] = link.revision
-    state[keys.SOURCE] = link.source
-    state[keys.MAX_NEW] = link.max_new
-    state[keys.FORCED] = link.forced
-    state[keys.HYPOTHESIS] = link.hypothesis
-    state[keys.LAYER] = MEAN if link.view.layer is None else str(link.view.layer + 1)
-    state[keys.HEAD] = MEAN if link.view.head is None else str(link.view.head + 1)
-    state[keys.COMPANIONS] = link.companions
-    for field in AS_THEY_ARE:
-        state[field] = getattr(link.view, field)
-    state.pop(keys.REVEALED, None)
-    _apply_decoding(link.decoding)
-    move_to(link.view.step)
-
-
-def _apply_decoding(decoding: Decoding) -> None:
-    state = st.session_state
-    match decoding:
-        case Beam():
-            state[keys.HOW] = "beam"
-            state[keys.BEAM_SIZE], state[keys.LENGTH_PENALTY] = decoding.size, decoding.length_penalty
-        case Sampling():
-            state[keys.HOW] = "sampling"
-            state[keys.TEMPERATURE], state[keys.SEED] = decoding.temperature, decoding.seed
-            state[keys.TOP_K], state[keys.TOP_P] = decoding.top_k, decoding.top_p
-        case _:
-            state[keys.HOW] = "greedy"
-
-
-def current() -> Link:
-    """What the session asks for and looks at now."""
-    get = st.session_state.get
-    return Link(
-        model=get(keys.MODEL) or "",
-        revision=get(keys.REVISION) or "",
-        source=get(keys.SOURCE),
-        decoding=_current_decoding(),
-        max_new=get(keys.MAX_NEW, DEFAULT_NEW),
-        forced=get(keys.FORCED, ()),
-        hypothesis=get(keys.HYPOTHESIS, 0),
-        companions=get(keys.COMPANIONS),
-        view=View(
-            step=get(keys.STEP, 0),
-            layer=_number(get(keys.LAYER)),
-            head=_number(get(keys.HEAD)),
-            **{field: _kept(field) for field in AS_THEY_ARE},
-        ),
-    )
-
-
-def _kept(field: str) -> Any:
-    """A field of the view as the session keeps it; a widget that is not drawn any more may have left None."""
-    value = st.session_state.get(field)
-    return getattr(View, field) if value is None else tuple(value) if field == keys.DIMS else value
-
-
-def _current_decoding() -> Decoding:
-    get = st.session_state.get
-    how = get(keys.HOW)
-    if how == "beam":
-        return Beam(
-            size=get(keys.BEAM_SIZE, Beam().size),
-            length_penalty=get(keys.LENGTH_PENALTY, Beam().length_penalty),
-        )
-    if how == "sampling":
-        return Sampling(
-            temperature=get(keys.TEMPERATURE, 1.0),
-            top_k=get(keys.TOP_K, 0),
-            top_p=get(keys.TOP_P, 1.0),
-            seed=get(keys.SEED, 0),
-        )
-    return Greedy()
 
 
 def publish(link: Link) -> None:
     """Write the address, if it says something else; call it at the end of a run that went well."""
     state = st.session_state
     written = write_link(link)
-    state[keys.WHEN_WRITTEN] = _asked()
-    if not state.pop(keys.URL_OPENED, False) and written != state.get(keys.URL_MEANT):
-        before = (*state.get(keys.URL_ON_ITS_WAY, ()), state.get(keys.URL_WRITTEN))
+    state[WHEN_WRITTEN] = _asked()
+    if not state.pop(URL_OPENED, False) and written != state.get(URL_MEANT):
+        before = (*state.get(URL_ON_ITS_WAY, ()), state.get(URL_WRITTEN))
         _wrote({name: (value,) for name, value in written.items()}, before=before)
         st.query_params.from_dict(written)
-    state[keys.URL_MEANT] = written
+    state[URL_MEANT] = written
 
 
-def take_notes() -> tuple[str, ...]:
-    """The notes on the link that was opened; they are shown until the session goes on to something else."""
-    notes: tuple[str, ...] = st.session_state.get(keys.LINK_NOTES, ())
-    return notes
+def _carry_over() -> None:
+    """Set the request's widgets once more: what a link had set on one page, another would not show."""
+    for key in WIDGETS:
+        if key in st.session_state:
+            st.session_state[key] = st.session_state[key]
 
 
-def add_note(note: str) -> None:
-    """Say something with the next run, once."""
-    st.session_state[keys.LINK_NOTES] = tuple(dict.fromkeys((*take_notes(), note)))
+def _wrote(parameters: dict[str, tuple[str, ...]], *, before: tuple[object, ...] = ()) -> None:
+    """Remember what the address bar says, and what it said `before` if the browser may not have heard yet."""
+    st.session_state[URL_WRITTEN] = parameters
+    st.session_state[URL_ON_ITS_WAY] = before[-MAX_ON_ITS_WAY:]
+
+
+def _asked() -> tuple[object, ...]:
+    """What the widgets say; it changes when the reader does something, and not when they go back."""
+    return asked(), repr(st.session_state.get(STEPPER))
+
+
+# ---------------------------------------------------------------- the request
+
+
+def apply(link: Link) -> None:
+    """Make the session say what a link says; only before the widgets are drawn, or in a callback."""
+    st.session_state.update(
+        {
+            MODEL: link.model, SOURCE: link.source, MAX_NEW: link.max_new, COMPANIONS: link.companions,
+            **_decoding_widgets(link.decoding),
+        }
+    )  # fmt: skip
+    stand(MAIN, view=link.view, revision=link.revision)
+    show(MAIN, link.forced, link.hypothesis, link.view.step)
+
+
+def _decoding_widgets(decoding: Decoding) -> dict[str, object]:
+    match decoding:
+        case Beam():
+            return {HOW: "beam", BEAM_SIZE: decoding.size, LENGTH_PENALTY: decoding.length_penalty}
+        case Sampling():
+            return {HOW: "sampling", TEMPERATURE: decoding.temperature, TOP_K: decoding.top_k,
+                    TOP_P: decoding.top_p, SEED: decoding.seed}  # fmt: skip
+    return {HOW: "greedy"}
+
+
+def asked(slot: Slot = MAIN) -> Link:
+    """What a slot asks for and looks at now; what it has no widget of its own for, the main slot's says."""
+
+    def said(key: str, default: Any = None) -> Any:
+        return st.session_state.get(f"{slot}{key}", st.session_state.get(key, default))
+
+    here = standing(slot)
+    decoding: Decoding = Greedy()
+    if said(HOW) == "beam":
+        own = Beam()
+        decoding = Beam(size=said(BEAM_SIZE, own.size), length_penalty=said(LENGTH_PENALTY, own.length_penalty))
+    elif said(HOW) == "sampling":
+        decoding = Sampling(
+            temperature=said(TEMPERATURE, 1.0), top_k=said(TOP_K, 0), top_p=said(TOP_P, 1.0), seed=said(SEED, 0)
+        )
+    return Link(
+        model=said(MODEL) or "",
+        revision=here.revision,
+        source=said(SOURCE),
+        decoding=decoding,
+        max_new=said(MAX_NEW, DEFAULT_NEW),
+        forced=here.forced,
+        hypothesis=here.hypothesis,
+        companions=said(COMPANIONS),
+        view=here.view,
+    )
 
 
 def new_run() -> None:
-    """Callback: another model, sentence or way of decoding. What belonged to the run before is dropped."""
-    state = st.session_state
-    state[keys.FORCED], state[keys.HYPOTHESIS] = (), 0
-    state[keys.REVISION] = ""
-    state[keys.LINK_NOTES] = ()
-    state[keys.QUERY], state[keys.KEY] = None, None
-    state.pop(keys.REVEALED, None)
-    move_to(0)
+    """Callback: another model, sentence or way of decoding. What belonged to the runs before is dropped."""
+    for slot in SLOTS:
+        stand(slot, revision="")
+        replace(slot, query=None, key=None)
+        show(slot, (), 0, 0)
 
 
 def use_example(sentence: str) -> None:
     """Callback: take an example as the source."""
-    st.session_state[keys.SOURCE] = sentence
+    st.session_state[SOURCE] = sentence
     new_run()
 
 
 def change_model() -> None:
     """Callback: another checkpoint; its first example takes the place of a sentence it cannot read."""
-    st.session_state[keys.SOURCE] = None
-    st.session_state[keys.MAX_NEW] = DEFAULT_NEW
-    st.session_state[keys.COMPANIONS], st.session_state[keys.SENTENCE] = None, 0
-    st.session_state[keys.PIECE], st.session_state[keys.NEURON] = "", None
+    st.session_state.update({SOURCE: None, MAX_NEW: DEFAULT_NEW, COMPANIONS: None})
+    replace(MAIN, sentence=0, piece="", neuron=None)
     new_run()
 
 
-def forget_cell() -> None:
-    """Callback: another attention has other rows and columns."""
-    st.session_state[keys.QUERY], st.session_state[keys.KEY] = None, None
+# ---------------------------------------------------------------- what is said, and where a run stands
 
 
-def move_to(step: int) -> None:
+def take_notes(slot: Slot = MAIN) -> tuple[str, ...]:
+    """The notes on the link that was opened; they are shown until the session goes on to something else."""
+    return standing(slot).notes
+
+
+def add_note(note: str, slot: Slot = MAIN) -> None:
+    """Say something with the next run, once."""
+    stand(slot, notes=tuple(dict.fromkeys((*take_notes(slot), note))))
+
+
+def move_to(slot: Slot, step: int) -> None:
     """Stand at a step; the stepper in the browser follows."""
-    st.session_state[keys.STEP] = step
-    st.session_state[keys.STEP_REVISION] = st.session_state.get(keys.STEP_REVISION, 0) + 1
+    replace(slot, step=step)
+    stand(slot, step_revision=standing(slot).step_revision + 1)
 
 
-def show(forced: tuple[int, ...], hypothesis: int, step: int) -> None:
+def settled(slot: Slot) -> None:
+    """Callback: the reader has come to rest on another step."""
+    stand(slot, revealed=None, notes=())
+
+
+def show(slot: Slot, forced: tuple[int, ...], hypothesis: int, step: int) -> None:
     """Callback: look at another branch or another result of beam search."""
-    state = st.session_state
-    state[keys.FORCED], state[keys.HYPOTHESIS] = forced, hypothesis
-    state[keys.LINK_NOTES] = ()
-    state.pop(keys.REVEALED, None)
-    move_to(step)
+    stand(slot, forced=forced, hypothesis=hypothesis, notes=(), revealed=None)
+    move_to(slot, step)
 
 
-def branches(base: Query) -> list[tuple[int, ...]]:
-    """The forced beginnings that were tried on a query, oldest first."""
-    family, tried = st.session_state.get(keys.BRANCHES, (None, []))
-    return list(tried) if family == base else []
+def reveal(slot: Slot, run_id: str, step: int, guess: str = "") -> None:
+    """Callback: in guess mode, the piece of a step may be seen from now on."""
+    stand(slot, revealed=(run_id, step), guess=guess)
 
 
-def remember_branch(base: Query, forced: tuple[int, ...]) -> list[tuple[int, ...]]:
+def remember_branch(slot: Slot, base: Query, forced: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
     """Add a forced beginning to those tried on a query; the oldest leave when there are too many."""
-    tried = branches(base)
+    family, tried = standing(slot).branches
+    tried = tried if family == base else ()
     if forced and forced not in tried:
-        tried = [*tried, forced][-MAX_BRANCHES:]
-    st.session_state[keys.BRANCHES] = (base, tried)
+        tried = (*tried, forced)[-MAX_BRANCHES:]
+    stand(slot, branches=(base, tried))
     return tried
-
-
-def _number(choice: Any) -> int | None:
-    return int(choice) - 1 if isinstance(choice, str) and choice.isdigit() else None

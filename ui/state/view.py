@@ -1,4 +1,7 @@
-"""What is looked at, and how an address says it; it decides no result.
+"""What is looked at; it decides no result.
+
+A field is declared once, in `View`: `layer: int | None = place("layer", MAX_LAYER)` says its default, its name in an
+address, and how it is read there and written back. The session keeps it, and `ui.shared.choices` draws its control.
 
 Knows nothing of Streamlit.
 """
@@ -6,13 +9,14 @@ Knows nothing of Streamlit.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, cast, get_args
+from typing import Final, Literal
 
 from transformer.runs.trace import Kind
-from ui.state.address import MAX_WORD, Reader
+from ui.state.address import Reader
+from ui.state.fields import choice, flag, integer, parameters, place, places, read_fields, text, write_fields
 
 Aggregate = Literal["mean", "max", "rollout"]
-Panel = Literal["overview", "head", "flow", "walk", "table"]
+AttentionPanel = Literal["overview", "head", "flow", "walk", "table"]
 PositionsPanel = Literal["table", "similarity", "shift", "sentence"]
 MasksPanel = Literal["masks", "one_row", "checks"]
 InsidePanel = Literal["model", "stream", "lens", "ffn", "pieces"]
@@ -21,6 +25,15 @@ Side = Literal["source", "target"]
 Depths = Literal["layer", "sublayer"]
 LensColour = Literal["probability", "rank"]
 Nearness = Literal["cosine", "distance"]
+
+Slot = Literal["", "b-"]
+"""Where a page draws a run: begins the keys of all that is drawn there. Each slot has a view of its own."""
+
+MAIN: Final[Slot] = ""
+"""The slot of a page that draws one run. Its view alone stands in the address; its keys are the bare names."""
+
+SECOND: Final[Slot] = "b-"
+"""The slot beside it, where a page compares two runs. An address would say its fields with `prefix="b."`."""
 
 MAX_STEP = 1_000_000  # the run says how many steps there are
 MAX_LAYER = 1000
@@ -35,16 +48,18 @@ class View:
 
     Attributes:
         step: The decoding step, from 0.
-        layer: Layer from 0, None for the mean over all layers.
+        layer: Layer from 0, None for all layers together.
         head: Head from 0, None for all heads together.
-        guess: Hide what comes next until it was guessed.
-        kind: Which attention.
-        aggregate: What stands for all heads together.
         query, key: The cell that is looked at, row and column from 0; None if none was chosen.
+        guess: Hide what comes next until it was guessed.
         log_scale: Colours go by the logarithm of the weight.
         own_scale: Colours go from 0 to the largest weight of each head instead of to 1.
         words: Pieces are merged to words.
         hide_special: Special pieces are left out.
+        cosine: The Positions page compares directions instead of dot products.
+        fold: Equal layers of the diagram are drawn once.
+        kind: Which attention.
+        aggregate: What stands for all heads together.
         panel: Which part of the Attention page.
         positions_panel: Which part of the Positions page.
         side: Whose positions and embeddings.
@@ -54,139 +69,64 @@ class View:
         mask: Which mask.
         sentence: Which sentence of the batch, from 0.
         inside_panel: Which part of the Inside page.
-        cosine: The Positions page compares directions instead of dot products.
+        neuron: Neuron of a feed-forward layer, from 0; None for the page's own choice.
         pads: How many pads the Masks page adds, from 1.
         measure: What the table of heads is drawn by; a name of `ui.attention.head_measures`.
-        neuron: Neuron of a feed-forward layer, from 0; None for the page's own choice.
-        drawn: How many positions the Positions page draws; None for its own choice.
         changed: Position whose piece the causality check changes, from 0; None for its own choice.
+        drawn: How many positions the Positions page draws; None for its own choice.
         tokens: Length for which the Inside page counts costs; None for the sentence's.
         norm: Which norm of a stack, from 0 in the order of the pass.
         depths: Where the logit lens reads.
         lens_colour: What colours the lens of all steps.
         nearness: What makes an embedding near.
-        fold: Equal layers of the diagram are drawn once.
         piece: A piece of a table of embeddings, as "source.17"; "" for one of the sentence.
     """
 
-    step: int = 0
-    layer: int | None = None
-    head: int | None = None
-    guess: bool = False
-    kind: Kind = "cross"
-    aggregate: Aggregate = "mean"
-    query: int | None = None
-    key: int | None = None
-    log_scale: bool = False
-    own_scale: bool = False
-    words: bool = False
-    hide_special: bool = False
-    panel: Panel = "overview"
-    positions_panel: PositionsPanel = "table"
-    side: Side = "source"
-    shift: int = 1
-    dims: tuple[int, ...] = ()
-    masks_panel: MasksPanel = "masks"
-    mask: MaskName = "source"
-    sentence: int = 0
-    inside_panel: InsidePanel = "model"
-    neuron: int | None = None
-    cosine: bool = False
-    pads: int = 4
-    measure: str = "entropy_share"
-    drawn: int | None = None
-    changed: int | None = None
-    tokens: int | None = None
-    norm: int = 0
-    depths: Depths = "layer"
-    lens_colour: LensColour = "probability"
-    nearness: Nearness = "cosine"
-    piece: str = ""
-    fold: bool = False
+    step: int = place("step", MAX_STEP, 0)
+    layer: int | None = place("layer", MAX_LAYER)
+    head: int | None = place("head", MAX_LAYER)
+    query: int | None = place("query", MAX_PLACE)
+    key: int | None = place("key", MAX_PLACE)
+    guess: bool = flag("guess")
+    log_scale: bool = flag("log")
+    own_scale: bool = flag("own")
+    words: bool = flag("words")
+    hide_special: bool = flag("hide")
+    cosine: bool = flag("cosine")
+    fold: bool = flag("fold")
+    kind: Kind = choice("kind", "cross")
+    aggregate: Aggregate = choice("together", "mean")
+    panel: AttentionPanel = choice("panel", "overview")
+    positions_panel: PositionsPanel = choice("positions", "table")
+    side: Side = choice("side", "source")
+    shift: int = integer("shift", MAX_PLACE, 1)
+    dims: tuple[int, ...] = places("dims", most=MAX_PLACE, count=MAX_DIMS)
+    masks_panel: MasksPanel = choice("masks", "masks")
+    mask: MaskName = choice("mask", "source")
+    sentence: int = place("sentence", MOST_COMPANIONS + 1, 0)
+    inside_panel: InsidePanel = choice("inside", "model")
+    neuron: int | None = place("neuron", MAX_PLACE)
+    pads: int = integer("pads", MAX_PLACE, 4)
+    measure: str = text("measure", "entropy_share")
+    changed: int | None = place("changed", MAX_PLACE)
+    drawn: int | None = integer("drawn", MAX_PLACE)
+    tokens: int | None = integer("tokens", MAX_PLACE)
+    norm: int = place("norm", MAX_PLACE, 0)
+    depths: Depths = choice("depths", "layer")
+    lens_colour: LensColour = choice("lens", "probability")
+    nearness: Nearness = choice("near", "cosine")
+    piece: str = text("piece")
 
 
-_PLAIN = View()
-_CHOICES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "kind": ("kind", get_args(Kind)),
-    "aggregate": ("together", get_args(Aggregate)),
-    "panel": ("panel", get_args(Panel)),
-    "positions_panel": ("positions", get_args(PositionsPanel)),
-    "side": ("side", get_args(Side)),
-    "masks_panel": ("masks", get_args(MasksPanel)),
-    "mask": ("mask", get_args(MaskName)),
-    "inside_panel": ("inside", get_args(InsidePanel)),
-    "depths": ("depths", get_args(Depths)),
-    "lens_colour": ("lens", get_args(LensColour)),
-    "nearness": ("near", get_args(Nearness)),
-}
-_FLAGS = {"guess": "guess", "log_scale": "log", "own_scale": "own", "words": "words", "hide_special": "hide",
-          "cosine": "cosine", "fold": "fold"}  # fmt: skip
-_PLACES = {"layer": "layer", "head": "head", "query": "query", "key": "key", "neuron": "neuron",
-           "changed": "changed"}  # fmt: skip
-NAMES = (*(name for name, _ in _CHOICES.values()), *_FLAGS.values(), *_PLACES.values(),
-         "drawn", "tokens", "step", "shift", "dims", "sentence", "pads", "measure", "norm", "piece")  # fmt: skip
+NAMES = parameters(View)
 """The parameters of an address that belong to the view."""
 
 
-def write_view(view: View) -> dict[str, object]:
-    """The query parameters of a view; None where it is at its default."""
-    values: dict[str, object] = {
-        "step": view.step + 1 if view.step else None,
-        "shift": None if view.shift == _PLAIN.shift else view.shift,
-        "dims": ".".join(str(dim + 1) for dim in view.dims) or None,
-        "sentence": view.sentence + 1 if view.sentence else None,
-        "pads": None if view.pads == _PLAIN.pads else view.pads,
-        "measure": None if view.measure == _PLAIN.measure else view.measure,
-        "norm": view.norm + 1 if view.norm else None,
-        "piece": view.piece or None,
-        "drawn": view.drawn,
-        "tokens": view.tokens,
-    }
-    for field, name in _PLACES.items():
-        place = getattr(view, field)
-        values[name] = None if place is None else place + 1
-    for field, name in _FLAGS.items():
-        values[name] = 1 if getattr(view, field) else None
-    for field, (name, _) in _CHOICES.items():
-        chosen = getattr(view, field)
-        values[name] = None if chosen == getattr(_PLAIN, field) else chosen
-    return values
-
-
-def read_view(reader: Reader) -> View:
+def read_view(reader: Reader, *, prefix: str = "") -> View:
     """Read the view's query parameters; what is wrong is put right and noted in the reader."""
+    return View(**read_fields(View, reader, prefix=prefix))
 
-    def choice(field: str) -> str:
-        name, options = _CHOICES[field]
-        return reader.choice(name, options, getattr(_PLAIN, field))
 
-    return View(
-        step=reader.place("step", MAX_STEP) or 0,
-        layer=reader.place("layer", MAX_LAYER),
-        head=reader.place("head", MAX_LAYER),
-        query=reader.place("query", MAX_PLACE),
-        key=reader.place("key", MAX_PLACE),
-        **{field: reader.flag(name) for field, name in _FLAGS.items()},
-        kind=cast(Kind, choice("kind")),
-        aggregate=cast(Aggregate, choice("aggregate")),
-        panel=cast(Panel, choice("panel")),
-        positions_panel=cast(PositionsPanel, choice("positions_panel")),
-        side=cast(Side, choice("side")),
-        shift=reader.integer("shift", 1, MAX_PLACE) or 1,
-        dims=reader.places("dims", most=MAX_PLACE, count=MAX_DIMS),
-        masks_panel=cast(MasksPanel, choice("masks_panel")),
-        mask=cast(MaskName, choice("mask")),
-        sentence=reader.place("sentence", MOST_COMPANIONS + 1) or 0,
-        inside_panel=cast(InsidePanel, choice("inside_panel")),
-        neuron=reader.place("neuron", MAX_PLACE),
-        pads=reader.integer("pads", 1, MAX_PLACE) or _PLAIN.pads,
-        measure=reader.text("measure", MAX_WORD) or _PLAIN.measure,
-        changed=reader.place("changed", MAX_PLACE),
-        drawn=reader.integer("drawn", 1, MAX_PLACE),
-        tokens=reader.integer("tokens", 1, MAX_PLACE),
-        norm=reader.place("norm", MAX_PLACE) or 0,
-        depths=cast(Depths, choice("depths")),
-        lens_colour=cast(LensColour, choice("lens_colour")),
-        nearness=cast(Nearness, choice("nearness")),
-        piece=reader.text("piece", MAX_WORD) or "",
-    )
+def write_view(view: View, *, prefix: str = "") -> dict[str, object]:
+    """The query parameters of a view; None where it is at its default."""
+    return write_fields(view, prefix=prefix)

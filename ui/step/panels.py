@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import streamlit as st
 
@@ -15,14 +15,34 @@ from charts.heatmap import HOW_TO_READ as HOW_TO_READ_MAP
 from charts.heatmap import HOW_TO_READ_CLOSED
 from transformer.errors import GlassformerError
 from transformer.runs.query import Sampling
-from ui.components.plotly.view import last_click
 from ui.runs import loading
 from ui.runs.looking import HIDDEN, branch_at, candidate_list, find_piece, judge, own_choice
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import SOURCE_COLUMNS, TARGET_ROWS
 from ui.runs.work import BusyError
 from ui.shared import drawing, style
-from ui.state import keys, session
+from ui.shared.clicks import on_click, place_of
+from ui.state import session
+from ui.state.view import Slot
+
+CANDIDATES = "candidates"
+ENTROPY = "entropy"
+CROSS_ROW = "cross_row"
+CROSS_MAP = "cross_map"
+RESULT_CHOICE = "result_choice"
+FORCE_CHOICE = "force_choice"
+GUESS_FORM = "guess_form"
+GUESSED_PIECE = "guessed_piece"
+
+
+def draw(run: OpenRun) -> None:
+    """Draw all of them, below the sentence."""
+    results(run)
+    with st.container(key=run.key(style.STEP_GRID)):
+        candidates(run)
+        entropy(run)
+        cross_row(run)
+        cross_map(run)
 
 
 def candidates(run: OpenRun) -> None:
@@ -30,7 +50,7 @@ def candidates(run: OpenRun) -> None:
     if not run.view.guess:
         _candidate_chart(run)
         return
-    with st.container(key=style.GUESSING):
+    with st.container(key=run.key(style.GUESSING)):
         if run.looking.covered:
             _guess(run)
         else:
@@ -52,11 +72,11 @@ def _candidate_chart(run: OpenRun) -> None:
     )
     drawing.chart(
         figure,
-        key=keys.CANDIDATES,
+        key=run.key(CANDIDATES),
         alt=f"The most probable pieces after {run.trace.row_label(run.view.step).reads}, "
         f"from {listed.pieces[0]} down; the output has {listed.pieces[listed.chosen or 0]}.",
         how_to_read=HOW_TO_READ_CANDIDATES,
-        on_click=_forcing(run),
+        on_click=on_click(run.key(CANDIDATES), place_of, _branching(run).force),
     )
     _force_by_name(run)
 
@@ -65,6 +85,7 @@ def _candidate_chart(run: OpenRun) -> None:
 class _Branching:
     """What forcing a piece needs. A session keeps its callbacks: they must not hold the run with all its maps."""
 
+    slot: Slot
     written: tuple[int, ...]
     step: int
     n_pieces: int
@@ -75,43 +96,33 @@ class _Branching:
         if not 0 <= piece_id < self.n_pieces or piece_id == self.written[self.step]:
             return
         if piece_id == self.pad_id:
-            session.add_note("Padding is never written, so it cannot be forced. Choose another piece.")
+            session.add_note("Padding is never written, so it cannot be forced. Choose another piece.", self.slot)
             return
-        session.show(branch_at(self.written, self.step, piece_id), 0, self.step)
+        session.show(self.slot, branch_at(self.written, self.step, piece_id), 0, self.step)
 
 
 def _branching(run: OpenRun) -> _Branching:
     trace = run.trace
-    return _Branching(trace.tgt_ids, run.view.step, len(trace.vocabulary), run.checkpoint.config.pad_id)
-
-
-def _forcing(run: OpenRun) -> Callable[[], None]:
-    branching = _branching(run)
-
-    def force() -> None:
-        click = last_click(keys.CANDIDATES)
-        if click is not None and isinstance(click.customdata, int):
-            branching.force(click.customdata)
-
-    return force
+    pad_id = run.checkpoint.config.pad_id
+    return _Branching(run.slot, trace.tgt_ids, run.view.step, len(trace.vocabulary), pad_id)
 
 
 def _force_by_name(run: OpenRun) -> None:
     branching, tokenizer = _branching(run), run.checkpoint.tgt_tokenizer
-    log_probs = run.trace.log_probs[run.view.step].copy()
+    log_probs, key = run.trace.log_probs[run.view.step].copy(), run.key(FORCE_CHOICE)
 
     def force() -> None:
-        text = st.session_state.get(keys.FORCE_CHOICE) or ""
+        text = st.session_state.get(key) or ""
         i = find_piece(text, tokenizer, log_probs)
         if i is None and text.strip():
-            session.add_note(f"“{text.strip()[:40]}” is not one piece of this model's vocabulary.")
+            session.add_note(f"“{text.strip()[:40]}” is not one piece of this model's vocabulary.", branching.slot)
         elif i is not None:
             branching.force(i)
-        st.session_state[keys.FORCE_CHOICE] = ""
+        st.session_state[key] = ""
 
     st.text_input(
         "Force another piece here",
-        key=keys.FORCE_CHOICE,
+        key=key,
         on_change=force,
         placeholder="Click a bar above, or type a piece",
         help="The output goes on from that piece. Both outputs are then listed under the sentence, one click apart.",
@@ -119,17 +130,16 @@ def _force_by_name(run: OpenRun) -> None:
 
 
 def _guess(run: OpenRun) -> None:
-    with st.form("guess_form", border=True):
-        guess = st.text_input("What comes next? Your guess:", key=keys.GUESSED_PIECE)
+    with st.form(run.key(GUESS_FORM), border=True):
+        guess = st.text_input("What comes next? Your guess:", key=run.key(GUESSED_PIECE))
         if st.form_submit_button("Reveal", type="primary"):
-            st.session_state[keys.REVEALED] = (run.stepper.run_id, run.view.step)
-            st.session_state[keys.GUESS_MADE] = guess
+            session.reveal(run.slot, run.stepper.run_id, run.view.step, guess)
             st.rerun()
     st.caption("The candidates appear when you press Reveal; an empty guess is fine.")
 
 
 def _verdict(run: OpenRun) -> None:
-    guess = st.session_state.get(keys.GUESS_MADE) or ""
+    guess = session.standing(run.slot).guess
     if guess.strip():
         st.success(drawing.plain(judge(guess, run.looking, run.checkpoint.tgt_tokenizer)))
 
@@ -137,7 +147,7 @@ def _verdict(run: OpenRun) -> None:
 def results(run: OpenRun) -> None:
     """List the branches that were tried, if any, or beam search's results; one click shows another."""
     base = own_choice(run.trace.query)
-    tried = session.remember_branch(base, run.trace.query.forced)
+    tried = session.remember_branch(run.slot, base, run.trace.query.forced)
     here = (run.trace.query.forced, run.trace.query.hypothesis)
     options: dict[tuple[tuple[int, ...], int], str] = {}
     for forced in ((), *tried):
@@ -149,16 +159,17 @@ def results(run: OpenRun) -> None:
             options[forced, 0] = f"{_branch_name(run, forced)} {_text_of(run, forced)}"
     if len(options) == 1 and (run.view.guess or not run.trace.hypotheses):
         return  # there is nothing to choose, and the text stands above
-    st.session_state[keys.RESULT_CHOICE] = here
+    slot, key = run.slot, run.key(RESULT_CHOICE)
+    st.session_state[key] = here
 
     def go() -> None:
-        forced, hypothesis = st.session_state[keys.RESULT_CHOICE]
-        session.show(forced, hypothesis, max(len(forced) - 1, 0))
+        forced, hypothesis = st.session_state[key]
+        session.show(slot, forced, hypothesis, max(len(forced) - 1, 0))
 
     st.radio(
         "Results of beam search" if run.trace.hypotheses else "Outputs",
         list(options),
-        key=keys.RESULT_CHOICE,
+        key=key,
         format_func=lambda option: options.get(option, ""),
         on_change=go,
         help="Force a candidate below, and the output branches; each branch is listed here.",
@@ -205,7 +216,7 @@ def cross_row(run: OpenRun) -> None:
     )
     drawing.chart(
         figure,
-        key=keys.CROSS_ROW,
+        key=run.key(CROSS_ROW),
         alt=f"Cross-attention weights of step {step + 1} over the source pieces, {looking.cross_label()}.",
         how_to_read=HOW_TO_READ_ATTENTION,
     )
@@ -229,7 +240,7 @@ def cross_map(run: OpenRun) -> None:
     follow_steps(figure, range(n_rows), n_rows=n_rows, n_columns=len(run.trace.src_pieces))
     drawing.chart(
         figure,
-        key=keys.CROSS_MAP,
+        key=run.key(CROSS_MAP),
         alt=f"Cross-attention weights, one row a decoding step, one column a source piece, {looking.cross_label()}.",
         how_to_read=HOW_TO_READ_MAP if allowed.all() else f"{HOW_TO_READ_MAP} {HOW_TO_READ_CLOSED}",
     )
@@ -238,12 +249,7 @@ def cross_map(run: OpenRun) -> None:
 def entropy(run: OpenRun) -> None:
     """Draw how unsure the model was at each step."""
     n_rows = run.looking.n_rows - int(run.looking.covered)
-
-    def go() -> None:
-        click = last_click(keys.ENTROPY)
-        if click is not None and isinstance(click.customdata, int):
-            session.move_to(click.customdata)
-
+    key = run.key(ENTROPY)
     figure = charts.entropy_spec(
         run.trace.entropies()[:n_rows].tolist(),
         run.looking.row_labels()[:n_rows],
@@ -251,8 +257,8 @@ def entropy(run: OpenRun) -> None:
     )
     drawing.chart(
         figure,
-        key=keys.ENTROPY,
+        key=key,
         alt="Entropy of the next-piece distribution at each step, in bits.",
         how_to_read=HOW_TO_READ_ENTROPY,
-        on_click=go,
+        on_click=on_click(key, place_of, partial(session.move_to, run.slot)),
     )

@@ -113,16 +113,11 @@ def test_an_empty_sentence_is_not_a_missing_one():
     assert read_link({})[0].source is None
 
 
-def test_a_new_run_keeps_the_request_and_drops_what_belonged_to_the_old_one():
-    link = Link(model="m", source="s", decoding=Beam(), forced=(4,), hypothesis=1, view=View(step=3, layer=1))
-    assert link.new_run() == replace(link, forced=(), hypothesis=0, view=View(step=0, layer=1))
-
-
 def test_a_link_becomes_a_query():
-    query = Link(decoding=Beam(size=3), max_new=9, forced=(4, 5), hypothesis=2).query("hash", "glass")
+    query = Link(source="glass", decoding=Beam(size=3), max_new=9, forced=(4, 5), hypothesis=2).query("hash")
     assert (query.checkpoint, query.source, query.forced, query.hypothesis) == ("hash", "glass", (4, 5), 2)
     with pytest.raises(QueryError, match="4,001 characters"):
-        Link().query("hash", "x" * 4001)
+        Link(source="x" * 4001).query("hash")
 
 
 # ---------------------------------------------------------------- garbage
@@ -142,7 +137,7 @@ def test_nothing_that_strangers_write_raises(parameters):
     assert all(note.endswith(".") for note in notes)
     written = {name: [value] for name, value in write_link(link).items()}
     assert read_link(written) == (link, ())  # what was put right once stays so
-    link.query("hash", link.source or "")
+    link.query("hash")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,142 @@
+"""A page may draw the same panels twice: each slot has its own run, view, keys and step."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.conftest import ROOT, check
+from tests.pages.reading import address, figure, payload, view
+from ui.attention import one_map
+from ui.state import session
+from ui.state.view import MAIN, SECOND
+from ui.step import panels
+
+TWO = ROOT / "tests" / "pages" / "two_slots_app.py"
+CHARTS = (panels.CANDIDATES, panels.CROSS_ROW, panels.CROSS_MAP, panels.ENTROPY, one_map.MAP)
+
+
+@pytest.fixture
+def two(open_page):
+    return open_page(TWO, model="reverse", src="glasses", panel="head")
+
+
+def drawn(test, slot):
+    """Everything that the charts and the stepper of a slot got."""
+    return {name: payload(test, f"{slot}{name}") for name in (*CHARTS, session.STEPPER)} | {"view": view(test, slot)}
+
+
+def go_to(test, slot, number):
+    data = payload(test, f"{slot}{session.STEPPER}")
+    report = {"run_id": data["run"]["run_id"], "step_revision": data["step_revision"], "step": number - 1}
+    test.session_state[f"{slot}{session.STEPPER}"] = {"step": report}
+    return check(test.run())
+
+
+def title(test, key):
+    return figure(test, key)["layout"]["title"]["text"]
+
+
+def test_each_slot_draws_its_own_run(two):
+    first, second = (payload(two, f"{slot}{session.STEPPER}")["run"] for slot in (MAIN, SECOND))
+    assert first["run_id"] != second["run_id"]
+    assert "".join(chip["piece"] for chip in second["source"]).startswith("▁I")
+
+
+@pytest.mark.parametrize(("slot", "other"), [(MAIN, SECOND), (SECOND, MAIN)])
+def test_a_step_of_one_slot_leaves_the_other(two, slot, other):
+    before = drawn(two, other)
+    test = go_to(two, slot, 3)
+    assert view(test, slot).step == 2
+    assert "Step 3" in title(test, f"{slot}{panels.CANDIDATES}")
+    assert drawn(test, other) == before
+
+
+@pytest.mark.parametrize(("slot", "other"), [(MAIN, SECOND), (SECOND, MAIN)])
+def test_a_head_of_one_slot_leaves_the_other(two, slot, other):
+    before = drawn(two, other)
+    check(two.button_group(key=f"{slot}layer").set_value(1).run())
+    check(two.button_group(key=f"{slot}head").set_value(3).run())
+    assert (view(two, slot).layer, view(two, slot).head) == (1, 3)
+    for name in (panels.CROSS_MAP, one_map.MAP):
+        assert "layer 2, head 4" in title(two, f"{slot}{name}")
+    assert drawn(two, other) == before
+
+
+@pytest.mark.parametrize(("slot", "other"), [(MAIN, SECOND), (SECOND, MAIN)])
+def test_a_piece_forced_in_one_slot_leaves_the_other(two, slot, other):
+    before = drawn(two, other)
+    piece = {MAIN: "a", SECOND: "le"}[slot]
+    check(two.text_input(key=f"{slot}{panels.FORCE_CHOICE}").set_value(piece).run())
+    assert len(next(radio for radio in two.radio if radio.key == f"{slot}{panels.RESULT_CHOICE}").options) == 2
+    assert drawn(two, other) == before
+
+
+def test_the_address_says_the_main_slot_only(two):
+    go_to(two, SECOND, 3)
+    assert "step" not in address(two)
+    go_to(two, MAIN, 2)
+    assert address(two)["step"] == "2"
+
+
+def test_another_sentence_takes_both_runs_to_their_first_step(two):
+    for slot in (MAIN, SECOND):
+        go_to(two, slot, 3)
+    check(two.text_input(key=session.SOURCE).set_value("noon").run())
+    assert [view(two, slot).step for slot in (MAIN, SECOND)] == [0, 0]
+
+
+# ---------------------------------------------------------------- every part of every page
+
+
+def twice(page, fields):
+    """Draw a part of a page in both slots; runs as a script."""
+    import importlib
+
+    import streamlit as st
+
+    from ui.frame.sidebar import sidebar
+    from ui.frame.source_box import source_box
+    from ui.runs.open_run import open_run
+    from ui.state import session
+
+    session.begin(page)
+    checkpoint = sidebar(shows_run=True)
+    source_box(checkpoint)
+    modules = {
+        "overview": "attention.all_heads", "head": "attention.one_map", "flow": "attention.flow",
+        "walk": "attention.one_weight", "table": "attention.head_table", "masks": "masks.panels",
+        "model": "inside.model", "stream": "inside.stream", "lens": "inside.lens", "ffn": "inside.ffn",
+        "pieces": "inside.pieces",
+    }  # fmt: skip
+    for slot in session.SLOTS:
+        st.subheader(slot)
+        session.replace(slot, layer=0, head=0, **fields)
+        if page == "positions":
+            controls = importlib.import_module("ui.positions.controls")
+            table = controls.draw(checkpoint, slot)
+            importlib.import_module("ui.positions.panels").draw(table, open_run(checkpoint, slot=slot))
+            continue
+        run = open_run(checkpoint, slot=slot)
+        if page != "masks":
+            importlib.import_module(f"ui.{page}.controls").draw(run)
+        part = fields.get("panel") or fields.get("inside_panel") or "masks"
+        importlib.import_module(f"ui.{modules[part]}").draw(run)
+
+
+PARTS = (
+    *(("attention", {"panel": part}) for part in ("overview", "head", "flow", "walk", "table")),
+    *(("inside", {"inside_panel": part}) for part in ("model", "stream", "lens", "ffn", "pieces")),
+    *(("masks", {"masks_panel": part}) for part in ("masks", "one_row", "checks")),
+    *(("positions", {"positions_panel": part}) for part in ("table", "similarity", "shift", "sentence")),
+)
+
+
+@pytest.mark.parametrize(("page", "fields"), PARTS, ids=str)
+def test_every_part_can_be_drawn_twice(page, fields):
+    test = AppTest.from_function(twice, args=(page, fields), default_timeout=60)
+    test.query_params["model"] = "reverse"
+    test.query_params["src"] = "abcdef"
+    check(test.run())
+    keys = {element.key for element in test.get("bidi_component")}
+    first = {key for key in keys if not key.startswith(SECOND)}
+    assert first
+    assert {f"{SECOND}{key}" for key in first} == keys - first

@@ -1,0 +1,40 @@
+"""Two runs beside each other, as a comparison would draw them: the stepper, the step's panels and one map of each.
+
+The second is a run of another checkpoint on a sentence of its own.
+"""
+
+import streamlit as st
+
+from ui.attention import controls, one_map
+from ui.frame.sentence import sentence
+from ui.frame.sidebar import sidebar
+from ui.frame.source_box import source_box
+from ui.runs import loading
+from ui.runs.open_run import open_run
+from ui.shared import style
+from ui.state import session
+from ui.state.view import MAIN, SECOND
+from ui.step import panels
+
+st.set_page_config(layout="wide")
+style.apply()
+session.begin("two")
+st.session_state.setdefault(f"{SECOND}{session.SOURCE}", "I like coffee.")
+checkpoint = sidebar(shows_run=True)
+source_box(checkpoint, folded=True)
+
+
+@st.fragment
+def follow() -> None:
+    for column, slot, name in zip(st.columns(2), (MAIN, SECOND), (checkpoint.name, "en-fr"), strict=True):
+        with column:
+            run = open_run(loading.open_checkpoint(loading.usable()[name]), kind="cross", slot=slot)
+            if run is not None:
+                sentence(run, compact=True)
+                controls.draw(run)
+                panels.draw(run)
+                one_map.draw(run)
+                run.publish()
+
+
+follow()

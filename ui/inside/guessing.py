@@ -1,0 +1,23 @@
+"""In guess mode, what stands in the place of what would give the answer away."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from ui.runs.open_run import OpenRun
+from ui.state import session
+
+
+def ask_first(run: OpenRun, why: str, *, key: str) -> None:
+    """Ask for a guess, and offer to reveal the step.
+
+    Args:
+        run: The run.
+        why: What would be given away, as a sentence.
+        key: Of the button.
+    """
+    st.info(f"What comes next? {why}", icon=":material/visibility_off:")
+    reveal = partial(session.reveal, run.slot, run.stepper.run_id, run.view.step)
+    st.button("Reveal this step", key=run.key(key), on_click=reveal, type="primary")

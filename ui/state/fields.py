@@ -1,0 +1,117 @@
+"""The kinds of field that a view has: the default, the name in an address, how it is read there and written back.
+
+A field at its default is not written. An address counts places (layers, steps, pieces) from 1, the app from 0.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final, get_args, get_type_hints
+
+from ui.state.address import MAX_WORD, Reader
+
+_SPELLING: Final = "spelling"
+
+
+@dataclasses.dataclass(frozen=True)
+class Spelling:
+    """How an address says a field.
+
+    Attributes:
+        name: The parameter.
+        read: Reads the parameter of a name, given the words that the field's type allows; None if the address does
+            not say it, or says nonsense.
+        write: A value as the address has it.
+    """
+
+    name: str
+    read: Callable[[Reader, str, tuple[str, ...]], Any]
+    write: Callable[[Any], object] = str
+
+
+def place(name: str, most: int, default: int | None = None) -> Any:
+    """A number that the address counts from 1.
+
+    Args:
+        name: In the address.
+        most: The largest that an address may say.
+        default: From 0.
+    """
+    return _field(default, Spelling(name, lambda reader, said, _: reader.place(said, most), lambda value: value + 1))
+
+
+def integer(name: str, most: int, default: int | None = None) -> Any:
+    """A number of things, at least 1."""
+    return _field(default, Spelling(name, lambda reader, said, _: reader.integer(said, 1, most)))
+
+
+def flag(name: str) -> Any:
+    """Yes or no; no by default."""
+    return _field(False, Spelling(name, lambda reader, said, _: reader.flag(said), int))
+
+
+def choice(name: str, default: str) -> Any:
+    """One of the words of the field's type, a `Literal`."""
+    return _field(default, Spelling(name, lambda reader, said, words: reader.choice(said, words, default)))
+
+
+def text(name: str, default: str = "", *, longest: int = MAX_WORD) -> Any:
+    """Any short text."""
+    return _field(default, Spelling(name, lambda reader, said, _: reader.text(said, longest) or None))
+
+
+def places(name: str, *, most: int, count: int) -> Any:
+    """Up to `count` different numbers that the address counts from 1; none by default."""
+    return _field(
+        (),
+        Spelling(
+            name,
+            lambda reader, said, _: reader.places(said, most=most, count=count),
+            lambda value: ".".join(str(one + 1) for one in value),
+        ),
+    )
+
+
+def read_fields(record: type, reader: Reader, *, prefix: str = "") -> dict[str, Any]:
+    """The fields that an address says; what is wrong there is put right and noted in the reader.
+
+    Args:
+        record: A dataclass whose fields were declared with the functions above.
+        reader: Of the address.
+        prefix: Before the name of each parameter.
+    """
+    found = {
+        name: spelling.read(reader, prefix + spelling.name, words) for name, _, spelling, words in _declared(record)
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def write_fields(record: Any, *, prefix: str = "") -> dict[str, object]:
+    """The query parameters of a record; None where it is at its default."""
+    return {
+        prefix + spelling.name: None if getattr(record, name) == default else spelling.write(getattr(record, name))
+        for name, default, spelling, _ in _declared(record.__class__)
+    }
+
+
+def parameters(record: type) -> tuple[str, ...]:
+    """The names that a record has in an address."""
+    return tuple(spelling.name for _, _, spelling, _ in _declared(record))
+
+
+def _field(default: object, spelling: Spelling) -> Any:
+    return dataclasses.field(default=default, metadata={_SPELLING: spelling})
+
+
+@cache
+def _declared(record: type) -> tuple[tuple[str, Any, Spelling, tuple[str, ...]], ...]:
+    """Name, default and spelling of each field, and the words that it may be."""
+    types = get_type_hints(record)
+    return tuple(
+        (field.name, field.default, field.metadata[_SPELLING], get_args(types[field.name]))
+        for field in dataclasses.fields(record)
+    )
