@@ -14,12 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
+from types import MappingProxyType
 from typing import Any, Concatenate, LiteralString, ParamSpec, cast
 
 from words import pseudo
 from words.catalogue import ENGLISH, PSEUDO, plural_template, template
 
 _Rest = ParamSpec("_Rest")
+_SET = object.__setattr__  # sentences refuse the usual way
 
 
 class Sentence(str):
@@ -47,52 +49,55 @@ class Sentence(str):
 
 
 class Template(Sentence):
-    """A template with its values.
+    """A template with its values."""
 
-    Attributes:
-        template: English, with a `{name}` or `{name:format}` for each value.
-        plural: The template for all numbers but 1, else None; `values["n"]` chooses.
-        about: Tells two meanings of one English word apart, else empty.
-        values: What stands for each name. Read only.
-    """
-
-    __slots__ = ("about", "plural", "template", "values")
-    template: str
-    plural: str | None
-    about: str
-    values: Mapping[str, Any]
+    __slots__ = ("_parts",)
+    _parts: tuple[str, str | None, str, Mapping[str, Any]]  # in one slot: charts say thousands of sentences
 
     def __new__(cls, english: str, plural: str | None, about: str, values: Mapping[str, Any]) -> Template:
         """Fill the template, in English."""
         chosen = english if plural is None or values["n"] == 1 else plural
         made = super().__new__(cls, filled(chosen, values))
-        for name, value in (("template", english), ("plural", plural), ("about", about), ("values", values)):
-            object.__setattr__(made, name, value)
+        _SET(made, "_parts", (english, plural, about, values))
         return made
+
+    @property
+    def template(self) -> str:
+        """English, with a `{name}` or `{name:format}` for each value."""
+        return self._parts[0]
+
+    @property
+    def plural(self) -> str | None:
+        """The template for all numbers but 1, if there is one; the value `n` chooses."""
+        return self._parts[1]
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """What stands for each name."""
+        return MappingProxyType(dict(self._parts[3]))
 
     def in_language(self, language: str, *, nested: bool = False) -> str:
         """See `Sentence`."""
-        values = {
+        one, many, about, values = self._parts
+        told = {
             name: value.in_language(language, nested=True) if isinstance(value, Sentence) else value
-            for name, value in self.values.items()
+            for name, value in values.items()
         }
         if language == PSEUDO:
-            return pseudo.marked(filled(pseudo.longer(self._english()), values), nested=nested)
+            english = one if many is None or values["n"] == 1 else many
+            return pseudo.marked(filled(pseudo.longer(english), told), nested=nested)
         try:
-            return filled(self._translated(language), values)
+            return filled(
+                template(one, language, about=about)
+                if many is None
+                else plural_template(one, many, values["n"], language, about=about),
+                told,
+            )
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):
             return str(self)  # a catalogue that names other values; a test finds it, a reader gets English
 
-    def _english(self) -> str:
-        return self.template if self.plural is None or self.values["n"] == 1 else self.plural
-
-    def _translated(self, language: str) -> str:
-        if self.plural is None:
-            return template(self.template, language, about=self.about)
-        return plural_template(self.template, self.plural, self.values["n"], language, about=self.about)
-
     def __reduce__(self) -> tuple[object, ...]:
-        return Template, (self.template, self.plural, self.about, dict(self.values))
+        return Template, self._parts
 
 
 class Joined(Sentence):
@@ -105,8 +110,8 @@ class Joined(Sentence):
     def __new__(cls, separator: str, parts: tuple[str, ...]) -> Joined:
         """Join the English texts."""
         made = super().__new__(cls, separator.join(parts))
-        object.__setattr__(made, "separator", separator)
-        object.__setattr__(made, "parts", parts)
+        _SET(made, "separator", separator)
+        _SET(made, "parts", parts)
         return made
 
     def in_language(self, language: str, *, nested: bool = False) -> str:
@@ -133,7 +138,7 @@ class Passed(Sentence):
         """Call the function with the English text."""
         made = super().__new__(cls, function(str(sentence), *rest[0], **rest[1]))
         for name, value in (("function", function), ("sentence", sentence), ("rest", rest)):
-            object.__setattr__(made, name, value)
+            _SET(made, name, value)
         return made
 
     def in_language(self, language: str, *, nested: bool = False) -> str:
