@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from charts.following import follow_steps
-from charts.heatmap import LOG_FLOOR, WEIGHT, of_axis
+from charts.heatmap import CLOSED, LOG_FLOOR, WEIGHT, of_axis
 from charts.hover import hover, italic
 from charts.packing import GRID, GRID_CLOSED, Blocks, pack, pooled, unpacked
 from charts.theme import (
@@ -49,10 +49,10 @@ def grid_spec(
     queries: Sequence[str],
     keys: Sequence[str],
     title: str,
-    query_axis: str = "Query",
-    key_axis: str = "Key",
+    query_axis: str = say("Query"),
+    key_axis: str = say("Key"),
     allowed: np.ndarray | None = None,
-    mask_reason: str = "closed by the mask",
+    mask_reason: str = CLOSED,
     chosen: tuple[int | None, int | None] = (None, None),
     colour: Colour = "neutral",
     own_scale: bool = False,

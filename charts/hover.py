@@ -19,7 +19,7 @@ def bold(text: str) -> str:
     Args:
         text: Any text; not yet escaped.
     """
-    return f"<b>{literal(text)}</b>"
+    return _strong(literal(text))
 
 
 @through
@@ -39,7 +39,12 @@ def with_number(name: str, number: str) -> str:
         name: What the number is; already escaped.
         number: A number as text, or a field of Plotly's such as "%{z:.3f}".
     """
-    return say("{name} {number}", name=name, number=f"<b>{number}</b>")
+    return say("{name} {number}", name=name, number=_strong(number))
+
+
+@through
+def _strong(escaped: str) -> str:
+    return f"<b>{escaped}</b>"
 
 
 def on_lines(*parts: str) -> str:
