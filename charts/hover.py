@@ -9,8 +9,6 @@ from __future__ import annotations
 from charts.theme import literal
 from words import joined, say, through
 
-_LINE_BREAK = "<br>"
-
 
 @through
 def bold(text: str) -> str:
@@ -53,7 +51,7 @@ def on_lines(*parts: str) -> str:
     Args:
         *parts: Each a whole sentence or data, already escaped; what is empty is left out.
     """
-    return joined(_LINE_BREAK, filter(None, parts))
+    return joined("<br>", filter(None, parts))
 
 
 def hover(*parts: str) -> str:
