@@ -9,7 +9,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help venv install install-dev run test lint format clean
+.PHONY: help venv install install-dev run test lint format words clean
 
 VENV  ?= .venv
 TORCH ?= torch==2.13.0
@@ -67,6 +67,9 @@ lint: $(STAMP_DEV) ## ruff and mypy, changing nothing
 format: $(STAMP_DEV) ## format the code and mend what ruff can mend
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
+
+words: $(STAMP_DEV) ## collect the sentences for translators, and compile what they wrote
+	@$(PY) tools/catalogues.py
 
 clean: ## remove caches and results (and .venv, never another VENV)
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build *.egg-info results static/*.js

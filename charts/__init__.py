@@ -3,7 +3,8 @@
 Read `theme` first (colours, and text that is never taken for markup), then `heatmap`, `bars`, `curves`
 and `training`.
 Nothing here knows torch or Streamlit. Each chart comes twice: `heatmap` returns a `go.Figure`,
-`heatmap_spec` the plain data of the same figure, which is much cheaper to make.
+`heatmap_spec` the plain data of the same figure, which is much cheaper to make. A figure speaks English; the plain
+data hold sentences (`words`), which the app says in the reader's language.
 
 Example:
     >>> import charts
@@ -21,14 +22,7 @@ from charts.heatmap import heatmap, heatmap_spec
 from charts.lens import lens_curves, lens_curves_spec, lens_table, lens_table_spec
 from charts.lens_map import lens_map, lens_map_spec
 from charts.mask_rows import logit_movement, logit_movement_spec, masked_row, masked_row_spec
-from charts.masks import (
-    mask_map,
-    mask_map_spec,
-    mask_own_shape,
-    mask_own_shape_spec,
-    padded_batch,
-    padded_batch_spec,
-)
+from charts.masks import mask_map, mask_map_spec, mask_own_shape, mask_own_shape_spec, padded_batch, padded_batch_spec
 from charts.neighbours import neighbour_bars, neighbour_bars_spec, piece_map, piece_map_spec
 from charts.neuron_bars import active_neurons, active_neurons_spec, logit_effect, logit_effect_spec
 from charts.neurons import (
@@ -41,6 +35,7 @@ from charts.neurons import (
     silent_shares,
     silent_shares_spec,
 )
+from charts.norm_effect import norm_effect, norm_effect_spec
 from charts.one_weight import (
     head_norms,
     head_norms_spec,
@@ -61,112 +56,5 @@ from charts.positions import (
 )
 from charts.signed import signed_rows, signed_rows_spec
 from charts.statistics import head_measure, head_measure_spec, row_measure, row_measure_spec
-from charts.stream import (
-    norm_effect,
-    norm_effect_spec,
-    stream_added,
-    stream_added_spec,
-    stream_lines,
-    stream_lines_spec,
-)
-from charts.training import (
-    dev_scores,
-    dev_scores_spec,
-    learning_rates,
-    learning_rates_spec,
-    losses,
-    losses_spec,
-)
-
-__all__ = [
-    "active_neurons",
-    "active_neurons_spec",
-    "attention_bar",
-    "attention_bar_spec",
-    "candidates",
-    "candidates_spec",
-    "cost_curves",
-    "cost_curves_spec",
-    "cost_shares",
-    "cost_shares_spec",
-    "dev_scores",
-    "dev_scores_spec",
-    "embedding_rows",
-    "embedding_rows_spec",
-    "embedding_strengths",
-    "embedding_strengths_spec",
-    "entropy",
-    "entropy_spec",
-    "grid",
-    "grid_spec",
-    "head_measure",
-    "head_measure_spec",
-    "head_norms",
-    "head_norms_spec",
-    "heatmap",
-    "heatmap_spec",
-    "key_row",
-    "key_row_spec",
-    "learning_rates",
-    "learning_rates_spec",
-    "lens_curves",
-    "lens_curves_spec",
-    "lens_map",
-    "lens_map_spec",
-    "lens_table",
-    "lens_table_spec",
-    "logit_effect",
-    "logit_effect_spec",
-    "logit_movement",
-    "logit_movement_spec",
-    "losses",
-    "losses_spec",
-    "mask_map",
-    "mask_map_spec",
-    "mask_own_shape",
-    "mask_own_shape_spec",
-    "masked_row",
-    "masked_row_spec",
-    "model_diagram",
-    "model_diagram_spec",
-    "neighbour_bars",
-    "neighbour_bars_spec",
-    "neuron_map",
-    "neuron_map_spec",
-    "neuron_tokens",
-    "neuron_tokens_spec",
-    "norm_effect",
-    "norm_effect_spec",
-    "padded_batch",
-    "padded_batch_spec",
-    "piece_map",
-    "piece_map_spec",
-    "position_curves",
-    "position_curves_spec",
-    "position_similarity",
-    "position_similarity_spec",
-    "position_table",
-    "position_table_spec",
-    "pre_activations",
-    "pre_activations_spec",
-    "query_times_key",
-    "query_times_key_spec",
-    "row_measure",
-    "row_measure_spec",
-    "shift_errors",
-    "shift_errors_spec",
-    "shift_points",
-    "shift_points_spec",
-    "signed_rows",
-    "signed_rows_spec",
-    "silent_shares",
-    "silent_shares_spec",
-    "similarity_by_distance",
-    "similarity_by_distance_spec",
-    "stream_added",
-    "stream_added_spec",
-    "stream_lines",
-    "stream_lines_spec",
-    "wavelengths",
-    "wavelengths_spec",
-]
+from charts.stream import stream_added, stream_added_spec, stream_lines, stream_lines_spec
+from charts.training import dev_scores, dev_scores_spec, learning_rates, learning_rates_spec, losses, losses_spec

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from charts.heatmap import CLOSED, WEIGHT
+from charts.hover import bold, hover, italic, on_lines, with_number
 from charts.theme import (
     MARK_COLOR,
     MASK_COLOR,
@@ -24,13 +26,15 @@ from charts.theme import (
     shortened,
     ticks,
 )
+from words import joined, say
 
+PROBABILITY = say("probability")
 _ENDS = (0.25, 0.5, 1.0)  # where an axis of weights may end
 
-HOW_TO_READ_CANDIDATES = (
+HOW_TO_READ_CANDIDATES = say(
     "Each bar is one piece the model could say next, and how likely it finds it; ✓ marks the one taken."
 )
-HOW_TO_READ_ATTENTION = (
+HOW_TO_READ_ATTENTION = say(
     "Each bar is one source piece and the share of this step's attention it gets; all bars together make 1."
 )
 
@@ -41,10 +45,10 @@ def candidates_spec(
     *,
     ids: Sequence[int],
     chosen: int | None,
-    title: str = "Likeliest next pieces",
+    title: str = say("Likeliest next pieces"),
     ranks: Sequence[int] | None = None,
     kept: Sequence[bool] | None = None,
-    how_chosen: str = "chosen",
+    how_chosen: str = say("chosen"),
 ) -> Spec:
     """Draw the likeliest next pieces, the first on top.
 
@@ -78,7 +82,8 @@ def candidates_spec(
         list(row)
         for row in zip(map(int, ranks), pieces, map(int, ids), map(float, probabilities), notes, strict=True)
     ]
-    layout["meta"] = {"table": {"columns": ["rank", "piece", "id", "probability", "note"], "rows": rows}}
+    columns = [say("rank"), say("piece"), say("id"), PROBABILITY, say("note")]
+    layout["meta"] = {"table": {"columns": columns, "rows": rows}}
     return {"data": [bars, _whole_rows(bars)], "layout": layout}
 
 
@@ -86,7 +91,7 @@ candidates = as_figure(candidates_spec)
 
 
 def _candidate_layout(title: str, pieces: Sequence[str], probabilities: Sequence[float], chosen: int | None) -> dict:
-    layout = base_layout(title, "Probability", "Piece")
+    layout = base_layout(title, say("Probability"), say("Piece"))
     labels = [literal(shortened(piece)) for piece in pieces]
     layout["xaxis"] |= {"range": [0, 1], "tickformat": ".0%", "fixedrange": True}
     layout["yaxis"] |= {
@@ -150,12 +155,10 @@ def _candidate_bars(
         "orientation": "h",
         "customdata": [int(token) for token in ids],
         "hovertext": [
-            "<br>".join(
-                [f"<b>{literal(piece)}</b>", f"id {int(token)}, rank {rank}", *([literal(note)] if note else [])]
-            )
+            on_lines(bold(piece), say("id {id}, rank {rank}", id=int(token), rank=rank), literal(note))
             for piece, token, rank, note in zip(pieces, ids, ranks, notes, strict=True)
         ],
-        "hovertemplate": "%{hovertext}<br>probability <b>%{x:.4f}</b><extra></extra>",
+        "hovertemplate": hover("%{hovertext}", with_number(PROBABILITY, "%{x:.4f}")),
         "marker": {
             "color": [TARGET_COLOR if place == chosen else TARGET_PALE for place in places],
             "line": {"color": MARK_COLOR, "width": [1.5 if place == chosen else 0 for place in places]},
@@ -166,22 +169,22 @@ def _candidate_bars(
 
 def _whole_rows(bars: Spec) -> Spec:
     """Rows from edge to edge that nobody sees: a bar of 0.1 % is too thin to be pointed at."""
-    labels = zip(bars["hovertext"], bars["x"], strict=True)
+    numbers = [with_number(PROBABILITY, f"{probability:.4f}") for probability in bars["x"]]
     return {
         "type": "bar",
         "x": np.ones(len(bars["x"]), dtype=np.float32),
         "y": bars["y"],
         "orientation": "h",
         "customdata": bars["customdata"],
-        "hovertext": [f"{label}<br>probability <b>{probability:.4f}</b>" for label, probability in labels],
-        "hovertemplate": "%{hovertext}<extra></extra>",
+        "hovertext": list(map(on_lines, bars["hovertext"], numbers)),
+        "hovertemplate": hover("%{hovertext}"),
         "marker": {"color": "rgba(0,0,0,0)", "line": {"width": 0}},
     }
 
 
 def _candidate_note(kept: bool, chosen: bool, how_chosen: str) -> str:
-    said = ([how_chosen] if chosen else []) + ([] if kept else ["cut off before sampling"])
-    return "; ".join(said)
+    said = ([how_chosen] if chosen else []) + ([] if kept else [say("cut off before sampling")])
+    return joined("; ", said)
 
 
 def attention_bar_spec(
@@ -189,9 +192,9 @@ def attention_bar_spec(
     keys: Sequence[str],
     *,
     title: str,
-    key_axis: str = "Source piece",
+    key_axis: str = say("Source piece"),
     allowed: np.ndarray | None = None,
-    mask_reason: str = "closed by the mask",
+    mask_reason: str = CLOSED,
     largest: float = 1.0,
 ) -> Spec:
     """Draw the weights of one query over the keys, in sentence order.
@@ -227,7 +230,7 @@ attention_bar = as_figure(attention_bar_spec)
 
 
 def _attention_layout(title: str, keys: Sequence[str], key_axis: str, top: float) -> dict[str, Any]:
-    layout = base_layout(title, key_axis, "Weight")
+    layout = base_layout(title, key_axis, say("Weight"))
     axis = ticks(keys, title=key_axis)
     layout["xaxis"] = {**axis["axis"], "range": [-0.5, len(keys) - 0.5], "uirevision": "\n".join(keys)}
     layout["yaxis"] |= {"range": [0, top], "fixedrange": True}
@@ -246,8 +249,8 @@ def _weight_bars(values: np.ndarray, keys: Sequence[str], allowed: np.ndarray) -
         "x": np.arange(len(keys)),
         "y": np.where(allowed, values, np.nan),
         "customdata": list(range(len(keys))),
-        "hovertext": [f"{place}: <b>{literal(piece)}</b>" for place, piece in enumerate(keys, start=1)],
-        "hovertemplate": "%{hovertext}<br>weight <b>%{y:.4~g}</b><extra></extra>",
+        "hovertext": [f"{place}: {bold(piece)}" for place, piece in enumerate(keys, start=1)],
+        "hovertemplate": hover("%{hovertext}", with_number(WEIGHT, "%{y:.4~g}")),
         "marker": {"color": SOURCE_COLOR},
     }
 
@@ -259,8 +262,8 @@ def _closed_bars(keys: Sequence[str], allowed: np.ndarray, reason: str, top: flo
         "x": np.array(closed),
         "y": np.full(len(closed), top, dtype=np.float32),
         "customdata": closed,
-        "hovertext": [f"{place + 1}: <b>{literal(keys[place])}</b>" for place in closed],
-        "hovertemplate": f"%{{hovertext}}<br><i>{literal(reason)}</i><extra></extra>",
+        "hovertext": [f"{place + 1}: {bold(keys[place])}" for place in closed],
+        "hovertemplate": hover("%{hovertext}", italic(reason)),
         "marker": {
             "color": MASK_COLOR,
             "line": {"width": 0},

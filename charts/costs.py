@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from charts.hover import hover, on_lines
 from charts.theme import (
     GUIDE_COLOR,
+    LEGEND,
     MARK_COLOR,
     MASK_COLOR,
     NEUTRAL_COLOR,
@@ -23,18 +25,19 @@ from charts.theme import (
     base_layout,
     literal,
 )
+from words import say
 
-HOW_TO_READ_SHARES = (
+HOW_TO_READ_SHARES = say(
     "Each pair of bars is one component: its share of all parameters, and its share of all multiply-adds; the bars "
     "of one colour make 100 %."
 )
-HOW_TO_READ_CURVES = (
+HOW_TO_READ_CURVES = say(
     "Both axes are logarithmic, so a linear part (a·n) rises with slope 1 and the n² part (b·n²) with slope 2; they "
     "meet at n = a/b, and from there on the n² part is more than half of the work."
 )
 
-MAPS_LINE = "n² part: q·k and weights·v"
-LINEAR_LINE = "All that is linear"
+MAPS_LINE = say("n² part: q·k and weights·v")
+LINEAR_LINE = say("All that is linear")
 _STYLES = (
     (GUIDE_COLOR, "dash", 1.6),
     (GUIDE_COLOR, "dot", 1.6),
@@ -63,7 +66,7 @@ def cost_shares_spec(
             f"{len(names)} names, {len(parameters)} counts of parameters and {len(multiply_adds)} of multiply-adds: "
             "give one of each for every component."
         )
-    layout = base_layout(title, "Share (%)", "") | {"barmode": "group", "bargap": 0.3, "bargroupgap": 0}
+    layout = base_layout(title, say("Share (%)"), "") | {"barmode": "group", "bargap": 0.3, "bargroupgap": 0}
     layout["yaxis"] |= {
         "tickmode": "array",
         "tickvals": list(range(len(names))),
@@ -73,12 +76,18 @@ def cost_shares_spec(
         "showgrid": False,
     }
     traces = [
-        _shares("Parameters", parameters, names, str(SCALES["neutral"][1][1])),
-        _shares("Multiply-adds", multiply_adds, names, NEUTRAL_COLOR),
+        _shares(say("Parameters"), parameters, names, str(SCALES["neutral"][1][1])),
+        _shares(say("Multiply-adds"), multiply_adds, names, NEUTRAL_COLOR),
     ]
     largest = max((share for trace in traces for share in trace["x"]), default=0.0)
     layout["xaxis"] |= {"range": [0, max(1.0, largest * 1.22)], "nticks": 6, "fixedrange": True}
-    columns = ["Component", "Parameters", "Share of parameters (%)", "Multiply-adds", "Share of multiply-adds (%)"]
+    columns = [
+        say("Component"),
+        say("Parameters"),
+        say("Share of parameters (%)"),
+        say("Multiply-adds"),
+        say("Share of multiply-adds (%)"),
+    ]
     rows = [
         list(row)
         for row in zip(names, parameters, traces[0]["x"], multiply_adds, traces[1]["x"], strict=True)
@@ -120,7 +129,7 @@ def cost_curves_spec(
     for name, line, _ in drawn:
         if len(line) != len(lengths):
             raise ValueError(f"{name} has {len(line)} counts for {len(lengths)} lengths: give one for each.")
-    layout = base_layout(title, "Tokens on each side, n (log)", "Multiply-adds (log)")
+    layout = base_layout(title, say("Tokens on each side, n (log)"), say("Multiply-adds (log)"))
     last = lengths[-1]
     layout["xaxis"] |= {"type": "log", "range": [math.log10(lengths[0]), math.log10(last)], "showgrid": False}
     layout["xaxis"] |= _round_ticks(last)
@@ -149,10 +158,13 @@ def _shares(name: str, counts: Sequence[int], names: Sequence[str], colour: str)
         "textfont": {"size": 11},
         "cliponaxis": False,
         "hovertext": [
-            f"{literal(label)}<br>{name}: <b>{count:,}</b>, {share:.2f} &#37;"
+            on_lines(
+                literal(label),
+                say("{name}: {count}, {share:.2f} &#37;", name=name, count=f"<b>{count:,}</b>", share=share),
+            )
             for label, count, share in zip(names, counts, shares, strict=True)
         ],
-        "hovertemplate": "%{hovertext}<extra></extra>",
+        "hovertemplate": hover("%{hovertext}"),
         "marker": {"color": colour},
     }
 
@@ -166,7 +178,7 @@ def _line(lengths: Sequence[int], name: str, counts: Sequence[int], style: tuple
         "x": np.asarray(lengths, dtype=np.float64),
         "y": np.asarray(counts, dtype=np.float64),
         "line": {"color": colour, "dash": dash, "width": width},
-        "hovertemplate": f"{literal(name)}<br>n = %{{x:,}}: <b>%{{y:,.0f}}</b><extra></extra>",
+        "hovertemplate": hover(literal(name), "n = %{x:,}: <b>%{y:,.0f}</b>"),
     }
 
 
@@ -176,12 +188,12 @@ def _marks(crossing: float, max_len: int, chosen: int, last: int) -> tuple[list[
     if max_len < last:
         beyond = {"type": "rect", "x0": max_len, "x1": last, "y0": 0, "y1": 1, "yref": "y domain", "layer": "below"}
         shapes.append(beyond | {"fillcolor": MASK_COLOR, "line": {"width": 0}, "opacity": 0.6})
-        notes.append(_note(last, 0.0, f"beyond {max_len:,}: arithmetic only", last))
+        notes.append(_note(last, 0.0, say("beyond {length:,}: arithmetic only", length=max_len), last))
     shapes.append(_upright(chosen, MARK_COLOR))
     notes.append(_note(chosen, 0.075, f"n = {chosen:,}", last))
     if crossing <= last:
         shapes.append(_upright(crossing, NEUTRAL_COLOR))
-        notes.append(_note(crossing, 0.15, "n² overtakes", last))
+        notes.append(_note(crossing, 0.15, say("n² overtakes"), last))
     return shapes, notes
 
 
@@ -213,5 +225,5 @@ def _round_ticks(last: int) -> dict[str, Any]:
 
 def _with_legend(layout: Spec, *, rows: int = 1) -> Spec:
     """Name the marks between the title and the plot."""
-    legend = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom"}
+    legend = dict(LEGEND)
     return layout | {"showlegend": True, "legend": legend, "margin": {**layout["margin"], "t": 58 + 22 * rows}}

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from charts.hover import hover
 from charts.theme import GUIDE_COLOR, MARK_COLOR, TARGET_COLOR, Spec, as_figure, base_layout, literal
+from words import say
 
-HOW_TO_READ = (
+HOW_TO_READ = say(
     "The higher the point, the less sure the model was at that step: 0 bits is certain, 1 bit is like "
     "tossing a coin between two pieces."
 )
@@ -19,8 +21,8 @@ def entropy_spec(
     labels: Sequence[str],
     *,
     step: int | None,
-    title: str = "How unsure each step was",
-    unit: str = "bits",
+    title: str = say("How unsure each step was"),
+    unit: str = say("bits"),
 ) -> Spec:
     """Draw the entropy of the next-piece distribution at each step.
 
@@ -40,7 +42,7 @@ def entropy_spec(
     heights = np.asarray(values, dtype=np.float64)
     if len(heights) != len(labels):
         raise ValueError(f"{len(heights)} values and {len(labels)} labels: give one label for each step.")
-    layout = base_layout(title, "Step", f"Entropy ({unit})")
+    layout = base_layout(title, say("Step"), say("Entropy ({unit})", unit=unit))
     finite = heights[np.isfinite(heights)]
     layout["yaxis"] |= {"range": [0, max(1.0, float(finite.max(initial=0)) * 1.12)], "nticks": 6}
     layout["xaxis"] |= {"range": [0.5, len(heights) + 0.5], "tickformat": "d", "showgrid": False}
@@ -72,7 +74,10 @@ def _line(heights: np.ndarray, labels: Sequence[str], here: np.ndarray, unit: st
         "mode": "lines+markers",
         "customdata": list(range(len(heights))),
         "hovertext": [literal(label) for label in labels],
-        "hovertemplate": f"Step %{{x}}: %{{hovertext}}<br><b>%{{y:.2f}} {literal(unit)}</b><extra></extra>",
+        "hovertemplate": hover(
+            say("Step {step}: {what}", step="%{x}", what="%{hovertext}"),
+            say("<b>{number} {unit}</b>", number="%{y:.2f}", unit=literal(unit)),
+        ),
         "line": {"color": TARGET_COLOR, "width": 2},
         "marker": {
             "color": TARGET_COLOR,

@@ -13,6 +13,7 @@ import itertools
 from dataclasses import dataclass, field
 
 from charts.diagram_blocks import Block, Kind, Layer, Side, Stack, Sublayer, block_table, hover_text
+from charts.hover import hover
 from charts.theme import (
     MASK_COLOR,
     MASK_LINE,
@@ -26,8 +27,9 @@ from charts.theme import (
     base_layout,
     literal,
 )
+from words import say
 
-HOW_TO_READ = (
+HOW_TO_READ = say(
     "Read from the bottom up: at every plus the stream x becomes x + f(x), where f is the block in the branch; the "
     "line between the stacks carries the encoder's output to every cross-attention. Point at a block for its sizes, "
     "click it for its view."
@@ -244,7 +246,7 @@ def _bars(drawing: _Drawing) -> Spec:
     return {
         "type": "bar",
         "orientation": "h",
-        "name": "block",
+        "name": say("block"),
         "base": [x0 for _, _, x0, _, _, _ in drawing.bars],
         "x": [x1 - x0 for _, _, x0, x1, _, _ in drawing.bars],
         "y": [(y0 + y1) / 2 for *_, y0, y1 in drawing.bars],
@@ -256,7 +258,7 @@ def _bars(drawing: _Drawing) -> Spec:
         "constraintext": "none",
         "textfont": {"size": [11 if block.kind == "norm" else 12.5 for block in blocks]},
         "hovertext": [hover_text(block) for block in blocks],
-        "hovertemplate": "%{hovertext}<extra></extra>",
+        "hovertemplate": hover("%{hovertext}"),
         "customdata": [block.place for block in blocks],
         "marker": {
             "color": [_fills(side).get(block.kind, MASK_COLOR) for block, side, *_ in drawing.bars],
@@ -276,11 +278,11 @@ def _plus_marks(drawing: _Drawing) -> Spec:
     return {
         "type": "scatter",
         "mode": "markers",
-        "name": "plus",
+        "name": say("plus"),
         "x": [x for _, _, x, _ in drawing.pluses],
         "y": [y for *_, y in drawing.pluses],
         "hovertext": [hover_text(block) for block, *_ in drawing.pluses],
-        "hovertemplate": "%{hovertext}<extra></extra>",
+        "hovertemplate": hover("%{hovertext}"),
         "customdata": [block.place for block, *_ in drawing.pluses],
         "cliponaxis": False,
         "marker": {

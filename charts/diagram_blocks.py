@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from charts.hover import bold, on_lines
 from charts.theme import literal
+from words import say, through
 
 Kind = Literal["attention", "cross", "linear", "norm", "table", "edge"]
 Side = Literal["source", "target"]
@@ -84,13 +86,19 @@ class Stack:
 
 def hover_text(block: Block) -> str:
     """The hover label of a block, in lines that a phone has room for."""
-    lines = [f"<b>{literal(block.name)}</b>"]
-    lines += [literal(line) for text in (block.role, block.shape) for line in textwrap.wrap(text, _HOVER_LETTERS)]
+    lines = [bold(block.name)]
+    lines += [_wrapped(block.role), _wrapped(block.shape)]
     if block.parameters is not None:
-        lines.append(f"Parameters: {block.parameters:,}")
+        lines.append(say("Parameters: {n:,}", n=block.parameters))
     if block.multiply_adds is not None:
-        lines.append(f"Multiply-adds: {block.multiply_adds:,}")
-    return "<br>".join([*lines, f"Click: {literal(block.leads_to)}"])
+        lines.append(say("Multiply-adds: {n:,}", n=block.multiply_adds))
+    return on_lines(*lines, say("Click: {where}", where=literal(block.leads_to)))
+
+
+@through
+def _wrapped(text: str) -> str:
+    """A text in short lines."""
+    return "<br>".join(map(literal, textwrap.wrap(text, _HOVER_LETTERS)))
 
 
 def block_table(blocks: Sequence[Block]) -> dict[str, Any]:
@@ -99,4 +107,7 @@ def block_table(blocks: Sequence[Block]) -> dict[str, Any]:
         [block.name, block.role, block.shape, block.parameters, block.multiply_adds]
         for block in dict.fromkeys(blocks)
     ]
-    return {"columns": ["Block", "Role", "Shape", "Parameters", "Multiply-adds"], "rows": rows}
+    return {
+        "columns": [say("Block"), say("Role"), say("Shape"), say("Parameters"), say("Multiply-adds")],
+        "rows": rows,
+    }

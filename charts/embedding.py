@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from charts.positions import DIMENSION_AXIS, number_places
+from charts.hover import bold, hover, with_number
+from charts.positions import DIMENSION, DIMENSION_AXIS, number_places
 from charts.theme import (
     CELLS,
     GUIDE_COLOR,
+    LEGEND,
     MARK_COLOR,
     NEUTRAL_COLOR,
     SIGNED_SCALE,
@@ -22,15 +24,17 @@ from charts.theme import (
     Spec,
     as_figure,
     base_layout,
+    colour_bar,
     literal,
     ticks,
 )
+from words import say
 
-HOW_TO_READ_STRENGTHS = (
+HOW_TO_READ_STRENGTHS = say(
     "Each group is one token; each bar or mark is the root mean square √(Σ xⱼ² / d) of a vector, so the higher "
     "of two that are added has more say in the sum."
 )
-HOW_TO_READ_ROWS = (
+HOW_TO_READ_ROWS = say(
     "Each row is one vector of the chosen token, a column for each dimension; the last row is what the first layer "
     "reads, and dropout leaves it alone outside training."
 )
@@ -72,11 +76,11 @@ def embedding_strengths_spec(
     Raises:
         ValueError: If there is not one value for each token.
     """
-    layout = base_layout(title, token_axis, "Root mean square") | {"showlegend": True, "height": 380}
+    layout = base_layout(title, token_axis, say("Root mean square")) | {"showlegend": True, "height": 380}
     axis = ticks(pieces, title=token_axis)
     layout["xaxis"] = {**axis["axis"], "range": [-0.5, len(pieces) - 0.5], "uirevision": "\n".join(pieces)}
     layout["yaxis"] |= {"rangemode": "tozero", "nticks": 6}
-    layout["legend"] = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom"}
+    layout["legend"] = dict(LEGEND)
     layout["margin"]["t"] = 92
     layout |= {"barmode": "group", "bargap": 0.25, "bargroupgap": 0, "hovermode": "closest"}
     layout["meta"] = {"ticks": {"xaxis": axis["spec"]}}
@@ -103,14 +107,14 @@ def embedding_rows_spec(vectors: np.ndarray, names: Sequence[str], *, title: str
     if drawn.ndim != 2 or len(drawn) != len(names):
         raise ValueError(f"{drawn.shape} vectors and {len(names)} names: give one name for each vector.")
     width = drawn.shape[1]
-    layout = base_layout(title, DIMENSION_AXIS, "Vector")
+    layout = base_layout(title, DIMENSION_AXIS, say("Vector"))
     number_places(layout, "xaxis", range(width), title=DIMENSION_AXIS)
     rows = {"tickmode": "array", "tickvals": list(range(len(names))), "ticktext": list(map(literal, names))}
     layout["yaxis"] |= {**rows, "range": [len(names) - 0.5, -0.5], "fixedrange": True, "showgrid": False}
     layout["yaxis"] |= {"automargin": True, "zeroline": False}
     layout["height"] = 150 + 38 * len(names)
-    columns = [f"dimension <b>{dimension}</b>" for dimension in range(width)]
-    layout["meta"]["cells"] = {"rows": [f"<b>{literal(name)}</b>" for name in names], "columns": columns}
+    columns = [with_number(DIMENSION, str(dimension)) for dimension in range(width)]
+    layout["meta"]["cells"] = {"rows": [bold(name) for name in names], "columns": columns}
     largest = float(np.abs(drawn).max(initial=0)) or 1.0
     trace = {
         "type": "heatmap",
@@ -120,8 +124,8 @@ def embedding_rows_spec(vectors: np.ndarray, names: Sequence[str], *, title: str
         "colorscale": SIGNED_SCALE,
         "meta": CELLS,
         "ygap": 3,
-        "hovertemplate": "%{customdata[0]}<br>%{customdata[1]}<br>value <b>%{z:.4f}</b><extra></extra>",
-        "colorbar": {"thickness": 10, "outlinewidth": 0, "x": 1.01, "xpad": 4, "ypad": 0, "len": 1, "nticks": 5},
+        "hovertemplate": hover("%{customdata[0]}", "%{customdata[1]}", with_number(say("value"), "%{z:.4f}")),
+        "colorbar": colour_bar(),
         **{"x0": 0, "dx": 1, "y0": 0, "dy": 1},
     }
     return {"data": [trace], "layout": layout}
@@ -143,8 +147,10 @@ def _marks(pieces: Sequence[str], kind: Strengths, colour: str, symbol: str) -> 
         "x": np.arange(len(pieces), dtype=np.int32),
         "y": values,
         "customdata": list(range(len(pieces))),
-        "hovertext": [f"{place}: <b>{literal(piece)}</b>" for place, piece in enumerate(pieces)],
-        "hovertemplate": f"position %{{hovertext}}<br>{literal(kind.name)} <b>%{{y:.3f}}</b><extra></extra>",
+        "hovertext": [f"{place}: {bold(piece)}" for place, piece in enumerate(pieces)],
+        "hovertemplate": hover(
+            say("position {position}", position="%{hovertext}"), with_number(literal(kind.name), "%{y:.3f}")
+        ),
         "marker": {"color": colour} if bars else {"color": colour, "symbol": symbol, "size": 8},
     }
 

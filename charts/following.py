@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from charts.theme import MARK_COLOR, Spec
+from words import say
 
-HOW_TO_READ = "The row of the current step is marked."
+HOW_TO_READ = say("The row of the current step is marked.")
 
 _MOST_BOLD = 64  # rows; above this a bold frame would hide its row
 _POINTERS: list[Spec] = [

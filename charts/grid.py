@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from charts.following import follow_steps
-from charts.heatmap import LOG_FLOOR
+from charts.heatmap import CLOSED, LOG_FLOOR, WEIGHT, of_axis
+from charts.hover import hover, italic
 from charts.packing import GRID, GRID_CLOSED, Blocks, pack, pooled, unpacked
 from charts.theme import (
     GUIDE_COLOR,
@@ -24,15 +25,18 @@ from charts.theme import (
     Spec,
     as_figure,
     base_layout,
+    colour_bar,
     literal,
     shortened,
+    subtitle,
 )
+from words import say
 
-HOW_TO_READ = (
+HOW_TO_READ = say(
     "Each tile is one head's map, queries from the top, keys from the left: the stronger a cell, the larger its "
     "weight, softmax(q·k / √d_head) over the keys."
 )
-HOW_TO_READ_CLOSED = "Grey cells are closed by the mask."
+HOW_TO_READ_CLOSED = say("Grey cells are closed by the mask.")
 
 _MARGINS = 96  # pixels of title and axis
 _PIECE_CHARACTERS = 48
@@ -45,10 +49,10 @@ def grid_spec(
     queries: Sequence[str],
     keys: Sequence[str],
     title: str,
-    query_axis: str = "Query",
-    key_axis: str = "Key",
+    query_axis: str = say("Query"),
+    key_axis: str = say("Key"),
     allowed: np.ndarray | None = None,
-    mask_reason: str = "closed by the mask",
+    mask_reason: str = CLOSED,
     chosen: tuple[int | None, int | None] = (None, None),
     colour: Colour = "neutral",
     own_scale: bool = False,
@@ -92,8 +96,8 @@ def grid_spec(
     layout["meta"] = {
         GRID: {
             **pack(blocks, own_scale=own_scale, least=LOG_FLOOR if log else 0),
-            "layers": [f"Layer {number}" for number in range(1, maps.shape[0] + 1)],
-            "heads": [f"head {number}" for number in range(1, maps.shape[1] + 1)],
+            "layers": [say("Layer {number}", number=number) for number in range(1, maps.shape[0] + 1)],
+            "heads": [say("head {number}", number=number) for number in range(1, maps.shape[1] + 1)],
             "queries": _labels(queries, blocks.size),
             "keys": _labels(keys, blocks.size),
             "block": blocks.size,
@@ -155,7 +159,11 @@ def _labels(pieces: Sequence[str], size: int, limit: int | None = _PIECE_CHARACT
     if size == 1:
         return [f"{place}: <b>{name}</b>" for place, name in enumerate(names, start=1)]
     blocks = [(first, min(first + size, len(names)) - 1) for first in range(0, len(names), size)]
-    return [f"{first + 1} to {last + 1}: <b>{names[first]}</b> … <b>{names[last]}</b>" for first, last in blocks]
+    return [
+        say("{first} to {last}: {pieces}", first=first + 1, last=last + 1,
+            pieces=f"<b>{names[first]}</b> … <b>{names[last]}</b>")
+        for first, last in blocks
+    ]  # fmt: skip
 
 
 def _cut(pieces: Sequence[str], size: int) -> dict[str, str]:
@@ -166,7 +174,7 @@ def _cut(pieces: Sequence[str], size: int) -> dict[str, str]:
 
 def _layout(shape: tuple[int, ...], title: str, width: int) -> Spec:
     n_layers, n_heads, n_queries, n_keys = shape
-    layout = base_layout(title, "Head", "Layer")
+    layout = base_layout(title, say("Head"), say("Layer"))
     tile = (width - 70) / max(n_heads, 1)
     share = np.clip(n_queries / max(n_keys, 1), 0.4, 1.0)
     layout["height"] = int(np.clip(_MARGINS + n_layers * tile * share, 180, 640))
@@ -222,16 +230,14 @@ def _say(layout: Spec, blocks: Blocks, *, own_scale: bool, log: bool) -> None:
     """Say what a reader must know before comparing tiles."""
     said = []
     if blocks.size > 1:
-        said.append(f"pooled: a cell is the largest weight of {blocks.size} × {blocks.size} pieces")
+        said.append(say("pooled: a cell is the largest weight of {size} × {size} pieces", size=blocks.size))
     if own_scale:
-        said.append("each head has its own scale")
+        said.append(say("each head has its own scale"))
     if log:
-        said.append("logarithmic colours")
+        said.append(say("logarithmic colours"))
     if np.isnan(blocks.weights[:, :, blocks.allowed]).any():
-        said.append("blank cells are no finite number")
-    if said:
-        text = "; ".join(said)
-        layout["title"]["subtitle"] = {"text": text[:1].upper() + text[1:], "font": {"size": 13}}
+        said.append(say("blank cells are no finite number"))
+    subtitle(layout, said)
 
 
 def _tiles(
@@ -240,7 +246,10 @@ def _tiles(
     shares = (1, 0.1, 0.01, 0.001, LOG_FLOOR) if log else (1, 0.75, 0.5, 0.25, 0)
     places = [1 - np.log10(share) / np.log10(LOG_FLOOR) for share in shares] if log else list(shares)
     ends = [f"{share:g}" for share in shares]
-    value = "largest weight" if size > 1 else "weight"
+    value = say("largest weight") if size > 1 else WEIGHT
+    about = say("{value} about {number} (rounded)", value=value, number="<b>%{customdata[2]:.2~g}</b>")
+    title = say("share of the head's largest") if own_scale else WEIGHT
+    marks = (places, [*ends[:-1], f"≤ {ends[-1]}" if log else ends[-1]])
     return {
         "type": "heatmap",
         "name": value,
@@ -249,19 +258,9 @@ def _tiles(
         "colorscale": SCALES[colour],
         "meta": GRID,
         "hoverongaps": False,
-        "hovertemplate": _hover(names, f"{value} about <b>%{{customdata[2]:.2~g}}</b> (rounded)"),
+        "hovertemplate": _hover(names, about),
         "showscale": show_scale,
-        "colorbar": {
-            "title": {"text": "share of the head's largest" if own_scale else "weight", "side": "right"},
-            "tickvals": places,
-            "ticktext": [*ends[:-1], f"≤ {ends[-1]}" if log else ends[-1]],
-            "thickness": 10,
-            "outlinewidth": 0,
-            "x": 1.01,
-            "xpad": 4,
-            "ypad": 0,
-            "len": 1,
-        },
+        "colorbar": colour_bar(title, marks=marks),
         "x0": 0,
         "dx": 1,
         "y0": 0,
@@ -278,7 +277,7 @@ def _closed(names: tuple[str, str], reason: str) -> Spec:
         "showscale": False,
         "meta": GRID_CLOSED,
         "hoverongaps": False,
-        "hovertemplate": _hover(names, f"<i>{literal(reason)}</i>"),
+        "hovertemplate": _hover(names, italic(reason)),
         "x0": 0,
         "dx": 1,
         "y0": 0,
@@ -288,5 +287,5 @@ def _closed(names: tuple[str, str], reason: str) -> Spec:
 
 def _hover(names: tuple[str, str], last_line: str) -> str:
     """Layer and head, query, key, and what is there; `customdata` is ((layer, query), (head, key), number)."""
-    query, key = (f"{literal(name)} %{{customdata[{place}][1]}}" for place, name in enumerate(names))
-    return f"%{{customdata[0][0]}}, %{{customdata[1][0]}}<br>{query}<br>{key}<br>{last_line}<extra></extra>"
+    query, key = (of_axis(literal(name), f"%{{customdata[{place}][1]}}") for place, name in enumerate(names))
+    return hover("%{customdata[0][0]}, %{customdata[1][0]}", query, key, last_line)

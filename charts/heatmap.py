@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from charts.hover import bold, hover, italic, with_number
 from charts.rounding import HALF_DIGITS, shortened
 from charts.theme import (
     CELLS,
@@ -22,25 +23,29 @@ from charts.theme import (
     Spec,
     as_figure,
     base_layout,
+    colour_bar,
     literal,
+    subtitle,
     ticks,
 )
+from words import say
 
-HOW_TO_READ = (
+HOW_TO_READ = say(
     "Each row is one query and shares out a weight of 1 over the keys: the stronger a cell, the more the "
     "query takes from that key."
 )
-HOW_TO_READ_CLOSED = "Hatched cells are closed by the mask."
+HOW_TO_READ_CLOSED = say("Hatched cells are closed by the mask.")
 
 LOG_FLOOR = 1e-4
 """Where a logarithmic scale begins: what is smaller looks like this."""
 NUMBER = ".4~g"
 """How hover writes a number: four significant digits, so that nothing small reads as 0."""
 
-_BAR: Spec = {"thickness": 10, "outlinewidth": 0, "x": 1.01, "xpad": 4, "ypad": 0, "len": 1}
 _ROUNDING = 0.01  # weights kept in half precision sum to 1 within this
 _MOST_NAMED = 4
-ROUNDED = "numbers are rounded to three digits"
+ROUNDED = say("numbers are rounded to three digits")
+WEIGHT = say("weight")
+CLOSED = say("closed by the mask")
 _ROUNDED_NUMBER = ".3~g"
 _MOST_GAPPED = 64  # above this many rows or columns a gap between cells would eat the cells
 
@@ -51,14 +56,14 @@ def heatmap_spec(
     queries: Sequence[str],
     keys: Sequence[str],
     title: str,
-    query_axis: str = "Query",
-    key_axis: str = "Key",
+    query_axis: str = say("Query"),
+    key_axis: str = say("Key"),
     allowed: np.ndarray | None = None,
-    mask_reason: str = "closed by the mask",
+    mask_reason: str = CLOSED,
     marked_row: int | None = None,
     marked_cell: tuple[int, int] | None = None,
     colour: Colour = "neutral",
-    value_name: str = "weight",
+    value_name: str = WEIGHT,
     limits: tuple[float, float] | None = (0.0, 1.0),
     log: bool = False,
     rows_sum_to_one: bool = True,
@@ -108,12 +113,10 @@ def heatmap_spec(
         data += [_closed_cells(~open_cells, names, mask_reason), _hatching(~open_cells)]
     missing = open_cells & ~np.isfinite(values)
     if missing.any():
-        data.append(_closed_cells(missing, names, "not a finite number"))
+        data.append(_closed_cells(missing, names, say("not a finite number")))
     layout["shapes"] = _frames(values.shape, marked_row, marked_cell)
     said = [ROUNDED] * (digits == HALF_DIGITS) + _odd_sums(drawn, open_cells) * rows_sum_to_one
-    if said:
-        text = "; ".join(said)
-        layout["title"]["subtitle"] = {"text": text[:1].upper() + text[1:], "font": {"size": 13}}
+    subtitle(layout, said)
     return {"data": data, "layout": layout}
 
 
@@ -146,12 +149,22 @@ def _layout(
 
 def _numbered(pieces: Sequence[str]) -> list[str]:
     """Name each place on hover; counted from 1, as the stepper counts steps."""
-    return [f"{place}: <b>{literal(piece)}</b>" for place, piece in enumerate(pieces, start=1)]
+    return [f"{place}: {bold(piece)}" for place, piece in enumerate(pieces, start=1)]
 
 
 def _hover(names: tuple[str, str], last_line: str) -> str:
-    query, key = (literal(name) for name in names)
-    return f"{query} %{{customdata[0]}}<br>{key} %{{customdata[1]}}<br>{last_line}<extra></extra>"
+    rows, columns = (literal(name) for name in names)
+    return hover(of_axis(rows, "%{customdata[0]}"), of_axis(columns, "%{customdata[1]}"), last_line)
+
+
+def of_axis(axis: str, which: str) -> str:
+    """One row or column on hover, such as "Query 3".
+
+    Args:
+        axis: What the rows or columns are; already escaped.
+        which: One of them.
+    """
+    return say("{axis} {which}", axis=axis, which=which)
 
 
 def _map(
@@ -159,22 +172,23 @@ def _map(
 ) -> Spec:
     number = "customdata[2]" if "tickvals" in scale["colorbar"] else "z"
     written = _ROUNDED_NUMBER if digits == HALF_DIGITS else NUMBER
+    name = literal(value_name)
+    rounded = say("{value} ({digits} digits)", value=name, digits=digits) if digits else name
     return dict(
         type="heatmap",
-        name=literal(f"{value_name} ({digits} digits)" if digits else value_name),
+        name=rounded,
         z=drawn,
         colorscale=SCALES[colour],
         meta=CELLS,
         hoverongaps=False,
-        hovertemplate=_hover(names, f"{literal(value_name)} <b>%{{{number}:{written}}}</b>"),
+        hovertemplate=_hover(names, with_number(name, f"%{{{number}:{written}}}")),
         **scale,
         **_grid(drawn.shape),
     )
 
 
 def _linear_scale(low: float, high: float, value_name: str) -> Spec:
-    bar = {"title": {"text": literal(value_name), "side": "right"}, "nticks": 5, **_BAR}
-    return {"zmin": low, "zmax": high, "colorbar": bar}
+    return {"zmin": low, "zmax": high, "colorbar": colour_bar(literal(value_name))}
 
 
 def _log_scale(drawn: np.ndarray, high: float, value_name: str) -> Spec:
@@ -187,9 +201,8 @@ def _log_scale(drawn: np.ndarray, high: float, value_name: str) -> Spec:
     words = [f"≤ {LOG_FLOOR:g}", *(f"{10.0**decade:g}" for decade in decades[1:])]
     if last - decades[-1] > 0.15:  # the end of the scale, unless a decade stands there
         decades, words = [*decades, float(last)], [*words, f"{top:.2g}"]
-    title = {"text": f"{literal(value_name)}, logarithmic", "side": "right"}
-    bar = {"title": title, "tickvals": decades, "ticktext": words, **_BAR}
-    return {"zmin": float(first), "zmax": float(last), "colorbar": bar}
+    title = say("{value}, logarithmic", value=literal(value_name))
+    return {"zmin": float(first), "zmax": float(last), "colorbar": colour_bar(title, marks=(decades, words))}
 
 
 def _grid(shape: tuple[int, ...]) -> dict[str, float]:
@@ -213,7 +226,7 @@ def _closed_cells(closed: np.ndarray, names: tuple[str, str], reason: str) -> Sp
         showscale=False,
         meta=CELLS,
         hoverongaps=False,
-        hovertemplate=_hover(names, f"<i>{literal(reason)}</i>"),
+        hovertemplate=_hover(names, italic(reason)),
         **_grid(closed.shape),
     )
 
@@ -294,5 +307,7 @@ def _odd_sums(drawn: np.ndarray, allowed: np.ndarray) -> list[str]:
     if not odd.size:
         return []
     named = ", ".join(f"{row + 1} ({sums[row]:.2f})" for row in odd[:_MOST_NAMED])
-    more = f" and {odd.size - _MOST_NAMED} more" if odd.size > _MOST_NAMED else ""
-    return [f"rows that do not sum to 1: {named}{more}"]
+    more = odd.size - _MOST_NAMED
+    if more <= 0:
+        return [say("rows that do not sum to 1: {rows}", rows=named)]
+    return [say("rows that do not sum to 1: {rows} and {more} more", rows=named, more=more)]

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from charts.bars import PROBABILITY
 from charts.heatmap import NUMBER
+from charts.hover import bold, hover, on_lines, with_number
 from charts.theme import (
     GUIDE_COLOR,
     MARK_COLOR,
@@ -24,18 +26,21 @@ from charts.theme import (
     literal,
     ticks,
 )
+from words import say
 
-HOW_TO_READ_TABLE = (
+HOW_TO_READ_TABLE = say(
     "Each row is what the decoder would write after that depth: its most probable pieces, softmax(W · stream), best "
     "first, with their probability; a frame marks the piece that the output has, the last row is the model's own "
     "prediction."
 )
-HOW_TO_READ_CURVES = (
+HOW_TO_READ_CURVES = say(
     "For the piece that the output has: its probability and its place among all candidates (1 is the top); below, "
     "the entropy −Σ p log₂ p of each depth, and KL = Σ p_last log₂(p_last / p), how far it is from the last depth."
 )
 
-DEPTH_AXIS = "After"
+DEPTH_AXIS = say("After", about="what happened at a depth of the model")
+PLACE = say("place", about="in an order, 1 is the top")
+AFTER = say("after", about="what happened at a depth of the model")
 _PALE_FROM = 0.6  # of the scale: there pale and dark text are about equally readable, in both themes
 _LINE = 9  # letters of a piece in a cell; a Chinese character takes the room of two
 _MOST_TALL = 6  # depths; of more a piece gets one line, not two
@@ -75,7 +80,7 @@ def lens_table_spec(
     values = np.asarray(probabilities, np.float32)
     if values.ndim != 2 or values.shape != np.shape(chosen) or [values.shape[1]] * len(depths) != [*map(len, pieces)]:
         raise ValueError(f"{values.shape} probabilities for {len(depths)} depths: give one for each piece.")
-    layout = base_layout(title, "Place among the candidates", "")
+    layout = base_layout(title, say("Place among the candidates"), "")
     count = values.shape[1]
     layout["xaxis"] |= {"range": [-0.5, count - 0.5], "tickvals": list(range(count)), "fixedrange": True}
     layout["xaxis"] |= {"ticktext": [str(place + 1) for place in range(count)], "showgrid": False}
@@ -88,7 +93,10 @@ def lens_table_spec(
     tall = len(depths) <= _MOST_TALL
     layout["height"] = 110 + (max(62, 340 // max(1, len(depths))) if tall else 42) * len(depths)
     probs = values.tolist()
-    cells = [[_cell(*cell) for cell in zip(*row, strict=True)] for row in zip(pieces, probs, strict=True)]
+    cells = [
+        [(piece, with_number(PROBABILITY, f"{probability:.4g}")) for piece, probability in zip(*row, strict=True)]
+        for row in zip(pieces, probs, strict=True)
+    ]
     trace = {
         "type": "heatmap",
         "z": values,
@@ -98,10 +106,15 @@ def lens_table_spec(
         "xgap": 2,
         "ygap": 2,
         "hovertext": [
-            [f"after {literal(depth.name)}<br>place {place + 1}: {cell}" for place, cell in enumerate(row)]
+            [
+                on_lines(
+                    after(literal(depth.name)), say("place {place}: {piece}", place=place, piece=bold(piece)), cell
+                )
+                for place, (piece, cell) in enumerate(row, start=1)
+            ]
             for depth, row in zip(depths, cells, strict=True)
         ],
-        "hovertemplate": "%{hovertext}<extra></extra>",
+        "hovertemplate": hover("%{hovertext}"),
         "showscale": False,
         **{"x0": 0, "dx": 1, "y0": 0, "dy": 1},
     }
@@ -111,7 +124,7 @@ def lens_table_spec(
     ]
     layout["shapes"] = [_frame(row, column) for row, column in np.argwhere(chosen).tolist()]
     layout["meta"]["table"] = {
-        "columns": ["after", "place", "piece", "probability", "in the output"],
+        "columns": [AFTER, PLACE, say("piece"), PROBABILITY, say("in the output")],
         "rows": [
             [depth.name, place, piece, _number(probability), bool(is_chosen)]
             for depth, *row in zip(depths, pieces, probs, np.asarray(chosen).tolist(), strict=True)
@@ -124,8 +137,13 @@ def lens_table_spec(
 lens_table = as_figure(lens_table_spec)
 
 
-def _cell(piece: str, probability: float) -> str:
-    return f"<b>{literal(piece)}</b><br>probability <b>{probability:.4g}</b>"
+def after(depth: str) -> str:
+    """A depth on hover.
+
+    Args:
+        depth: Its name; already escaped.
+    """
+    return say("after {depth}", depth=depth)
 
 
 def _written(piece: str, row: int, column: int, probability: float, *, most_lines: int) -> Spec:
@@ -210,25 +228,34 @@ def lens_curves_spec(
     lines = [np.asarray(values, np.float64) for values in (probability, rank, entropy, divergence)]
     if any(values.shape != (len(depths),) for values in lines):
         raise ValueError(f"{len(depths)} depths: give one value for each.")
-    layout = base_layout(title, DEPTH_AXIS, "Probability")
+    layout = base_layout(title, DEPTH_AXIS, say("Probability"))
     names = [depth.short for depth in depths]
     axis = ticks(names, title=DEPTH_AXIS)
     layout["xaxis"] = {**axis["axis"], "range": [-0.4, len(depths) - 0.6], "anchor": "y3", "fixedrange": True}
     panel = layout["yaxis"] | {"fixedrange": True}
     decades = range(int(np.ceil(np.log10(max(10.0, float(np.nanmax(lines[1], initial=1)))))) + 1)
     layout["yaxis"] = panel | {"domain": [0.7, 1], "range": [-0.05, 1.08], "tickvals": [0, 0.5, 1]}
-    layout["yaxis2"] = panel | {"domain": [0.38, 0.62], "title": {"text": "Place", "standoff": 8}, "type": "log"}
+    place = say("Place", about="in an order, 1 is the top")
+    layout["yaxis2"] = panel | {
+        "domain": [0.38, 0.62],
+        "title": {"text": place, "standoff": 8},
+        "type": "log",
+    }
     layout["yaxis2"] |= {"range": [decades[-1] + 0.1, -0.2], "tickvals": [10**decade for decade in decades]}
     layout["yaxis2"] |= {"ticktext": [f"{10**decade:,}" for decade in decades]}
-    layout["yaxis3"] = panel | {"domain": [0, 0.3], "title": {"text": "Bits", "standoff": 8}, "nticks": 4}
+    layout["yaxis3"] = panel | {"domain": [0, 0.3], "title": {"text": say("Bits"), "standoff": 8}, "nticks": 4}
     layout["yaxis3"] |= {"rangemode": "tozero"}
     layout |= {"height": 460, "showlegend": True, "meta": {"ticks": {"xaxis": axis["spec"]}}}
     layout["legend"] = {"orientation": "h", "x": 1, "xanchor": "right", "y": 0.3, "yanchor": "bottom"}
-    styles = [("probability", "y", TARGET_COLOR, "solid"), ("place", "y2", TARGET_COLOR, "solid"),
-              ("entropy", "y3", NEUTRAL_COLOR, "solid"), ("KL to the last", "y3", GUIDE_COLOR, "dot")]  # fmt: skip
+    styles = [
+        (PROBABILITY, "y", TARGET_COLOR, "solid"),
+        (PLACE, "y2", TARGET_COLOR, "solid"),
+        (say("entropy"), "y3", NEUTRAL_COLOR, "solid"),
+        (say("KL to the last"), "y3", GUIDE_COLOR, "dot"),
+    ]
     data = [_curve(depths, values, *style) for values, style in zip(lines, styles, strict=True)]
     layout["meta"]["table"] = {
-        "columns": ["after", "probability", "place", "entropy (bits)", "KL to the last (bits)"],
+        "columns": [AFTER, PROBABILITY, PLACE, say("entropy (bits)"), say("KL to the last (bits)")],
         "rows": [[depth.name, *map(_number, row)] for depth, *row in zip(depths, *lines, strict=True)],
     }
     return {"data": data, "layout": layout}
@@ -247,8 +274,9 @@ def _curve(depths: Sequence[Depth], values: np.ndarray, name: str, axis: str, co
         "yaxis": axis,
         "showlegend": axis == "y3",
         "hovertext": [literal(depth.name) for depth in depths],
-        "hovertemplate": f"after %{{hovertext}}<br>{name} <b>%{{y:{',d' if name == 'place' else NUMBER}}}</b>"
-        "<extra></extra>",
+        "hovertemplate": hover(
+            after("%{hovertext}"), with_number(name, f"%{{y:{',d' if name is PLACE else NUMBER}}}")
+        ),
         "line": {"color": colour, "width": 2, "dash": dash},
         "marker": {"color": colour, "size": 7},
     }

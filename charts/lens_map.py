@@ -7,16 +7,18 @@ from typing import Literal
 
 import numpy as np
 
-from charts.lens import DEPTH_AXIS, Depth, depth_rows
-from charts.theme import CELLS, MARK_COLOR, SCALES, Spec, as_figure, base_layout, literal, ticks
+from charts.bars import PROBABILITY
+from charts.hover import bold, hover, on_lines, with_number
+from charts.lens import DEPTH_AXIS, PLACE, Depth, after, depth_rows
+from charts.theme import CELLS, MARK_COLOR, SCALES, Spec, as_figure, base_layout, colour_bar, ticks
+from words import say
 
-HOW_TO_READ_MAP = (
+HOW_TO_READ_MAP = say(
     "Each column is one step, each cell says how its output piece stood at that depth; a filled dot marks the depth "
     "from which it stays the top candidate, a ring where it was first on top for a while; click a cell to go there."
 )
 
-_BAR: Spec = {"thickness": 10, "outlinewidth": 0, "x": 1.01, "xpad": 4, "ypad": 0, "len": 1}
-STEP_AXIS = "Reads → predicts"
+STEP_AXIS = say("Reads → predicts")
 _MOST_GAPPED = 64  # above this many columns a gap between cells would eat the cells
 
 
@@ -61,8 +63,10 @@ def lens_map_spec(
     layout["xaxis"] = {**across["axis"], "range": [-0.5, len(steps) - 0.5], "uirevision": "\n".join(steps)}
     layout["meta"]["ticks"]["xaxis"] = across["spec"]
     layout["meta"]["cells"] = {
-        "rows": [f"after <b>{literal(depth.name)}</b>" for depth in depths],
-        "columns": [f"step {place}: <b>{literal(label)}</b>" for place, label in enumerate(steps, start=1)],
+        "rows": [after(bold(depth.name)) for depth in depths],
+        "columns": [
+            say("step {place}: {what}", place=place, what=bold(label)) for place, label in enumerate(steps, start=1)
+        ],
     }
     layout["height"] = 200 + 26 * len(depths)
     if not len(steps):
@@ -72,11 +76,12 @@ def lens_map_spec(
     gap = 1 if len(steps) <= _MOST_GAPPED else 0
     trace = {
         "type": "heatmap",
-        "name": "place" if measure == "rank" else "probability",
+        "name": PLACE if measure == "rank" else PROBABILITY,
         "meta": CELLS,
-        "text": [[f"place <b>{place:,}</b><br>probability <b>{p:.4g}</b>" for place, p in zip(*row, strict=True)]
+        "text": [[on_lines(with_number(PLACE, f"{place:,}"), with_number(PROBABILITY, f"{p:.4g}"))
+                  for place, p in zip(*row, strict=True)]
                  for row in zip(np.asarray(rank).tolist(), np.asarray(probability).tolist(), strict=True)],
-        "hovertemplate": "%{customdata[0]}<br>%{customdata[1]}<br>%{text}<extra></extra>",
+        "hovertemplate": hover("%{customdata[0]}", "%{customdata[1]}", "%{text}"),
         **(_ranks(rank) if measure == "rank" else _probabilities(probability)),
         **{"x0": 0, "dx": 1, "y0": 0, "dy": 1, "xgap": gap, "ygap": gap},
     }  # fmt: skip
@@ -89,19 +94,18 @@ lens_map = as_figure(lens_map_spec)
 
 
 def _probabilities(probability: np.ndarray) -> Spec:
-    bar = {"title": {"text": "probability", "side": "right"}, "nticks": 5, **_BAR}
     z = np.asarray(probability, np.float32)
-    return {"z": z, "zmin": 0, "zmax": 1, "colorscale": SCALES["target"], "colorbar": bar}
+    return {"z": z, "zmin": 0, "zmax": 1, "colorscale": SCALES["target"], "colorbar": colour_bar(PROBABILITY)}
 
 
 def _ranks(rank: np.ndarray) -> Spec:
     """The first place is the strongest colour; the browser takes the logarithms (`theme.CELLS`)."""
     most = max(1, int(np.ceil(np.log10(np.max(rank)))))
     words = [f"{10**decade:,}" for decade in range(most + 1)]
-    bar = {"title": {"text": "place, logarithmic", "side": "right"}, "tickvals": list(range(most + 1)), **_BAR}
+    bar = colour_bar(say("{value}, logarithmic", value=PLACE), marks=(list(range(most + 1)), words))
     shades = [shade for _, shade in reversed(SCALES["target"])]
     backwards = [[place / 4, shade] for place, shade in enumerate(shades)]
-    scale = {"zmin": 0, "zmax": most, "colorscale": backwards, "colorbar": bar | {"ticktext": words}}
+    scale = {"zmin": 0, "zmax": most, "colorscale": backwards, "colorbar": bar}
     return {"z": np.asarray(rank, np.float32), **scale}
 
 

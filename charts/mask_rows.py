@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from charts.heatmap import WEIGHT
+from charts.hover import bold, hover, italic, on_lines, with_number
 from charts.theme import (
     GUIDE_COLOR,
     MARK_COLOR,
@@ -22,16 +24,18 @@ from charts.theme import (
     literal,
     ticks,
 )
+from words import joined, say
 
-HOW_TO_READ_ROW = (
+HOW_TO_READ_ROW = say(
     "From top to bottom: score q·k / √d_head of this query with each key, the score after the mask (−∞ where it is "
     "closed), and weight = exp(score) / Σ exp(scores) over the open keys; the bars of the last row make 1 together."
 )
-HOW_TO_READ_MOVEMENT = (
+HOW_TO_READ_MOVEMENT = say(
     "Each mark is one row: the largest |difference| over all logits of that row between the two runs; the shaded "
     "band is what float32 rounding explains, and exactly 0 has a place of its own under the logarithmic scale."
 )
 
+_NUMBER = "%{y:.4f}"
 _MOST_WRITTEN = 20  # above this many columns a sign in each cell is too small to read
 _COLOURS: dict[Colour, str] = {"source": SOURCE_COLOR, "target": TARGET_COLOR, "neutral": NEUTRAL_COLOR}
 _HATCHED = {
@@ -79,24 +83,22 @@ def masked_row_spec(
     layout["meta"]["table"] = _row_table(scores, allowed, weights, keys, key_axis, mask_reasons)
     low, high = layout["yaxis"]["range"]
     masked, shares = np.where(allowed, scores, np.nan), np.where(allowed, weights, np.nan)
+    score, shade = with_number(say("score"), _NUMBER), {"color": _COLOURS[colour]}
     data = [
-        _bars(np.where(allowed, scores, np.nan), "y", keys, "score <b>%{y:.4f}</b>", {"color": _COLOURS[colour]}),
-        _bars(masked, "y2", keys, "after the mask <b>%{y:.4f}</b>", {"color": _COLOURS[colour]}),
-        _bars(shares, "y3", keys, "weight <b>%{y:.4f}</b>", {"color": _COLOURS[colour]}),
+        _bars(np.where(allowed, scores, np.nan), "y", keys, score, shade),
+        _bars(masked, "y2", keys, with_number(say("after the mask"), _NUMBER), shade),
+        _bars(shares, "y3", keys, with_number(WEIGHT, _NUMBER), shade),
     ]
     closed: list[int] = np.flatnonzero(~allowed).tolist()
     if closed:
         named = [
-            f"{key_} <i>{literal(mask_reasons[place])}</i>"
-            for place, key_ in zip(closed, _named(keys, closed), strict=True)
+            f"{key_} {italic(mask_reasons[place])}" for place, key_ in zip(closed, _named(keys, closed), strict=True)
         ]
-        pale = {"color": MASK_LINE}
-        data.append(
-            _bars(np.where(allowed, np.nan, scores), "y", keys, "score <b>%{y:.4f}</b>, closed by the mask", pale)
-        )
+        left_out = say("{score}, closed by the mask", score=score)
+        data.append(_bars(np.where(allowed, np.nan, scores), "y", keys, left_out, {"color": MASK_LINE}))
         data += [
             _closed(closed, low, high - low, "y2", named, "−∞", written=len(keys) <= _MOST_WRITTEN),
-            _closed(closed, 0.0, 1.0, "y3", named, "weight exactly 0", written=False),
+            _closed(closed, 0.0, 1.0, "y3", named, say("weight exactly 0"), written=False),
         ]
     return {"data": data, "layout": layout}
 
@@ -105,7 +107,7 @@ masked_row = as_figure(masked_row_spec)
 
 
 def _row_layout(scores: np.ndarray, keys: Sequence[str], title: str, key_axis: str, key: int) -> dict[str, Any]:
-    layout = base_layout(title, key_axis, "Score")
+    layout = base_layout(title, key_axis, say("Score"))
     axis = ticks(keys, title=key_axis)
     finite = scores[np.isfinite(scores)]
     low, high = (min(0.0, float(finite.min())), max(0.0, float(finite.max()))) if finite.size else (0.0, 1.0)
@@ -115,9 +117,9 @@ def _row_layout(scores: np.ndarray, keys: Sequence[str], title: str, key_axis: s
     layout["xaxis"] = across
     fixed = {"fixedrange": True, "automargin": True, "zeroline": True, "nticks": 5, "showgrid": True}
     panels = (
-        ("yaxis", "Score", span, [0.7, 1]),
-        ("yaxis2", "After mask", span, [0.36, 0.64]),
-        ("yaxis3", "Weight", [0, 1], [0, 0.3]),
+        ("yaxis", say("Score"), span, [0.7, 1]),
+        ("yaxis2", say("After mask"), span, [0.36, 0.64]),
+        ("yaxis3", say("Weight"), [0, 1], [0, 0.3]),
     )
     for name, text, limits, domain in panels:
         layout[name] = {**fixed, "title": {"text": text, "standoff": 8}, "range": limits, "domain": domain}
@@ -142,7 +144,14 @@ def _row_table(
             zip(keys, scores, allowed, weights, mask_reasons, strict=True)
         )
     ]  # fmt: skip
-    columns = [f"{key_axis} number", key_axis, "Score", "After the mask", "Weight", "note"]
+    columns = [
+        say("{rows} number", rows=key_axis),
+        key_axis,
+        say("Score"),
+        say("After the mask"),
+        say("Weight"),
+        say("note"),
+    ]
     return {"columns": columns, "rows": rows}
 
 
@@ -157,10 +166,10 @@ def _frame(key: int) -> dict[str, Any]:
 
 
 def _named(keys: Sequence[str], places: Iterable[int]) -> list[str]:
-    return [f"{place + 1}: <b>{literal(keys[place])}</b>" for place in places]
+    return [f"{place + 1}: {bold(keys[place])}" for place in places]
 
 
-def _bars(values: np.ndarray, axis: str, keys: Sequence[str], hover: str, marker: dict[str, Any]) -> Spec:
+def _bars(values: np.ndarray, axis: str, keys: Sequence[str], last_line: str, marker: dict[str, Any]) -> Spec:
     return {
         "type": "bar",
         "x": np.arange(len(keys)),
@@ -168,7 +177,7 @@ def _bars(values: np.ndarray, axis: str, keys: Sequence[str], hover: str, marker
         "yaxis": axis,
         "customdata": list(range(len(keys))),
         "hovertext": _named(keys, range(len(keys))),
-        "hovertemplate": f"%{{hovertext}}<br>{hover}<extra></extra>",
+        "hovertemplate": hover("%{hovertext}", last_line),
         "marker": marker,
     }
 
@@ -185,7 +194,7 @@ def _closed(
         "yaxis": axis,
         "customdata": list(places),
         "hovertext": named,
-        "hovertemplate": f"%{{hovertext}}<br>{word}<extra></extra>",
+        "hovertemplate": hover("%{hovertext}", word),
         "marker": _HATCHED,
         **({"text": [word] * len(places), "textposition": "inside", "insidetextanchor": "middle"} if written else {}),
         **({"textangle": 0} if written else {}),
@@ -198,7 +207,7 @@ def logit_movement_spec(
     rows: Sequence[str],
     title: str,
     rounding: float,
-    row_axis: str = "Reads → predicts",
+    row_axis: str = say("Reads → predicts"),
     changed: int | None = None,
 ) -> Spec:
     """Draw how far each row of logits moved between two runs, on a logarithmic axis with a place for exactly 0.
@@ -225,7 +234,11 @@ def logit_movement_spec(
     top = 10.0 ** np.ceil(np.log10(positive.max()) + 0.1)
     layout = _movement_layout(title, rows, row_axis, zero, top)
     layout["meta"]["table"] = {
-        "columns": [f"{row_axis} number", row_axis, *(f"max |Δ logit| {name}" for name in series)],
+        "columns": [
+            say("{rows} number", rows=row_axis),
+            row_axis,
+            *(say("max |Δ logit| {run}", run=name) for name in series),
+        ],
         "rows": [
             [place + 1, label, *(_digits(values[place]) for values in series.values())]
             for place, label in enumerate(rows)
@@ -241,8 +254,8 @@ def logit_movement_spec(
              "line": {"color": GUIDE_COLOR, "width": 1, "dash": "dot"}}
         )  # fmt: skip
     looks = (("●", "circle", TARGET_COLOR), ("◇", "diamond-open", NEUTRAL_COLOR))
-    named = [f"{sign} {literal(name)}" for (sign, _, _), name in zip(looks, series, strict=False)]
-    layout["title"]["subtitle"] = {"text": " ".join(named), "font": {"size": 13}}
+    named = [joined(" ", [sign, literal(name)]) for (sign, _, _), name in zip(looks, series, strict=False)]
+    layout["title"]["subtitle"] = {"text": joined(" ", named), "font": {"size": 13}}
     data = [
         _dots(values, zero, rows, name, symbol, shade)
         for (name, values), (_, symbol, shade) in zip(series.items(), looks, strict=False)
@@ -254,7 +267,7 @@ logit_movement = as_figure(logit_movement_spec)
 
 
 def _movement_layout(title: str, rows: Sequence[str], row_axis: str, zero: float, top: float) -> dict[str, Any]:
-    layout = base_layout(title, row_axis, "max |Δ logit|")
+    layout = base_layout(title, row_axis, say("max |Δ logit|"))
     axis = ticks(rows, title=row_axis)
     layout["xaxis"] = {**axis["axis"], "range": [-0.5, len(rows) - 0.5], "uirevision": "\n".join(rows)}
     first, last = round(np.log10(zero)), round(np.log10(top))
@@ -264,7 +277,7 @@ def _movement_layout(title: str, rows: Sequence[str], row_axis: str, zero: float
         "range": [float(first - 0.4), float(last + 0.2)],
         "tickmode": "array",
         "tickvals": [zero, *(10.0**exponent for exponent in exponents)],
-        "ticktext": ["exactly 0", *(_power(exponent) for exponent in exponents)],
+        "ticktext": [say("exactly 0"), *(_power(exponent) for exponent in exponents)],
         "fixedrange": True,
     }
     layout |= {"height": 360, "meta": {"ticks": {"xaxis": axis["spec"]}}}
@@ -276,7 +289,7 @@ def _power(exponent: int) -> str:
 
 
 def _dots(values: np.ndarray, zero: float, rows: Sequence[str], name: str, symbol: str, shade: str) -> Spec:
-    said = ["exactly 0" if value == 0 else f"{value:.3g}" for value in values]
+    said = [say("exactly 0") if value == 0 else f"{value:.3g}" for value in values]
     return {
         "type": "scatter",
         "mode": "markers",
@@ -284,9 +297,9 @@ def _dots(values: np.ndarray, zero: float, rows: Sequence[str], name: str, symbo
         "y": np.where(values == 0, zero, values).astype(np.float64),
         "name": literal(name),
         "hovertext": [
-            f"{label}<br>moved by <b>{text}</b>"
+            on_lines(label, with_number(say("moved by"), text))
             for label, text in zip(_named(rows, range(len(rows))), said, strict=True)
         ],
-        "hovertemplate": f"%{{hovertext}}<br>{literal(name)}<extra></extra>",
+        "hovertemplate": hover("%{hovertext}", literal(name)),
         "marker": {"symbol": symbol, "color": shade, "size": 10, "line": {"width": 2, "color": shade}},
     }

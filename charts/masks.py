@@ -11,40 +11,40 @@ from typing import Any, Literal
 
 import numpy as np
 
-from charts.heatmap import heatmap_spec
-from charts.theme import (
-    CELLS,
-    MARK_COLOR,
-    MASK_COLOR,
-    SCALES,
-    Colour,
-    Spec,
-    as_figure,
-    base_layout,
-    literal,
-)
+from charts.heatmap import heatmap_spec, of_axis
+from charts.hover import bold, hover, italic
+from charts.theme import CELLS, MARK_COLOR, MASK_COLOR, SCALES, Colour, Spec, as_figure, base_layout, literal
+from words import joined, say
 
 Convention = Literal["bool", "additive"]
 
-HOW_TO_READ_BATCH = (
+HOW_TO_READ_BATCH = say(
     "Each row is one sentence of the batch, each column one position; hatched positions are padding, put there only "
     "to make all rows equally long."
 )
-HOW_TO_READ_OWN = (
+HOW_TO_READ_OWN = say(
     "The mask as the model makes it, before it is stretched: an axis of size 1 is stored once and repeated for all "
     "when it meets the scores [batch, head, query, key]; grey is False, may not attend."
 )
-HOW_TO_READ_BLOCKS = f"{HOW_TO_READ_OWN} Blocks side by side are the sentences of the batch."
-HOW_TO_READ_BOOL = (
+HOW_TO_READ_BLOCKS = joined(" ", [HOW_TO_READ_OWN, say("Blocks side by side are the sentences of the batch.")])
+HOW_TO_READ_BOOL = say(
     "Row = query, column = key: T (True) = this query may attend to this key, hatched F (False) = it may not."
 )
-HOW_TO_READ_ADDITIVE = (
+HOW_TO_READ_ADDITIVE = say(
     "The same mask as numbers M in softmax(q·k / √d_head + M): 0 changes nothing, −∞ makes the weight exactly 0."
 )
 
+_PADDING = say("padding")
 _MOST_WRITTEN = 20  # above this many columns a letter in each cell is too small to read
-_WORDS: dict[Convention, tuple[str, str]] = {"bool": ("T", "F"), "additive": ("0", "−∞")}
-_ON_HOVER: dict[Convention, tuple[str, str]] = {"bool": ("True", "False"), "additive": ("0 is added", "−∞ is added")}
+_WORDS: dict[Convention, tuple[str, str]] = {
+    "bool": (say("T", about="True, in a small cell"), say("F", about="False, in a small cell")),
+    "additive": ("0", "−∞"),
+}
+SENTENCE, POSITION = say("Sentence"), say("Position")
+_ON_HOVER: dict[Convention, tuple[str, str]] = {
+    "bool": (say("True"), say("False")),
+    "additive": (say("0 is added"), say("−∞ is added")),
+}
 
 
 def padded_batch_spec(
@@ -76,21 +76,22 @@ def padded_batch_spec(
     Raises:
         ValueError: If the sizes do not fit together.
     """
-    layout, hatching = _frame_of(real, sentences, columns, title, ("Sentence", column_axis), marked_row)
+    layout, hatching = _frame_of(real, sentences, columns, title, (SENTENCE, column_axis), marked_row)
     layout["height"] = 150 + 34 * len(sentences)
     text = [[literal(piece) for piece in row] for row in pieces]
     layout["meta"]["table"] = {
-        "columns": ["Sentence", column_axis, "Piece", "note"],
+        "columns": [SENTENCE, column_axis, say("Piece"), say("note")],
         "rows": [
-            [sentence, column, piece, "" if is_real else "padding"]
+            [sentence, column, piece, "" if is_real else _PADDING]
             for sentence, line, marks in zip(sentences, pieces, real.tolist(), strict=True)
             for column, piece, is_real in zip(columns, line, marks, strict=True)
         ],
     }
-    names = ("Sentence", "Position")
+    names = (SENTENCE, POSITION)
+    padding = joined(" ", ["<b>%{text}</b>", italic(_PADDING)])
     data = [
         _cells(real, _open(colour), _hover(names, "<b>%{text}</b>"), text=text),
-        *([_cells(~real, MASK_COLOR, _hover(names, "<b>%{text}</b> <i>padding</i>"), text=text)] if hatching else []),
+        *([_cells(~real, MASK_COLOR, _hover(names, padding), text=text)] if hatching else []),
     ]
     return {"data": [*data, *hatching], "layout": layout}
 
@@ -118,7 +119,7 @@ def mask_own_shape_spec(mask: np.ndarray, *, title: str, sentences: Sequence[str
         raise ValueError(f"A mask {mask.shape} of {len(sentences)} sentences: give one [batch or 1, 1, query, key].")
     rows_are_sentences = n_queries == 1
     blocks = [mask[:, 0, 0]] if rows_are_sentences else list(mask[:, 0])
-    layout = base_layout(title, "Key", "Sentence" if rows_are_sentences else "Query")
+    layout = base_layout(title, say("Key"), SENTENCE if rows_are_sentences else say("Query"))
     layout["height"] = int(np.clip(150 + 34 * n_batch, 184, 290)) if rows_are_sentences else 320
     down = dict(layout["yaxis"], range=[len(blocks[0]) + 0.5, 0.5], showgrid=False, **_counted(len(blocks[0])))
     if rows_are_sentences:
@@ -131,9 +132,9 @@ def mask_own_shape_spec(mask: np.ndarray, *, title: str, sentences: Sequence[str
     data = []
     for place, block in enumerate(blocks):
         name = "" if place == 0 else str(place + 1)
-        of = f" ({place + 1})" if len(blocks) > 1 else ""
+        of = say("Key ({sentence})", sentence=place + 1) if len(blocks) > 1 else say("Key")
         layout[f"xaxis{name}"] = {
-            "title": {"text": f"Key{of}", "standoff": 8},
+            "title": {"text": of, "standoff": 8},
             "domain": [place / len(blocks) + 0.02 * bool(place), (place + 1) / len(blocks)],
             "range": [0.5, n_keys + 0.5],
             **_counted(n_keys),
@@ -141,7 +142,7 @@ def mask_own_shape_spec(mask: np.ndarray, *, title: str, sentences: Sequence[str
             "zeroline": False,
             "automargin": True,
         }
-        data.append(_block(block, f"x{name}", "Sentence" if rows_are_sentences else "Query", colour))
+        data.append(_block(block, f"x{name}", SENTENCE if rows_are_sentences else say("Query"), colour))
     return {"data": data, "layout": layout}
 
 
@@ -169,8 +170,11 @@ def _block(block: np.ndarray, axis: str, row_name: str, colour: Colour) -> Spec:
         "yaxis": "y",
         "colorscale": [[0, MASK_COLOR], [1, _open(colour)]],
         "showscale": False,
-        "colorbar": {"title": {"text": "True = 1"}},  # not drawn; the table's column is called so
-        "hovertemplate": f"{row_name} %{{y}}, key %{{x}}<br><b>%{{z}}</b> (1 = True, may attend)<extra></extra>",
+        "colorbar": {"title": {"text": say("True = 1")}},  # not drawn; the table's column is called so
+        "hovertemplate": hover(
+            say("{rows} {row}, key {column}", rows=row_name, row="%{y}", column="%{x}"),
+            say("{value} (1 = True, may attend)", value="<b>%{z}</b>"),
+        ),
     }
 
 
@@ -212,12 +216,12 @@ def mask_map_spec(
     words, on_hover = _WORDS[convention], _ON_HOVER[convention]
     data = []
     if mask.any():
-        data.append(_cells(mask, _open(colour), _hover(axes, f"<b>{on_hover[0]}</b>: may attend")))
-        data[0] |= {"colorbar": {"title": {"text": "may attend" if convention == "bool" else "added"}}}
+        data.append(_cells(mask, _open(colour), _hover(axes, say("{value}: may attend", value=bold(on_hover[0])))))
+        data[0] |= {"colorbar": {"title": {"text": say("may attend") if convention == "bool" else say("added")}}}
         data[0]["z"] = np.where(mask, np.float32(convention == "bool"), np.float32(np.nan))  # what the table has
     for reason, where in reasons.items():
         if where.any():
-            hover = _hover(axes, f"<b>{on_hover[1]}</b>: <i>{literal(reason)}</i>")
+            hover = _hover(axes, joined(": ", [bold(on_hover[1]), italic(reason)]))
             data.append(_cells(where, MASK_COLOR, hover))
     if data and len(keys) <= _MOST_WRITTEN:  # on the last map, which lies over the others, for the cells of all
         data[-1] |= {
@@ -280,7 +284,7 @@ def _cells(
 
 def _hover(names: tuple[str, str], last_line: str) -> str:
     row, column = (literal(name) for name in names)
-    return f"{row} %{{customdata[0]}}<br>{column} %{{customdata[1]}}<br>{last_line}<extra></extra>"
+    return hover(of_axis(row, "%{customdata[0]}"), of_axis(column, "%{customdata[1]}"), last_line)
 
 
 def _open(colour: Colour) -> str:

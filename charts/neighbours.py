@@ -13,9 +13,12 @@ from typing import Literal
 
 import numpy as np
 
+from charts.hover import bold, hover, on_lines, with_number
+from charts.lens import PLACE
 from charts.neuron_bars import SIDES, lying, lying_bars
 from charts.theme import (
     GUIDE_COLOR,
+    LEGEND,
     MARK_COLOR,
     NEUTRAL_COLOR,
     SOURCE_COLOR,
@@ -26,28 +29,30 @@ from charts.theme import (
     base_layout,
     literal,
     shortened,
+    subtitle,
 )
+from words import say
 
-HOW_TO_READ_COSINE = (
+HOW_TO_READ_COSINE = say(
     "Each bar is one piece and cos = a·b / (‖a‖‖b‖) of its vector with that of the chosen piece: 1 is the same "
     "direction, 0 none in common; a click chooses the piece."
 )
-HOW_TO_READ_DISTANCE = (
+HOW_TO_READ_DISTANCE = say(
     "Each bar is one piece and the distance ‖a − b‖ of its vector from that of the chosen piece: the shorter, the "
     "nearer; a click chooses the piece."
 )
-HOW_TO_READ_MAP = (
+HOW_TO_READ_MAP = say(
     "Each point is a piece's vector, seen along the two directions in which these vectors differ most; the axes say "
     "how much of their variance they hold, and what they leave out may part pieces that look close."
 )
 
 Kind = Literal["source", "target", "both", "typed", "neighbour"]
 KIND_NAMES: dict[Kind, str] = {
-    "source": "source",
-    "target": "output",
-    "both": "both",
-    "typed": "chosen",
-    "neighbour": "neighbour",
+    "source": say("source"),
+    "target": say("output"),
+    "both": say("both"),
+    "typed": say("chosen"),
+    "neighbour": say("neighbour"),
 }
 
 _STYLES: dict[Kind, Spec] = {
@@ -112,8 +117,8 @@ def neighbour_bars_spec(
     if not len(pieces) == len(ids) == len(cosine) == len(distance):
         raise ValueError(f"{len(pieces)} pieces: give one id, cosine and distance for each.")
     drawn = np.asarray(cosine if by == "cosine" else distance, np.float64)
-    name = "Cosine" if by == "cosine" else "Distance"
-    layout = lying(title, name, "Piece", [shortened(piece) for piece in pieces])
+    name = say("Cosine") if by == "cosine" else say("Distance")
+    layout = lying(title, name, say("Piece"), [shortened(piece) for piece in pieces])
     most = 1.0 if by == "cosine" else float(drawn.max(initial=0)) or 1.0
     low = min(0.0, float(np.nan_to_num(drawn).min(initial=0)))
     layout["xaxis"] |= {"range": [1.2 * low, 1.18 * most], "nticks": 6, "fixedrange": True}
@@ -125,11 +130,17 @@ def neighbour_bars_spec(
         [place, piece, int(i), float(cos) if np.isfinite(cos) else None, float(gap)]
         for place, (piece, i, cos, gap) in enumerate(zip(pieces, ids, cosine, distance, strict=True), start=1)
     ]
-    layout["meta"] = {"table": {"columns": ["place", "piece", "id", "cosine", "distance"], "rows": rows}}
+    columns = [PLACE, say("piece"), say("id"), say("cosine"), say("distance")]
+    layout["meta"] = {"table": {"columns": columns, "rows": rows}}
     bars = lying_bars(drawn, [SIDES[colour][1]] * len(pieces))
     bars["customdata"] = [int(i) for i in ids]
     bars["hovertext"] = [
-        f"<b>{literal(piece)}</b><br>id {int(i)}<br>cosine <b>{cos:.4f}</b><br>distance <b>{gap:.4f}</b>"
+        on_lines(
+            bold(piece),
+            say("id {id}", id=int(i)),
+            with_number(say("cosine"), f"{cos:.4f}"),
+            with_number(say("distance"), f"{gap:.4f}"),
+        )
         for piece, i, cos, gap in zip(pieces, ids, cosine, distance, strict=True)
     ]
     return {"data": [bars] if len(pieces) else [], "layout": layout}
@@ -158,20 +169,22 @@ def piece_map_spec(
     Returns:
         The figure; a click on a point returns its id as `customdata`.
     """
-    axes = [f"Axis {place}: {share:.0%} of the variance" for place, share in enumerate(shares, start=1)]
+    axes = [
+        say("Axis {place}: {share:.0%} of the variance", place=place, share=share)
+        for place, share in enumerate(shares, start=1)
+    ]
     layout = base_layout(title, *axes) | {"height": _HEIGHT, "showlegend": True, "hovermode": "closest"}
-    layout["legend"] = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom"}
+    layout["legend"] = dict(LEGEND)
     layout["margin"]["t"] = 132
     spot = np.array([[point.x, point.y] for point in points], np.float64).reshape(-1, 2)
     ranges = [_padded(spot[:, axis]) for axis in (0, 1)]
     for axis, limits in zip(("xaxis", "yaxis"), ranges, strict=True):
         layout[axis] |= {"range": limits, "nticks": 6, "zeroline": True, "uirevision": repr(limits)}
-    unlabelled = "; ".join(filter(None, [note, _fewer_labels(placed := _placed(points, ranges, chosen))]))
-    if unlabelled:
-        text = unlabelled[:1].upper() + unlabelled[1:]
-        layout["title"]["subtitle"] = {"text": literal(text), "font": {"size": 13}}
+    placed = _placed(points, ranges, chosen)
+    subtitle(layout, [literal(note), _fewer_labels(placed)])
+    columns = [say("piece"), say("id"), say("where"), say("near"), say("axis 1"), say("axis 2")]
     rows = [[point.piece, point.id, KIND_NAMES[point.kind], point.near, point.x, point.y] for point in points]
-    layout["meta"] = {"table": {"columns": ["piece", "id", "where", "near", "axis 1", "axis 2"], "rows": rows}}
+    layout["meta"] = {"table": {"columns": columns, "rows": rows}}
     kinds = [kind for kind in _STYLES if any(point.kind == kind for point in points)]
     return {"data": [_points(points, placed, kind, chosen) for kind in kinds], "layout": layout}
 
@@ -187,7 +200,9 @@ def _padded(values: np.ndarray) -> list[float]:
 
 def _fewer_labels(placed: Sequence[str]) -> str:
     missing = sum(not place for place in placed)
-    return f"{missing} of {len(placed)} labels have no room: hover for them" if missing else ""
+    if not missing:
+        return ""
+    return say("{missing} of {all} labels have no room: hover for them", missing=missing, all=len(placed))
 
 
 def _points(points: Sequence[MapPoint], placed: Sequence[str], kind: Kind, chosen: int | None) -> Spec:
@@ -202,14 +217,18 @@ def _points(points: Sequence[MapPoint], placed: Sequence[str], kind: Kind, chose
         "text": [literal(shortened(point.piece)) if place else "" for point, place in mine],
         "textposition": [place or _PLACES[0] for _, place in mine],
         "textfont": {"size": _FONT},
-        "hovertext": [
-            f"<b>{literal(point.piece)}</b><br>id {point.id}, {KIND_NAMES[kind]}"
-            + (f" of {literal(point.near)}" if point.near else "")
-            for point, _ in mine
-        ],
-        "hovertemplate": "%{hovertext}<extra></extra>",
+        "hovertext": [on_lines(bold(point.piece), _said(point)) for point, _ in mine],
+        "hovertemplate": hover("%{hovertext}"),
         "marker": _STYLES[kind] if kind == "neighbour" else _marker([point for point, _ in mine], kind, chosen),
     }
+
+
+def _said(point: MapPoint) -> str:
+    """Where a piece is from, and of which it is a neighbour."""
+    named = KIND_NAMES[point.kind]
+    if not point.near:
+        return say("id {id}, {kind}", id=point.id, kind=named)
+    return say("id {id}, {kind} of {pieces}", id=point.id, kind=named, pieces=literal(point.near))
 
 
 def _marker(points: Sequence[MapPoint], kind: Kind, chosen: int | None) -> Spec:

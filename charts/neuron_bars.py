@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from charts.hover import bold, hover, on_lines
 from charts.theme import (
     GUIDE_COLOR,
     NEUTRAL_COLOR,
@@ -23,12 +24,13 @@ from charts.theme import (
     literal,
     shortened,
 )
+from words import say
 
-HOW_TO_READ_ACTIVE = (
+HOW_TO_READ_ACTIVE = say(
     "Each bar is one neuron's activation a = f(W_up·h + b) at the chosen token, the largest on top; in brackets is "
     "‖a·w‖, the length of what it adds to the stream, with w its column of W_down."
 )
-HOW_TO_READ_EFFECT = (
+HOW_TO_READ_EFFECT = say(
     "Each bar is the change of one piece's logit, W_out·N(w), for an activation of 1, less the mean over the "
     "vocabulary: the direct effect, past all later layers; N are the norms after it, their deviation held as it was."
 )
@@ -70,8 +72,8 @@ def active_neurons_spec(
     numbers = [np.asarray(values, np.float32) for values in (activation, pre_activation, written)]
     if any(values.shape != (len(neurons),) for values in numbers):
         raise ValueError(f"{len(neurons)} neurons: give one number for each.")
-    names = [f"neuron {neuron + 1}" for neuron in neurons]
-    layout = lying(title, "Activation (length of what it writes)", "Neuron", [str(n + 1) for n in neurons])
+    names = [say("neuron {number}", number=neuron + 1) for neuron in neurons]
+    layout = lying(title, say("Activation (length of what it writes)"), say("Neuron"), [str(n + 1) for n in neurons])
     top = max(0.0, float(np.nan_to_num(numbers[0]).max(initial=0))) or 1.0
     low = min(0.0, float(np.nan_to_num(numbers[0]).min(initial=0)))
     layout["xaxis"] |= {"range": [1.05 * low, 1.42 * top], "nticks": 6, "fixedrange": True}
@@ -81,15 +83,20 @@ def active_neurons_spec(
         for place, (value, length) in enumerate(zip(numbers[0], numbers[2], strict=True))
     ]  # fmt: skip
     pale, full = SIDES[colour]
+    columns = [say("neuron"), say("activation"), say("pre-activation"), say("written")]
     rows = [
         [neuron + 1, float(a), float(x), float(length)]
         for neuron, a, x, length in zip(neurons, *numbers, strict=True)
     ]
-    layout["meta"] = {"table": {"columns": ["neuron", "activation", "pre-activation", "written"], "rows": rows}}
+    layout["meta"] = {"table": {"columns": columns, "rows": rows}}
     bars = lying_bars(numbers[0], [full if neuron == chosen else pale for neuron in neurons])
     bars["customdata"] = [int(neuron) for neuron in neurons]
     bars["hovertext"] = [
-        f"<b>{name}</b><br>pre-activation {x:.4g}, activation {a:.4g}<br>writes a vector of length {length:.4g}"
+        on_lines(
+            bold(name),
+            activations(float(x), float(a)),
+            say("writes a vector of length {length:.4g}", length=length),
+        )
         for name, a, x, length in zip(names, *numbers, strict=True)
     ]
     return {"data": [bars] if names else [], "layout": layout}
@@ -112,7 +119,7 @@ def logit_effect_spec(pieces: Sequence[str], values: Sequence[float], ids: Seque
     """
     if not len(pieces) == len(values) == len(ids):
         raise ValueError(f"{len(pieces)} pieces, {len(values)} values, {len(ids)} ids: give one for each.")
-    layout = lying(title, "Change of the logit", "Piece", [shortened(piece) for piece in pieces])
+    layout = lying(title, say("Change of the logit"), say("Piece"), [shortened(piece) for piece in pieces])
     most = max(map(abs, values), default=0.0) or 1.0
     layout["xaxis"] |= {"range": [-1.75 * most, 1.75 * most], "nticks": 6, "fixedrange": True}
     layout["xaxis"] |= {"zeroline": True, "zerolinecolor": GUIDE_COLOR}
@@ -122,16 +129,25 @@ def logit_effect_spec(pieces: Sequence[str], values: Sequence[float], ids: Seque
         for place, value in enumerate(values)
     ]  # fmt: skip
     rows = [[piece, int(i), float(value)] for piece, i, value in zip(pieces, ids, values, strict=True)]
-    layout["meta"] = {"table": {"columns": ["piece", "id", "change of the logit"], "rows": rows}}
+    layout["meta"] = {"table": {"columns": [say("piece"), say("id"), say("change of the logit")], "rows": rows}}
     bars = lying_bars(values, [TARGET_COLOR if value >= 0 else TARGET_PALE for value in values])
     bars["hovertext"] = [
-        f"<b>{literal(piece)}</b><br>id {int(i)}<br>logit {value:+.4g}"
+        on_lines(bold(piece), say("id {id}", id=int(i)), say("logit {change:+.4g}", change=value))
         for piece, i, value in zip(pieces, ids, values, strict=True)
     ]
     return {"data": [bars] if pieces else [], "layout": layout}
 
 
 logit_effect = as_figure(logit_effect_spec)
+
+
+def activations(before: float, after: float) -> str:
+    """What goes into a neuron's function and what comes out, on hover.
+
+    Args:
+        before, after: Pre-activation and activation.
+    """
+    return say("pre-activation {before:.4g}, activation {after:.4g}", before=before, after=after)
 
 
 def lying(title: str, x_title: str, y_title: str, labels: Sequence[str]) -> Spec:
@@ -149,6 +165,6 @@ def lying_bars(values: Sequence[float] | np.ndarray, shades: Sequence[str]) -> S
         "orientation": "h",
         "x": np.asarray(values, np.float32),
         "y": np.arange(len(values), dtype=np.int32),
-        "hovertemplate": "%{hovertext}<extra></extra>",
+        "hovertemplate": hover("%{hovertext}"),
         "marker": {"color": list(shades)},
     }

@@ -11,8 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from charts.heatmap import heatmap_spec
-from charts.neuron_bars import SIDES
+from charts.hover import bold, hover, on_lines, with_number
+from charts.neuron_bars import SIDES, activations
 from charts.theme import (
+    LEGEND,
     MARK_COLOR,
     NEUTRAL_COLOR,
     Colour,
@@ -23,26 +25,26 @@ from charts.theme import (
     shortened,
     ticks,
 )
+from words import say
 
-HOW_TO_READ_SHARES = (
+HOW_TO_READ_SHARES = say(
     "Each cell is the share of a layer's neurons that add nothing, or next to nothing, at one token: the number of "
     "activations a = f(x) that count as silent, over d_ff; the frame is what the other charts look at."
 )
-HOW_TO_READ_HISTOGRAM = (
+HOW_TO_READ_HISTOGRAM = say(
     "Bars: the share of all pre-activations x = W_up·h + b that fall into each bin; the stepped line is the chosen "
     "token alone; the curves, on the scale at the right, are what this model's function makes of x, and its slope."
 )
-HOW_TO_READ_TOKENS = (
+HOW_TO_READ_TOKENS = say(
     "Each bar is the neuron's activation a at one token: a high bar means that this token's vector drives it. From "
     "layer 2 on that vector also holds what attention brought from other tokens."
 )
-HOW_TO_READ_MAP = (
+HOW_TO_READ_MAP = say(
     "Each cell is the activation a of one neuron (column) at one token (row); columns go by the token at which "
     "they are most active."
 )
 
 _MOST_WRITTEN = 8  # tokens; above this a share has no room in its cell
-_LEGEND = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom"}
 
 
 def silent_shares_spec(
@@ -75,14 +77,14 @@ def silent_shares_spec(
         queries=layers,
         keys=pieces,
         title=title,
-        query_axis="Layer",
+        query_axis=say("Layer"),
         key_axis=token_axis,
         marked_cell=marked,
         colour=colour,
         value_name=value_name,
         rows_sum_to_one=False,
     )
-    spec["layout"]["meta"]["cells"]["rows"] = [f"<b>{layer}</b>" for layer in layers]
+    spec["layout"]["meta"]["cells"]["rows"] = [bold(layer) for layer in layers]
     if len(pieces) <= _MOST_WRITTEN:
         spec["data"][0] |= {"texttemplate": "%{z:.1%}", "textfont": {"size": 11}}
     return spec
@@ -121,7 +123,10 @@ def pre_activations_spec(
     """
     if not (len(edges) - 1 == len(everywhere) == len(here) and len(x) == len(values) == len(slopes)):
         raise ValueError(f"{len(edges)} edges, {len(everywhere)} and {len(here)} shares, or the curves do not fit.")
-    layout = base_layout(title, "Pre-activation x", "Share of pre-activations") | {"height": 400, "showlegend": True}
+    layout = base_layout(title, say("Pre-activation x"), say("Share of pre-activations")) | {
+        "height": 400,
+        "showlegend": True,
+    }
     layout["xaxis"] |= {"range": [float(edges[0]), float(edges[-1])], "nticks": 8}
     # Both scales have their 0 at the same height; a GELU's lowest point lies a little under it.
     ends = [
@@ -131,25 +136,26 @@ def pre_activations_spec(
     most = float(max(np.max(everywhere, initial=0), np.max(here, initial=0))) or 1.0
     layout["yaxis"] |= {"range": [1.2 * most * ends[0] / ends[1], 1.05 * most], "tickformat": ".0%", "nticks": 6}
     layout["yaxis"] |= {"fixedrange": True}
-    right = {"text": f"{literal(function)}(x) and its slope", "standoff": 8}
+    right = {"text": say("{function}(x) and its slope", function=literal(function)), "standoff": 8}
     layout["yaxis2"] = {"title": right, "overlaying": "y", "side": "right", "automargin": True, "showgrid": False}
     layout["yaxis2"] |= {"zeroline": False, "nticks": 6, "fixedrange": True, "tickmode": "auto"}
     layout["yaxis2"] |= {"range": [1.2 * ends[0], 1.05 * ends[1]]}
-    layout |= {"legend": _LEGEND, "bargap": 0, "hovermode": "closest"}
+    layout |= {"legend": LEGEND, "bargap": 0, "hovermode": "closest"}
     layout["margin"]["t"] = 110
     pale, full = SIDES[colour]
     middles, widths = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
-    bins = [f"x from {low:.3f} to {high:.3f}" for low, high in itertools.pairwise(edges)]
-    bars = {"type": "bar", "name": "all tokens", "x": middles, "y": everywhere, "width": widths, "hovertext": bins}
-    bars |= {"marker": {"color": pale, "line": {"width": 0}}, "hovertemplate": _binned("all tokens")}
+    bins = [say("x from {low:.3f} to {high:.3f}", low=low, high=high) for low, high in itertools.pairwise(edges)]
+    everyone = say("all tokens")
+    bars = {"type": "bar", "name": everyone, "x": middles, "y": everywhere, "width": widths, "hovertext": bins}
+    bars |= {"marker": {"color": pale, "line": {"width": 0}}, "hovertemplate": _binned(everyone)}
     own = {"type": "scatter", "mode": "lines", "name": literal(shortened(piece)), "x": middles, "y": here}
     own |= {"line": {"color": full, "width": 2, "shape": "hvh"}, "hovertext": bins}
     own["hovertemplate"] = _binned(literal(piece))
     curve = {"type": "scatter", "mode": "lines", "x": x, "yaxis": "y2"}
-    shapes = [(f"{function}(x)", values, MARK_COLOR, "solid"), ("slope", slopes, NEUTRAL_COLOR, "dot")]
+    shapes = [(f"{function}(x)", values, MARK_COLOR, "solid"), (say("slope"), slopes, NEUTRAL_COLOR, "dot")]
     curves = [
         curve | {"name": literal(name), "y": numbers, "line": {"color": shade, "width": 2, "dash": dash},
-                 "hovertemplate": f"x = %{{x:.3f}}<br>{literal(name)} <b>%{{y:.3f}}</b><extra></extra>"}
+                 "hovertemplate": hover("x = %{x:.3f}", with_number(literal(name), "%{y:.3f}"))}
         for name, numbers, shade, dash in shapes
     ]  # fmt: skip
     return {"data": [bars, own, *curves], "layout": layout}
@@ -159,7 +165,7 @@ pre_activations = as_figure(pre_activations_spec)
 
 
 def _binned(whose: str) -> str:
-    return f"%{{hovertext}}<br>{whose} <b>%{{y:.2%}}</b><extra></extra>"
+    return hover("%{hovertext}", with_number(whose, "%{y:.2%}"))
 
 
 def neuron_tokens_spec(
@@ -191,7 +197,7 @@ def neuron_tokens_spec(
     numbers, before = (np.asarray(values, np.float32) for values in (activation, pre_activation))
     if not numbers.shape == before.shape == (len(pieces),):
         raise ValueError(f"{numbers.shape} and {before.shape} numbers for {len(pieces)} tokens: give one for each.")
-    layout = base_layout(title, token_axis, "Activation") | {"height": 400, "bargap": 0.25, "barmode": "overlay"}
+    layout = base_layout(title, token_axis, say("Activation")) | {"height": 400, "bargap": 0.25, "barmode": "overlay"}
     axis = ticks(pieces, title=token_axis)
     layout["xaxis"] = {**axis["axis"], "range": [-0.5, len(pieces) - 0.5], "uirevision": "\n".join(pieces)}
     top = max(0.0, float(np.nan_to_num(numbers).max(initial=0))) or 1.0
@@ -201,15 +207,15 @@ def neuron_tokens_spec(
     pale, full = SIDES[colour]
     bars = {
         "type": "bar",
-        "name": "activation",
+        "name": say("activation"),
         "x": np.arange(len(pieces), dtype=np.int32),
         "y": numbers,
         "customdata": list(range(len(pieces))),
         "hovertext": [
-            f"{place}: <b>{literal(piece)}</b><br>pre-activation {x:.4g}, activation {a:.4g}"
+            on_lines(f"{place}: {bold(piece)}", activations(float(x), float(a)))
             for place, (piece, x, a) in enumerate(zip(pieces, before, numbers, strict=True), start=1)
         ],
-        "hovertemplate": "%{hovertext}<extra></extra>",
+        "hovertemplate": hover("%{hovertext}"),
         "marker": {"color": [full if place == chosen else pale for place in range(len(pieces))]},
     }
     return {"data": [bars] if len(pieces) else [], "layout": layout}
@@ -245,12 +251,13 @@ def neuron_map_spec(
     token, place = marked
     spec = heatmap_spec(
         activation, queries=pieces, keys=[str(neuron + 1) for neuron in neurons], title=title, query_axis=token_axis,
-        key_axis="Neuron", marked_row=token, marked_cell=None if place is None else (token, place), colour=colour,
-        value_name="activation", limits=(0.0, max(1e-6, float(np.nan_to_num(activation).max(initial=0)))),
+        key_axis=say("Neuron"), marked_row=token, marked_cell=None if place is None else (token, place),
+        colour=colour,
+        value_name=say("activation"), limits=(0.0, max(1e-6, float(np.nan_to_num(activation).max(initial=0)))),
         rows_sum_to_one=False,
     )  # fmt: skip
     cells = spec["layout"]["meta"]["cells"]
-    cells["columns"] = [f"<b>{neuron + 1}</b>" for neuron in neurons]
+    cells["columns"] = [bold(str(neuron + 1)) for neuron in neurons]
     return spec
 
 

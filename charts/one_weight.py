@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from charts.hover import bold, hover, italic, on_lines, with_number
 from charts.signed import HEIGHT, NUMBER, drawable, frame, signed_map
 from charts.theme import (
     MARK_COLOR,
@@ -25,10 +26,13 @@ from charts.theme import (
     Spec,
     as_figure,
     base_layout,
+    capitalised,
     literal,
     ticks,
 )
+from words import say
 
+LENGTH = say("length")
 _NEGATIVE_COLOR = SIGNED_SCALE[1][1]
 _NEUTRAL_PALE = "#D0CBE0"  # of the neutral scale
 _SIDES: dict[Colour, tuple[str, str]] = {
@@ -56,19 +60,19 @@ def query_times_key_spec(q: np.ndarray, k: np.ndarray, *, title: str, query: str
     """
     if q.shape != k.shape or q.ndim != 1:
         raise ValueError(f"q is {q.shape} and k is {k.shape}: give two vectors of one length.")
-    layout = base_layout(title, "Dimension of the head", "")
-    columns = [f"dimension {place}" for place in range(1, len(q) + 1)]
+    layout = base_layout(title, say("Dimension of the head"), "")
+    columns = [say("dimension {place}", place=place) for place in range(1, len(q) + 1)]
     layout["xaxis"] |= {"range": [0.5, len(q) + 0.5], "tickformat": "d", "showgrid": False, "anchor": "y2"}
     layout["yaxis"] |= {"domain": [0.56, 1], "tickvals": [0, 1], "ticktext": ["q", "k"], "range": [1.5, -0.5]}
     layout["yaxis"] |= {"showgrid": False, "fixedrange": True}
     layout["yaxis2"] = {"domain": [0, 0.46], "title": {"text": "q × k"}, "automargin": True, "nticks": 4}
     layout["yaxis2"] |= {"zeroline": True}
-    layout["meta"] = {"cells": {"rows": [f"q of {literal(query)}", f"k of {literal(key)}"], "columns": columns}}
+    rows = [say("q of {query}", query=literal(query)), say("k of {key}", key=literal(key))]
+    layout["meta"] = {"cells": {"rows": rows, "columns": columns}}
     layout["meta"]["table"] = _products_table(q, k)
     layout |= {"height": HEIGHT, "bargap": 0.15}
-    strips = signed_map(
-        np.stack((q, k)), name="q and k", hover="%{customdata[0]}<br>%{customdata[1]}", bar=(0.78, 0.5)
-    )
+    template = hover("%{customdata[0]}", with_number("%{customdata[1]}", f"%{{z:{NUMBER}}}"))
+    strips = signed_map(np.stack((q, k)), name=say("q and k"), template=template, bar=(0.78, 0.5))
     products = q * k
     bars = {
         "type": "bar",
@@ -76,7 +80,7 @@ def query_times_key_spec(q: np.ndarray, k: np.ndarray, *, title: str, query: str
         "x": np.arange(1, len(q) + 1),
         "y": drawable(products),
         "yaxis": "y2",
-        "hovertemplate": f"dimension %{{x}}<br>q × k <b>%{{y:{NUMBER}}}</b><extra></extra>",
+        "hovertemplate": hover(say("dimension {place}", place="%{x}"), with_number("q × k", f"%{{y:{NUMBER}}}")),
         "marker": {"color": [_NEGATIVE_COLOR if value < 0 else NEUTRAL_COLOR for value in products]},
     }
     return {"data": [strips, bars], "layout": layout}
@@ -90,7 +94,7 @@ def key_row_spec(
     value_name: str,
     chosen: int,
     side: Colour = "source",
-    key_axis: str = "Key",
+    key_axis: str = say("Key"),
     before: tuple[str, np.ndarray] | None = None,
     closed: Sequence[str] | None = None,
     limits: tuple[float, float] | None = None,
@@ -152,9 +156,9 @@ def head_norms_spec(norms: np.ndarray, *, title: str, chosen: int) -> Spec:
     Returns:
         The figure; a click on a bar returns its head, from 0, as `customdata`.
     """
-    layout = base_layout(title, "Head", "Length ‖head · W_O‖")
+    layout = base_layout(title, say("Head"), say("Length ‖head · W_O‖"))
     names = [str(head) for head in range(1, len(norms) + 1)]
-    axis = ticks(names, title="Head")
+    axis = ticks(names, title=say("Head"))
     layout["xaxis"] = {**axis["axis"], "range": [-0.5, len(norms) - 0.5]}
     low, high = _limits([norms])
     layout["yaxis"] |= {"range": [low, high], "nticks": 5, "fixedrange": True}
@@ -164,18 +168,22 @@ def head_norms_spec(norms: np.ndarray, *, title: str, chosen: int) -> Spec:
     total = float(np.sum(norms))
     shares = [norm / total if total > 0 else 0.0 for norm in norms.tolist()]
     layout["meta"]["table"] = {
-        "columns": ["head", "length", "share of all lengths"],
+        "columns": [say("head"), LENGTH, say("share of all lengths")],
         "rows": [
             [i + 1, _told(norm), _told(share)] for i, (norm, share) in enumerate(zip(norms, shares, strict=True))
         ],
     }
-    bars = _bars("length", drawable(norms), NEUTRAL_COLOR, 0.7)
+    bars = _bars(LENGTH, drawable(norms), NEUTRAL_COLOR, 0.7)
     bars["marker"] = {
         "color": [NEUTRAL_COLOR if head == chosen else _NEUTRAL_PALE for head in range(len(norms))],
         "line": {"color": MARK_COLOR, "width": [1.5 if head == chosen else 0 for head in range(len(norms))]},
     }
     said = [
-        f"Head {name}<br>length <b>{norm:.6g}</b><br>{literal(f'{share:.1%} of all lengths')}"
+        on_lines(
+            say("Head {head}", head=name),
+            with_number(LENGTH, f"{norm:.6g}"),
+            literal(say("{share:.1%} of all lengths", share=share)),
+        )
         for name, norm, share in zip(names, norms.tolist(), shares, strict=True)
     ]
     return {"data": [bars, _columns(said, low, high)], "layout": layout}
@@ -190,7 +198,7 @@ def _products_table(q: np.ndarray, k: np.ndarray) -> Spec:
     """What the chart draws, for a download."""
     lines = zip(q.tolist(), k.tolist(), (q * k).tolist(), strict=True)
     rows = [[place, *map(_told, line)] for place, line in enumerate(lines, start=1)]
-    return {"columns": ["dimension", "q", "k", "q × k"], "rows": rows}
+    return {"columns": [say("dimension"), "q", "k", "q × k"], "rows": rows}
 
 
 def _key_table(
@@ -200,7 +208,7 @@ def _key_table(
         [place + 1, key, *(None if reason else _told(row[place]) for _, row in series), reason]
         for place, (key, reason) in enumerate(zip(keys, reasons, strict=True))
     ]
-    return {"columns": ["number", key_axis, *(name for name, _ in series), "note"], "rows": rows}
+    return {"columns": [say("number"), key_axis, *(name for name, _ in series), say("note")], "rows": rows}
 
 
 def _told(value: float) -> float | None:
@@ -217,7 +225,7 @@ def _limits(parts: Sequence[np.ndarray]) -> tuple[float, float]:
 
 
 def _key_layout(title: str, keys: Sequence[str], key_axis: str, value_name: str, chosen: int) -> Spec:
-    layout = base_layout(title, key_axis, value_name[:1].upper() + value_name[1:])
+    layout = base_layout(title, key_axis, capitalised(value_name))
     axis = ticks(keys, title=key_axis)
     axis["spec"]["labels"] = [
         f"<b>{label}</b>" if place == chosen else label for place, label in enumerate(axis["spec"]["labels"])
@@ -259,9 +267,8 @@ def _told_on_hover(
 ) -> list[str]:
     said = []
     for place, (key, reason) in enumerate(zip(keys, reasons, strict=True)):
-        lines = [f"{literal(name)} <b>{row[place]:.6g}</b>" for name, row in series]
-        lines = [f"<i>{literal(reason)}</i>"] if reason else lines
-        said.append("<br>".join([f"{place + 1}: <b>{literal(key)}</b>", *lines]))
+        numbers = [with_number(literal(name), f"{row[place]:.6g}") for name, row in series]
+        said.append(on_lines(f"{place + 1}: {bold(key)}", *([italic(reason)] if reason else numbers)))
     return said
 
 
@@ -275,6 +282,6 @@ def _columns(said: Sequence[str], low: float, high: float) -> Spec:
         "width": 1,
         "customdata": list(range(len(said))),
         "hovertext": list(said),
-        "hovertemplate": "%{hovertext}<extra></extra>",
+        "hovertemplate": hover("%{hovertext}"),
         "marker": {"color": "rgba(0,0,0,0)", "line": {"width": 0}},
     }

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from charts.hover import hover
 from charts.theme import (
     GUIDE_COLOR,
+    LEGEND,
     MARK_COLOR,
     NEUTRAL_COLOR,
     SIGNED_SCALE,
@@ -16,21 +18,23 @@ from charts.theme import (
     as_figure,
     base_layout,
     literal,
+    subtitle,
 )
+from words import joined, say
 
-HOW_TO_READ_ROTATION = (
+HOW_TO_READ_ROTATION = say(
     "Each ring is one position's two values (sin p·wᵢ, cos p·wᵢ) after a shift, PE(p+k); each cross is Rₖ·PE(p), "
     "the two values before it, turned clockwise by the angle k·wᵢ: a cross in a ring means that Rₖ·PE(p) = PE(p+k)."
 )
-HOW_TO_READ_MAP = (
+HOW_TO_READ_MAP = say(
     "Each ring is one position's two values after a shift, PE(p+k); each mark is M·PE(p) with the best linear map M: "
     "a cross where p was in the fit, a diamond where it was held out and so tests it."
 )
-HOW_TO_READ_ROTATION_ERRORS = (
+HOW_TO_READ_ROTATION_ERRORS = say(
     "Each point is the largest |Rₖ·PE(p) − PE(p+k)| over all positions p and dimensions, for one shift k; about "
     "10⁻⁷ is the rounding of 32-bit numbers."
 )
-HOW_TO_READ_MAP_ERRORS = (
+HOW_TO_READ_MAP_ERRORS = say(
     "Each point is ‖M·PE(p) − PE(p+k)‖ / ‖PE(p+k)‖ for one shift k: 0 is exact, 1 is as far off as answering 0; only "
     "held-out positions say whether shifting is a linear map."
 )
@@ -84,22 +88,23 @@ def shift_points_spec(
     tested = np.zeros(len(rings), bool) if held_out is None else np.asarray(held_out, bool)
     if rings.shape != marks.shape or rings.shape[1:] != (2,) or tested.shape != rings.shape[:1]:
         raise ValueError(f"{rings.shape} and {marks.shape} points do not fit, or {tested.shape} marks of the fit.")
-    names = [f"Dimension {2 * pair}{'' if unpaired else ' (sine)'}", f"Dimension {2 * pair + 1}"]
-    names[1] += "" if unpaired else " (cosine)"
+    first, second = 2 * pair, 2 * pair + 1
+    names = [say("Dimension {place} (sine)", place=first), say("Dimension {place} (cosine)", place=second)]
+    if unpaired:
+        names = [say("Dimension {place}", place=place) for place in (first, second)]
     layout = base_layout(title, *names) | {"showlegend": True, "height": 480, "hovermode": "closest"}
-    layout["legend"] = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom"}
+    layout["legend"] = dict(LEGEND)
     layout["margin"]["t"] = 104
     limit = 1.15 * max(1e-6, float(np.abs(rings).max(initial=0)), float(np.abs(marks).max(initial=0)))
     layout["xaxis"] |= {"range": [-limit, limit], "zeroline": True, "nticks": 6, "constrain": "domain"}
     layout["yaxis"] |= {"range": [-limit, limit], "zeroline": True, "nticks": 6, "constrain": "domain"}
     layout["yaxis"] |= {"scaleanchor": "x"}
-    if note:
-        layout["title"]["subtitle"] = {"text": literal(note), "font": {"size": 13}}
+    subtitle(layout, [literal(note)])
     data = [_points(rings, np.arange(len(rings)), shift, "PE(p+k)", {"symbol": "circle-open", "size": 12})]
     data[0]["marker"]["color"] = GUIDE_COLOR
-    name = "Rₖ·PE(p)" if held_out is None else "M·PE(p), fitted"
+    name = "Rₖ·PE(p)" if held_out is None else say("M·PE(p), fitted")
     kinds = [(name, ~tested, {"symbol": "x-thin", "size": 7, "color": NEUTRAL_COLOR})]
-    kinds.append(("M·PE(p), held out", tested, {"symbol": "diamond", "size": 7, "color": MARK_COLOR}))
+    kinds.append((say("M·PE(p), held out"), tested, {"symbol": "diamond", "size": 7, "color": MARK_COLOR}))
     for said, rows, marker in kinds:
         if rows.any():
             data.append(_points(marks[rows], np.flatnonzero(rows), shift, said, marker))
@@ -128,9 +133,9 @@ def shift_errors_spec(
     Raises:
         ValueError: If there is not one error for each shift.
     """
-    layout = base_layout(title, "Shift k (positions)", y_title) | {"showlegend": len(lines) > 1, "height": 480}
+    layout = base_layout(title, say("Shift k (positions)"), y_title) | {"showlegend": len(lines) > 1, "height": 480}
     layout["hovermode"] = "closest"
-    layout["legend"] = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom"}
+    layout["legend"] = dict(LEGEND)
     layout["margin"]["t"] = 46 if len(lines) == 1 else 124
     layout["xaxis"] |= {"showgrid": False, "tickformat": "d"}
     layout["yaxis"] |= _decades(lines) if log else {"rangemode": "tozero"}
@@ -157,8 +162,9 @@ def _points(points: np.ndarray, positions: np.ndarray, shift: int, name: str, ma
         "hovertext": [f"p = {position}" for position in positions.tolist()],
         "mode": "markers",
         "marker": dict(marker),
-        "hovertemplate": f"{literal(name)}, %{{hovertext}}, k = {shift}<br><b>(%{{x:.4f}}, %{{y:.4f}})</b>"
-        "<extra></extra>",
+        "hovertemplate": hover(
+            joined(", ", [literal(name), "%{hovertext}", f"k = {shift}"]), "<b>(%{x:.4f}, %{y:.4f})</b>"
+        ),
     }
 
 
@@ -169,13 +175,13 @@ def _arc(angle: float) -> Spec:
     y = np.concatenate([[0.0], np.cos(turned), [0.0]])
     return {
         "type": "scatter",
-        "name": "angle k·wᵢ",
+        "name": say("angle k·wᵢ"),
         "x": (0.5 * x).astype(np.float32),
         "y": (0.5 * y).astype(np.float32),
         "mode": "lines",
         "line": {"color": _GREEN, "width": 3},
         "marker": {"color": "rgba(0,0,0,0)"},  # it is no data, so it is not saved as such
-        "hovertemplate": f"k·wᵢ = {angle:.4g} rad = {np.degrees(angle):.4g}°<extra></extra>",
+        "hovertemplate": hover(f"k·wᵢ = {angle:.4g} rad = {np.degrees(angle):.4g}°"),
     }
 
 
@@ -200,5 +206,5 @@ def _errors(shifts: Sequence[int], line: ErrorLine, colour: str, dash: str, symb
         "mode": "lines+markers",
         "line": {"color": colour, "width": 2, "dash": dash},
         "marker": {"color": colour, "size": 7, "symbol": symbol},
-        "hovertemplate": f"{literal(line.name)}<br>k = %{{x}}: <b>%{{y:.3g}}</b><extra></extra>",
+        "hovertemplate": hover(literal(line.name), "k = %{x}: <b>%{y:.3g}</b>"),
     }

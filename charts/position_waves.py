@@ -6,14 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from charts.hover import hover, with_number
 from charts.positions import DIMENSION_AXIS, POSITION_AXIS
-from charts.theme import GUIDE_COLOR, MARK_COLOR, NEUTRAL_COLOR, Spec, as_figure, base_layout, literal
+from charts.theme import GUIDE_COLOR, LEGEND, MARK_COLOR, NEUTRAL_COLOR, Spec, as_figure, base_layout, literal
+from words import say
 
-HOW_TO_READ_CURVES = (
+HOW_TO_READ_CURVES = say(
     "Each band is one dimension followed from position to position: the solid line is the table, the dashed one the "
     "formula sin or cos of p / 10000^(2i/d)."
 )
-HOW_TO_READ_WAVES = (
+HOW_TO_READ_WAVES = say(
     "The dashed line is the formula's wavelength 2π · 10000^(2i/d); each point is the strongest wave that a Fourier "
     "transform finds in that dimension, paler the less of its variance it holds. Above the dotted line a wave is "
     "longer than what was measured, and a transform cannot tell how long."
@@ -62,7 +64,11 @@ def position_curves_spec(
         }
         name = {"text": f"PE(p, {dimension})", "font": {"size": 11}, "standoff": 4}  # heads the column when saved
         layout[f"yaxis{axis}"] = {"title": name, "automargin": True, "zeroline": True, "showgrid": False, **band}
-        layout["annotations"].append(_band_name(f"Dimension {dimension}; formula: {said}", f"y{axis} domain"))
+        layout["annotations"].append(
+            _band_name(
+                say("Dimension {dimension}; formula: {said}", dimension=dimension, said=said), f"y{axis} domain"
+            )
+        )
         data += _pair_of_curves(table[:, place], expected[:, place], dimension, f"y{axis}", first=place == 0)
     return {"data": data, "layout": layout}
 
@@ -84,10 +90,13 @@ def wavelengths_spec(
     """
     if len(wavelengths) != -(-len(periods) // 2) or len(shares) != len(periods):
         raise ValueError(f"{len(wavelengths)} pairs, {len(periods)} periods and {len(shares)} shares do not fit.")
-    layout = base_layout(title, DIMENSION_AXIS, "Wavelength (positions, log)") | {"showlegend": True, "height": 400}
+    layout = base_layout(title, DIMENSION_AXIS, say("Wavelength (positions, log)")) | {
+        "showlegend": True,
+        "height": 400,
+    }
     layout["yaxis"] |= {"type": "log", "dtick": 1, "exponentformat": "power"}
     layout["xaxis"] |= {"showgrid": False, "tickformat": "d"}
-    layout["legend"] = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom"}
+    layout["legend"] = dict(LEGEND)
     layout["margin"]["t"] = 100
     lines = [_formula_waves(wavelengths, len(periods)), _across(n_positions, len(periods))]
     return {"data": [*lines, _found_waves(periods, shares)], "layout": layout}
@@ -102,7 +111,7 @@ def _pair_of_curves(table: np.ndarray, formula: np.ndarray, dimension: int, axis
         return {
             "type": "scatter",
             "name": name,
-            "legendgroup": name,
+            "legendgroup": str(name),
             "showlegend": first,
             "x": np.arange(len(y), dtype=np.int32),
             "y": y,
@@ -110,12 +119,15 @@ def _pair_of_curves(table: np.ndarray, formula: np.ndarray, dimension: int, axis
             "mode": "lines+markers" if dash == "solid" and len(y) <= 64 else "lines",
             "line": {"color": colour, "width": width, "dash": dash},
             "marker": {"color": colour, "size": 5},
-            "hovertemplate": f"dimension {dimension}, position %{{x}}<br>{name} <b>%{{y:.4f}}</b><extra></extra>",
+            "hovertemplate": hover(
+                say("dimension {dimension}, position {position}", dimension=dimension, position="%{x}"),
+                with_number(name, "%{y:.4f}"),
+            ),
         }
 
     return [
-        curve("table", table, NEUTRAL_COLOR, "solid", 2),
-        curve("formula", formula, MARK_COLOR, "dot", 1.5),
+        curve(say("table"), table, NEUTRAL_COLOR, "solid", 2),
+        curve(say("formula"), formula, MARK_COLOR, "dot", 1.5),
     ]
 
 
@@ -128,7 +140,7 @@ def _across(height: int, d_model: int) -> Spec:
     """How many positions were measured, from the first dimension to the last."""
     return {
         "type": "scatter",
-        "name": f"{height:,} positions measured",
+        "name": say("{n:,} positions measured", n=height),
         "x": np.array([0, d_model - 1], dtype=np.int32),
         "y": np.array([height, height], dtype=np.int32),
         "mode": "lines",
@@ -141,23 +153,30 @@ def _across(height: int, d_model: int) -> Spec:
 def _formula_waves(waves: np.ndarray, d_model: int) -> Spec:
     return {
         "type": "scatter",
-        "name": "formula",
+        "name": say("formula"),
         "x": np.arange(d_model, dtype=np.int32),
         "y": np.repeat(np.asarray(waves, np.float32), 2)[:d_model],
         "mode": "lines",
         "line": {"color": MARK_COLOR, "width": 1.5, "dash": "dash", "shape": "hvh"},
-        "hovertemplate": "dimension %{x}<br>formula: one turn in <b>%{y:.4s}</b> positions<extra></extra>",
+        "hovertemplate": hover(
+            say("dimension {place}", place="%{x}"),
+            say("formula: one turn in {positions} positions", positions="<b>%{y:.4s}</b>"),
+        ),
     }
 
 
 def _found_waves(periods: np.ndarray, shares: np.ndarray) -> Spec:
     return {
         "type": "scatter",
-        "name": "strongest wave of the table",
+        "name": say("strongest wave of the table"),
         "x": np.arange(len(periods), dtype=np.int32),
         "y": np.asarray(periods, np.float32),
-        "hovertext": [f"{share:.0%} of the variance" for share in shares],
+        "hovertext": [say("{share:.0%} of the variance", share=share) for share in shares],
         "mode": "markers",
         "marker": {"color": NEUTRAL_COLOR, "size": 7, "opacity": np.asarray(0.2 + 0.8 * shares, np.float32)},
-        "hovertemplate": "dimension %{x}<br>one turn in <b>%{y:.2f}</b> positions<br>%{hovertext}<extra></extra>",
+        "hovertemplate": hover(
+            say("dimension {place}", place="%{x}"),
+            say("one turn in {positions} positions", positions="<b>%{y:.2f}</b>"),
+            "%{hovertext}",
+        ),
     }

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from charts.hover import hover, with_number
 from charts.theme import (
     CELLS,
     NEUTRAL_COLOR,
@@ -18,30 +19,34 @@ from charts.theme import (
     Spec,
     as_figure,
     base_layout,
+    colour_bar,
     literal,
+    subtitle,
     ticks,
 )
+from words import say
 
-HOW_TO_READ_TABLE = (
+HOW_TO_READ_TABLE = say(
     "Each row is the vector PE(p) that is added to the token at position p, the first token's is 0; in the formula, "
     "PE(p, 2i) = sin(p / 10000^(2i/d)) and PE(p, 2i+1) = cos(p / 10000^(2i/d)). On a narrow screen several "
     "dimensions share a pixel."
 )
-HOW_TO_READ_SIMILARITY = (
+HOW_TO_READ_SIMILARITY = say(
     "Each cell compares the vectors of two positions by their dot product p·q = Σ pⱼqⱼ; where only the distance "
     "counts, every diagonal has one colour."
 )
-HOW_TO_READ_COSINE = (
+HOW_TO_READ_COSINE = say(
     "Each cell is the cosine of the angle between the vectors of two positions, p·q / (‖p‖ ‖q‖): 1 is the same "
     "direction, 0 a right angle."
 )
-HOW_TO_READ_DISTANCE = (
+HOW_TO_READ_DISTANCE = say(
     "The line is the mean over all pairs of positions that far apart, the band goes from the least to the largest; a "
     "band without width means that only the distance counts: for the formula p·q = Σ cos((p − q) · wᵢ)."
 )
 
-POSITION_AXIS = "Position p"
-DIMENSION_AXIS = "Dimension"
+POSITION_AXIS = say("Position p")
+DIMENSION_AXIS = say("Dimension")
+DIMENSION = say("dimension")
 
 
 def position_table_spec(
@@ -67,15 +72,14 @@ def position_table_spec(
     Raises:
         ValueError: If the sizes do not fit together.
     """
-    rows = [f"position <b>{position}</b>" for position in positions]
-    columns = [f"dimension <b>{dimension}</b>" for dimension in dimensions]
+    rows = [with_number(say("position"), str(position)) for position in positions]
+    columns = [with_number(DIMENSION, str(dimension)) for dimension in dimensions]
     layout = base_layout(title, DIMENSION_AXIS, POSITION_AXIS)
     number_places(layout, "xaxis", dimensions, title=DIMENSION_AXIS)
     number_places(layout, "yaxis", positions, title=POSITION_AXIS)
     layout["height"] = int(np.clip(170 + 8 * len(positions), 280, 560))
-    if note:
-        layout["title"]["subtitle"] = {"text": literal(note), "font": {"size": 13}}
-    return _map(values, layout, rows, columns, "value", signed=True)
+    subtitle(layout, [literal(note)])
+    return _map(values, layout, rows, columns, say("value"), signed=True)
 
 
 def position_similarity_spec(
@@ -96,12 +100,11 @@ def position_similarity_spec(
     Raises:
         ValueError: If the sizes do not fit together.
     """
-    layout = base_layout(title, "Position q", "Position p")
-    number_places(layout, "xaxis", positions, title="Position q")
+    layout = base_layout(title, say("Position q"), POSITION_AXIS)
+    number_places(layout, "xaxis", positions, title=say("Position q"))
     number_places(layout, "yaxis", positions, title=POSITION_AXIS)
     layout["height"] = 440
-    if note:
-        layout["title"]["subtitle"] = {"text": literal(note), "font": {"size": 13}}
+    subtitle(layout, [literal(note)])
     rows, columns = ([f"{name} = <b>{position}</b>" for position in positions] for name in "pq")
     return _map(similar, layout, rows, columns, value_name, signed=bool(np.min(similar, initial=0) < 0))
 
@@ -121,7 +124,10 @@ def similarity_by_distance_spec(
     """
     if not len(mean) == len(low) == len(high):
         raise ValueError(f"{len(mean)} means, {len(low)} least and {len(high)} largest values: give one each.")
-    layout = base_layout(title, "Distance |p − q| (positions)", value_name) | {"height": 440, "hovermode": "closest"}
+    layout = base_layout(title, say("Distance |p − q| (positions)"), value_name) | {
+        "height": 440,
+        "hovermode": "closest",
+    }
     layout["xaxis"] |= {"showgrid": False, "tickformat": "d"}
     layout["yaxis"] |= {"zeroline": True, "nticks": 7}
     distances = np.arange(len(mean), dtype=np.int32)
@@ -129,18 +135,25 @@ def similarity_by_distance_spec(
     ends = np.stack([low, high], axis=1).astype(np.float32)
     centre = {
         "type": "scatter",
-        "name": "mean",
+        "name": say("mean"),
         "x": distances,
         "y": np.asarray(mean, np.float32),
         "customdata": ends,
         "mode": "lines+markers" if len(mean) <= 64 else "lines",
-        "hovertemplate": f"distance %{{x}}<br>mean {literal(value_name)} <b>%{{y:.3f}}</b><br>"
-        "from %{customdata[0]:.3f} to %{customdata[1]:.3f}<extra></extra>",
+        "hovertemplate": hover(
+            say("distance {distance}", distance="%{x}"),
+            with_number(say("mean {value}", value=literal(value_name)), "%{y:.3f}"),
+            say("from {low} to {high}", low="%{customdata[0]:.3f}", high="%{customdata[1]:.3f}"),
+        ),
         "line": {"color": NEUTRAL_COLOR, "width": 2},
         "marker": {"color": NEUTRAL_COLOR, "size": 6},
     }
     shade = {"fill": "tonexty", "fillcolor": SCALES["neutral"][1][1]}
-    data = [{**edge, "name": "least", "y": ends[:, 0]}, {**edge, "name": "largest", "y": ends[:, 1], **shade}, centre]
+    data = [
+        {**edge, "name": say("least"), "y": ends[:, 0]},
+        {**edge, "name": say("largest"), "y": ends[:, 1], **shade},
+        centre,
+    ]
     return {"data": data, "layout": layout}
 
 
@@ -188,18 +201,8 @@ def _map(
         "zmax": largest,
         "colorscale": SIGNED_SCALE if signed else SCALES["neutral"],
         "meta": CELLS,
-        "hovertemplate": f"%{{customdata[0]}}<br>%{{customdata[1]}}<br>{literal(value_name)} <b>%{{z:.3f}}</b>"
-        "<extra></extra>",
-        "colorbar": {
-            "title": {"text": literal(value_name), "side": "right"},
-            "thickness": 10,
-            "outlinewidth": 0,
-            "x": 1.01,
-            "xpad": 4,
-            "ypad": 0,
-            "len": 1,
-            "nticks": 5,
-        },
+        "hovertemplate": hover("%{customdata[0]}", "%{customdata[1]}", with_number(literal(value_name), "%{z:.3f}")),
+        "colorbar": colour_bar(literal(value_name)),
         **{"x0": 0, "dx": 1, "y0": 0, "dy": 1},
     }
     return {"data": [trace], "layout": layout}

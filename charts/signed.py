@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from charts.hover import bold, hover, italic, with_number
 from charts.theme import (
     CELLS,
     MARK_COLOR,
@@ -18,9 +19,11 @@ from charts.theme import (
     Spec,
     as_figure,
     base_layout,
+    colour_bar,
     literal,
     ticks,
 )
+from words import say
 
 HEIGHT = 260
 NUMBER = ".6~g"
@@ -69,9 +72,9 @@ def signed_rows_spec(
     n_columns = values.shape[1]
     layout["xaxis"] |= {"range": [0.5, n_columns + 0.5], "tickformat": "d", "showgrid": False}
     layout["yaxis"] = {**down["axis"], "range": [len(labels) - 0.5, -0.5], "uirevision": "\n".join(labels)}
-    columns = [f"dimension {place}" for place in range(1, n_columns + 1)]
+    columns = [say("dimension {place}", place=place) for place in range(1, n_columns + 1)]
     layout["meta"] = {
-        "cells": {"rows": [f"<b>{literal(label)}</b>" for label in labels], "columns": columns},
+        "cells": {"rows": [bold(label) for label in labels], "columns": columns},
         "ticks": {"yaxis": down["spec"]},
     }
     layout["height"] = height
@@ -79,8 +82,9 @@ def signed_rows_spec(
         return {"data": [], "layout": layout}
     is_closed = np.array([bool(reason) for reason in reasons])
     drawn = np.where(is_closed[:, None], np.nan, values)
-    hover = f"%{{customdata[0]}}<br>%{{customdata[1]}}<br>{literal(value_name)}"
-    data = [signed_map(drawn, name=literal(value_name), hover=hover)]
+    number = with_number(literal(value_name), f"%{{z:{NUMBER}}}")
+    template = hover("%{customdata[0]}", "%{customdata[1]}", number)
+    data = [signed_map(drawn, name=literal(value_name), template=template)]
     for row in np.flatnonzero(is_closed).tolist():
         data += [_closed_row(values.shape, row, reasons[row]), _hatching(n_columns, row)]
     layout["shapes"] = [frame(0.5, n_columns + 0.5, row - 0.5, row + 0.5) for row in marked]
@@ -101,19 +105,18 @@ def frame(left: float, right: float, low: float, high: float) -> Spec:
     return {"type": "rect", "x0": left, "x1": right, "y0": low, "y1": high, "line": line}
 
 
-def signed_map(values: np.ndarray, *, name: str, hover: str, bar: tuple[float, float] = (0.5, 1)) -> Spec:
+def signed_map(values: np.ndarray, *, name: str, template: str, bar: tuple[float, float] = (0.5, 1)) -> Spec:
     """The trace of a map whose colour scale has 0 in its middle.
 
     Args:
         values: `[row, column]`; NaN is left out.
         name: What a number is, already escaped.
-        hover: What stands before the number; `%{customdata[0]}` and `[1]` are the cell's row and column.
+        template: What hover says; `%{customdata[0]}` and `[1]` are the cell's row and column.
         bar: Middle and length of the scale beside the map, as shares of its height.
     """
     finite = np.abs(values[np.isfinite(values)])
     most = float(finite.max(initial=0)) or 1.0
     gap = 1 if max(values.shape) <= _MOST_GAPPED else 0
-    scale = {"thickness": 10, "outlinewidth": 0, "x": 1.01, "xpad": 4, "ypad": 0, "nticks": 5}
     return {
         "type": "heatmap",
         "name": name,
@@ -123,8 +126,8 @@ def signed_map(values: np.ndarray, *, name: str, hover: str, bar: tuple[float, f
         "colorscale": SIGNED_SCALE,
         "meta": CELLS,
         "hoverongaps": False,
-        "hovertemplate": f"{hover} <b>%{{z:{NUMBER}}}</b><extra></extra>",
-        "colorbar": {**scale, "y": bar[0], "len": bar[1]},
+        "hovertemplate": template,
+        "colorbar": colour_bar() | {"y": bar[0], "len": bar[1]},
         "x0": 1,
         "dx": 1,
         "y0": 0,
@@ -148,7 +151,7 @@ def _closed_row(shape: tuple[int, ...], row: int, reason: str) -> Spec:
         "showscale": False,
         "meta": "closed",
         "hoverongaps": False,
-        "hovertemplate": f"<i>{literal(reason)}</i><extra></extra>",
+        "hovertemplate": hover(italic(reason)),
         **{"x0": 1, "dx": 1, "y0": 0, "dy": 1},
     }
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from charts.heatmap import NUMBER, heatmap_spec
+from charts.hover import bold, hover, with_number
 from charts.theme import (
     GUIDE_COLOR,
     MARK_COLOR,
@@ -24,9 +25,10 @@ from charts.theme import (
     literal,
     ticks,
 )
+from words import say
 
-HOW_TO_READ_HEADS = "Each cell is one head; the frame is the head chosen."
-HOW_TO_READ_ROWS = (
+HOW_TO_READ_HEADS = say("Each cell is one head; the frame is the head chosen.")
+HOW_TO_READ_ROWS = say(
     "Each bar is the measure in one row of the head's map; the dotted line is their mean, the number in the table."
 )
 
@@ -63,8 +65,8 @@ def head_measure_spec(
         queries=layers,
         keys=heads,
         title=title,
-        query_axis="Layer",
-        key_axis="Head",
+        query_axis=say("Layer"),
+        key_axis=say("Head"),
         marked_cell=chosen,
         value_name=value_name,
         limits=limits,
@@ -86,7 +88,7 @@ def _numbers(count: int) -> list[str]:
 
 
 def _bold(names: Sequence[str]) -> list[str]:
-    return [f"<b>{literal(name)}</b>" for name in names]
+    return [bold(name) for name in names]
 
 
 def _written(values: np.ndarray, low: float, high: float) -> list[dict[str, object]]:
@@ -111,7 +113,7 @@ def row_measure_spec(
     *,
     title: str,
     value_name: str,
-    query_axis: str = "Query",
+    query_axis: str = say("Query"),
     marked_row: int | None = None,
     top: float | None = None,
     colour: Colour = "neutral",
@@ -166,8 +168,8 @@ def _bars(
         "x": counted,
         "y": numbers[counted],
         "customdata": counted.tolist(),
-        "hovertext": [f"{row + 1}: <b>{literal(queries[row])}</b>" for row in counted.tolist()],
-        "hovertemplate": f"%{{hovertext}}<br>{literal(value_name)} <b>%{{y:{NUMBER}}}</b><extra></extra>",
+        "hovertext": [f"{row + 1}: {bold(queries[row])}" for row in counted.tolist()],
+        "hovertemplate": hover("%{hovertext}", with_number(literal(value_name), f"%{{y:{NUMBER}}}")),
         "marker": {
             "color": colour,
             "line": {"color": MARK_COLOR, "width": [2 if row == marked_row else 0 for row in counted.tolist()]},

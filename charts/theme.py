@@ -17,6 +17,8 @@ from typing import Any, Literal, ParamSpec
 import numpy as np
 import plotly.graph_objects as go
 
+from words import ENGLISH, joined, said_throughout, say, through
+
 SOURCE_COLOR = "#0072B2"
 TARGET_COLOR = "#D55E00"
 NEUTRAL_COLOR = "#6B5FA0"
@@ -93,6 +95,7 @@ CELLS = "cells"
 logarithm of the numbers from there on. The browser does what `_with_cells` does here."""
 
 _ARROW = " → "
+_BEGINS_WITH_A_LETTER = re.compile(r"[\W_]*[^\W\d_]")
 _TRANSPARENT = "rgba(0,0,0,0)"
 _RIGHT_TO_LEFT = {"R", "AL", "AN"}
 _ISOLATE, _END_ISOLATE = "\u2068", "\u2069"
@@ -100,6 +103,7 @@ _DIRECTION_CONTROLS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _UNSEEN = re.compile(f"[\x00-\x1f\x7f-\x9f{_DIRECTION_CONTROLS}\u2028\u2029\ufeff]")
 
 
+@through
 @lru_cache(maxsize=8192)  # the pieces of a sentence come back at every step
 def literal(text: str) -> str:
     """Write a text so that Plotly shows exactly its characters.
@@ -125,6 +129,18 @@ def literal(text: str) -> str:
     return seen
 
 
+@through
+def capitalised(text: str) -> str:
+    """A text with its first letter in capitals, where its script has such.
+
+    Args:
+        text: Such as the name of a value.
+    """
+    found = _BEGINS_WITH_A_LETTER.match(text)
+    return found.group().upper() + text[found.end() :] if found else text
+
+
+@through
 def shortened(text: str, *, limit: int = 14) -> str:
     """Cut a long text with an ellipsis that says so; not yet escaped.
 
@@ -135,6 +151,7 @@ def shortened(text: str, *, limit: int = 14) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+@through
 def _tick(label: str) -> str:
     """Shorten a label; one that says "reads → predicts" keeps the beginning of both."""
     reads, arrow, predicts = label.partition(_ARROW)
@@ -158,9 +175,10 @@ def ticks(labels: Sequence[str], *, title: str) -> dict[str, Any]:
     short = [literal(_tick(label)) for label in labels]
     whole = {str(place): literal(label) for place, label in enumerate(labels) if _tick(label) != label}
     step = -(-len(short) // MOST_TICKS) or 1
-    note = "" if step == 1 else f" (1 in {step} labelled)"
+    name = literal(title)
+    named = name if step == 1 else say("{axis} (1 in {step} labelled)", axis=name, step=step)
     axis = {
-        "title": {"text": literal(title) + note, "standoff": 8},
+        "title": {"text": named, "standoff": 8},
         "tickmode": "array",
         "tickvals": list(range(0, len(short), step)),
         "ticktext": short[::step],
@@ -169,7 +187,7 @@ def ticks(labels: Sequence[str], *, title: str) -> dict[str, Any]:
         "automargin": True,
         "autotickangles": [0, -45, -90],
     }
-    return {"axis": axis, "spec": {"labels": short, "whole": whole, "title": literal(title)}}
+    return {"axis": axis, "spec": {"labels": short, "whole": whole, "title": name}}
 
 
 def as_figure(spec: Callable[_Arguments, Spec]) -> Callable[_Arguments, go.Figure]:
@@ -184,7 +202,7 @@ def as_figure(spec: Callable[_Arguments, Spec]) -> Callable[_Arguments, go.Figur
 
     @wraps(spec)
     def figure(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> go.Figure:
-        return go.Figure(_with_cells(spec(*args, **kwargs)))
+        return go.Figure(_with_cells(said_throughout(spec(*args, **kwargs), ENGLISH)))
 
     return figure
 
@@ -211,6 +229,35 @@ def _take_logarithms(trace: Spec, floor: float) -> None:
 
 
 MOST_TICKS = 40
+
+
+LEGEND: Spec = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom"}
+"""Names the marks between the title and the plot; leave a margin for it."""
+
+
+def colour_bar(title: str = "", *, marks: tuple[Sequence[float], Sequence[str]] | None = None) -> Spec:
+    """The scale beside a map.
+
+    Args:
+        title: What its numbers are; already escaped.
+        marks: Places on the scale and what is written there; None leaves both to Plotly.
+    """
+    numbers = {"nticks": 5} if marks is None else {"tickvals": marks[0], "ticktext": marks[1]}
+    named = {"title": {"text": title, "side": "right"}} if title else {}
+    return {**named, **numbers, "thickness": 10, "outlinewidth": 0, "x": 1.01, "xpad": 4, "ypad": 0, "len": 1}
+
+
+def subtitle(layout: Spec, notes: Sequence[str]) -> None:
+    """Write notes under the title, if there are any.
+
+    Args:
+        layout: Of the figure.
+        notes: Each whole, without a full stop; already escaped.
+    """
+    there = [note for note in notes if note]
+    if there:
+        text = capitalised(joined("; ", there))
+        layout["title"]["subtitle"] = {"text": text, "font": {"size": 13}}
 
 
 def base_layout(title: str, x_title: str, y_title: str) -> dict[str, Any]:

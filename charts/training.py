@@ -11,22 +11,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from charts.theme import GUIDE_COLOR, MARK_COLOR, NEUTRAL_COLOR, Spec, as_figure, base_layout, literal
+from charts.hover import hover, with_number
+from charts.theme import GUIDE_COLOR, LEGEND, MARK_COLOR, NEUTRAL_COLOR, Spec, as_figure, base_layout, literal
+from words import say
 
-HOW_TO_READ_LOSSES = (
+HOW_TO_READ_LOSSES = say(
     "A dev loss that rises while the training loss still falls means overfitting; compare the shapes of the lines, "
     "not their heights, as only the training loss holds dropout and label smoothing."
 )
-HOW_TO_READ_SCORES = (
+HOW_TO_READ_SCORES: str = say(
     "Higher is better: BLEU counts the runs of words, chrF the runs of letters that the outputs on the dev sentences "
     "share with the references."
 )
-HOW_TO_READ_EXACT = "Exact is the share of outputs that equal their reference."
-HOW_TO_READ_RATES = (
+HOW_TO_READ_EXACT = say("Exact is the share of outputs that equal their reference.")
+HOW_TO_READ_RATES = say(
     "The learning rate says how far one step may move the parameters; it rises while training warms up and then "
     "falls, and each point is its value at the end of an epoch."
 )
 
+KEPT = say("kept")
 HEIGHT = 320
 _MOST_MARKED = 60  # above this many epochs markers would hide the line
 
@@ -50,8 +53,8 @@ def losses_spec(
     dev: Sequence[float] | None = None,
     labels: Sequence[str] | None = None,
     kept: int | None = None,
-    kept_name: str = "kept",
-    title: str = "Loss by epoch",
+    kept_name: str = KEPT,
+    title: str = say("Loss by epoch"),
 ) -> Spec:
     """Draw the loss on the training sentences and on the dev sentences.
 
@@ -70,10 +73,10 @@ def losses_spec(
     Raises:
         ValueError: There is not one value and one label for each epoch.
     """
-    lines = [("Dev loss", dev, _FIRST), ("Training loss", training, _SECOND)]
-    layout = _with_legend(_layout(epochs, title, "Loss (nats per piece)"))
+    lines = [(say("Dev loss"), dev, _FIRST), (say("Training loss"), training, _SECOND)]
+    layout = _with_legend(_layout(epochs, title, say("Loss (nats per piece)")))
     _mark(layout, epochs, kept, kept_name, top=True)
-    return {"data": _lines(epochs, lines, labels, "%{y:.3f} nats"), "layout": layout}
+    return {"data": _lines(epochs, lines, labels, say("{number} nats", number="%{y:.3f}")), "layout": layout}
 
 
 def dev_scores_spec(
@@ -84,8 +87,8 @@ def dev_scores_spec(
     exact: Sequence[float] | None = None,
     labels: Sequence[str] | None = None,
     kept: int | None = None,
-    kept_name: str = "kept",
-    title: str = "Dev scores by epoch",
+    kept_name: str = KEPT,
+    title: str = say("Dev scores by epoch"),
 ) -> Spec:
     """Draw the scores of the outputs on the dev sentences.
 
@@ -106,8 +109,8 @@ def dev_scores_spec(
         ValueError: There is not one value and one label for each epoch.
     """
     per_cent = None if exact is None else [100 * share for share in exact]
-    lines = [("BLEU", bleu, _FIRST), ("chrF", chrf, _SECOND), ("Exact (%)", per_cent, _THIRD)]
-    layout = _with_legend(_layout(epochs, title, "Score (0 to 100)"))
+    lines = [("BLEU", bleu, _FIRST), ("chrF", chrf, _SECOND), (say("Exact (%)"), per_cent, _THIRD)]
+    layout = _with_legend(_layout(epochs, title, say("Score (0 to 100)")))
     _mark(layout, epochs, kept, kept_name, top=False)
     return {"data": _lines(epochs, lines, labels, "%{y:.2f}"), "layout": layout}
 
@@ -118,8 +121,8 @@ def learning_rates_spec(
     *,
     labels: Sequence[str] | None = None,
     kept: int | None = None,
-    kept_name: str = "kept",
-    title: str = "Learning rate by epoch",
+    kept_name: str = KEPT,
+    title: str = say("Learning rate by epoch"),
 ) -> Spec:
     """Draw the learning rate at the end of each epoch.
 
@@ -137,10 +140,10 @@ def learning_rates_spec(
     Raises:
         ValueError: There is not one value and one label for each epoch.
     """
-    layout = _layout(epochs, title, "Learning rate")
+    layout = _layout(epochs, title, say("Learning rate"))
     layout["yaxis"] |= {"rangemode": "tozero", "exponentformat": "power", "showexponent": "all"}
     _mark(layout, epochs, kept, kept_name, top=True)
-    return {"data": _lines(epochs, [("Learning rate", rates, _FIRST)], labels, "%{y:.2e}"), "layout": layout}
+    return {"data": _lines(epochs, [(say("Learning rate"), rates, _FIRST)], labels, "%{y:.2e}"), "layout": layout}
 
 
 losses = as_figure(losses_spec)
@@ -149,7 +152,7 @@ learning_rates = as_figure(learning_rates_spec)
 
 
 def _layout(epochs: Sequence[int], title: str, y_title: str) -> Spec:
-    layout = base_layout(title, "Epoch", y_title)
+    layout = base_layout(title, say("Epoch"), y_title)
     layout["yaxis"] |= {"nticks": 6}
     layout["xaxis"] |= {"tickformat": "d", "showgrid": False}
     layout["xaxis"] |= {"dtick": 1} if len(epochs) <= 10 else {"nticks": 8}
@@ -162,7 +165,7 @@ def _layout(epochs: Sequence[int], title: str, y_title: str) -> Spec:
 
 def _with_legend(layout: Spec) -> Spec:
     """Name the lines between the title and the plot."""
-    legend = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom"}
+    legend = dict(LEGEND)
     return layout | {"showlegend": True, "legend": legend, "margin": {**layout["margin"], "t": 76}}
 
 
@@ -180,7 +183,7 @@ def _mark(layout: Spec, epochs: Sequence[int], kept: int | None, name: str, *, t
             "x": kept,
             "y": 1 if top else 0,
             "yref": "y domain",
-            "text": literal(f"{name}: epoch {kept}"),
+            "text": literal(say("{name}: epoch {epoch}", name=name, epoch=kept)),
             "showarrow": False,
             "xanchor": "right" if right_half else "left",
             "yanchor": "top" if top else "bottom",
@@ -198,7 +201,7 @@ def _lines(
     there = [
         (name, np.asarray(values, dtype=np.float64), style) for name, values, style in lines if values is not None
     ]
-    named = [f"Epoch {epoch}" for epoch in epochs] if labels is None else labels
+    named = [say("Epoch {epoch}", epoch=epoch) for epoch in epochs] if labels is None else labels
     for name, count in (*((name, len(values)) for name, values, _ in there), ("labels", len(named))):
         if count != len(epochs):
             raise ValueError(f"{len(epochs)} epochs and {count} of {name}: give one for each epoch.")
@@ -216,7 +219,7 @@ def _line(
         "mode": "lines+markers" if len(values) <= _MOST_MARKED else "lines",
         "connectgaps": False,
         "hovertext": [literal(label) for label in labels],
-        "hovertemplate": f"{literal(name)} <b>{shown}</b><br>%{{hovertext}}<extra></extra>",
+        "hovertemplate": hover(with_number(literal(name), shown), "%{hovertext}"),
         "line": {"color": style.colour, "width": 2, "dash": style.dash},
         "marker": {"color": style.colour, "size": 7, "symbol": style.symbol},
     }

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("pages", "ui", "charts", "transformer", "tools", "benchmarks", "tests")
+FOLDERS = ("pages", "ui", "charts", "transformer", "words", "tools", "benchmarks", "tests")
 SCRIPTS = ("app", "main")
 
 

@@ -14,14 +14,15 @@ import pytest
 
 from tests.source_code import FOLDERS, ROOT, SCRIPTS, Source, imports, sources
 
-# Which parts of the repository a part may import, itself aside. pages -> ui -> charts, transformer.
+# Which parts of the repository a part may import, itself aside. pages -> ui -> charts, transformer -> words.
 MAY_IMPORT = {
-    "app": {"ui", "charts", "transformer"},
-    "main": {"ui", "charts", "transformer"},
-    "pages": {"ui", "charts", "transformer"},
-    "ui": {"charts", "transformer"},
-    "charts": set(),
-    "transformer": set(),
+    "app": {"ui", "charts", "transformer", "words"},
+    "main": {"ui", "charts", "transformer", "words"},
+    "pages": {"ui", "charts", "transformer", "words"},
+    "ui": {"charts", "transformer", "words"},
+    "charts": {"words"},
+    "transformer": {"words"},
+    "words": set(),
 }
 PARTS = {*SCRIPTS, *FOLDERS}
 STREAMLIT_PARTS = {*SCRIPTS, "pages", "ui", "tests", "benchmarks"}  # tests run it, benchmarks speak to it
@@ -53,8 +54,10 @@ def wrong_layers(source: Source) -> Iterator[str]:
             yield f"{where} only app.py, main.py, pages and ui may import streamlit"
         if source.part == "transformer" and top in NOT_FOR_TRANSFORMER:
             yield f"{where} transformer knows nothing of {top}"
-        if source.part == "charts" and top not in CHARTS_LIBRARIES | {"charts"} | sys.stdlib_module_names:
+        if source.part == "charts" and top not in CHARTS_LIBRARIES | {"charts", "words"} | sys.stdlib_module_names:
             yield f"{where} charts may import numpy, pandas and plotly, not {top}"
+        if source.part == "words" and top not in {"words"} | sys.stdlib_module_names:
+            yield f"{where} words may import the standard library only, not {top}"
         if source.part == top == "transformer" and rest and rest[0] in LEAVES:
             yield from _wrong_leaf(source, leaf=rest[0], where=where)
 
@@ -162,7 +165,9 @@ def complaints(root: Path) -> list[str]:
 
 
 def test_there_is_something_to_check():
-    assert {"charts", "transformer", "ui", "pages", "app", "main"} <= {source.part for source in sources(ROOT)}
+    assert {"charts", "transformer", "words", "ui", "pages", "app", "main"} <= {
+        source.part for source in sources(ROOT)
+    }
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -219,6 +224,8 @@ def write(root: Path, path: str, text: str) -> None:
         ("transformer/trace.py", "import plotly.graph_objects as go", "knows nothing of plotly"),
         ("transformer/trace.py", "import streamlit as st", "only app.py"),
         ("tools/serve.py", "import streamlit", "only app.py"),
+        ("words/sentence.py", "from charts.theme import literal", "may not import charts"),
+        ("words/sentence.py", "import babel.messages", "not babel"),
         (
             "transformer/model.py",
             "from transformer.analysis.rollout import rollout",
@@ -266,6 +273,9 @@ def test_a_tree_that_breaks_a_rule_is_caught(tmp_path, path, text, expected):
         ("ui/inside/model.py", "from ui.inside import costs\nfrom ui.runs import loading"),
         ("ui/loading.py", "import streamlit\nfrom charts import x\nfrom transformer.importers import marian"),
         ("charts/heatmap.py", "import math\nimport numpy\nimport plotly.graph_objects\nfrom . import theme"),
+        ("transformer/errors.py", "from words import say"),
+        ("charts/bars.py", "from words import say"),
+        ("words/sentence.py", "import gettext\nfrom words.catalogue import languages"),
         (
             "transformer/training/loop.py",
             "import torch\nfrom transformer.model import Transformer\nfrom . import loss",

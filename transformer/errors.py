@@ -9,19 +9,39 @@
 
 Every message is one or two sentences that name the value found, the limit and the remedy, so that a page can
 show it as it is. Each class is a `ValueError`: the caller gave something that cannot be used.
+
+A message is a sentence (`words.say`), so that a page can show it in the reader's language: `error.sentence`. The text
+of the error, in a traceback or a log, is English.
 """
+
+from __future__ import annotations
+
+from words import say
 
 
 class GlassformerError(ValueError):
     """Base of every error that is raised on purpose."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+
+    @property
+    def sentence(self) -> str:
+        """The message as it was said; `words.said` translates it."""
+        message: str = self.args[0]
+        return message
 
 
 class ConfigError(GlassformerError):
     """A field of a `ModelConfig` is missing, of the wrong type or out of range."""
 
     def __init__(self, field: str, message: str) -> None:
-        super().__init__(f"{field}: {message}")
+        super().__init__(say("{field}: {problem}", field=field, problem=message))
         self.field = field
+        self._message = message
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return ConfigError, (self.field, self._message)
 
 
 class CheckpointError(GlassformerError):
@@ -43,6 +63,6 @@ class DataError(GlassformerError):
 def shown(value: object, *, limit: int = 60) -> str:
     """A value as a message shows it: one line, and cut when it is long."""
     if isinstance(value, int) and abs(value) >= 10**30:
-        return "an integer of over 30 digits"  # Python refuses to print the longest ones
+        return say("an integer of over 30 digits")  # Python refuses to print the longest ones
     text = repr(value)
     return text if len(text) <= limit else text[: limit - 3] + "..."

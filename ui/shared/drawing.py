@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-import streamlit as st
-
 from charts.theme import Spec
 from ui.components.plotly.view import Click, plotly_view
+from ui.shared.door import here, st
+from words import joined, through
 
 _MARKUP = re.compile(r"([!-/:-@\[-`{-~])")
 # Escapes do not keep Streamlit from making links, arrows and pictures of plain text such as "www.", "a@b.c", "->"
@@ -17,8 +17,9 @@ _REWRITTEN = re.compile(r"(?<=[-<>~])(?=[->=])|(?=@)|(?<=:)(?=[/a-z])|(?<=www)(?
 _WORD_JOINER = "\u2060"
 
 
+@through
 def plain(text: str) -> str:
-    """Text as Streamlit's Markdown shows it letter by letter.
+    """Text as Streamlit's Markdown shows it letter by letter; a sentence stays one.
 
     Every ASCII punctuation mark is escaped, which Markdown allows; a line break would start a new paragraph.
     """
@@ -28,9 +29,10 @@ def plain(text: str) -> str:
 def notes(sentences: Sequence[str]) -> None:
     """Say what a reader should know, one line each."""
     if sentences:
-        st.info("  \n".join(map(plain, sentences)), icon=":material/info:")
+        st.info(joined("  \n", map(plain, sentences)), icon=":material/info:")
 
 
+@through
 def formula(text: str, *, bias: bool) -> str:
     """A sentence with a formula, as it holds for a model that has biases or none."""
     return text if bias else text.replace(" + b", "")
@@ -44,7 +46,7 @@ def chart(
     how_to_read: str,
     on_click: Callable[[], None] | None = None,
 ) -> Click | None:
-    """Draw a chart with the sentence that says how to read it.
+    """Draw a chart with the sentence that says how to read it, in the session's language.
 
     Args:
         figure: What a `..._spec` of `charts` made; its layout suggests the height.
@@ -54,4 +56,6 @@ def chart(
         on_click: Called when a mark is clicked.
     """
     height = figure["layout"]["height"]
-    return plotly_view(figure, key=key, alt=alt, height=height, caption=how_to_read, on_click=on_click)
+    return plotly_view(
+        here(figure), key=key, alt=here(alt), height=height, caption=here(how_to_read), on_click=on_click
+    )

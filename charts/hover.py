@@ -1,0 +1,69 @@
+"""What hover says: lines of whole sentences, pieces letter by letter, numbers in bold.
+
+A hover template of Plotly's has fields such as `%{y:.3f}`. They are values of a sentence like any other, so that a
+translation puts them where its language has them: `say("token {place}", place="%{x}")`.
+"""
+
+from __future__ import annotations
+
+from charts.theme import literal
+from words import joined, say, through
+
+
+@through
+def bold(text: str) -> str:
+    """A text letter by letter, and bold.
+
+    Args:
+        text: Any text; not yet escaped.
+    """
+    return _strong(literal(text))
+
+
+@through
+def italic(text: str) -> str:
+    """A text letter by letter, and in italics, such as why there is no number.
+
+    Args:
+        text: Any text; not yet escaped.
+    """
+    return f"<i>{literal(text)}</i>"
+
+
+def with_number(name: str, number: str) -> str:
+    """A value on hover: its name, and its number in bold.
+
+    Args:
+        name: What the number is; already escaped.
+        number: A number as text, or a field of Plotly's such as "%{z:.3f}".
+    """
+    return say("{name} {number}", name=name, number=_strong(number))
+
+
+@through
+def _strong(escaped: str) -> str:
+    return f"<b>{escaped}</b>"
+
+
+def on_lines(*parts: str) -> str:
+    """Text of several lines, such as what hover says of one mark.
+
+    Args:
+        *parts: Each a whole sentence or data, already escaped; what is empty is left out.
+    """
+    return joined("<br>", filter(None, parts))
+
+
+def hover(*parts: str) -> str:
+    """A hover template, without the box that Plotly puts a trace's name into.
+
+    Args:
+        *parts: Its lines: each a sentence, whose values may be fields of Plotly's as in
+            `say("weight {weight}", weight="%{z}")`, or data; already escaped.
+    """
+    return _without_name(on_lines(*parts))
+
+
+@through
+def _without_name(template: str) -> str:
+    return f"{template}<extra></extra>"

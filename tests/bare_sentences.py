@@ -1,0 +1,210 @@
+"""Finds text that people read and that bypasses `words.say`, and sentences that a translator could not handle.
+
+Source is read with `ast` only. What it does not see: a text that reaches the screen by way of a variable; the test
+that walks pages in the pseudo-language finds those.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import string
+from collections.abc import Iterator
+
+from tests.source_code import Source
+
+SAYING = {"say": 1, "say_n": 2}  # how many templates each takes
+_TWO_WORDS = re.compile(r"[^\W\d_]{2,},? [^\W\d_]{2,}")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_FIELD = re.compile(r"[a-z_][a-z0-9_]*$")
+# Named arguments, parameters and keys whose text is read, even if it is a single word.
+_READ = re.compile(
+    r"(title|label|help|alt|caption|how_to_read|placeholder|body|note|reason|value_name|unit|text|subtitle|name"
+    r"|hovertext|hovertemplate|columns|\w+_axis|\w+_title|\w+_reason|kept_name|how_chosen)$"
+)
+# Named arguments of Streamlit's whose text nobody reads.
+_SETTINGS = re.compile(
+    r"(key|icon|type|format|width|height|gap|border|layout|file_name|mime|url_path|visibility|on_\w+|\w+_alignment"
+    r"|selection_mode|page_icon|language|persist_state|label_visibility|anchor|horizontal\w*|vertical\w*|step|color"
+    r"|initial_sidebar_state|position|input_type|autocomplete)$"
+)
+_DRAWS = re.compile(r"(st|drawing)(\.|$)")
+_NO_TEXT = re.compile(r"st\.(session_state|query_params|html|switch_page|components|cache\w+|Page$|context)")
+_ERRORS = {
+    "GlassformerError",
+    "ConfigError",
+    "CheckpointError",
+    "TokenizerError",
+    "QueryError",
+    "DataError",
+    "BusyError",
+}
+_NOTATION = {"BLEU", "chrF", "PE"}
+_PLACE = re.compile(r"(top|middle|bottom) (left|center|right)$")  # as Plotly names them
+
+
+# -------------------------------------------------------------------------------- how a sentence is said
+
+
+def ill_said(source: Source) -> Iterator[str]:
+    """Calls of `say`, `say_n` and `joined` that a catalogue cannot hold."""
+    for call in _calls(source.tree):
+        name = _name(call.func)
+        found: Iterator[str] = iter(())
+        if name in SAYING:
+            found = _ill_said(call, SAYING[name])
+        elif name == "joined":
+            found = _ill_joined(call)
+        yield from (f"{source.path}:{call.lineno} {line}" for line in found)
+
+
+def _ill_said(call: ast.Call, n_templates: int) -> Iterator[str]:
+    templates = call.args[:n_templates]
+    about = next((keyword.value for keyword in call.keywords if keyword.arg == "about"), ast.Constant(""))
+    if len(templates) < n_templates or not all(map(_is_text, [*templates, about])):
+        yield "the template is no literal: extraction does not see it"
+        return
+    if any(keyword.arg is None for keyword in call.keywords):
+        yield "name each value: translators see the names"
+        return
+    texts = [str(ast.literal_eval(template)) for template in templates]
+    if any(text != text.strip() for text in texts):
+        yield "a template begins or ends with a space: it is a part of a sentence"
+    given = {str(keyword.arg) for keyword in call.keywords} - {"about"}
+    asked = {field for text in texts for field in placeholders(text)}
+    if asked - ({"n"} if n_templates == 2 else set()) != given:
+        yield f"the template names {sorted(asked)}, the call {sorted(given)}"
+    if any(not _FIELD.match(field) for field in asked):
+        yield f"placeholders are plain names, not {sorted(asked)}"
+
+
+def _ill_joined(call: ast.Call) -> Iterator[str]:
+    if not call.args or not _is_text(call.args[0]):
+        yield "the separator is no literal"
+    elif re.search(r"[^\W\d_]", re.sub(r"<\w+>", "", ast.literal_eval(call.args[0]))):
+        yield "a separator with words in it glues a sentence together: say it whole"
+
+
+def placeholders(template: str) -> set[str]:
+    """The names of a template's values."""
+    return {field for _, field, _, _ in string.Formatter().parse(template) if field is not None}
+
+
+def plural_by_hand(source: Source) -> Iterator[str]:
+    """A letter that is added or left out instead of `say_n`."""
+    for node in ast.walk(source.tree):
+        letter = (
+            isinstance(node, ast.BinOp)
+            and isinstance(node.op, ast.Mult)
+            and "s" in (_text(node.left), _text(node.right))
+        ) or (isinstance(node, ast.IfExp) and {_text(node.body), _text(node.orelse)} in ({"s", ""}, {"es", ""}))
+        if letter:
+            yield f"{source.path}:{node.lineno} a plural made by hand: use say_n"
+
+
+# -------------------------------------------------------------------------------- text that bypasses it
+
+
+def bare(source: Source) -> Iterator[str]:
+    """Texts for people that do not go through `say`."""
+    parents = {child: node for node in ast.walk(source.tree) for child in ast.iter_child_nodes(node)}
+    for node in ast.walk(source.tree):
+        if not _is_written(node) or isinstance(parents.get(node), ast.JoinedStr) or _is_aside(node, parents):
+            continue
+        shown = _shown(node)
+        named = set(_WORD.findall(shown)) - _NOTATION and _is_read(node, parents)
+        told = source.part != "transformer" and _TWO_WORDS.search(shown) and not _PLACE.match(shown)
+        if named or told:
+            yield f"{source.path}:{node.lineno} does not go through say: {shown[:60]!r}"
+
+
+def _is_aside(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+    """Whether a text is said, a docstring, of a type, or only for developers."""
+    child = node
+    while (parent := parents.get(child)) is not None:
+        if isinstance(parent, ast.Expr) and child is parent.value and isinstance(child, ast.Constant):
+            return True  # a docstring
+        if isinstance(parent, ast.Call) and _name(parent.func) in {*SAYING, "getLogger"}:
+            return _name(parent.func) != "say" or child in parent.args or _is_about(child)
+        if isinstance(parent, ast.Call) and ast.unparse(parent.func).startswith(("_LOG.", "logging.", "re.")):
+            return True
+        if isinstance(parent, ast.Raise):
+            return not _is_ours(parent)
+        if isinstance(parent, ast.Subscript) and child is parent.slice:
+            return True  # a key, or a Literal type
+        if isinstance(parent, ast.arg | ast.AnnAssign) and child is parent.annotation:
+            return True
+        if isinstance(parent, ast.Compare):
+            return True
+        child = parent
+    return False
+
+
+def _is_about(child: ast.AST) -> bool:
+    return isinstance(child, ast.keyword) and child.arg == "about"
+
+
+def _is_ours(node: ast.Raise) -> bool:
+    return isinstance(node.exc, ast.Call) and _name(node.exc.func) in _ERRORS
+
+
+def _is_read(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+    """Whether a text stands where people read it, even if it is a single word."""
+    child = node
+    while (parent := parents.get(child)) is not None and not isinstance(parent, ast.stmt):
+        if isinstance(parent, ast.keyword) and parent.arg:
+            call = parents[parent]
+            drawn = isinstance(call, ast.Call) and bool(_DRAWS.match(ast.unparse(call.func)))
+            return not _SETTINGS.match(parent.arg) if drawn else bool(_READ.match(parent.arg))
+        if isinstance(parent, ast.Dict):
+            key = parent.keys[parent.values.index(child)] if child in parent.values else None
+            return key is not None and bool(_READ.match(_text(key) or ""))
+        if isinstance(parent, ast.Call) and child in parent.args:
+            called = ast.unparse(parent.func)
+            if called in _ERRORS:
+                return called != "ConfigError" or parent.args.index(child) == 1  # the first is a field's name
+            return bool(_DRAWS.match(called)) and not _NO_TEXT.match(called) and not called.endswith(".container")
+        if isinstance(parent, ast.arguments):
+            return _is_read_default(child, parent)
+        if isinstance(parent, ast.Subscript):
+            return False
+        child = parent
+    return False
+
+
+def _is_read_default(child: ast.AST, arguments: ast.arguments) -> bool:
+    pairs = zip(reversed(arguments.args), reversed(arguments.defaults), strict=False)
+    named = [*pairs, *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
+    return any(default is child and _READ.match(one.arg) for one, default in named)
+
+
+# ------------------------------------------------------------------------------------------------ small helpers
+
+
+def _calls(tree: ast.AST) -> Iterator[ast.Call]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+
+
+def _name(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def _is_written(node: ast.AST) -> bool:
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _text(node: ast.AST) -> str | None:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def _shown(node: ast.AST) -> str:
+    """The words of a literal; what an f-string computes counts as a mark, and Plotly's fields as nothing."""
+    if isinstance(node, ast.JoinedStr):
+        parts = ["".join(_text(part) or "{}" for part in node.values)]
+    else:
+        parts = [_text(node) or ""]
+    return re.sub(r"%\{[^{}]*\}|<[^<>]*>|:material/\w+:", "", parts[0])

@@ -1,0 +1,80 @@
+"""Every text that a page shows, read out of what Streamlit would send to a browser."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from google.protobuf.message import Message
+from streamlit.testing.v1 import AppTest
+
+from tests.pseudo_language import texts_of_figure
+
+# Fields of Streamlit's messages that people read.
+_SEEN = {"body", "caption", "captions", "header", "help", "label", "options", "placeholder", "text", "title", "name"}
+_SEEN |= {"page_name", "section_header", "delta", "content", "content_icons", "page_title"}
+_SETTINGS = {"id", "form_id", "key", "icon", "css", "js", "html_content", "mixed_arrow_data"}
+# Fields of our components' payloads that nobody reads: names, files, and the data of a run.
+_NOT_READ = {"figure", "name", "script", "lang", "words", "run", "run_id", "key", "kind", "side"}
+
+
+def texts_of_page(test: AppTest) -> list[str]:
+    """All texts of a page, in its order: labels, bodies, help, options, tables, charts with all that they say.
+
+    Args:
+        test: A page that ran.
+    """
+    return [text for text in _of_node(test._tree) if text.strip()]
+
+
+def _of_node(node: Any) -> Iterator[str]:
+    proto = getattr(node, "proto", None)
+    if getattr(node, "type", "") == "bidi_component":
+        yield from _of_component(json.loads(node.proto.json)["payload"])
+    elif getattr(node, "type", "") in ("arrow_data_frame", "arrow_table", "dataframe", "table"):
+        yield from _of_table(node)
+    elif isinstance(proto, Message):
+        yield from _of_message(proto)
+    for child in getattr(node, "children", {}).values():
+        yield from _of_node(child)
+
+
+def _of_message(message: Message) -> Iterator[str]:
+    for field, value in message.ListFields():
+        many = [value] if isinstance(value, str | bytes | Message) or not hasattr(value, "__len__") else list(value)
+        for part in many:
+            if isinstance(part, Message):
+                yield from _of_message(part)
+            elif isinstance(part, str) and field.name in _SEEN and field.name not in _SETTINGS:
+                yield part
+
+
+def _of_table(node: Any) -> Iterator[str]:
+    table = node.value
+    yield from (str(name) for name in table.columns)
+    if table.index.dtype.kind not in "iu":
+        yield from map(str, table.index)
+    for name in table.columns:
+        yield from (cell for cell in table[name] if isinstance(cell, str))
+    configured = getattr(node.proto, "columns", "")
+    for column in json.loads(configured).values() if configured else ():
+        yield from (column[part] for part in ("label", "help") if column and column.get(part))
+
+
+def _of_component(payload: dict[str, Any]) -> Iterator[str]:
+    if "figure" in payload:
+        yield from texts_of_figure(json.loads(payload["figure"]))
+    yield from _of_payload(payload)
+
+
+def _of_payload(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, part in value.items():
+            if name not in _NOT_READ:
+                yield from _of_payload(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _of_payload(part)

@@ -1,0 +1,118 @@
+"""Every page in the pseudo-language: each text that it shows is whole sentences in ⟦…⟧, or data.
+
+A part of a page that is converted is added to `SPOKEN`; when all of `PARTS` are, the two are one.
+"""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.conftest import CHECKPOINTS, ROOT, STEP, check
+from tests.pages.speaking import texts_of_page
+from tests.pseudo_language import words_of, wrong
+from ui.runs import loading
+
+EXPLORE = ROOT / "pages" / "explore"
+MODEL, SOURCE = "reverse", "abcdef"
+PARTS_OF_PAGES = {
+    "attention": ("panel", ["overview", "head", "flow", "walk", "table"]),
+    "positions": ("positions", ["table", "similarity", "shift", "sentence"]),
+    "masks": ("masks", ["masks", "one_row", "checks"]),
+    "inside": ("inside", ["model", "stream", "lens", "ffn", "pieces"]),
+}
+PARTS = {
+    "step": (STEP, {}),
+    "checkpoints": (CHECKPOINTS, {}),
+    **{
+        f"{page} {part}": (EXPLORE / f"{page}.py", {parameter: part})
+        for page, (parameter, parts) in PARTS_OF_PAGES.items()
+        for part in parts
+    },
+}
+SPOKEN: tuple[str, ...] = ()
+
+
+def complaints(test, data):
+    return [line for text in texts_of_page(test) for line in wrong(text, data)]
+
+
+def data_of_models():
+    """What cards say, in the words of whoever wrote them, and names of models and their parts."""
+    return {
+        word for entry in loading.usable().values() for word in words_of(entry.name, entry.title, str(entry.folder))
+    }
+
+
+@pytest.mark.parametrize("name", sorted(PARTS))
+def test_what_is_spoken_is_spoken_whole(open_page, name):
+    page, part = PARTS[name]
+    test = open_page(page, model=MODEL, src=SOURCE, lang="qps", **part)
+    found = complaints(test, words_of(MODEL, SOURCE) | data_of_models())
+    if name in SPOKEN:
+        assert not found, "\n".join(found)
+    else:
+        assert found, f"{name} is spoken whole: add it to SPOKEN"
+
+
+def page():
+    import pandas as pd
+    import streamlit
+
+    from ui.shared import drawing
+    from ui.shared.door import frame, st
+    from words import joined, say, say_n
+
+    out = streamlit if st.session_state.get("bare") else st
+    out.title(say("The page"))
+    out.markdown(joined("\n\n", [say("One sentence."), say("**Another** one with `code` and $x^2$.")]))
+    out.caption(say_n("{n} piece", "{n} pieces", 2))
+    out.selectbox(say("Take"), ["a", "b"], format_func=lambda name: say("Choice {name}", name=name), help=say("Help"))
+    out.radio(say("One of"), [say("First"), say("Second")], captions=[say("Caption"), say("Other")])
+    out.text_input(say("Type"), placeholder=say("Here"), value="abc")
+    out.button(say("Go"), icon=":material/add:", help=say("Go there"))
+    out.toggle(say("Words"))
+    out.slider(say("How many"), 0, 3)
+    out.metric(say("Loss"), 1.5)
+    out.download_button(say("Save"), "data", help=say("Save it"))
+    with out.expander(say("More")):
+        out.error(say("Not found."))
+    for tab in out.tabs([say("Left"), say("Right")]):
+        tab.text("12")
+    with out.popover(say("Open")), out.form("form"):
+        out.form_submit_button(say("Send"))
+    out.table(
+        frame([[say("Cell"), 1]], columns=[say("Name"), say("Count")]) if out is st else pd.DataFrame({"Bare": [1]})
+    )
+    out.dataframe(
+        frame([[2]], columns=[say("Name")]), column_config={say("Name"): st.column_config.Column(help=say("Many"))}
+    )
+    out.multiselect(say("Some"), ["x"], format_func=lambda name: say("Option {name}", name=name))
+    out.segmented_control(say("Segments"), ["x"], format_func=lambda name: say("Segment {name}", name=name))
+    layout = {"title": {"text": say("Chart")}, "height": 300}
+    figure = {"data": [{"type": "bar", "hovertext": [say("Hover")], "name": say("Bars")}], "layout": layout}
+    if out is st:
+        drawing.chart(figure, key="chart", alt=say("Picture"), how_to_read=say("Read it."))
+
+
+def opened(*, bare=False):
+    test = AppTest.from_function(page)
+    test.query_params["lang"] = "qps"
+    test.session_state["bare"] = bare
+    return check(test.run())
+
+
+def test_a_page_behind_the_door_is_spoken_whole():
+    found = opened()
+    assert complaints(found, ()) == []
+    assert {"⟦Hooveer⟧", "⟦Piictuuree⟧", "⟦Naamee⟧", "⟦Ceell⟧", "⟦Maany⟧", "⟦Chooiicee a⟧"} <= set(
+        texts_of_page(found)
+    )
+
+
+def test_every_text_that_goes_round_the_door_is_found():
+    found = "\n".join(complaints(opened(bare=True), ()))
+    said = (
+        "The page|One sentence|pieces|Take|Choice|Help|One of|First|Caption|Type|Here|Go|Go there|Words|How many|Loss"
+    )
+    more = "Save|More|Not found|Left|Right|Open|Send|Bare|Many|Some|Option|Segments|Segment"
+    for text in f"{said}|{more}".split("|"):
+        assert text in found

@@ -1,0 +1,144 @@
+"""Every sentence that people read goes through `words.say`, in folders that are `CONVERTED`; and can be translated.
+
+Each rule is also shown code that breaks it, as a check that cannot fail checks nothing.
+"""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.bare_sentences import bare, ill_said, plural_by_hand
+from tests.source_code import ROOT, Source, sources
+
+# Files and folders whose sentences all go through `say`. A folder that is converted is added here.
+CONVERTED = ("charts/", "transformer/errors.py")
+SPEAKING = {"app", "main", "pages", "ui", "charts", "transformer"}
+
+
+def converted(source):
+    return source.path.as_posix().startswith(CONVERTED)
+
+
+def code(text, path="ui/page.py"):
+    return Source(Path(path), text, ast.parse(text))
+
+
+@pytest.mark.parametrize("rule", [bare, plural_by_hand])
+def test_what_is_converted_says_every_sentence(rule):
+    found = [line for source in sources(ROOT) if converted(source) for line in rule(source)]
+    assert not found, "\n".join(found)
+
+
+def test_every_sentence_can_be_translated():
+    found = [line for source in sources(ROOT) if source.part in SPEAKING for line in ill_said(source)]
+    assert not found, "\n".join(found)
+
+
+def test_what_is_converted_is_there():
+    paths = [source.path.as_posix() for source in sources(ROOT)]
+    assert all(any(path.startswith(name) for path in paths) for name in CONVERTED)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('say(f"Step {n}")', "no literal"),
+        ("say(title)", "no literal"),
+        ('say("Step " + name)', "no literal"),
+        ("say()", "no literal"),
+        ('say("Step", about=name)', "no literal"),
+        ('say_n("piece", n)', "no literal"),
+        ('say("Step {n}")', "names ['n'], the call []"),
+        ('say("Step", n=1)', "names [], the call ['n']"),
+        ('say_n("{n} piece of {whole}", "{n} pieces", n)', "names ['n', 'whole']"),
+        ('say("Step {n}", **values)', "name each value"),
+        ('say("Step {}", n=1)', "names ['']"),
+        ('say("Step {n.real}", n=1)', "names"),
+        ('say("Step {n} ", n=1)', "with a space"),
+        ('say(" and more")', "with a space"),
+        ('joined(", and ", parts)', "glues"),
+        ("joined(mark, parts)", "no literal"),
+    ],
+)
+def test_what_cannot_be_translated_is_found(text, expected):
+    assert expected in "\n".join(ill_said(code(text)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'say("Step {n} of {all:,}", n=1, all=2)',
+        'say("One " "sentence.")',
+        'say("Key", about="attention")',
+        'say_n("{n} piece", "{n} pieces", n)',
+        'say_n("One piece of {whole}", "{n:,} pieces of {whole}", n, whole=w)',
+        'say("Braces {{a}}")',
+        'joined(" · ", parts)',
+        'joined("<br>", parts)',
+    ],
+)
+def test_what_can_be_translated_passes(text):
+    assert list(ill_said(code(text))) == []
+
+
+@pytest.mark.parametrize(
+    "text", ['"piece" + "s" * (n > 1)', "f\"piece{'s' if n > 1 else ''}\"", '"" if n == 1 else "es"']
+)
+def test_a_plural_by_hand_is_found(text):
+    assert len(list(plural_by_hand(code(text)))) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("ui/page.py", 'st.caption("Saved")'),
+        ("ui/page.py", 'st.caption(f"Step {n}")'),
+        ("ui/page.py", 'left.caption("All is saved")'),
+        ("ui/page.py", 'st.button("Go", help=say("Go there"))'),
+        ("ui/page.py", 'st.button(say("Go"), help="There")'),
+        ("ui/page.py", 'st.sidebar.caption("Saved")'),
+        ("ui/page.py", 'drawing.chart(figure, key="k", alt="Picture", how_to_read=say("Read"))'),
+        ("ui/page.py", 'drawing.notes(["Saved"])'),
+        ("ui/page.py", 'NAMES = {"a": "All heads"}'),
+        ("ui/page.py", 'charts.heatmap_spec(w, title="Layer")'),
+        ("ui/page.py", 'st.caption(say("Step {what}", what="of the way"))'),
+        ("ui/page.py", 'x = pd.DataFrame(rows, columns=["Name", "Count"])'),
+        ("pages/explore/step.py", 'st.title("Step")'),
+        ("main.py", 'st.Page("a.py", title="Attention")'),
+        ("charts/bars.py", 'TITLE = "Next pieces"'),
+        ("charts/bars.py", 'layout = {"title": {"text": "Weight"}}'),
+        ("charts/bars.py", 'trace = {"hovertemplate": "weight %{y}<extra></extra>"}'),
+        ("charts/bars.py", 'def f(x, *, key_axis: str = "Key"):\n    pass'),
+        ("charts/bars.py", 'def f(x, title="Bars"):\n    pass'),
+        ("transformer/text/tokenizer.py", 'raise TokenizerError(f"{n} pieces are too many")'),
+        ("transformer/text/tokenizer.py", 'raise ConfigError("n_heads", "wrong")'),
+        ("ui/runs/work.py", 'raise BusyError("Too busy.")'),
+    ],
+)
+def test_text_that_bypasses_say_is_found(path, text):
+    assert len(list(bare(code(text, path)))) >= 1
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("ui/page.py", 'st.caption(say("All is saved"))'),
+        ("ui/page.py", 'st.button(say("Go"), key="go", icon=":material/add:", type="primary", on_click=go)'),
+        ("ui/page.py", 'st.caption(f"{a} → {b}")'),
+        ("ui/page.py", '"""Two words of a docstring."""\ndef f():\n    """Another one here."""'),
+        ("ui/page.py", 'st.session_state.get("source")'),
+        ("ui/page.py", '_LOG.info("%d runs so far", n)'),
+        ("ui/page.py", 'st.container(key="examples", horizontal_alignment="left")'),
+        ("ui/page.py", 'st.switch_page("pages/explore/step.py")'),
+        ("ui/page.py", 'if kind == "two words": pass'),
+        ("charts/bars.py", 'raise ValueError("two of them: give one")'),
+        ("charts/bars.py", 'line = {"yref": "y domain", "mode": "lines+markers"}'),
+        ("charts/bars.py", 'def f(x, *, colour: Colour = "source"):\n    pass'),
+        ("charts/bars.py", 'trace = {"hovertemplate": "%{hovertext}<extra></extra>", "name": "BLEU"}'),
+        ("transformer/text/tokenizer.py", 'raise TokenizerError(say("{n} pieces are too many", n=n))'),
+        ("transformer/commands/train.py", 'print("two words")'),
+    ],
+)
+def test_what_nobody_reads_or_is_said_passes(path, text):
+    assert list(bare(code(text, path))) == []

@@ -1,0 +1,131 @@
+"""Catalogues hold the sentences of the code as it is, and translations that are whole."""
+
+import io
+import json
+
+import pytest
+from babel.messages.catalog import Catalog
+from babel.messages.pofile import read_po
+
+from tests.bare_sentences import placeholders
+from tools import catalogues
+from tools.catalogues import CATALOGUES, COMPILED, browser_forms, collected, compiled, read
+from words import languages
+
+STALE = "run `make words` and commit what it writes"
+
+
+def forms_of(text):
+    return [text] if isinstance(text, str) else list(text or [""])
+
+
+def complaints(written, template):
+    """What is wrong with the catalogue of a language, held against the sentences of the code."""
+    ours = {(one.id, one.context) for one in template if one.id}
+    theirs = {(one.id, one.context) for one in written if one.id}
+    found = [f"not in the catalogue: {id!r}" for id, _ in ours - theirs]
+    found += [f"not in the code: {id!r}" for id, _ in theirs - ours]
+    for one in written:
+        if not one.id:
+            continue
+        asked = {name for form in forms_of(one.id) for name in placeholders(form)}
+        if one.fuzzy or not all(forms_of(one.string)):
+            found.append(f"not translated: {one.id!r}")
+        for form in filter(None, forms_of(one.string)):
+            named = placeholders(form)
+            if named - asked or (asked - {"n"}) - named:
+                found.append(f"names other values: {form!r}")
+    return found
+
+
+def test_the_template_holds_the_sentences_of_the_code():
+    with (CATALOGUES / catalogues.TEMPLATE).open("rb") as file:
+        written = read_po(file)
+    fresh = read_po(io.BytesIO(catalogues.as_text(collected())))
+    assert [(m.id, m.context, m.locations) for m in written] == [(m.id, m.context, m.locations) for m in fresh], STALE
+
+
+def test_the_scripts_templates_are_listed():
+    assert json.loads((CATALOGUES / catalogues.BROWSER).read_text(encoding="utf-8")) == browser_forms(), STALE
+
+
+def test_every_language_is_whole_and_compiled():
+    for language in languages()[1:]:
+        written = read(CATALOGUES / language)
+        assert not complaints(written, collected()), "\n".join(complaints(written, collected()))
+        assert (CATALOGUES / language / COMPILED).read_bytes() == compiled(written), STALE
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A repository with three sentences."""
+    (tmp_path / "charts").mkdir()
+    (tmp_path / "charts" / "a.py").write_text(
+        '# For translators: what a step reads\nsay("Step {n} of {all}", n=1, all=2)\n'
+        'say_n("{n} piece", "{n} pieces", n)\nsay("Key", about="attention")\nsay("One " "sentence.")\n'
+    )
+    (tmp_path / "ui" / "components").mkdir(parents=True)
+    (tmp_path / "ui" / "components" / "a.js").write_text(
+        'import { say } from "./words.js";\nsay("Save {name}", { name });\n'
+        'const a = sayN("{n} row", "{n} rows", n);\n'
+        'sayNodes("Shown: {what}", { what: box });\nsay(title);\n'
+    )
+    (tmp_path / "words" / "catalogues").mkdir(parents=True)
+    return tmp_path
+
+
+def test_sentences_of_both_languages_are_collected(small):
+    found = {(one.id, one.context): one for one in collected(small) if one.id}
+    assert list(found) == [
+        ("Step {n} of {all}", None),
+        (("{n} piece", "{n} pieces"), None),
+        ("Key", "attention"),
+        ("One sentence.", None),
+        ("Save {name}", None),
+        (("{n} row", "{n} rows"), None),
+        ("Shown: {what}", None),
+    ]
+    assert found["Step {n} of {all}", None].auto_comments == ["what a step reads"]
+    assert browser_forms(small) == [["Save {name}"], ["Shown: {what}"], ["{n} row", "{n} rows"]]
+
+
+def test_a_language_is_begun_translated_and_compiled(small):
+    catalogues.update(small, new="zh")
+    folder = small / "words" / "catalogues" / "zh"
+    begun = read(folder)
+    assert catalogues.missing(begun) == 7
+    for one in begun:
+        if one.id:
+            one.string = (one.id[1],) if isinstance(one.id, tuple) else one.id
+    (folder / catalogues.TRANSLATED).write_bytes(catalogues.as_text(begun))
+    catalogues.update(small)
+    written = read(folder)
+    assert complaints(written, collected(small)) == []
+    assert (folder / COMPILED).read_bytes() == compiled(written)
+
+
+def test_english_that_changed_turns_fuzzy_and_is_found(small):
+    test_a_language_is_begun_translated_and_compiled(small)
+    file = small / "charts" / "a.py"
+    file.write_text(file.read_text().replace("One ", "Another "))
+    catalogues.update(small)
+    written = read(small / "words" / "catalogues" / "zh")
+    assert complaints(written, collected(small)) == ["not translated: 'Another sentence.'"]
+
+
+@pytest.mark.parametrize(
+    ("id", "string", "expected"),
+    [
+        ("Step {n}", "", "not translated"),
+        ("Step {what}", "步", "other values"),
+        ("Step {n}", "{number} 步", "other values"),
+        (("{n} piece", "{n} pieces"), ("",), "not translated"),
+        ("Gone", "没有", "not in the code"),
+    ],
+)
+def test_a_translation_that_is_not_whole_is_found(id, string, expected):
+    template, written = Catalog(), Catalog(locale="zh")
+    if expected != "not in the code":
+        template.add(id)
+    written.add(id, string)
+    assert expected in "\n".join(complaints(written, template))

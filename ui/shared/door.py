@@ -1,0 +1,129 @@
+"""Streamlit, speaking the session's language: `from ui.shared.door import st` instead of `import streamlit as st`.
+
+Every sentence among the arguments of a call is said in the language of the session at the moment of the call: labels,
+bodies, help, the texts of choices, names of pages and of columns. In English, which is what the code says, a call
+goes straight through. A choice's options stay what they are, as they are values; only what is shown is translated.
+
+Tables: pandas turns sentences into plain text, so build them with `frame`. A figure goes through `drawing.chart`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pandas as pd
+import streamlit
+from streamlit.delta_generator import DeltaGenerator
+
+from ui.state.language import current
+from words import ENGLISH, Sentence, said, said_throughout
+
+if TYPE_CHECKING:
+    import streamlit as st
+
+_Text = TypeVar("_Text")
+
+__all__ = ["frame", "here", "st"]
+
+# Neither draws nor speaks, or decorates a function.
+_AS_THEY_ARE = {
+    "cache_data",
+    "cache_resource",
+    "column_config",
+    "components",
+    "context",
+    "fragment",
+    "query_params",
+    "rerun",
+    "secrets",
+    "session_state",
+    "stop",
+}
+_CHOICES = {"multiselect", "pills", "radio", "segmented_control", "select_slider", "selectbox"}
+_NOT_TEXT = {"args", "data", "key", "kwargs", "options"}  # given to callbacks, into a file, or values
+
+
+class _Door:
+    """Stands before an object of Streamlit's and translates what is said to it."""
+
+    def __init__(self, inner: Any) -> None:
+        self.__dict__["_inner"] = inner
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._inner, name)
+        if name in _AS_THEY_ARE:
+            self.__dict__[name] = found  # next time this function is not even asked
+        elif isinstance(found, DeltaGenerator):
+            return _Door(found)  # st.sidebar
+        elif callable(found):
+            self.__dict__[name] = found = _speaking(self._inner, name)
+        return found
+
+    def __enter__(self) -> Any:
+        return self._inner.__enter__()
+
+    def __exit__(self, *raised: object) -> Any:
+        return self._inner.__exit__(*raised)
+
+
+if not TYPE_CHECKING:
+    st = _Door(streamlit)
+
+
+def here(said_later: _Text) -> _Text:
+    """A text, or plain data such as a figure, in the session's language; for what reaches a browser without `st`.
+
+    Args:
+        said_later: A sentence, or dictionaries and lists with sentences among them.
+    """
+    language = current()
+    told: _Text = said_later if language == ENGLISH else said_throughout(said_later, language)
+    return told
+
+
+def frame(data: Any, *, columns: list[str] | None = None, index: list[str] | None = None) -> pd.DataFrame:
+    """A table whose cells, columns and index are in the session's language; draw it, never cache it.
+
+    Args:
+        data: What `pandas.DataFrame` takes, of dictionaries, lists and tuples.
+        columns: Names of the columns.
+        index: Names of the rows.
+    """
+    return pd.DataFrame(here(data), columns=here(columns), index=here(index))
+
+
+def _speaking(owner: Any, name: str) -> Callable[..., Any]:
+    @wraps(getattr(owner, name))
+    def call(*args: Any, **kwargs: Any) -> Any:
+        function = getattr(owner, name)  # looked up now: a test may have put another one there
+        language = current()
+        if language == ENGLISH:
+            return function(*args, **kwargs)
+        if name in _CHOICES:
+            kwargs["format_func"] = _shown(kwargs.get("format_func", str), language)
+        told = [part if name in _CHOICES and place else _told(part, language) for place, part in enumerate(args)]
+        named = {key: part if key in _NOT_TEXT else _told(part, language) for key, part in kwargs.items()}
+        return _behind_doors(function(*told, **named))
+
+    return call
+
+
+def _told(part: Any, language: str) -> Any:
+    """One argument of a call; options of a choice come here neither by place nor by name."""
+    return said_throughout(part, language) if isinstance(part, Sentence | list | tuple | Mapping) else part
+
+
+def _shown(form: Callable[[Any], str], language: str) -> Callable[[Any], str]:
+    """What an option is called, in a language."""
+    return lambda option: said(option if isinstance(option, Sentence) else form(option), language)
+
+
+def _behind_doors(result: Any) -> Any:
+    """Containers speak the language too."""
+    if isinstance(result, DeltaGenerator):
+        return _Door(result)
+    if isinstance(result, list | tuple) and result and isinstance(result[0], DeltaGenerator):
+        return [_Door(one) for one in result]
+    return result

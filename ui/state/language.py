@@ -1,0 +1,86 @@
+"""The language of a session: named in the address, or chosen, or the browser's, or English.
+
+Read at each call, as a fragment runs without `main.py`. Where there is no session (the model's thread, a notebook, a
+test of a function) it is English, so nothing that is cached can take a reader's language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from words import ENGLISH, PSEUDO, languages, negotiated
+
+PARAMETER = "lang"  # in the address
+LANGUAGE = "language"  # in the session: the language spoken now
+CHOSEN = "language_chosen"  # in the session: what the address shall say of it, else None
+
+_TAGS = {"zh": "zh-CN", PSEUDO: ENGLISH}  # where a browser needs to know more than the catalogue's name
+
+
+def current() -> str:
+    """The language of the session that draws now; English where there is none."""
+    context = get_script_run_ctx(suppress_warning=True)
+    if context is None:
+        return ENGLISH
+    try:
+        language: str = context.session_state[LANGUAGE]  # three times as fast as st.session_state
+    except KeyError:
+        return begin()
+    return language
+
+
+def tag() -> str:
+    """What the page's `<html lang>` shall say: it decides how glyphs look and who reads aloud."""
+    return _TAGS.get(current(), current())
+
+
+def begin() -> str:
+    """Take the language that the address names; call it when a run begins, before anything is drawn."""
+    state = st.session_state
+    written = st.query_params.get(PARAMETER)
+    named = negotiated(written)
+    if named is not None:
+        state[LANGUAGE], state[CHOSEN] = named, written
+    elif LANGUAGE not in state:
+        state[LANGUAGE], state[CHOSEN] = negotiated(st.context.locale) or ENGLISH, None
+    language: str = state[LANGUAGE]
+    return language
+
+
+def in_address() -> dict[str, str]:
+    """What the address says of the language: nothing where the browser's own is spoken."""
+    chosen = st.session_state.get(CHOSEN)
+    return {PARAMETER: chosen} if chosen else {}
+
+
+def without(parameters: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """The parameters of an address that are a link's, and not the reader's language.
+
+    Args:
+        parameters: All of them.
+    """
+    return {name: values for name, values in parameters.items() if name != PARAMETER}
+
+
+def choose(language: str, choices: Iterable[str]) -> None:
+    """Speak another language from now on; only in a callback.
+
+    Args:
+        language: One of `words.languages()`.
+        choices: Keys of the widgets that choose something. A browser sends the label that such a widget showed, which
+            nobody would know any more; set once more, its value stays.
+    """
+    state = st.session_state
+    state[LANGUAGE] = state[CHOSEN] = language
+    st.query_params[PARAMETER] = language
+    for key in choices:
+        if key in state:
+            state[key] = state[key]
+
+
+def menu_is_needed() -> bool:
+    """Tell whether there is a language to choose."""
+    return len(languages()) > 1

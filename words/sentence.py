@@ -1,0 +1,258 @@
+"""A sentence that is English text and can still be said in other languages.
+
+    Sentence              a str; what it shows is its English text
+    ├── Template          say, say_n: a template with named values, which may be sentences themselves
+    ├── Joined            joined: whole sentences, one after the other, with a separator that is no language
+    └── Passed            through: what a function such as an escape makes of a sentence
+
+A sentence is equal to its English text and hashes like it, so a cache that is keyed by text takes the one for the
+other: keep caches of text (`lru_cache` on an escape, say) behind `through`. Whatever a method of `str` returns, and
+an f-string, is English for good; the test in the pseudo-language finds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from types import MappingProxyType
+from typing import Any, Concatenate, LiteralString, ParamSpec, cast
+
+from words import pseudo
+from words.catalogue import ENGLISH, PSEUDO, plural_template, template
+
+_Rest = ParamSpec("_Rest")
+_SET = object.__setattr__  # sentences refuse the usual way
+
+
+class Sentence(str):
+    """English text that `said` can give in another language; immutable, and it pickles."""
+
+    __slots__ = ()
+
+    def in_language(self, language: str, *, nested: bool = False) -> str:
+        """The text in a language; use `said`.
+
+        Args:
+            language: One of `words.languages()`, or the pseudo-language.
+            nested: It stands inside another sentence; only the pseudo-language shows that.
+        """
+        raise NotImplementedError
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"A sentence cannot be changed: make another instead of setting {name}.")
+
+    def __copy__(self) -> Sentence:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Sentence:
+        return self
+
+
+class Template(Sentence):
+    """A template with its values."""
+
+    __slots__ = ("_parts",)
+    _parts: tuple[str, str | None, str, Mapping[str, Any]]  # in one slot: charts say thousands of sentences
+
+    def __new__(cls, english: str, plural: str | None, about: str, values: Mapping[str, Any]) -> Template:
+        """Fill the template, in English."""
+        chosen = english if plural is None or values["n"] == 1 else plural
+        made = super().__new__(cls, filled(chosen, values))
+        _SET(made, "_parts", (english, plural, about, values))
+        return made
+
+    @property
+    def template(self) -> str:
+        """English, with a `{name}` or `{name:format}` for each value."""
+        return self._parts[0]
+
+    @property
+    def plural(self) -> str | None:
+        """The template for all numbers but 1, if there is one; the value `n` chooses."""
+        return self._parts[1]
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """What stands for each name."""
+        return MappingProxyType(dict(self._parts[3]))
+
+    def in_language(self, language: str, *, nested: bool = False) -> str:
+        """See `Sentence`."""
+        one, many, about, values = self._parts
+        told = {
+            name: value.in_language(language, nested=True) if isinstance(value, Sentence) else value
+            for name, value in values.items()
+        }
+        if language == PSEUDO:
+            english = one if many is None or values["n"] == 1 else many
+            return pseudo.marked(filled(pseudo.longer(english), told), nested=nested)
+        try:
+            return filled(
+                template(one, language, about=about)
+                if many is None
+                else plural_template(one, many, values["n"], language, about=about),
+                told,
+            )
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+            return str(self)  # a catalogue that names other values; a test finds it, a reader gets English
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Template, self._parts
+
+
+class Joined(Sentence):
+    """Sentences and data in a row."""
+
+    __slots__ = ("parts", "separator")
+    parts: tuple[str, ...]
+    separator: str
+
+    def __new__(cls, separator: str, parts: tuple[str, ...]) -> Joined:
+        """Join the English texts."""
+        made = super().__new__(cls, separator.join(parts))
+        _SET(made, "separator", separator)
+        _SET(made, "parts", parts)
+        return made
+
+    def in_language(self, language: str, *, nested: bool = False) -> str:
+        """See `Sentence`."""
+        return self.separator.join(
+            part.in_language(language, nested=nested) if isinstance(part, Sentence) else part for part in self.parts
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Joined, (self.separator, self.parts)
+
+
+class Passed(Sentence):
+    """What a function makes of a sentence, in each language."""
+
+    __slots__ = ("function", "rest", "sentence")
+    function: Callable[..., str]
+    sentence: Sentence
+    rest: tuple[tuple[Any, ...], Mapping[str, Any]]
+
+    def __new__(
+        cls, function: Callable[..., str], sentence: Sentence, rest: tuple[tuple[Any, ...], Mapping[str, Any]]
+    ) -> Passed:
+        """Call the function with the English text."""
+        made = super().__new__(cls, function(str(sentence), *rest[0], **rest[1]))
+        for name, value in (("function", function), ("sentence", sentence), ("rest", rest)):
+            _SET(made, name, value)
+        return made
+
+    def in_language(self, language: str, *, nested: bool = False) -> str:
+        """See `Sentence`."""
+        return self.function(self.sentence.in_language(language, nested=nested), *self.rest[0], **self.rest[1])
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Passed, (self.function, self.sentence, self.rest)
+
+
+def say(template: LiteralString, /, *, about: LiteralString = "", **values: object) -> Sentence:
+    """Write a sentence down.
+
+    Args:
+        template: English, written out here (extraction reads the source), with `{name}` or `{name:format}` for each
+            value. A brace of its own is doubled.
+        about: Where one English word has two meanings, which one; translators see it.
+        **values: The values by name; sentences among them are translated too.
+
+    Returns:
+        The sentence, which is a `str` with the English text.
+
+    Raises:
+        KeyError: If the template names a value that is not given.
+    """
+    return Template(template, None, about, values)
+
+
+def say_n(
+    one: LiteralString, many: LiteralString, n: int, /, *, about: LiteralString = "", **values: object
+) -> Sentence:
+    """Write a sentence down that differs with a number, which is its value `{n}`.
+
+    Args:
+        one: English for 1.
+        many: English for all other numbers.
+        n: The number.
+        about: See `say`.
+        **values: See `say`.
+    """
+    return Template(one, many, about, {"n": n, **values})
+
+
+def joined(separator: str, parts: Iterable[str]) -> Sentence:
+    """Set whole sentences and data one after the other, such as the lines of a label.
+
+    Args:
+        separator: No language in it: a line break, a dot between two labels.
+        parts: Each whole. A sentence is not made of halves: say it as one, with values.
+    """
+    return Joined(separator, tuple(parts))
+
+
+def through(function: Callable[Concatenate[str, _Rest], str]) -> Callable[Concatenate[str, _Rest], str]:
+    """Let a function of a text (an escape, a mark around it) be applied to sentences in whichever language they are.
+
+    Args:
+        function: At the top level of its module, as a sentence that went through it has to pickle.
+
+    Returns:
+        The function; given a sentence it returns one.
+    """
+
+    @wraps(function)
+    def applied(text: str, /, *args: _Rest.args, **kwargs: _Rest.kwargs) -> str:
+        if isinstance(text, Sentence):
+            return Passed(cast(Callable[..., str], applied), text, (args, kwargs))
+        return function(text, *args, **kwargs)
+
+    return applied
+
+
+def said(text: str, language: str) -> str:
+    """A text in a language: a sentence translated, any other text as it is.
+
+    Args:
+        text: A sentence or plain text.
+        language: One of `words.languages()`, or the pseudo-language.
+
+    Returns:
+        Plain text.
+    """
+    if not isinstance(text, Sentence):
+        return text
+    return str(text) if language == ENGLISH else text.in_language(language)
+
+
+def said_throughout(tree: Any, language: str) -> Any:
+    """Plain data in a language: each sentence in its dictionaries, lists and tuples is translated.
+
+    Args:
+        tree: Such as a figure's `data` and `layout`, or a table's columns. It is not changed; parts without a
+            sentence are returned as they are, and arrays are not looked into.
+        language: See `said`.
+    """
+    if isinstance(tree, Sentence):
+        return said(tree, language)
+    if isinstance(tree, dict):
+        return {said_throughout(key, language): said_throughout(value, language) for key, value in tree.items()}
+    if type(tree) in (list, tuple):
+        parts = [said_throughout(part, language) for part in tree]
+        if all(new is old for new, old in zip(parts, tree, strict=True)):
+            return tree
+        return type(tree)(parts)
+    return tree
+
+
+def filled(template: str, values: Mapping[str, Any]) -> str:
+    """Fill a template; the one place where a number becomes text in a sentence.
+
+    English and Chinese write 1,234.5 and 12% alike. A language with separators of its own is served here.
+
+    Args:
+        template: In any language.
+        values: Its values, already in that language.
+    """
+    return template.format_map(values) if values else template.format()
