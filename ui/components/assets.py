@@ -3,10 +3,10 @@
 Plotly's script is copied out of the installed package instead of being kept in the repository, so that Python
 and the browser always run the same version and nothing is fetched from outside.
 
-Our modules are served as they are written, in a folder that is named after all their text: a change of any gives every
-module a new address. Streamlit sends an inline script again with every element and every change of data, so what it is
-given is only a loader of a few lines. What the loader asks for is the entry of a component, which asks for all the
-modules at once: found one import after the other, they would each wait for the one before.
+Our modules are served as they are written, in a folder that is named after all their text: a change of any gives
+every module a new address. Streamlit sends an inline script again with every element and every change of data, so
+what it is given is only a loader of a few lines. What the loader asks for is the entry of a component, which asks for
+all the modules at once: found one import after the other, they would each wait for the one before.
 """
 
 from __future__ import annotations

@@ -71,8 +71,10 @@ export function drawReadout(view) {
 function readout(view) {
   const { focus, pair, shown, model } = view;
   if (!focus && !shown.length) return [say("No head is shown. Press a head, or All.")];
-  if (!focus) return [say(
-    "Point at a piece to see its lines alone, click it to pin them. Keys: arrows move, Enter pins, Escape lets go.")];
+  if (!focus) {
+    const keys = say("Keys: arrows move, Enter pins, Escape lets go.");
+    return [`${say("Point at a piece to see its lines alone, click it to pin them.")} ${keys}`];
+  }
   const begin = make("span", "gf-flow-begin");
   if (pair) {
     const both = { query: quoted(view, "query", pair.query), key: quoted(view, "key", pair.key) };
@@ -125,8 +127,9 @@ export function drawCount(view) {
       : say("Weights that round to 0 have no line."));
   }
   view.note = said.join(" ");
-  if (view.focus) said.push(say(
-    "The number beside a piece is the mean weight of the shown heads, the blocks are the heads."));
+  if (view.focus) {
+    said.push(say("The number beside a piece is the mean weight of the shown heads, the blocks are the heads."));
+  }
   if (view.model.levels <= 255) said.push(say("Weights are rounded to {step}.", { step: "1/255" }));
   view.count.textContent = all ? said.join(" ") : "";
 }

@@ -30,8 +30,8 @@ function steady(view, act) {
 /** @param {View} view */
 export function saveData(view) {
   const { layer, name, queries, keys } = view.data;
-  const head = [say("layer"), say("head"), say("query number"), say("query piece"), say("key number"), say("key piece"),
-    say("weight")];
+  const head = [say("layer"), say("head"), say("query number"), say("query piece"), say("key number"),
+    say("key piece"), say("weight")];
   steady(view, () => {
     const lines = [...view.chosen.lines].sort((a, b) => a.head - b.head || a.query - b.query || a.key - b.key);
     saveTable(name, [head, ...lines.map((line) => [

@@ -51,7 +51,8 @@ function svgLines(drawn, look) {
     const bend = (line.x1 - line.x0) * 0.4;
     const [x0, y0, x1, y1] = [line.x0, line.y0, line.x1, line.y1].map(rounded);
     const path = `M${x0} ${y0}C${rounded(x0 + bend)} ${y0} ${rounded(x1 - bend)} ${y1} ${x1} ${y1}`;
-    group.append(element("path", { d: path, stroke: look.colours[line.head], "stroke-opacity": rounded(line.alpha) }));
+    const stroke = { stroke: look.colours[line.head], "stroke-opacity": rounded(line.alpha) };
+    group.append(element("path", { d: path, ...stroke }));
   }
   for (const block of drawn.blocks) {
     const box = { x: rounded(block.x), y: rounded(block.y), width: rounded(block.width), height: block.height };

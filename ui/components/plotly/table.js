@@ -1,10 +1,10 @@
 // @ts-check
 // What a chart draws as a table, out of the figure that Python sent.
 //
-// A map is one row a cell, any other chart one row a mark. Columns are named by the axes. A figure for which that does
-// not fit says its table itself: `layout.meta.table = {columns, rows}`, in plain text and numbers. A trace whose hover
-// ends in a reason in italics holds the places that have no number. Traces that only draw a mark, or only catch the
-// mouse, are no data: they have neither hover nor name, or no colour.
+// A map is one row a cell, any other chart one row a mark. Columns are named by the axes. A figure for which that
+// does not fit says its table itself: `layout.meta.table = {columns, rows}`, in plain text and numbers. A trace whose
+// hover ends in a reason in italics holds the places that have no number. Traces that only draw a mark, or only catch
+// the mouse, are no data: they have neither hover nor name, or no colour.
 
 import { bytesOf } from "../shared/unpack.js";
 import { say } from "../shared/words.js";

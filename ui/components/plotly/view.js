@@ -238,7 +238,7 @@ function show(view, { data: { payload: data }, setTriggerValue }) {
   view.root.dataset.clickable = String(data.clickable);
   view.caption.textContent = data.caption;
   view.caption.hidden = !data.caption;
-  for (const element of [view.plot, view.large.dialog, view.tools.group]) element.setAttribute("aria-label", data.alt);
+  for (const named of [view.plot, view.large.dialog, view.tools.group]) named.setAttribute("aria-label", data.alt);
   placed(view);
 }
 

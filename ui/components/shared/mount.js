@@ -1,10 +1,10 @@
 // @ts-check
-// The life of a component: made once for its place on a page, shown again for every change of data or theme, taken down
-// when it has left the page.
+// The life of a component: made once for its place on a page, shown again for every change of data or theme, taken
+// down when it has left the page.
 //
-// Streamlit calls the default export of a component again for every change, and calls the function returned by the LAST
-// call when the component leaves the page. But when a call is overtaken by the next one, the function it returned is
-// called at once, on a page that still shows us; so a cleanup first looks whether we are really gone.
+// Streamlit calls the default export of a component again for every change, and calls the function returned by the
+// LAST call when the component leaves the page. But when a call is overtaken by the next one, the function it
+// returned is called at once, on a page that still shows us; so a cleanup first looks whether we are really gone.
 
 import { make, markTheme } from "./dom.js";
 import { STYLES } from "./served.js";

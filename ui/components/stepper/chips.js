@@ -65,7 +65,9 @@ export function fillTarget(view, index, hidden) {
       make("span", "gf-probability", "\u00a0"));
     return;
   }
-  item.title = chip.forced ? say("Chosen by you, not by the model. Click to go to this step.") : say("Go to this step");
+  item.title = chip.forced
+    ? say("Chosen by you, not by the model. Click to go to this step.")
+    : say("Go to this step");
   const probability = make("span", "gf-probability", formatProbability(chip.probability));
   probability.dataset.forced = say("yours");
   item.replaceChildren(pieceText(chip.piece), make("span", "gf-id", String(chip.id)), probability);

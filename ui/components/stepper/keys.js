@@ -1,5 +1,5 @@
 // @ts-check
-// Keys for the stepper that was used last, wherever on the page the focus is, unless the key belongs to something else.
+// Keys for the stepper that was used last, wherever the focus is, unless the key belongs to something else.
 
 import { stepOf } from "./drawing.js";
 import { go, togglePlay } from "./moving.js";
@@ -7,8 +7,8 @@ import { go, togglePlay } from "./moving.js";
 /** @import { View } from "./types.js" */
 
 const TYPING = "input, textarea, select, [contenteditable]:not([contenteditable='false'])";
-const ARROWED = ["slider", "grid", "listbox", "menu", "menubar", "radiogroup", "tablist", "tree", "combobox", "textbox",
-  "spinbutton"].map((role) => `[role='${role}']`).join(", ");
+const ARROWED = ["slider", "grid", "listbox", "menu", "menubar", "radiogroup", "tablist", "tree", "combobox",
+  "textbox", "spinbutton"].map((role) => `[role='${role}']`).join(", ");
 const DIALOGS = "[role='dialog'], dialog[open]:not(.gf-chart-dialog)";
 const POINTER_MS = 1000;
 

@@ -37,7 +37,8 @@ function block(className, heading) {
 function create(root) {
   root.tabIndex = 0;
   root.setAttribute("role", "group");
-  root.setAttribute("aria-label", say("Step through the translation. Arrow keys move, Home and End jump, Space plays."));
+  const label = say("Step through the translation. Arrow keys move, Home and End jump, Space plays.");
+  root.setAttribute("aria-label", label);
   const source = block("gf-source", say("Source"));
   const target = block("gf-target", say("Output so far"));
   const view = /** @type {View} */ (/** @type {Partial<View>} */ ({
