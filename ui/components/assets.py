@@ -36,13 +36,13 @@ AHEAD = {"plotly_view": (f"../{PLOTLY_FILE}",)}
 """Other scripts that a component will ask for."""
 
 STYLES = {
-    "shared": "shared/tokens.css",
+    "common": "common/tokens.css",
     "plotly": "plotly/view.css",
     "stepper": "stepper/view.css",
     "flow": "flow/view.css",
 }
 
-_LOADER = "shared/loader.js"
+_LOADER = "common/loader.js"
 _IMPORT = re.compile(r'^(?:import|export) [^;]*?from "(\.[^"]+)";', re.MULTILINE)
 _COMMENT = re.compile(r"^ *(?://|/\*\*).*\n+", re.MULTILINE)
 _ENTRY = """
@@ -71,7 +71,7 @@ def modules() -> dict[str, str]:
         "PLOTLY_FILE": PLOTLY_FILE,
         "STYLES": {folder: read_asset(name) for folder, name in STYLES.items()},
     }
-    written["shared/served.js"] = "".join(f"export const {key} = {json.dumps(is_)};\n" for key, is_ in values.items())
+    written["common/served.js"] = "".join(f"export const {key} = {json.dumps(is_)};\n" for key, is_ in values.items())
     entries = {f"{name}.js": _entry(name, written) for name in COMPONENTS}
     return {**written, **entries}
 
@@ -124,7 +124,7 @@ def wrapped(payload: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """What to give a component as its data. Every payload passes here.
 
     Streamlit looks at each value of the outermost dict for a table, so there is only one. For another language than
-    English a payload also holds `lang`, its tag, and `words`, which `shared/words.js` describes.
+    English a payload also holds `lang`, its tag, and `words`, which `common/words.js` describes.
     """
     return {"payload": payload}
 

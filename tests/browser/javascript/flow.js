@@ -5,7 +5,7 @@ import { svgPicture } from "../../../ui/components/flow/svg.js";
 import {
   chooseLines, decode, formatWeight, isOpen, meansOf, MOST_LINES, weightOf,
 } from "../../../ui/components/flow/weights.js";
-import { bitsOf, unpackSteps } from "../../../ui/components/shared/unpack.js";
+import { bitsOf, unpackSteps } from "../../../ui/components/common/unpack.js";
 import { base64, close, equal, test } from "./harness.js";
 
 /** @import { Model } from "../../../ui/components/flow/types.js" */

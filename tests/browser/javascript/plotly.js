@@ -6,8 +6,8 @@ import { gridNumber, restoreGrid } from "../../../ui/components/plotly/grid.js";
 import { decoded, rawText, shortest } from "../../../ui/components/plotly/numbers.js";
 import { recolour } from "../../../ui/components/plotly/paint.js";
 import { tableOf } from "../../../ui/components/plotly/table.js";
-import { tellStep } from "../../../ui/components/shared/step.js";
-import { speak } from "../../../ui/components/shared/words.js";
+import { tellStep } from "../../../ui/components/common/step.js";
+import { speak } from "../../../ui/components/common/words.js";
 import { base64, close, equal, test } from "./harness.js";
 
 /** @import { Grid, Trace } from "../../../ui/components/plotly/types.js" */

@@ -1,7 +1,7 @@
 // @ts-check
 
-import { make } from "../../../ui/components/shared/dom.js";
-import { say, sayN, sayNodes, speak, spoken } from "../../../ui/components/shared/words.js";
+import { make } from "../../../ui/components/common/dom.js";
+import { say, sayN, sayNodes, speak, spoken } from "../../../ui/components/common/words.js";
 import { equal, test } from "./harness.js";
 
 /** @param {(string | Node)[]} parts */

@@ -47,7 +47,7 @@ def test_modules_are_served_whole_from_a_folder_named_by_their_text(tmp_path, mo
     served = {path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in files_in(folder)}
     assert served == assets.modules()
     before = assets.folder_name()
-    monkeypatch.setattr(assets, "modules", lambda: {**served, "shared/step.js": "// another"})
+    monkeypatch.setattr(assets, "modules", lambda: {**served, "common/step.js": "// another"})
     assets.folder_name.cache_clear()
     assert assets.folder_name() != before
     assets.folder_name.cache_clear()
@@ -112,7 +112,7 @@ PAYLOADS = {
 
 @pytest.mark.parametrize(("interface", "path"), PAYLOADS.items())
 def test_the_types_of_a_payload_name_what_python_sends(interface, path):
-    types = assets.read_asset("shared/payloads.d.ts")
+    types = assets.read_asset("common/payloads.d.ts")
     body = re.search(rf"interface {interface} extends Spoken {{\n(.*?)\n}}", types, flags=re.DOTALL).group(1)
     typed = set(re.findall(r"^  (\w+):", body, flags=re.MULTILINE))
     sent = re.search(r"    payload = {\n(.*?)\n    }", assets.read_asset(path), flags=re.DOTALL).group(1)

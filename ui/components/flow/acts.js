@@ -4,7 +4,7 @@
 import { everyHead, KEPT, pinned, same } from "./choices.js";
 import { update } from "./drawing.js";
 
-/** @import { Side } from "../shared/payloads.js" */
+/** @import { Side } from "../common/payloads.js" */
 /** @import { View } from "./types.js" */
 
 /**

@@ -1,8 +1,8 @@
 // @ts-check
 // What stands above the lines: actions, heads and the threshold.
 
-import { make, makeButton } from "../shared/dom.js";
-import { say } from "../shared/words.js";
+import { make, makeButton } from "../common/dom.js";
+import { say } from "../common/words.js";
 import { hide, toggleFollowing, toggleHead } from "./acts.js";
 import { everyHead, KEPT } from "./choices.js";
 import { update } from "./drawing.js";

@@ -1,9 +1,9 @@
 // @ts-check
 // What the reader chose, as it stands.
 
-import { rowOfStep } from "../shared/step.js";
+import { rowOfStep } from "../common/step.js";
 
-/** @import { Pin } from "../shared/payloads.js" */
+/** @import { Pin } from "../common/payloads.js" */
 /** @import { View } from "./types.js" */
 
 /**

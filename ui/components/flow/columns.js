@@ -1,12 +1,12 @@
 // @ts-check
 // The two columns of pieces: made once, filled for new data.
 
-import { make, pieceText } from "../shared/dom.js";
+import { make, pieceText } from "../common/dom.js";
 import { point, togglePin } from "./acts.js";
 import { focusToken, indexOf, onFocus, onKey } from "./keys.js";
 import { SIDES } from "./weights.js";
 
-/** @import { Side } from "../shared/payloads.js" */
+/** @import { Side } from "../common/payloads.js" */
 /** @import { View } from "./types.js" */
 
 /**

@@ -1,15 +1,15 @@
 // @ts-check
 // Draws what has changed: lines, marks on the pieces, and what is said about them.
 
-import { cssVariable, pen } from "../shared/dom.js";
-import { say } from "../shared/words.js";
+import { cssVariable, pen } from "../common/dom.js";
+import { say } from "../common/words.js";
 import { paintCanvas } from "./canvas.js";
 import { everyHead, KEPT, pinned, stepRow } from "./choices.js";
 import { rowCentre, scene } from "./places.js";
 import { colourOf, drawCount, drawReadout, pieceAt } from "./readout.js";
 import { chooseLines, formatWeight, meansOf, SIDES } from "./weights.js";
 
-/** @import { Side } from "../shared/payloads.js" */
+/** @import { Side } from "../common/payloads.js" */
 /** @import { Look, View } from "./types.js" */
 
 /** @param {View} view */

@@ -5,7 +5,7 @@ import { letGo, point, togglePin } from "./acts.js";
 import { OTHER, pinned } from "./choices.js";
 import { rowCentre } from "./places.js";
 
-/** @import { Side } from "../shared/payloads.js" */
+/** @import { Side } from "../common/payloads.js" */
 /** @import { View } from "./types.js" */
 
 /** @type {Record<string, (index: number) => number>} */

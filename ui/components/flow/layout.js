@@ -1,7 +1,7 @@
 // @ts-check
 // Gives columns, rows and letters their sizes for the room there is.
 
-import { cssVariable, pen } from "../shared/dom.js";
+import { cssVariable, pen } from "../common/dom.js";
 import { update } from "./drawing.js";
 import { placeRows, rowCentre } from "./places.js";
 import { SIDES } from "./weights.js";

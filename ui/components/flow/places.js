@@ -3,7 +3,7 @@
 
 import { isOpen, SIDES, weightOf } from "./weights.js";
 
-/** @import { Pin, Side } from "../shared/payloads.js" */
+/** @import { Pin, Side } from "../common/payloads.js" */
 /** @import { Block, Line, Model, Rows, Scene, Seen } from "./types.js" */
 
 const BLOCK_MOST = 11;

@@ -1,12 +1,12 @@
 // @ts-check
 // What the flow view says in words: what is looked at, and what the lines leave out.
 
-import { make, pieceText } from "../shared/dom.js";
-import { asNumber, say, sayN, sayNodes } from "../shared/words.js";
+import { make, pieceText } from "../common/dom.js";
+import { asNumber, say, sayN, sayNodes } from "../common/words.js";
 import { OTHER } from "./choices.js";
 import { isOpen, MOST_LINES, weightOf } from "./weights.js";
 
-/** @import { Pin, Side } from "../shared/payloads.js" */
+/** @import { Pin, Side } from "../common/payloads.js" */
 /** @import { View } from "./types.js" */
 
 const LISTED = 5;

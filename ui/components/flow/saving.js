@@ -1,9 +1,9 @@
 // @ts-check
 // What the flow view is saved as.
 
-import { pen, visible } from "../shared/dom.js";
-import { savePicture, saveTable } from "../shared/save.js";
-import { say } from "../shared/words.js";
+import { pen, visible } from "../common/dom.js";
+import { savePicture, saveTable } from "../common/save.js";
+import { say } from "../common/words.js";
 import { appearance, update } from "./drawing.js";
 import { scene } from "./places.js";
 import { titleOf } from "./readout.js";

@@ -1,10 +1,10 @@
 // @ts-check
 // The flow view as a picture of its own, as SVG.
 
-import { say } from "../shared/words.js";
+import { say } from "../common/words.js";
 import { rowCentre } from "./places.js";
 
-/** @import { Pin, Side } from "../shared/payloads.js" */
+/** @import { Pin, Side } from "../common/payloads.js" */
 /** @import { Both, Look, Rows, Scene } from "./types.js" */
 
 /**

@@ -1,7 +1,7 @@
 // What the modules of the flow view hand to each other.
 
-import type { Large } from "../shared/large.js";
-import type { FlowPayload, Pin, Side } from "../shared/payloads.js";
+import type { Large } from "../common/large.js";
+import type { FlowPayload, Pin, Side } from "../common/payloads.js";
 
 export type Both<Value> = Record<Side, Value>;
 

@@ -2,10 +2,10 @@
 // Lines from queries to keys, one colour a head. Pointing, pinning, hiding heads and the threshold all happen here;
 // Python is told only which piece was pinned.
 
-import { make } from "../shared/dom.js";
-import { makeLarge } from "../shared/large.js";
-import { mount } from "../shared/mount.js";
-import { say } from "../shared/words.js";
+import { make } from "../common/dom.js";
+import { makeLarge } from "../common/large.js";
+import { mount } from "../common/mount.js";
+import { say } from "../common/words.js";
 import { fillHeads, makeActions, makeHeads, makeThreshold } from "./bars.js";
 import { everyHead, KEPT, same } from "./choices.js";
 import { fillColumns, makeColumn } from "./columns.js";
@@ -14,7 +14,7 @@ import { layOut } from "./layout.js";
 import { titleOf } from "./readout.js";
 import { decode, SIDES } from "./weights.js";
 
-/** @import { Component, FlowPayload, Pin } from "../shared/payloads.js" */
+/** @import { Component, FlowPayload, Pin } from "../common/payloads.js" */
 /** @import { View } from "./types.js" */
 
 /** @param {View} view */

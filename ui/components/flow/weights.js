@@ -1,9 +1,9 @@
 // @ts-check
 // The weights of the flow view: decoding them, and choosing the lines that are worth drawing.
 
-import { bitsOf, unpackSteps } from "../shared/unpack.js";
+import { bitsOf, unpackSteps } from "../common/unpack.js";
 
-/** @import { FlowPayload, Pin, Side } from "../shared/payloads.js" */
+/** @import { FlowPayload, Pin, Side } from "../common/payloads.js" */
 /** @import { Chosen, Line, Model } from "./types.js" */
 
 export const MOST_LINES = 6000;  // more take a second to paint, and nobody can tell them apart

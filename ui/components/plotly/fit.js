@@ -1,7 +1,7 @@
 // @ts-check
 // Fits a figure to the room it has: lines of the title, and how many pieces an axis can name.
 
-import { say } from "../shared/words.js";
+import { say } from "../common/words.js";
 
 /** @import { Layout, Plot, Ticks } from "./types.js" */
 

@@ -1,7 +1,7 @@
 // @ts-check
 // The mark at the row of the current step. It moves here, at once: the map is not sent again for a step.
 
-import { currentStep, rowOfStep } from "../shared/step.js";
+import { currentStep, rowOfStep } from "../common/step.js";
 
 /** @import { Follow, Layout, View } from "./types.js" */
 

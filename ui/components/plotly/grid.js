@@ -1,7 +1,7 @@
 // @ts-check
 // Unpacks a map of maps (`charts/packing.py`): a byte a cell becomes colour, number and names, which are sent once.
 
-import { bytesOf } from "../shared/unpack.js";
+import { bytesOf } from "../common/unpack.js";
 
 /** @import { Grid, Trace } from "./types.js" */
 

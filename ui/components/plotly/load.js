@@ -1,7 +1,7 @@
 // @ts-check
 // Loads Plotly's script once for a browser page, whichever chart asks first.
 
-import { PLOTLY_FILE } from "../shared/served.js";
+import { PLOTLY_FILE } from "../common/served.js";
 
 /** @import { Plotly } from "./types.js" */
 

@@ -1,7 +1,7 @@
 // @ts-check
 // Numbers of a figure as Python sent them, and texts as they were before Plotly's markup.
 
-import { bitsOf, bytesOf } from "../shared/unpack.js";
+import { bitsOf, bytesOf } from "../common/unpack.js";
 
 /** @import { Figure, Sent } from "./types.js" */
 

@@ -1,7 +1,7 @@
 // @ts-check
 // Gives a figure the colours and fonts of the app's theme.
 
-import { cssVariable, isDark } from "../shared/dom.js";
+import { cssVariable, isDark } from "../common/dom.js";
 
 /** @import { Layout, Theme } from "./types.js" */
 

@@ -6,13 +6,13 @@
 // hover ends in a reason in italics holds the places that have no number. Traces that only draw a mark, or only catch
 // the mouse, are no data: they have neither hover nor name, or no colour.
 
-import { bytesOf } from "../shared/unpack.js";
-import { say } from "../shared/words.js";
+import { bytesOf } from "../common/unpack.js";
+import { say } from "../common/words.js";
 import { CLOSED, restoreGrid } from "./grid.js";
 import { decoded, rawText, shortest } from "./numbers.js";
 import { TRANSPARENT } from "./paint.js";
 
-/** @import { Cell } from "../shared/save.js" */
+/** @import { Cell } from "../common/save.js" */
 /** @import { Figure, Grid, Layout, Table, Trace } from "./types.js" */
 
 /** @typedef {{ titles: string[], at: (place: any) => Cell[] }} Columns */

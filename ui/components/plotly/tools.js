@@ -1,9 +1,9 @@
 // @ts-check
 // The small buttons under a chart: reset the zoom, show the chart large, save its data and its picture.
 
-import { make, makeButton } from "../shared/dom.js";
-import { savePicture, saveTable } from "../shared/save.js";
-import { say } from "../shared/words.js";
+import { make, makeButton } from "../common/dom.js";
+import { savePicture, saveTable } from "../common/save.js";
+import { say } from "../common/words.js";
 import { parsedFigure, rawText } from "./numbers.js";
 import { themeOf } from "./paint.js";
 import { tableOf } from "./table.js";

@@ -1,8 +1,8 @@
 // What the modules of the Plotly view hand to each other. Plotly's own figures have too many forms to be typed here.
 
-import type { Large } from "../shared/large.js";
-import type { PlotlyPayload } from "../shared/payloads.js";
-import type { Cell } from "../shared/save.js";
+import type { Large } from "../common/large.js";
+import type { PlotlyPayload } from "../common/payloads.js";
+import type { Cell } from "../common/save.js";
 
 export type Trace = Record<string, any>;
 export type Layout = Record<string, any>;

@@ -1,11 +1,11 @@
 // @ts-check
 // Draws one Plotly figure and keeps its node, its zoom and its place while the data change.
 
-import { make, makeButton } from "../shared/dom.js";
-import { makeLarge } from "../shared/large.js";
-import { mount } from "../shared/mount.js";
-import { DARK_COLORS } from "../shared/served.js";
-import { say } from "../shared/words.js";
+import { make, makeButton } from "../common/dom.js";
+import { makeLarge } from "../common/large.js";
+import { mount } from "../common/mount.js";
+import { DARK_COLORS } from "../common/served.js";
+import { say } from "../common/words.js";
 import { fitAllTicks, fitTitle } from "./fit.js";
 import { markStep, moveMark } from "./follow.js";
 import { restoreGrid } from "./grid.js";
@@ -15,7 +15,7 @@ import { paint, recolour, themeOf } from "./paint.js";
 import { makeTools, refreshTools } from "./tools.js";
 import { askedRanges } from "./zoom.js";
 
-/** @import { Component, PlotlyPayload } from "../shared/payloads.js" */
+/** @import { Component, PlotlyPayload } from "../common/payloads.js" */
 /** @import { Figure, Plot, Plotly, Trace, View } from "./types.js" */
 
 const CONFIG = { displaylogo: false, displayModeBar: false, showTips: false, responsive: false, showLink: false };

@@ -1,11 +1,11 @@
 // @ts-check
 // The pieces of source and output: made once for each run, changed at each step.
 
-import { make, pieceText } from "../shared/dom.js";
-import { say } from "../shared/words.js";
+import { make, pieceText } from "../common/dom.js";
+import { say } from "../common/words.js";
 import { filler, formatProbability } from "./numbers.js";
 
-/** @import { SourceChip } from "../shared/payloads.js" */
+/** @import { SourceChip } from "../common/payloads.js" */
 /** @import { View } from "./types.js" */
 
 /** @param {SourceChip} chip */

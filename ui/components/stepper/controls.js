@@ -1,8 +1,8 @@
 // @ts-check
 // The buttons, the slider and the choice of speed, made once.
 
-import { make, makeButton } from "../shared/dom.js";
-import { say } from "../shared/words.js";
+import { make, makeButton } from "../common/dom.js";
+import { say } from "../common/words.js";
 import { icon } from "./icons.js";
 import { go, play, togglePlay } from "./moving.js";
 

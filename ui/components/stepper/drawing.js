@@ -1,9 +1,9 @@
 // @ts-check
 // Draws one step.
 
-import { make, pieceText } from "../shared/dom.js";
-import { tellStep } from "../shared/step.js";
-import { say, sayNodes } from "../shared/words.js";
+import { make, pieceText } from "../common/dom.js";
+import { tellStep } from "../common/step.js";
+import { say, sayNodes } from "../common/words.js";
 import { drawSource, fillTarget, strongestSource } from "./chips.js";
 import { commonStart, saidProbability } from "./numbers.js";
 

@@ -1,7 +1,7 @@
 // @ts-check
 // Moves from step to step. Every step is taken here, at once; Python is told only where the reader came to rest.
 
-import { say } from "../shared/words.js";
+import { say } from "../common/words.js";
 import { render } from "./drawing.js";
 import { icon } from "./icons.js";
 

@@ -1,9 +1,9 @@
 // @ts-check
 // The pure parts of the stepper: a run as it was packed, numbers and texts as they are shown.
 
-import { unpackSteps } from "../shared/unpack.js";
+import { unpackSteps } from "../common/unpack.js";
 
-/** @import { SentRun } from "../shared/payloads.js" */
+/** @import { SentRun } from "../common/payloads.js" */
 /** @import { Run } from "./types.js" */
 
 /**

@@ -1,6 +1,6 @@
 // What the modules of the stepper hand to each other.
 
-import type { SentRun, StepperPayload } from "../shared/payloads.js";
+import type { SentRun, StepperPayload } from "../common/payloads.js";
 
 /** A run whose texts are whole and whose shading is whole steps of 1 / levels, [step, source]. */
 export interface Run extends Omit<SentRun, "texts" | "shading"> {

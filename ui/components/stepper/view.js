@@ -1,10 +1,10 @@
 // @ts-check
 // Steps through a finished run.
 
-import { make } from "../shared/dom.js";
-import { mount } from "../shared/mount.js";
-import { tellStep } from "../shared/step.js";
-import { say } from "../shared/words.js";
+import { make } from "../common/dom.js";
+import { mount } from "../common/mount.js";
+import { tellStep } from "../common/step.js";
+import { say } from "../common/words.js";
 import { buildChips } from "./chips.js";
 import { makeControls } from "./controls.js";
 import { render, reserve } from "./drawing.js";
@@ -12,7 +12,7 @@ import { enter, leave } from "./keys.js";
 import { clamp, go, pause } from "./moving.js";
 import { unpacked } from "./numbers.js";
 
-/** @import { Component, StepperPayload } from "../shared/payloads.js" */
+/** @import { Component, StepperPayload } from "../common/payloads.js" */
 /** @import { View } from "./types.js" */
 
 // Longer runs do not keep room for what is still to come: the blank would fill the screen. Their controls stand above

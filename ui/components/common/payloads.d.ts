@@ -1,7 +1,7 @@
 // What Python sends, field by field: `plotly/view.py`, `stepper/stepper.py` and `flow/view.py` build it, and a test
 // compares the names.
 
-/** Templates in another language: a text, or its plural forms in the order of `shared/words.js`. */
+/** Templates in another language: a text, or its plural forms in the order of `common/words.js`. */
 export type Words = Record<string, string | string[]>;
 
 /** What every payload may hold beside its own fields; in English it holds neither. */
@@ -103,7 +103,7 @@ export interface FlowPayload extends Spoken {
 
 declare global {
   interface Document {
-    /** The step that the reader looks at; see `shared/step.js`. */
+    /** The step that the reader looks at; see `common/step.js`. */
     glassformerStep?: number | null;
   }
 }

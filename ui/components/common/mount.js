@@ -104,7 +104,7 @@ const sheets = new Map();
  */
 function dress(element, styles) {
   const root = /** @type {Document | ShadowRoot} */ (element.getRootNode());
-  for (const name of /** @type {const} */ (["shared", styles])) {
+  for (const name of /** @type {const} */ (["common", styles])) {
     const sheet = sheets.get(name) ?? new CSSStyleSheet();
     if (!sheets.has(name)) sheet.replaceSync(STYLES[name]);
     sheets.set(name, sheet);
