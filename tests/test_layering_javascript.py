@@ -21,6 +21,11 @@ FUNCTION = re.compile(
     r"^(?P<indent> *)(?:export )?(?:default )?"
     r"(?:(?:async )?function\b ?(?P<name>\w*)\(|(?:const (?P<const>\w+) = )?.*=> \{$)"
 )
+BARE = re.compile(
+    r'(?:\b(?:textContent|title) = |"(?:aria-label|aria-valuetext|title)", |make(?:Button)?\("[^"]*", "[^"]*", )'
+    r'["`][^"`]*[A-Za-z]{2}[^"`]*["`]'
+)
+COMPUTED = re.compile(r"\bsay(?:N|Nodes)?\((?!\s*\")[^)]*\)")
 IMPORT = re.compile(r'\b(?:from|import) ?\(?"(\.[^"]+)"')
 
 
@@ -74,7 +79,17 @@ def wrong_neighbours(script: Script) -> Iterator[str]:
                 yield f"{script.path}:{number} imports {path}; what components share belongs in common"
 
 
-RULES = [too_long, unchecked, wrong_neighbours]
+def unsaid(script: Script) -> Iterator[str]:
+    """Words that a reader sees and no translation can: beside `say`, or put together before it is called."""
+    if COMPONENTS not in script.path.parents or script.path.name == "words.js":
+        return
+    text = re.sub(r"\$\{[^}]*\}", "", "\n".join(script.lines))
+    for pattern, why in ((BARE, "is shown without say"), (COMPUTED, "calls say with something other than a literal")):
+        for found in pattern.finditer(text):
+            yield f"{script.path}:{text.count(chr(10), 0, found.start()) + 1} {why}: {found[0].strip()}"
+
+
+RULES = [too_long, unchecked, wrong_neighbours, unsaid]
 
 
 def complaints(root: Path) -> list[str]:
@@ -106,6 +121,11 @@ BODY = "  g();\n" * 59
         ("ui/components/flow/a.js", 'import { x } from "../plotly/grid.js";\n', "belongs in common"),
         ("ui/components/flow/a.js", 'import {\n  x,\n} from "../plotly/grid.js";\n', "belongs in common"),
         ("ui/components/flow/a.js", 'const x = import("../plotly/grid.js");\n', "belongs in common"),
+        ("ui/components/flow/a.js", 'button.title = "Close it";\n', "without say"),
+        ("ui/components/flow/a.js", 'x.setAttribute("aria-label", `Head ${n}`);\n', "without say"),
+        ("ui/components/flow/a.js", 'x.append(make("span", "gf-x", "Heads"));\n', "without say"),
+        ("ui/components/flow/a.js", "x.title = say(`Head ${n}`);\n", "other than a literal"),
+        ("ui/components/flow/a.js", 'x.title = say(\n  open ? "Close" : "Open");\n', "other than a literal"),
         ("ui/components/common/a.js", 'import { x } from "../flow/svg.js";\n', "belongs in common"),
     ],
 )
