@@ -59,10 +59,11 @@ else
 	$(PY) -m pytest $(TESTS)
 endif
 
-lint: $(STAMP_DEV) ## ruff and mypy, changing nothing
+lint: $(STAMP_DEV) ## ruff, mypy, and eslint and tsc for JavaScript, changing nothing
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
+	$(PY) tools/check_javascript.py
 
 format: $(STAMP_DEV) ## format the code and mend what ruff can mend
 	$(PY) -m ruff check --fix .
@@ -72,7 +73,8 @@ words: $(STAMP_DEV) ## collect the sentences for translators, and compile what t
 	@$(PY) tools/catalogues.py
 
 clean: ## remove caches and results (and .venv, never another VENV)
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build *.egg-info results static/*.js
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build *.egg-info results static/*.js static/*/ \
+		tools/javascript/node_modules
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
 # A system interpreter that already has torch lends it to the environment (often a CUDA build that took care).

@@ -121,7 +121,7 @@ def literal(text: str) -> str:
         right-to-left text is isolated, so that it does not reorder what stands beside it.
     """
     # ⟨ is written as an entity, so that `⟨U+200F⟩` always stands for the character: a table made of a figure has
-    # to find the text again (`rawText` in plotly/table.js).
+    # to find the text again (`rawText` in plotly/numbers.js).
     escaped = re.sub(r"[&<>%${}⟨]", lambda match: f"&#{ord(match.group())};", text)
     seen = _UNSEEN.sub(lambda match: f"⟨U+{ord(match.group()):04X}⟩", escaped)
     if any(unicodedata.bidirectional(character) in _RIGHT_TO_LEFT for character in seen):

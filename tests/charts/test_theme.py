@@ -46,7 +46,7 @@ def test_characters_that_cannot_be_seen_are_named(piece, shown):
 
 
 def undone(written):
-    """The text behind `literal`, as `rawText` in plotly_table.js finds it."""
+    """The text behind `literal`, as `rawText` in plotly/numbers.js finds it."""
     return re.sub(
         r"⟨U\+([0-9A-F]{4,6})⟩|&#(\d+);",
         lambda match: chr(int(match[1], 16) if match[1] else int(match[2])),

@@ -1,11 +1,12 @@
-"""The files our components need in the browser: their own scripts and styles, and Plotly's.
+"""The files our components need in the browser: their own modules and styles, and Plotly's script.
 
 Plotly's script is copied out of the installed package instead of being kept in the repository, so that Python
 and the browser always run the same version and nothing is fetched from outside.
 
-Our scripts are served from the same folder, under a name that changes with their text, and bring their styles along.
-Streamlit sends an inline script or style again with every element and every change of data, so what it is given is
-only a loader of a few lines.
+Our modules are served as they are written, in a folder that is named after all their text: a change of any gives
+every module a new address. Streamlit sends an inline script again with every element and every change of data, so
+what it is given is only a loader of a few lines. What the loader asks for is the entry of a component, which asks for
+all the modules at once: found one import after the other, they would each wait for the one before.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import tempfile
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import plotly
@@ -26,104 +28,109 @@ from charts.theme import DARK_COLORS
 FOLDER = Path(__file__).resolve().parent
 STATIC = FOLDER.parents[1] / "static"
 PLOTLY_FILE = f"plotly-{plotly.__version__}.min.js"
-PLOTLY_URL = f"app/static/{PLOTLY_FILE}"
 
-SCRIPTS = {
-    "plotly_view": (
-        "shared/shared.js",
-        "shared/csv.js",
-        "plotly/load.js",
-        "plotly/paint.js",
-        "plotly/fit.js",
-        "plotly/grid.js",
-        "plotly/follow.js",
-        "plotly/table.js",
-        "plotly/tools.js",
-        "plotly/view.js",
-    ),
-    "stepper": ("shared/shared.js", "stepper/stepper.js"),
-    "flow_view": ("shared/shared.js", "shared/csv.js", "flow/draw.js", "flow/view.js"),
-}
+COMPONENTS = {"plotly_view": "plotly/view.js", "stepper": "stepper/view.js", "flow_view": "flow/view.js"}
+"""The module that is each component."""
+
+AHEAD = {"plotly_view": (f"../{PLOTLY_FILE}",)}
+"""Other scripts that a component will ask for."""
 
 STYLES = {
-    "plotly_view": ("shared/tokens.css", "plotly/view.css"),
-    "stepper": ("shared/tokens.css", "stepper/stepper.css"),
-    "flow_view": ("shared/tokens.css", "flow/view.css"),
+    "common": "common/tokens.css",
+    "plotly": "plotly/view.css",
+    "stepper": "stepper/view.css",
+    "flow": "flow/view.css",
 }
 
-_LOADER = """
-let loading;
-function load() {
-  // Pages live at /step, or at /step/ when someone typed the slash: then the app is one level up.
-  loading ??= import(new URL("app/static/%(file)s", location.href).href)
-    .catch(() => import(new URL("../app/static/%(file)s", location.href).href));
-  loading.catch(() => { loading = undefined; });  // the next call may try again
-  return loading;
-}
-export default function (component) {
-  let cleanup;
-  let overtaken = false;
-  load().then(
-    (script) => { if (!overtaken) cleanup = script.default(component); },
-    () => { component.parentElement.textContent = "A script did not load. Reload the page to try again."; },
-  );
-  return () => { overtaken = true; if (cleanup) cleanup(); };
-}
+_LOADER = "common/loader.js"
+_IMPORT = re.compile(r'^(?:import|export) [^;]*?from "(\.[^"]+)";', re.MULTILINE)
+_COMMENT = re.compile(r"^ *(?://|/\*\*).*\n+", re.MULTILINE)
+_ENTRY = """
+const address = (name) => new URL(name, import.meta.url).href;
+const links = [...%(modules)s.map((name) => ["modulepreload", name, ""]),
+  ...%(scripts)s.map((name) => ["preload", name, "script"])];
+document.head.append(...links.map(([rel, name, as]) =>
+  Object.assign(document.createElement("link"), { rel, as, href: address(name) })));
+const { default: component } = await import(address("%(module)s"));
+export default component;
 """
 
 
-@cache
-def read_asset(*names: str) -> str:
-    """Read files that lie next to this one and join them.
-
-    Args:
-        names: File names, in the order in which the browser shall see them.
-
-    Returns:
-        Their text.
-    """
-    return "\n".join((FOLDER / name).read_text(encoding="utf-8") for name in names) + "\n"
+def read_asset(name: str) -> str:
+    """The text of a file that lies next to this one."""
+    return (FOLDER / name).read_text(encoding="utf-8")
 
 
 @cache
-def script(name: str) -> str:
-    """A component's script as it is served, behind its styles and the dark twins of the charts' colours.
+def modules() -> dict[str, str]:
+    """Every module that is served, by its name: those in the repository, one of values, and an entry a component."""
+    names = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.js"))
+    written = {name: read_asset(name) for name in names if name != _LOADER}
+    values = {
+        "DARK_COLORS": DARK_COLORS,
+        "PLOTLY_FILE": PLOTLY_FILE,
+        "STYLES": {folder: read_asset(name) for folder, name in STYLES.items()},
+    }
+    written["common/served.js"] = "".join(f"export const {key} = {json.dumps(is_)};\n" for key, is_ in values.items())
+    entries = {f"{name}.js": _entry(name, written) for name in COMPONENTS}
+    return {**written, **entries}
+
+
+def _entry(name: str, written: dict[str, str]) -> str:
+    module = COMPONENTS[name]
+    return _ENTRY.lstrip() % {
+        "modules": json.dumps(needed(module, written)),
+        "scripts": json.dumps(AHEAD.get(name, ())),
+        "module": module,
+    }
+
+
+def needed(module: str, written: dict[str, str]) -> list[str]:
+    """A module and all that it imports, from near to far.
 
     Args:
-        name: A key of `SCRIPTS`.
+        module: Its name.
+        written: The text of each module by its name.
     """
-    constants = {"DARK_COLORS": DARK_COLORS, "STYLES": read_asset(*STYLES[name])}
-    defined = "".join(f"const {key} = {json.dumps(value)};\n" for key, value in constants.items())
-    return defined + read_asset(*SCRIPTS[name])
+    found = [module]
+    for name in found:
+        imported = [_beside(name, path) for path in _IMPORT.findall(written[name])]
+        found += [other for other in dict.fromkeys(imported) if other not in found]
+    return found
+
+
+def _beside(name: str, path: str) -> str:
+    return Path(os.path.normpath(PurePosixPath(name).parent / path)).as_posix()
 
 
 @cache
-def script_file(name: str) -> str:
-    """The file name under which a component's script is served; it changes with the script.
-
-    Args:
-        name: A key of `SCRIPTS`.
-    """
-    digest = hashlib.sha256(script(name).encode()).hexdigest()
-    return f"glassformer-{name}-{digest[:12]}.js"
+def folder_name() -> str:
+    """The folder under `static` that the modules are served from."""
+    text = json.dumps(modules(), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
+@cache
 def loader(name: str) -> str:
     """The inline script of a component: it loads the served one, once a browser page.
 
     Args:
-        name: A key of `SCRIPTS`.
+        name: A key of `COMPONENTS`.
     """
-    return _LOADER % {"file": script_file(name)}
+    return _COMMENT.sub("", read_asset(_LOADER)).replace("ENTRY", f"{folder_name()}/{name}.js")
 
 
 def wrapped(payload: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """What to give a component as its data: Streamlit looks at each value of the outermost dict for a table."""
+    """What to give a component as its data. Every payload passes here.
+
+    Streamlit looks at each value of the outermost dict for a table, so there is only one. For another language than
+    English a payload also holds `lang`, its tag, and `words`, which `common/words.js` describes.
+    """
     return {"payload": payload}
 
 
 def ensure_static(folder: Path = STATIC) -> Path:
-    """Put Plotly's script and ours into the folder Streamlit serves, unless they are there already.
+    """Put Plotly's script and our modules into the folder Streamlit serves, unless they are there already.
 
     Each appears whole or not at all, so several servers may start at once.
 
@@ -131,13 +138,13 @@ def ensure_static(folder: Path = STATIC) -> Path:
         folder: The `static` folder beside `app.py`.
 
     Returns:
-        The path of the script.
+        The path of Plotly's script.
 
     Raises:
         OSError: If the folder cannot be written to.
     """
-    for name in SCRIPTS:
-        _provide(folder / script_file(name), script(name).encode())
+    for name, text in modules().items():
+        _provide(folder / folder_name() / name, text.encode())
     source = files("plotly").joinpath("package_data", "plotly.min.js")
     return _provide(folder / PLOTLY_FILE, source.read_bytes())
 

@@ -1,7 +1,7 @@
 """Many numbers from 0 to 1 as few bytes: whole steps of a scale, and those that round to 0 left out.
 
 Most attention weights of a long sentence are next to nothing: at 512 pieces this takes about a fifth of the room.
-`shared.js` unpacks it in the browser.
+`common/unpack.js` unpacks it in the browser.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 import base64
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from charts.rounding import shortened
 from tests.pages.reading import numbers
 from tests.ui.unpacking import numbers_of
 from ui.components import assets
+from ui.components.flow.view import encoded
 from ui.components.packing import FINE_LEVELS
 from ui.components.plotly.view import Click, figure_json, parse_click
 from ui.components.stepper.stepper import SourceChip, StepperRun, TargetChip, settled_step
@@ -36,8 +38,19 @@ def test_plotly_is_copied_once(tmp_path):
     before = target.stat().st_mtime_ns
     assert assets.ensure_static(tmp_path / "static") == target
     assert target.stat().st_mtime_ns == before
-    ours = {assets.script_file(name) for name in assets.SCRIPTS}
-    assert {path.name for path in (tmp_path / "static").iterdir()} == {assets.PLOTLY_FILE, *ours}
+
+
+def test_modules_are_served_whole_from_a_folder_named_by_their_text(tmp_path, monkeypatch):
+    assets.ensure_static(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {assets.PLOTLY_FILE, assets.folder_name()}
+    folder = tmp_path / assets.folder_name()
+    served = {path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in files_in(folder)}
+    assert served == assets.modules()
+    before = assets.folder_name()
+    monkeypatch.setattr(assets, "modules", lambda: {**served, "common/step.js": "// another"})
+    assets.folder_name.cache_clear()
+    assert assets.folder_name() != before
+    assets.folder_name.cache_clear()
 
 
 def test_half_a_copy_is_replaced(tmp_path):
@@ -52,15 +65,61 @@ def test_a_failed_copy_leaves_nothing_behind(tmp_path, monkeypatch):
     monkeypatch.setattr(assets.os, "replace", full)
     with pytest.raises(OSError, match="No space"):
         assets.ensure_static(tmp_path)
-    assert not list(tmp_path.iterdir())
+    assert not list(files_in(tmp_path))
 
 
-@pytest.mark.parametrize("name", assets.SCRIPTS)
-def test_scripts_are_modules_and_put_text_in_as_text(name):
-    script = assets.script(name)
-    assert script.count("export default function") == 1
-    for unsafe in ("innerHTML", "insertAdjacentHTML", "outerHTML", "document.write", "eval("):
-        assert unsafe not in script
+def files_in(folder):
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize("name", assets.modules())
+def test_modules_put_text_in_as_text_and_ask_no_other_machine(name):
+    text = assets.modules()[name]
+    for unsafe in ("innerHTML", "insertAdjacentHTML", "outerHTML", "document.write", "eval(", "http:", "https:"):
+        assert unsafe not in text.replace("http://www.w3.org/2000/svg", "")  # a name, not an address
+
+
+@pytest.mark.parametrize(("name", "module"), assets.COMPONENTS.items())
+def test_an_entry_asks_for_all_that_its_component_imports(name, module):
+    found = assets.needed(module, assets.modules())
+    assert found[0] == module
+    assert len(set(found)) == len(found) > 10
+    for other in found:
+        imports = re.findall(r'from "(.+?)"', re.sub(r"/\*\*.*?\*/", "", assets.modules()[other], flags=re.DOTALL))
+        assert all((assets.FOLDER / other).parent.joinpath(path).resolve() in map(on_disk, found) for path in imports)
+    assert all(json.dumps(other) in assets.modules()[f"{name}.js"] for other in found)
+
+
+def on_disk(name):
+    return (assets.FOLDER / name).resolve()
+
+
+@pytest.mark.parametrize("name", assets.COMPONENTS)
+def test_a_loader_is_short_and_names_its_entry(name):
+    loader = assets.loader(name)
+    assert loader.count(f"app/static/{assets.folder_name()}/{name}.js") == 2
+    assert "ENTRY" not in loader
+    assert "//" not in loader
+    assert len(loader) < 800  # it is sent with every element
+
+
+PAYLOADS = {
+    "PlotlyPayload": "plotly/view.py",
+    "StepperPayload": "stepper/stepper.py",
+    "FlowPayload": "flow/view.py",
+}
+
+
+@pytest.mark.parametrize(("interface", "path"), PAYLOADS.items())
+def test_the_types_of_a_payload_name_what_python_sends(interface, path):
+    types = assets.read_asset("common/payloads.d.ts")
+    body = re.search(rf"interface {interface} extends Spoken {{\n(.*?)\n}}", types, flags=re.DOTALL).group(1)
+    typed = set(re.findall(r"^  (\w+):", body, flags=re.MULTILINE))
+    sent = re.search(r"    payload = {\n(.*?)\n    }", assets.read_asset(path), flags=re.DOTALL).group(1)
+    named = set(re.findall(r'^        "(\w+)":', sent, flags=re.MULTILINE))
+    if "**encoded(" in sent:
+        named |= set(encoded(np.ones((1, 1, 1)), np.ones((1, 1), dtype=bool)))
+    assert typed == named
 
 
 # ---------------------------------------------------------------- charts to the browser and back

@@ -1,10 +1,21 @@
+// @ts-check
 // Fits a figure to the room it has: lines of the title, and how many pieces an axis can name.
+
+import { say } from "../common/words.js";
+
+/** @import { Layout, Plot, Ticks } from "./types.js" */
 
 const PIXELS_PER_LABEL = 15;
 const CLOSE_BUTTON = 48;
+const ORDINAL = new Intl.PluralRules("en", { type: "ordinal" });
 
-/** Plotly never wraps a title, so break it at spaces; its text is already escaped, so `<br>` is ours alone. */
-function wrapped(text, width, size) {
+/**
+ * Plotly never wraps a title, so break it at spaces; its text is already escaped, so `<br>` is ours alone.
+ * @param {string} text
+ * @param {number} width
+ * @param {number} size
+ */
+export function wrapped(text, width, size) {
   const room = Math.max(12, Math.floor(width / (size * 0.52)));
   const lines = [""];
   for (const word of text.split(" ")) {
@@ -16,11 +27,16 @@ function wrapped(text, width, size) {
   return lines;
 }
 
-function fitTitle(layout, width, expanded) {
+/**
+ * @param {Layout} layout
+ * @param {number} width
+ * @param {boolean} isLarge
+ */
+export function fitTitle(layout, width, isLarge) {
   const title = layout.title;
   if (!title?.text) return;
   const size = title.font.size;
-  const lines = wrapped(title.text, width - 16 - (expanded ? CLOSE_BUTTON : 0), size);
+  const lines = wrapped(title.text, width - 16 - (isLarge ? CLOSE_BUTTON : 0), size);
   const note = title.subtitle?.text;
   const below = note ? wrapped(note, width - 16, 13) : [];
   title.text = lines.join("<br>");
@@ -31,13 +47,29 @@ function fitTitle(layout, width, expanded) {
   layout.margin = { ...layout.margin, t: Math.max(layout.margin?.t ?? 0, top) };
 }
 
-function nth(step) {
-  const suffix = step % 100 > 10 && step % 100 < 14 ? "th" : ["th", "st", "nd", "rd"][step % 10] ?? "th";
-  return `${step}${suffix}`;
+/**
+ * The title of an axis that names only every nth piece.
+ * @param {string} title
+ * @param {number} n
+ */
+function thinned(title, n) {
+  const values = { title, n };
+  switch (ORDINAL.select(n)) {
+    case "one": return say("{title} (every {n}st labelled)", values);
+    case "two": return say("{title} (every {n}nd labelled)", values);
+    case "few": return say("{title} (every {n}rd labelled)", values);
+    default: return say("{title} (every {n}th labelled)", values);
+  }
 }
 
-/** Label as many positions as fit the part of the axis in view, and say so when some have no label. */
-function fitTicks(axis, ticks, length, range) {
+/**
+ * Label as many positions as fit the part of the axis in view, and say so when some have no label.
+ * @param {Record<string, any>} axis
+ * @param {Ticks[string]} ticks
+ * @param {number} length
+ * @param {number[] | undefined} range
+ */
+export function fitTicks(axis, ticks, length, range) {
   const [first, last] = range ? [Math.min(...range), Math.max(...range)] : [-0.5, ticks.labels.length - 0.5];
   const room = Math.max(1, Math.floor(length / PIXELS_PER_LABEL));
   const step = Math.max(1, Math.ceil((last - first) / room));
@@ -45,18 +77,25 @@ function fitTicks(axis, ticks, length, range) {
   axis.tickmode = "array";
   axis.tickvals = kept;
   axis.ticktext = kept.map((index) => ticks.labels[index]);
-  axis.title = { ...axis.title, text: step === 1 ? ticks.title : `${ticks.title} (every ${nth(step)} labelled)` };
+  axis.title = { ...axis.title, text: step === 1 ? ticks.title : thinned(ticks.title, step) };
   return step;
 }
 
-/** Label all axes of pieces; what comes back changes only when another number of labels fits. */
-function fitAllTicks(layout, ticks, drawn, width, height) {
+/**
+ * Label all axes of pieces; what comes back changes only when another number of labels fits.
+ * @param {Layout} layout
+ * @param {Ticks | undefined} ticks
+ * @param {Plot} drawn
+ * @param {number} width
+ * @param {number} height
+ */
+export function fitAllTicks(layout, ticks, drawn, width, height) {
   let signature = "";
   for (const [name, spec] of Object.entries(ticks ?? {})) {
     const axis = (layout[name] ??= {});
     const [start, end] = axis.domain ?? [0, 1];
     const guess = ((name[0] === "x" ? width : height) - 150) * (end - start);
-    const known = drawn?._fullLayout?.[name];
+    const known = drawn._fullLayout?.[name];
     signature += `${name}:${fitTicks(axis, spec, known?._length ?? guess, known?.range)};`;
   }
   return signature;

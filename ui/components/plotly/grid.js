@@ -1,28 +1,43 @@
+// @ts-check
 // Unpacks a map of maps (`charts/packing.py`): a byte a cell becomes colour, number and names, which are sent once.
 
-const GRID_STEPS = 250;
-const GRID_CLOSED = 255;
+import { bytesOf } from "../common/unpack.js";
 
-/** The weight that a byte stands for; `least` is the start of a logarithmic scale, 0 for a linear one. */
-function gridNumber(code, top, least) {
-  const share = code / GRID_STEPS;
-  return code > GRID_STEPS ? null : top * (least ? least ** (1 - share) : share);
+/** @import { Grid, Trace } from "./types.js" */
+
+const STEPS = 250;
+export const CLOSED = 255;
+
+/**
+ * The weight that a byte stands for; `least` is the start of a logarithmic scale, 0 for a linear one.
+ * @param {number} code
+ * @param {number} top
+ * @param {number} least
+ */
+export function gridNumber(code, top, least) {
+  const share = code / STEPS;
+  return code > STEPS ? null : top * (least ? least ** (1 - share) : share);
 }
 
-/** Give a grid's trace its cells; the weights and the closed cells are two traces over the same bytes. */
-function restoreGrid(trace, grid) {
+/**
+ * Give a grid's trace its cells; the weights and the closed cells are two traces over the same bytes.
+ * @param {Trace} trace
+ * @param {Grid | undefined} grid
+ */
+export function restoreGrid(trace, grid) {
   if (!grid || !["grid", "grid-closed"].includes(trace.meta)) return;
-  const bytes = Uint8Array.from(atob(grid.codes), (character) => character.charCodeAt(0));
+  const bytes = bytesOf(grid.codes);
   const rows = grid.layers.flatMap((layer) => grid.queries.map((query) => [layer, query]));
   const columns = grid.heads.flatMap((head) => grid.keys.map((key) => [head, key]));
   const closed = trace.meta === "grid-closed";
-  const z = [], names = [];
+  /** @type {[z: any[], customdata: any[]]} */
+  const [z, names] = [[], []];
   rows.forEach((row, i) => {
     const codes = bytes.subarray(i * columns.length, (i + 1) * columns.length);
     const tops = grid.tops.slice(Math.floor(i / grid.queries.length) * grid.heads.length);
     z.push(Array.from(codes, (code) => {
-      if (closed) return code === GRID_CLOSED ? 0 : null;
-      return code <= GRID_STEPS ? code / GRID_STEPS : null;
+      if (closed) return code === CLOSED ? 0 : null;
+      return code <= STEPS ? code / STEPS : null;
     }));
     names.push(columns.map((column, j) => {
       const top = grid.tops.length === 1 ? grid.tops[0] : tops[Math.floor(j / grid.keys.length)];

@@ -1,8 +1,17 @@
+// @ts-check
 // Gives a figure the colours and fonts of the app's theme.
 
-const TRANSPARENT = "rgba(0,0,0,0)";
+import { cssVariable, isDark } from "../common/dom.js";
 
-function themeOf(root) {
+/** @import { Layout, Theme } from "./types.js" */
+
+export const TRANSPARENT = "rgba(0,0,0,0)";
+
+/**
+ * @param {Element} root
+ * @returns {Theme}
+ */
+export function themeOf(root) {
   return {
     dark: isDark(root),
     text: cssVariable(root, "--st-text-color", "#31333f"),
@@ -14,8 +23,13 @@ function themeOf(root) {
   };
 }
 
-/** Swap each of the charts' named colours for its dark twin, wherever it stands in the figure. */
-function recolour(value, palette) {
+/**
+ * Swap each of the charts' named colours for its dark twin, wherever it stands in the figure.
+ * @param {any} value
+ * @param {Record<string, string>} palette
+ * @returns {any}
+ */
+export function recolour(value, palette) {
   if (typeof value === "string") return palette[value] ?? value;
   if (Array.isArray(value)) {
     // Data columns are long and never hold colours: their first entry tells.
@@ -29,11 +43,16 @@ function recolour(value, palette) {
   return value;
 }
 
-function axisNames(layout) {
+/** @param {Layout} layout */
+export function axisNames(layout) {
   return Object.keys(layout).filter((name) => /^[xy]axis\d*$/.test(name));
 }
 
-function paint(layout, theme) {
+/**
+ * @param {Layout} layout
+ * @param {Theme} theme
+ */
+export function paint(layout, theme) {
   layout.font = { size: 13, ...layout.font, family: theme.font, color: theme.text };
   layout.paper_bgcolor = TRANSPARENT;
   layout.plot_bgcolor = TRANSPARENT;

@@ -1,18 +1,33 @@
+// @ts-check
 // Draws one Plotly figure and keeps its node, its zoom and its place while the data change.
-//
-// Streamlit calls the default export again for every change of data or theme, and calls the function returned by the
-// LAST call when the component leaves the page. But when a call is overtaken by the next one, the function it returned
-// is called at once, on a page that still shows us; so a cleanup first looks whether we are really gone.
 
-const VIEWS = new WeakMap();
-const LOAD_FAILED = "The chart could not be drawn because its script did not load. Reload the page to try again.";
-const DRAW_FAILED = "This chart could not be drawn.";
+import { make, makeButton } from "../common/dom.js";
+import { makeLarge } from "../common/large.js";
+import { mount } from "../common/mount.js";
+import { DARK_COLORS } from "../common/served.js";
+import { say } from "../common/words.js";
+import { fitAllTicks, fitTitle } from "./fit.js";
+import { markStep, moveMark } from "./follow.js";
+import { restoreGrid } from "./grid.js";
+import { loadPlotly } from "./load.js";
+import { decoded, parsedFigure } from "./numbers.js";
+import { paint, recolour, themeOf } from "./paint.js";
+import { makeTools, refreshTools } from "./tools.js";
+import { askedRanges } from "./zoom.js";
+
+/** @import { Component, PlotlyPayload } from "../common/payloads.js" */
+/** @import { Figure, Plot, Plotly, Trace, View } from "./types.js" */
+
 const CONFIG = { displaylogo: false, displayModeBar: false, showTips: false, responsive: false, showLink: false };
-const NOTHING = "Nothing to draw yet.";
 
 // ---------------------------------------------------------------- drawing
 
-function say(view, sentence) {
+/**
+ * Say a sentence instead of drawing.
+ * @param {View} view
+ * @param {string} sentence
+ */
+function note(view, sentence) {
   view.note.textContent = sentence;
   view.note.hidden = false;
   view.plot.style.display = "none";
@@ -23,16 +38,27 @@ function byFinger() {
   return matchMedia("(pointer: coarse)").matches;
 }
 
-/** Rebuild the pieces shown on hover, which Python does not send for every cell, and take logarithms for colours. */
+/**
+ * Rebuild the pieces shown on hover, which Python does not send for every cell, and take logarithms for colours.
+ * @param {Trace} trace
+ * @param {{ rows: string[], columns: string[], floor?: number } | undefined} cells
+ */
 function restoreCells(trace, cells) {
   if (trace.meta !== "cells" || !cells) return;
-  const numbers = cells.floor && trace.colorbar ? decoded(trace.z) : null;
+  const floor = trace.colorbar ? cells.floor : undefined;
+  /** @type {ArrayLike<number>[] | null} */
+  const numbers = floor ? decoded(trace.z) : null;
   trace.customdata = cells.rows.map((row, i) =>
     cells.columns.map((column, j) => (numbers ? [row, column, numbers[i][j]] : [row, column])));
-  if (numbers) trace.z = numbers.map((line) => Array.from(line, (value) => Math.log10(Math.max(value, cells.floor))));
+  if (numbers) trace.z = numbers.map((line) => Array.from(line, (value) => Math.log10(Math.max(value, floor ?? 0))));
 }
 
-/** The figure as it is drawn now: in the theme's colours, fitted to the room. */
+/**
+ * The figure as it is drawn now: in the theme's colours, fitted to the room.
+ * @param {View} view
+ * @param {Figure} sent
+ * @returns {Figure}
+ */
 function prepared(view, { data, layout }) {
   const theme = themeOf(view.root);
   const { width, height } = view;
@@ -45,7 +71,7 @@ function prepared(view, { data, layout }) {
   markStep(view, figure.layout);
   paint(figure.layout, theme);
   Object.assign(figure.layout, { width, height, autosize: false });
-  fitTitle(figure.layout, width, view.dialog.open);
+  fitTitle(figure.layout, width, view.large.isOpen());
   // A finger that drags means to scroll the page, not to zoom the chart.
   if (byFinger()) figure.layout.dragmode = false;
   view.ticks = layout.meta?.ticks;
@@ -53,6 +79,10 @@ function prepared(view, { data, layout }) {
   return figure;
 }
 
+/**
+ * @param {View} view
+ * @param {any} event Plotly's
+ */
 function report(view, event) {
   const point = event.points?.[0];
   if (!point || !view.data.clickable) return;
@@ -68,14 +98,20 @@ function report(view, event) {
   });
 }
 
-/** Whether another number of labels fits now, after a zoom or once the margins are known. */
+/**
+ * Whether another number of labels fits now, after a zoom or once the margins are known.
+ * @param {View} view
+ */
 function labelsChanged(view) {
   if (!view.ticks || !view.plot._fullLayout) return false;
   const probe = Object.fromEntries(Object.keys(view.ticks).map((name) => [name, {}]));
   return fitAllTicks(probe, view.ticks, view.plot, 0, 0) !== view.labelled;
 }
 
-/** Draw the newest data. One drawing at a time: Plotly breaks when a second starts before the first has ended. */
+/**
+ * Draw the newest data. One drawing at a time: Plotly breaks when a second starts before the first has ended.
+ * @param {View} view
+ */
 async function draw(view) {
   view.wanted = true;
   if (view.drawing) return;
@@ -89,36 +125,44 @@ async function draw(view) {
   else moveMark(view);
 }
 
+/** @param {View} view */
 async function drawOnce(view) {
   view.width = Math.floor(view.root.clientWidth);
   view.height = heightOf(view);
   if (!view.width) return;  // in a closed tab or expander: the size observer calls again when it opens
-  const figure = figureOf(view);
-  if (!figure.data?.length) return say(view, NOTHING);
+  const figure = parsedFigure(view.data.figure);
+  if (!figure.data?.length) return note(view, say("Nothing to draw yet."));
   try {
-    view.plotly = await loadPlotly(view.data.script);
+    view.plotly = await loadPlotly();
   } catch (error) {
     console.error(error);
-    return say(view, LOAD_FAILED);
+    return note(view, say(
+      "The chart could not be drawn because its script did not load. Reload the page to try again."));
   }
   if (view.gone || view.wanted) return;
   try {
-    await react(view, figure);
-    if (labelsChanged(view) && !view.wanted) await react(view, figureOf(view));  // the first drawing had to guess the margins
+    await react(view, view.plotly, figure);
+    // The first drawing had to guess the margins.
+    if (labelsChanged(view) && !view.wanted) await react(view, view.plotly, parsedFigure(view.data.figure));
   } catch (error) {
     console.error(error);
-    say(view, DRAW_FAILED);
+    note(view, say("This chart could not be drawn."));
   }
 }
 
-async function react(view, figure) {
+/**
+ * @param {View} view
+ * @param {Plotly} plotly
+ * @param {Figure} figure
+ */
+async function react(view, plotly, figure) {
   view.note.hidden = true;
   view.plot.style.display = "";
   const { data, layout } = prepared(view, figure);
-  await view.plotly.react(view.plot, data, layout, CONFIG);
+  await plotly.react(view.plot, data, layout, CONFIG);
   refreshTools(view, true);
   // A label that was open when the data changed would stay for good.
-  if (!view.plot.matches(":hover")) view.plotly.Fx.unhover(view.plot);
+  if (!view.plot.matches(":hover")) plotly.Fx.unhover(view.plot);
   if (view.listening) return;
   view.listening = true;
   view.plot.on("plotly_click", (event) => report(view, event));
@@ -129,62 +173,90 @@ async function react(view, figure) {
   });
 }
 
+// ---------------------------------------------------------------- room
+
+/**
+ * The height of a chart: what Python says, or all there is in the large view.
+ * @param {View} view
+ */
+function heightOf(view) {
+  if (!view.large.isOpen()) return view.data.height;
+  // A picture whose parts have a size of their own is not squeezed: it scrolls.
+  const least = view.plot.layout?.meta?.fixed_height ? view.data.height : 200;
+  return Math.max(least, Math.floor(view.root.clientHeight));
+}
+
+/** @param {View} view */
+function placed(view) {
+  const isLarge = view.large.isOpen();
+  view.root.style.height = isLarge ? "" : `${view.data.height}px`;
+  view.tools.expand.hidden = isLarge;
+  draw(view);
+}
+
+/** @param {View} view */
+function resized(view) {
+  requestAnimationFrame(() => {
+    if (view.gone || (Math.floor(view.root.clientWidth) === view.width && heightOf(view) === view.height)) return;
+    draw(view);
+  });
+}
+
 // ---------------------------------------------------------------- life
 
-function create(parentElement) {
-  dress(parentElement);
-  const frame = make("div", "gf-root gf-chart-frame");
+/** @param {HTMLElement} frame */
+function create(frame) {
   const root = make("div", "gf-chart");
-  const plot = make("div", "gf-plot");
-  const note = make("div", "gf-chart-note");
+  const plot = /** @type {Plot} */ (/** @type {HTMLElement} */ (make("div", "gf-plot")));
   const foot = make("div", "gf-chart-foot");
-  const caption = make("p", "gf-chart-caption");
-  const view = { frame, root, plot, note, foot, caption, clicks: 0, generation: 0 };
-  view.tools = makeTools(view);
-  view.dialog = makeDialog(view);
-  root.append(plot, note);
-  foot.append(view.tools.group, caption);
-  frame.append(root, foot, view.dialog);
-  parentElement.append(frame);
-  refreshTools(view, false);
-  note.hidden = true;
-  plot.setAttribute("role", "img");
-  view.sizes = new ResizeObserver(() => requestAnimationFrame(() => {
-    if (!view.gone && (Math.floor(root.clientWidth) !== view.width || heightOf(view) !== view.height)) draw(view);
+  const view = /** @type {View} */ (/** @type {Partial<View>} */ ({
+    frame, root, plot, foot, note: make("div", "gf-chart-note"), caption: make("p", "gf-chart-caption"),
+    clicks: 0, wanted: false, drawing: false, gone: false, listening: false, ranges: {},
   }));
-  view.sizes.observe(root);
-  view.onStep = () => moveMark(view);
-  document.addEventListener(STEP_EVENT, view.onStep);
+  view.tools = makeTools(view);
+  root.append(plot, view.note);
+  foot.append(view.tools.group, view.caption);
+  frame.append(root, foot);
+  view.large = makeLarge(frame, [root, foot], {
+    className: "gf-chart-dialog", opener: () => view.tools.expand, changed: () => placed(view),
+  });
+  const cross = makeButton("gf-close", "✕", say("Close (Esc)"), view.large.close);
+  cross.setAttribute("aria-label", say("Close"));
+  view.large.dialog.append(cross);
+  refreshTools(view, false);
+  view.note.hidden = true;
+  plot.setAttribute("role", "img");
   return view;
 }
 
-/** Take the view down, unless it is still on the page or was drawn again since. */
-function destroy(view, parentElement, generation) {
-  if (parentElement.isConnected || generation !== view.generation) return;
+/**
+ * @param {View} view
+ * @param {Component<PlotlyPayload>} component
+ */
+function show(view, { data: { payload: data }, setTriggerValue }) {
+  Object.assign(view, { data, setTriggerValue });
+  view.root.dataset.clickable = String(data.clickable);
+  view.caption.textContent = data.caption;
+  view.caption.hidden = !data.caption;
+  for (const named of [view.plot, view.large.dialog, view.tools.group]) named.setAttribute("aria-label", data.alt);
+  placed(view);
+}
+
+/** @param {View} view */
+function close(view) {
   view.gone = true;
-  view.sizes.disconnect();
-  document.removeEventListener(STEP_EVENT, view.onStep);
-  view.frame.remove();
-  VIEWS.delete(parentElement);
   if (!view.drawing) discard(view);
 }
 
-/** Free what Plotly holds; never while it draws. */
+/**
+ * Free what Plotly holds; never while it draws.
+ * @param {View} view
+ */
 function discard(view) {
-  if (view.plotly) view.plotly.purge(view.plot);
+  view.plotly?.purge(view.plot);
 }
 
-export default function ({ data: { payload: data }, parentElement, setTriggerValue }) {
-  if (!VIEWS.has(parentElement)) VIEWS.set(parentElement, create(parentElement));
-  const view = VIEWS.get(parentElement);
-  const generation = (view.generation += 1);
-  Object.assign(view, { data, setTriggerValue });
-  view.root.dataset.clickable = data.clickable;
-  view.caption.textContent = data.caption;
-  view.caption.hidden = !data.caption;
-  view.plot.setAttribute("aria-label", data.alt);
-  for (const element of [view.dialog, view.tools.group]) element.setAttribute("aria-label", data.alt);
-  markTheme(view.frame);
-  placed(view);
-  return () => setTimeout(() => destroy(view, parentElement, generation));
-}
+export default mount({
+  styles: "plotly", className: "gf-chart-frame", create, show, resized, close,
+  watched: (view) => [view.root], stepped: moveMark,
+});

@@ -20,7 +20,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from charts.theme import CELLS, Spec
-from ui.components.assets import PLOTLY_URL, ensure_static, loader, wrapped
+from ui.components.assets import STATIC, ensure_static, loader, wrapped
 from ui.components.packing import base64_of
 
 _LOG = logging.getLogger(__name__)
@@ -87,7 +87,6 @@ def plotly_view(
         "caption": caption,
         "name": key,
         "clickable": on_click is not None,
-        "script": PLOTLY_URL,
     }
     result = _MOUNT(key=key, data=wrapped(payload), on_click_change=on_click or _ignore)
     return parse_click(result.get("click")) if on_click is not None else None
@@ -129,7 +128,7 @@ def _leave_out_cells(trace: dict[str, Any]) -> None:
 
 
 def _short_map(cells: np.ndarray) -> dict[str, str]:
-    """Write a large map as bits that say where it has numbers, and the numbers; `plotly_table.js` reads it.
+    """Write a large map as bits that say where it has numbers, and the numbers; `plotly/numbers.js` reads it.
 
     The closed cells of a causal mask are half of a map, and a trace that only shades them has a single number. A map
     of whole numbers, such as a mask, has 0 where nothing was sent.
@@ -195,7 +194,7 @@ def _provide_script() -> None:
     try:
         ensure_static()
     except OSError:
-        _LOG.exception("Cannot write %s; charts will not load.", PLOTLY_URL)
+        _LOG.exception("Cannot write into %s; charts will not load.", STATIC)
 
 
 def _ignore() -> None:

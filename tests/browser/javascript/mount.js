@@ -1,0 +1,109 @@
+// @ts-check
+
+import { make } from "../../../ui/components/common/dom.js";
+import { makeLarge } from "../../../ui/components/common/large.js";
+import { mount } from "../../../ui/components/common/mount.js";
+import { tellStep } from "../../../ui/components/common/step.js";
+import { say } from "../../../ui/components/common/words.js";
+import { equal, test } from "./harness.js";
+
+/** @import { Spoken } from "../../../ui/components/common/payloads.js" */
+
+/** A component that notes what happens to it, and a place for it. */
+function staged() {
+  /** @type {string[]} */
+  const seen = [];
+  const parent = make("div");
+  document.body.append(parent);
+  const component = mount({
+    styles: "flow", className: "gf-test", watched: () => [],
+    create: (root) => {
+      seen.push("create");
+      root.append(say("Close"));
+      return root;
+    },
+    show: () => { seen.push("show"); },
+    resized: () => {}, stepped: () => { seen.push("stepped"); }, close: () => { seen.push("close"); },
+  });
+  const call = (/** @type {Spoken} */ payload) =>
+    component({ data: { payload }, parentElement: parent, setStateValue: () => {}, setTriggerValue: () => {} });
+  return { seen, parent, call };
+}
+
+const later = () => new Promise((resolve) => { setTimeout(resolve, 5); });
+
+test("a component is made once and shown at every call", () => {
+  const { seen, parent, call } = staged();
+  call({});
+  call({});
+  equal([seen, parent.children.length, parent.textContent], [["create", "show", "show"], 1, "Close"]);
+  equal([parent.firstElementChild?.className, parent.querySelector("[data-theme]") !== null], ["gf-root gf-test", true]);
+  parent.remove();
+});
+
+test("another language makes it anew, in its words", () => {
+  const { seen, parent, call } = staged();
+  call({});
+  call({ lang: "de", words: { Close: "Schließen" } });
+  equal([seen, parent.children.length], [["create", "show", "close", "create", "show"], 1]);
+  equal(parent.textContent, "Schließen");
+  call({});
+  equal(parent.textContent, "Close");
+  parent.remove();
+});
+
+test("it is taken down when it has left the page, and not before", async () => {
+  const { seen, parent, call } = staged();
+  const overtaken = call({});
+  const last = call({});
+  last();  // still on the page
+  await later();
+  equal(seen.includes("close"), false);
+  parent.remove();
+  overtaken();
+  await later();
+  equal(seen.includes("close"), false);
+  last();
+  await later();
+  equal([seen.at(-1), parent.children.length], ["close", 0]);
+});
+
+test("it hears of steps as long as it lives", async () => {
+  const { seen, parent, call } = staged();
+  const end = call({});
+  tellStep(3);
+  tellStep(3);
+  parent.remove();
+  end();
+  await later();
+  tellStep(null);
+  equal(seen, ["create", "show", "stepped", "close"]);
+});
+
+test("its styles reach where it lives, once", () => {
+  const { parent, call } = staged();
+  const before = document.adoptedStyleSheets.length;
+  call({});
+  const again = staged();
+  again.call({});
+  equal(document.adoptedStyleSheets.length - before <= 2, true);
+  equal(getComputedStyle(/** @type {Element} */ (parent.firstElementChild)).getPropertyValue("--gf-source"), "#0072b2");
+  parent.remove();
+  again.parent.remove();
+});
+
+test("parts move into the large view and come back, and so does the focus", async () => {
+  const [home, part, opener] = [make("div"), make("p"), make("button")];
+  part.append(opener);
+  home.append(part, make("i"));
+  document.body.append(home);
+  let changes = 0;
+  const large = makeLarge(home, [part], { className: "x", opener: () => opener, changed: () => { changes += 1; } });
+  large.open();
+  equal([large.isOpen(), part.parentElement === large.dialog, changes], [true, true, 1]);
+  large.close();
+  await later();
+  equal([large.isOpen(), home.firstElementChild === part, changes, home.style.height], [false, true, 2, ""]);
+  equal(document.activeElement === opener, true);
+  home.remove();
+});

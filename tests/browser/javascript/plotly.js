@@ -1,0 +1,189 @@
+// @ts-check
+
+import { fitTicks, fitTitle, wrapped } from "../../../ui/components/plotly/fit.js";
+import { stepMarks } from "../../../ui/components/plotly/follow.js";
+import { gridNumber, restoreGrid } from "../../../ui/components/plotly/grid.js";
+import { decoded, rawText, shortest } from "../../../ui/components/plotly/numbers.js";
+import { recolour } from "../../../ui/components/plotly/paint.js";
+import { tableOf } from "../../../ui/components/plotly/table.js";
+import { tellStep } from "../../../ui/components/common/step.js";
+import { speak } from "../../../ui/components/common/words.js";
+import { base64, close, equal, test } from "./harness.js";
+
+/** @import { Grid, Trace } from "../../../ui/components/plotly/types.js" */
+
+// ---------------------------------------------------------------- numbers
+
+test("numbers in Plotly's form are read, two-dimensional ones as rows", () => {
+  const bdata = base64(Float32Array.of(1, 2, 3, 4, 5, 6));
+  equal(decoded({ dtype: "f4", bdata }), [1, 2, 3, 4, 5, 6]);
+  equal(decoded({ dtype: "f4", bdata, shape: "2, 3" }), [[1, 2, 3], [4, 5, 6]]);
+  equal([decoded([1, 2]), decoded(undefined)], [[1, 2], []]);
+});
+
+test("cells that were not sent are NaN, and one number stands for all", () => {
+  const there = base64(Uint8Array.of(0b10110000));
+  const one = { dtype: "f4", shape: "2, 2", there };
+  equal(decoded({ ...one, bdata: base64(Float32Array.of(1, 2, 3)) }), [[1, NaN], [2, 3]]);
+  equal(decoded({ ...one, bdata: base64(Float32Array.of(7)) }), [[7, NaN], [7, 7]]);
+});
+
+test("half precision and three bytes are read as what they stand for", () => {
+  equal(decoded({ dtype: "f2", bdata: base64(Uint16Array.of(0x3c00, 0xc000, 0x3555, 1)) }),
+    [1, -2, Math.fround(0.333251953125), 2 ** -24]);
+  const bytes = new Uint8Array(Float32Array.of(-1.5).buffer);
+  equal(decoded({ dtype: "f3", bdata: base64(bytes.slice(1)) }), [-1.5]);
+});
+
+test("a 32-bit number is as short as tells it from its neighbours", () => {
+  equal([shortest(Float32Array.of(0.1), 0), shortest([0.1], 0)], [0.1, 0.1]);
+  const third = Math.fround(1 / 3);
+  equal(Math.fround(shortest(Float32Array.of(third), 0)), third);
+});
+
+test("the text behind the markup of a chart is found", () => {
+  equal(rawText("\u2068<b>&#60;s&#62;</b>\u2069<br>⟨U+202E⟩"), "<s>; \u202e");
+});
+
+// ---------------------------------------------------------------- maps of maps
+
+/** @type {Grid} two layers of two heads, two queries and one key each */
+const GRID = {
+  codes: base64(Uint8Array.of(250, 0, 125, 255, 254, 50, 1, 250)), tops: [1], least: 0,
+  layers: ["L1", "L2"], heads: ["H1", "H2"], queries: ["1: <b>a</b>", "2: <b>b</b>"], keys: ["1: <b>x</b>"],
+  whole: { queries: {}, keys: {} },
+};
+
+test("a byte stands for a share of its scale", () => {
+  equal([125, 250, 254, 255].map((code) => gridNumber(code, 0.5, 0)), [0.25, 0.5, null, null]);
+  close(gridNumber(125, 1, 1e-4) ?? NaN, 1e-2);
+});
+
+test("a map of maps gets its numbers, its names and its closed cells", () => {
+  /** @type {Trace} */
+  const weights = { meta: "grid" };
+  /** @type {Trace} */
+  const closed = { meta: "grid-closed" };
+  for (const trace of [weights, closed]) restoreGrid(trace, GRID);
+  equal(weights.z, [[1, 0], [0.5, null], [null, 0.2], [1 / 250, 1]]);
+  equal(closed.z, [[null, null], [null, 0], [null, null], [null, null]]);
+  equal(weights.customdata[3][1], [["L2", "2: <b>b</b>"], ["H2", "1: <b>x</b>"], 1]);
+});
+
+test("maps with scales of their own have each its top", () => {
+  /** @type {Trace} */
+  const trace = { meta: "grid" };
+  restoreGrid(trace, { ...GRID, tops: [0.1, 0.2, 0.3, 0.4] });
+  /** @type {[unknown, unknown, number | null][][]} */
+  const named = trace.customdata;
+  const numbers = named.map((row) => row.map((cell) => cell[2]));
+  equal(numbers, [[0.1, 0], [0.05, null], [null, 0.2 * 0.4], [0.3 / 250, 0.4]]);
+});
+
+test("other traces are left alone", () => {
+  /** @type {Trace} */
+  const trace = { meta: "cells" };
+  restoreGrid(trace, GRID);
+  equal(trace, { meta: "cells" });
+});
+
+// ---------------------------------------------------------------- tables
+
+const MAP = {
+  data: [
+    { z: [[0.5, NaN], [0.25, 0.75]], name: "weight" },
+    { z: [[null, 0], [null, null]], hovertemplate: "<i>comes later</i><extra></extra>" },
+    { z: [[1]], hoverinfo: "skip" },
+  ],
+  layout: { meta: { ticks: {
+    xaxis: { title: "Key", labels: ["a", "b…"], whole: { 1: "bbb" } }, yaxis: { title: "Query", labels: ["c", "d"] },
+  } } },
+};
+
+test("a map is one row a cell, with reasons instead of numbers", () => {
+  speak({});
+  const { columns, rows } = tableOf(MAP);
+  equal(columns, ["Query number", "Query", "Key number", "Key", "weight", "note"]);
+  equal(rows, [[1, "c", 1, "a", 0.5, ""], [1, "c", 2, "bbb", null, "comes later"],
+    [2, "d", 1, "a", 0.25, ""], [2, "d", 2, "bbb", 0.75, ""]]);
+});
+
+test("columns are named in the language of the page", () => {
+  speak({ lang: "de", words: { "{title} number": "{title} Nr.", note: "Hinweis" } });
+  equal(tableOf(MAP).columns, ["Query Nr.", "Query", "Key Nr.", "Key", "weight", "Hinweis"]);
+  speak({});
+});
+
+test("several traces are one table, told apart by name", () => {
+  const data = [{ x: [1, 2], y: [3, 4], name: "one" }, { x: [1], y: [5] }];
+  const layout = { xaxis: { title: { text: "Epoch" } }, yaxis: { title: { text: "Loss" } } };
+  equal(tableOf({ data, layout }),
+    { columns: ["series", "Epoch", "Loss"], rows: [["one", 1, 3], ["one", 2, 4], ["series 2", 1, 5]] });
+});
+
+test("a map of maps is one row a cell, head by head", () => {
+  const data = [{ meta: "grid" }, { meta: "grid-closed", hovertemplate: "<i>comes later</i>" }];
+  const { columns, rows } = tableOf({ data, layout: { meta: { grid: GRID } } });
+  equal(columns, ["layer", "head", "query number", "query", "key number", "key", "weight (rounded)", "note"]);
+  equal(rows.slice(0, 4), [[1, 1, 1, "a", 1, "x", 1, ""], [1, 1, 2, "b", 1, "x", 0.5, ""],
+    [1, 2, 1, "a", 1, "x", 0, ""], [1, 2, 2, "b", 1, "x", null, "comes later"]]);
+});
+
+test("a figure may say its table itself", () => {
+  const table = { columns: ["a"], rows: [[1]] };
+  equal(tableOf({ data: [{ x: [1] }], layout: { meta: { table } } }), table);
+});
+
+// ---------------------------------------------------------------- fitting, marking, painting
+
+test("a title is broken at spaces, an escaped letter being one", () => {
+  equal(wrapped("aaaa bbbb cccc dddd", 0, 17), ["aaaa bbbb", "cccc dddd"]);
+  equal(wrapped("&#60;&#60;&#60; bbbb cccc", 0, 17), ["&#60;&#60;&#60; bbbb", "cccc"]);
+  equal(wrapped("one", 500, 17), ["one"]);
+});
+
+test("a title of several lines makes its room", () => {
+  const layout = { title: { text: "many words ".repeat(12).trim(), font: { size: 17 } } };
+  fitTitle(layout, 320, false);
+  const lines = layout.title.text.split("<br>").length;
+  equal([lines > 2, /** @type {any} */ (layout).margin.t], [true, 26 + lines * 17 * 1.3]);
+});
+
+test("as many pieces are named as fit, and the axis says which", () => {
+  const ticks = { title: "Key", labels: Array.from("abcdefghij") };
+  /** @type {Record<string, any>} */
+  const axis = {};
+  const titles = [150, 75, 50, 38].map((length) => [fitTicks(axis, ticks, length, undefined), axis.title.text]);
+  equal(titles, [[1, "Key"], [2, "Key (every 2nd labelled)"], [4, "Key (every 4th labelled)"],
+    [5, "Key (every 5th labelled)"]]);
+  equal(axis.ticktext, ["a", "f"]);
+  equal(fitTicks(axis, ticks, 75, [1.5, 6.5]), 1);  // zoomed in, more of them fit
+});
+
+test("ordinals are English ones", () => {
+  const ticks = { title: "Key", labels: Array.from({ length: 450 }, String) };
+  /** @type {Record<string, any>} */
+  const axis = {};
+  const ends = [3, 11, 12, 13, 21, 22, 23].map((n) => {
+    fitTicks(axis, ticks, 15, [0, n]);
+    return axis.title.text.match(/every (\w+)/)[1];
+  });
+  equal(ends, ["3rd", "11th", "12th", "13th", "21st", "22nd", "23rd"]);
+});
+
+test("the mark stands at the row of the step, in every map", () => {
+  const follow = { rows: [null, 4], starts: [0, 10], marks: [{ type: "rect" }, { type: "path" }] };
+  tellStep(1);
+  equal(stepMarks(follow), [{ type: "rect", y0: 3.5, y1: 4.5 }, { type: "path", yanchor: 4 },
+    { type: "rect", y0: 13.5, y1: 14.5 }, { type: "path", yanchor: 14 }]);
+  for (const step of [0, 2, null]) {
+    tellStep(step);
+    equal(stepMarks(follow), []);
+  }
+});
+
+test("colours are swapped wherever they stand, and long data are left alone", () => {
+  const data = Array.from({ length: 100 }, (_, place) => place);
+  const found = recolour({ line: { color: "#111111" }, list: ["#111111", "red"], data }, { "#111111": "#eeeeee" });
+  equal([found.line.color, found.list, found.data === data], ["#eeeeee", ["#eeeeee", "red"], true]);
+});

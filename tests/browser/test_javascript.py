@@ -1,0 +1,68 @@
+"""The pure parts of our JavaScript, tested in a browser; the tests themselves are in `javascript/`."""
+
+import functools
+import re
+import shutil
+import threading
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from ui.components.assets import modules
+
+HERE = Path(__file__).parent
+TESTS = HERE / "javascript"
+NAMES = {
+    path.name: re.findall(r'^test\("(.+?)", ', path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    for path in sorted(TESTS.glob("*.js"))
+    if path.name != "harness.js"
+}
+RUN = """async (name) => {
+  const { tests } = await import("./harness.js");
+  tests.clear();
+  await import(`./${name}`);
+  const results = {};
+  for (const [sentence, run] of tests) {
+    try { await run(); results[sentence] = ""; } catch (error) { results[sentence] = error.stack; }
+  }
+  return results;
+}"""
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def results(profile, tmp_path_factory):
+    """What became of each test, by file and name: nothing, or what went wrong.
+
+    The tests import our modules from where they lie in the repository, so the page has them there as well.
+    """
+    folder = tmp_path_factory.mktemp("modules")
+    beside = folder / TESTS.relative_to(HERE.parents[1])
+    shutil.copytree(TESTS, beside)
+    (beside / "index.html").write_text("<!doctype html><title>Tests</title>", encoding="utf-8")
+    for name, text in modules().items():
+        (folder / "ui/components" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "ui/components" / name).write_text(text, encoding="utf-8")
+    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        page = profile.new_page()
+        page.goto(f"http://127.0.0.1:{server.server_port}/{beside.relative_to(folder).as_posix()}/index.html")
+        found = {name: page.evaluate(RUN, name) for name in NAMES}
+        page.close()
+        server.shutdown()
+    return found
+
+
+@pytest.mark.parametrize(("file", "name"), [(file, name) for file, names in NAMES.items() for name in names])
+def test_javascript(results, file, name):
+    assert not results[file][name], results[file][name]
+
+
+def test_every_test_is_reported(results):
+    assert {file: list(found) for file, found in results.items()} == NAMES
+    assert sum(map(len, NAMES.values())) > 30

@@ -1,0 +1,157 @@
+"""What test_layering.py keeps for Python, for JavaScript: who may import whom, and how long a file may be.
+
+Files are read line by line. Functions are found by their indentation: those that begin a line, and arrows that are
+given a name. (eslint counts every function; here the limits stand beside those of Python.)
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.source_code import ROOT
+from tests.test_layering import FILE_LINES, FUNCTION_LINES, write
+
+FOLDERS = ("ui", "tools", "tests")
+COMPONENTS = Path("ui/components")
+FUNCTION = re.compile(
+    r"^(?P<indent> *)(?:export )?(?:default )?"
+    r"(?:(?:async )?function\b ?(?P<name>\w*)\(|(?:const (?P<const>\w+) = )?.*=> \{$)"
+)
+BARE = re.compile(
+    r'(?:\b(?:textContent|title) = |"(?:aria-label|aria-valuetext|title)", |make(?:Button)?\("[^"]*", "[^"]*", )'
+    r'["`][^"`]*[A-Za-z]{2}[^"`]*["`]'
+)
+COMPUTED = re.compile(r"\bsay(?:N|Nodes)?\((?!\s*\")[^)]*\)")
+IMPORT = re.compile(r'\b(?:from|import) ?\(?"(\.[^"]+)"')
+
+
+@dataclass(frozen=True)
+class Script:
+    """One JavaScript file."""
+
+    path: Path
+    lines: list[str]
+
+    def functions(self) -> Iterator[tuple[int, str, int]]:
+        """Line, name and number of lines of each function with a block."""
+        for start, line in enumerate(self.lines):
+            if opened := FUNCTION.match(line):
+                closed = f"{opened['indent']}}}"
+                ends = (n for n, later in enumerate(self.lines) if n > start and later.startswith(closed))
+                name = opened["name"] or opened["const"] or "a function"
+                yield start + 1, name, next(ends, start) - start + 1
+
+
+def scripts(root: Path) -> list[Script]:
+    """Every JavaScript file that the rules are for."""
+    found = [file.relative_to(root) for folder in FOLDERS for file in sorted((root / folder).rglob("*.js"))]
+    ours = [path for path in found if "node_modules" not in path.parts]
+    return [Script(path, (root / path).read_text(encoding="utf-8").splitlines()) for path in ours]
+
+
+def too_long(script: Script) -> Iterator[str]:
+    """Files and functions that have outgrown what can be taken in at once."""
+    if len(script.lines) > FILE_LINES:
+        yield f"{script.path} has {len(script.lines)} lines; {FILE_LINES} are allowed"
+    for line, name, length in script.functions():
+        if length > FUNCTION_LINES:
+            yield f"{script.path}:{line} {name} has {length} lines; {FUNCTION_LINES} are allowed"
+
+
+def unchecked(script: Script) -> Iterator[str]:
+    """Files whose types nobody checks."""
+    if script.path.parts[0] != "tools" and script.lines[:1] != ["// @ts-check"]:
+        yield f"{script.path} does not begin with // @ts-check"
+
+
+def wrong_neighbours(script: Script) -> Iterator[str]:
+    """Imports of one component's modules by another."""
+    if COMPONENTS not in script.path.parents:
+        return
+    for number, line in enumerate(script.lines, start=1):
+        for path in IMPORT.findall(line):
+            folder = Path(os.path.normpath(script.path.parent / path)).parent
+            if folder not in (script.path.parent, COMPONENTS / "common"):
+                yield f"{script.path}:{number} imports {path}; what components share belongs in common"
+
+
+def unsaid(script: Script) -> Iterator[str]:
+    """Words that a reader sees and no translation can: beside `say`, or put together before it is called."""
+    if COMPONENTS not in script.path.parents or script.path.name == "words.js":
+        return
+    text = re.sub(r"\$\{[^}]*\}", "", "\n".join(script.lines))
+    for pattern, why in ((BARE, "is shown without say"), (COMPUTED, "calls say with something other than a literal")):
+        for found in pattern.finditer(text):
+            yield f"{script.path}:{text.count(chr(10), 0, found.start()) + 1} {why}: {found[0].strip()}"
+
+
+RULES = [too_long, unchecked, wrong_neighbours, unsaid]
+
+
+def complaints(root: Path) -> list[str]:
+    return [line for script in scripts(root) for rule in RULES for line in rule(script)]
+
+
+def test_there_is_something_to_check():
+    assert len(scripts(ROOT)) > 40
+    assert sum(1 for script in scripts(ROOT) for _ in script.functions()) > 150
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_this_repository_keeps_the_rule(rule):
+    found = [line for script in scripts(ROOT) for line in rule(script)]
+    assert not found, "\n".join(found)
+
+
+BODY = "  g();\n" * 59
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "expected"),
+    [
+        ("ui/components/flow/a.js", "f();\n" * 320, "321 lines; 320"),
+        ("ui/components/flow/a.js", f"async function f() {{\n{BODY}}}\n", "f has 61 lines"),
+        ("ui/components/flow/a.js", f"export default function () {{\n{BODY}}}\n", "a function has 61 lines"),
+        ("ui/components/flow/a.js", f"function f() {{\n  const g = (x) => {{\n{BODY}  }};\n}}\n", "g has 61 lines"),
+        ("tests/browser/javascript/a.js", f'test("x", () => {{\n{BODY}}});\n', "a function has 61 lines"),
+        ("ui/components/flow/a.js", 'import { x } from "../plotly/grid.js";\n', "belongs in common"),
+        ("ui/components/flow/a.js", 'import {\n  x,\n} from "../plotly/grid.js";\n', "belongs in common"),
+        ("ui/components/flow/a.js", 'const x = import("../plotly/grid.js");\n', "belongs in common"),
+        ("ui/components/flow/a.js", 'button.title = "Close it";\n', "without say"),
+        ("ui/components/flow/a.js", 'x.setAttribute("aria-label", `Head ${n}`);\n', "without say"),
+        ("ui/components/flow/a.js", 'x.append(make("span", "gf-x", "Heads"));\n', "without say"),
+        ("ui/components/flow/a.js", "x.title = say(`Head ${n}`);\n", "other than a literal"),
+        ("ui/components/flow/a.js", 'x.title = say(\n  open ? "Close" : "Open");\n', "other than a literal"),
+        ("ui/components/common/a.js", 'import { x } from "../flow/svg.js";\n', "belongs in common"),
+    ],
+)
+def test_a_file_that_breaks_a_rule_is_caught(tmp_path, path, text, expected):
+    write(tmp_path, path, f"// @ts-check\n{text}")
+    assert expected in "\n".join(complaints(tmp_path))
+
+
+def test_a_file_without_types_is_caught(tmp_path):
+    write(tmp_path, "ui/components/flow/a.js", "f();\n")
+    assert complaints(tmp_path) == ["ui/components/flow/a.js does not begin with // @ts-check"]
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("ui/components/flow/a.js", "// @ts-check\n" + "f();\n" * 319),
+        (
+            "ui/components/flow/a.js",
+            '// @ts-check\nimport { x } from "../common/dom.js";\nimport { y } from "./b.js";\n',
+        ),
+        ("ui/components/flow/a.js", "// @ts-check\nfunction f() {\n" + "  g();\n" * 58 + "}\n" + "g();\n" * 9),
+        ("tools/javascript/a.config.js", "f();\n"),
+        ("tools/javascript/node_modules/a/a.js", "f();\n" * 999),
+    ],
+)
+def test_a_file_that_keeps_the_rules_passes(tmp_path, path, text):
+    write(tmp_path, path, text)
+    assert complaints(tmp_path) == []

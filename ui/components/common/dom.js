@@ -1,0 +1,110 @@
+// @ts-check
+// Small things around elements: colours of the theme, and text that goes in as text.
+
+/**
+ * Read one CSS custom property as it applies to an element.
+ * @param {Element} element
+ * @param {string} name
+ * @param {string} fallback
+ */
+export function cssVariable(element, name, fallback) {
+  return getComputedStyle(element).getPropertyValue(name).trim() || fallback;
+}
+
+/** @type {OffscreenCanvasRenderingContext2D | null} */
+let paper = null;
+
+/**
+ * Turn any CSS colour into [red, green, blue], 0..255, by letting the browser paint it.
+ * @param {string} colour
+ */
+export function toRgb(colour) {
+  paper ??= pen(new OffscreenCanvas(1, 1), { willReadFrequently: true });
+  for (const layer of ["#ffffff", colour]) {
+    paper.fillStyle = layer;
+    paper.fillRect(0, 0, 1, 1);
+  }
+  return Array.from(paper.getImageData(0, 0, 1, 1).data.slice(0, 3));
+}
+
+/**
+ * Streamlit does not say whether its theme is dark, so look at the background it gives.
+ * @param {Element} element
+ */
+export function isDark(element) {
+  const [red, green, blue] = toRgb(cssVariable(element, "--st-background-color", "#ffffff"));
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue < 128;
+}
+
+/**
+ * Set data-theme on a root, which picks the light or dark values in tokens.css.
+ * @param {HTMLElement} root
+ */
+export function markTheme(root) {
+  root.dataset.theme = isDark(root) ? "dark" : "light";
+}
+
+/**
+ * What draws on a canvas; every browser that runs this has it.
+ * @template {HTMLCanvasElement | OffscreenCanvas} Canvas
+ * @param {Canvas} canvas
+ * @param {CanvasRenderingContext2DSettings} [options]
+ * @returns {Canvas extends HTMLCanvasElement ? CanvasRenderingContext2D : OffscreenCanvasRenderingContext2D}
+ */
+export function pen(canvas, options) {
+  return /** @type {any} */ (canvas.getContext("2d", options));
+}
+
+/**
+ * Make an element; text goes in as text, never as markup.
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {string} [className]
+ * @param {string} [text]
+ * @returns {HTMLElementTagNameMap[Tag]}
+ */
+export function make(tag, className = "", text = "") {
+  const element = document.createElement(tag);
+  if (className) element.className = className;
+  if (text) element.textContent = text;
+  return element;
+}
+
+/**
+ * Make a button.
+ * @param {string} className
+ * @param {string} text
+ * @param {string} title
+ * @param {() => void} act
+ */
+export function makeButton(className, text, title, act) {
+  const button = make("button", className, text);
+  button.type = "button";
+  button.title = title;
+  button.addEventListener("click", act);
+  return button;
+}
+
+/**
+ * Name the characters that cannot be seen, among them those that turn the writing direction.
+ * @param {string} text
+ */
+export function visible(text) {
+  return text.replace(/[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029\ufeff]/gu,
+    (letter) => `⟨U+${(letter.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+}
+
+/**
+ * A piece with its ▁ dimmed, isolated so that its writing direction cannot reorder what stands around it.
+ * @param {string} piece
+ * @param {string} [className]
+ */
+export function pieceText(piece, className = "gf-piece") {
+  const element = make("bdi", className);
+  element.dir = "auto";
+  for (const part of visible(piece).split(/(▁)/)) {
+    if (part === "▁") element.append(make("span", "gf-space", part));
+    else if (part) element.append(part);
+  }
+  return element;
+}

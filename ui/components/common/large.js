@@ -1,0 +1,50 @@
+// @ts-check
+// The large view: parts of a component move into a dialog as large as the window, and come back.
+
+import { make } from "./dom.js";
+
+/**
+ * @typedef {object} Large
+ * @property {HTMLDialogElement} dialog
+ * @property {() => boolean} isOpen
+ * @property {() => void} open
+ * @property {() => void} close
+ */
+
+/**
+ * Make the dialog, at the end of what it belongs to.
+ * @param {HTMLElement} home where the parts stand on the page, before all else
+ * @param {HTMLElement[]} parts
+ * @param {{ className: string, opener: () => HTMLElement, changed: () => void }} options `changed` is called once the
+ *   parts have moved; `opener` is the button that leads there, which gets the focus back
+ * @returns {Large}
+ */
+export function makeLarge(home, parts, { className, opener, changed }) {
+  const dialog = make("dialog", className);
+  home.append(dialog);
+  dialog.addEventListener("click", (event) => event.target === dialog && isBeside(dialog, event) && dialog.close());
+  // For Escape, the button and a click beside the dialog alike.
+  dialog.addEventListener("close", () => {
+    home.prepend(...parts);
+    home.style.height = "";
+    changed();
+    opener().focus();
+  });
+  const open = () => {
+    if (dialog.open) return;
+    home.style.height = `${home.offsetHeight}px`;  // the page behind keeps its place
+    dialog.append(...parts);
+    dialog.showModal();
+    changed();
+  };
+  return { dialog, isOpen: () => dialog.open, open, close: () => dialog.close() };
+}
+
+/**
+ * @param {HTMLElement} dialog
+ * @param {MouseEvent} event
+ */
+function isBeside(dialog, { clientX: x, clientY: y }) {
+  const { left, right, top, bottom } = dialog.getBoundingClientRect();
+  return x < left || x > right || y < top || y > bottom;
+}

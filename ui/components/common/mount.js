@@ -1,0 +1,113 @@
+// @ts-check
+// The life of a component: made once for its place on a page, shown again for every change of data or theme, taken
+// down when it has left the page.
+//
+// Streamlit calls the default export of a component again for every change, and calls the function returned by the
+// LAST call when the component leaves the page. But when a call is overtaken by the next one, the function it
+// returned is called at once, on a page that still shows us; so a cleanup first looks whether we are really gone.
+
+import { make, markTheme } from "./dom.js";
+import { STYLES } from "./served.js";
+import { STEP_EVENT } from "./step.js";
+import { speak, spoken } from "./words.js";
+
+/** @import { Component, Spoken } from "./payloads.js" */
+
+/**
+ * What differs from component to component.
+ * @template View
+ * @template {Spoken} Payload
+ * @typedef {object} Part
+ * @property {keyof typeof STYLES} styles
+ * @property {string} className of the root
+ * @property {(root: HTMLElement) => View} create fills the root
+ * @property {(view: View) => HTMLElement[]} watched whose size matters
+ * @property {(view: View, component: Component<Payload>) => void} show
+ * @property {(view: View) => void} resized
+ * @property {(view: View) => void} [fontsCame]
+ * @property {(view: View) => void} [stepped]
+ * @property {(view: View) => void} [close]
+ */
+
+/**
+ * A component as Streamlit wants it.
+ * @template View
+ * @template {Spoken} Payload
+ * @param {Part<View, Payload>} part
+ */
+export function mount(part) {
+  /** @type {WeakMap<HTMLElement, Mounted<View>>} */
+  const all = new WeakMap();
+  /** @param {Component<Payload>} component */
+  return (component) => {
+    const { data: { payload }, parentElement: parent } = component;
+    speak(payload);
+    let mounted = all.get(parent);
+    if (mounted && mounted.language !== spoken()) {
+      mounted.end();  // labels are written once, so another language starts anew
+      mounted = undefined;
+    }
+    if (!mounted) all.set(parent, mounted = start(part, parent));
+    const { view, root, end } = mounted;
+    const generation = (mounted.generation += 1);
+    const current = mounted;
+    markTheme(root);
+    part.show(view, component);
+    return () => setTimeout(() => {
+      if (parent.isConnected || generation !== current.generation) return;
+      end();
+      all.delete(parent);
+    });
+  };
+}
+
+/**
+ * @template View
+ * @typedef {{ view: View, root: HTMLElement, language: string, generation: number, end: () => void }} Mounted
+ */
+
+/**
+ * @template View
+ * @template {Spoken} Payload
+ * @param {Part<View, Payload>} part
+ * @param {HTMLElement} parent
+ * @returns {Mounted<View>}
+ */
+function start(part, parent) {
+  dress(parent, part.styles);
+  const root = make("div", `gf-root ${part.className}`);
+  const view = part.create(root);
+  parent.append(root);
+  let gone = false;
+  const sizes = new ResizeObserver(() => part.resized(view));
+  for (const element of part.watched(view)) sizes.observe(element);
+  document.fonts.ready.then(() => gone || part.fontsCame?.(view));
+  const onStep = () => part.stepped?.(view);
+  document.addEventListener(STEP_EVENT, onStep);
+  const end = () => {
+    gone = true;
+    sizes.disconnect();
+    document.removeEventListener(STEP_EVENT, onStep);
+    root.remove();
+    part.close?.(view);
+  };
+  return { view, root, language: spoken(), generation: 0, end };
+}
+
+/** @type {Map<string, CSSStyleSheet>} */
+const sheets = new Map();
+
+/**
+ * Give the root that an element lives in the component's styles; they survive whatever Streamlit puts in there.
+ * @param {HTMLElement} element
+ * @param {keyof typeof STYLES} styles
+ */
+function dress(element, styles) {
+  const root = /** @type {Document | ShadowRoot} */ (element.getRootNode());
+  for (const name of /** @type {const} */ (["common", styles])) {
+    const sheet = sheets.get(name) ?? new CSSStyleSheet();
+    if (!sheets.has(name)) sheet.replaceSync(STYLES[name]);
+    sheets.set(name, sheet);
+    if (!root.adoptedStyleSheets.includes(sheet)) root.adoptedStyleSheets = [...root.adoptedStyleSheets, sheet];
+  }
+}

@@ -1,0 +1,109 @@
+// What Python sends, field by field: `plotly/view.py`, `stepper/stepper.py` and `flow/view.py` build it, and a test
+// compares the names.
+
+/** Templates in another language: a text, or its plural forms in the order of `common/words.js`. */
+export type Words = Record<string, string | string[]>;
+
+/** What every payload may hold beside its own fields; in English it holds neither. */
+export interface Spoken {
+  words?: Words;
+  lang?: string;
+}
+
+/** What Streamlit calls a component with. */
+export interface Component<Payload extends Spoken> {
+  data: { payload: Payload };
+  parentElement: HTMLElement;
+  setStateValue(name: string, value: unknown): void;
+  setTriggerValue(name: string, value: unknown): void;
+}
+
+/** Numbers from 0 to 1 as `packing.py` packs them. */
+export interface Packed {
+  levels: number;
+  count: number;
+  steps: string;
+  filled: string | null;
+}
+
+export interface PlotlyPayload extends Spoken {
+  figure: string;
+  alt: string;
+  height: number;
+  caption: string;
+  name: string;
+  clickable: boolean;
+}
+
+export interface SourceChip {
+  piece: string;
+  id: number;
+  special?: boolean;
+  unknown?: boolean;
+}
+
+export interface TargetChip {
+  piece: string;
+  id: number;
+  probability: number;
+  forced?: boolean;
+  special?: boolean;
+}
+
+export interface SentRun {
+  run_id: string;
+  source: SourceChip[];
+  target: TargetChip[];
+  start_piece: string;
+  texts: [kept: number, added: string][];
+  shading: Packed | null;
+  shading_label: string;
+  stop_reason: string;
+}
+
+export interface StepperPayload extends Spoken {
+  run: SentRun;
+  step: number;
+  step_revision: number;
+  covered: boolean;
+  revealed_step: number | null;
+  compact: boolean;
+}
+
+export type Side = "query" | "key";
+
+export interface Pin {
+  side: Side;
+  index: number;
+}
+
+export interface FlowPayload extends Spoken {
+  sentence: string;
+  kind: string;
+  layer: string;
+  queries: string[];
+  keys: string[];
+  query_axis: string;
+  key_axis: string;
+  query_side: "source" | "target" | "neutral";
+  key_side: "source" | "target" | "neutral";
+  row_of_step: (number | null)[];
+  heads: number;
+  weights: Packed;
+  open: string | null;
+  colours: [light: string, dark: string][];
+  head: number | null;
+  pin: Pin | null;
+  reports: boolean;
+  heard: string | null;
+  name: string;
+  alt: string;
+  caption: string;
+}
+
+declare global {
+  interface Document {
+    /** The step that the reader looks at; see `common/step.js`. */
+    glassformerStep?: number | null;
+  }
+}

@@ -1,0 +1,75 @@
+// @ts-check
+// What a reader takes along, made here: a table as CSV (RFC 4180), a picture as SVG or PNG.
+
+import { make, pen } from "./dom.js";
+
+/** @typedef {string | number | null | undefined} Cell */
+
+// Spreadsheets take a text that begins so for a formula, the wide forms where text is written with them.
+const FORMULA = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
+const LARGEST = 16_000;  // pixels along a side that every browser can paint
+const KEPT_MS = 10_000;
+
+/**
+ * One cell: a number as it is; a text quoted where it must be, with an apostrophe before what would be a formula.
+ * @param {Cell} value
+ */
+export function csvCell(value) {
+  if (typeof value === "number") return Number.isFinite(value) ? String(value) : "";
+  const text = String(value ?? "");
+  const safe = FORMULA.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+/**
+ * Rows of cells as CSV with a byte order mark, without which spreadsheets guess the wrong letters.
+ * @param {Cell[][]} rows
+ */
+export function csvText(rows) {
+  return `\ufeff${rows.map((row) => row.map(csvCell).join(",")).join("\r\n")}\r\n`;
+}
+
+/**
+ * @param {string} name
+ * @param {Cell[][]} rows
+ */
+export function saveTable(name, rows) {
+  saveFile(`${name}.csv`, new Blob([csvText(rows)], { type: "text/csv;charset=utf-8" }));
+}
+
+/**
+ * @param {string} name
+ * @param {"svg" | "png"} format
+ * @param {string} svg
+ */
+export async function savePicture(name, format, svg) {
+  const drawn = new Blob([svg], { type: "image/svg+xml" });
+  saveFile(`${name}.${format}`, format === "svg" ? drawn : await painted(drawn));
+}
+
+/**
+ * A drawing as pixels, two for each of its own.
+ * @param {Blob} drawing
+ */
+async function painted(drawing) {
+  const image = new Image();
+  image.src = URL.createObjectURL(drawing);
+  await new Promise((resolve, reject) => Object.assign(image, { onload: resolve, onerror: reject }));
+  const scale = Math.min(2, LARGEST / Math.max(image.width, image.height));
+  const canvas = new OffscreenCanvas(Math.round(image.width * scale), Math.round(image.height * scale));
+  pen(canvas).drawImage(image, 0, 0, canvas.width, canvas.height);
+  URL.revokeObjectURL(image.src);
+  return canvas.convertToBlob({ type: "image/png" });
+}
+
+/**
+ * @param {string} name
+ * @param {Blob} content
+ */
+function saveFile(name, content) {
+  const link = make("a");
+  link.href = URL.createObjectURL(content);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), KEPT_MS);
+}

@@ -1,0 +1,8 @@
+// `served.js` has no source: `assets.py` writes it, out of what Python and the style sheets say.
+
+/** Dark twins of the charts' colours. */
+export const DARK_COLORS: Record<string, string>;
+/** The text of the style sheets, by the folder they are for. */
+export const STYLES: Record<"common" | "plotly" | "stepper" | "flow", string>;
+/** The file name of Plotly's script, one folder above the modules. */
+export const PLOTLY_FILE: string;

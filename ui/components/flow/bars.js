@@ -1,0 +1,81 @@
+// @ts-check
+// What stands above the lines: actions, heads and the threshold.
+
+import { make, makeButton } from "../common/dom.js";
+import { say } from "../common/words.js";
+import { hide, toggleFollowing, toggleHead } from "./acts.js";
+import { everyHead, KEPT } from "./choices.js";
+import { update } from "./drawing.js";
+import { saveData, saveDrawing } from "./saving.js";
+
+/** @import { View } from "./types.js" */
+
+/**
+ * @param {string} className
+ * @param {string} text
+ * @param {string} title
+ * @param {() => void} act
+ */
+function button(className, text, title, act) {
+  return makeButton(`gf-flow-button ${className}`, text, title, act);
+}
+
+/** @param {View} view */
+export function makeHeads(view) {
+  const bar = make("div", "gf-flow-heads");
+  bar.setAttribute("role", "group");
+  bar.setAttribute("aria-label", say("Heads shown"));
+  view.chips = make("div", "gf-flow-chips");
+  const all = button("gf-flow-all", say("All"), say("Show all heads"), () => hide(view, []));
+  const none = button("gf-flow-none", say("None"), say("Hide all heads"), () => hide(view, everyHead(view)));
+  bar.append(make("span", "gf-flow-label", say("Heads")), view.chips, all, none);
+  return bar;
+}
+
+/** @param {View} view */
+export function fillHeads(view) {
+  if (view.chips.childElementCount === view.model.heads) return;
+  view.chips.replaceChildren(...everyHead(view).map((head) => {
+    const values = { n: head + 1 };
+    const chip = make("button", "gf-flow-chip");
+    chip.type = "button";
+    chip.title = say("Head {n}: click to hide or show it, double-click (or Shift+Enter) to see it alone", values);
+    chip.append(make("span", "gf-flow-swatch"), make("span", "", String(head + 1)));
+    chip.addEventListener("click", (event) => toggleHead(view, head, event.shiftKey));
+    chip.addEventListener("dblclick", () => toggleHead(view, head, true));
+    return chip;
+  }));
+}
+
+/** @param {View} view */
+export function makeThreshold(view) {
+  const label = make("label", "gf-flow-threshold");
+  view.slider = make("input", "gf-flow-slider");
+  Object.assign(view.slider, { type: "range", min: "0", max: "0.5", step: "0.01" });
+  view.slider.setAttribute("aria-label", say("Hide lines below this weight"));
+  view.cutText = make("span", "gf-flow-cut");
+  view.slider.addEventListener("input", () => {
+    KEPT.threshold = Number(view.slider.value);
+    update(view);
+  });
+  label.append(make("span", "gf-flow-label", say("Hide below")), view.slider, view.cutText);
+  return label;
+}
+
+/** @param {View} view */
+export function makeActions(view) {
+  const bar = make("div", "gf-flow-actions");
+  const { large } = view;
+  const following = say("Pin the row of the current step, at every step");
+  view.follow = button("gf-flow-follow", say("Follow the step"), following, () => toggleFollowing(view));
+  view.expand = button("gf-flow-expand", say("Expand"), say("Show it as large as the window"),
+    () => (large.isOpen() ? large.close() : large.open()));
+  bar.append(
+    view.follow,
+    button("", "CSV", say("Save the lines that are drawn as a table"), () => saveData(view)),
+    button("", "SVG", say("Save the picture as SVG"), () => saveDrawing(view, "svg")),
+    button("", "PNG", say("Save the picture as PNG"), () => saveDrawing(view, "png")),
+    view.expand,
+  );
+  return bar;
+}

@@ -1,0 +1,47 @@
+// @ts-check
+// What the reader chose, as it stands.
+
+import { rowOfStep } from "../common/step.js";
+
+/** @import { Pin } from "../common/payloads.js" */
+/** @import { View } from "./types.js" */
+
+/**
+ * On this browser page, also while another page of the app is shown.
+ * @type {{ threshold: number, hidden: number[], head: number | null }}
+ */
+export const KEPT = { threshold: 0.05, hidden: [], head: null };
+
+/** @type {{ query: "key", key: "query" }} */
+export const OTHER = { query: "key", key: "query" };
+
+/** @param {Pick<View, "model">} view */
+export function everyHead({ model }) {
+  return Array.from({ length: model.heads }, (_, head) => head);
+}
+
+/**
+ * The row of the current step; null where rows are no steps, or if it is hidden.
+ * @param {View} view
+ */
+export function stepRow(view) {
+  return rowOfStep(view.data.row_of_step);
+}
+
+/**
+ * @param {View} view
+ * @returns {Pin | null}
+ */
+export function pinned(view) {
+  const now = stepRow(view);
+  if (view.following && now !== null) return { side: "query", index: now };
+  return view.pin;
+}
+
+/**
+ * @param {Pin | null} one
+ * @param {Pin | null} other
+ */
+export function same(one, other) {
+  return one?.side === other?.side && one?.index === other?.index;
+}

@@ -1,0 +1,52 @@
+// @ts-check
+// Gives columns, rows and letters their sizes for the room there is.
+
+import { cssVariable, pen } from "../common/dom.js";
+import { update } from "./drawing.js";
+import { placeRows, rowCentre } from "./places.js";
+import { SIDES } from "./weights.js";
+
+/** @import { View } from "./types.js" */
+
+const ROOM = 560;
+/** Letters fit rows of at least so many pixels. */
+const SIZES = [[40, 17], [26, 14], [20, 13], [17, 12], [0, 11]];
+
+/** @param {View} view */
+export function layOut(view) {
+  view.width = view.scroll.clientWidth;
+  if (!view.width) return;  // in a closed tab: the size observer calls again when it opens
+  const isLarge = view.large.isOpen();
+  const room = isLarge ? Math.max(240, window.innerHeight - 240) : ROOM;
+  // On a wide page few rows would be a flat band of nearly level lines.
+  const widest = isLarge ? 56 : Math.max(36, Math.min(52, Math.round(view.width / 26)));
+  const rows = view.rows = placeRows(view.model, room, widest);
+  view.textSize = (SIZES.find(([least]) => rows.pitch >= least) ?? [0, 11])[1];
+  const [left, right] = columnWidths(view);
+  view.spans = { left, right, middle: view.width - left - right };
+  view.body.style.setProperty("--columns", `${left}px minmax(0, 1fr) ${right}px`);
+  view.body.style.setProperty("--size", `${view.textSize}px`);
+  view.stage.style.height = `${rows.height}px`;
+  view.scroll.style.maxHeight = `${Math.max(room, isLarge ? 0 : 600)}px`;
+  for (const side of SIDES) {
+    const tall = Math.min(rows[side].pitch, view.textSize + 16) - 1;
+    view.tokens[side].forEach((made, index) => {
+      made.style.top = `${rowCentre(rows, side, index) - tall / 2}px`;
+      made.style.height = `${tall}px`;
+    });
+  }
+  update(view);
+}
+
+/** @param {View} view */
+function columnWidths({ axes, canvas, data, root, textSize, width }) {
+  const context = pen(canvas);
+  context.font = `${textSize}px ${cssVariable(root, "--st-code-font", "monospace")}`;
+  const most = Math.floor(width * (width < 480 ? 0.34 : 0.32));
+  return SIDES.map((side) => {
+    const texts = side === "query" ? data.queries : data.keys;
+    const needed = Math.ceil(Math.max(0, ...texts.map((text) => context.measureText(text).width))) + 66;
+    const heading = Math.min(150, (axes[side].textContent ?? "").length * 7);
+    return Math.min(most, Math.max(needed, heading));
+  });
+}

@@ -1,0 +1,119 @@
+// @ts-check
+// Where everything stands in the flow view: the pieces, and the lines and blocks between them.
+
+import { isOpen, SIDES, weightOf } from "./weights.js";
+
+/** @import { Pin, Side } from "../common/payloads.js" */
+/** @import { Block, Line, Model, Rows, Scene, Seen } from "./types.js" */
+
+const BLOCK_MOST = 11;
+
+/**
+ * Where the pieces stand: the longer column sets the height, the shorter is spread a little and centred.
+ *
+ * `room` is the height to fill, if rows of at least 15 and at most `widest` pixels can.
+ * @param {Model} model
+ * @param {number} room
+ * @param {number} widest
+ * @returns {Rows}
+ */
+export function placeRows(model, room, widest) {
+  const most = Math.max(model.queries, model.keys, 1);
+  const pitch = Math.min(widest, Math.max(15, Math.floor(room / most)));
+  const height = pitch * most;
+  const column = (/** @type {number} */ count) => {
+    const own = Math.min(height / Math.max(1, count), pitch * 1.5);
+    return { pitch: own, start: (height - own * count) / 2 };
+  };
+  return { pitch, height, query: column(model.queries), key: column(model.keys) };
+}
+
+/**
+ * @param {Rows} rows
+ * @param {Side} side
+ * @param {number} index
+ */
+export function rowCentre(rows, side, index) {
+  return rows[side].start + (index + 0.5) * rows[side].pitch;
+}
+
+/**
+ * Each head has its own lane in a row, so that lines of several heads between two pieces lie side by side.
+ * @param {number} head
+ * @param {number} heads
+ * @param {number} pitch
+ */
+export function laneOf(head, heads, pitch) {
+  const spread = Math.min(pitch * 0.6, heads * 3.2);
+  return heads > 1 ? (head / (heads - 1) - 0.5) * spread : 0;
+}
+
+/**
+ * @param {number} width
+ * @param {number} heads
+ * @param {number} pitch
+ */
+function blockSize(width, heads, pitch) {
+  return Math.max(2, Math.min(BLOCK_MOST, pitch - 5, (width * 0.2) / heads));
+}
+
+/**
+ * What stands between the two columns for the given width: lines, and the blocks of the other side.
+ * @param {Seen} seen
+ * @param {number} width
+ * @param {Rows} rows
+ * @returns {Scene}
+ */
+export function scene(seen, width, rows) {
+  const { model, focus } = seen;
+  const size = blockSize(width, model.heads, rows.pitch);
+  const strip = model.heads * size + 10;
+  // Blocks stand on the other side of what is looked at; where there are none the lines reach the pieces.
+  const [left, right] = SIDES.map((side) => (focus && focus.side !== side ? strip : 5));
+  const lines = seen.chosen.lines.map((line) => {
+    const lane = laneOf(line.head, model.heads, rows.pitch);
+    return {
+      ...line,
+      x0: left, y0: rowCentre(rows, "query", line.query) + lane,
+      x1: width - right, y1: rowCentre(rows, "key", line.key) + lane,
+      alpha: alphaOf(seen, line),
+    };
+  });
+  return { lines, blocks: focus ? blocksOf(seen, focus, width, rows, size) : [] };
+}
+
+/**
+ * All lines together are as opaque as their weight. Of one piece there are few, so the root of the weight is taken:
+ * 0.05 could not be seen. Beside a pair that is looked at, the other lines step back.
+ * @param {Seen} seen
+ * @param {Line} line
+ */
+function alphaOf({ pair, focus }, line) {
+  if (!focus) return line.weight;
+  const aside = pair && (pair.query !== line.query || pair.key !== line.key);
+  return Math.sqrt(line.weight) * (aside ? 0.4 : 1);
+}
+
+/**
+ * @param {Seen} seen
+ * @param {Pin} focus
+ * @param {number} width
+ * @param {Rows} rows
+ * @param {number} size
+ */
+function blocksOf({ model, shown }, focus, width, rows, size) {
+  const side = focus.side === "query" ? "key" : "query";
+  const tall = Math.max(4, Math.min(rows[side].pitch - 5, 16));
+  /** @type {Block[]} */
+  const blocks = [];
+  for (let other = 0; other < (side === "key" ? model.keys : model.queries); other += 1) {
+    const [query, key] = side === "key" ? [focus.index, other] : [other, focus.index];
+    if (!isOpen(model, query, key)) continue;
+    const y = rowCentre(rows, side, other) - tall / 2;
+    for (const head of shown) {
+      const x = side === "key" ? width - model.heads * size - 4 + head * size : 5 + head * size;
+      blocks.push({ head, x, y, width: size - 1, height: tall, alpha: Math.sqrt(weightOf(model, head, query, key)) });
+    }
+  }
+  return blocks;
+}

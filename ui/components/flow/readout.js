@@ -1,0 +1,135 @@
+// @ts-check
+// What the flow view says in words: what is looked at, and what the lines leave out.
+
+import { make, pieceText } from "../common/dom.js";
+import { asNumber, say, sayN, sayNodes } from "../common/words.js";
+import { OTHER } from "./choices.js";
+import { isOpen, MOST_LINES, weightOf } from "./weights.js";
+
+/** @import { Pin, Side } from "../common/payloads.js" */
+/** @import { View } from "./types.js" */
+
+const LISTED = 5;
+
+/**
+ * @param {View} view
+ * @param {number} head
+ */
+export function colourOf(view, head) {
+  const { colours } = view.data;
+  return colours[head % colours.length][view.root.dataset.theme === "dark" ? 1 : 0];
+}
+
+/** @param {View} view */
+export function titleOf({ data: { kind, layer } }) {
+  return say("{kind}, {layer}", { kind, layer });
+}
+
+/**
+ * @param {View} view
+ * @param {Side} side
+ * @param {number} index
+ */
+export function pieceAt({ data }, side, index) {
+  return (side === "query" ? data.queries : data.keys)[index];
+}
+
+/**
+ * @param {View} view
+ * @param {Side} side
+ * @param {number} index
+ */
+function quoted(view, side, index) {
+  return pieceText(pieceAt(view, side, index), "gf-flow-quoted");
+}
+
+/**
+ * A head in its colour, and what it gives.
+ * @param {View} view
+ * @param {number} head
+ * @param {...Node} rest
+ */
+function swatched(view, head, ...rest) {
+  const item = make("span", "gf-flow-item");
+  const swatch = make("span", "gf-flow-swatch");
+  swatch.style.setProperty("--head", colourOf(view, head));
+  item.append(swatch, say("head {n}", { n: head + 1 }), ...rest);
+  return item;
+}
+
+/** @param {number} weight */
+function bold(weight) {
+  return make("b", "", weight.toFixed(3));
+}
+
+/** @param {View} view */
+export function drawReadout(view) {
+  view.readout.replaceChildren(...readout(view));
+}
+
+/** @param {View} view */
+function readout(view) {
+  const { focus, pair, shown, model } = view;
+  if (!focus && !shown.length) return [say("No head is shown. Press a head, or All.")];
+  if (!focus) {
+    const keys = say("Keys: arrows move, Enter pins, Escape lets go.");
+    return [`${say("Point at a piece to see its lines alone, click it to pin them.")} ${keys}`];
+  }
+  const begin = make("span", "gf-flow-begin");
+  if (pair) {
+    const both = { query: quoted(view, "query", pair.query), key: quoted(view, "key", pair.key) };
+    const open = isOpen(model, pair.query, pair.key);
+    if (!open) {
+      begin.append(...sayNodes("{query} may not look at {key}", both));
+      return [begin, say("It is masked.")];
+    }
+    begin.append(...sayNodes("{query} looks at {key}", both));
+    return [begin, ...shown.map((head) => swatched(view, head, bold(weightOf(model, head, pair.query, pair.key))))];
+  }
+  const piece = quoted(view, focus.side, focus.index);
+  const other = OTHER[focus.side];
+  const items = view.chosen.lines.slice(-LISTED).reverse().map((line) =>
+    swatched(view, line.head, quoted(view, other, line[other]), bold(line.weight)));
+  begin.append(...beginning(view.focus, piece, items.length));
+  return [begin, ...items];
+}
+
+/**
+ * @param {Pin | null} focus
+ * @param {Node} piece
+ * @param {number} found
+ */
+function beginning(focus, piece, found) {
+  if (!found) return sayNodes("{piece} has no line: all its weights are below the threshold", { piece });
+  if (focus?.side === "query") return sayNodes("{piece} looks most at", { piece });
+  return sayNodes("{piece} is looked at most by", { piece });
+}
+
+/** @param {number} share */
+function percent(share) {
+  if (share > 0 && share < 0.01) return say("under 1%");
+  if (share > 0.99 && share < 1) return say("over 99%");
+  return say("{n}%", { n: Math.round(share * 100) });
+}
+
+/** @param {View} view */
+export function drawCount(view) {
+  const { lines, all, cut, crowded, share } = view.chosen;
+  const values = { all: asNumber(all), share: percent(share) };
+  const said = [sayN("{n} of {all} lines drawn; it holds {share} of the weight.",
+    "{n} of {all} lines drawn; they hold {share} of the weight.", lines.length, values)];
+  if (crowded) {
+    said.push(say("More than {many} lines cannot be told apart, so weights below {cut} are left out.",
+      { many: asNumber(MOST_LINES), cut: cut.toFixed(4) }));
+  } else if (lines.length < all) {
+    said.push(cut
+      ? say("Weights below {cut} have no line.", { cut: cut.toFixed(2) })
+      : say("Weights that round to 0 have no line."));
+  }
+  view.note = said.join(" ");
+  if (view.focus) {
+    said.push(say("The number beside a piece is the mean weight of the shown heads, the blocks are the heads."));
+  }
+  if (view.model.levels <= 255) said.push(say("Weights are rounded to {step}.", { step: "1/255" }));
+  view.count.textContent = all ? said.join(" ") : "";
+}

@@ -1,0 +1,108 @@
+// What the modules of the Plotly view hand to each other. Plotly's own figures have too many forms to be typed here.
+
+import type { Large } from "../common/large.js";
+import type { PlotlyPayload } from "../common/payloads.js";
+import type { Cell } from "../common/save.js";
+
+export type Trace = Record<string, any>;
+export type Layout = Record<string, any>;
+
+export interface Figure {
+  data: Trace[];
+  layout: Layout;
+}
+
+/** A list of Python's, or numbers in Plotly's base64 form or one of our shorter ones (`view.py`). */
+export type Sent = any[] | { dtype: string; bdata: string; shape?: string; there?: string } | undefined;
+
+export interface Table {
+  columns: string[];
+  rows: Cell[][];
+}
+
+/** `layout.meta.grid`: what `charts/packing.py` packs. */
+export interface Grid {
+  codes: string;
+  tops: number[];
+  least: number;
+  layers: string[];
+  heads: string[];
+  queries: string[];
+  keys: string[];
+  whole?: any;
+}
+
+/** `layout.meta.follow`: what `charts/following.py` says. */
+export interface Follow {
+  rows: (number | null)[];
+  starts: number[];
+  marks: Record<string, any>[];
+}
+
+/** `layout.meta.ticks`: the pieces along an axis. */
+export type Ticks = Record<string, { title: string; labels: string[]; whole?: Record<number, string> }>;
+
+export interface Plot extends HTMLElement {
+  layout: Layout;
+  data: Trace[];
+  _fullLayout?: Layout;
+  on(name: string, act: (event: any) => void): void;
+}
+
+export interface Plotly {
+  react(plot: Plot, data: Trace[], layout: Layout, config: object): Promise<unknown>;
+  relayout(plot: Plot, changes: object): Promise<unknown>;
+  toImage(figure: Figure, options: object): Promise<string>;
+  purge(plot: Plot): void;
+  Fx: { unhover(plot: Plot): void };
+}
+
+export interface Theme {
+  dark: boolean;
+  text: string;
+  background: string;
+  panel: string;
+  border: string;
+  font: string;
+  headingFont: string;
+}
+
+export interface Tools {
+  group: HTMLElement;
+  reset: HTMLButtonElement;
+  expand: HTMLButtonElement;
+}
+
+export interface View {
+  frame: HTMLElement;
+  root: HTMLElement;
+  plot: Plot;
+  note: HTMLElement;
+  foot: HTMLElement;
+  caption: HTMLElement;
+  tools: Tools;
+  large: Large;
+  data: PlotlyPayload;
+  setTriggerValue: (name: string, value: unknown) => void;
+  plotly?: Plotly;
+  width: number;
+  height: number;
+  clicks: number;
+  wanted: boolean;
+  drawing: boolean;
+  gone: boolean;
+  listening: boolean;
+  ranges: Record<string, number[] | null>;
+  ticks?: Ticks;
+  labelled: string;
+  follow?: Follow;
+  shapes: Record<string, any>[];
+  marked: number | null;
+}
+
+declare global {
+  interface Window {
+    Plotly?: Plotly;
+    __glassformerPlotly?: Map<string, Promise<Plotly>>;
+  }
+}

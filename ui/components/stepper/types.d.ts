@@ -1,0 +1,38 @@
+// What the modules of the stepper hand to each other.
+
+import type { SentRun, StepperPayload } from "../common/payloads.js";
+
+/** A run whose texts are whole and whose shading is whole steps of 1 / levels, [step, source]. */
+export interface Run extends Omit<SentRun, "texts" | "shading"> {
+  texts: string[];
+  shading: { levels: number; steps: Uint8Array | Uint16Array } | null;
+}
+
+export interface View {
+  root: HTMLElement;
+  sourceNote: HTMLElement;
+  targetNote: HTMLElement;
+  sourceList: HTMLElement;
+  targetList: HTMLElement;
+  sourceChips: HTMLElement[];
+  targetChips: HTMLElement[];
+  text: HTMLElement;
+  caption: HTMLElement;
+  first: HTMLButtonElement;
+  back: HTMLButtonElement;
+  play: HTMLButtonElement;
+  next: HTMLButtonElement;
+  last: HTMLButtonElement;
+  slider: HTMLInputElement;
+  data: StepperPayload;
+  setStateValue: (name: string, value: unknown) => void;
+  run: Run;
+  /** What the chips show; others are made when it changes. */
+  shape: string;
+  revision: number;
+  step: number;
+  settled: number;
+  speed: number;
+  timer: number | null;
+  settling: number;
+}
