@@ -60,10 +60,10 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext
         started.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def kept_page(profile: BrowserContext) -> Page:
     """A tab that tests use one after the other: a new one would start a process and compile every script again."""
-    return profile.new_page()
+    return next((page for page in profile.pages if not page.is_closed()), None) or profile.new_page()
 
 
 @pytest.fixture
