@@ -28,12 +28,13 @@ STAMP_DEV := $(VENV)/.glassformer-dev
 
 HAS_TORCH := -c 'import torch, sys; sys.exit(tuple(map(int, torch.__version__.split(".")[:2])) < (2, 8))'
 
-# The browser is what takes long, so the tests without one run beside it; their report follows at the end.
+# Browsers are what takes long, and they wait a lot: two at once, and the tests without one beside them; the report of
+# these follows at the end. A file of browser tests stays in one process, as its tests share servers.
 define both_halves
 others=$$(mktemp); \
 $(PY) -m pytest --ignore=tests/browser > "$$others" 2>&1 & pid=$$!; \
 trap 'kill $$pid; rm -f "$$others"; exit 130' INT TERM; \
-$(PY) -m pytest tests/browser; browser=$$?; \
+$(PY) -m pytest tests/browser -n 2 --dist loadfile; browser=$$?; \
 wait $$pid; rest=$$?; cat "$$others"; rm -f "$$others"; \
 test $$browser -eq 0 && test $$rest -eq 0
 endef

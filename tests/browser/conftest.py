@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, Request, ViewportSize, expect, sync_playwright
+from playwright.sync_api import BrowserContext, Error, Page, Request, ViewportSize, expect, sync_playwright
 
 from tests.browser.components import APP, CELLS, FIRST_CHART_MS, open_figures
 from tests.browser.helpers import BROWSER_FLAGS, VIEWPORT, open_page, require_browser
@@ -61,25 +61,39 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext
 
 
 @pytest.fixture
+def kept_page(profile: BrowserContext) -> Page:
+    """A tab that tests use one after the other: a new one would start a process and compile every script again."""
+    return next((page for page in profile.pages if not page.is_closed()), None) or profile.new_page()
+
+
+@pytest.fixture
 def faults() -> list[str]:
     """What went wrong in this test's pages: errors nobody caught, requests to other machines."""
     return []
 
 
 @pytest.fixture
-def new_page(profile: BrowserContext, faults: list[str]) -> Iterator[Callable[..., Page]]:
+def new_page(profile: BrowserContext, kept_page: Page, faults: list[str]) -> Iterator[Callable[..., Page]]:
     """A function that opens pages: `new_page(color_scheme="dark")`.
 
-    Further options than these, such as `has_touch=True`, make a context of their own. At the end of the test every
-    page is closed, what it stored is removed, and the test fails if there were faults.
+    The first is the kept tab, emptied; `fresh=True` asks for a tab of the test's own, for what cannot be taken back,
+    such as routes. Further options, such as `has_touch=True`, make a context of their own. At the end of the test
+    every page is left, what it stored is removed, and the test fails if there were faults.
     """
     opened: list[Page] = []
 
     def note(request: Request) -> None:
         faults.extend(_outside(request.url))
 
+    def complain(error: Error) -> None:
+        faults.append(f"uncaught in the page: {error}")
+
     def open_one(
-        *, viewport: ViewportSize = VIEWPORT, color_scheme: Literal["light", "dark"] = "light", **options: Any
+        *,
+        viewport: ViewportSize = VIEWPORT,
+        color_scheme: Literal["light", "dark"] = "light",
+        fresh: bool = False,
+        **options: Any,
     ) -> Page:
         if options:
             assert profile.browser is not None
@@ -87,10 +101,10 @@ def new_page(profile: BrowserContext, faults: list[str]) -> Iterator[Callable[..
             context.on("request", note)
             page = context.new_page()
         else:
-            page = profile.new_page()
+            page = profile.new_page() if fresh or kept_page in opened else kept_page
         page.set_viewport_size(viewport)
         page.emulate_media(color_scheme=color_scheme)
-        page.on("pageerror", lambda error: faults.append(f"uncaught in the page: {error}"))
+        page.on("pageerror", complain)
         opened.append(page)
         return page
 
@@ -98,10 +112,14 @@ def new_page(profile: BrowserContext, faults: list[str]) -> Iterator[Callable[..
     yield open_one
     profile.remove_listener("request", note)
     for page in opened:
+        page.remove_listener("pageerror", complain)
         if not page.is_closed():
             if page.url.startswith("http"):
-                page.evaluate("localStorage.clear()")
-            page.close()
+                page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
+            if page is kept_page:
+                page.goto("about:blank")
+            else:
+                page.close()
         if page.context is not profile:
             page.context.close()
     profile.clear_cookies()

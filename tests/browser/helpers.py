@@ -15,6 +15,7 @@ from tools.serve import ROOT
 VIEWPORT: ViewportSize = {"width": 1280, "height": 720}
 IDLE_MS = 60_000
 QUIET_MS = 200
+POLL_MS = 40  # looking at each frame would make the browser draw each frame
 SCREENSHOTS = Path(os.environ.get("GLASSFORMER_SCREENSHOTS", ROOT / "results" / "screenshots"))
 
 # The sandbox does not start for root; the rest keeps Chromium from calling home.
@@ -60,7 +61,7 @@ def require_browser() -> str:
 def wait_for_idle(page: Page, *, timeout_ms: float = IDLE_MS, quiet_ms: float = QUIET_MS) -> None:
     """Return once Streamlit is connected, runs no script and shows nothing stale, for `quiet_ms` on end."""
     page.evaluate("() => { window.__glassformerQuietSince = undefined; }")
-    page.wait_for_function(_QUIET, arg=quiet_ms, timeout=timeout_ms)
+    page.wait_for_function(_QUIET, arg=quiet_ms, timeout=timeout_ms, polling=POLL_MS)
 
 
 def open_page(page: Page, url: str) -> None:

@@ -120,7 +120,7 @@ def test_charts_follow_the_theme_while_shown(stage):
 
 def test_plotly_is_loaded_once_and_on_deep_links(app, new_page):
     for path in ("/step", "/step/"):
-        page = new_page()
+        page = new_page(fresh=True)
         loads = []
         page.on(
             "request",
@@ -135,7 +135,7 @@ def test_plotly_is_loaded_once_and_on_deep_links(app, new_page):
 
 
 def test_a_chart_without_its_script_says_so(app, new_page):
-    page = new_page()
+    page = new_page(fresh=True)
     page.route("**/plotly-*.js", lambda route: route.fulfill(status=404, body=""))
     open_page(page, f"{app.url}/step")
     expect(page.get_by_text("The chart could not be drawn because its script did not load").first).to_be_visible()

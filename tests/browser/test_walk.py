@@ -125,7 +125,7 @@ def test_vectors_come_when_they_are_asked_for_and_can_be_clicked(app, page):
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_markup_is_shown_letter_by_letter_and_nothing_overflows(app, new_page, width):
-    page = new_page(viewport={"width": width, "height": 720})
+    page = new_page(viewport={"width": width, "height": 720}, fresh=True)
     dialogs = []
     page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
     src = "%3Cimg/src=x/onerror=alert(1)%3E$x%5E2$%60c%60:red[x]**b**"
