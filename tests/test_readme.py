@@ -27,6 +27,7 @@ def test_the_python_examples_run_one_after_another(monkeypatch, capsys):
     assert trace.output_text in printed
     assert namespace["figure"].data[0].type == "heatmap"
     assert len(recorder.values) == namespace["checkpoint"].config.n_decoder_layers
+    assert "ssalg → salgg" in printed
     assert logits.shape == (1, trace.n_steps, len(trace.vocabulary))
 
 

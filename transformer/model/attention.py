@@ -129,7 +129,7 @@ class MultiHeadAttention(nn.Module):
         """Queries of `x`, keys and values of `context`: three products, or for a loaded model one that is the same.
 
         To whoever learns from this: read the last two lines. Decoding multiplies by one token's vector, where a
-        product takes hardly longer for three matrices below each other (`transformer.checkpoint.memory`) than for one.
+        product of three matrices below each other (`transformer.checkpoint.memory`) takes hardly longer than one.
         """
         if self.joined is not None and context is x:
             weight, bias = self.joined
