@@ -170,7 +170,7 @@ function point(view, side, index) {
 
 /** The row of the current step; null where rows are no steps, or if it is hidden. */
 function stepRow(view) {
-  return view.data.row_of_step[currentStep()] ?? null;
+  return view.data.row_of_step[currentStep(view.data.name)] ?? null;
 }
 
 /** Follow a step that Python need not hear of to draw it. */

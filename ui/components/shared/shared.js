@@ -88,14 +88,19 @@ function unpackSteps({ levels, count, steps, filled }) {
 
 const STEP_EVENT = "glassformer-step";
 
-/** The step that the reader looks at, from 0; null where nothing is stepped through. */
-function currentStep() {
-  return document.glassformerStep ?? null;
+/** Where the step of a component is kept: a name such as "b-stepper" says that it is about a second run, "b". */
+function stepKey(name) {
+  return `glassformerStep${name.includes("-") ? name.split("-")[0] : ""}`;
 }
 
-/** Have every chart of the page mark a step, before Python has heard of it. */
-function tellStep(step) {
-  if (step === currentStep()) return;
-  document.glassformerStep = step;
+/** The step that the reader looks at in a component's run, from 0; null where nothing is stepped through. */
+function currentStep(name) {
+  return document[stepKey(name)] ?? null;
+}
+
+/** Have every chart of a stepper's run mark a step, before Python has heard of it. */
+function tellStep(step, name) {
+  if (step === currentStep(name)) return;
+  document[stepKey(name)] = step;
   document.dispatchEvent(new CustomEvent(STEP_EVENT));
 }

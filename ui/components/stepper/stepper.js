@@ -159,7 +159,7 @@ function destroy(view, generation) {
   view.sizes.disconnect();
   view.root.remove();
   mounted.splice(mounted.indexOf(view), 1);
-  tellStep(stepOf(mounted.at(-1)));
+  tellStep(stepOf(mounted.filter((other) => stepKey(other.name) === stepKey(view.name)).at(-1)), view.name);
   if (!mounted.length) listen(document.removeEventListener);
   STEPPERS.delete(view.parentElement);
 }
@@ -294,7 +294,7 @@ function stepOf(view) {
 
 function render(view) {
   view.root.classList.toggle("gf-empty", !view.run.target.length);
-  tellStep(stepOf(view));
+  tellStep(stepOf(view), view.name);
   if (!view.run.target.length) {
     view.text.replaceChildren();
     view.caption.replaceChildren(`Nothing was produced. ${view.run.stop_reason}`);
@@ -486,6 +486,7 @@ export default function ({ data: { payload: data }, parentElement, setStateValue
   const view = STEPPERS.get(parentElement);
   const generation = (view.generation += 1);
   view.setStateValue = setStateValue;
+  view.name = data.name;
   adopt(view, data);
   markTheme(view.root);
   view.root.classList.toggle("gf-compact", Boolean(data.compact));
