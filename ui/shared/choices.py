@@ -137,13 +137,7 @@ def menu(
 ) -> _Value:
     """Draw a choice as a menu; arguments as for `choose`. Without a width it takes all there is."""
     value, widget = _shown(kept, options, otherwise)
-    st.selectbox(
-        label,
-        **widget,
-        disabled=disabled,
-        help=help,
-        width=width or "stretch",
-    )
+    st.selectbox(label, **widget, disabled=disabled, help=help, width=width or "stretch")
     return value
 
 
@@ -152,11 +146,7 @@ def scale(
 ) -> _Value:
     """Draw a choice along a line, for values that have an order; arguments as for `choose`."""
     value, widget = _shown(kept, options, otherwise)
-    st.select_slider(
-        label,
-        **widget,
-        help=help,
-    )
+    st.select_slider(label, **widget, help=help)
     return value
 
 
