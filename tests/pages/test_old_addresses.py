@@ -46,9 +46,10 @@ def shown(test):
     return {key: value for key, value in found.items() if key not in together}
 
 
-def test_every_parameter_is_in_the_list():
-    assert len(OLD) >= 30
-    assert {name for one in OLD for name in parse_qs(one["address"], keep_blank_values=True)} == {*REQUEST, *NAMES}
+def test_no_parameter_was_given_up():
+    names = {name for one in OLD for name in parse_qs(one["address"], keep_blank_values=True)}
+    assert names <= {*REQUEST, *NAMES}
+    assert (len(OLD), len(names)) >= (42, 48)  # all that there were
 
 
 @pytest.mark.parametrize("old", OLD, ids=lambda old: f"{old['page']}?{old['address']}"[:60])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import streamlit as st
 
@@ -133,68 +134,38 @@ def _class_room() -> None:
 
 
 def _beam() -> None:
-    st.session_state.setdefault(session.BEAM_SIZE, Beam().size)
-    st.session_state.setdefault(session.LENGTH_PENALTY, Beam().length_penalty)
-    st.slider("Beams", 1, MAX_BEAM, key=session.BEAM_SIZE, on_change=session.new_run, persist_state=KEEP)
-    st.slider(
-        "Length penalty",
-        0.0,
-        2.0,
-        step=0.1,
-        key=session.LENGTH_PENALTY,
-        on_change=session.new_run,
-        persist_state=KEEP,
+    own = Beam()
+    _setting(st.slider, "Beams", 1, MAX_BEAM, key=session.BEAM_SIZE, value=own.size, step=1)
+    _setting(
+        st.slider, "Length penalty", 0.0, 2.0, key=session.LENGTH_PENALTY, value=own.length_penalty, step=0.1,
         help="0 compares bare log-probabilities; higher prefers longer outputs.",
-    )
+    )  # fmt: skip
 
 
 def _sampling() -> None:
-    for key, value in (
-        (session.TEMPERATURE, Sampling().temperature),
-        (session.TOP_K, Sampling().top_k),
-        (session.TOP_P, Sampling().top_p),
-        (session.SEED, Sampling().seed),
-    ):
-        st.session_state.setdefault(key, value)
-    st.slider(
-        "Temperature",
-        0.05,
-        5.0,
-        step=0.05,
-        key=session.TEMPERATURE,
-        on_change=session.new_run,
-        persist_state=KEEP,
+    own = Sampling()
+    _setting(
+        st.slider, "Temperature", 0.05, 5.0, key=session.TEMPERATURE, value=own.temperature, step=0.05,
         help="Below 1 sharpens, above 1 flattens.",
+    )  # fmt: skip
+    _setting(
+        st.number_input, "Top-k", 0, MAX_TOP_K, key=session.TOP_K, value=own.top_k, step=1, help="0 keeps all pieces."
     )
-    st.number_input(
-        "Top-k",
-        0,
-        MAX_TOP_K,
-        key=session.TOP_K,
-        on_change=session.new_run,
-        persist_state=KEEP,
-        help="0 keeps all pieces.",
-    )
-    st.slider(
-        "Top-p",
-        0.01,
-        1.0,
-        step=0.01,
-        key=session.TOP_P,
-        on_change=session.new_run,
-        persist_state=KEEP,
-        help="1 keeps all pieces.",
-    )
-    st.number_input(
-        "Seed",
-        0,
-        MAX_SEED,
-        key=session.SEED,
-        on_change=session.new_run,
-        persist_state=KEEP,
+    _setting(st.slider, "Top-p", 0.01, 1.0, key=session.TOP_P, value=own.top_p, step=0.01, help="1 keeps all pieces.")
+    _setting(
+        st.number_input, "Seed", 0, MAX_SEED, key=session.SEED, value=own.seed, step=1,
         help="The same seed draws the same output.",
-    )
+    )  # fmt: skip
     st.button("Draw again", on_click=_new_seed, icon=":material/casino:", width="stretch")
+
+
+def _setting(
+    widget: Callable[..., object], label: str, least: float, most: float, *, key: str, value: float, step: float,
+    help: str | None = None,
+) -> None:  # fmt: skip
+    """Draw a number of the way of decoding; another one is another run."""
+    st.session_state.setdefault(key, value)
+    widget(label, least, most, step=step, key=key, on_change=session.new_run, persist_state=KEEP, help=help)
 
 
 def _new_seed() -> None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from charts.diagram_blocks import Block, Layer, Side, Stack, Sublayer
+from charts.diagram_blocks import Block, Layer, Stack, Sublayer
 from transformer.analysis.costs import Part, multiply_adds
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
+from ui.runs.sides import SIDE_OF, StackName
 
 Grouping = Callable[[int], list[tuple[int, int]]]
 """From a number of layers to the first and last of each group, from 0."""
@@ -20,7 +21,6 @@ MOST_DRAWN = 6  # more layers than that are folded
 PAGES = {"attention": "pages/explore/attention.py", "positions": "pages/explore/positions.py",
          "masks": "pages/explore/masks.py"}  # fmt: skip
 ACTIVATIONS = {"relu": "ReLU", "gelu": "GELU"}
-SIDES: dict[str, Side] = {"encoder": "source", "decoder": "target"}
 _NAMES = {"self_attn": "self-attention", "cross_attn": "cross-attention", "ffn": "feed-forward"}
 _PARTS: dict[str, tuple[Part, ...]] = {
     "encoder.self_attn": ("encoder_projections", "encoder_maps"),
@@ -86,7 +86,7 @@ def stacks(one: Sized, *, grouping: Grouping) -> tuple[Stack, Stack]:
         grouping: Which layers are drawn as one: `each_layer`, `few_layers` or `one_layer`.
     """
     config = one.config
-    final = [(stack, _final_norm(one, stack)) for stack in SIDES if config.final_norm]
+    final = [(stack, _final_norm(one, stack)) for stack in SIDE_OF if config.final_norm]
     end = {"encoder": [_memory(one)], "decoder": [_output(one), _logits(one)]}
     for stack, block in final:
         end[stack].insert(0, block)
@@ -98,7 +98,7 @@ def stacks(one: Sized, *, grouping: Grouping) -> tuple[Stack, Stack]:
             tuple(_layer(one, stack, *group) for group in grouping(_n_layers(config, stack))),
             tuple(end[stack]),
         )
-        for stack, side in SIDES.items()
+        for stack, side in SIDE_OF.items()
     ]
     return made[0], made[1]
 
@@ -136,7 +136,7 @@ def destination(place: str) -> Destination:
         place: A block's place, such as `encoder.0.self_attn`.
     """
     stack, *rest = place.split(".")
-    side: dict[str, object] = {"side": SIDES.get(stack, "target")}
+    side: dict[str, object] = {"side": "source" if stack == "encoder" else "target"}
     if len(rest) >= 2 and rest[0].isdigit():
         return _in_layer(stack, int(rest[0]), rest[1:], side)
     match rest:
@@ -171,8 +171,8 @@ def _n_layers(config: ModelConfig, stack: str) -> int:
     return config.n_encoder_layers if stack == "encoder" else config.n_decoder_layers
 
 
-def _inputs(one: Sized, stack: str) -> tuple[Block, Block, Block, Block]:
-    c, side, n = one.config, SIDES[stack], one.length(stack)
+def _inputs(one: Sized, stack: StackName) -> tuple[Block, Block, Block, Block]:
+    c, side, n = one.config, SIDE_OF[stack], one.length(stack)
     table = "src_table" if stack == "encoder" else "tgt_table"
     rows = c.src_vocab_size if stack == "encoder" else c.tgt_vocab_size
     who = "Source" if stack == "encoder" else "Target"

@@ -15,14 +15,13 @@ import charts
 from charts.neuron_bars import HOW_TO_READ_ACTIVE
 from charts.neurons import HOW_TO_READ_HISTOGRAM, HOW_TO_READ_MAP, HOW_TO_READ_SHARES, HOW_TO_READ_TOKENS
 from transformer.analysis import neurons
-from transformer.analysis.neurons import Stack
 from ui.inside import ffn_controls, tokens
 from ui.inside import neuron as neuron_panels
 from ui.inside.blocks import ACTIVATIONS
 from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
-from ui.runs.sides import STACKS
+from ui.runs.sides import STACKS, StackName
 from ui.shared import drawing
 from ui.shared.clicks import cell_of, on_click, place_of
 from ui.state import session
@@ -69,7 +68,7 @@ class OpenLayer:
     recorded: dict[str, np.ndarray]
 
     @property
-    def stack(self) -> Stack:
+    def stack(self) -> StackName:
         """Whose layers."""
         return STACKS[self.side]
 

@@ -10,11 +10,12 @@ import streamlit as st
 import charts
 from charts.neuron_bars import HOW_TO_READ_EFFECT
 from transformer.analysis import neurons
-from transformer.analysis.neurons import Effect, Stack
+from transformer.analysis.neurons import Effect
 from ui.inside.guessing import ask_first
 from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
+from ui.runs.sides import StackName
 from ui.shared import drawing
 
 EFFECT: Final = "ffn_effect"
@@ -24,7 +25,7 @@ MOST_PIECES: Final = 8  # in each direction
 
 def draw(
     run: OpenRun,
-    stack: Stack,
+    stack: StackName,
     layer: int,
     neuron: int,
     token: int,

@@ -14,13 +14,12 @@ from ui.inside.costs import tokens
 from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
-from ui.runs.sides import STACKS
+from ui.runs.sides import SIDE_OF, STACKS, StackName
 from ui.shared import choices, drawing
 from ui.state.view import Side
 
 TABLE = "shapes"
 _WIDTHS = {"Component": 112, "Step": 180, "Shape": 96, "Remark": 240}
-_SIDES = {"encoder": "source", "decoder": "target"}
 _STACKS: dict[Side, str] = {side: stack.capitalize() for side, stack in STACKS.items()}
 _ATTENTION = {
     "queries": ("Queries, heads first", "{h} heads of width {dh}"),
@@ -78,12 +77,12 @@ def draw(run: OpenRun) -> None:
     _table(run, seen, STACKS[side])
 
 
-def _table(run: OpenRun, seen: Pass, stack: str) -> None:
+def _table(run: OpenRun, seen: Pass, stack: StackName) -> None:
     checkpoint = run.checkpoint
     steps = steps_of(seen, checkpoint, stack)
     alike = equal_layers(seen, stack, _n_layers(checkpoint, stack))
     same = f" All {len(alike[0])} layers have these shapes." if len(alike) == 1 < len(alike[0]) else ""
-    st.caption(f"{stack.capitalize()}, {_SIDES[stack]} side.{same}")
+    st.caption(f"{stack.capitalize()}, {SIDE_OF[stack]} side.{same}")
     st.container(key=run.key(f"{TABLE}_{stack}")).dataframe(
         _frame(steps),
         hide_index=True,

@@ -24,7 +24,7 @@ from ui.inside import tokens
 from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
-from ui.runs.sides import SIDES, STACKS
+from ui.runs.sides import SIDES, STACKS, StackName
 from ui.shared import choices, drawing
 from ui.shared.numbers import digits
 from ui.state.view import Side
@@ -58,7 +58,7 @@ class OpenStream:
     measured: Stream
 
     @property
-    def stack(self) -> stream.Stack:
+    def stack(self) -> StackName:
         """Whose layers."""
         return STACKS[self.side]
 

@@ -16,13 +16,16 @@ from transformer.runs.trace import Kind
 from ui.runs.looking import Looking
 from ui.state.view import Side
 
+StackName = Literal["encoder", "decoder"]
+
 KIND_NAMES: dict[Kind, str] = {
     "encoder": "Encoder self-attention",
     "decoder": "Decoder self-attention",
     "cross": "Cross-attention",
 }
 SIDES: dict[Side, str] = {"source": "Source", "target": "Target"}
-STACKS: dict[Side, Literal["encoder", "decoder"]] = {"source": "encoder", "target": "decoder"}
+STACKS: dict[Side, StackName] = {"source": "encoder", "target": "decoder"}
+SIDE_OF: dict[StackName, Side] = {stack: side for side, stack in STACKS.items()}
 SOURCE_ROWS = "Source piece (query)"
 SOURCE_COLUMNS = "Source piece (key)"
 TARGET_ROWS = "Reads → predicts (query)"

@@ -113,14 +113,11 @@ def choose(
     """
     if len(options) - (None in options) > MOST_SEGMENTS:
         return menu(kept, label, options, otherwise=otherwise, disabled=disabled, help=help, width=width)
-    value, labels = _shown(kept, options, otherwise)
+    value, widget = _shown(kept, options, otherwise)
     st.segmented_control(
         label,
-        list(labels),
-        key=kept.key,
-        format_func=partial(_label, labels),
+        **widget,
         required=True,
-        on_change=partial(_take_option, kept, tuple(options)),
         label_visibility="collapsed" if bare else "visible",
         disabled=disabled,
         help=help,
@@ -139,17 +136,8 @@ def menu(
     width: int | None = None,
 ) -> _Value:
     """Draw a choice as a menu; arguments as for `choose`. Without a width it takes all there is."""
-    value, labels = _shown(kept, options, otherwise)
-    st.selectbox(
-        label,
-        list(labels),
-        key=kept.key,
-        format_func=partial(_label, labels),
-        on_change=partial(_take_option, kept, tuple(options)),
-        disabled=disabled,
-        help=help,
-        width=width or "stretch",
-    )
+    value, widget = _shown(kept, options, otherwise)
+    st.selectbox(label, **widget, disabled=disabled, help=help, width=width or "stretch")
     return value
 
 
@@ -157,15 +145,8 @@ def scale(
     kept: Kept, label: str, options: Mapping[_Value, str], *, otherwise: _Value, help: str | None = None
 ) -> _Value:
     """Draw a choice along a line, for values that have an order; arguments as for `choose`."""
-    value, labels = _shown(kept, options, otherwise)
-    st.select_slider(
-        label,
-        list(labels),
-        key=kept.key,
-        format_func=partial(_label, labels),
-        on_change=partial(_take_option, kept, tuple(options)),
-        help=help,
-    )
+    value, widget = _shown(kept, options, otherwise)
+    st.select_slider(label, **widget, help=help)
     return value
 
 
@@ -213,17 +194,18 @@ def keep_label(key: str, labels: Iterable[str]) -> None:
         _set(key, st.session_state[key], labels)
 
 
-def _shown(kept: Kept, options: Mapping[_Value, str], otherwise: _Value | None) -> tuple[_Value, dict[object, str]]:
-    """Set a choice of labels; returns what is chosen, and the widget's options with their labels."""
+def _shown(kept: Kept, options: Mapping[_Value, str], otherwise: _Value | None) -> tuple[_Value, dict[str, Any]]:
+    """Set a choice of labels; returns what is chosen, and what its widget is made with."""
     value: _Value = next(one for one in (kept.value, otherwise, *options) if one in options)
     labels: dict[object, str] = {NONE if one is None else one: said for one, said in options.items()}
     _set(kept.key, NONE if value is None else value, labels.values())
-    return value, labels
-
-
-def _label(labels: Mapping[object, str], option: object) -> str:
-    # Streamlit also asks for the label of what was chosen before, which may be no option any more.
-    return labels.get(option, str(option))
+    return value, {
+        "options": list(labels),
+        "key": kept.key,
+        # Streamlit also asks for the label of what was chosen before, which may be no option any more.
+        "format_func": lambda option: labels.get(option, str(option)),
+        "on_change": partial(_take_option, kept, tuple(labels)),
+    }
 
 
 def _set(key: str, value: object, labels: Iterable[str] = ()) -> None:
@@ -237,9 +219,8 @@ def _set(key: str, value: object, labels: Iterable[str] = ()) -> None:
 
 def _take_option(kept: Kept, options: Sequence[object]) -> None:
     chosen = st.session_state.get(kept.key)
-    value = None if chosen == NONE else chosen
-    if chosen is not None and value in options:
-        kept.take(value)
+    if chosen in options:
+        kept.take(None if chosen == NONE else chosen)
 
 
 def _taking(kept: Kept, read: Callable[[Any], object]) -> Callable[[], None]:

@@ -66,14 +66,11 @@ def text(name: str, default: str = "", *, longest: int = MAX_WORD) -> Any:
 
 def places(name: str, *, most: int, count: int) -> Any:
     """Up to `count` different numbers that the address counts from 1; none by default."""
-    return _field(
-        (),
-        Spelling(
-            name,
-            lambda reader, said, _: reader.places(said, most=most, count=count),
-            lambda value: ".".join(str(one + 1) for one in value),
-        ),
-    )
+
+    def read(reader: Reader, said: str, _: object) -> tuple[int, ...]:
+        return reader.places(said, most=most, count=count)
+
+    return _field((), Spelling(name, read, lambda value: ".".join(str(one + 1) for one in value)))
 
 
 def read_fields(record: type, reader: Reader, *, prefix: str = "") -> dict[str, Any]:

@@ -180,6 +180,9 @@ test("the mark stands at the row of the step, in every map", () => {
     tellStep(step);
     equal(stepMarks(follow), []);
   }
+  tellStep(1, "b-stepper");  // another run's step
+  equal([stepMarks(follow), stepMarks(follow, "b-map").length], [[], 4]);
+  tellStep(null, "b-stepper");
 });
 
 test("colours are swapped wherever they stand, and long data are left alone", () => {

@@ -62,6 +62,7 @@ export interface SentRun {
 }
 
 export interface StepperPayload extends Spoken {
+  name: string;
   run: SentRun;
   step: number;
   step_revision: number;
@@ -103,7 +104,7 @@ export interface FlowPayload extends Spoken {
 
 declare global {
   interface Document {
-    /** The step that the reader looks at; see `common/step.js`. */
-    glassformerStep?: number | null;
+    /** The step that the reader looks at in each run; see `common/step.js`. */
+    glassformerSteps?: Record<string, number | null>;
   }
 }

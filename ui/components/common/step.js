@@ -1,28 +1,40 @@
 // @ts-check
-// The step that the reader looks at, known to all parts of a page before Python has heard of it.
+// The step that the reader looks at, known to all parts of a page before Python has heard of it. A page may show two
+// runs beside each other, and each has a step of its own.
 
 export const STEP_EVENT = "glassformer-step";
 
-/** The step, from 0; null where nothing is stepped through. */
-export function currentStep() {
-  return document.glassformerStep ?? null;
+/**
+ * The run that a component is about: the name "b-stepper" says that it is "b", a bare name the page's own, "".
+ * @param {string} name
+ */
+export const runOf = (name) => (name.includes("-") ? name.split("-")[0] : "");
+
+/**
+ * The step of a component's run, from 0; null where nothing is stepped through.
+ * @param {string} [name]
+ */
+export function currentStep(name = "") {
+  return document.glassformerSteps?.[runOf(name)] ?? null;
 }
 
 /**
- * Have every chart of the page mark a step.
+ * Have every chart of a stepper's run mark a step.
  * @param {number | null} step
+ * @param {string} [name]
  */
-export function tellStep(step) {
-  if (step === currentStep()) return;
-  document.glassformerStep = step;
+export function tellStep(step, name = "") {
+  if (step === currentStep(name)) return;
+  document.glassformerSteps = { ...document.glassformerSteps, [runOf(name)]: step };
   document.dispatchEvent(new CustomEvent(STEP_EVENT));
 }
 
 /**
  * The row of the current step, where rows belong to steps.
  * @param {(number | null)[] | undefined} rows
+ * @param {string} [name] Of the component that has the rows.
  */
-export function rowOfStep(rows) {
-  const step = currentStep();
+export function rowOfStep(rows, name = "") {
+  const step = currentStep(name);
   return step === null ? null : rows?.[step] ?? null;
 }

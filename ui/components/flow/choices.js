@@ -25,7 +25,7 @@ export function everyHead({ model }) {
  * @param {View} view
  */
 export function stepRow(view) {
-  return rowOfStep(view.data.row_of_step);
+  return rowOfStep(view.data.row_of_step, view.data.name);
 }
 
 /**

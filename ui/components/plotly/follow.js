@@ -8,9 +8,10 @@ import { currentStep, rowOfStep } from "../common/step.js";
 /**
  * The marks that belong to the current step: a frame, or pointers on both sides; none where it has no row.
  * @param {Follow} follow
+ * @param {string} [name] Of the chart.
  */
-export function stepMarks(follow) {
-  const row = rowOfStep(follow.rows);
+export function stepMarks(follow, name) {
+  const row = rowOfStep(follow.rows, name);
   if (row === null) return [];
   return follow.starts.flatMap((start) => follow.marks.map((mark) => (mark.type === "path"
     ? { ...mark, yanchor: start + row }
@@ -25,8 +26,8 @@ export function stepMarks(follow) {
 export function markStep(view, layout) {
   view.follow = layout.meta?.follow;
   view.shapes = layout.shapes ?? [];
-  view.marked = currentStep();
-  if (view.follow) layout.shapes = [...stepMarks(view.follow), ...view.shapes];
+  view.marked = currentStep(view.data.name);
+  if (view.follow) layout.shapes = [...stepMarks(view.follow, view.data.name), ...view.shapes];
 }
 
 /**
@@ -34,7 +35,8 @@ export function markStep(view, layout) {
  * @param {View} view
  */
 export function moveMark(view) {
-  if (!view.follow || !view.listening || view.drawing || view.gone || view.marked === currentStep()) return;
-  view.marked = currentStep();
-  view.plotly?.relayout(view.plot, { shapes: [...stepMarks(view.follow), ...view.shapes] });
+  const step = currentStep(view.data.name);
+  if (!view.follow || !view.listening || view.drawing || view.gone || view.marked === step) return;
+  view.marked = step;
+  view.plotly?.relayout(view.plot, { shapes: [...stepMarks(view.follow, view.data.name), ...view.shapes] });
 }

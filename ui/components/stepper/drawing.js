@@ -13,7 +13,7 @@ import { commonStart, saidProbability } from "./numbers.js";
 export function render(view) {
   const { target, stop_reason: reason } = view.run;
   view.root.classList.toggle("gf-empty", !target.length);
-  tellStep(stepOf(view));
+  tellStep(stepOf(view), view.data.name);
   if (!target.length) {
     view.text.replaceChildren();
     view.caption.replaceChildren(say("Nothing was produced. {reason}", { reason }));

@@ -1,6 +1,7 @@
 // @ts-check
 // Keys for the stepper that was used last, wherever the focus is, unless the key belongs to something else.
 
+import { runOf } from "../common/step.js";
 import { stepOf } from "./drawing.js";
 import { go, togglePlay } from "./moving.js";
 
@@ -41,7 +42,7 @@ export function leave(view) {
     document.removeEventListener("pointerdown", onPointer, true);
     document.removeEventListener("focusin", onFocus, true);
   }
-  return stepOf(steppers.at(-1));
+  return stepOf(steppers.filter((other) => runOf(other.data.name) === runOf(view.data.name)).at(-1));
 }
 
 /** @param {View} view */

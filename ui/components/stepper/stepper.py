@@ -145,6 +145,7 @@ def stepper(
         The step the reader rests on, 0 to number of steps - 1.
     """
     payload = {
+        "name": key,
         "run": run.plain,
         "step": _clamp(step, run),
         "step_revision": step_revision,

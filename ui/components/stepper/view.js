@@ -103,7 +103,7 @@ function show(view, { data: { payload }, setStateValue }) {
 function close(view) {
   pause(view);
   clearTimeout(view.settling);
-  tellStep(leave(view));
+  tellStep(leave(view), view.data.name);
 }
 
 export default mount({

@@ -1,0 +1,64 @@
+"""Two runs beside each other in a real browser: one is stepped through, and the other stays."""
+
+import os
+import shutil
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.helpers import open_page, wait_for_idle
+from tests.browser.story import wait_for_charts
+from tools.serve import ROOT, serve
+from ui.components.assets import ensure_static
+
+# The rows that a map's marks of the current step stand on.
+_MARKED = """plot => plot._fullLayout.shapes.map(shape => shape.y0 ?? shape.yanchor)"""
+
+
+@pytest.fixture
+def stage(tmp_path, new_page):
+    """The page, opened on "glasses"."""
+    shutil.copy(ROOT / "tests" / "pages" / "two_slots_app.py", tmp_path / "app.py")
+    ensure_static(tmp_path / "static")
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    with serve(tmp_path / "app.py", log=tmp_path / "app.log", environment={"PYTHONPATH": path}) as running:
+        page = new_page(viewport={"width": 1600, "height": 900})
+        open_page(page, f"{running.url}/?model=reverse&src=glasses&panel=head")
+        wait_for_charts(page)
+        yield page
+
+
+def marked(page, key):
+    return page.locator(f".st-key-{key} .js-plotly-plot").evaluate(_MARKED)
+
+
+def test_a_step_of_one_leaves_the_other(stage):
+    first, second = stage.locator(".st-key-stepper .gf-stepper"), stage.locator(".st-key-b-stepper .gf-stepper")
+    before = marked(stage, "cross_map")
+    assert before == marked(stage, "b-cross_map")
+    second.get_by_role("button", name="Next").click()
+    expect(second).to_have_attribute("data-step", "1")
+    expect(stage.locator(".st-key-b-candidates")).to_contain_text("Step 2:")
+    wait_for_idle(stage)
+    expect(first).to_have_attribute("data-step", "0")
+    expect(stage.locator(".st-key-candidates")).to_contain_text("Step 1:")
+    assert marked(stage, "cross_map") == before
+    assert marked(stage, "b-cross_map") != before
+    first.get_by_role("button", name="Next").click()
+    first.get_by_role("button", name="Next").click()
+    expect(stage.locator(".st-key-candidates")).to_contain_text("Step 3:")
+    expect(stage.locator(".st-key-b-candidates")).to_contain_text("Step 2:")
+    wait_for_idle(stage)
+    assert "step=3" in stage.url
+
+
+def test_both_slots_are_laid_out_alike(stage):
+    areas = [
+        [
+            stage.locator(f".st-key-{slot}{name}").evaluate("element => getComputedStyle(element).gridArea")
+            for name in ("candidates", "force_choice", "entropy", "cross_map", "cross_row")
+        ]
+        for slot in ("", "b-")
+    ]
+    assert areas[0] == areas[1]
+    assert areas[0][0].startswith("candidates")
