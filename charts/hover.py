@@ -17,7 +17,7 @@ def bold(text: str) -> str:
     Args:
         text: Any text; not yet escaped.
     """
-    return _strong(literal(text))
+    return f"<b>{literal(text)}</b>"
 
 
 @through

@@ -93,10 +93,6 @@ def lens_table_spec(
     tall = len(depths) <= _MOST_TALL
     layout["height"] = 110 + (max(62, 340 // max(1, len(depths))) if tall else 42) * len(depths)
     probs = values.tolist()
-    cells = [
-        [(piece, with_number(PROBABILITY, f"{probability:.4g}")) for piece, probability in zip(*row, strict=True)]
-        for row in zip(pieces, probs, strict=True)
-    ]
     trace = {
         "type": "heatmap",
         "z": values,
@@ -105,15 +101,7 @@ def lens_table_spec(
         "colorscale": SCALES["target"],
         "xgap": 2,
         "ygap": 2,
-        "hovertext": [
-            [
-                on_lines(
-                    after(literal(depth.name)), say("place {place}: {piece}", place=place, piece=bold(piece)), cell
-                )
-                for place, (piece, cell) in enumerate(row, start=1)
-            ]
-            for depth, row in zip(depths, cells, strict=True)
-        ],
+        "hovertext": [_cells(*row) for row in zip(depths, pieces, probs, strict=True)],
         "hovertemplate": hover("%{hovertext}"),
         "showscale": False,
         **{"x0": 0, "dx": 1, "y0": 0, "dy": 1},
@@ -135,6 +123,19 @@ def lens_table_spec(
 
 
 lens_table = as_figure(lens_table_spec)
+
+
+def _cells(depth: Depth, pieces: Sequence[str], probabilities: Sequence[float]) -> list[str]:
+    """What hover says of the cells of a row."""
+    row = after(literal(depth.name))
+    return [
+        on_lines(
+            row,
+            say("place {place}: {piece}", place=place, piece=bold(piece)),
+            with_number(PROBABILITY, f"{probability:.4g}"),
+        )
+        for place, (piece, probability) in enumerate(zip(pieces, probabilities, strict=True), start=1)
+    ]
 
 
 def after(depth: str) -> str:

@@ -8,7 +8,8 @@ from typing import Literal
 import numpy as np
 
 from charts.bars import PROBABILITY
-from charts.hover import bold, hover, on_lines, with_number
+from charts.heatmap import NUMBER
+from charts.hover import bold, hover, with_number
 from charts.lens import DEPTH_AXIS, PLACE, Depth, after, depth_rows
 from charts.theme import CELLS, MARK_COLOR, SCALES, Spec, as_figure, base_layout, colour_bar, ticks
 from words import say
@@ -73,15 +74,14 @@ def lens_map_spec(
         return {"data": [], "layout": layout}
     if measure == "rank":
         layout["meta"]["cells"]["floor"] = 1.0
+    text, numbers = _on_hover(np.asarray(probability), np.asarray(rank), measure)
     gap = 1 if len(steps) <= _MOST_GAPPED else 0
     trace = {
         "type": "heatmap",
         "name": PLACE if measure == "rank" else PROBABILITY,
         "meta": CELLS,
-        "text": [[on_lines(with_number(PLACE, f"{place:,}"), with_number(PROBABILITY, f"{p:.4g}"))
-                  for place, p in zip(*row, strict=True)]
-                 for row in zip(np.asarray(rank).tolist(), np.asarray(probability).tolist(), strict=True)],
-        "hovertemplate": hover("%{customdata[0]}", "%{customdata[1]}", "%{text}"),
+        "text": text,
+        "hovertemplate": hover("%{customdata[0]}", "%{customdata[1]}", *numbers),
         **(_ranks(rank) if measure == "rank" else _probabilities(probability)),
         **{"x0": 0, "dx": 1, "y0": 0, "dy": 1, "xgap": gap, "ygap": gap},
     }  # fmt: skip
@@ -91,6 +91,15 @@ def lens_map_spec(
 
 
 lens_map = as_figure(lens_map_spec)
+
+
+def _on_hover(probability: np.ndarray, rank: np.ndarray, measure: str) -> tuple[list[list[str]], tuple[str, str]]:
+    """What hover says of a cell: what is drawn is a field of Plotly's, the other measure a text of its own."""
+    if measure == "rank":
+        text = [[f"{p:.4g}" for p in row] for row in probability.tolist()]
+        return text, (with_number(PLACE, "%{customdata[2]:,d}"), with_number(PROBABILITY, "%{text}"))
+    text = [[f"{place:,}" for place in row] for row in rank.tolist()]
+    return text, (with_number(PLACE, "%{text}"), with_number(PROBABILITY, f"%{{z:{NUMBER}}}"))
 
 
 def _probabilities(probability: np.ndarray) -> Spec:

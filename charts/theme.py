@@ -172,8 +172,10 @@ def ticks(labels: Sequence[str], *, title: str) -> dict[str, Any]:
         `axis`: attributes for Plotly; `spec`: what the browser needs to label again, and `whole`, the labels that
         were cut, by place, for a table.
     """
-    short = [literal(_tick(label)) for label in labels]
-    whole = {str(place): literal(label) for place, label in enumerate(labels) if _tick(label) != label}
+    cut = [_tick(label) for label in labels]
+    short = [literal(label) for label in cut]
+    both = enumerate(zip(labels, cut, strict=True))
+    whole = {str(place): literal(label) for place, (label, shown) in both if shown != label}
     step = -(-len(short) // MOST_TICKS) or 1
     name = literal(title)
     named = name if step == 1 else say("{axis} (1 in {step} labelled)", axis=name, step=step)

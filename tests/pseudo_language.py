@@ -1,7 +1,7 @@
 """What a text in the pseudo-language must look like: whole sentences in ⟦…⟧, and data.
 
 `wrong` judges one text that a reader sees; `texts_of_figure` lists those of a chart. A text may have several lines;
-each line is sentences and data with marks such as " · " between them. What is found:
+each line is sentences and data, with marks such as " · " between them. What is found:
 
     bare            words outside brackets, or given to a sentence as a value, that are no data: they bypass `say`, or
                     an f-string, a slice or a method of str made them English for good
@@ -45,11 +45,11 @@ def wrong(text: str, data: Collection[str] = ()) -> list[str]:
         data: Words that are data here: of pieces, names of models.
     """
     # Entities last, as a browser reads them: `&lt;b&gt;` is text and no tag.
-    seen = [html.unescape(_MARKUP.sub("", line)) for line in _LINE.split(text.replace("\\", ""))]
-    return [f"{found}: {text!r}" for line in seen for found in _wrong_line(line.strip(f"{_UNSEEN} "), data)]
+    seen = html.unescape(_MARKUP.sub("", _LINE.sub("\n", text.replace("\\", ""))))
+    return [f"{found}: {text!r}" for found in _wrong(seen.strip(f"{_UNSEEN} "), data)]
 
 
-def _wrong_line(line: str, data: Collection[str]) -> Iterator[str]:
+def _wrong(line: str, data: Collection[str]) -> Iterator[str]:
     outside, depth, inside = [""], 0, ""
     said = []
     for sign in line:
@@ -59,13 +59,17 @@ def _wrong_line(line: str, data: Collection[str]) -> Iterator[str]:
                 yield "said too early"
                 return
             gap = outside[-1]
-            if len(outside) > 1 and not gap.strip() and not inside.rstrip().endswith(_ENDS):
+            if len(outside) > 1 and not gap.strip(" ") and not inside.rstrip().endswith(_ENDS):
                 yield "glued"
             inside = ""
         elif sign == CLOSE:
             depth -= 1
             outside.append("")
             said.append(inside)
+        elif depth and sign == "\n" and inside.endswith("…"):
+            depth = 0  # cut, and it says so
+            said.append(inside)
+            outside.append("\n")
         elif depth:
             inside += sign
         else:

@@ -108,7 +108,8 @@ def test_the_map_has_probabilities_places_and_paths():
     figure = lens_map()
     cells, lost, settled = figure.data
     np.testing.assert_array_equal(cells.z, HEIGHTS)
-    assert cells.text[0][2] == "place <b>900</b><br>probability <b>1e-05</b>"
+    assert cells.text[0][2] == "900"
+    assert "<br>place <b>%{text}</b><br>probability <b>%{z:.4~g}</b>" in cells.hovertemplate
     assert cells.customdata[2, 1].tolist() == [f"after <b>{literal('<b>')}</b>", "step 2: <b>a → b</b>"]
     assert (list(lost.x), list(lost.y)) == ([0], [1])  # first on top and lost again
     assert (list(settled.x), list(settled.y)) == ([1, 2], [0, 2])

@@ -1,0 +1,65 @@
+"""What a third more text does to a narrow screen: nothing may be cut off, and nothing may run over the edge."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser.helpers import open_page, screenshot
+from tests.pages.test_pseudo_language import MODEL, PARTS, SOURCE, SPOKEN
+
+WIDTH = 390
+# An element whose own text is wider or higher than it, and which hides what runs over without an ellipsis.
+CUT = """() => [...document.querySelectorAll("body *")].filter((element) => {
+  const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.includes("⟦"));
+  const style = own && getComputedStyle(element);
+  return own && style.textOverflow !== "ellipsis" && style.overflow !== "visible" && element.clientWidth > 1
+    && (element.scrollWidth > element.clientWidth + 1 || element.scrollHeight > element.clientHeight + 2);
+}).map((element) => element.textContent)"""
+RUNS_OVER = """() => [...document.querySelectorAll("body *")].filter((element) => {
+  const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.includes("⟦"));
+  if (!own || element.closest("[data-testid=stSidebar]")) return false;
+  for (let box = element.parentElement; box; box = box.parentElement) {
+    const scrolls = ["auto", "scroll"].includes(getComputedStyle(box).overflowX);
+    if (scrolls && box.scrollWidth > box.clientWidth) return false;
+  }
+  const place = element.getBoundingClientRect();
+  return place.width > 0 && place.right > innerWidth + 1;
+}).map((element) => element.textContent)"""
+
+
+def faults(page: Page) -> list[str]:
+    """Sentences that are cut off or run over the edge."""
+    return [*page.evaluate(CUT), *page.evaluate(RUNS_OVER)]
+
+
+def address(part: str) -> str:
+    """Where a part of a page is, in the pseudo-language."""
+    script, parameters = PARTS[part]
+    asked = {"model": MODEL, "src": SOURCE, "lang": "qps", **parameters}
+    return f"/{script.stem}?" + "&".join(f"{name}={value}" for name, value in asked.items())
+
+
+def test_nothing_is_cut_on_a_phone(new_page, server):
+    for part in SPOKEN:
+        page = new_page(viewport={"width": WIDTH, "height": 844})
+        open_page(page, server.url + address(part))
+        assert not faults(page), part
+        assert page.evaluate("document.documentElement.scrollWidth") <= WIDTH, part
+        screenshot(page, f"qps-{part}-{WIDTH}", whole=True)
+
+
+@pytest.mark.parametrize(
+    ("style", "found"),
+    [
+        ("width: 40px; overflow: hidden; white-space: nowrap", 1),
+        ("width: 40px; height: 18px; overflow: hidden", 1),
+        ("position: absolute; left: 360px; white-space: nowrap", 1),
+        ("width: 40px; overflow: hidden; white-space: nowrap; text-overflow: ellipsis", 0),
+        ("width: 200px", 0),
+    ],
+)
+def test_what_is_cut_or_runs_over_is_found(new_page, style, found):
+    page = new_page(viewport={"width": WIDTH, "height": 844})
+    page.set_content(f'<body style="margin: 0"><p style="{style}">⟦Aa looong seenteencee heeree⟧</p></body>')
+    assert len(faults(page)) == found
