@@ -13,9 +13,9 @@ import streamlit as st
 from starlette.middleware import Middleware
 from streamlit.runtime.pages_manager import PagesManager
 
-from ui.components.assets import ensure_static
+from ui.components.assets import ensure_static, links
 from ui.runs.loading import warm_up
-from ui.shared.headers import SecurityHeaders
+from ui.shared.headers import Preload, SecurityHeaders
 
 
 @asynccontextmanager
@@ -31,4 +31,6 @@ async def _lifespan(_: st.App) -> AsyncIterator[None]:
     yield
 
 
-app = st.App("main.py", lifespan=_lifespan, middleware=[Middleware(SecurityHeaders)])
+# The stepper and charts stand on every page.
+_PRELOAD = Middleware(Preload, links=links("stepper", "plotly_view"))
+app = st.App("main.py", lifespan=_lifespan, middleware=[Middleware(SecurityHeaders), _PRELOAD])

@@ -1,4 +1,7 @@
-"""Headers that Streamlit does not send: nobody may frame the app, and browsers take files for what they say."""
+"""Headers that Streamlit does not send.
+
+Nobody may frame the app, browsers take files for what they say, and they fetch our scripts before they are asked to.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,30 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",  # addresses hold what visitors typed
 }
+
+
+class Preload:
+    """Tells a browser with a page which scripts the page will ask for."""
+
+    def __init__(self, app: ASGIApp, links: str) -> None:
+        self._app = app
+        self._links = links
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+
+        async def send_with_links(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                if headers.get("content-type", "").startswith("text/html"):
+                    headers.append("Link", self._links)
+            await send(message)
+
+        # The addresses are relative to a page at /step. At /step/ they would be wrong, so there each script is asked
+        # for when its time has come.
+        path = scope.get("path", "")
+        is_page = scope["type"] == "http" and (path == "/" or not path.endswith("/"))
+        await self._app(scope, receive, send_with_links if is_page else send)
 
 
 class SecurityHeaders:

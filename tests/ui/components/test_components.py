@@ -103,6 +103,13 @@ def test_a_loader_is_short_and_names_its_entry(name):
     assert len(loader) < 800  # it is sent with every element
 
 
+def test_pages_fetch_modules_ahead_that_are_there():
+    paths = re.findall(r"<app/static/(\w+)/([^>]+)>; rel=modulepreload; fetchpriority=low", assets.links("stepper"))
+    assert {folder for folder, _ in paths} == {assets.folder_name()}
+    assert [path for _, path in paths] == ["stepper.js", *assets.needed("stepper/view.js", assets.modules())]
+    assert len(assets.links("stepper", "plotly_view")) < 3000  # many proxies take 4 kB of headers
+
+
 PAYLOADS = {
     "PlotlyPayload": "plotly/view.py",
     "StepperPayload": "stepper/stepper.py",

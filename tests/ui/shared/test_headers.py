@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from ui.shared.headers import HEADERS, SecurityHeaders
+from ui.shared.headers import HEADERS, Preload, SecurityHeaders
 
 
-def answer(app_headers, kind="http"):
+def answer(app_headers, kind="http", wrap=SecurityHeaders, path="/"):
     """What a client gets from an app with these headers."""
 
     async def app(scope, receive, send):
@@ -19,7 +19,7 @@ def answer(app_headers, kind="http"):
     async def send(message):
         sent.append(message)
 
-    asyncio.run(SecurityHeaders(app)({"type": kind}, None, send))
+    asyncio.run(wrap(app)({"type": kind, "path": path}, None, send))
     return sent
 
 
@@ -42,3 +42,14 @@ def test_bodies_and_sockets_pass_unchanged():
 
 def test_nobody_may_frame_the_app():
     assert "frame-ancestors 'self'" in HEADERS["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "is_told"),
+    [("text/html; charset=utf-8", "/", True), ("text/html", "/step", True), ("text/html", "/step/", False),
+     ("text/javascript", "/static/js/index.js", False)],
+)  # fmt: skip
+def test_a_page_tells_which_scripts_it_will_ask_for(kind, path, is_told):
+    given = [(b"content-type", kind.encode())]
+    headers = dict(answer(given, wrap=lambda app: Preload(app, "<a.js>; rel=modulepreload"), path=path)[0]["headers"])
+    assert headers.get(b"link") == (b"<a.js>; rel=modulepreload" if is_told else None)
