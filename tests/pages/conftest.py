@@ -9,6 +9,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from tests.transformer.one_stack import ALONE, alone
 from ui.runs import loading
 
 ROOT = Path(__file__).parents[2]
@@ -36,6 +37,28 @@ def open_page() -> Callable[..., AppTest]:
         for name, value in parameters.items():
             test.query_params[name] = str(value)
         return check(test.run())
+
+    return open_one
+
+
+@pytest.fixture(scope="session")
+def one_stack(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two tiny checkpoints: "decoder alone" and "encoder alone"."""
+    folder = tmp_path_factory.mktemp("one stack")
+    for stack in ALONE:
+        alone(stack, folder)
+    return folder
+
+
+@pytest.fixture
+def open_one_stack(
+    one_stack: Path, open_page: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., AppTest]:
+    """A function that opens a page on a model of one stack: `open_one_stack("decoder", STEP, step=2)`."""
+    monkeypatch.setenv(loading.ENVIRONMENT, str(one_stack))
+
+    def open_one(stack: str, page: Path = STEP, **parameters: object) -> AppTest:
+        return open_page(page, model=f"{stack} alone", **({"src": "ba lo mi"} | parameters))
 
     return open_one
 
