@@ -31,7 +31,7 @@ ROW: Final = "attention_controls"
 def draw(run: OpenRun) -> None:
     """Draw the choice of a part, and under it that of an attention, a layer and a head."""
     slot, config = run.slot, run.checkpoint.config
-    panel = choices.choose(choices.field(slot, "panel"), "Part of the page", PANELS, bare=True)
+    panel = choices.choose(choices.field(slot, "panel"), "Part", PANELS, bare=True)
     with st.container(horizontal=True, gap="small", key=run.key(ROW)):
         kind = choices.choose(choices.field(slot, "kind"), "Attention", KINDS)
         n_layers = config.n_encoder_layers if kind == "encoder" else config.n_decoder_layers
