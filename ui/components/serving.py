@@ -1,8 +1,8 @@
 """Serves our modules and Plotly's script from memory, packed once.
 
 They are files in `static/` too, and Streamlit would serve them; but it opens and packs a file at every request, which
-takes 4 ms of the server's time for a module of ours (here 1 ms) and 140 ms for Plotly's script (here 24 ms), and it has
-browsers ask again at every visit. Addresses change with the text behind them, so here browsers are told to keep it.
+takes 4 ms of the server's time for a module of ours (here 1 ms) and 140 ms for Plotly's script (here 24 ms), and it
+has browsers ask again at every visit. Addresses change with the text behind them, so browsers are told to keep it.
 
 Knows nothing of Streamlit.
 """
