@@ -14,6 +14,7 @@ from starlette.middleware import Middleware
 from streamlit.runtime.pages_manager import PagesManager
 
 from ui.components.assets import ensure_static, links
+from ui.components.serving import Scripts
 from ui.runs.loading import warm_up
 from ui.shared.headers import Preload, SecurityHeaders
 
@@ -33,4 +34,4 @@ async def _lifespan(_: st.App) -> AsyncIterator[None]:
 
 # The stepper and charts stand on every page.
 _PRELOAD = Middleware(Preload, links=links("stepper", "plotly_view"))
-app = st.App("main.py", lifespan=_lifespan, middleware=[Middleware(SecurityHeaders), _PRELOAD])
+app = st.App("main.py", lifespan=_lifespan, middleware=[Middleware(SecurityHeaders), _PRELOAD, Middleware(Scripts)])
