@@ -114,7 +114,7 @@ def test_tensors_that_are_not_called_for_are_listed(spoil):
 def test_tensors_of_another_shape_are_listed(spoil):
     refused(
         spoil(WEIGHTS, weights_with(lambda s: s.update({"encoder.final_norm.bias": torch.zeros(8, 2)}))),
-        r"1 tensors of another shape .*'encoder.final_norm.bias' \(found \[8, 2\], expected \[16\]\)",
+        r"1 tensor of another shape .*'encoder.final_norm.bias' \(found \[8, 2\], expected \[16\]\)",
     )
 
 
