@@ -167,7 +167,7 @@ def walk(
     mask = np.broadcast_to(found["mask"], found["scores"].shape)[:, query]  # [head, key]
     if mask[:, n_keys:].any():
         raise QueryError(
-            say("row {row} sees keys after key {n_keys}; they cannot be left out.", row=query + 1, n_keys=n_keys)
+            say("row {n} sees keys after key {last}; they cannot be left out.", n=query + 1, last=n_keys)
         )
     mask = mask[:, :n_keys]
     q = found["queries"][:, query].astype(np.float64)  # [head, d_head]
@@ -212,12 +212,16 @@ def walk(
     )
 
 
-def _check(name: Literal["head", "row"], value: int, count: int) -> None:
+def _check(name: Literal["head", "row", "key"], value: int, count: int) -> None:
     if 0 <= value < count:
         return
-    if name == "head":
-        raise QueryError(say("head {head} does not exist; there are {count}.", head=value + 1, count=count))
-    raise QueryError(say("row {row} does not exist; there are {count}.", row=value + 1, count=count))
+    number = value + 1
+    missing = {
+        "head": say("head {number} does not exist; there are {count}.", number=number, count=count),
+        "row": say("row {number} does not exist; there are {count}.", number=number, count=count),
+        "key": say("key {number} does not exist; there are {count}.", number=number, count=count),
+    }
+    raise QueryError(missing[name])
 
 
 def _for_every_head(x: np.ndarray, n_heads: int) -> np.ndarray:

@@ -246,7 +246,7 @@ def _odd_hashes(card: Card, files: Mapping[str, bytes]) -> Sequence[str]:
 
 def _odd_ids(config: ModelConfig, tokenizers: Mapping[str, Tokenizer]) -> list[str]:
     """Special ids that the tokenizers take for something else."""
-    odd = []
+    odd: list[str] = []
     for file, tokenizer in tokenizers.items():
         for name in ("pad_id", "unk_id", "bos_id", "eos_id"):
             i = getattr(config, name)
