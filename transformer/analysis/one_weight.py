@@ -165,10 +165,7 @@ def walk(
     _check("head", head, n_heads)
     _check("row", query, n_queries)
     mask = np.broadcast_to(found["mask"], found["scores"].shape)[:, query]  # [head, key]
-    if mask[:, n_keys:].any():
-        raise QueryError(
-            say("row {n} sees keys after key {last}; they cannot be left out.", n=query + 1, last=n_keys)
-        )
+    _check_closed(mask, n_keys, query)
     mask = mask[:, :n_keys]
     q = found["queries"][:, query].astype(np.float64)  # [head, d_head]
     k, v = (_for_every_head(found[name][:, :n_keys], n_heads) for name in ("keys", "values"))  # [head, key, d_head]
@@ -222,6 +219,13 @@ def _check(name: Literal["head", "row", "key"], value: int, count: int) -> None:
         "key": say("key {number} does not exist; there are {count}.", number=number, count=count),
     }
     raise QueryError(missing[name])
+
+
+def _check_closed(mask: np.ndarray, n_keys: int, query: int) -> None:
+    if mask[:, n_keys:].any():
+        raise QueryError(
+            say("row {row} sees keys after key {last}; they cannot be left out.", row=query + 1, last=n_keys)
+        )
 
 
 def _for_every_head(x: np.ndarray, n_heads: int) -> np.ndarray:
