@@ -10,6 +10,8 @@
 Every message is one or two sentences that name the value found, the limit and the remedy, so that a page can
 show it as it is. Each class is a `ValueError`: the caller gave something that cannot be used.
 
+`ClauseError` stays inside the library: what parses bytes says what is wrong with them, and its caller where.
+
 A message is a sentence (`words.say`), so that a page can show it in the reader's language: `error.sentence`. The text
 of the error, in a traceback or a log, is English.
 """
@@ -19,8 +21,8 @@ from __future__ import annotations
 from words import say
 
 
-class GlassformerError(ValueError):
-    """Base of every error that is raised on purpose."""
+class _SaidError(ValueError):
+    """An error that keeps its message as it was said."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -30,6 +32,14 @@ class GlassformerError(ValueError):
         """The message as it was said; `words.said` translates it."""
         message: str = self.args[0]
         return message
+
+
+class ClauseError(_SaidError):
+    """What is wrong, as a clause without a full stop: whoever catches it says which file, in a sentence around it."""
+
+
+class GlassformerError(_SaidError):
+    """Base of every error that reaches a caller of the library."""
 
 
 class ConfigError(GlassformerError):

@@ -19,6 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from transformer.errors import ClauseError
+from words import say
+
 Floats = NDArray[np.floating]
 Link = tuple[int, int]  # source word, target word, both from 0
 
@@ -75,16 +78,20 @@ def parse_links(line: str) -> Links:
         line: Links with white space between them; a line without any is a sentence without links.
 
     Raises:
-        ValueError: Something is no such link; the message is a part of a sentence.
+        ClauseError: Something is no such link.
     """
     sure, possible = set(), set()
     for word in line.split():
         match = _LINK.fullmatch(word)
         if match is None:
-            raise ValueError(f"{word[:20]!r} is no link; expected `3-4` (sure) or `3p4` (possible)")
+            raise ClauseError(
+                say("{word} is no link; expected `3-4` (sure) or `3p4` (possible)", word=repr(word[:20]))
+            )
         link = int(match[1]), int(match[3])
         if max(link) >= MAX_WORDS:
-            raise ValueError(f"{word[:20]!r} names a word beyond the first {MAX_WORDS:,}")
+            raise ClauseError(
+                say("{word} names a word beyond the first {most:,}", word=repr(word[:20]), most=MAX_WORDS)
+            )
         possible.add(link)
         if match[2] == "-":
             sure.add(link)

@@ -41,6 +41,7 @@ from transformer.model.anatomy import anatomy
 from transformer.model.tap import Recorder, tap_of
 from transformer.text.normalise import normalise
 from transformer.text.tokenizer import SPACE_MARK, Tokenizer
+from words import joined, say
 
 BATCH_SENTENCES = 16
 ROWS = ("predicts", "reads")
@@ -158,8 +159,10 @@ def score_alignment(
             usable.append(found)
     done(left_out.total())
     if not any(tokens.links.sure for tokens in usable):
-        reasons = "; ".join(f"{n} {reason}" for reason, n in left_out.items()) or "none has a sure link"
-        raise DataError(f"{gold.names[0]}: no sentence can be scored ({reasons}).")
+        # For translators: how many sentences, and what is wrong with them, such as "3 with an empty side".
+        counted = [say("{count} {reason}", count=n, reason=reason) for reason, n in left_out.items()]
+        reasons = joined("; ", counted) if counted else say("none has a sure link")
+        raise DataError(say("{file}: no sentence can be scored ({reasons}).", file=gold.names[0], reasons=reasons))
     usable.sort(key=lambda tokens: (len(tokens.tgt_ids), len(tokens.src_ids)))
     sums = _Sums()
     for start in range(0, len(usable), BATCH_SENTENCES):
@@ -239,7 +242,7 @@ def _tokens(checkpoint: Checkpoint, pair: GoldPair, source_text: Spacing, target
     """The pair as the model reads it, or why it cannot be used."""
     config = checkpoint.config
     if not pair.source or not pair.target:
-        return "with an empty side"
+        return say("with an empty side")
 
     def clean(text: str) -> str:
         return normalise(text, config.normalisation)
@@ -249,9 +252,9 @@ def _tokens(checkpoint: Checkpoint, pair: GoldPair, source_text: Spacing, target
         src_ids, src_shares = _side(checkpoint.src_tokenizer, pair.source, source_text, clean)
         tgt_ids, tgt_shares = _side(checkpoint.tgt_tokenizer, pair.target, target_text, str)
     except ValueError:
-        return "whose pieces do not add up to their words"
+        return say("whose pieces do not add up to their words")
     if len(src_ids) + len(end) > config.max_len or len(tgt_ids) + 1 > config.max_len:  # 1: the start id
-        return f"of more than {config.max_len} tokens"
+        return say("of more than {most} tokens", most=config.max_len)
     src_shares = np.vstack((src_shares, np.zeros((len(end), len(pair.source)))))
     return _Tokens(src_ids + end, tgt_ids, src_shares, tgt_shares, pair.links)
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from transformer.analysis.alignment import Links, parse_links
-from transformer.errors import DataError
+from transformer.errors import ClauseError, DataError
+from words import say, say_n
 
 
 @dataclass(frozen=True)
@@ -48,10 +49,15 @@ def read_gold(source: Path, target: Path, gold: Path) -> GoldSet:
     lines = [_lines(content, path) for content, path in zip(contents, paths, strict=True)]
     if len({len(found) for found in lines}) > 1:
         counted = ", ".join(f"{path.name} {len(found):,}" for path, found in zip(paths, lines, strict=True))
-        raise DataError(f"the three files must have equally many lines; found {counted}.")
-    pairs = [_pair(*row, label=f"{gold}, line {n}") for n, row in enumerate(zip(*lines, strict=True), start=1)]
+        raise DataError(say("the three files must have equally many lines; found {counted}.", counted=counted))
+    pairs = [
+        _pair(*row, label=say("{file}, line {line}", file=str(gold), line=n))
+        for n, row in enumerate(zip(*lines, strict=True), start=1)
+    ]
     if not any(pair.links.sure for pair in pairs):
-        raise DataError(f"{gold}: holds no sure link such as `3-4`; there is nothing to compare with.")
+        raise DataError(
+            say("{file}: holds no sure link such as `3-4`; there is nothing to compare with.", file=str(gold))
+        )
     hashes = tuple(hashlib.sha256(content).hexdigest() for content in contents)
     return GoldSet(tuple(path.name for path in paths), hashes, tuple(pairs))
 
@@ -60,18 +66,20 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}).") from None
+        raise DataError(say("{file}: cannot be read ({reason}).", file=str(path), reason=error.strerror)) from None
 
 
 def _lines(content: bytes, path: Path) -> list[str]:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8 (byte {error.start}); save it as UTF-8.") from None
+        raise DataError(
+            say("{file}: not UTF-8 (byte {byte}); save it as UTF-8.", file=str(path), byte=error.start)
+        ) from None
     # Only these are ends of lines: U+2028 and the like may stand inside a sentence.
     lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
     if lines == [""]:
-        raise DataError(f"{path}: is empty; expected a sentence a line.")
+        raise DataError(say("{file}: is empty; expected a sentence a line.", file=str(path)))
     return lines
 
 
@@ -80,15 +88,34 @@ def _pair(source: str, target: str, gold: str, *, label: str) -> GoldPair:
     for side, place, found in (("source", 0, words.source), ("target", 1, words.target)):
         last = max((link[place] for link in words.links.possible), default=-1)
         if last >= len(found):
-            raise DataError(
-                f"{label}: a link names {side} word {last}; the sentence has {len(found)} words, counted from 0. "
-                "Give the files in the order source, target, links."
-            )
+            raise DataError(_outside(side, label, last, len(found)))
     return words
+
+
+def _outside(side: str, label: str, last: int, count: int) -> str:
+    if side == "source":
+        return say_n(
+            "{label}: a link names source word {last}; the sentence has {n} word, counted from 0. "
+            "Give the files in the order source, target, links.",
+            "{label}: a link names source word {last}; the sentence has {n} words, counted from 0. "
+            "Give the files in the order source, target, links.",
+            count,
+            label=label,
+            last=last,
+        )
+    return say_n(
+        "{label}: a link names target word {last}; the sentence has {n} word, counted from 0. "
+        "Give the files in the order source, target, links.",
+        "{label}: a link names target word {last}; the sentence has {n} words, counted from 0. "
+        "Give the files in the order source, target, links.",
+        count,
+        label=label,
+        last=last,
+    )
 
 
 def _links(line: str, label: str) -> Links:
     try:
         return parse_links(line)
-    except ValueError as error:
-        raise DataError(f"{label}: {error}.") from None
+    except ClauseError as error:
+        raise DataError(say("{label}: {problem}.", label=label, problem=error.sentence)) from None

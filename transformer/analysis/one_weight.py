@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from transformer.errors import QueryError
 from transformer.model.anatomy import EVERY_PART, Kind
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.transformer import Transformer
+from words import say
 
 RECORDED = ("queries", "keys", "scores", "weights", "values", "heads", "output", "mask")
 
@@ -163,8 +165,7 @@ def walk(
     _check("head", head, n_heads)
     _check("row", query, n_queries)
     mask = np.broadcast_to(found["mask"], found["scores"].shape)[:, query]  # [head, key]
-    if mask[:, n_keys:].any():
-        raise QueryError(f"row {query + 1} sees keys after key {n_keys}; they cannot be left out.")
+    _check_closed(mask, n_keys, query)
     mask = mask[:, :n_keys]
     q = found["queries"][:, query].astype(np.float64)  # [head, d_head]
     k, v = (_for_every_head(found[name][:, :n_keys], n_heads) for name in ("keys", "values"))  # [head, key, d_head]
@@ -208,9 +209,23 @@ def walk(
     )
 
 
-def _check(name: str, value: int, count: int) -> None:
-    if not 0 <= value < count:
-        raise QueryError(f"{name} {value + 1} does not exist; there are {count}.")
+def _check(name: Literal["head", "row", "key"], value: int, count: int) -> None:
+    if 0 <= value < count:
+        return
+    number = value + 1
+    missing = {
+        "head": say("head {number} does not exist; there are {count}.", number=number, count=count),
+        "row": say("row {number} does not exist; there are {count}.", number=number, count=count),
+        "key": say("key {number} does not exist; there are {count}.", number=number, count=count),
+    }
+    raise QueryError(missing[name])
+
+
+def _check_closed(mask: np.ndarray, n_keys: int, query: int) -> None:
+    if mask[:, n_keys:].any():
+        raise QueryError(
+            say("row {row} sees keys after key {last}; they cannot be left out.", row=query + 1, last=n_keys)
+        )
 
 
 def _for_every_head(x: np.ndarray, n_heads: int) -> np.ndarray:

@@ -21,17 +21,10 @@ from torch import nn
 from transformer.model.anatomy import StackName, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
+from words import say
 
 Stack = StackName
 Part = Literal["embedding", "self_attn", "cross_attn", "ffn", "final"]
-
-_NAMES: dict[Part, tuple[str, str]] = {
-    "embedding": ("embedding", "the embedding"),
-    "self_attn": ("self", "self-attention"),
-    "cross_attn": ("cross", "cross-attention"),
-    "ffn": ("FFN", "feed-forward"),
-    "final": ("final norm", "the final norm"),
-}
 
 
 @dataclass(frozen=True)
@@ -51,14 +44,30 @@ class Place:
     @property
     def short(self) -> str:
         """For an axis: "embedding", "2 cross"."""
-        name = _NAMES[self.part][0]
-        return name if self.layer is None else f"{self.layer + 1} {name}"
+        layer = 0 if self.layer is None else self.layer + 1
+        names: dict[Part, str] = {
+            # For translators: places in a model, on an axis: after the embedding, or after a part of a layer.
+            "embedding": say("embedding"),
+            "self_attn": say("{layer} self", layer=layer),
+            "cross_attn": say("{layer} cross", layer=layer),
+            "ffn": say("{layer} FFN", layer=layer),
+            "final": say("final norm"),
+        }
+        return names[self.part]
 
     @property
     def name(self) -> str:
         """For a sentence: "the embedding", "layer 2's cross-attention"."""
-        name = _NAMES[self.part][1]
-        return name if self.layer is None else f"layer {self.layer + 1}'s {name}"
+        layer = 0 if self.layer is None else self.layer + 1
+        names: dict[Part, str] = {
+            # For translators: the same places inside a sentence.
+            "embedding": say("the embedding"),
+            "self_attn": say("layer {layer}'s self-attention", layer=layer),
+            "cross_attn": say("layer {layer}'s cross-attention", layer=layer),
+            "ffn": say("layer {layer}'s feed-forward", layer=layer),
+            "final": say("the final norm"),
+        }
+        return names[self.part]
 
     @property
     def ends_layer(self) -> bool:

@@ -14,6 +14,7 @@ from transformer.checkpoint import tensorfile
 from transformer.errors import CheckpointError, shown
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
+from words import joined, say, say_n
 
 NAMED = 5  # things that a message lists
 
@@ -42,22 +43,65 @@ def check_tensors(config: ModelConfig, header: tensorfile.Header, *, label: str)
         f"{shown(name)} ({info.dtype})" for name, info in found.items() if info.dtype not in tensorfile.FLOATS
     ]
     wrong_shape = [
-        f"{shown(name)} (found {list(found[name].shape)}, expected {list(shape)})"
+        say(
+            "{name} (found {found}, expected {expected})",
+            name=shown(name),
+            found=list(found[name].shape),
+            expected=list(shape),
+        )
         for name, shape in expected.items()
         if name in found and found[name].shape != shape
     ]
-    faults = (
-        ("tensors are missing", [shown(name) for name in expected if name not in found]),
-        (
-            "tensors that config.json does not call for",
-            [shown(name) for name in found if name not in expected],
-        ),
-        ("tensors whose dtype is not F16, BF16, F32 or F64", wrong_dtype),
-        ("tensors of another shape than config.json implies", wrong_shape),
-    )
-    listed = [f"{len(names)} {fault}: {first(names)}" for fault, names in faults if names]
+    missing = [shown(name) for name in expected if name not in found]
+    unknown = [shown(name) for name in found if name not in expected]
+    listed = _listed(missing, unknown, wrong_dtype, wrong_shape)
     if listed:
-        raise CheckpointError(f"{label}: {'; '.join(listed)}.")
+        raise CheckpointError(say("{label}: {faults}.", label=label, faults=joined("; ", listed)))
+
+
+def _listed(
+    missing: Sequence[str], unknown: Sequence[str], wrong_dtype: Sequence[str], wrong_shape: Sequence[str]
+) -> list[str]:
+    """A clause for each kind of fault that there is."""
+    faults = (
+        (
+            missing,
+            say_n(
+                "{n} tensor is missing: {names}",
+                "{n} tensors are missing: {names}",
+                len(missing),
+                names=first(missing),
+            ),
+        ),
+        (
+            unknown,
+            say_n(
+                "{n} tensor that config.json does not call for: {names}",
+                "{n} tensors that config.json does not call for: {names}",
+                len(unknown),
+                names=first(unknown),
+            ),
+        ),
+        (
+            wrong_dtype,
+            say_n(
+                "{n} tensor whose dtype is not F16, BF16, F32 or F64: {names}",
+                "{n} tensors whose dtype is not F16, BF16, F32 or F64: {names}",
+                len(wrong_dtype),
+                names=first(wrong_dtype),
+            ),
+        ),
+        (
+            wrong_shape,
+            say_n(
+                "{n} tensor of another shape than config.json implies: {names}",
+                "{n} tensors of another shape than config.json implies: {names}",
+                len(wrong_shape),
+                names=first(wrong_shape),
+            ),
+        ),
+    )
+    return [clause for names, clause in faults if names]
 
 
 def check_vocabularies(
@@ -81,11 +125,19 @@ def check_vocabularies(
             continue  # check_tensors says so
         if not size == table.shape[0] == n_pieces:
             raise CheckpointError(
-                f"{label}: the {side} vocabulary has {size:,} pieces by config.json ({side}_vocab_size), "
-                f"{table.shape[0]:,} rows in {side}_table and {n_pieces:,} in {file}; all must be equal."
+                say(
+                    "{label}: the {side} vocabulary has {size:,} pieces by config.json ({side}_vocab_size), "
+                    "{rows:,} rows in {side}_table and {n_pieces:,} in {file}; all must be equal.",
+                    label=label,
+                    side=side,
+                    size=size,
+                    rows=table.shape[0],
+                    n_pieces=n_pieces,
+                    file=file,
+                )
             )
 
 
 def first(names: Sequence[str]) -> str:
     """The first few names, as a message lists them."""
-    return ", ".join(names[:NAMED]) + (", ..." if len(names) > NAMED else "")
+    return joined(", ", [*names[:NAMED], *["..."] * (len(names) > NAMED)])

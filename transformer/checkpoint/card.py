@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from transformer.checkpoint import strictjson
-from transformer.errors import shown
+from transformer.errors import ClauseError, shown
+from words import say
 
 MAX_BYTES = 1_000_000
 MAX_TEXT = 4_000  # characters of one text
@@ -76,10 +77,10 @@ def read_card(content: bytes) -> tuple[Card, tuple[str, ...]]:
     """
     try:
         record = strictjson.parse(content)
-    except ValueError as error:
-        return Card(), (f"card.json is left out: {error}.",)
+    except ClauseError as error:
+        return Card(), (say("card.json is left out: {problem}.", problem=error.sentence),)
     if not isinstance(record, dict):
-        return Card(), ("card.json is left out: it is not a JSON object.",)
+        return Card(), (say("card.json is left out: it is not a JSON object."),)
     values: dict[str, Any] = {}
     warnings = []
     for name, value in record.items():
@@ -88,36 +89,43 @@ def read_card(content: bytes) -> tuple[Card, tuple[str, ...]]:
         try:
             values[name] = _READERS[name](value)
         except _WrongError as error:
-            warnings.append(f"card.json: {name} is left out: found {shown(value)}, expected {error}.")
+            warnings.append(
+                say(
+                    "card.json: {name} is left out: found {found}, expected {expected}.",
+                    name=name,
+                    found=shown(value),
+                    expected=error.sentence,
+                )
+            )
     other = {name: value for name, value in record.items() if name not in _READERS}
     return Card(**values, other=other), tuple(warnings)
 
 
-class _WrongError(ValueError):
+class _WrongError(ClauseError):
     """A field is not what was expected; the message says what that was."""
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str) or len(value) > MAX_TEXT:
-        raise _WrongError(f"a text of at most {MAX_TEXT:,} characters")
+        raise _WrongError(say("a text of at most {most:,} characters", most=MAX_TEXT))
     return value
 
 
 def _texts(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or len(value) > MAX_ITEMS:
-        raise _WrongError(f"a list of at most {MAX_ITEMS} texts")
+        raise _WrongError(say("a list of at most {most} texts", most=MAX_ITEMS))
     return tuple(_text(item) for item in value)
 
 
 def _table(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict) or len(value) > MAX_ITEMS:
-        raise _WrongError(f"an object of at most {MAX_ITEMS} fields")
+        raise _WrongError(say("an object of at most {most} fields", most=MAX_ITEMS))
     return value
 
 
 def _tables(value: Any) -> tuple[dict[str, Any], ...]:
     if not isinstance(value, list) or len(value) > MAX_ITEMS:
-        raise _WrongError(f"a list of at most {MAX_ITEMS} objects")
+        raise _WrongError(say("a list of at most {most} objects", most=MAX_ITEMS))
     return tuple(_table(item) for item in value)
 
 
@@ -127,7 +135,7 @@ def _text_table(value: Any) -> dict[str, str]:
 
 def _count(value: Any) -> int:
     if type(value) is not int or value < 0:
-        raise _WrongError("a whole number")
+        raise _WrongError(say("a whole number"))
     return value
 
 

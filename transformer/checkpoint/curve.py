@@ -19,6 +19,7 @@ from pathlib import Path
 from transformer.checkpoint.files import FolderFiles
 from transformer.checkpoint.save import CURVE
 from transformer.errors import CheckpointError, shown
+from words import say, say_n
 
 MAX_BYTES = 1_000_000
 MAX_ROWS = 5_000
@@ -84,21 +85,40 @@ def read_curve(content: bytes, *, label: str = CURVE) -> Curve:
     if not known:
         expected = ", ".join(NUMBERS)
         raise CheckpointError(
-            f"{label}: no column is known; found {shown(', '.join(header))}, expected some of: epoch, {expected}."
+            say(
+                "{label}: no column is known; found {found}, expected some of: epoch, {expected}.",
+                label=label,
+                found=shown(", ".join(header)),
+                expected=expected,
+            )
         )
     if not rows:
-        raise CheckpointError(f"{label}: has no row yet; each epoch of a training adds one.")
+        raise CheckpointError(say("{label}: has no row yet; each epoch of a training adds one.", label=label))
     if len(rows) > MAX_ROWS:
-        raise CheckpointError(f"{label}: has {len(rows):,} rows; at most {MAX_ROWS:,} epochs are expected here.")
+        raise CheckpointError(
+            say_n(
+                "{label}: has {n:,} row; at most {most:,} epochs are expected here.",
+                "{label}: has {n:,} rows; at most {most:,} epochs are expected here.",
+                len(rows),
+                label=label,
+                most=MAX_ROWS,
+            )
+        )
     epochs, notes = _epochs(header, rows)
     columns = {name: tuple(_number(row, place) for row in rows) for name, place in known.items()}
     gaps = sum(math.isnan(value) for values in columns.values() for value in values)
     if gaps:
-        count = "1 number is" if gaps == 1 else f"{gaps:,} numbers are"
-        notes.append(f"{count} missing in {CURVE} or not finite; the curves have gaps there.")
+        notes.append(
+            say_n(
+                "{n} number is missing in {file} or not finite; the curves have gaps there.",
+                "{n:,} numbers are missing in {file} or not finite; the curves have gaps there.",
+                gaps,
+                file=CURVE,
+            )
+        )
     columns = {name: values for name, values in columns.items() if not all(map(math.isnan, values))}
     if not columns:
-        raise CheckpointError(f"{label}: holds no number that can be drawn.")
+        raise CheckpointError(say("{label}: holds no number that can be drawn.", label=label))
     return Curve(epochs, columns, tuple(notes))
 
 
@@ -108,9 +128,9 @@ def _table(content: bytes, label: str) -> tuple[list[str], list[list[str]]]:
         text = content.decode("utf-8-sig")
         lines = [row for row in csv.reader(io.StringIO(text, newline="")) if any(cell.strip() for cell in row)]
     except (UnicodeDecodeError, csv.Error):
-        raise CheckpointError(f"{label}: is not a table of comma-separated text in UTF-8.") from None
+        raise CheckpointError(say("{label}: is not a table of comma-separated text in UTF-8.", label=label)) from None
     if not lines:
-        raise CheckpointError(f"{label}: is empty.")
+        raise CheckpointError(say("{label}: is empty.", label=label))
     return [name.strip() for name in lines[0]], lines[1:]
 
 
@@ -118,11 +138,12 @@ def _epochs(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[tuple
     """The epochs; rows that do not say them, or not in order, are numbered."""
     numbered = tuple(range(1, len(rows) + 1))
     if "epoch" not in header:
-        return numbered, [f"{CURVE} names no epochs; its rows are numbered instead."]
+        return numbered, [say("{file} names no epochs; its rows are numbered instead.", file=CURVE)]
     found = [_number(row, header.index("epoch")) for row in rows]
     whole = all(math.isfinite(value) and value == int(value) and 0 <= value < 1e9 for value in found)
     if not whole or any(after <= before for before, after in itertools.pairwise(found)):
-        return numbered, [f"The epochs in {CURVE} are not whole numbers in order; its rows are numbered instead."]
+        note = say("The epochs in {file} are not whole numbers in order; its rows are numbered instead.", file=CURVE)
+        return numbered, [note]
     return tuple(map(int, found)), []
 
 

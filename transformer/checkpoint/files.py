@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from transformer.errors import CheckpointError, shown
+from words import say, say_n
 
 # Opening a pipe would wait for its other end; a link that appeared since the check is not followed.
 _FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_BINARY", "O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"))
@@ -35,9 +36,9 @@ class FolderFiles:
             self._root = folder.resolve(strict=True)
             is_folder = stat.S_ISDIR(self._root.stat().st_mode)
         except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-            raise CheckpointError(f"{shown(folder.name)}: there is no such folder.") from error
+            raise CheckpointError(say("{folder}: there is no such folder.", folder=shown(folder.name))) from error
         if not is_folder:
-            raise CheckpointError(f"{shown(folder.name)}: expected a folder, found a file.")
+            raise CheckpointError(say("{folder}: expected a folder, found a file.", folder=shown(folder.name)))
         self._versions: dict[Path, Version] = {}
 
     def label(self, name: str) -> str:
@@ -59,7 +60,7 @@ class FolderFiles:
             self._check_size(name, size, limit)
             content = file.read(size + 1)
         if len(content) != size:
-            raise CheckpointError(f"{self.label(name)}: changed while it was read; try again.")
+            raise CheckpointError(say("{label}: changed while it was read; try again.", label=self.label(name)))
         return content
 
     def check_size(self, name: str, *, limit: int) -> None:
@@ -78,10 +79,12 @@ class FolderFiles:
             path = self._inside(name)
             descriptor = os.open(path, _FLAGS)
         except FileNotFoundError:
-            raise CheckpointError(f"{self.label(name)}: is missing.") from None
+            raise CheckpointError(say("{label}: is missing.", label=self.label(name))) from None
         except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle
-            reason = getattr(error, "strerror", None) or "links lead in a circle"
-            raise CheckpointError(f"{self.label(name)}: cannot be read ({reason}).") from None
+            reason = getattr(error, "strerror", None) or say("links lead in a circle")
+            raise CheckpointError(
+                say("{label}: cannot be read ({reason}).", label=self.label(name), reason=reason)
+            ) from None
         with os.fdopen(descriptor, "rb") as file:
             status = os.fstat(file.fileno())
             self._check_regular(name, status)
@@ -95,17 +98,27 @@ class FolderFiles:
     def _inside(self, name: str) -> Path:
         path = (self._root / name).resolve(strict=True)
         if not path.is_relative_to(self._root):
-            raise CheckpointError(f"{self.label(name)}: is a link that leaves the folder; put the file itself there.")
+            raise CheckpointError(
+                say("{label}: is a link that leaves the folder; put the file itself there.", label=self.label(name))
+            )
         self._check_regular(name, path.lstat())
         return path
 
     def _check_size(self, name: str, size: int, limit: int) -> None:
         if size > limit:
-            raise CheckpointError(f"{self.label(name)}: has {size:,} bytes; at most {limit:,} are expected here.")
+            raise CheckpointError(
+                say_n(
+                    "{label}: has {n:,} byte; at most {limit:,} are expected here.",
+                    "{label}: has {n:,} bytes; at most {limit:,} are expected here.",
+                    size,
+                    label=self.label(name),
+                    limit=limit,
+                )
+            )
 
     def _check_regular(self, name: str, status: os.stat_result) -> None:
         if not stat.S_ISREG(status.st_mode):
-            raise CheckpointError(f"{self.label(name)}: is not a regular file.")
+            raise CheckpointError(say("{label}: is not a regular file.", label=self.label(name)))
 
 
 def _version(status: os.stat_result) -> Version:

@@ -77,11 +77,11 @@ def _look(folder: Path, name: str) -> Entry:
         files = FolderFiles(folder)
         title = _title(files)
     except CheckpointError as error:
-        return Entry(name, folder, str(error), name)
+        return Entry(name, folder, error.sentence, name)
     try:
         _check(files)
     except CheckpointError as error:
-        return Entry(name, folder, str(error), title or name)
+        return Entry(name, folder, error.sentence, title or name)
     return Entry(name, folder, None, title or name)
 
 

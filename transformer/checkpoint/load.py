@@ -14,7 +14,7 @@ why. Writing one is in `transformer.checkpoint.save`.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from transformer.checkpoint.card import MAX_BYTES as MAX_CARD
 from transformer.checkpoint.card import Card, read_card
 from transformer.checkpoint.files import FolderFiles
 from transformer.checkpoint.memory import lay_out
-from transformer.errors import CheckpointError, ConfigError, TokenizerError, shown
+from transformer.errors import CheckpointError, ClauseError, ConfigError, TokenizerError, shown
 from transformer.model.config import ModelConfig, unknown_keys
 from transformer.model.positions import SinusoidalPositions
 from transformer.model.tap import NO_TAP, Tap
@@ -38,6 +38,7 @@ from transformer.runs.query import Decoding, Greedy, Query
 from transformer.runs.trace import Trace
 from transformer.text import sentencepiece_check
 from transformer.text.tokenizer import Tokenizer
+from words import say
 
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "card.json"
 TOKENIZER_NAMES = {1: ("pieces.model",), 2: ("source.model", "target.model")}
@@ -159,13 +160,13 @@ def read_config(content: bytes, *, label: str) -> tuple[ModelConfig, tuple[str, 
         record = strictjson.parse(content)
         config = ModelConfig.from_mapping(record)
     except ConfigError as error:
-        raise CheckpointError(f"{label}: {error}") from error
-    except ValueError as error:
-        raise CheckpointError(f"{label}: {error}.") from None
+        raise CheckpointError(say("{label}: {problem}", label=label, problem=error.sentence)) from error
+    except ClauseError as error:
+        raise CheckpointError(say("{label}: {problem}.", label=label, problem=error.sentence)) from None
     unknown = [shown(key) for key in unknown_keys(record)]
     if not unknown:
         return config, ()
-    return config, (f"config.json has keys that mean nothing here and are ignored: {first(unknown)}.",)
+    return config, (say("config.json has keys that mean nothing here and are ignored: {keys}.", keys=first(unknown)),)
 
 
 def _read(folder: Path) -> _Content:
@@ -181,10 +182,12 @@ def _read(folder: Path) -> _Content:
             try:
                 content[CARD] = files.read(CARD, limit=MAX_CARD)
             except CheckpointError as error:  # a card is for people; a model works without
-                warnings += (str(error),)
+                warnings += (error.sentence,)
         if not files.changed():
             return _Content(config, warnings, content)
-    raise CheckpointError(f"{files.name}: its files are being replaced; try again when that is done.")
+    raise CheckpointError(
+        say("{folder}: its files are being replaced; try again when that is done.", folder=files.name)
+    )
 
 
 def _tokenizer(model: bytes, *, label: str) -> Tokenizer:
@@ -192,7 +195,7 @@ def _tokenizer(model: bytes, *, label: str) -> Tokenizer:
         sentencepiece_check.check(model)
         return Tokenizer(model)
     except TokenizerError as error:
-        raise CheckpointError(f"{label}: {error}") from error
+        raise CheckpointError(say("{label}: {problem}", label=label, problem=error.sentence)) from error
 
 
 def _build(config: ModelConfig, state: Mapping[str, Tensor]) -> Transformer:
@@ -215,30 +218,47 @@ def _content_hash(files: Mapping[str, bytes]) -> str:
     return digest.hexdigest()
 
 
-def _odd_values(state: Mapping[str, Tensor]) -> list[str]:
+def _odd_values(state: Mapping[str, Tensor]) -> Sequence[str]:
     odd = {name: int((~tensor.isfinite()).sum()) for name, tensor in state.items() if not tensor.isfinite().all()}
     if not odd:
         return []
-    counts = [f"{shown(name)} ({count:,} of {state[name].numel():,})" for name, count in odd.items()]
-    return [f"Some values are not finite (NaN or infinite), so outputs may be meaningless: {first(counts)}."]
+    counts = [
+        say("{name} ({count:,} of {total:,})", name=shown(name), count=count, total=state[name].numel())
+        for name, count in odd.items()
+    ]
+    return [
+        say(
+            "Some values are not finite (NaN or infinite), so outputs may be meaningless: {tensors}.",
+            tensors=first(counts),
+        )
+    ]
 
 
-def _odd_hashes(card: Card, files: Mapping[str, bytes]) -> list[str]:
+def _odd_hashes(card: Card, files: Mapping[str, bytes]) -> Sequence[str]:
     """Files that are not those that the card was written for."""
     odd = [
         name
         for name, expected in card.sha256.items()
         if name in files and hashlib.sha256(files[name]).hexdigest() != expected.lower()
     ]
-    return [f"{name} is not the file that card.json describes (its SHA-256 differs)." for name in odd]
+    return [say("{name} is not the file that card.json describes (its SHA-256 differs).", name=name) for name in odd]
 
 
 def _odd_ids(config: ModelConfig, tokenizers: Mapping[str, Tokenizer]) -> list[str]:
     """Special ids that the tokenizers take for something else."""
-    odd = []
+    odd: list[str] = []
     for file, tokenizer in tokenizers.items():
         for name in ("pad_id", "unk_id", "bos_id", "eos_id"):
             i = getattr(config, name)
             if not tokenizer.is_special(i):
-                odd.append(f"config.json says {name} = {i}; in {file} that is the piece {shown(tokenizer.piece(i))}.")
+                piece = shown(tokenizer.piece(i))
+                odd.append(
+                    say(
+                        "config.json says {name} = {i}; in {file} that is the piece {piece}.",
+                        name=name,
+                        i=i,
+                        file=file,
+                        piece=piece,
+                    )
+                )
     return odd

@@ -21,6 +21,7 @@ from torch import Tensor
 from transformer.checkpoint.load import CARD, CONFIG, TOKENIZER_NAMES, WEIGHTS
 from transformer.errors import CheckpointError
 from transformer.model.config import ModelConfig
+from words import say
 
 CURVE = "training.csv"
 
@@ -92,7 +93,13 @@ def _files(parts: Parts, dtype: torch.dtype) -> dict[str, bytes]:
 def _stored(name: str, tensor: Tensor, dtype: torch.dtype) -> Tensor:
     stored = tensor.detach().to("cpu", dtype).contiguous()
     if bool((stored.isinf() & tensor.detach().cpu().isfinite()).any()):
-        raise CheckpointError(f"{name}: a value is too large for {dtype}; save with dtype=torch.float32.")
+        raise CheckpointError(
+            say(
+                "{name}: a value is too large for {dtype}; save with dtype=torch.float32.",
+                name=name,
+                dtype=str(dtype),
+            )
+        )
     return stored
 
 

@@ -11,7 +11,8 @@ import math
 import re
 from typing import Any
 
-from transformer.errors import shown
+from transformer.errors import ClauseError, shown
+from words import say, say_n
 
 MAX_DEPTH = 16
 MAX_NUMBER = 40  # characters of one number: 2^64 has 20 digits
@@ -31,21 +32,28 @@ def parse(content: bytes, *, max_depth: int = MAX_DEPTH) -> Any:
         What Python's `json` returns.
 
     Raises:
-        ValueError: Not UTF-8, not JSON, or beyond the limits; the message is a part of a sentence.
+        ClauseError: Not UTF-8, not JSON, or beyond the limits.
     """
     try:
         text = content.decode("utf-8-sig")  # Windows editors write a mark at the start
     except UnicodeDecodeError as error:
-        raise ValueError(f"it is not UTF-8 (byte {error.start})") from None
+        raise ClauseError(say("it is not UTF-8 (byte {byte})", byte=error.start)) from None
     _check_depth(text, max_depth)
     try:
         value = json.loads(
             text, object_pairs_hook=_object, parse_int=_integer, parse_float=_real, parse_constant=_constant
         )
     except json.JSONDecodeError as error:
-        raise ValueError(f"it is not JSON ({error.msg}, line {error.lineno}, column {error.colno})") from None
+        raise ClauseError(
+            say(
+                "it is not JSON ({reason}, line {line}, column {column})",
+                reason=error.msg,
+                line=error.lineno,
+                column=error.colno,
+            )
+        ) from None
     except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+        raise ClauseError(say("it is nested too deeply")) from None
     _check_text(value)
     return value
 
@@ -55,33 +63,40 @@ def _check_depth(text: str, max_depth: int) -> None:
     for run in _BRACKETS.findall(_STRINGS.sub("", text)):
         depth += len(run) if run[0] in "[{" else -len(run)
         if depth > max_depth:
-            raise ValueError(f"it nests brackets more than {max_depth} deep")
+            raise ClauseError(say("it nests brackets more than {most} deep", most=max_depth))
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record: dict[str, Any] = {}
     for key, value in pairs:
         if key in record:
-            raise ValueError(f"the key {shown(key)} occurs twice")
+            raise ClauseError(say("the key {key} occurs twice", key=shown(key)))
         record[key] = value
     return record
 
 
 def _integer(digits: str) -> int:
     if len(digits) > MAX_NUMBER:
-        raise ValueError(f"it holds a number of {len(digits):,} digits; {MAX_NUMBER} are allowed")
+        raise ClauseError(
+            say_n(
+                "it holds a number of {n:,} digit; {most} are allowed",
+                "it holds a number of {n:,} digits; {most} are allowed",
+                len(digits),
+                most=MAX_NUMBER,
+            )
+        )
     return int(digits)
 
 
 def _real(digits: str) -> float:
     value = float(digits)
     if not math.isfinite(value):
-        raise ValueError(f"the number {shown(digits)} is too large")
+        raise ClauseError(say("the number {digits} is too large", digits=shown(digits)))
     return value
 
 
 def _constant(name: str) -> float:
-    raise ValueError(f"{name} is not a number that JSON knows")
+    raise ClauseError(say("{name} is not a number that JSON knows", name=name))
 
 
 def _check_text(value: Any) -> None:
@@ -89,4 +104,4 @@ def _check_text(value: Any) -> None:
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise ValueError("it holds half of a surrogate pair, which is no text") from None
+        raise ClauseError(say("it holds half of a surrogate pair, which is no text")) from None

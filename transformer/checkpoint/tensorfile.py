@@ -18,7 +18,8 @@ import torch
 from torch import Tensor
 
 from transformer.checkpoint import strictjson
-from transformer.errors import CheckpointError, shown
+from transformer.errors import CheckpointError, ClauseError, shown
+from words import say, say_n
 
 LENGTH_BYTES = 8
 MAX_HEADER = 4_000_000  # the largest model that ModelConfig allows needs a tenth of it
@@ -78,10 +79,12 @@ def read_header(file: BinaryIO, size: int, *, label: str) -> Header:
     length = _header_length(file.read(LENGTH_BYTES), size, label)
     try:
         record = strictjson.parse(file.read(length), max_depth=4)
-    except ValueError as error:
-        raise CheckpointError(f"{label}: its header cannot be read: {error}.") from None
+    except ClauseError as error:
+        raise CheckpointError(
+            say("{label}: its header cannot be read: {problem}.", label=label, problem=error.sentence)
+        ) from None
     if not isinstance(record, dict):
-        raise CheckpointError(f"{label}: its header is not a JSON object.")
+        raise CheckpointError(say("{label}: its header is not a JSON object.", label=label))
     record.pop("__metadata__", None)  # free text; nothing here depends on it
     infos = [(name, _info(name, value, label)) for name, value in record.items()]
     infos.sort(key=lambda item: (item[1].begin, item[1].end))
@@ -114,38 +117,92 @@ def header_of(content: bytes, *, label: str) -> Header:
 
 def _header_length(start: bytes, size: int, label: str) -> int:
     if size < LENGTH_BYTES or len(start) < LENGTH_BYTES:
-        raise CheckpointError(f"{label}: too short for a safetensors file ({size} bytes).")
+        raise CheckpointError(
+            say_n(
+                "{label}: too short for a safetensors file ({n} byte).",
+                "{label}: too short for a safetensors file ({n} bytes).",
+                size,
+                label=label,
+            )
+        )
     if start.startswith(b"version "):
-        raise CheckpointError(f"{label}: is a Git LFS pointer, not the file itself; fetch it with `git lfs pull`.")
+        raise CheckpointError(
+            say("{label}: is a Git LFS pointer, not the file itself; fetch it with `git lfs pull`.", label=label)
+        )
     length = int.from_bytes(start, "little")
     if length > MAX_HEADER:
         raise CheckpointError(
-            f"{label}: not a safetensors file, or a damaged one: its header claims {length:,} bytes; "
-            f"at most {MAX_HEADER:,} are read."
+            say(
+                "{label}: not a safetensors file, or a damaged one: its header claims {length:,} bytes; "
+                "at most {most:,} are read.",
+                label=label,
+                length=length,
+                most=MAX_HEADER,
+            )
         )
     if length > size - LENGTH_BYTES:
         raise CheckpointError(
-            f"{label}: cut off: its header needs {length + LENGTH_BYTES:,} bytes, the file has {size:,}."
+            say(
+                "{label}: cut off: its header needs {needed:,} bytes, the file has {size:,}.",
+                label=label,
+                needed=length + LENGTH_BYTES,
+                size=size,
+            )
         )
     return length
 
 
 def _info(name: str, value: Any, label: str) -> TensorInfo:
-    where = f"{label}: tensor {shown(name)}"
+    tensor = shown(name)
     if not isinstance(value, dict) or value.keys() != {"dtype", "shape", "data_offsets"}:
-        raise CheckpointError(f"{where} needs exactly dtype, shape and data_offsets in the header.")
+        raise CheckpointError(
+            say(
+                "{label}: tensor {tensor} needs exactly dtype, shape and data_offsets in the header.",
+                label=label,
+                tensor=tensor,
+            )
+        )
     dtype, shape, offsets = value["dtype"], value["shape"], value["data_offsets"]
     if not isinstance(dtype, str) or dtype not in _BITS:
-        raise CheckpointError(f"{where} has the unknown dtype {shown(dtype)}.")
+        raise CheckpointError(
+            say(
+                "{label}: tensor {tensor} has the unknown dtype {dtype}.",
+                label=label,
+                tensor=tensor,
+                dtype=shown(dtype),
+            )
+        )
     if not _is_counts(shape) or math.prod(shape) > MAX_ELEMENTS:
-        raise CheckpointError(f"{where} has the impossible shape {shown(shape)}.")
+        raise CheckpointError(
+            say(
+                "{label}: tensor {tensor} has the impossible shape {shape}.",
+                label=label,
+                tensor=tensor,
+                shape=shown(shape),
+            )
+        )
     if not _is_counts(offsets) or len(offsets) != 2 or offsets[0] > offsets[1]:
-        raise CheckpointError(f"{where} has the impossible data_offsets {shown(offsets)}.")
+        raise CheckpointError(
+            say(
+                "{label}: tensor {tensor} has the impossible data_offsets {offsets}.",
+                label=label,
+                tensor=tensor,
+                offsets=shown(offsets),
+            )
+        )
     needed, found = math.prod(shape) * _BITS[dtype], (offsets[1] - offsets[0]) * 8
     if needed != found:
         raise CheckpointError(
-            f"{where} of shape {shown(shape)} and dtype {dtype} needs {needed // 8:,} bytes; "
-            f"its data_offsets give it {found // 8:,}."
+            say(
+                "{label}: tensor {tensor} of shape {shape} and dtype {dtype} needs {needed:,} bytes; "
+                "its data_offsets give it {given:,}.",
+                label=label,
+                tensor=tensor,
+                shape=shown(shape),
+                dtype=dtype,
+                needed=needed // 8,
+                given=found // 8,
+            )
         )
     return TensorInfo(dtype, tuple(shape), *offsets)
 
@@ -162,12 +219,41 @@ def _check_layout(infos: list[tuple[str, TensorInfo]], size: int, label: str) ->
     end = 0
     for name, info in infos:
         if info.begin != end:
-            fault = "overlaps the tensor before it" if info.begin < end else "leaves a hole before it"
-            raise CheckpointError(
-                f"{label}: tensor {shown(name)} {fault}: it begins at byte {info.begin:,}, expected {end:,}."
-            )
+            raise CheckpointError(_misplaced(shown(name), info.begin, end, label))
         end = info.end
     if size < end:
-        raise CheckpointError(f"{label}: cut off: its tensors need {end:,} bytes, the file has {size:,} for them.")
+        raise CheckpointError(
+            say(
+                "{label}: cut off: its tensors need {end:,} bytes, the file has {size:,} for them.",
+                label=label,
+                end=end,
+                size=size,
+            )
+        )
     if size > end:
-        raise CheckpointError(f"{label}: {size - end:,} bytes too long: its tensors end before the file does.")
+        raise CheckpointError(
+            say_n(
+                "{label}: {n:,} byte too long: its tensors end before the file does.",
+                "{label}: {n:,} bytes too long: its tensors end before the file does.",
+                size - end,
+                label=label,
+            )
+        )
+
+
+def _misplaced(tensor: str, begin: int, end: int, label: str) -> str:
+    if begin < end:
+        return say(
+            "{label}: tensor {tensor} overlaps the tensor before it: it begins at byte {begin:,}, expected {end:,}.",
+            label=label,
+            tensor=tensor,
+            begin=begin,
+            end=end,
+        )
+    return say(
+        "{label}: tensor {tensor} leaves a hole before it: it begins at byte {begin:,}, expected {end:,}.",
+        label=label,
+        tensor=tensor,
+        begin=begin,
+        end=end,
+    )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from transformer.errors import DataError
+from words import say
 
 if TYPE_CHECKING:
     from transformer.analysis.alignment_scores import AlignmentScores
@@ -59,7 +60,7 @@ def _run(options: argparse.Namespace) -> None:
     from transformer.training.recording import read_open_card, record_scores
 
     if not options.pairs and not options.alignments:
-        raise DataError("there is nothing to score; give --pairs FILE or --alignments SRC TGT GOLD.")
+        raise DataError(say("there is nothing to score; give --pairs FILE or --alignments SRC TGT GOLD."))
     decodings = _decodings(options)
     _check_worst(options)
     checkpoint = load(options.checkpoint)
@@ -87,11 +88,11 @@ def _decodings(options: argparse.Namespace) -> list[Greedy | Beam]:
 
 def _check_worst(options: argparse.Namespace) -> None:
     if options.worst_count < 1:
-        raise DataError(f"--worst-count: found {options.worst_count}, expected 1 or more.")
+        raise DataError(say("--worst-count: found {found}, expected 1 or more.", found=options.worst_count))
     if options.worst and not options.pairs:
-        raise DataError("--worst needs --pairs FILE: it lists pairs.")
+        raise DataError(say("--worst needs --pairs FILE: it lists pairs."))
     if options.worst and not options.worst.parent.is_dir():
-        raise DataError(f"{options.worst}: its folder does not exist; make it first.")
+        raise DataError(say("{file}: its folder does not exist; make it first.", file=str(options.worst)))
 
 
 def _score_pairs(
@@ -112,7 +113,9 @@ def _score_pairs(
                 worst_csv(held_out, scorings, count=options.worst_count), encoding="utf-8-sig", newline=""
             )
         except OSError as error:
-            raise DataError(f"{options.worst}: cannot be written ({error.strerror}).") from None
+            raise DataError(
+                say("{file}: cannot be written ({reason}).", file=str(options.worst), reason=error.strerror)
+            ) from None
         print(f"The worst sentences stand in {options.worst}.")
     return [score_record(held_out, scoring) for scoring in scorings]
 

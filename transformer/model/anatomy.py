@@ -16,6 +16,7 @@ from typing import Literal
 
 from transformer.errors import QueryError
 from transformer.model.config import ModelConfig
+from words import say
 
 Kind = Literal["encoder", "decoder", "cross"]
 """The attentions: each stack's self-attention is called by its stack."""
@@ -24,9 +25,11 @@ StackName = Literal["encoder", "decoder"]
 Sublayer = Literal["self_attn", "cross_attn", "ffn"]
 
 _MISSING: dict[Kind, str] = {
-    "encoder": "This model has no encoder: it is a decoder alone.",
-    "decoder": "This model has no decoder: it is an encoder alone, which writes nothing.",
-    "cross": "This model has no cross-attention: by that a decoder reads an encoder, and it has one of them only.",
+    "encoder": say("This model has no encoder: it is a decoder alone."),
+    "decoder": say("This model has no decoder: it is an encoder alone, which writes nothing."),
+    "cross": say(
+        "This model has no cross-attention: by that a decoder reads an encoder, and it has one of them only."
+    ),
 }
 
 

@@ -13,6 +13,7 @@ from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, Literal, Self, get_args, get_type_hints
 
 from transformer.errors import ConfigError, shown
+from words import say, say_n
 
 FORMAT_VERSION = 1
 
@@ -137,65 +138,104 @@ class ModelConfig:
         ):
             value = getattr(self, name)
             if not least <= value <= most:
-                raise ConfigError(name, f"found {shown(value)}, expected {least} to {most:,}.")
+                found = shown(value)
+                raise ConfigError(
+                    name, say("found {found}, expected {least} to {most:,}.", found=found, least=least, most=most)
+                )
         if not self.n_encoder_layers + self.n_decoder_layers:
-            raise ConfigError("n_decoder_layers", "found 0, and no encoder layers either; a model needs a layer.")
+            raise ConfigError(
+                "n_decoder_layers", say("found 0, and no encoder layers either; a model needs a layer.")
+            )
         if not 0.0 <= self.dropout < 1.0:
-            raise ConfigError("dropout", f"found {shown(self.dropout)}, expected a probability from 0 to below 1.")
+            raise ConfigError(
+                "dropout", say("found {found}, expected a probability from 0 to below 1.", found=shown(self.dropout))
+            )
         if not 0.0 < self.norm_eps <= 0.1:
-            raise ConfigError("norm_eps", f"found {shown(self.norm_eps)}, expected a number above 0, at most 0.1.")
+            raise ConfigError(
+                "norm_eps", say("found {found}, expected a number above 0, at most 0.1.", found=shown(self.norm_eps))
+            )
 
     def _check_heads(self) -> None:
         """Check the heads, and put numbers in the place of 0."""
         if not self.d_head and self.d_model % self.n_heads:
             raise ConfigError(
                 "n_heads",
-                f"d_model = {self.d_model} cannot be split into {self.n_heads} heads of equal width; "
-                f"choose a divisor of d_model, such as {_divisors(self.d_model)}, or say d_head.",
+                say(
+                    "d_model = {d_model} cannot be split into {n_heads} heads of equal width; choose a "
+                    "divisor of d_model, such as {divisors}, or say d_head.",
+                    d_model=self.d_model,
+                    n_heads=self.n_heads,
+                    divisors=_divisors(self.d_model),
+                ),
             )
         object.__setattr__(self, "d_head", self.d_head or self.d_model // self.n_heads)
         object.__setattr__(self, "n_kv_heads", self.n_kv_heads or self.n_heads)
         if self.n_heads % self.n_kv_heads:
             raise ConfigError(
                 "n_kv_heads",
-                f"{self.n_heads} heads cannot share {self.n_kv_heads} heads of keys and values evenly; "
-                f"choose a divisor of n_heads, such as {_divisors(self.n_heads)}.",
+                say(
+                    "{n_heads} heads cannot share {n_kv_heads} heads of keys and values evenly; choose a "
+                    "divisor of n_heads, such as {divisors}.",
+                    n_heads=self.n_heads,
+                    n_kv_heads=self.n_kv_heads,
+                    divisors=_divisors(self.n_heads),
+                ),
             )
 
     def _check_vocabularies(self) -> None:
         if self.shared_vocab and self.src_vocab_size != self.tgt_vocab_size:
             raise ConfigError(
                 "shared_vocab",
-                f"one shared vocabulary needs equal sizes, found src_vocab_size = {self.src_vocab_size} "
-                f"and tgt_vocab_size = {self.tgt_vocab_size}.",
+                say(
+                    "one shared vocabulary needs equal sizes, found src_vocab_size = {source_size} and "
+                    "tgt_vocab_size = {target_size}.",
+                    source_size=self.src_vocab_size,
+                    target_size=self.tgt_vocab_size,
+                ),
             )
         if not self.shared_vocab and 0 in (self.n_encoder_layers, self.n_decoder_layers):
-            raise ConfigError("shared_vocab", "found false; a model of one stack has one vocabulary, so it is true.")
+            raise ConfigError(
+                "shared_vocab", say("found false; a model of one stack has one vocabulary, so it is true.")
+            )
 
     def _check_ids(self) -> None:
         smallest = min(self.src_vocab_size, self.tgt_vocab_size)
         for name in ("pad_id", "unk_id", "bos_id", "eos_id", "decoder_start_id"):
             value = getattr(self, name)
             if not 0 <= value < smallest:
-                raise ConfigError(
-                    name,
-                    f"found {shown(value)}, expected 0 to {smallest - 1} (the smaller vocabulary's ids).",
+                found, last = shown(value), smallest - 1
+                problem = say(
+                    "found {found}, expected 0 to {last} (the smaller vocabulary's ids).", found=found, last=last
                 )
+                raise ConfigError(name, problem)
         if self.eos_id == self.pad_id:
-            raise ConfigError("eos_id", f"equals pad_id ({self.pad_id}); padding would end every sentence.")
+            raise ConfigError(
+                "eos_id", say("equals pad_id ({pad_id}); padding would end every sentence.", pad_id=self.pad_id)
+            )
 
     def _check_parameters(self) -> None:
         if self.max_len * self.d_model > MAX_POSITION_VALUES:
             raise ConfigError(
                 "max_len",
-                f"found {self.max_len} with d_model = {self.d_model}; the table of positions may hold "
-                f"{MAX_POSITION_VALUES:,} values, that is {MAX_POSITION_VALUES // self.d_model:,} positions.",
+                say(
+                    "found {found} with d_model = {d_model}; the table of positions may hold {most:,} "
+                    "values, that is {positions:,} positions.",
+                    found=self.max_len,
+                    d_model=self.d_model,
+                    most=MAX_POSITION_VALUES,
+                    positions=MAX_POSITION_VALUES // self.d_model,
+                ),
             )
         n_parameters = self.count_parameters()
         if n_parameters > MAX_PARAMETERS:
             raise ConfigError(
                 "d_model",
-                f"these sizes give {n_parameters:,} parameters; the limit is {MAX_PARAMETERS:,}.",
+                say_n(
+                    "these sizes give {n:,} parameter; the limit is {most:,}.",
+                    "these sizes give {n:,} parameters; the limit is {most:,}.",
+                    n_parameters,
+                    most=MAX_PARAMETERS,
+                ),
             )
 
     def count_parameters(self) -> int:
@@ -228,13 +268,16 @@ class ModelConfig:
             ConfigError: A required key is missing, or a value is refused; names the field.
         """
         if not isinstance(record, Mapping):
-            raise ConfigError("config", f"expected a JSON object, found {type(record).__name__}.")
+            raise ConfigError("config", say("expected a JSON object, found {kind}.", kind=type(record).__name__))
         version = record.get("format_version")
         if version != FORMAT_VERSION or isinstance(version, bool):
-            raise ConfigError("format_version", f"found {shown(version)}, this program reads {FORMAT_VERSION}.")
+            raise ConfigError(
+                "format_version",
+                say("found {found}, this program reads {version}.", found=shown(version), version=FORMAT_VERSION),
+            )
         for field in fields(cls):
             if field.default is MISSING and field.name not in record:
-                raise ConfigError(field.name, "is missing.")
+                raise ConfigError(field.name, say("is missing."))
         return cls(**{field.name: record[field.name] for field in fields(cls) if field.name in record})
 
 
@@ -252,21 +295,24 @@ def _check_scalar(name: str, value: object, kind: Any) -> None:
     accepted = (int, float) if kind is float else kind
     # bool is an int in Python, but `n_heads: true` is a mistake.
     if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
-        raise ConfigError(name, f"found {shown(value)}, expected {_KIND_NAMES[kind]}.")
+        expected = _KIND_NAMES[kind]
+        raise ConfigError(name, say("found {found}, expected {expected}.", found=shown(value), expected=expected))
 
 
 def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise ConfigError(name, f"found {shown(value)}, expected one of {', '.join(choices)}.")
+        raise ConfigError(
+            name, say("found {found}, expected one of {choices}.", found=shown(value), choices=", ".join(choices))
+        )
 
 
 def _check_normalisation(steps: object) -> None:
     if not isinstance(steps, tuple):
-        raise ConfigError("normalisation", f"found {shown(steps)}, expected a list of names.")
+        raise ConfigError("normalisation", say("found {found}, expected a list of names.", found=shown(steps)))
     for step in steps:
         if not isinstance(step, str):
-            raise ConfigError("normalisation", f"found {shown(step)}, expected a name.")
+            raise ConfigError("normalisation", say("found {found}, expected a name.", found=shown(step)))
         _check_choice("normalisation", step, get_args(Normalisation))
 
 
-_KIND_NAMES = {int: "a whole number", float: "a number", bool: "true or false"}
+_KIND_NAMES = {int: say("a whole number"), float: say("a number"), bool: say("true or false")}

@@ -26,6 +26,7 @@ from transformer.model.linear import linear
 from transformer.model.masks import causal_mask, combine_masks, padding_mask
 from transformer.model.positions import POSITIONS
 from transformer.model.tap import NO_TAP, Tap
+from words import say_n
 
 
 class Embedding(nn.Module):
@@ -43,7 +44,12 @@ class Embedding(nn.Module):
         length = ids.size(1)
         if offset + length > self.max_len:
             raise QueryError(
-                f"{offset + length} tokens were given; this model reads at most {self.max_len}. Shorten the text."
+                say_n(
+                    "{n} token was given; this model reads at most {most}. Shorten the text.",
+                    "{n} tokens were given; this model reads at most {most}. Shorten the text.",
+                    offset + length,
+                    most=self.max_len,
+                )
             )
         # Scaled up, or the positions, of size 1, would drown the tokens: rows of the table have a length of about 1.
         tokens = tap("tokens", F.embedding(ids, table) * self.scale)  # [B, T, D]

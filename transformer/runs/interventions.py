@@ -23,6 +23,7 @@ from transformer.errors import QueryError, shown
 from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import MAX_LAYERS, MAX_WIDTH, ModelConfig
 from transformer.model.tap import Replacer, Tap, Visitor, tap_of
+from words import say, say_n
 
 MAX_INTERVENTIONS = 64
 _SEPARATOR = "_"
@@ -49,11 +50,24 @@ class ZeroHead:
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
-            raise QueryError(f"attention: found {shown(self.kind)}, expected one of {', '.join(get_args(Kind))}.")
+            raise QueryError(
+                say(
+                    "attention: found {found}, expected one of {kinds}.",
+                    found=shown(self.kind),
+                    kinds=", ".join(get_args(Kind)),
+                )
+            )
         for name, most in (("layer", MAX_LAYERS), ("head", MAX_WIDTH)):
             value = getattr(self, name)
             if type(value) is not int or not 0 <= value < most:
-                raise QueryError(f"{name}: found {shown(value)}, expected a whole number from 0 to {most - 1:,}.")
+                raise QueryError(
+                    say(
+                        "{name}: found {found}, expected a whole number from 0 to {most:,}.",
+                        name=name,
+                        found=shown(value),
+                        most=most - 1,
+                    )
+                )
 
     def __str__(self) -> str:
         return f"zero-{self.kind}.{self.layer + 1}.{self.head + 1}"
@@ -70,9 +84,23 @@ class ZeroHead:
         """
         n_layers = anatomy(config).attention(self.kind).n_layers
         if self.layer >= n_layers:
-            raise QueryError(f"{self} names layer {self.layer + 1}; this model has layers 1 to {n_layers} there.")
+            raise QueryError(
+                say(
+                    "{change} names layer {layer}; this model has layers 1 to {n_layers} there.",
+                    change=str(self),
+                    layer=self.layer + 1,
+                    n_layers=n_layers,
+                )
+            )
         if self.head >= config.n_heads:
-            raise QueryError(f"{self} names head {self.head + 1}; this model has heads 1 to {config.n_heads}.")
+            raise QueryError(
+                say(
+                    "{change} names head {head}; this model has heads 1 to {n_heads}.",
+                    change=str(self),
+                    head=self.head + 1,
+                    n_heads=config.n_heads,
+                )
+            )
 
     def visitor(self, config: ModelConfig) -> Visitor:
         """What does it to a model of this config."""
@@ -106,9 +134,18 @@ def checked(interventions: object) -> tuple[Intervention, ...]:
         QueryError: It is something else, or too long.
     """
     if not isinstance(interventions, list | tuple) or not all(isinstance(one, Intervention) for one in interventions):
-        raise QueryError(f"interventions: found {shown(interventions)}, expected a list of interventions.")
+        raise QueryError(
+            say("interventions: found {found}, expected a list of interventions.", found=shown(interventions))
+        )
     if len(interventions) > MAX_INTERVENTIONS:
-        raise QueryError(f"{len(interventions):,} interventions were asked for; at most {MAX_INTERVENTIONS} can be.")
+        raise QueryError(
+            say_n(
+                "{n:,} intervention was asked for; at most {most} can be.",
+                "{n:,} interventions were asked for; at most {most} can be.",
+                len(interventions),
+                most=MAX_INTERVENTIONS,
+            )
+        )
     return tuple(interventions)
 
 
@@ -120,7 +157,9 @@ def from_record(record: Any) -> Intervention:
     """
     keys = {"change", "attention", "layer", "head"}
     if not isinstance(record, dict) or record.keys() != keys or record["change"] != "zero":
-        raise QueryError(f"interventions: found {shown(record)}, expected what `Query.to_json` writes.")
+        raise QueryError(
+            say("interventions: found {found}, expected what `Query.to_json` writes.", found=shown(record))
+        )
     return ZeroHead(record["attention"], record["layer"], record["head"])
 
 
@@ -142,8 +181,13 @@ def _parse_one(text: str) -> Intervention:
     match = _ZERO_HEAD.fullmatch(text)
     if match is None:
         raise QueryError(
-            f"found the change {shown(text)}, expected one such as zero-cross.3.1: an attention "
-            f"({', '.join(get_args(Kind))}), a layer and a head, both counted from 1."
+            say(
+                "found the change {text}, expected one such as {example}: an attention ({kinds}), a "
+                "layer and a head, both counted from 1.",
+                text=shown(text),
+                example=str(ZeroHead("cross", 2, 0)),
+                kinds=", ".join(get_args(Kind)),
+            )
         )
     kind: Any = match[1]
     return ZeroHead(kind, int(match[2]) - 1, int(match[3]) - 1)

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from transformer.errors import QueryError
 from transformer.runs.interventions import Intervention, checked, from_record
+from words import say, say_n
 
 QUERY_VERSION = 1
 MAX_HASH = 64  # characters of a SHA-256, hexadecimal
@@ -40,7 +41,7 @@ class Beam:
     length_penalty: float = 0.6
 
     def __post_init__(self) -> None:
-        _check_int("beam size", self.size, 1, MAX_BEAM)
+        _check_int(say("beam size"), self.size, 1, MAX_BEAM)
         _keep_float(self, "length_penalty", 0.0, 2.0)
 
 
@@ -104,17 +105,26 @@ class Query:
         _check_hash(self.checkpoint)
         object.__setattr__(self, "source", check_source(self.source))
         if not isinstance(self.decoding, Greedy | Beam | Sampling):
-            raise QueryError(f"decoding: found {_short(self.decoding)}, expected Greedy, Beam or Sampling.")
+            raise QueryError(
+                say("decoding: found {found}, expected Greedy, Beam or Sampling.", found=_short(self.decoding))
+            )
         _check_int("max_new", self.max_new, 1, MAX_NEW)
         most = self.decoding.size - 1 if isinstance(self.decoding, Beam) else 0
         _check_int("hypothesis", self.hypothesis, 0, most)
         if not isinstance(self.forced, list | tuple):
-            raise QueryError(f"forced: found {_short(self.forced)}, expected a list of piece ids.")
+            raise QueryError(say("forced: found {found}, expected a list of piece ids.", found=_short(self.forced)))
         object.__setattr__(self, "forced", tuple(self.forced))
         if len(self.forced) > self.max_new:
-            raise QueryError(f"{len(self.forced):,} forced pieces do not fit into an output of {self.max_new}.")
+            raise QueryError(
+                say_n(
+                    "{n:,} forced piece does not fit into an output of {most}.",
+                    "{n:,} forced pieces do not fit into an output of {most}.",
+                    len(self.forced),
+                    most=self.max_new,
+                )
+            )
         for i in self.forced:
-            _check_int("forced piece id", i, 0, 10_000_000)
+            _check_int(say("forced piece id"), i, 0, 10_000_000)
         object.__setattr__(self, "interventions", checked(self.interventions))
 
     def to_json(self) -> str:
@@ -137,7 +147,12 @@ class Query:
             record: dict[str, Any] = json.loads(text)
             version = record.pop("version")
             if type(version) is not int or version != QUERY_VERSION:
-                raise QueryError(f"this query is of another version; this program reads version {QUERY_VERSION}.")
+                raise QueryError(
+                    say(
+                        "this query is of another version; this program reads version {version}.",
+                        version=QUERY_VERSION,
+                    )
+                )
             decoding = record.pop("decoding")
             record["decoding"] = _DECODINGS[decoding.pop("kind")](**decoding)
             record["interventions"] = [from_record(change) for change in record.pop("interventions", [])]
@@ -145,7 +160,7 @@ class Query:
         except QueryError:
             raise
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            raise QueryError("this is not a query; it must be JSON as `Query.to_json` writes it.") from None
+            raise QueryError(say("this is not a query; it must be JSON as `Query.to_json` writes it.")) from None
 
 
 def check_source(source: str) -> str:
@@ -155,7 +170,7 @@ def check_source(source: str) -> str:
         QueryError: It is no text, or longer than the limit.
     """
     if not isinstance(source, str):
-        raise QueryError(f"the source must be text, found {type(source).__name__}.")
+        raise QueryError(say("the source must be text, found {kind}.", kind=type(source).__name__))
     _check_length(source)  # first: composing a long text can take very long
     whole = source.encode("utf-8", "replace").decode("utf-8")
     composed = unicodedata.normalize("NFC", whole)
@@ -166,18 +181,31 @@ def check_source(source: str) -> str:
 def _check_length(source: str) -> None:
     if len(source) > MAX_SOURCE_CHARACTERS:
         raise QueryError(
-            f"The source has {len(source):,} characters; the limit is {MAX_SOURCE_CHARACTERS:,}. Shorten it."
+            say_n(
+                "The source has {n:,} character; the limit is {most:,}. Shorten it.",
+                "The source has {n:,} characters; the limit is {most:,}. Shorten it.",
+                len(source),
+                most=MAX_SOURCE_CHARACTERS,
+            )
         )
 
 
 def _check_hash(value: object) -> None:
     if not isinstance(value, str) or not value.isascii() or len(value) > MAX_HASH:
-        raise QueryError(f"checkpoint: found {_short(value)}, expected a checkpoint's content hash.")
+        raise QueryError(say("checkpoint: found {found}, expected a checkpoint's content hash.", found=_short(value)))
 
 
 def _check_int(name: str, value: object, least: int, most: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise QueryError(f"{name}: found {_short(value)}, expected a whole number from {least:,} to {most:,}.")
+        raise QueryError(
+            say(
+                "{name}: found {found}, expected a whole number from {least:,} to {most:,}.",
+                name=name,
+                found=_short(value),
+                least=least,
+                most=most,
+            )
+        )
 
 
 def _keep_float(settings: object, name: str, least: float, most: float) -> None:
@@ -185,11 +213,19 @@ def _keep_float(settings: object, name: str, least: float, most: float) -> None:
     value = getattr(settings, name)
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not least <= value <= most:
-        raise QueryError(f"{name}: found {_short(value)}, expected a number from {least:g} to {most:g}.")
+        raise QueryError(
+            say(
+                "{name}: found {found}, expected a number from {least:g} to {most:g}.",
+                name=name,
+                found=_short(value),
+                least=least,
+                most=most,
+            )
+        )
     object.__setattr__(settings, name, abs(float(value)))  # abs: -0.0 is 0.0
 
 
 def _short(value: object) -> str:
     if isinstance(value, int) and abs(value) >= 10**20:
-        return "a number of over 20 digits"  # printing 5,000 digits is refused by Python itself
+        return say("a number of over 20 digits")  # printing 5,000 digits is refused by Python itself
     return repr(value)[:40]

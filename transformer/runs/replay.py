@@ -16,6 +16,7 @@ from transformer.runs import recording
 from transformer.runs.interventions import tap_for
 from transformer.runs.runnable import Runnable
 from transformer.runs.trace import Trace
+from words import say
 
 
 @torch.inference_mode()
@@ -36,7 +37,9 @@ def replay(checkpoint: Runnable, trace: Trace, sites: Sequence[str], *, tap: Tap
         QueryError: The trace is of another checkpoint, or a pattern matches no site.
     """
     if trace.query.checkpoint != checkpoint.content_hash:
-        raise QueryError(f"this run was made with another checkpoint than {checkpoint.name}; run it again.")
+        raise QueryError(
+            say("this run was made with another checkpoint than {model}; run it again.", model=checkpoint.name)
+        )
     model, src_ids = checkpoint.model, torch.tensor([trace.src_ids])
     tap = both(tap_for(trace.query.interventions, checkpoint.config), tap)
     memory, seen = recording.read_source(model, src_ids, sites, tap=tap)
@@ -45,7 +48,13 @@ def replay(checkpoint: Runnable, trace: Trace, sites: Sequence[str], *, tap: Tap
     values = {site: _alone(site, value.numpy()) for site, value in seen.items()}
     for pattern in sites:
         if not any(fnmatchcase(site, pattern) for site in values):
-            raise QueryError(f"{checkpoint.name} has no site {pattern!r}; transformer.tap.SITES lists them.")
+            raise QueryError(
+                say(
+                    "{model} has no site {pattern}; transformer.tap.SITES lists them.",
+                    model=checkpoint.name,
+                    pattern=repr(pattern),
+                )
+            )
     return values
 
 

@@ -25,6 +25,7 @@ from transformer.runs.runnable import Runnable
 from transformer.runs.source import Source, read_source
 from transformer.runs.step import Ranked, StopReason
 from transformer.runs.trace import Trace
+from words import say, say_n
 
 
 @dataclass(frozen=True)
@@ -75,9 +76,11 @@ def run_batch(
         QueryError: As `run`; or there is no query, or their interventions differ.
     """
     if not queries:
-        raise QueryError("a batch needs at least one query.")
+        raise QueryError(say("a batch needs at least one query."))
     if len({query.interventions for query in queries}) > 1:
-        raise QueryError("the queries of a batch must have the same interventions; run the others by themselves.")
+        raise QueryError(
+            say("the queries of a batch must have the same interventions; run the others by themselves.")
+        )
     started = time.monotonic()
     model, pad_id = checkpoint.model, checkpoint.config.pad_id
     tap = both(tap_for(queries[0].interventions, checkpoint.config), tap)
@@ -150,7 +153,11 @@ def _decode_alike(prefix: Prefix, decoding: Decoding, max_new: int, queries: Seq
 def _chosen(query: Query, hypotheses: tuple[Hypothesis, ...]) -> _Output:
     if query.hypothesis >= len(hypotheses):
         raise QueryError(
-            f"result {query.hypothesis + 1} was asked for; beam search found {len(hypotheses)}. Choose another."
+            say(
+                "result {result} was asked for; beam search found {found}. Choose another.",
+                result=query.hypothesis + 1,
+                found=len(hypotheses),
+            )
         )
     return _Output(hypotheses[query.hypothesis].ids, hypotheses)
 
@@ -173,8 +180,7 @@ class _Record:
         padding = (self.checkpoint.src_tokenizer.piece(config.pad_id),) * (len(src_ids) - len(source.ids))
         log_probs = self._log_probs(row, first_row, len(output.ids))  # [T, V]
         stop_reason = self._stop_reason(output.ids)
-        pieces = f"{len(output.ids)} piece" + "s" * (len(output.ids) > 1)
-        cut = (f"The output was cut after {pieces}.",) if stop_reason == "length limit" else ()
+        cut = (_cut_note(len(output.ids)),) if stop_reason == "length limit" else ()
         kinds = anatomy(config).attentions
         return Trace(
             query=query,
@@ -229,8 +235,12 @@ class _Record:
             ids=hypothesis.ids,
             log_prob=hypothesis.log_prob,
             score=hypothesis.score,
-            stop_reason="end of sentence" if hypothesis.ended else "length limit",
+            stop_reason=self._stop_reason(hypothesis.ids),
         )
+
+
+def _cut_note(n_pieces: int) -> str:
+    return say_n("The output was cut after {n} piece.", "The output was cut after {n} pieces.", n_pieces)
 
 
 def _padded(rows: Sequence[Sequence[int]], pad_id: int) -> Tensor:

@@ -9,6 +9,7 @@ from transformer.runs.query import Query
 from transformer.runs.runnable import Runnable
 from transformer.text.normalise import normalise, notes_on
 from transformer.text.tokenizer import SPACE_MARK
+from words import say, say_n
 
 MAX_LISTED = 80  # characters of unknown pieces that a note repeats
 JOINER = "\u200d"  # holds the parts of an emoji together
@@ -44,21 +45,32 @@ def read_source(checkpoint: Runnable, query: Query) -> Source:
     config, tokenizer = checkpoint.config, checkpoint.src_tokenizer
     if query.checkpoint != checkpoint.content_hash:
         raise QueryError(
-            f"this query is for checkpoint {query.checkpoint[:12]}, not for {checkpoint.name} "
-            f"({checkpoint.content_hash[:12]})."
+            say(
+                "this query is for checkpoint {asked_hash}, not for {model} ({own_hash}).",
+                asked_hash=query.checkpoint[:12],
+                model=checkpoint.name,
+                own_hash=checkpoint.content_hash[:12],
+            )
         )
     text = normalise(query.source, config.normalisation)
     encoding = tokenizer.encode(text)
     if not encoding.ids:
-        empty = "holds nothing that can be read" if text.strip() else "is empty"
-        raise QueryError(f"The source {empty}. Type a sentence.")
+        if text.strip():
+            raise QueryError(say("The source holds nothing that can be read. Type a sentence."))
+        raise QueryError(say("The source is empty. Type a sentence."))
     begin = (config.bos_id,) if config.prepend_source_bos else ()
     end = (config.eos_id,) if config.append_source_eos else ()
     ids = begin + encoding.ids + end
     pieces = (*map(tokenizer.piece, begin), *encoding.pieces, *map(tokenizer.piece, end))
     if len(ids) > config.max_len:
         raise QueryError(
-            f"The source has {len(ids)} pieces; {checkpoint.name} reads at most {config.max_len}. Shorten it."
+            say_n(
+                "The source has {n} piece; {model} reads at most {most}. Shorten it.",
+                "The source has {n} pieces; {model} reads at most {most}. Shorten it.",
+                len(ids),
+                model=checkpoint.name,
+                most=config.max_len,
+            )
         )
     named = list(zip(encoding.pieces, encoding.ids, strict=True))
     unknown = [piece for piece, i in named if i == config.unk_id]
@@ -83,10 +95,39 @@ def _unknown_note(unknown: Sequence[str], *, whole: bool) -> tuple[str, ...]:
     if not unknown:
         return ()
     listed = " ".join(_visible(piece) for piece in dict.fromkeys(unknown))
-    found = f": {listed}" if len(listed) <= MAX_LISTED else f" {len(unknown)} of these pieces"
-    return (
-        f"This model has never seen{found}. It reads an unknown piece there"
-        + (", and so knows nothing of this sentence." if whole else ", and cannot tell what it says."),
+    if len(listed) <= MAX_LISTED:
+        return (_never_seen(listed, whole=whole),)
+    return (_many_never_seen(len(unknown), whole=whole),)
+
+
+def _never_seen(pieces: str, *, whole: bool) -> str:
+    if whole:
+        return say(
+            "This model has never seen: {pieces}. It reads an unknown piece there, and so knows nothing of this "
+            "sentence.",
+            pieces=pieces,
+        )
+    return say(
+        "This model has never seen: {pieces}. It reads an unknown piece there, and cannot tell what it says.",
+        pieces=pieces,
+    )
+
+
+def _many_never_seen(count: int, *, whole: bool) -> str:
+    if whole:
+        return say_n(
+            "This model has never seen {n} of these pieces. It reads an unknown piece there, and so knows nothing of "
+            "this sentence.",
+            "This model has never seen {n} of these pieces. It reads an unknown piece there, and so knows nothing of "
+            "this sentence.",
+            count,
+        )
+    return say_n(
+        "This model has never seen {n} of these pieces. It reads an unknown piece there, and cannot tell what it "
+        "says.",
+        "This model has never seen {n} of these pieces. It reads an unknown piece there, and cannot tell what it "
+        "says.",
+        count,
     )
 
 
@@ -98,15 +139,31 @@ def _visible(piece: str) -> str:
 def _check_forced(checkpoint: Runnable, query: Query, *, room: int) -> None:
     config = checkpoint.config
     if query.forced and not room:
-        raise QueryError(f"pieces are forced; {checkpoint.name} is an encoder alone and writes none.")
+        raise QueryError(
+            say("pieces are forced; {model} is an encoder alone and writes none.", model=checkpoint.name)
+        )
     for place, i in enumerate(query.forced):
         if i >= config.tgt_vocab_size:
             raise QueryError(
-                f"forced piece id {i} is outside the vocabulary; ids go from 0 to {config.tgt_vocab_size - 1}."
+                say(
+                    "forced piece id {i} is outside the vocabulary; ids go from 0 to {last}.",
+                    i=i,
+                    last=config.tgt_vocab_size - 1,
+                )
             )
         if i == config.pad_id:
-            raise QueryError(f"forced piece id {i} is padding, which is never written; choose another piece.")
+            raise QueryError(
+                say("forced piece id {i} is padding, which is never written; choose another piece.", i=i)
+            )
         if i == config.eos_id and place < len(query.forced) - 1:
-            raise QueryError("a piece is forced after the end of the sentence; end the forced pieces there.")
+            raise QueryError(say("a piece is forced after the end of the sentence; end the forced pieces there."))
     if len(query.forced) > room:
-        raise QueryError(f"{len(query.forced)} pieces are forced; {checkpoint.name} writes at most {room}.")
+        raise QueryError(
+            say_n(
+                "{n} piece is forced; {model} writes at most {most}.",
+                "{n} pieces are forced; {model} writes at most {most}.",
+                len(query.forced),
+                model=checkpoint.name,
+                most=room,
+            )
+        )

@@ -28,6 +28,7 @@ from transformer.model.anatomy import StackName
 from transformer.runs.decoding import sampling_distribution
 from transformer.runs.query import Query, Sampling
 from transformer.runs.step import Candidate, Ranked, RowLabel, Step, StopReason
+from words import say
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,9 +184,13 @@ class Trace:
             QueryError: There is no such step.
         """
         if not self.n_steps:
-            raise QueryError("this model writes nothing, so that its run has no steps; look at its maps.")
+            raise QueryError(say("this model writes nothing, so that its run has no steps; look at its maps."))
         if not 0 <= index < self.n_steps:
-            raise QueryError(f"step {index} does not exist; this run has steps 0 to {self.n_steps - 1}.")
+            raise QueryError(
+                say(
+                    "step {index} does not exist; this run has steps 0 to {last}.", index=index, last=self.n_steps - 1
+                )
+            )
         chosen = self.tgt_ids[index]
         rank = self.rank_of(chosen, step=index)
         listed = _best(self.log_probs[index], top_k)
@@ -274,7 +279,9 @@ def _entropy(log_probs: np.ndarray) -> float:
 
 def _of(kind: Kind, arrays: Mapping[Kind, np.ndarray]) -> np.ndarray:
     if kind not in arrays:
-        raise QueryError(f"this run has no attention {kind!r}; its model has {', '.join(arrays)}.")
+        raise QueryError(
+            say("this run has no attention {kind}; its model has {kinds}.", kind=repr(kind), kinds=", ".join(arrays))
+        )
     return arrays[kind]
 
 

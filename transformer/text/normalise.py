@@ -14,6 +14,8 @@ from functools import lru_cache
 
 from opencc import OpenCC
 
+from words import say
+
 
 def normalise(text: str, steps: Sequence[str]) -> str:
     """Apply the named steps in order."""
@@ -28,7 +30,7 @@ def notes_on(text: str, steps: Sequence[str]) -> tuple[str, ...]:
     for step in steps:
         changed = _STEPS[step](text)
         if step == "simplified-chinese" and changed != text:
-            notes.append(f"Traditional characters were converted to simplified ones: {changed}")
+            notes.append(say("Traditional characters were converted to simplified ones: {text}", text=changed))
         text = changed
     return tuple(notes)
 

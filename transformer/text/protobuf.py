@@ -9,6 +9,9 @@ Source: Protocol Buffers documentation, "Encoding" (protobuf.dev/programming-gui
 import struct
 from collections.abc import Iterator
 
+from transformer.errors import ClauseError
+from words import say
+
 MAX_VARINT_BYTES = 10
 
 Field = tuple[int, int | float | memoryview]  # number and value
@@ -25,14 +28,14 @@ def fields(message: memoryview) -> Iterator[Field]:
         is stored in them here), a view of the bytes for text, bytes and messages inside.
 
     Raises:
-        ValueError: These bytes are not a message; the message is a part of a sentence.
+        ClauseError: These bytes are not a message.
     """
     position = 0
     while position < len(message):
         key, position = _varint(message, position)
         number, kind = key >> 3, key & 7
         if number == 0:
-            raise ValueError(f"byte {position - 1} begins no field")
+            raise ClauseError(say("byte {position} begins no field", position=position - 1))
         if kind == 0:
             value, position = _varint(message, position)
             yield number, value
@@ -42,10 +45,17 @@ def fields(message: memoryview) -> Iterator[Field]:
         elif kind in (1, 5):
             length = 8 if kind == 1 else 4
         else:
-            raise ValueError(f"field {number} has the unknown wire type {kind}")
+            raise ClauseError(say("field {number} has the unknown wire type {kind}", number=number, kind=kind))
         content = message[position : position + length]
         if len(content) < length:
-            raise ValueError(f"it ends inside field {number}, which needs {length:,} bytes and has {len(content):,}")
+            raise ClauseError(
+                say(
+                    "it ends inside field {number}, which needs {length:,} bytes and has {given:,}",
+                    number=number,
+                    length=length,
+                    given=len(content),
+                )
+            )
         position += length
         yield number, _value(kind, content)
 
@@ -61,9 +71,9 @@ def _varint(message: memoryview, position: int) -> tuple[int, int]:
     value = 0
     for i in range(MAX_VARINT_BYTES):
         if position + i >= len(message):
-            raise ValueError("it ends inside a number")
+            raise ClauseError(say("it ends inside a number"))
         byte = message[position + i]
         value |= (byte & 0x7F) << (7 * i)
         if byte < 0x80:
             return value & (2**64 - 1), position + i + 1
-    raise ValueError(f"the number at byte {position} does not end")
+    raise ClauseError(say("the number at byte {position} does not end", position=position))

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
-from transformer.errors import TokenizerError, shown
+from transformer.errors import ClauseError, TokenizerError, shown
 from transformer.text import protobuf
+from words import joined, say, say_n
 
 MAX_PIECES = 1_000_000
 MAX_PIECE_BYTES = 512
@@ -36,13 +37,22 @@ _TEXTS_OF = {TRAINER: UNKNOWN_SURFACE, NORMALIZER: REPLACEMENTS, DENORMALIZER: R
 _PROBE = Path(__file__).with_name("sentencepiece_probe.py")
 _NO_WINDOW = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # Windows would open one for a moment
 
-# What is often found where a model is expected, and what it is.
+# What is often found where a model is expected, and what is then said of it.
 _OTHERS = (
-    (b"version https://git-lfs", "a Git LFS pointer, not the file itself; fetch it with `git lfs pull`"),
-    (b"<", "a web page or XML; download the file itself"),
-    (b"{", "JSON (perhaps tokenizer.json); the SentencePiece model is a .model or .spm file"),
-    (b"PK\x03\x04", "a zip archive; unpack it first"),
-    (b"\x1f\x8b", "compressed with gzip; unpack it first"),
+    (
+        b"version https://git-lfs",
+        say("is not a SentencePiece model but a Git LFS pointer, not the file itself; fetch it with `git lfs pull`."),
+    ),
+    (b"<", say("is not a SentencePiece model but a web page or XML; download the file itself.")),
+    (
+        b"{",
+        say(
+            "is not a SentencePiece model but JSON (perhaps tokenizer.json); "
+            "the SentencePiece model is a .model or .spm file."
+        ),
+    ),
+    (b"PK\x03\x04", say("is not a SentencePiece model but a zip archive; unpack it first.")),
+    (b"\x1f\x8b", say("is not a SentencePiece model but compressed with gzip; unpack it first.")),
 )
 
 
@@ -87,9 +97,11 @@ def read(model: bytes) -> list[Piece]:
     Raises:
         TokenizerError: These bytes are not a model, or a piece is beyond the limits.
     """
-    what = next((what for start, what in _OTHERS if model.lstrip()[:32].startswith(start)), None)
-    if not model or what:
-        raise TokenizerError(f"is not a SentencePiece model but {what or 'empty'}.")
+    other = next((other for start, other in _OTHERS if model.lstrip()[:32].startswith(start)), None)
+    if not model:
+        raise TokenizerError(say("is not a SentencePiece model but empty."))
+    if other:
+        raise TokenizerError(other)
     pieces: list[Piece] = []
     try:
         for number, value in protobuf.fields(memoryview(model)):
@@ -98,11 +110,11 @@ def read(model: bytes) -> list[Piece]:
             elif number in _TEXTS_OF:
                 _check_texts(value, _TEXTS_OF[number])
             if len(pieces) > MAX_PIECES:
-                raise TokenizerError(f"has over {MAX_PIECES:,} pieces, the most that is read.")
-    except ValueError as error:
-        if isinstance(error, TokenizerError):
-            raise
-        raise TokenizerError(f"is not a SentencePiece model, or a damaged one: {error}.") from None
+                raise TokenizerError(say("has over {most:,} pieces, the most that is read.", most=MAX_PIECES))
+    except ClauseError as error:
+        raise TokenizerError(
+            say("is not a SentencePiece model, or a damaged one: {problem}.", problem=error.sentence)
+        ) from None
     return pieces
 
 
@@ -111,35 +123,43 @@ def _fault(model: bytes) -> str | None:
         _check_pieces(read(model))
         _try_out(model)
     except TokenizerError as error:
-        return str(error)
+        return error.sentence
     return None
 
 
 def _piece(message: int | float | memoryview, i: int) -> Piece:
     if not isinstance(message, memoryview):
-        raise ValueError(f"piece {i} is not a message")
+        raise ClauseError(say("piece {i} is not a message", i=i))
     text, score, kind = b"", 0.0, 1
     for number, value in protobuf.fields(message):
         if number == 1 and isinstance(value, memoryview):
             if len(value) > MAX_PIECE_BYTES:
-                raise TokenizerError(f"piece {i} is {len(value):,} bytes long; at most {MAX_PIECE_BYTES} are read.")
+                raise TokenizerError(
+                    say_n(
+                        "piece {i} is {n:,} byte long; at most {most} are read.",
+                        "piece {i} is {n:,} bytes long; at most {most} are read.",
+                        len(value),
+                        i=i,
+                        most=MAX_PIECE_BYTES,
+                    )
+                )
             text = bytes(value)
         elif number == 2 and isinstance(value, float):
             score = value
         elif number == 3 and isinstance(value, int):
             kind = value
         elif number in (1, 2, 3):
-            raise ValueError(f"piece {i} has a field {number} of the wrong kind")
+            raise ClauseError(say("piece {i} has a field {number} of the wrong kind", i=i, number=number))
     try:
         return Piece(text.decode(), score, kind)
     except UnicodeDecodeError:
-        raise TokenizerError(f"piece {i} is not UTF-8: {shown(text)}.") from None
+        raise TokenizerError(say("piece {i} is not UTF-8: {text}.", i=i, text=shown(text))) from None
 
 
 def _check_texts(message: int | float | memoryview, wanted: int) -> None:
     """No text that replaces a character or an unknown piece is so long that short inputs become huge ones."""
     if not isinstance(message, memoryview):
-        raise ValueError("its settings are not a message")
+        raise ClauseError(say("its settings are not a message"))
     for number, value in protobuf.fields(message):
         if number != wanted or not isinstance(value, memoryview):
             continue
@@ -148,27 +168,61 @@ def _check_texts(message: int | float | memoryview, wanted: int) -> None:
             texts = texts[4 + int.from_bytes(texts[:4], "little") :]
         longest = max(map(len, texts.split(b"\0")))
         if longest > MAX_PIECE_BYTES:
-            raise TokenizerError(f"replaces a character by {longest:,} bytes; at most {MAX_PIECE_BYTES} are read.")
+            raise TokenizerError(
+                say(
+                    "replaces a character by {longest:,} bytes; at most {most} are read.",
+                    longest=longest,
+                    most=MAX_PIECE_BYTES,
+                )
+            )
 
 
 def _check_pieces(pieces: list[Piece]) -> None:
     if not pieces:
-        raise TokenizerError("is not a SentencePiece model, or a damaged one: it has no pieces.")
+        raise TokenizerError(say("is not a SentencePiece model, or a damaged one: it has no pieces."))
     seen: dict[str, int] = {}
     for i, piece in enumerate(pieces):
         if not piece.text:
-            raise TokenizerError(f"piece {i} is empty.")
+            raise TokenizerError(say("piece {i} is empty.", i=i))
         if piece.text in seen:
-            raise TokenizerError(f"piece {i} is {shown(piece.text)}, as piece {seen[piece.text]} is already.")
+            raise TokenizerError(
+                say(
+                    "piece {i} is {piece}, as piece {other} is already.",
+                    i=i,
+                    piece=shown(piece.text),
+                    other=seen[piece.text],
+                )
+            )
         if not math.isfinite(piece.score):
-            raise TokenizerError(f"piece {i}, {shown(piece.text)}, has the score {piece.score}; expected a number.")
+            raise TokenizerError(
+                say(
+                    "piece {i}, {piece}, has the score {score}; expected a number.",
+                    i=i,
+                    piece=shown(piece.text),
+                    score=piece.score,
+                )
+            )
         if piece.type not in TYPES:
-            raise TokenizerError(f"piece {i}, {shown(piece.text)}, has type {piece.type}; expected 1 to 6.")
+            raise TokenizerError(
+                say(
+                    "piece {i}, {piece}, has type {type}; expected 1 to 6.",
+                    i=i,
+                    piece=shown(piece.text),
+                    type=piece.type,
+                )
+            )
         seen[piece.text] = i
     unknown = [shown(piece.text) for piece in pieces if piece.type == UNKNOWN]
     if len(unknown) != 1:
-        found = ", ".join(unknown[:5]) or "none"
-        raise TokenizerError(f"has {len(unknown)} pieces for unknown text ({found}); expected one, such as '<unk>'.")
+        found = joined(", ", unknown[:5]) if unknown else say("none")
+        raise TokenizerError(
+            say_n(
+                "has {n} piece for unknown text ({found}); expected one, such as '<unk>'.",
+                "has {n} pieces for unknown text ({found}); expected one, such as '<unk>'.",
+                len(unknown),
+                found=found,
+            )
+        )
 
 
 def _try_out(model: bytes) -> None:
@@ -186,11 +240,17 @@ def _try_out(model: bytes) -> None:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise TokenizerError(f"SentencePiece did not get through it in {PROBE_SECONDS:.0f} seconds.") from None
+        raise TokenizerError(
+            say("SentencePiece did not get through it in {seconds:.0f} seconds.", seconds=PROBE_SECONDS)
+        ) from None
     except OSError as error:
-        raise TokenizerError(f"could not be tried out: {error.strerror} ({shown(sys.executable)}).") from None
+        raise TokenizerError(
+            say("could not be tried out: {reason} ({program}).", reason=error.strerror, program=shown(sys.executable))
+        ) from None
     reason = " ".join(probe.stderr.decode(errors="replace").split())[-200:].rstrip(".")
     if probe.returncode == 1:
-        raise TokenizerError(f"SentencePiece cannot use it: {reason or 'no reason given'}.")
+        raise TokenizerError(say("SentencePiece cannot use it: {reason}.", reason=reason or say("no reason given")))
     if probe.returncode != 0:
-        raise TokenizerError(f"SentencePiece crashed on it (exit status {probe.returncode}); the file is damaged.")
+        raise TokenizerError(
+            say("SentencePiece crashed on it (exit status {status}); the file is damaged.", status=probe.returncode)
+        )

@@ -17,6 +17,7 @@ from transformer.errors import DataError
 from transformer.text.normalise import normalise
 from transformer.training.corpus import Line
 from transformer.training.splitting import rank
+from words import say, say_n
 
 EXAMPLES = 3
 SLACK = 10  # characters; see `unlike`
@@ -85,9 +86,11 @@ class Rules:
             ("--limit", self.limit, 0),
         ):
             if value < least:
-                raise DataError(f"{name} is {value}; expected at least {least}.")
+                raise DataError(
+                    say("{name} is {value}; expected at least {least}.", name=name, value=value, least=least)
+                )
         if not self.max_ratio > 1:
-            raise DataError(f"--max-ratio is {self.max_ratio}; expected more than 1.")
+            raise DataError(say("--max-ratio is {found}; expected more than 1.", found=self.max_ratio))
 
 
 @dataclass
@@ -145,8 +148,16 @@ def clean(lines: Iterable[Line], rules: Rules) -> Cleaned:
     pairs = list(_alike(pairs, rules, tally, ratio=ratio))
     pairs = _drawn(pairs, rules, tally)
     if not pairs:
+        # Reasons as the report names them, which programs read.
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in tally.dropped.most_common(3))
-        raise DataError(f"None of {tally.read:,} lines can be kept ({reasons or 'the file is empty'}).")
+        raise DataError(
+            say_n(
+                "None of {n:,} line can be kept ({reasons}).",
+                "None of {n:,} lines can be kept ({reasons}).",
+                tally.read,
+                reasons=reasons or say("the file is empty"),
+            )
+        )
     return Cleaned(pairs, tally, ratio, spaces)
 
 

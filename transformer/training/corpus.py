@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
 from transformer.errors import DataError, shown
+from words import say, say_n
 
 MAX_BYTES = 1_000_000_000  # of one file, unpacked
 MAX_LINES = 3_000_000
@@ -40,7 +41,13 @@ def read_lines(files: Sequence[Path]) -> Iterator[Line]:
         DataError: A file is missing, not UTF-8, over a limit, not what it seems, or has lines that the other lacks.
     """
     if len(files) not in (1, 2):
-        raise DataError(f"{len(files)} files: give one file of tab-separated lines or two line-aligned ones.")
+        raise DataError(
+            say_n(
+                "{n} file: give one file of tab-separated lines or two line-aligned ones.",
+                "{n} files: give one file of tab-separated lines or two line-aligned ones.",
+                len(files),
+            )
+        )
     if len(files) == 2:
         yield from _aligned(*files)
         return
@@ -55,8 +62,14 @@ def _aligned(first: Path, second: Path) -> Iterator[Line]:
             longer, shorter = (second, first) if source is None else (first, second)
             n_lines = number + sum(1 for _ in texts[source is None])
             raise DataError(
-                f"{shorter.name} has {number - 1:,} lines, {longer.name} has {n_lines:,}: two files must be "
-                f"line-aligned; give one file for tab-separated pairs."
+                say(
+                    "{shorter} has {n_shorter:,} lines, {longer} has {n_lines:,}: two files must be "
+                    "line-aligned; give one file for tab-separated pairs.",
+                    shorter=shorter.name,
+                    n_shorter=number - 1,
+                    longer=longer.name,
+                    n_lines=n_lines,
+                )
             )
         yield Line(number, (source, target))
 
@@ -68,21 +81,42 @@ def _texts(path: Path) -> Iterator[str]:
         # One byte more than allowed tells a line that is too long from one that just fits.
         for number, raw in enumerate(iter(lambda: file.readline(MAX_LINE_BYTES + 1), b""), start=1):
             if len(raw) > MAX_LINE_BYTES:
-                raise DataError(f"{name}, line {number:,}: over {MAX_LINE_BYTES:,} bytes; is it a text of lines?")
+                raise DataError(
+                    say(
+                        "{name}, line {number:,}: over {most:,} bytes; is it a text of lines?",
+                        name=name,
+                        number=number,
+                        most=MAX_LINE_BYTES,
+                    )
+                )
             if number > MAX_LINES or offset + len(raw) > MAX_BYTES:
-                raise DataError(f"{name}: over {MAX_LINES:,} lines or {MAX_BYTES:,} bytes; cut it into parts.")
+                raise DataError(
+                    say(
+                        "{name}: over {max_lines:,} lines or {most:,} bytes; cut it into parts.",
+                        name=name,
+                        max_lines=MAX_LINES,
+                        most=MAX_BYTES,
+                    )
+                )
             yield _decode(raw, name=name, number=number, offset=offset)
             offset += len(raw)
 
 
 def _decode(raw: bytes, *, name: str, number: int, offset: int) -> str:
     if offset == 0 and raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise DataError(f"{name}: looks like UTF-16; save it as UTF-8.")
+        raise DataError(say("{name}: looks like UTF-16; save it as UTF-8.", name=name))
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        place = f"byte {offset + error.start:,}, line {number:,}"
-        raise DataError(f"{name}: not UTF-8 ({place}: {raw[error.start]:#04x}); save it as UTF-8.") from None
+        raise DataError(
+            say(
+                "{name}: not UTF-8 (byte {place:,}, line {line:,}: {byte:#04x}); save it as UTF-8.",
+                name=name,
+                place=offset + error.start,
+                line=number,
+                byte=raw[error.start],
+            )
+        ) from None
     if offset == 0:
         text = text.removeprefix("\ufeff")
     return text.removesuffix("\n").removesuffix("\r")
@@ -92,13 +126,13 @@ def _decode(raw: bytes, *, name: str, number: int, offset: int) -> str:
 def _open(path: Path) -> Iterator[tuple[str, BinaryIO]]:
     """Open a text, inside a zip if it stands in one; gives what messages call it, and the open file."""
     if path.exists() and not path.is_file():
-        raise DataError(f"{path}: is not a regular file.")
+        raise DataError(say("{file}: is not a regular file.", file=str(path)))
     try:
         with path.open("rb") as file:
             start = file.read(4)
             file.seek(0)
             if start[:2] == b"\x1f\x8b":
-                raise DataError(f"{path.name}: is packed with gzip; unpack it first (gunzip).")
+                raise DataError(say("{file}: is packed with gzip; unpack it first (gunzip).", file=path.name))
             if start != b"PK\x03\x04":
                 yield path.name, file
                 return
@@ -107,9 +141,15 @@ def _open(path: Path) -> Iterator[tuple[str, BinaryIO]]:
                 with _open_member(archive, member) as text:
                     yield f"{path.name}/{Path(member.filename).name}", text
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}).") from None
+        raise DataError(say("{file}: cannot be read ({reason}).", file=str(path), reason=error.strerror)) from None
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, zlib.error, EOFError) as error:
-        raise DataError(f"{path.name}: cannot be unpacked ({error}); unpack it and give the text file.") from None
+        raise DataError(
+            say(
+                "{file}: cannot be unpacked ({problem}); unpack it and give the text file.",
+                file=path.name,
+                problem=str(error),
+            )
+        ) from None
 
 
 def _pairs_in(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
@@ -119,7 +159,13 @@ def _pairs_in(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
     if len(found) != 1:
         names = shown(", ".join(member.filename for member in found or archive.infolist()))
         raise DataError(
-            f"{name}: {len(found)} files in it hold tab-separated lines, expected one ({names}); unpack it, give one."
+            say_n(
+                "{name}: {n} file in it holds tab-separated lines, expected one ({names}); unpack it, give one.",
+                "{name}: {n} files in it hold tab-separated lines, expected one ({names}); unpack it, give one.",
+                len(found),
+                name=name,
+                names=names,
+            )
         )
     return found[0]
 

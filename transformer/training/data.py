@@ -21,6 +21,7 @@ from transformer.errors import DataError
 from transformer.model.config import ModelConfig
 from transformer.text.normalise import normalise
 from transformer.text.tokenizer import Tokenizer
+from words import say, say_n
 
 Pair = tuple[str, str]
 LENGTH_STEP = 2
@@ -63,19 +64,29 @@ def read_pairs(path: Path) -> list[Pair]:
         # Not splitlines: it would also cut at characters that may stand inside a sentence, such as U+2028.
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}).") from None
+        raise DataError(say("{file}: cannot be read ({reason}).", file=str(path), reason=error.strerror)) from None
     except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8 (byte {error.start}); save it as UTF-8.") from None
+        raise DataError(
+            say("{file}: not UTF-8 (byte {byte}); save it as UTF-8.", file=str(path), byte=error.start)
+        ) from None
     pairs = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         columns = line.split("\t")
         if len(columns) != 2 or not columns[0].strip() or not columns[1].strip():
-            raise DataError(f"{path}, line {number}: expected `source TAB target`, found {len(columns)} column(s).")
+            raise DataError(
+                say_n(
+                    "{file}, line {number}: expected `source TAB target`, found {n} column.",
+                    "{file}, line {number}: expected `source TAB target`, found {n} columns.",
+                    len(columns),
+                    file=str(path),
+                    number=number,
+                )
+            )
         pairs.append((columns[0].strip(), columns[1].strip()))
     if not pairs:
-        raise DataError(f"{path}: holds no pairs.")
+        raise DataError(say("{file}: holds no pairs.", file=str(path)))
     return pairs
 
 

@@ -24,6 +24,7 @@ from transformer.training.data import Batch, Batches, make_batch
 from transformer.training.loss import target_loss
 from transformer.training.schedule import learning_rate
 from transformer.training.scoring import Scores
+from words import say
 
 Measure = Callable[[Transformer], tuple[float, Scores]]  # dev loss and scores
 
@@ -82,7 +83,9 @@ class TrainSettings:
         for name, (low, high) in LIMITS.items():
             value = getattr(self, name)
             if not low <= value <= high:  # nor is NaN
-                raise ConfigError(name, f"found {shown(value)}, expected {low:,} to {high:,}.")
+                raise ConfigError(
+                    name, say("found {found}, expected {low:,} to {high:,}.", found=shown(value), low=low, high=high)
+                )
 
 
 @dataclass(frozen=True)

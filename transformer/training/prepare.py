@@ -19,6 +19,7 @@ from transformer.errors import DataError
 from transformer.training.cleaning import Cleaned, CleanPair, Rules, clean
 from transformer.training.corpus import read_lines
 from transformer.training.splitting import SMALL, Split, split
+from words import say
 
 SPLITS = ("train", "dev", "test")
 CARD, REPORT = "card.json", "report.json"
@@ -55,7 +56,7 @@ class Preparation:
     def __post_init__(self) -> None:
         for name, value in (("--dev", self.dev), ("--test", self.test)):
             if value < 0:
-                raise DataError(f"{name} is {value}; expected 0 or more.")
+                raise DataError(say("{name} is {value}; expected 0 or more.", name=name, value=value))
 
 
 def prepare(job: Preparation) -> dict[str, object]:
@@ -84,13 +85,17 @@ def prepare(job: Preparation) -> dict[str, object]:
 def _check_folder(job: Preparation) -> None:
     """Refuse before the work what could not be written after it."""
     if job.out.exists() and not job.out.is_dir():
-        raise DataError(f"{job.out}: is a file; --out is the folder to write.")
+        raise DataError(say("{out}: is a file; --out is the folder to write.", out=str(job.out)))
     if job.out.is_dir() and any(job.out.iterdir()) and not job.force:
-        raise DataError(f"{job.out}: holds files already; choose another folder, or --force to replace them.")
+        raise DataError(
+            say("{out}: holds files already; choose another folder, or --force to replace them.", out=str(job.out))
+        )
     ours = {(job.out / name).resolve() for name in WRITTEN}
     for file in job.files:
         if file.resolve() in ours:
-            raise DataError(f"{file}: would be overwritten by what is made of it; choose another --out.")
+            raise DataError(
+                say("{file}: would be overwritten by what is made of it; choose another --out.", file=str(file))
+            )
 
 
 def _files(name: str, pairs: Sequence[CleanPair]) -> dict[str, str]:
@@ -167,4 +172,6 @@ def _write(folder: Path, contents: Mapping[str, str]) -> None:
             partial.write_bytes(content.encode())
             os.replace(partial, folder / name)
     except OSError as error:
-        raise DataError(f"{folder}: cannot be written ({error.strerror}).") from None
+        raise DataError(
+            say("{folder}: cannot be written ({reason}).", folder=str(folder), reason=error.strerror)
+        ) from None

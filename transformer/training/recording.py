@@ -15,7 +15,8 @@ from transformer.checkpoint import strictjson
 from transformer.checkpoint.card import MAX_BYTES, MAX_ITEMS
 from transformer.checkpoint.files import FolderFiles
 from transformer.checkpoint.load import CARD, Checkpoint, load
-from transformer.errors import DataError
+from transformer.errors import ClauseError, DataError
+from words import say, say_n
 
 Record = Mapping[str, Any]
 
@@ -36,18 +37,48 @@ def record_scores(checkpoint: Checkpoint, records: Sequence[Record]) -> None:
             be written.
     """
     if load(checkpoint.folder).content_hash != checkpoint.content_hash:
-        raise DataError(f"{checkpoint.name}: was replaced while it was scored; nothing is recorded. Score it again.")
+        raise DataError(
+            say(
+                "{model}: was replaced while it was scored; nothing is recorded. Score it again.",
+                model=checkpoint.name,
+            )
+        )
     card = read_open_card(checkpoint.folder)
     scores = merged(card.get("scores", []), records)
     if len(scores) > MAX_ITEMS:
-        raise DataError(f"{checkpoint.name}/{CARD}: would hold {len(scores)} scores; the limit is {MAX_ITEMS}.")
+        raise DataError(
+            say_n(
+                "{model}/{card}: would hold {n} score; the limit is {most}.",
+                "{model}/{card}: would hold {n} scores; the limit is {most}.",
+                len(scores),
+                model=checkpoint.name,
+                card=CARD,
+                most=MAX_ITEMS,
+            )
+        )
     content = (json.dumps(card | {"scores": scores}, indent=2, ensure_ascii=False) + "\n").encode()
     if len(content) > MAX_BYTES:
-        raise DataError(f"{checkpoint.name}/{CARD}: would have {len(content):,} bytes; the limit is {MAX_BYTES:,}.")
+        raise DataError(
+            say_n(
+                "{model}/{card}: would have {n:,} byte; the limit is {most:,}.",
+                "{model}/{card}: would have {n:,} bytes; the limit is {most:,}.",
+                len(content),
+                model=checkpoint.name,
+                card=CARD,
+                most=MAX_BYTES,
+            )
+        )
     try:
         _replace(checkpoint.folder / CARD, content)
     except OSError as error:
-        raise DataError(f"{checkpoint.name}/{CARD}: cannot be written ({error.strerror}).") from None
+        raise DataError(
+            say(
+                "{model}/{card}: cannot be written ({reason}).",
+                model=checkpoint.name,
+                card=CARD,
+                reason=error.strerror,
+            )
+        ) from None
 
 
 def read_open_card(folder: Path) -> dict[str, Any]:
@@ -63,10 +94,18 @@ def read_open_card(folder: Path) -> dict[str, Any]:
     content = files.read(CARD, limit=MAX_BYTES)
     try:
         card = strictjson.parse(content)
-    except ValueError as error:
-        raise DataError(f"{files.label(CARD)}: {error}; correct it before scores are recorded.") from None
+    except ClauseError as error:
+        raise DataError(
+            say(
+                "{label}: {problem}; correct it before scores are recorded.",
+                label=files.label(CARD),
+                problem=error.sentence,
+            )
+        ) from None
     if not isinstance(card, dict) or not isinstance(card.get("scores", []), list):
-        raise DataError(f"{files.label(CARD)}: expected an object whose scores are a list; correct it first.")
+        raise DataError(
+            say("{label}: expected an object whose scores are a list; correct it first.", label=files.label(CARD))
+        )
     return card
 
 

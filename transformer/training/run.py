@@ -20,6 +20,7 @@ from transformer.training.loop import Row, Trainer, TrainSettings, has_bf16, kee
 from transformer.training.scoring import Scores, held_out_loss, score, translate
 from transformer.training.state import read_state, write_state
 from transformer.training.vocabulary import PieceModel, learn_vocabulary
+from words import say
 
 log = logging.getLogger("glassformer.training")
 
@@ -107,7 +108,13 @@ def train(job: Job) -> list[Row]:
     examples, dev = encode_pairs(pairs, src, tgt, config), encode_pairs(dev_pairs, src, tgt, config)
     for path, found in ((job.train, examples), (job.dev, dev)):
         if not found:
-            raise DataError(f"{path}: no pair fits into {config.max_len} tokens a side; raise --max-len.")
+            raise DataError(
+                say(
+                    "{file}: no pair fits into {most} tokens a side; raise --max-len.",
+                    file=str(path),
+                    most=config.max_len,
+                )
+            )
     log.info("%d of %d training pairs fit into %d tokens", len(examples), len(pairs), config.max_len)
 
     def draw(epoch: int) -> list[Example]:
@@ -116,7 +123,13 @@ def train(job: Job) -> list[Row]:
         seed = job.settings.seed * 100_003 + epoch
         drawn = sample_pairs(pairs, src, tgt, config, alpha=job.settings.sampling, seed=seed)
         if not drawn:
-            raise DataError(f"{job.train}: no sampled pair fits into {config.max_len} tokens; raise --max-len.")
+            raise DataError(
+                say(
+                    "{file}: no sampled pair fits into {most} tokens; raise --max-len.",
+                    file=str(job.train),
+                    most=config.max_len,
+                )
+            )
         return drawn
 
     settings = replace(job.settings, bf16=job.settings.bf16 and has_bf16(device))
@@ -134,7 +147,7 @@ def _load_start(job: Job) -> Checkpoint | None:
     if job.start_from is None:
         return None
     if job.start_from.resolve() == job.out.resolve():
-        raise DataError(f"{job.out}: is what the training starts from; write to another folder.")
+        raise DataError(say("{out}: is what the training starts from; write to another folder.", out=str(job.out)))
     return load(job.start_from)
 
 
@@ -143,8 +156,11 @@ def _go_on(trainer: Trainer, state: dict[str, object], job: Job) -> None:
         trainer.load_state(state)
     except (KeyError, TypeError, ValueError, RuntimeError):  # other names or shapes, or a part is missing
         raise DataError(
-            f"{job.out.name}: its training state is of another version of this program; leave out --resume to start "
-            "anew, or --start-from its checkpoint."
+            say(
+                "{out}: its training state is of another version of this program; leave out --resume to "
+                "start anew, or --start-from its checkpoint.",
+                out=job.out.name,
+            )
         ) from None
 
 
@@ -259,7 +275,9 @@ def read_card(path: Path | None) -> dict[str, object]:
     try:
         card = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read as JSON ({error}).") from None
+        raise DataError(
+            say("{file}: cannot be read as JSON ({problem}).", file=str(path), problem=str(error))
+        ) from None
     if not isinstance(card, dict):
-        raise DataError(f"{path}: expected a JSON object.")
+        raise DataError(say("{file}: expected a JSON object.", file=str(path)))
     return card

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from transformer.errors import DataError
+from words import say, say_n
 
 SMALL = 10  # pairs of the largest component that may go into test or dev
 
@@ -91,7 +92,13 @@ def split(pairs: Sequence[tuple[str, str]], *, dev: int, test: int, seed: int) -
         if wanted and not drawn:
             size = min(map(len, groups))
             raise DataError(
-                f"--{name} {wanted}: the smallest group to draw has {size} pairs; ask for as many or none."
+                say_n(
+                    "--{name} {wanted}: the smallest group to draw has {n} pair; ask for as many or none.",
+                    "--{name} {wanted}: the smallest group to draw has {n} pairs; ask for as many or none.",
+                    size,
+                    name=name,
+                    wanted=wanted,
+                )
             )
     held_out = {*dev_pairs, *test_pairs}
     return Split(
@@ -106,10 +113,18 @@ def split(pairs: Sequence[tuple[str, str]], *, dev: int, test: int, seed: int) -
 
 def _too_many(dev: int, test: int, *, n_pairs: int, n_small: int, n_components: int) -> str:
     most = min(n_small, n_pairs - 1)
-    return (
-        f"--dev {dev:,} and --test {test:,} ask for {dev + test:,} pairs, but at most {most:,} can be held out: "
-        f"{n_pairs:,} pairs make {n_components:,} groups without a common sentence, and only groups of at most "
-        f"{SMALL} pairs are drawn ({n_small:,} pairs); ask for fewer."
+    return say(
+        "--dev {dev:,} and --test {test:,} ask for {asked:,} pairs, but at most {most:,} can be held out: "
+        "{n_pairs:,} pairs make {n_groups:,} groups without a common sentence, and only groups of at most "
+        "{small} pairs are drawn ({n_small:,} pairs); ask for fewer.",
+        dev=dev,
+        test=test,
+        asked=dev + test,
+        most=most,
+        n_pairs=n_pairs,
+        n_groups=n_components,
+        small=SMALL,
+        n_small=n_small,
     )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 
 from transformer.errors import DataError
+from words import joined, say
 
 
 def write_state(out: Path, state: Mapping[str, object]) -> None:
@@ -35,20 +36,25 @@ def read_state(out: Path, identity: Mapping[str, str]) -> dict[str, object]:
     """
     path = _path(out)
     if not path.exists():
-        raise DataError(f"{path}: nothing to resume; leave out --resume to start anew.")
+        raise DataError(say("{file}: nothing to resume; leave out --resume to start anew.", file=str(path)))
     try:
         state: dict[str, object] = torch.load(path, weights_only=True, map_location="cpu")
         before: dict[str, str] = state["job"]  # type: ignore[assignment]
     except (OSError, RuntimeError, EOFError, KeyError, TypeError, pickle.UnpicklingError):
-        raise DataError(f"{path}: damaged or of another version; leave out --resume to start anew.") from None
+        raise DataError(
+            say("{file}: damaged or of another version; leave out --resume to start anew.", file=str(path))
+        ) from None
     names = (*before, *(name for name in identity if name not in before))
+    none = say("none")
     changed = [
-        f"{name} was {before.get(name, 'none')}, is {identity.get(name, 'none')}"
+        say("{name} was {before}, is {now}", name=name, before=before.get(name, none), now=identity.get(name, none))
         for name in names
         if before.get(name) != identity.get(name)
     ]
     if changed:
-        raise DataError(f"{path} belongs to another training: {'; '.join(changed)}.")
+        raise DataError(
+            say("{file} belongs to another training: {changes}.", file=str(path), changes=joined("; ", changed))
+        )
     return state
 
 

@@ -10,6 +10,7 @@ from typing import Literal
 import sentencepiece
 
 from transformer.errors import DataError
+from words import say_n
 
 PieceModel = Literal["unigram", "bpe", "char"]
 
@@ -48,5 +49,12 @@ def learn_vocabulary(texts: Sequence[str], *, size: int, kind: PieceModel = "uni
             minloglevel=2,
         )
     except (RuntimeError, OSError) as error:
-        raise DataError(f"no vocabulary of {size} pieces could be learned: {str(error)[:200]}") from None
+        raise DataError(
+            say_n(
+                "no vocabulary of {n} piece could be learned: {reason}",
+                "no vocabulary of {n} pieces could be learned: {reason}",
+                size,
+                reason=str(error)[:200],
+            )
+        ) from None
     return model.getvalue()

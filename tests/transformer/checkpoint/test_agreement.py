@@ -114,7 +114,7 @@ def test_tensors_that_are_not_called_for_are_listed(spoil):
 def test_tensors_of_another_shape_are_listed(spoil):
     refused(
         spoil(WEIGHTS, weights_with(lambda s: s.update({"encoder.final_norm.bias": torch.zeros(8, 2)}))),
-        r"1 tensors of another shape .*'encoder.final_norm.bias' \(found \[8, 2\], expected \[16\]\)",
+        r"1 tensor of another shape .*'encoder.final_norm.bias' \(found \[8, 2\], expected \[16\]\)",
     )
 
 
@@ -127,7 +127,7 @@ def test_tensors_of_another_type_are_named_with_it(spoil, dtype):
 
 @pytest.mark.parametrize("change", [lambda old: old[:-1], lambda old: old + b"\0", lambda old: old[:100]])
 def test_a_damaged_tensor_file(spoil, change):
-    refused(spoil(WEIGHTS, change), f"{WEIGHTS}: (cut off|1 bytes too long)")
+    refused(spoil(WEIGHTS, change), f"{WEIGHTS}: (cut off|1 byte too long)")
 
 
 def test_a_file_far_longer_than_the_config_allows_is_not_read(spoil):

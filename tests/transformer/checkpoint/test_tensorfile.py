@@ -149,7 +149,7 @@ def test_an_entry_that_is_none(entry):
 
 def test_bytes_behind_the_tensors():
     refused(file_of({"a": A, "b": B}, b"\0" * 40), "8 bytes too long")
-    refused(file_of({}, b"x"), "1 bytes too long")
+    refused(file_of({}, b"x"), "1 byte too long")
 
 
 def test_a_git_lfs_pointer_says_so():
