@@ -28,7 +28,13 @@ PARTS = {
         for part in parts
     },
 }
-SPOKEN: tuple[str, ...] = ()
+SPOKEN: tuple[str, ...] = (
+    "attention flow",
+    "attention head",
+    "attention overview",
+    "attention table",
+    "attention walk",
+)
 
 
 def complaints(test, data):

@@ -262,7 +262,7 @@ def _table(run: OpenRun, measures: dict[Name, Measure], spoken: dict[Name, Words
 
     columns: dict[str, Any] = {
         "open": st.column_config.ButtonColumn(
-            say("Open"), type="secondary", width=140, pinned=True, alignment="left", on_click=go, key=key
+            here(say("Open")), type="secondary", width=140, pinned=True, alignment="left", on_click=go, key=key
         )
     }
     columns |= {name: _column(spoken[name]) for name in measures}
