@@ -5,14 +5,13 @@ A click on a key in any of them is followed in all.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 import charts
-from charts.theme import Spec
 from transformer.analysis.one_weight import Walk
 from ui.attention import one_weight_text
 from ui.components.plotly.view import Click
@@ -106,9 +105,34 @@ def dot(o: OpenWeight) -> None:
     )
 
 
-def _key_chart(o: OpenWeight, key: str, figure: Spec, *, alt: str, how_to_read: str) -> None:
-    follow = taking(o.run.slot, key, place_of)
-    drawing.chart(figure, key=o.run.key(key), alt=alt, how_to_read=how_to_read, on_click=follow)
+def _key_chart(
+    o: OpenWeight,
+    chart: str,
+    values: np.ndarray,
+    *,
+    title: str,
+    alt: str,
+    how_to_read: str,
+    value_name: str = SCORE,
+    before: tuple[str, np.ndarray] | None = None,
+    closed: Sequence[str] | None = None,
+    limits: tuple[float, float] | None = None,
+) -> None:
+    """Draw a number of every key; a click follows that key."""
+    figure = charts.key_row_spec(
+        values,
+        o.axes.keys,
+        title=title,
+        value_name=value_name,
+        chosen=o.walk.key,
+        side=o.axes.key_side,
+        key_axis=o.axes.key_axis,
+        before=before,
+        closed=closed,
+        limits=limits,
+    )
+    follow = taking(o.run.slot, chart, place_of)
+    drawing.chart(figure, key=o.run.key(chart), alt=alt, how_to_read=how_to_read, on_click=follow)
 
 
 def scores(o: OpenWeight) -> None:
@@ -123,20 +147,12 @@ def scores(o: OpenWeight) -> None:
         ),
         one_weight_text.score(w),
     )
-    figure = charts.key_row_spec(
-        w.scores,
-        o.axes.keys,
-        title=say("q · k of every key, and its score"),
-        value_name=SCORE,
-        chosen=w.key,
-        side=o.axes.key_side,
-        key_axis=o.axes.key_axis,
-        before=("q · k", w.dots),
-    )
     _key_chart(
         o,
         SCORES,
-        figure,
+        w.scores,
+        title=say("q · k of every key, and its score"),
+        before=("q · k", w.dots),
         alt=say_n(
             "q · k and scores of {n} key; the chosen one, {key}, has {score:.3f}.",
             "q · k and scores of {n} keys; the chosen one, {key}, has {score:.3f}.",
@@ -165,20 +181,12 @@ def mask(o: OpenWeight) -> None:
         joined(" ", said),
         one_weight_text.masked(w),
     )
-    figure = charts.key_row_spec(
-        w.scores,
-        o.axes.keys,
-        title=say("Scores after the mask"),
-        value_name=SCORE,
-        chosen=w.key,
-        side=o.axes.key_side,
-        key_axis=o.axes.key_axis,
-        closed=[joined(", ", ["−∞", reason]) if reason else "" for reason in o.reasons],
-    )
     _key_chart(
         o,
         MASKED,
-        figure,
+        w.scores,
+        title=say("Scores after the mask"),
+        closed=[joined(", ", ["−∞", reason]) if reason else "" for reason in o.reasons],
         alt=say("Scores after the mask; {closed} of {all} keys are closed.", closed=n_closed, all=len(o.axes.keys)),
         how_to_read=say(
             "Each bar is score + mask; hatched keys are closed, their score is −∞. Click a key to follow it."
@@ -199,21 +207,14 @@ def softmax(o: OpenWeight) -> None:
         else say("No key is open, so all weights are 0."),
         one_weight_text.softmax(w),
     )
-    figure = charts.key_row_spec(
-        w.weights,
-        o.axes.keys,
-        title=say("Weights of this row"),
-        value_name=say("weight"),
-        chosen=w.key,
-        side=o.axes.key_side,
-        key_axis=o.axes.key_axis,
-        closed=o.reasons,
-        limits=(0.0, 1.0),
-    )
     _key_chart(
         o,
         WEIGHTS,
-        figure,
+        w.weights,
+        title=say("Weights of this row"),
+        value_name=say("weight"),
+        closed=o.reasons,
+        limits=(0.0, 1.0),
         alt=say(
             "Attention weights of {query} over the keys; {key} gets {weight:.3f}.",
             query=o.query,
