@@ -24,11 +24,7 @@ KINDS: Final[dict[Kind, str]] = {
     "decoder": say("Decoder self"),
     "cross": say("Cross"),
 }
-AGGREGATES: Final[dict[Aggregate, str]] = {
-    "mean": say("Mean"),
-    "max": say("Max"),
-    "rollout": say("Rollout"),
-}
+AGGREGATES: Final[dict[Aggregate, str]] = {"mean": say("Mean"), "max": say("Max"), "rollout": say("Rollout")}
 AGGREGATE_HELP: Final = say(
     "What stands for all heads together. Rollout follows the weights through the layers, up to the chosen one; the "
     "text under the map says how."

@@ -82,10 +82,7 @@ def words(kind: Kind, parts: Anatomy) -> dict[Name, Words]:
             ),
         ),
         "largest": Words(
-            say("Largest"),
-            say("largest weight"),
-            "weight",
-            say("Mean over the rows of the largest weight, maxₖ wₖ."),
+            say("Largest"), say("largest weight"), "weight", say("Mean over the rows of the largest weight, maxₖ wₖ.")
         ),
         "distance": _distance_words(crosses=crosses),
         "self": Words(
@@ -112,10 +109,7 @@ def words(kind: Kind, parts: Anatomy) -> dict[Name, Words]:
         ),
         "first": _first_words(of_output=of_output, reads=parts.reads),
         "end": Words(
-            say("End"),
-            say("share on the source's end piece"),
-            "share",
-            say("Mean weight on the source's end piece."),
+            say("End"), say("share on the source's end piece"), "share", say("Mean weight on the source's end piece.")
         ),
         "diagonal": Words(
             say("Diagonal"),
@@ -150,10 +144,7 @@ def _distance_words(*, crosses: bool) -> Words:
             ),
         )
     return Words(
-        say("Distance"),
-        say("mean distance"),
-        "tokens",
-        say("Mean over the rows of Σₖ wₖ |q − k|, in tokens."),
+        say("Distance"), say("mean distance"), "tokens", say("Mean over the rows of Σₖ wₖ |q − k|, in tokens.")
     )
 
 

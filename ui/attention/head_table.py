@@ -297,9 +297,4 @@ def _column(said: Words) -> Any:
         return st.column_config.ProgressColumn(
             said.heading, help=said.meaning, format="%.2f", min_value=0.0, max_value=1.0, width=104
         )
-    return st.column_config.NumberColumn(
-        said.full_heading,
-        help=said.meaning,
-        format="%.2f",
-        width=128,
-    )
+    return st.column_config.NumberColumn(said.full_heading, help=said.meaning, format="%.2f", width=128)

@@ -176,11 +176,7 @@ def mask(o: OpenWeight) -> None:
         else say("In this row it closes none."),
         say("The chosen key is {reason}:", reason=reason) if reason else say("The chosen key is open:"),
     ]
-    stage(
-        say("##### 3. + mask: who may be seen?"),
-        joined(" ", said),
-        one_weight_text.masked(w),
-    )
+    stage(say("##### 3. + mask: who may be seen?"), joined(" ", said), one_weight_text.masked(w))
     _key_chart(
         o,
         MASKED,

@@ -23,11 +23,7 @@ MOST_TOKENS: Final = 128
 def draw(o: OpenWeight) -> None:
     """Draw q, k and v of all tokens, when they are asked for."""
     expander = st.expander(
-        say(
-            "q, k and v of every token in layer {layer}, head {head}",
-            layer=o.walk.layer + 1,
-            head=o.walk.head + 1,
-        ),
+        say("q, k and v of every token in layer {layer}, head {head}", layer=o.walk.layer + 1, head=o.walk.head + 1),
         key=o.run.key(VECTORS),
         on_change="rerun",
     )
