@@ -75,7 +75,7 @@ def _settle_model(names: list[str]) -> None:
     if name:
         note = f"There is no checkpoint “{name[:60]}” that can be opened; {names[0]} is shown."
         session.add_note(note)
-        session.stand(MAIN, revision="", forced=(), hypothesis=0)
+        session.stand(MAIN, revision="", forced=(), hypothesis=0, interventions=())
         st.session_state[session.SOURCE] = None
     st.session_state[session.MODEL] = names[0]
 

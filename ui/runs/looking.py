@@ -190,7 +190,7 @@ def branch_at(written: tuple[int, ...], step: int, piece_id: int) -> tuple[int, 
 
 def own_choice(query: Query) -> Query:
     """The same query with nothing forced."""
-    return Query(checkpoint=query.checkpoint, source=query.source, decoding=query.decoding, max_new=query.max_new)
+    return replace(query, forced=(), hypothesis=0)
 
 
 def find_piece(text: str, tokenizer: Tokenizer, log_probs: np.ndarray) -> int | None:
