@@ -28,7 +28,10 @@ PARTS = {
         for part in parts
     },
 }
-SPOKEN: tuple[str, ...] = ()
+SPOKEN: tuple[str, ...] = (
+    "checkpoints",
+    "step",
+)
 
 
 def complaints(test, data):
