@@ -24,7 +24,8 @@ _LINE = re.compile(r"<br\s*/?>|\n")
 _MARKUP = re.compile(
     r"<extra>.*?</extra>|</?[a-z]+(?: [^<>]*)?>"  # tags
     r"|%\{[^{}]*\}"  # fields of Plotly's
-    r"|:material/\w+:|`[^`]*`|\$\$[^$]*\$\$|\$[^$]*\$|(?<=\])\([^()\s]*\)"  # icons, code, formulas, addresses of links
+    r"|\$\$[^$]*\$\$"  # formulas on lines of their own
+    r"|:material/\w+:|`[^`]*`|\$[^$]*\$|(?<=\])\([^()\s]*\)"  # icons, code, formulas, addresses of links
 )
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _UNSEEN = "\u2060\u2068\u2069"

@@ -34,6 +34,8 @@ SPOKEN: tuple[str, ...] = (
     "attention overview",
     "attention table",
     "attention walk",
+    "checkpoints",
+    "step",
 )
 
 
