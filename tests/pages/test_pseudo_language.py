@@ -28,7 +28,15 @@ PARTS = {
         for part in parts
     },
 }
-SPOKEN: tuple[str, ...] = ()
+SPOKEN: tuple[str, ...] = (
+    "masks checks",
+    "masks masks",
+    "masks one_row",
+    "positions sentence",
+    "positions shift",
+    "positions similarity",
+    "positions table",
+)
 
 
 def complaints(test, data):
