@@ -12,7 +12,7 @@ from transformer.analysis import position_study as study
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import anatomy
 from ui.runs import loading
-from ui.runs.sides import SIDE_OF, SIDES, STACKS
+from ui.runs.sides import SIDE_OF, SIDES, STACKS, fit_parts
 from ui.shared import choices
 from ui.shared.door import st
 from ui.shared.numbers import short
@@ -124,16 +124,17 @@ def draw(checkpoint: Checkpoint, slot: Slot = MAIN) -> Table:
     _settle(checkpoint, slot)
     with st.container(horizontal=True, gap="medium", key=f"{slot}positions_controls"):
         panel = choices.choose(choices.field(slot, "positions_panel"), say("Part"), PARTS)
-        sides = _sides(checkpoint)
-        alone = not _alike([table_of(checkpoint, side) for side in sides])
-        side = session.view(slot).side if session.view(slot).side in sides else next(iter(sides))
-        if alone or (panel == "sentence" and len(sides) > 1):
-            side = choices.choose(choices.field(slot, "side"), say("Side"), sides)
+        parts = anatomy(checkpoint.config)
+        sides = {SIDE_OF[stack.name]: SIDES[SIDE_OF[stack.name]] for stack in parts.stacks}
+        first, *others = (table_of(checkpoint, side) for side in sides)
+        alone = not all(np.array_equal(first, other) for other in others)
+        if alone or (others and panel == "sentence"):
+            choices.choose(choices.field(slot, "side"), say("Side"), sides)
         if panel in ("table", "similarity"):
             _count(checkpoint.config.max_len, slot)
         if panel == "similarity":
             choices.choose(choices.field(slot, "cosine"), say("Measure"), MEASURES)
-    return _table(checkpoint, slot, side, only=len(sides) == 1, alone=alone)
+    return _table(checkpoint, fit_parts(session.view(slot), parts)[0], slot, only=not others, alone=alone)
 
 
 def choose_dims(table: Table) -> None:
@@ -173,15 +174,15 @@ def _pair_name(table: Table, pair: int) -> str:
 
 def table_of(checkpoint: Checkpoint, side: Side) -> np.ndarray:
     """The checkpoint's own table of one side: [position, d_model]; do not write to it."""
-    table: Any = getattr(checkpoint.model, STACKS[side]).embedding.positions.table  # a buffer or a parameter
+    table: Any = checkpoint.model.stack(STACKS[side]).embedding.positions.table  # a buffer or a parameter
     values: np.ndarray = table.detach().numpy()
     return values
 
 
-def _table(checkpoint: Checkpoint, slot: Slot, side: Side, *, only: bool, alone: bool) -> Table:
-    view, values = session.view(slot), table_of(checkpoint, side)
+def _table(checkpoint: Checkpoint, view: View, slot: Slot, *, only: bool, alone: bool) -> Table:
+    values = table_of(checkpoint, view.side)
     difference = loading.runner().compute(
-        ("positions", checkpoint.content_hash, side, "formula"),
+        ("positions", checkpoint.content_hash, view.side, "formula"),
         lambda: study.difference_from_formula(values),
         nbytes=lambda _: 8,
     )
@@ -189,7 +190,7 @@ def _table(checkpoint: Checkpoint, slot: Slot, side: Side, *, only: bool, alone:
         name=checkpoint.name,
         content_hash=checkpoint.content_hash,
         values=values,
-        side=side,
+        side=view.side,
         only=only,
         alone=alone,
         learned=checkpoint.config.positions == "learned",
@@ -198,16 +199,6 @@ def _table(checkpoint: Checkpoint, slot: Slot, side: Side, *, only: bool, alone:
         difference=difference,
         slot=slot,
     )
-
-
-def _sides(checkpoint: Checkpoint) -> dict[Side, str]:
-    """The sides that have a table, each with its label: one a stack."""
-    there = (SIDE_OF[stack.name] for stack in anatomy(checkpoint.config).stacks)
-    return {side: SIDES[side] for side in there}
-
-
-def _alike(tables: list[np.ndarray]) -> bool:
-    return all(np.array_equal(table, tables[0]) for table in tables)
 
 
 def _count(max_len: int, slot: Slot) -> None:

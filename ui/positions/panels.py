@@ -40,7 +40,7 @@ def draw(table: Table, run: OpenRun | None) -> None:
     """
     if table.view.positions_panel == "sentence":
         if run is not None:
-            sentence.draw(run, table.side)
+            sentence.draw(run)
         return
     {"table": _table, "similarity": _similarity, "shift": shift.draw}[table.view.positions_panel](table)
 

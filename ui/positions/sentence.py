@@ -33,7 +33,6 @@ class Start:
     """What the tokens of one side start from; each array is [token, d_model].
 
     Attributes:
-        side: Which.
         pieces: The tokens that may be seen.
         embedding: Rows of the table of embeddings.
         scale: What the model multiplies them by.
@@ -42,7 +41,6 @@ class Start:
         total: Their sum, as the first layer reads it.
     """
 
-    side: Side
     pieces: list[str]
     embedding: np.ndarray
     scale: float
@@ -51,23 +49,23 @@ class Start:
     total: np.ndarray
 
 
-def start_of(run: OpenRun, side: Side) -> Start:
-    """What a side starts from; in guess mode without the tokens that are still to come."""
-    stack = STACKS[side]
+def start_of(run: OpenRun) -> Start:
+    """What the side that is looked at starts from; in guess mode without the tokens that are still to come."""
+    side, stack = run.view.side, STACKS[run.view.side]
     values = loading.replay(run.checkpoint, run.trace, [f"{stack}.embedding.*"])
     shown = len(run.trace.src_pieces) if side == "source" else run.looking.n_rows
     pieces = run.trace.src_pieces if side == "source" else run.trace.read_pieces
     tokens, positions, total = (
         values[f"{stack}.embedding.{name}"][:shown] for name in ("tokens", "positions", "output")
     )
-    scale = float(getattr(run.checkpoint.model, stack).embedding.scale)
-    return Start(side, list(pieces[:shown]), tokens / np.float32(scale), scale, tokens, positions, total)
+    scale = float(run.checkpoint.model.stack(stack).embedding.scale)
+    return Start(list(pieces[:shown]), tokens / np.float32(scale), scale, tokens, positions, total)
 
 
-def draw(run: OpenRun, side: Side) -> None:
-    """Draw the sentence, how large the vectors of one side's tokens are, and those of one token."""
+def draw(run: OpenRun) -> None:
+    """Draw the sentence, how large the vectors of its tokens are, and those of one token."""
     sentence(run, compact=True)
-    start = start_of(run, side)
+    start = start_of(run)
     st.markdown(drawing.plain(_who_drowns_whom(start)))
     chosen = _choose_token(run, start)
     _strengths(run, start, chosen)
@@ -123,14 +121,14 @@ def _compared_without(token: float, position: float) -> str:
 
 def _choose_token(run: OpenRun, start: Start) -> int:
     """Draw the choice of a token; it is the row or column that is looked at on other pages."""
-    kept = choices.field(run.slot, _PLACES[start.side], key=TOKEN)
+    kept = choices.field(run.slot, _PLACES[run.view.side], key=TOKEN)
     pieces = {token: f"{token}: {piece}" for token, piece in enumerate(start.pieces)}
     last = len(pieces) - 1
     return choices.menu(kept, say("Token at position"), pieces, otherwise=min(kept.value or 0, last), width=340)
 
 
 def _strengths(run: OpenRun, start: Start, chosen: int) -> None:
-    slot, side, key = run.slot, start.side, run.key(STRENGTHS)
+    slot, side, key = run.slot, run.view.side, run.key(STRENGTHS)
     strengths = [
         *(Strengths(name, rms(vectors)) for name, vectors in _embeddings(start)),
         Strengths(say("position"), rms(start.positions)),
