@@ -82,11 +82,7 @@ def _padding(run: OpenRun, batch: Batch) -> Movement | None:
     tgt = batch.tgt_ids[place][: batch.n_target(place)]
     most = min(MOST_PADS, config.max_len - max(len(src), len(tgt)))
     if most < 1:
-        said = say(
-            "No pad fits: the model reads at most {most} pieces, and this sentence has them. Choose a shorter one.",
-            most=config.max_len,
-        )
-        st.info(said, icon=":material/info:")
+        st.info(verdicts.no_pad_fits(batch, config.max_len), icon=":material/info:")
         return None
     n_pads = _how_many(run, most)
     moved: PaddingMovement = loading.runner().compute(

@@ -45,7 +45,22 @@ def nothing_later(batch: Batch) -> str:
     """Why there is no later piece to change."""
     if not batch.parts.writes:
         return say("This model is an encoder alone: it has no causal mask, and every row may see what comes later.")
+    if not batch.parts.reads:
+        return say("There is no later piece to change: the prompt is one piece, and nothing after it is read.")
     return say("There is no later piece to change: the decoder reads only the start piece.")
+
+
+def no_pad_fits(batch: Batch, most: int) -> str:
+    """Why no pad can be added to what has `most` pieces."""
+    if not batch.parts.reads:
+        return say(
+            "No pad fits: the model reads at most {most} pieces, and prompt and output have them. Let it write fewer.",
+            most=most,
+        )
+    return say(
+        "No pad fits: the model reads at most {most} pieces, and this sentence has them. Choose a shorter one.",
+        most=most,
+    )
 
 
 def causality_verdict(moved: Movement, *, place: int, n_rows: int, n_sentences: int) -> tuple[bool, str]:
