@@ -29,6 +29,7 @@ PARTS = {
     },
 }
 SPOKEN: tuple[str, ...] = (
+    "checkpoints",
     "masks checks",
     "masks masks",
     "masks one_row",
@@ -36,6 +37,7 @@ SPOKEN: tuple[str, ...] = (
     "positions shift",
     "positions similarity",
     "positions table",
+    "step",
 )
 
 

@@ -11,6 +11,7 @@ from transformer.runs.trace import Kind, Trace
 from ui.components.stepper.stepper import StepperRun, settled_step
 from ui.runs import loading
 from ui.runs.attempt import attempt
+from ui.runs.changes import banner
 from ui.runs.looking import Looking, fit_view
 from ui.runs.sides import fit_parts
 from ui.runs.stepper_run import stepper_run
@@ -86,7 +87,7 @@ def open_run(checkpoint: Checkpoint, *, kind: Kind | None = None, slot: Slot = M
     Returns:
         The run; None if there is nothing to show.
     """
-    link = _of(checkpoint, session.asked(slot), slot)
+    link = _changes_of(checkpoint, _of(checkpoint, session.asked(slot), slot), slot)
     if not (link.source or "").strip():
         drawing.notes(session.take_notes(slot))
         st.info(_ask_for_source(checkpoint), icon=":material/keyboard:")
@@ -123,6 +124,7 @@ def _opened(checkpoint: Checkpoint, link: Link, trace: Trace, kind: Kind | None,
     view, moved = fit_view(view, trace, kind=kind or view.kind)
     drawing.notes((*session.take_notes(slot), *missing, *moved, *trace.notes))
     run_id = f"{checkpoint.content_hash[:REVISION_LENGTH]} {trace.query.to_json()}"
+    banner(trace.query.interventions, slot)
     looking = Looking(trace, view, slot=slot)
     if (kind or view.kind) not in ("cross", looking.kind):  # another attention's head says nothing of the source
         looking = replace(looking, view=replace(view, layer=None, head=None))
@@ -162,6 +164,18 @@ def _of(checkpoint: Checkpoint, link: Link, slot: Slot) -> Link:
         session.add_note(note, slot)
     session.stand(slot, revision=here)
     return replace(link, revision=here, max_new=min(link.max_new, checkpoint.config.max_len))
+
+
+def _changes_of(checkpoint: Checkpoint, link: Link, slot: Slot) -> Link:
+    """The link with changes that this model allows, else with none; says so."""
+    try:
+        for change in link.interventions:
+            change.check(checkpoint.config)
+    except QueryError as error:
+        session.stand(slot, interventions=())
+        session.add_note(joined(" ", [error.sentence, say("The untouched run is shown.")]), slot)
+        return replace(link, interventions=())
+    return link
 
 
 def _address(checkpoint: Checkpoint, link: Link) -> Link:
