@@ -19,6 +19,8 @@ CONVERTED = (
     "transformer/errors.py",
     "ui/checkpoints/",
     "ui/frame/",
+    "ui/masks/",
+    "ui/positions/",
     "ui/runs/",
     "ui/shared/choices.py",
     "ui/shared/clicks.py",

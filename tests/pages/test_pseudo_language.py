@@ -32,6 +32,13 @@ PARTS = {
 }
 SPOKEN: tuple[str, ...] = (
     "checkpoints",
+    "masks checks",
+    "masks masks",
+    "masks one_row",
+    "positions sentence",
+    "positions shift",
+    "positions similarity",
+    "positions table",
     "step",
 )
 
@@ -60,7 +67,7 @@ def told_by_models():
 
 def data_of_models():
     """What cards say, in the words of whoever wrote them, and names of models and their parts."""
-    return {
+    return {"pad"} | {  # a piece of each vocabulary
         word for entry in loading.usable().values() for word in words_of(entry.name, entry.title, str(entry.folder))
     }
 
