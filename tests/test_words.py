@@ -20,6 +20,8 @@ CONVERTED = (
     "ui/attention/",
     "ui/checkpoints/",
     "ui/frame/",
+    "ui/masks/",
+    "ui/positions/",
     "ui/runs/",
     "ui/shared/choices.py",
     "ui/shared/clicks.py",
