@@ -7,7 +7,7 @@ import pytest
 
 from tests.pages.conftest import ROOT, check
 from tests.pages.reading import address, everything, figure, go_to, numbers, payload, sentences, type_source, view
-from tests.pages.test_pseudo_language import complaints, data_of_models
+from tests.pages.test_pseudo_language import complaints, data_of_models, told_by_models
 from tests.pseudo_language import words_of
 from ui.attention import all_heads, controls, one_map, one_weight_vectors
 from ui.runs import loading
@@ -249,7 +249,7 @@ def test_what_is_said_of_a_choice_is_said_whole(attention, chosen):
     test = attention(src="abcdef", lang="qps", **chosen)
     test.session_state[one_weight_vectors.VECTORS] = True
     check(test.run())
-    found = complaints(test, words_of("reverse", "abcdef", "fedcba") | data_of_models())
+    found = complaints(test, words_of("reverse", "abcdef", "fedcba") | data_of_models(), set(told_by_models()))
     assert not found, "\n".join(found)
 
 

@@ -9,6 +9,7 @@ import torch
 from tests.pages.conftest import ROOT, check
 from tests.pages.reading import everything, figure, go_to, numbers, payload, sentences
 from tests.pages.test_flow import sent
+from tests.transformer.one_stack import alone
 from transformer.model.tap import Recorder, tap_of
 from ui.attention import all_heads, head_table, one_map, one_weight, one_weight_stages, one_weight_vectors
 from ui.attention.flow import FLOW
@@ -192,6 +193,17 @@ def test_heads_that_share_keys_and_values_are_said(attention):
     shared = "All 3 heads share one head of keys and values"
     assert shared in said(attention("decoder", "walk", layer=1, head=2))
     assert "share one head" not in said(attention("encoder", "walk", layer=1, head=2))
+
+
+def test_groups_of_heads_are_said_and_each_uses_its_own(tmp_path, open_page, monkeypatch):
+    model = alone("decoder", tmp_path, n_heads=4, n_kv_heads=2, d_head=3)
+    monkeypatch.setenv(loading.ENVIRONMENT, str(tmp_path))
+    test = open_page(ATTENTION, model="decoder alone", src=TEXT, panel="walk", layer=1, head=3, query=3)
+    shared = "The 4 heads share 2 heads of keys and values: k and v are those of number 2, which heads 3 to 4 use."
+    assert shared in said(test)
+    trace = loading.runner().trace(model, model.query(TEXT))
+    weights, allowed = bars(test, one_weight_stages.WEIGHTS), trace.decoder_mask[2]
+    np.testing.assert_allclose(weights[allowed], trace.decoder_self[0, 2, 2][allowed], atol=1e-5)
 
 
 @pytest.mark.parametrize("stack", STACKS)

@@ -56,8 +56,64 @@ class Words:
         return say("{name} ({unit})", name=self.heading, unit=UNITS[self.unit]) if counted else self.heading
 
 
+_ALIKE: dict[Name, Words] = {
+    "entropy": Words(
+        say("Entropy"),
+        say("entropy of the rows"),
+        "bits",
+        say("Mean over the rows of −Σₖ wₖ log₂ wₖ: 0 when all weight is on one key."),
+    ),
+    "entropy_share": Words(
+        say("Entropy / most"),
+        say("entropy as a share of the most possible"),
+        "share",
+        say(
+            "Mean over the rows of the entropy divided by log₂ of the number of open keys: 1 when all weigh "
+            "alike. Rows with one open key are left out."
+        ),
+    ),
+    "largest": Words(
+        say("Largest"), say("largest weight"), "weight", say("Mean over the rows of the largest weight, maxₖ wₖ.")
+    ),
+    "previous": Words(
+        say("Previous"),
+        say("share on the previous token"),
+        "share",
+        say("Mean weight that a row puts on the token before, k = q − 1; the first row has none and is left out."),
+    ),
+    "next": Words(
+        say("Next"),
+        say("share on the next token"),
+        "share",
+        say("Mean weight that a row puts on the token after, k = q + 1; the last row has none and is left out."),
+    ),
+    "end": Words(
+        say("End"), say("share on the source's end piece"), "share", say("Mean weight on the source's end piece.")
+    ),
+    "diagonal": Words(
+        say("Diagonal"),
+        say("share on the diagonal"),
+        "share",
+        say(
+            "Mean weight on the source piece at the same relative place as the row: the one nearest to "
+            "q · (K − 1) / (Q − 1), with Q rows and K keys, counted from 0."
+        ),
+    ),
+    "norm_share": Words(
+        say("Norm"),
+        say("share of output norm"),
+        "share",
+        say(
+            "Mean over the rows of ‖head · W_O‖ / Σ over the heads of this layer: how much of what the layer's "
+            "attention writes is this head's, by length. Heads may cancel each other; lengths do not show that."
+        ),
+    ),
+}
+"""What is said alike of every attention; w is a weight, q a query, k a key."""
+
+
 def words(kind: Kind, parts: Anatomy) -> dict[Name, Words]:
-    """How the measures of a kind are spoken of; w is a weight, q a query, k a key.
+    """How the measures of a kind are spoken of.
 
     Args:
         kind: Which attention.
@@ -65,70 +121,12 @@ def words(kind: Kind, parts: Anatomy) -> dict[Name, Words]:
     """
     attention = parts.attention(kind)
     crosses, of_output = attention.keys_from != attention.stack, attention.keys_from == "decoder"
-    return {
-        "entropy": Words(
-            say("Entropy"),
-            say("entropy of the rows"),
-            "bits",
-            say("Mean over the rows of −Σₖ wₖ log₂ wₖ: 0 when all weight is on one key."),
-        ),
-        "entropy_share": Words(
-            say("Entropy / most"),
-            say("entropy as a share of the most possible"),
-            "share",
-            say(
-                "Mean over the rows of the entropy divided by log₂ of the number of open keys: 1 when all weigh "
-                "alike. Rows with one open key are left out."
-            ),
-        ),
-        "largest": Words(
-            say("Largest"), say("largest weight"), "weight", say("Mean over the rows of the largest weight, maxₖ wₖ.")
-        ),
+    on_itself = say("Mean weight that a row puts on itself, k = q.")
+    on_what_it_reads = say("Mean weight that a row puts on the token it reads, k = q.")
+    return _ALIKE | {
         "distance": _distance_words(crosses=crosses),
-        "self": Words(
-            say("Self"),
-            say("share on itself"),
-            "share",
-            say("Mean weight that a row puts on the token it reads, k = q.")
-            if of_output
-            else say("Mean weight that a row puts on itself, k = q."),
-        ),
-        "previous": Words(
-            say("Previous"),
-            say("share on the previous token"),
-            "share",
-            say(
-                "Mean weight that a row puts on the token before, k = q − 1; the first row has none and is left out."
-            ),
-        ),
-        "next": Words(
-            say("Next"),
-            say("share on the next token"),
-            "share",
-            say("Mean weight that a row puts on the token after, k = q + 1; the last row has none and is left out."),
-        ),
+        "self": Words(say("Self"), say("share on itself"), "share", on_what_it_reads if of_output else on_itself),
         "first": _first_words(of_output=of_output, reads=parts.reads),
-        "end": Words(
-            say("End"), say("share on the source's end piece"), "share", say("Mean weight on the source's end piece.")
-        ),
-        "diagonal": Words(
-            say("Diagonal"),
-            say("share on the diagonal"),
-            "share",
-            say(
-                "Mean weight on the source piece at the same relative place as the row: the one nearest to "
-                "q · (K − 1) / (Q − 1), with Q rows and K keys, counted from 0."
-            ),
-        ),
-        "norm_share": Words(
-            say("Norm"),
-            say("share of output norm"),
-            "share",
-            say(
-                "Mean over the rows of ‖head · W_O‖ / Σ over the heads of this layer: how much of what the layer's "
-                "attention writes is this head's, by length. Heads may cancel each other; lengths do not show that."
-            ),
-        ),
     }
 
 
