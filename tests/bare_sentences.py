@@ -24,9 +24,9 @@ _READ = re.compile(
 )
 # Named arguments of Streamlit's whose text nobody reads.
 _SETTINGS = re.compile(
-    r"(key|icon|type|format|width|height|gap|border|layout|file_name|mime|url_path|visibility|on_\w+|\w+_alignment"
+    r"(key|icon|type|format|width|height|gap|border|layout|file_name|mime|url_path|visibility|on_\w+|(\w+_)?alignment"
     r"|selection_mode|page_icon|language|persist_state|label_visibility|anchor|horizontal\w*|vertical\w*|step|color"
-    r"|initial_sidebar_state|position|input_type|autocomplete)$"
+    r"|initial_sidebar_state|position|input_type|autocomplete|args)$"
 )
 _DRAWS = re.compile(r"(st|drawing)(\.|$)")
 _NO_TEXT = re.compile(r"st\.(session_state|query_params|html|switch_page|components|cache\w+|Page$|context)")

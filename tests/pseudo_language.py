@@ -24,6 +24,7 @@ _LINE = re.compile(r"<br\s*/?>|\n")
 _MARKUP = re.compile(
     r"<extra>.*?</extra>|</?[a-z]+(?: [^<>]*)?>"  # tags
     r"|%\{[^{}]*\}"  # fields of Plotly's
+    r"|\$\$[^$]*\$\$"  # formulas on lines of their own
     r"|:material/\w+:|`[^`]*`|\$[^$]*\$|(?<=\])\([^()\s]*\)"  # icons, code, formulas, addresses of links
 )
 _WORD = re.compile(r"[^\W\d_]{2,}")

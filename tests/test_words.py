@@ -12,10 +12,7 @@ from tests.bare_sentences import bare, ill_said, plural_by_hand
 from tests.source_code import ROOT, Source, imports, sources
 
 # Files and folders whose sentences all go through `say`. A folder that is converted is added here.
-CONVERTED = (
-    "charts/",
-    "transformer/",
-)
+CONVERTED = ("app.py", "main.py", "pages/", "ui/", "charts/", "transformer/")
 SPEAKING = {"app", "main", "pages", "ui", "charts", "transformer"}
 
 

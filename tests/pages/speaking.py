@@ -17,6 +17,7 @@ _SEEN |= {"page_name", "section_header", "delta", "content", "content_icons", "p
 _SETTINGS = {"id", "form_id", "key", "icon", "css", "js", "html_content", "mixed_arrow_data"}
 # Fields of our components' payloads that nobody reads: names, files, and the data of a run.
 _NOT_READ = {"figure", "name", "script", "lang", "words", "run", "run_id", "key", "kind", "side"}
+_NOT_READ |= {"colours", "key_side", "open", "query_side", "sentence", "weights"}
 
 
 def texts_of_page(test: AppTest) -> list[str]:
@@ -52,13 +53,13 @@ def _of_message(message: Message) -> Iterator[str]:
 
 def _of_table(node: Any) -> Iterator[str]:
     table = node.value
-    yield from (str(name) for name in table.columns)
+    configured = json.loads(getattr(node.proto, "columns", "") or "{}")
+    yield from (str(name) for name in table.columns if not (configured.get(str(name)) or {}).get("label"))
     if table.index.dtype.kind not in "iu":
         yield from map(str, table.index)
     for name in table.columns:
         yield from (cell for cell in table[name] if isinstance(cell, str))
-    configured = getattr(node.proto, "columns", "")
-    for column in json.loads(configured).values() if configured else ():
+    for column in configured.values():
         yield from (column[part] for part in ("label", "help") if column and column.get(part))
 
 

@@ -7,7 +7,9 @@ import pytest
 
 from tests.pages.conftest import ROOT, check
 from tests.pages.reading import address, everything, figure, go_to, numbers, payload, sentences, type_source, view
-from ui.attention import all_heads, controls, one_map
+from tests.pages.test_pseudo_language import complaints, data_of_models, told_by_models
+from tests.pseudo_language import words_of
+from ui.attention import all_heads, controls, one_map, one_weight_vectors
 from ui.runs import loading
 from ui.shared import choices
 from ui.state import session
@@ -227,3 +229,32 @@ def test_nothing_here_runs_the_model_again(attention):
 def test_the_sentence_takes_little_room_here(attention, open_page):
     assert payload(attention(), session.STEPPER)["compact"] is True
     assert payload(open_page(model="reverse"), session.STEPPER)["compact"] is False
+
+
+# ---------------------------------------------------------------- languages
+
+CHOSEN = [
+    {"panel": "overview", "layer": 2, "own": 1, "log": 1},
+    {"panel": "head", "query": 2, "key": 3, "hide": 1, "together": "max"},
+    {"panel": "head", "query": 1, "key": 3, "kind": "decoder", "layer": 1, "together": "rollout", "words": 1},
+    {"panel": "flow", "words": 1, "hide": 1},
+    {"panel": "walk", "layer": 1, "head": 1},
+    {"panel": "walk", "layer": 2, "head": 1, "kind": "decoder", "query": 2, "key": 4},
+    {"panel": "table", "layer": 1, "head": 2, "kind": "decoder", "hide": 1, "guess": 1, "step": 3},
+]
+
+
+@pytest.mark.parametrize("chosen", CHOSEN)
+def test_what_is_said_of_a_choice_is_said_whole(attention, chosen):
+    test = attention(src="abcdef", lang="qps", **chosen)
+    test.session_state[one_weight_vectors.VECTORS] = True
+    check(test.run())
+    found = complaints(test, words_of("reverse", "abcdef", "fedcba") | data_of_models(), set(told_by_models()))
+    assert not found, "\n".join(found)
+
+
+def test_words_in_a_formula_are_said_in_the_language_too(attention):
+    test = attention(src="abcdef", lang="qps", panel="walk", layer=1, head=1)
+    formulas = "\n".join(element.value for element in test.markdown if "$$" in element.value)
+    assert r"\ \text{⟦(13 ootheer teerms)" in formulas
+    assert r"\text{⟦weeiight" in formulas

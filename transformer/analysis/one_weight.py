@@ -247,7 +247,7 @@ def _shared_out(exps: np.ndarray) -> np.ndarray:
 
 def _output_projection(attention: MultiHeadAttention) -> tuple[np.ndarray, np.ndarray]:
     """W_O cut into the columns of each head [head, d_model, d_head], and its bias [d_model]."""
-    weight = attention.out_proj.weight.detach().double().numpy()  # [d_model, d_model]
+    weight = attention.out_proj.weight.detach().double().numpy()  # [d_model, head * d_head]
     bias = attention.out_proj.bias
     by_head = weight.reshape(len(weight), attention.n_heads, -1).transpose(1, 0, 2)
     return by_head, np.zeros(len(weight)) if bias is None else bias.detach().double().numpy()

@@ -5,26 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import streamlit as st
 
 from transformer.analysis.words import Span
-from transformer.runs.trace import Kind
+from transformer.model.anatomy import Kind
 from ui.attention import controls
-from ui.attention.maps import WORDS, DrawnMap, drawn_map, find_span
+from ui.attention.maps import ALL_SPECIAL, WORDS, DrawnMap, drawn_map, find_span
 from ui.components.flow.view import Flow, Pin, flow_view, last_pin
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import KIND_NAMES
+from ui.shared.door import here, st
 from ui.state import session
+from words import joined, say
 
 FLOW = "flow"
 ROW = "flow_controls"
-HOW_TO_READ = (
+HOW_TO_READ = say(
     "How to read this: each line joins a query to a key that it looks at; its colour is the head, and the larger "
     "the weight the more opaque it is. A weight is softmax(q·k / √d_head + mask), the softmax taken over the "
     "keys: of all that one head brings to this query, the share that it takes from this key. The weights of one "
     "head and one query sum to 1."
 )
-MEAN_OF_LAYERS = (
+MEAN_OF_LAYERS = say(
     "This is a mean over all layers: heads of the same number in different layers were averaged, though they have "
     "nothing else in common. Choose a layer to see what was computed."
 )
@@ -38,6 +39,7 @@ class DrawnFlow:
     rows: tuple[Span, ...]
     columns: tuple[Span, ...]
     notes: tuple[str, ...]
+    alt: str
 
 
 def draw(run: OpenRun) -> None:
@@ -46,7 +48,7 @@ def draw(run: OpenRun) -> None:
     with st.container(horizontal=True, gap="medium", vertical_alignment="center", key=run.key(ROW)):
         controls.pieces(run.slot)
     if not drawn.flow.weights.size:
-        st.info("All pieces here are special ones. Switch “Hide special” off to see them.")
+        st.info(ALL_SPECIAL)
         return
     view, flow, rows, columns = run.view, drawn.flow, drawn.rows, drawn.columns
     n_queries, n_keys = len(rows), len(columns)
@@ -61,8 +63,8 @@ def draw(run: OpenRun) -> None:
     flow_view(
         flow,
         key=key,
-        alt=f"Lines from {n_queries} queries to {n_keys} keys, one colour a head: {flow.kind}, {flow.layer}.",
-        caption=" ".join((HOW_TO_READ, *drawn.notes)),
+        alt=here(drawn.alt),
+        caption=here(joined(" ", (HOW_TO_READ, *drawn.notes))),
         head=view.head,
         pin=_pin(drawn, view.query, view.key),
         on_pin=take_pin,
@@ -81,22 +83,36 @@ def drawn_flow(run: OpenRun) -> DrawnFlow:
     notes = [MEAN_OF_LAYERS] * (view.layer is None) + [WORDS] * view.words
     if view.hide_special and weights.size:
         hidden = float(1 - weights.sum(axis=-1).mean())
-        notes.append(f"Special pieces are hidden, and with them on average {abs(hidden):.2f} of a query's weight.")
+        notes.append(
+            say(
+                "Special pieces are hidden, and with them on average {share:.2f} of a query's weight.",
+                share=abs(hidden),
+            )
+        )
+    mean = say("mean of all {layers} layers", layers=n_layers)
+    name = mean if view.layer is None else say("layer {layer}", layer=view.layer + 1)
+    alt = say(
+        "Lines from {queries} queries to {keys} keys, one colour a head: {attention}, {layer}.",
+        queries=len(one.queries),
+        keys=len(one.keys),
+        attention=KIND_NAMES[kind],
+        layer=name,
+    )
     flow = Flow(
         sentence=" ".join((run.stepper.run_id, kind, str(view.words), str(view.hide_special))),
-        kind=KIND_NAMES[kind],
-        layer=f"mean of all {n_layers} layers" if view.layer is None else f"layer {view.layer + 1}",
+        kind=here(KIND_NAMES[kind]),
+        layer=here(name),
         queries=tuple(one.queries),
         keys=tuple(one.keys),
-        query_axis=one.sides.query_axis,
-        key_axis=one.sides.key_axis,
+        query_axis=here(one.sides.query_axis),
+        key_axis=here(one.sides.key_axis),
         query_side=one.sides.query_side,
         key_side=one.sides.key_side,
         weights=weights,
         allowed=one.allowed,
         row_of_step=tuple(one.row_of_step()),
     )
-    return DrawnFlow(flow, one.rows, one.columns, tuple(notes))
+    return DrawnFlow(flow, one.rows, one.columns, tuple(notes), alt)
 
 
 def _head(run: OpenRun, kind: Kind, layer: int, head: int) -> DrawnMap:

@@ -6,9 +6,21 @@ Knows nothing of Streamlit.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from transformer.analysis.head_statistics import Name
-from transformer.runs.trace import Kind
+from transformer.model.anatomy import Anatomy, Kind
+from words import say
+
+Unit = Literal["bits", "length", "share", "tokens", "weight"]
+
+UNITS: dict[Unit, str] = {
+    "bits": say("bits"),
+    "length": say("of the source's length"),
+    "share": say("share"),
+    "tokens": say("tokens"),
+    "weight": say("weight"),
+}
 
 
 @dataclass(frozen=True)
@@ -20,88 +32,138 @@ class Words:
         title: In a chart's title.
         unit: What a number is.
         meaning: What it is, with the formula.
-        share: Whether it goes from 0 to 1.
     """
 
     heading: str
     title: str
-    unit: str
+    unit: Unit
     meaning: str
-    share: bool = True
+
+    @property
+    def share(self) -> bool:
+        """Whether it goes from 0 to 1."""
+        return self.unit in ("share", "weight")
 
     @property
     def full_title(self) -> str:
         """The title with its unit; "share" says that already."""
-        return self.title if self.unit == "share" else f"{self.title} ({self.unit})"
+        return self.title if self.unit == "share" else say("{name} ({unit})", name=self.title, unit=UNITS[self.unit])
+
+    @property
+    def full_heading(self) -> str:
+        """The heading, with a unit that is counted."""
+        counted = self.unit in ("bits", "tokens")
+        return say("{name} ({unit})", name=self.heading, unit=UNITS[self.unit]) if counted else self.heading
 
 
-def words(kind: Kind) -> dict[Name, Words]:
-    """How the measures of a kind are spoken of; w is a weight, q a query, k a key."""
-    read = "the token it reads" if kind == "decoder" else "itself"
-    first = "the start piece" if kind == "decoder" else "the first source piece"
-    return {
-        "entropy": Words(
-            "Entropy",
-            "entropy of the rows",
-            "bits",
-            "Mean over the rows of −Σₖ wₖ log₂ wₖ: 0 when all weight is on one key.",
-            share=False,
+_ALIKE: dict[Name, Words] = {
+    "entropy": Words(
+        say("Entropy"),
+        say("entropy of the rows"),
+        "bits",
+        say("Mean over the rows of −Σₖ wₖ log₂ wₖ: 0 when all weight is on one key."),
+    ),
+    "entropy_share": Words(
+        say("Entropy / most"),
+        say("entropy as a share of the most possible"),
+        "share",
+        say(
+            "Mean over the rows of the entropy divided by log₂ of the number of open keys: 1 when all weigh "
+            "alike. Rows with one open key are left out."
         ),
-        "entropy_share": Words(
-            "Entropy / most",
-            "entropy as a share of the most possible",
-            "share",
-            "Mean over the rows of the entropy divided by log₂ of the number of open keys: 1 when all weigh alike. "
-            "Rows with one open key are left out.",
-        ),
-        "largest": Words("Largest", "largest weight", "weight", "Mean over the rows of the largest weight, maxₖ wₖ."),
-        "distance": _distance_words(kind),
-        "self": Words("Self", "share on itself", "share", f"Mean weight that a row puts on {read}, k = q."),
-        "previous": Words(
-            "Previous",
-            "share on the previous token",
-            "share",
-            "Mean weight that a row puts on the token before, k = q − 1; the first row has none and is left out.",
-        ),
-        "next": Words(
-            "Next",
-            "share on the next token",
-            "share",
-            "Mean weight that a row puts on the token after, k = q + 1; the last row has none and is left out.",
-        ),
-        "first": Words("First", f"share on {first}", "share", f"Mean weight that a row puts on {first}."),
-        "end": Words("End", "share on the source's end piece", "share", "Mean weight on the source's end piece."),
-        "diagonal": Words(
-            "Diagonal",
-            "share on the diagonal",
-            "share",
+    ),
+    "largest": Words(
+        say("Largest"), say("largest weight"), "weight", say("Mean over the rows of the largest weight, maxₖ wₖ.")
+    ),
+    "previous": Words(
+        say("Previous"),
+        say("share on the previous token"),
+        "share",
+        say("Mean weight that a row puts on the token before, k = q − 1; the first row has none and is left out."),
+    ),
+    "next": Words(
+        say("Next"),
+        say("share on the next token"),
+        "share",
+        say("Mean weight that a row puts on the token after, k = q + 1; the last row has none and is left out."),
+    ),
+    "end": Words(
+        say("End"), say("share on the source's end piece"), "share", say("Mean weight on the source's end piece.")
+    ),
+    "diagonal": Words(
+        say("Diagonal"),
+        say("share on the diagonal"),
+        "share",
+        say(
             "Mean weight on the source piece at the same relative place as the row: the one nearest to "
-            "q · (K − 1) / (Q − 1), with Q rows and K keys, counted from 0.",
+            "q · (K − 1) / (Q − 1), with Q rows and K keys, counted from 0."
         ),
-        "norm_share": Words(
-            "Norm",
-            "share of output norm",
-            "share",
+    ),
+    "norm_share": Words(
+        say("Norm"),
+        say("share of output norm"),
+        "share",
+        say(
             "Mean over the rows of ‖head · W_O‖ / Σ over the heads of this layer: how much of what the layer's "
-            "attention writes is this head's, by length. Heads may cancel each other; lengths do not show that.",
+            "attention writes is this head's, by length. Heads may cancel each other; lengths do not show that."
         ),
+    ),
+}
+"""What is said alike of every attention; w is a weight, q a query, k a key."""
+
+
+def words(kind: Kind, parts: Anatomy) -> dict[Name, Words]:
+    """How the measures of a kind are spoken of.
+
+    Args:
+        kind: Which attention.
+        parts: Of the model.
+    """
+    attention = parts.attention(kind)
+    crosses, of_output = attention.keys_from != attention.stack, attention.keys_from == "decoder"
+    on_itself = say("Mean weight that a row puts on itself, k = q.")
+    on_what_it_reads = say("Mean weight that a row puts on the token it reads, k = q.")
+    return _ALIKE | {
+        "distance": _distance_words(crosses=crosses),
+        "self": Words(say("Self"), say("share on itself"), "share", on_what_it_reads if of_output else on_itself),
+        "first": _first_words(of_output=of_output, reads=parts.reads),
     }
 
 
-def _distance_words(kind: Kind) -> Words:
-    if kind == "cross":
+def _distance_words(*, crosses: bool) -> Words:
+    if crosses:
         return Words(
-            "Distance",
-            "distance from the same relative place",
-            "of the source's length",
-            "Mean over the rows of Σₖ wₖ |q / (Q − 1) − k / (K − 1)|, with Q rows and K keys, counted from 0: the "
-            "two sides differ in length, so both places go from 0 (first) to 1 (last).",
-            share=False,
+            say("Distance"),
+            say("distance from the same relative place"),
+            "length",
+            say(
+                "Mean over the rows of Σₖ wₖ |q / (Q − 1) − k / (K − 1)|, with Q rows and K keys, counted from 0: "
+                "the two sides differ in length, so both places go from 0 (first) to 1 (last)."
+            ),
         )
     return Words(
-        "Distance",
-        "mean distance",
-        "tokens",
-        "Mean over the rows of Σₖ wₖ |q − k|, in tokens.",
-        share=False,
+        say("Distance"), say("mean distance"), "tokens", say("Mean over the rows of Σₖ wₖ |q − k|, in tokens.")
+    )
+
+
+def _first_words(*, of_output: bool, reads: bool) -> Words:
+    if of_output and not reads:
+        return Words(
+            say("First"),
+            say("share on the prompt's first piece"),
+            "share",
+            say("Mean weight that a row puts on the prompt's first piece."),
+        )
+    if of_output:
+        return Words(
+            say("First"),
+            say("share on the start piece"),
+            "share",
+            say("Mean weight that a row puts on the start piece."),
+        )
+    return Words(
+        say("First"),
+        say("share on the first source piece"),
+        "share",
+        say("Mean weight that a row puts on the first source piece."),
     )

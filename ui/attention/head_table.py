@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import streamlit as st
 
 import charts
 from charts.statistics import HOW_TO_READ_HEADS, HOW_TO_READ_ROWS
+from charts.theme import capitalised
 from transformer.analysis.head_statistics import NAMES, Measure, Name, measure, norm_share, output_projections, site
 from transformer.checkpoint.load import Checkpoint
+from transformer.model.anatomy import EVERY_PART, anatomy
 from ui.attention import controls
-from ui.attention.head_measures import Words, words
+from ui.attention.head_measures import UNITS, Words, words
 from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.looking import Looking
@@ -25,8 +26,10 @@ from ui.runs.open_run import OpenRun
 from ui.runs.sides import KIND_NAMES, sides
 from ui.shared import choices, drawing
 from ui.shared.clicks import cell_of, on_click
+from ui.shared.door import here, st
 from ui.state import session
 from ui.state.view import View
+from words import joined, say, say_n
 
 HEAD_MAP = "head_table_map"
 HEAD_ROWS = "head_table_rows"
@@ -37,12 +40,12 @@ MEASURE = "head_table_measure"
 CSV = "head_table_csv"
 
 MOST_WITHOUT_SCROLLING = 24  # heads
-A_WEIGHT_IS_NO_CAUSE = (
+A_WEIGHT_IS_NO_CAUSE = say(
     "These numbers say where a head's weights lie and how much it writes, for this sentence alone; another sentence "
     "can give others. They do not say what a head is for: a weight is not a cause, and only taking the head away "
     "shows what the output owes to it."
 )
-NOTHING = "There is no number here: no row of these maps has a key that may be seen."
+NOTHING = say("There is no number here: no row of these maps has a key that may be seen.")
 
 
 def draw(run: OpenRun) -> None:
@@ -55,7 +58,7 @@ def draw(run: OpenRun) -> None:
         st.info(NOTHING, icon=":material/info:")
         return
     st.caption(_scope(looking, measures))
-    spoken = words(kind)
+    spoken = words(kind, anatomy(run.checkpoint.config))
     with st.container(horizontal=True):
         name = _choose_measure(run, measures, spoken)
         _open_by_measure(run, measures[name].means())
@@ -77,8 +80,10 @@ def measured(checkpoint: Checkpoint, looking: Looking) -> dict[Name, Measure]:
     """
     kind, trace = looking.view.kind, looking.trace
     sites = [site(kind, layer) for layer in range(len(trace.maps(kind)))]
-    heads = attempt(lambda: loading.replay(checkpoint, trace, sites), missing="The share of output norm is missing.")
-    n_rows = looking.n_rows if looking.view.guess and kind != "encoder" else None
+    heads = attempt(
+        lambda: loading.replay(checkpoint, trace, sites), missing=say("The share of output norm is missing.")
+    )
+    n_rows = looking.n_rows if _hides(looking) else None
 
     def work() -> dict[Name, Measure]:
         shares = None
@@ -88,34 +93,50 @@ def measured(checkpoint: Checkpoint, looking: Looking) -> dict[Name, Measure]:
 
     # At 512 pieces this takes a second and 300 MB, so it is neither done again at a click nor by two at a time.
     return loading.runner().compute(
-        ("head measures", trace.query, trace.src_ids, trace.read_ids, kind, n_rows, bool(heads)),
+        ("head_measures", trace.query, trace.src_ids, trace.read_ids, kind, n_rows, bool(heads)),
         work,
         nbytes=lambda found: sum(one.values.nbytes + one.rows.nbytes for one in found.values()),
     )
 
 
+def _hides(looking: Looking) -> bool:
+    """Whether rows may be hidden; the source is always seen."""
+    return looking.view.guess and EVERY_PART.attention(looking.view.kind).stack == "decoder"
+
+
 def _scope(looking: Looking, measures: dict[Name, Measure]) -> str:
     view = looking.view
     n_rows = int(measures["largest"].rows.sum())
-    rows = f"{n_rows} row" + "s" * (n_rows != 1)
-    said = [f"{KIND_NAMES[view.kind]}, measured for this sentence alone, over {rows}."]
-    if view.guess and view.kind != "encoder":
-        said[0] = f"{KIND_NAMES[view.kind]}, measured over the {rows} that may be seen."
-    if view.words or view.hide_special:
-        said.append("Pieces are measured, special ones too, whatever other parts of this page merge or hide.")
-    return " ".join(said)
+    name = KIND_NAMES[view.kind]
+    said = say_n(
+        "{attention}, measured for this sentence alone, over {n} row.",
+        "{attention}, measured for this sentence alone, over {n} rows.",
+        n_rows,
+        attention=name,
+    )
+    if _hides(looking):
+        said = say_n(
+            "{attention}, measured over the {n} row that may be seen.",
+            "{attention}, measured over the {n} rows that may be seen.",
+            n_rows,
+            attention=name,
+        )
+    if not view.words and not view.hide_special:
+        return said
+    pieces = say("Pieces are measured, special ones too, whatever other parts of this page merge or hide.")
+    return joined(" ", [said, pieces])
 
 
 def _choose_measure(run: OpenRun, measures: dict[Name, Measure], spoken: dict[Name, Words]) -> Name:
     """Draw the choice; a measure that this attention lacks is remembered for the next one that has it."""
     asked = session.view(run.slot).measure
     if asked not in NAMES:
-        drawing.notes((f"“{asked}” in the link is the name of no measure; another one is shown.",))
+        drawing.notes((say("“{name}” in the link is the name of no measure; another one is shown.", name=asked),))
         session.replace(run.slot, measure=View.measure)
     return choices.menu(
         choices.field(run.slot, "measure", key=MEASURE),
-        "Measure in the charts",
-        {name: _capital(spoken[name].title) for name in measures},
+        say("Measure in the charts"),
+        {name: capitalised(spoken[name].title) for name in measures},
         otherwise="entropy_share",
         width=360,
     )
@@ -128,7 +149,7 @@ def _open_by_measure(run: OpenRun, means: np.ndarray) -> None:
     slot, kind, key = run.slot, run.view.kind, run.key(OPEN_BY_MEASURE)
 
     def label(place: int) -> str:
-        return f"{_head_name(*divmod(place, n_heads))}: {means.flat[place]:.2f}"
+        return say("{head}: {mean:.2f}", head=_head_name(*divmod(place, n_heads)), mean=means.flat[place])
 
     def go() -> None:
         place = st.session_state.get(key)
@@ -137,23 +158,19 @@ def _open_by_measure(run: OpenRun, means: np.ndarray) -> None:
             st.session_state[key] = None
 
     st.selectbox(
-        "Open a head (lowest first)",
+        say("Open a head (lowest first)"),
         places,
         index=None,
         key=key,
         format_func=label,
-        placeholder="Choose a head",
+        placeholder=say("Choose a head"),
         on_change=go,
         width=240,
     )
 
 
 def _head_name(layer: int, head: int) -> str:
-    return f"Layer {layer + 1}, head {head + 1}"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    return say("Layer {layer}, head {head}", layer=layer + 1, head=head + 1)
 
 
 def _chosen(looking: Looking) -> tuple[int, int] | None:
@@ -167,13 +184,17 @@ def _head_map(run: OpenRun, one: Measure, said: Words) -> None:
     drawing.chart(
         charts.head_measure_spec(
             one.means(),
-            title=f"All heads: {said.full_title}",
-            value_name=said.unit,
+            title=say("All heads: {measure}", measure=said.full_title),
+            value_name=UNITS[said.unit],
             chosen=_chosen(run.looking),
         ),
         key=key,
-        alt=f"{KIND_NAMES[kind]}, layers by heads: {said.title}. The table has the same numbers.",
-        how_to_read=f"{HOW_TO_READ_HEADS} {said.meaning} Click a cell to open its head.",
+        alt=say(
+            "{attention}, layers by heads: {measure}. The table has the same numbers.",
+            attention=KIND_NAMES[kind],
+            measure=said.title,
+        ),
+        how_to_read=joined(" ", [HOW_TO_READ_HEADS, said.meaning, say("Click a cell to open its head.")]),
         on_click=on_click(key, cell_of, lambda cell: controls.open_head(slot, kind, *cell)),
     )
 
@@ -181,28 +202,39 @@ def _head_map(run: OpenRun, one: Measure, said: Words) -> None:
 def _head_rows(run: OpenRun, one: Measure, said: Words) -> None:
     looking, chosen = run.looking, _chosen(run.looking)
     if chosen is None:
-        st.info("Choose a layer and a head to see its measure row by row.", icon=":material/info:")
+        st.info(say("Choose a layer and a head to see its measure row by row."), icon=":material/info:")
         return
     axes = sides(looking, looking.view.kind)
     means, shown = one.means(), one.rows[: len(axes.queries)]
-    lower = int((means < means[chosen]).sum())
+    read = [
+        HOW_TO_READ_ROWS,
+        say(
+            "It is {mean:.2f}; lower in {lower} of the other {others} heads.",
+            mean=means[chosen],
+            lower=int((means < means[chosen]).sum()),
+            others=means.size - 1,
+        ),
+    ]
+    if not shown.all():
+        read.append(say("A row without the measure has no bar."))
     drawing.chart(
         charts.row_measure_spec(
             one.values[chosen][: len(axes.queries)],
             axes.queries,
-            title=f"{_head_name(*chosen)}: {said.full_title}",
-            value_name=_capital(said.unit),
+            title=say("{head}: {measure}", head=_head_name(*chosen), measure=said.full_title),
+            value_name=capitalised(UNITS[said.unit]),
             query_axis=axes.query_axis,
             marked_row=axes.current,
             top=1.0 if said.share else None,
             colour=axes.query_side,
         ),
         key=run.key(HEAD_ROWS),
-        alt=f"{_capital(said.title)} in each row of {_head_name(*chosen)}, one bar a row.",
-        how_to_read=(
-            f"{HOW_TO_READ_ROWS} It is {means[chosen]:.2f}; lower in {lower} of the other {means.size - 1} heads."
-            + (" A row without the measure has no bar." if not shown.all() else "")
+        alt=say(
+            "{measure} in each row of {head}, one bar a row.",
+            measure=capitalised(said.title),
+            head=_head_name(*chosen),
         ),
+        how_to_read=joined(" ", read),
     )
 
 
@@ -230,25 +262,27 @@ def _table(run: OpenRun, measures: dict[Name, Measure], spoken: dict[Name, Words
 
     columns: dict[str, Any] = {
         "open": st.column_config.ButtonColumn(
-            "Open", type="secondary", width=140, pinned=True, alignment="left", on_click=go, key=key
+            here(say("Open")), type="secondary", width=140, pinned=True, alignment="left", on_click=go, key=key
         )
     }
     columns |= {name: _column(spoken[name]) for name in measures}
     places = [divmod(row, n_heads) for row in range(len(numbers))]
-    names = ["● " * (place == chosen) + _head_name(*place) for place in places]
+    names = [joined("", ["● " * (place == chosen), _head_name(*place)]) for place in places]
     st.container(key=run.key(TABLE)).dataframe(
-        numbers[list(measures)].round(4).assign(open=names)[list(columns)],
+        numbers[list(measures)].round(4).assign(open=here(names))[list(columns)],
         hide_index=True,
         height="content" if len(names) <= MOST_WITHOUT_SCROLLING else "auto",
         column_config=columns,
-        alt=f"Measures of every head of {KIND_NAMES[kind]}, one row a head.",
+        alt=say("Measures of every head of {attention}, one row a head.", attention=KIND_NAMES[kind]),
     )
     st.caption(
-        "Press a name to open that head; ● is the head chosen. Press a heading to sort by it; point at it for its "
-        "formula."
+        say(
+            "Press a name to open that head; ● is the head chosen. Press a heading to sort by it; point at it for "
+            "its formula."
+        )
     )
     st.download_button(
-        "Table as CSV",
+        say("Table as CSV"),
         numbers.to_csv(index=False, float_format="%.6g"),
         file_name=f"heads-{kind}.csv",
         mime="text/csv",
@@ -263,9 +297,4 @@ def _column(said: Words) -> Any:
         return st.column_config.ProgressColumn(
             said.heading, help=said.meaning, format="%.2f", min_value=0.0, max_value=1.0, width=104
         )
-    return st.column_config.NumberColumn(
-        f"{said.heading} ({said.unit})" if said.unit in ("bits", "tokens") else said.heading,
-        help=said.meaning,
-        format="%.2f",
-        width=128,
-    )
+    return st.column_config.NumberColumn(said.full_heading, help=said.meaning, format="%.2f", width=128)

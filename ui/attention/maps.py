@@ -1,6 +1,7 @@
 """One attention map as the Attention page draws it: which heads, pieces or words, with special pieces or without.
 
-Decoder rows stand for the piece that they predict: its pieces make the words, and a row is special if that piece is.
+Decoder rows stand for the piece that they predict, a prompt's rows for the one that they read: those pieces make the
+words, and a row is special if its piece is.
 Nothing is renormalised: what is hidden is missing, and the map says how much.
 
 Knows nothing of Streamlit.
@@ -16,28 +17,18 @@ import numpy as np
 from transformer.analysis.rollout import cross_rollout, self_rollout
 from transformer.analysis.words import Span, by_words, open_words, word_spans, word_text
 from transformer.checkpoint.load import Checkpoint
-from transformer.runs.trace import Kind, Trace
+from transformer.model.anatomy import EVERY_PART, Kind, anatomy
+from transformer.model.config import ModelConfig
+from transformer.runs.trace import Trace
 from transformer.text.tokenizer import SPACE_MARK, Tokenizer
 from ui.runs.looking import HIDDEN, Looking
 from ui.runs.sides import KIND_NAMES, Sides, sides
 from ui.state.view import Aggregate, View
+from words import Sentence, say
 
-MASK_REASONS: dict[Kind, str] = {
-    "encoder": "closed by the mask: padding",
-    "decoder": "closed by the mask: comes later in the output",
-    "cross": "closed by the mask: padding",
-}
-ROLLOUT: dict[Kind, str] = {
-    "encoder": "Rollout: the product over layers 1 to {depth} of ½A + ½I, A the mean over heads.",
-    "decoder": "Rollout: the product over decoder layers 1 to {depth} of ½A + ½I, A the mean over heads; what "
-    "cross-attention brings in is left out.",
-    "cross": "Rollout: E, the product over all encoder layers of ½A + ½I (A: mean over heads); then in each decoder "
-    "layer 1 to {depth} C ← (½A + ½I)·C for its self-attention and C ← ½C + ½X·E for its cross-attention X, from "
-    "C = 0; drawn is C divided by {share:.4g} = 1 − ½^{depth}, the part that comes from the source, so that rows sum "
-    "to 1.",
-}
-WORDS = "Words: weights are summed over the pieces of a key word and averaged over the pieces of a query word."
-MAX_ROWS = "rows of a maximum do not sum to 1"
+WORDS = say("Words: weights are summed over the pieces of a key word and averaged over the pieces of a query word.")
+ALL_SPECIAL = say("All pieces here are special ones. Switch “Hide special” off to see them.")
+MAX_ROWS = say("rows of a maximum do not sum to 1")
 
 
 @dataclass(frozen=True)
@@ -63,6 +54,7 @@ class DrawnMap:
         sums_to_one: Whether rows should sum to 1.
         notes: What must be said under the title, in a few words each.
         rows, columns: The pieces that each row and column stands for.
+        first_row: The row, among pieces, that predicts the first piece.
     """
 
     weights: np.ndarray
@@ -76,6 +68,7 @@ class DrawnMap:
     notes: tuple[str, ...]
     rows: tuple[Span, ...]
     columns: tuple[Span, ...]
+    first_row: int
 
     def row_of_step(self) -> list[int | None]:
         """The row of each step; None if it is hidden. Empty in the encoder."""
@@ -84,7 +77,7 @@ class DrawnMap:
         found: list[int | None] = [None] * len(self.sides.queries)
         for row, (first, end) in enumerate(self.rows):
             found[first:end] = [row] * (end - first)
-        return found
+        return found[self.first_row :]
 
     def cell(self, view: View) -> tuple[int, int] | None:
         """Row and column of the cell that is looked at; None if there is none, or if it is hidden."""
@@ -121,7 +114,7 @@ def drawn_map(looking: Looking, checkpoint: Checkpoint, kind: Kind) -> DrawnMap:
         stack = by_words(stack, queries.spans, keys.spans)
         allowed = open_words(allowed, queries.spans, keys.spans)
     weights = stack.max(axis=0) if is_max else stack.mean(axis=0)
-    notes = [MAX_ROWS] * is_max
+    notes: list[str] = [MAX_ROWS] * is_max
     rows, columns = list(range(len(queries.labels))), list(range(len(keys.labels)))
     if view.hide_special:
         rows, columns = (
@@ -137,12 +130,23 @@ def drawn_map(looking: Looking, checkpoint: Checkpoint, kind: Kind) -> DrawnMap:
         queries=[queries.labels[row] for row in rows],
         keys=[keys.labels[column] for column in columns],
         name=name,
-        title=f"{KIND_NAMES[kind]}: {name}",
+        title=say("{attention}: {map}", attention=KIND_NAMES[kind], map=name),
         sums_to_one=not is_max and len(columns) == len(keys.labels),
         notes=tuple(notes),
         rows=tuple(queries.spans[row] for row in rows),
         columns=tuple(keys.spans[column] for column in columns),
+        first_row=looking.trace.first_row,
     )
+
+
+def mask_reason(config: ModelConfig, kind: Kind) -> Sentence:
+    """Why the mask closes cells of an attention."""
+    parts = anatomy(config)
+    if not parts.attention(kind).causal:
+        return say("closed by the mask: padding")
+    if parts.reads:
+        return say("closed by the mask: comes later in the output")
+    return say("closed by the mask: comes later in the text")
 
 
 def piece_map(looking: Looking, kind: Kind) -> np.ndarray:
@@ -151,18 +155,21 @@ def piece_map(looking: Looking, kind: Kind) -> np.ndarray:
     return np.asarray(stack.max(axis=0) if aggregate_of(looking.view) == "max" else stack.mean(axis=0))
 
 
-def map_name(trace: Trace, view: View, kind: Kind) -> str:
+def map_name(trace: Trace, view: View, kind: Kind) -> Sentence:
     """Which layer and head a map is of; an aggregate says that it is one."""
     n_layers, n_heads = trace.maps(kind).shape[:2]
     if view.layer is not None and view.head is not None:
-        return f"layer {view.layer + 1}, head {view.head + 1}"
+        return say("layer {layer}, head {head}", layer=view.layer + 1, head=view.head + 1)
     if view.aggregate == "rollout":
         depth = n_layers if view.layer is None else view.layer + 1
-        return "rollout of layer 1" if depth == 1 else f"rollout through layers 1 to {depth}"
-    word = "maximum" if view.aggregate == "max" else "mean"
+        return say("rollout of layer 1") if depth == 1 else say("rollout through layers 1 to {depth}", depth=depth)
+    if view.layer is None and view.aggregate == "max":
+        return say("maximum of all {n_layers} layers × {n_heads} heads", n_layers=n_layers, n_heads=n_heads)
     if view.layer is None:
-        return f"{word} of all {n_layers} layers × {n_heads} heads"
-    return f"layer {view.layer + 1}, {word} of its {n_heads} heads"
+        return say("mean of all {n_layers} layers × {n_heads} heads", n_layers=n_layers, n_heads=n_heads)
+    if view.aggregate == "max":
+        return say("layer {layer}, maximum of its {n_heads} heads", layer=view.layer + 1, n_heads=n_heads)
+    return say("layer {layer}, mean of its {n_heads} heads", layer=view.layer + 1, n_heads=n_heads)
 
 
 def rollout_note(trace: Trace, view: View, kind: Kind) -> str:
@@ -170,7 +177,23 @@ def rollout_note(trace: Trace, view: View, kind: Kind) -> str:
     if aggregate_of(view) != "rollout":
         return ""
     depth = len(trace.maps(kind)) if view.layer is None else view.layer + 1
-    return ROLLOUT[kind].format(depth=depth, share=1 - 0.5**depth)
+    attention = EVERY_PART.attention(kind)
+    if attention.keys_from != attention.stack:
+        return say(
+            "Rollout: E, the product over all encoder layers of ½A + ½I (A: mean over heads); then in each decoder "
+            "layer 1 to {depth} C ← (½A + ½I)·C for its self-attention and C ← ½C + ½X·E for its cross-attention X, "
+            "from C = 0; drawn is C divided by {share:.4g} = 1 − ½^{depth}, the part that comes from the source, so "
+            "that rows sum to 1.",
+            depth=depth,
+            share=1 - 0.5**depth,
+        )
+    if any(other != kind and EVERY_PART.attention(other).stack == attention.stack for other in trace.kinds):
+        return say(
+            "Rollout: the product over decoder layers 1 to {depth} of ½A + ½I, A the mean over heads; what "
+            "cross-attention brings in is left out.",
+            depth=depth,
+        )
+    return say("Rollout: the product over layers 1 to {depth} of ½A + ½I, A the mean over heads.", depth=depth)
 
 
 def aggregate_of(view: View) -> Aggregate | None:
@@ -191,32 +214,37 @@ def _stack(trace: Trace, view: View, kind: Kind) -> np.ndarray:
 
 
 def _rollout(trace: Trace, kind: Kind, depth: int) -> np.ndarray:
-    if kind == "cross":
-        return cross_rollout(trace.encoder_self, trace.decoder_self[:depth], trace.cross[:depth])
-    return self_rollout(trace.maps(kind)[:depth])
+    attention = EVERY_PART.attention(kind)
+    if attention.keys_from == attention.stack:
+        return self_rollout(trace.maps(kind)[:depth])
+    return cross_rollout(trace.encoder_self, trace.decoder_self[:depth], trace.cross[:depth])
 
 
 def _queries(looking: Looking, checkpoint: Checkpoint, of: Sides, kind: Kind) -> _Side:
-    """The rows: in the encoder what they read, in the decoder what they predict."""
-    if kind == "encoder":
+    """The rows: in the encoder and in a prompt what they read, in the decoder what they predict."""
+    trace, n_steps = looking.trace, looking.n_steps
+    if EVERY_PART.attention(kind).stack == "encoder":
         return _side(of.queries, of.query_ids, checkpoint.src_tokenizer, checkpoint, words=looking.view.words)
-    pieces = list(looking.trace.tgt_pieces[: looking.n_rows])
-    special = _special(looking.trace.tgt_ids[: looking.n_rows], checkpoint.tgt_tokenizer, checkpoint)
+    n_given = trace.first_row
+    pieces = [*trace.read_pieces[:n_given], *trace.tgt_pieces[:n_steps]]
+    special = _special((*trace.read_ids[:n_given], *trace.tgt_ids[:n_steps]), checkpoint.tgt_tokenizer, checkpoint)
     alone = list(special)
     if looking.covered:  # neither the piece nor that it goes on with a word may be seen
         pieces[-1], special[-1], alone[-1] = HIDDEN, False, True
     if not looking.view.words:
         return _Side(of.queries, _single(len(pieces)), special)
-    spans = word_spans(pieces, alone)
-    words = [_word(pieces, span) for span in spans]
-    before = [looking.trace.read_pieces[0], *words]
-    labels = [f"{read} → {word}" for read, word in zip(before, words, strict=False)]
-    return _Side(labels, spans, [special[first] for first, _ in spans])
+    given = word_spans(pieces[:n_given], alone[:n_given])  # no row is both given and predicted
+    predicted = tuple((n_given + a, n_given + b) for a, b in word_spans(pieces[n_given:], alone[n_given:]))
+    read, words = ([_word(pieces, span) for span in spans] for spans in (given, predicted))
+    before = [trace.read_pieces[n_given], *words]
+    labels = [*read, *(f"{last} → {word}" for last, word in zip(before, words, strict=False))]
+    return _Side(labels, (*given, *predicted), [special[first] for first, _ in (*given, *predicted)])
 
 
 def _keys(looking: Looking, checkpoint: Checkpoint, of: Sides, kind: Kind) -> _Side:
     """The columns: what they read."""
-    tokenizer = checkpoint.tgt_tokenizer if kind == "decoder" else checkpoint.src_tokenizer
+    of_output = EVERY_PART.attention(kind).keys_from == "decoder"
+    tokenizer = checkpoint.tgt_tokenizer if of_output else checkpoint.src_tokenizer
     return _side(of.keys, of.key_ids, tokenizer, checkpoint, words=looking.view.words)
 
 
@@ -250,7 +278,7 @@ def _hidden(weights: np.ndarray, rows: Sequence[int], columns: Sequence[int]) ->
         return []
     totals = weights[rows].sum(axis=1)
     share = 1 - (weights[np.ix_(rows, columns)].sum(axis=1) / np.where(totals > 0, totals, 1)).mean() if rows else 0.0
-    return [f"hidden: special pieces, on average {share:.2f} of a row's weight"]
+    return [say("hidden: special pieces, on average {share:.2f} of a row's weight", share=share)]
 
 
 def find_span(spans: Sequence[Span], place: int | None) -> int | None:

@@ -6,37 +6,47 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
-import streamlit as st
 
 import charts
 from charts.following import HOW_TO_READ as HOW_TO_READ_MARK
 from charts.following import follow_steps
 from charts.heatmap import HOW_TO_READ_CLOSED
-from charts.theme import Spec, literal
+from charts.theme import Spec, capitalised, literal
 from ui.attention import controls
-from ui.attention.maps import MASK_REASONS, WORDS, DrawnMap, aggregate_of, drawn_map, piece_map, rollout_note
+from ui.attention.maps import (
+    ALL_SPECIAL,
+    WORDS,
+    DrawnMap,
+    aggregate_of,
+    drawn_map,
+    mask_reason,
+    piece_map,
+    rollout_note,
+)
 from ui.runs.open_run import OpenRun
 from ui.shared import drawing
 from ui.shared.clicks import cell_of, on_click
+from ui.shared.door import st
 from ui.state import session
+from words import joined, say
 
 MAP: Final = "head_map"
 ROW: Final = "head_controls"
 CELL_ROW: Final = "head_cell"
 EXPLAIN: Final = "head_explain"
 LEAST_HEIGHT: Final = 320  # the names of the axes need room even where there are three rows
-HOW_TO_READ: Final = (
+HOW_TO_READ: Final = say(
     "Each row is a query and shares out a weight of 1 over the keys, softmax(q·k / √d_head): the stronger a cell, "
     "the more of that key's value the query takes."
 )
-HOW_TO_READ_MEAN: Final = (
+HOW_TO_READ_MEAN: Final = say(
     "Each row is a query and shares out a weight of 1 over the keys, the mean over heads of softmax(q·k / "
     "√d_head): the stronger a cell, the more of that key's values the query takes."
 )
-HOW_TO_READ_MAX: Final = (
+HOW_TO_READ_MAX: Final = say(
     "Each cell is the largest weight, softmax(q·k / √d_head), that any of the heads gives this key in this row."
 )
-HOW_TO_READ_CELL: Final = "Click a cell to look at it closer."
+HOW_TO_READ_CELL: Final = say("Click a cell to look at it closer.")
 
 
 def draw(run: OpenRun) -> None:
@@ -46,7 +56,7 @@ def draw(run: OpenRun) -> None:
         controls.scales(run.slot)
         controls.pieces(run.slot)
     if not drawn.weights.size:
-        st.info("All pieces here are special ones. Switch “Hide special” off to see them.")
+        st.info(ALL_SPECIAL)
         return
     figure = charts.heatmap_spec(
         drawn.weights,
@@ -56,7 +66,7 @@ def draw(run: OpenRun) -> None:
         query_axis=drawn.sides.query_axis,
         key_axis=drawn.sides.key_axis,
         allowed=drawn.allowed,
-        mask_reason=MASK_REASONS[run.view.kind],
+        mask_reason=mask_reason(run.checkpoint.config, run.view.kind),
         marked_cell=drawn.cell(run.view),
         colour=drawn.sides.key_side,
         limits=(0.0, _largest(drawn) if run.view.own_scale else 1.0),
@@ -68,7 +78,12 @@ def draw(run: OpenRun) -> None:
     drawing.chart(
         figure,
         key=run.key(MAP),
-        alt=f"{drawn.title}. Rows: {drawn.sides.query_axis}; columns: {drawn.sides.key_axis}.",
+        alt=say(
+            "{map}. Rows: {rows}; columns: {columns}.",
+            map=drawn.title,
+            rows=drawn.sides.query_axis,
+            columns=drawn.sides.key_axis,
+        ),
         how_to_read=_how_to_read(run, drawn),
         on_click=_choosing(run, drawn),
     )
@@ -85,7 +100,7 @@ def _how_to_read(run: OpenRun, drawn: DrawnMap) -> str:
     parts = [rollout_note(run.trace, run.view, run.view.kind) or how]
     parts += [WORDS] * run.view.words + [HOW_TO_READ_CLOSED] * (not drawn.allowed.all())
     parts += [HOW_TO_READ_MARK] * (drawn.sides.current is not None)
-    return " ".join([*parts, HOW_TO_READ_CELL])
+    return joined(" ", [*parts, HOW_TO_READ_CELL])
 
 
 def _say(figure: Spec, notes: Sequence[str]) -> None:
@@ -93,10 +108,9 @@ def _say(figure: Spec, notes: Sequence[str]) -> None:
     layout = figure["layout"]
     layout["height"] = max(layout["height"], LEAST_HEIGHT)
     if notes:
-        text = literal("; ".join(notes))
         before = layout["title"].get("subtitle", {}).get("text")
-        text = f"{text[:1].upper()}{text[1:]}" + (f". {before}" if before else "")
-        layout["title"]["subtitle"] = {"text": text, "font": {"size": 13}}
+        lines = [capitalised(joined("; ", map(literal, notes))), *([before] if before else [])]
+        layout["title"]["subtitle"] = {"text": joined(". ", lines), "font": {"size": 13}}
 
 
 def _choosing(run: OpenRun, drawn: DrawnMap) -> Callable[[], None]:
@@ -122,13 +136,22 @@ def _cell(run: OpenRun, drawn: DrawnMap) -> None:
     cell = drawn.cell(run.view)
     if cell is None:
         return
-    query, key = drawn.queries[cell[0]], drawn.keys[cell[1]]
-    value = f"weight **{drawn.weights[cell]:.4f}**" if drawn.allowed[cell] else MASK_REASONS[run.view.kind]
-    places = f"{drawing.plain(query)} (row {cell[0] + 1}), {drawing.plain(key)} (column {cell[1] + 1})"
+    query = say("{piece} (row {place})", piece=drawing.plain(drawn.queries[cell[0]]), place=cell[0] + 1)
+    key = say("{piece} (column {place})", piece=drawing.plain(drawn.keys[cell[1]]), place=cell[1] + 1)
+    if drawn.allowed[cell]:
+        weight = drawn.weights[cell]
+        said = say("Looked at: {query}, {key}: weight **{weight:.4f}**", query=query, key=key, weight=weight)
+    else:
+        said = say(
+            "Looked at: {query}, {key}: {reason}",
+            query=query,
+            key=key,
+            reason=mask_reason(run.checkpoint.config, run.view.kind),
+        )
     with st.container(horizontal=True, gap="medium", vertical_alignment="center", key=run.key(CELL_ROW)):
-        st.markdown(f"Looked at: {places}: {value}", width="content")
+        st.markdown(said, width="content")
         st.button(
-            "How this weight came to be",
+            say("How this weight came to be"),
             key=run.key(EXPLAIN),
             on_click=controls.open_panel,
             args=(run.slot, "walk"),

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, Literal
 
 import numpy as np
-import streamlit as st
 
 import charts
 from charts.heatmap import HOW_TO_READ as HOW_TO_READ_MAP
 from charts.signed import frame
 from transformer.analysis.one_weight import Walk, place, sites, strongest, walk
-from transformer.runs.trace import Kind
-from ui.attention import one_weight_stages, one_weight_text, one_weight_vectors
+from transformer.model.anatomy import Kind, anatomy
+from transformer.model.config import ModelConfig
+from ui.attention import one_weight_output, one_weight_stages, one_weight_text, one_weight_vectors
 from ui.attention.one_weight_stages import OpenWeight
 from ui.runs import loading
 from ui.runs.attempt import attempt
@@ -20,21 +21,30 @@ from ui.runs.open_run import OpenRun
 from ui.runs.sides import KIND_NAMES, Sides, sides
 from ui.shared import choices, drawing
 from ui.shared.clicks import cell_of, on_click
+from ui.shared.door import st
 from ui.state import session
+from words import joined, say, say_n
 
 QUERY_CHOICE: Final = "walk_query"
 KEY_CHOICE: Final = "walk_key"
 TAKE_HEAD: Final = "walk_take_head"
 MAP: Final = "walk_map"
 
+STAGES: Final = (
+    (one_weight_stages.dot, one_weight_stages.scores),
+    (one_weight_stages.mask, one_weight_stages.softmax),
+    (one_weight_stages.table, one_weight_output.values),
+    (one_weight_output.output, one_weight_output.lengths),
+)
 MOST_ON_MAP: Final = 128  # rows and columns of the map that cells are picked from
 MAP_HEIGHT: Final = 300
-DIGITS: Final = (
-    f"Below, numbers that go into a line have up to {one_weight_text.INPUT_DIGITS} digits. A result has the digits, "
-    f"at most {one_weight_text.RESULT_DIGITS}, that a calculator gets from these numbers too. Downloads have the "
-    "exact numbers."
+DIGITS: Final = say(
+    "Below, numbers that go into a line have up to {most} digits. A result has the digits, at most {fewer}, that a "
+    "calculator gets from these numbers too. Downloads have the exact numbers.",
+    most=one_weight_text.INPUT_DIGITS,
+    fewer=one_weight_text.RESULT_DIGITS,
 )
-_FUTURE, _PADDING = "closed: comes later in the output", "closed: padding"
+_PADDING = say("closed: padding")
 
 
 def draw(run: OpenRun) -> None:
@@ -46,7 +56,11 @@ def draw(run: OpenRun) -> None:
     if opened is None:
         return
     _choices(opened)
-    one_weight_stages.draw(opened)
+    for stages in STAGES:  # two side by side where there is room
+        for column, stage in zip(st.columns(2, gap="large"), stages, strict=True):
+            with column:
+                stage(opened)
+    st.caption(one_weight_text.differences(opened.walk))
     one_weight_vectors.draw(opened)
 
 
@@ -54,11 +68,11 @@ def _ask_for_head(run: OpenRun) -> None:
     slot, layer = run.slot, run.view.layer or 0
 
     st.info(
-        "A mean of several heads has no q and k of its own: choose one layer and one head above.",
+        say("A mean of several heads has no q and k of its own: choose one layer and one head above."),
         icon=":material/account_tree:",
     )
     st.button(
-        f"Take layer {layer + 1}, head 1",
+        say("Take layer {layer}, head 1", layer=layer + 1),
         key=run.key(TAKE_HEAD),
         on_click=lambda: session.replace(slot, layer=layer, head=0),
         type="primary",
@@ -87,11 +101,10 @@ def _open(run: OpenRun, layer: int, head: int) -> OpenWeight | None:
     if done is None:
         return None
     recorded, found = done
-    reasons = [_reason(kind, column, found) for column in range(len(axes.keys))]
-    site = place(kind, layer)
-    q, k, v = (recorded[f"{site}.{name}"][head] for name in ("queries", "keys", "values"))  # [token, d_head]
-    n_rows, n_keys = len(axes.queries), len(axes.keys)
-    return OpenWeight(run, found, axes, reasons, (q[:n_rows], k[:n_keys], v[:n_keys]))
+    later = _later(run.checkpoint.config, kind)
+    reasons = [_reason(later, column, found) for column in range(len(axes.keys))]
+    queries = recorded[f"{place(kind, layer)}.queries"][head, : len(axes.queries)]  # [token, d_head]
+    return OpenWeight(run, found, axes, reasons, (queries, found.keys, found.values))
 
 
 def _query(run: OpenRun, axes: Sides) -> int:
@@ -104,10 +117,18 @@ def _inside(wanted: int | None, labels: list[str]) -> int | None:
     return wanted if wanted is not None and wanted < len(labels) else None
 
 
-def _reason(kind: Kind, column: int, found: Walk) -> str:
+def _later(config: ModelConfig, kind: Kind) -> str:
+    """Why a mask closes what stands after the query; "" if it does not."""
+    parts = anatomy(config)
+    if not parts.attention(kind).causal:
+        return ""
+    return say("closed: comes later in the output") if parts.reads else say("closed: comes later in the text")
+
+
+def _reason(later: str, column: int, found: Walk) -> str:
     if found.allowed[column]:
         return ""
-    return _FUTURE if kind == "decoder" and column > found.query else _PADDING
+    return later if later and column > found.query else _PADDING
 
 
 # ---------------------------------------------------------------- choosing a cell
@@ -117,58 +138,99 @@ def _choices(o: OpenWeight) -> None:
     """Draw what is looked at: two menus, the weight in a sentence, and the head's map to pick from."""
     left, right = st.columns(2, gap="large")
     with left:
-        _menu(o, QUERY_CHOICE, "query", o.axes.current, "The current step")
-        _menu(o, KEY_CHOICE, "key", strongest(o.walk.weights, o.walk.allowed), "The strongest")
+        _menu(o, QUERY_CHOICE, "query", o.axes.current)
+        _menu(o, KEY_CHOICE, "key", strongest(o.walk.weights, o.walk.allowed))
         st.markdown(_summary(o))
         st.caption(DIGITS)
     with right:
         _map(o)
 
 
-def _menu(o: OpenWeight, widget: str, name: Literal["query", "key"], follows: int | None, follow_name: str) -> None:
+def _menu(o: OpenWeight, widget: str, name: Literal["query", "key"], follows: int | None) -> None:
     """Draw a menu of pieces whose first entry follows the step or the weights, if there is something to follow."""
     query = name == "query"
     pieces: dict[int | None, str] = dict(choices.labelled(o.axes.queries if query else o.axes.keys).items())
     if follows is not None:
-        pieces = {None: f"{follow_name} ({pieces[follows]})", **pieces}
+        piece = pieces[follows]
+        following = (
+            say("The current step ({piece})", piece=piece) if query else say("The strongest ({piece})", piece=piece)
+        )
+        pieces = {None: following, **pieces}
     kept = choices.field(o.run.slot, name, key=widget)
     choices.menu(kept, o.axes.query_axis if query else o.axes.key_axis, pieces)
 
 
 def _summary(o: OpenWeight) -> str:
-    w = o.walk
-    reason = o.reasons[w.key]
-    value = (
-        f"gets nothing ({reason})"
-        if reason
-        else f"gets a weight of **{one_weight_text.number(w.weights[w.key], 4)}**"
+    w, reason = o.walk, o.reasons[o.walk.key]
+    key, query = drawing.plain(o.key), drawing.plain(o.query)
+    weight = one_weight_text.number(w.weights[w.key], 4)
+    nothing = say(
+        "In layer {layer}, head {head}, the key **{key}** gets nothing ({reason}) from the query **{query}**.",
+        layer=w.layer + 1,
+        head=w.head + 1,
+        key=key,
+        reason=reason,
+        query=query,
     )
-    source = {
-        "encoder": "q, k and v all come from the source.",
-        "decoder": "q, k and v all come from the output so far.",
-        "cross": "q comes from the output so far, k and v from the encoder's last vectors (the memory).",
-    }[w.kind]
-    return (
-        f"In layer {w.layer + 1}, head {w.head + 1}, the key **{drawing.plain(o.key)}** {value} from the query "
-        f"**{drawing.plain(o.query)}**. {source}"
+    something = say(
+        "In layer {layer}, head {head}, the key **{key}** gets a weight of **{weight}** from the query **{query}**.",
+        layer=w.layer + 1,
+        head=w.head + 1,
+        key=key,
+        weight=weight,
+        query=query,
     )
+    return joined(" ", [nothing if reason else something, *_whose(o.run.checkpoint.config, w)])
+
+
+def _whose(config: ModelConfig, w: Walk) -> Sequence[str]:
+    """Whose vectors q, k and v are, and with how many heads this one shares k and v."""
+    parts = anatomy(config)
+    attention = parts.attention(w.kind)
+    if attention.keys_from != attention.stack:
+        said = [say("q comes from the output so far, k and v from the encoder's last vectors (the memory).")]
+    elif attention.stack == "encoder":
+        said = [say("q, k and v all come from the source.")]
+    elif parts.reads:
+        said = [say("q, k and v all come from the output so far.")]
+    else:
+        said = [say("q, k and v all come from the prompt and the output so far.")]
+    size = config.n_heads // config.n_kv_heads
+    if size == 1:
+        return said
+    group = w.head // size
+    shared = say_n(
+        "All {n_heads} heads share one head of keys and values, so that k and v are the same for each of them.",
+        "The {n_heads} heads share {n} heads of keys and values: k and v are those of number {group}, which heads "
+        "{first} to {last} use.",
+        config.n_kv_heads,
+        n_heads=config.n_heads,
+        group=group + 1,
+        first=group * size + 1,
+        last=(group + 1) * size,
+    )
+    return [*said, shared]
 
 
 def _map(o: OpenWeight) -> None:
     w, n_rows, n_columns = o.walk, len(o.axes.queries), len(o.axes.keys)
     if max(n_rows, n_columns) > MOST_ON_MAP:
-        st.caption(f"The map has {n_rows} × {n_columns} cells, too many to pick one from here: use the menus.")
+        st.caption(
+            say(
+                "The map has {rows} × {columns} cells, too many to pick one from here: use the menus.",
+                rows=n_rows,
+                columns=n_columns,
+            )
+        )
         return
     allowed = o.run.trace.mask(w.kind)[:n_rows, :n_columns]
     figure = charts.heatmap_spec(
         o.run.trace.maps(w.kind)[w.layer, w.head, :n_rows, :n_columns],
         queries=o.axes.queries,
         keys=o.axes.keys,
-        title="Click a cell to follow it",
-        query_axis="Query",
-        key_axis="Key",
+        title=say("Click a cell to follow it"),
         allowed=allowed,
-        mask_reason=_FUTURE if w.kind == "decoder" else _PADDING,
+        mask_reason=_later(o.run.checkpoint.config, w.kind) or _PADDING,
         marked_row=w.query,
         colour=o.axes.key_side,
     )
@@ -183,7 +245,12 @@ def _map(o: OpenWeight) -> None:
     drawing.chart(
         figure,
         key=chart,
-        alt=f"{KIND_NAMES[w.kind]}, layer {w.layer + 1}, head {w.head + 1}: weights of all queries over all keys.",
+        alt=say(
+            "{attention}, layer {layer}, head {head}: weights of all queries over all keys.",
+            attention=KIND_NAMES[w.kind],
+            layer=w.layer + 1,
+            head=w.head + 1,
+        ),
         how_to_read=HOW_TO_READ_MAP,
         on_click=on_click(chart, cell_of, take),
     )

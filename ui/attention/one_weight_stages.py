@@ -1,20 +1,17 @@
-"""The six stages of a walk: each a sentence, its arithmetic written out, and a chart.
+"""The first stages of a walk, from q · k to the weights: each a sentence, its arithmetic written out, and a chart.
 
 A click on a key in any of them is followed in all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import pandas as pd
-import streamlit as st
 
 import charts
-from charts.theme import Spec
 from transformer.analysis.one_weight import Walk
 from ui.attention import one_weight_text
 from ui.components.plotly.view import Click
@@ -22,8 +19,10 @@ from ui.runs.open_run import OpenRun
 from ui.runs.sides import Sides
 from ui.shared import drawing
 from ui.shared.clicks import on_click, place_of
+from ui.shared.door import frame, st
 from ui.state import session
 from ui.state.view import Slot
+from words import joined, say, say_n
 
 PRODUCTS: Final = "walk_products"
 SCORES: Final = "walk_scores"
@@ -33,8 +32,8 @@ TABLE: Final = "walk_table"
 VALUES: Final = "walk_values"
 SHARE: Final = "walk_share"
 NORMS: Final = "walk_norms"
-
-HOW_TO_READ_SIGNED: Final = "purple numbers are above 0, green ones below"
+SCORE: Final = say("score")
+KEY: Final = say("Key")
 
 
 @dataclass(frozen=True)
@@ -66,233 +65,184 @@ class OpenWeight:
         return self.axes.keys[self.walk.key]
 
 
-def draw(o: OpenWeight) -> None:
-    """Draw all stages, two side by side where there is room."""
-    for left, right in ((_dot, _scores), (_mask, _softmax), (_table, _values), (_output, _lengths)):
-        for column, stage in zip(st.columns(2, gap="large"), (left, right), strict=True):
-            with column:
-                stage(o)
-    st.caption(one_weight_text.differences(o.walk))
+def stage(heading: str, text: str, formula: str) -> None:
+    """Say what a stage does and write it out."""
+    st.markdown(joined("\n", [heading, text, *display(formula)]))
 
 
-def _stage(number: int, name: str, text: str, formula: str) -> None:
-    st.markdown(f"##### {number}. {name}\n{text}\n\n$$\n{formula}\n$$")
+def display(formula: str) -> list[str]:
+    """Lines of Markdown that set a formula."""
+    return ["", "$$", formula, "$$"]
 
 
-def _dot(o: OpenWeight) -> None:
+def dot(o: OpenWeight) -> None:
+    """Draw q, k and their products."""
     w = o.walk
-    _stage(
-        1,
-        "q · k: how well do they match?",
-        f"The query's vector q and the key's vector k have {w.d_head} numbers each. They are multiplied number by "
-        "number, and the products added up. The largest terms are:",
+    stage(
+        say("##### 1. q · k: how well do they match?"),
+        say(
+            "The query's vector q and the key's vector k have {n} numbers each. They are multiplied number by "
+            "number, and the products added up. The largest terms are:",
+            n=w.d_head,
+        ),
         one_weight_text.dot(w),
     )
     drawing.chart(
-        charts.query_times_key_spec(w.q, w.keys[w.key], title="q, k and their products", query=o.query, key=o.key),
+        charts.query_times_key_spec(
+            w.q, w.keys[w.key], title=say("q, k and their products"), query=o.query, key=o.key
+        ),
         key=o.run.key(PRODUCTS),
-        alt=f"The vectors q of {o.query} and k of {o.key}, {w.d_head} numbers each, and their products.",
-        how_to_read="q · k = Σᵢ qᵢ kᵢ: where q and k have one colour the product is positive, and purple bars add "
-        "to the match; where they differ, green bars take away.",
+        alt=say(
+            "The vectors q of {query} and k of {key}, {n} numbers each, and their products.",
+            query=o.query,
+            key=o.key,
+            n=w.d_head,
+        ),
+        how_to_read=say(
+            "q · k = Σᵢ qᵢ kᵢ: where q and k have one colour the product is positive, and purple bars add to the "
+            "match; where they differ, green bars take away."
+        ),
     )
 
 
-def _key_chart(o: OpenWeight, key: str, figure: Spec, alt: str, how_to_read: str) -> None:
-    follow = taking(o.run.slot, key, place_of)
-    drawing.chart(figure, key=o.run.key(key), alt=alt, how_to_read=how_to_read, on_click=follow)
-
-
-def _scores(o: OpenWeight) -> None:
-    w = o.walk
-    _stage(
-        2,
-        "÷ √d_head: the score",
-        f"The same is done with every key. Dividing by √{w.d_head} keeps the scores of long vectors from growing so "
-        "large that the softmax gives all to one key.",
-        one_weight_text.score(w),
-    )
+def _key_chart(
+    o: OpenWeight,
+    chart: str,
+    values: np.ndarray,
+    *,
+    title: str,
+    alt: str,
+    how_to_read: str,
+    value_name: str = SCORE,
+    before: tuple[str, np.ndarray] | None = None,
+    closed: Sequence[str] | None = None,
+    limits: tuple[float, float] | None = None,
+) -> None:
+    """Draw a number of every key; a click follows that key."""
     figure = charts.key_row_spec(
-        w.scores,
+        values,
         o.axes.keys,
-        title="q · k of every key, and its score",
-        value_name="score",
-        chosen=w.key,
+        title=title,
+        value_name=value_name,
+        chosen=o.walk.key,
         side=o.axes.key_side,
         key_axis=o.axes.key_axis,
-        before=("q · k", w.dots),
+        before=before,
+        closed=closed,
+        limits=limits,
+    )
+    follow = taking(o.run.slot, chart, place_of)
+    drawing.chart(figure, key=o.run.key(chart), alt=alt, how_to_read=how_to_read, on_click=follow)
+
+
+def scores(o: OpenWeight) -> None:
+    """Draw the score of every key."""
+    w = o.walk
+    stage(
+        say("##### 2. ÷ √d_head: the score"),
+        say(
+            "The same is done with every key. Dividing by √{n} keeps the scores of long vectors from growing so "
+            "large that the softmax gives all to one key.",
+            n=w.d_head,
+        ),
+        one_weight_text.score(w),
     )
     _key_chart(
         o,
         SCORES,
-        figure,
-        f"q · k and scores of {len(o.axes.keys)} keys; the chosen one, {o.key}, has {w.scores[w.key]:.3f}.",
-        f"Pale: q · k. Dark: score = q · k / √{w.d_head}. Click a key to follow it.",
+        w.scores,
+        title=say("q · k of every key, and its score"),
+        before=("q · k", w.dots),
+        alt=say_n(
+            "q · k and scores of {n} key; the chosen one, {key}, has {score:.3f}.",
+            "q · k and scores of {n} keys; the chosen one, {key}, has {score:.3f}.",
+            len(o.axes.keys),
+            key=o.key,
+            score=w.scores[w.key],
+        ),
+        how_to_read=say("Pale: q · k. Dark: score = q · k / √{n}. Click a key to follow it.", n=w.d_head),
     )
 
 
-def _mask(o: OpenWeight) -> None:
+def mask(o: OpenWeight) -> None:
+    """Draw the scores after the mask."""
     w = o.walk
     reason = o.reasons[w.key]
     n_closed = int((~w.allowed).sum())
-    all_keys = f"In this row it closes {one_weight_text.count(n_closed, 'key') if n_closed else 'none'}."
-    _stage(
-        3,
-        "+ mask: who may be seen?",
-        "The mask adds 0 where the query may look and −∞ where it may not. "
-        f"{all_keys} The chosen key is {reason or 'open'}:",
-        one_weight_text.masked(w),
-    )
-    figure = charts.key_row_spec(
-        w.scores,
-        o.axes.keys,
-        title="Scores after the mask",
-        value_name="score",
-        chosen=w.key,
-        side=o.axes.key_side,
-        key_axis=o.axes.key_axis,
-        closed=[f"−∞, {reason}" if reason else "" for reason in o.reasons],
-    )
+    said = [
+        say("The mask adds 0 where the query may look and −∞ where it may not."),
+        say_n("In this row it closes {n:,} key.", "In this row it closes {n:,} keys.", n_closed)
+        if n_closed
+        else say("In this row it closes none."),
+        say("The chosen key is {reason}:", reason=reason) if reason else say("The chosen key is open:"),
+    ]
+    stage(say("##### 3. + mask: who may be seen?"), joined(" ", said), one_weight_text.masked(w))
     _key_chart(
         o,
         MASKED,
-        figure,
-        f"Scores after the mask; {n_closed} of {len(o.axes.keys)} keys are closed.",
-        "Each bar is score + mask; hatched keys are closed, their score is −∞. Click a key to follow it.",
+        w.scores,
+        title=say("Scores after the mask"),
+        closed=[joined(", ", ["−∞", reason]) if reason else "" for reason in o.reasons],
+        alt=say("Scores after the mask; {closed} of {all} keys are closed.", closed=n_closed, all=len(o.axes.keys)),
+        how_to_read=say(
+            "Each bar is score + mask; hatched keys are closed, their score is −∞. Click a key to follow it."
+        ),
     )
 
 
-def _softmax(o: OpenWeight) -> None:
+def softmax(o: OpenWeight) -> None:
+    """Draw the weights."""
     w = o.walk
-    _stage(
-        4,
-        "softmax: the weights",
-        "Subtract the row's largest score, raise e to the difference d, and divide by the sum of these over the row: "
-        "the weights are between 0 and 1 and sum to 1."
+    stage(
+        say("##### 4. softmax: the weights"),
+        say(
+            "Subtract the row's largest score, raise e to the difference d, and divide by the sum of these over the "
+            "row: the weights are between 0 and 1 and sum to 1."
+        )
         if w.peak is not None
-        else "No key is open, so all weights are 0.",
+        else say("No key is open, so all weights are 0."),
         one_weight_text.softmax(w),
-    )
-    figure = charts.key_row_spec(
-        w.weights,
-        o.axes.keys,
-        title="Weights of this row",
-        value_name="weight",
-        chosen=w.key,
-        side=o.axes.key_side,
-        key_axis=o.axes.key_axis,
-        closed=o.reasons,
-        limits=(0.0, 1.0),
     )
     _key_chart(
         o,
         WEIGHTS,
-        figure,
-        f"Attention weights of {o.query} over the keys; {o.key} gets {w.weights[w.key]:.3f}.",
-        "weight = exp(score − max) / Σ exp(score − max). Click a key to follow it.",
+        w.weights,
+        title=say("Weights of this row"),
+        value_name=say("weight"),
+        closed=o.reasons,
+        limits=(0.0, 1.0),
+        alt=say(
+            "Attention weights of {query} over the keys; {key} gets {weight:.3f}.",
+            query=o.query,
+            key=o.key,
+            weight=w.weights[w.key],
+        ),
+        how_to_read=say("weight = exp(score − max) / Σ exp(score − max). Click a key to follow it."),
     )
 
 
-def _table(o: OpenWeight) -> None:
+def table(o: OpenWeight) -> None:
     """The softmax of the row, line by line; the largest weights where there are many keys."""
     rows, total = one_weight_text.softmax_table(o.walk)
     lines = []
     for row in rows:
-        name = one_weight_text.count(row.n_keys, "other key") if row.key is None else _numbered(row.key, o.axes.keys)
+        name = other_keys(row.n_keys) if row.key is None else f"{row.key + 1}: {drawing.plain(o.axes.keys[row.key])}"
         cells = [name, row.score.replace("-inf", "−∞"), row.exp, row.weight]
         lines.append([f"**{cell}**" if row.key == o.walk.key and cell else cell for cell in cells])
-    lines.append(["Sum", "", total, "1" if o.walk.peak is not None else "0"])
-    peak = "" if o.walk.peak is None else f" The largest score, max, is {one_weight_text.number(o.walk.peak)}."
-    st.markdown(f"The softmax of this row, line by line.{peak}")
+    lines.append([say("Sum"), "", total, "1" if o.walk.peak is not None else "0"])
+    said = [say("The softmax of this row, line by line.")]
+    if o.walk.peak is not None:
+        said.append(say("The largest score, max, is {score}.", score=one_weight_text.number(o.walk.peak)))
+    st.markdown(joined(" ", said))
     with st.container(key=o.run.key(TABLE)):
-        table = pd.DataFrame(lines, columns=["Key", "Score", "exp(score − max)", "Weight"])
-        st.table(table, hide_index=True, alt=f"Scores, exponentials and weights of the keys of {o.query}.")
+        table = frame(lines, columns=[KEY, say("Score"), say("exp(score − max)"), say("Weight")])
+        alt = say("Scores, exponentials and weights of the keys of {query}.", query=o.query)
+        st.table(table, hide_index=True, alt=alt)
 
 
-def _numbered(place: int, labels: list[str]) -> str:
-    return f"{place + 1}: {drawing.plain(labels[place])}"
-
-
-def _values(o: OpenWeight) -> None:
-    w = o.walk
-    dimension, formula = one_weight_text.head_output(w)
-    _stage(
-        5,
-        "· V: the head's output",
-        f"Each key's value vector v is multiplied by its weight; the sum is the head's output o. Its largest number, "
-        f"dimension {dimension + 1}:",
-        formula,
-    )
-    shown = one_weight_text.shown_keys(w)
-    others = np.delete(w.weighted, shown, axis=0)
-    parts, labels = [w.weighted[shown]], [o.axes.keys[place] for place in shown]
-    if len(others):
-        parts.append(others.sum(axis=0, keepdims=True))
-        labels.append(one_weight_text.count(len(others), "other key"))
-    labels.append("sum: o")
-    closed = [o.reasons[place] for place in shown] + [""] * (len(labels) - len(shown))
-    figure = charts.signed_rows_spec(
-        np.concatenate([*parts, w.head_out[None]]),
-        labels,
-        title="Weight × value, and their sum",
-        row_axis="Key",
-        column_axis="Dimension",
-        value_name="weight × v",
-        marked=[shown.index(w.key)],
-        closed=closed,
-    )
-
-    def key_of(click: Click) -> int | None:
-        return shown[click.index[0]] if len(click.index) == 2 and click.index[0] < len(shown) else None
-
-    drawing.chart(
-        figure,
-        key=o.run.key(VALUES),
-        alt=f"Weighted values of {len(shown)} keys and their sum, the output of the head, {w.d_head} numbers each.",
-        how_to_read=f"o = Σ weight · v: {HOW_TO_READ_SIGNED}; the last row is the sum of those "
-        "above it. Click a row to follow its key.",
-        on_click=taking(o.run.slot, VALUES, key_of),
-    )
-
-
-def _output(o: OpenWeight) -> None:
-    w = o.walk
-    dimension, formula = one_weight_text.share(w)
-    _stage(
-        6,
-        "· W_O: what this head adds",
-        f"This head's {w.d_head} columns of W_O turn o into y, its share of the sub-layer's output. Its largest "
-        f"number, dimension {dimension + 1}:",
-        formula,
-    )
-    others = np.delete(w.shares, w.head, axis=0).sum(axis=0)
-    drawing.chart(
-        charts.signed_rows_spec(
-            np.stack([w.shares[w.head], others, w.bias, w.output]),
-            [f"head {w.head + 1}: y", "other heads", "bias", "sum"],
-            title="From heads to the sub-layer's output",
-            row_axis="Part",
-            column_axis="Dimension of the model",
-            value_name="adds",
-            marked=[0],
-        ),
-        key=o.run.key(SHARE),
-        alt=f"What head {w.head + 1}, the other heads and the bias add to the sub-layer's output of this row.",
-        how_to_read=f"y = o · W_Oᵀ (this head's columns): {HOW_TO_READ_SIGNED}; the last row is the sum of the rows "
-        "above it, the sub-layer's output.",
-    )
-
-
-def _lengths(o: OpenWeight) -> None:
-    w = o.walk
-    formula = one_weight_text.norm_share(w)
-    st.markdown(f"How much is that against the other heads? By length, the bias apart:\n\n$$\n{formula}\n$$")
-    drawing.chart(
-        charts.head_norms_spec(w.norms, title="Length of each head's share", chosen=w.head),
-        key=o.run.key(NORMS),
-        alt=f"Length of what each of {len(w.norms)} heads adds; head {w.head + 1} has {w.norms[w.head]:.3g}.",
-        how_to_read="‖head · W_O‖, the root of the sum of squares of y. Click a bar to follow that head.",
-        on_click=taking(o.run.slot, NORMS, place_of, into="head"),
-    )
+def other_keys(count: int) -> str:
+    """What stands for the keys that are not listed."""
+    return say_n("{n:,} other key", "{n:,} other keys", count)
 
 
 def taking(slot: Slot, chart: str, read: Callable[[Click], int | None], *, into: str = "key") -> Callable[[], None]:

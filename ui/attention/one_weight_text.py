@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer.analysis.one_weight import Walk
+from words import joined, say, say_n, through
 
 INPUT_DIGITS = 6
 RESULT_DIGITS = 4
@@ -59,7 +60,7 @@ def result(exact: float, by_hand: float, *, most: int = RESULT_DIGITS) -> str:
 def tex(written: str) -> str:
     """A written number in a formula."""
     if written in ("inf", "-inf", "nan"):
-        return {"inf": r"\infty", "-inf": r"-\infty", "nan": r"\text{not a number}"}[written]
+        return {"inf": r"\infty", "-inf": r"-\infty", "nan": r"\text{nan}"}[written]
     mantissa, _, power = written.partition("e")
     return rf"{mantissa}\cdot 10^{{{int(power)}}}" if power else mantissa
 
@@ -69,8 +70,14 @@ def _factor(written: str) -> str:
     return rf"({tex(written)})" if written.startswith("-") else tex(written)
 
 
+@through
+def _text(words: str) -> str:
+    """Words in a formula."""
+    return rf"\text{{{words}}}"
+
+
 def _lines(*lines: str) -> str:
-    return "\\begin{aligned}" + r"\\ ".join(lines) + "\\end{aligned}"
+    return joined("", [r"\begin{aligned}", joined(r"\\ ", lines), r"\end{aligned}"])
 
 
 @dataclass(frozen=True)
@@ -100,9 +107,11 @@ class Terms:
         """
         parts = [rf"{_factor(a)}\cdot {_factor(b)}" for a, b in zip(self.left, self.right, strict=True)]
         if self.rest:
-            parts.append(rf"{_factor(self.rest)}\ \text{{({count(self.n_rest, 'other term')})}}")
-        first, *others_ = parts
-        return _lines(f"{name} &= {first}", *(f"&+ {part}" for part in others_), f"&= {tex(self.total)}")
+            remark = say_n("({n:,} other term)", "({n:,} other terms)", self.n_rest)
+            parts.append(joined(r"\ ", [_factor(self.rest), _text(remark)]))
+        beginnings = [f"{name} &= ", *["&+ "] * len(parts)]
+        lines = [joined("", line) for line in zip(beginnings, parts, strict=False)]
+        return _lines(*lines, f"&= {tex(self.total)}")
 
 
 def terms(left: np.ndarray, right: np.ndarray, *, first: Sequence[int] = (), most: int = MOST_TERMS) -> Terms:
@@ -129,11 +138,6 @@ def terms(left: np.ndarray, right: np.ndarray, *, first: Sequence[int] = (), mos
         n_rest=len(others),
         total=result(float(products.sum()), by_hand),
     )
-
-
-def count(n: int, thing: str) -> str:
-    """A number of things: "1 key", "2 keys"."""
-    return f"{n:,} {thing}" if n == 1 else f"{n:,} {thing}s"
 
 
 def dot(walk: Walk) -> str:
@@ -209,15 +213,15 @@ def softmax_table(walk: Walk) -> tuple[list[TableRow], str]:
 def softmax(walk: Walk) -> str:
     """The weight of the chosen key."""
     if walk.peak is None:
-        return r"\text{no key is open: all weights are } 0"
+        return _text(say("no key is open: all weights are 0"))
     rows, total = softmax_table(walk)
-    row = next(row for row in rows if row.key == walk.key)
+    row, weight = next(row for row in rows if row.key == walk.key), _text(say("weight"))
     if not walk.allowed[walk.key]:
-        return rf"e^{{-\infty}} = 0,\quad \text{{weight}} = \frac{{0}}{{{tex(total)}}} = 0"
+        return joined("", [r"e^{-\infty} = 0,\quad ", weight, rf" = \frac{{0}}{{{tex(total)}}} = 0"])
     return _lines(
         rf"d &= {tex(row.score)} - {_factor(number(walk.peak))}",
         rf"e^d &= {tex(row.exp)}",
-        rf"\text{{weight}} &= \frac{{{tex(row.exp)}}}{{{tex(total)}}} = {tex(row.weight)}",
+        joined("", [weight, rf" &= \frac{{{tex(row.exp)}}}{{{tex(total)}}} = {tex(row.weight)}"]),
     )
 
 
@@ -238,7 +242,7 @@ def norm_share(walk: Walk) -> str:
     """The length of the head's share over the sum of all heads' lengths."""
     own, total = float(walk.norms[walk.head]), float(walk.norms.sum())
     if not total:
-        return r"\text{no head adds anything}"
+        return _text(say("no head adds anything"))
     top, bottom = number(own), number(total)
     found = result(own / total, float(top) / float(bottom))
     return rf"\frac{{\lVert y\rVert}}{{\sum\lVert y\rVert}} = \frac{{{tex(top)}}}{{{tex(bottom)}}} = {tex(found)}"
@@ -247,9 +251,13 @@ def norm_share(walk: Walk) -> str:
 def differences(walk: Walk) -> str:
     """How far this is from what the model recorded, in a sentence."""
     d = walk.differences
-    return (
+    return say(
         "All numbers here were computed again in double precision from the model's own q, k, v and W_O. Largest "
-        f"difference in this row from what the model had in single precision: scores {d.scores:.1e}, weights "
-        f"{d.weights:.1e}, head's output {d.head:.1e}; all heads' shares plus bias against the sub-layer's output "
-        f"{d.output:.1e}."
+        "difference in this row from what the model had in single precision: scores {scores:.1e}, weights "
+        "{weights:.1e}, head's output {head:.1e}; all heads' shares plus bias against the sub-layer's output "
+        "{output:.1e}.",
+        scores=d.scores,
+        weights=d.weights,
+        head=d.head,
+        output=d.output,
     )

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import streamlit as st
 
 import charts
-from ui.attention.one_weight_stages import HOW_TO_READ_SIGNED, OpenWeight, taking
+from ui.attention.one_weight_stages import OpenWeight, taking
 from ui.components.plotly.view import Click
 from ui.runs.open_run import OpenRun
 from ui.shared import drawing
+from ui.shared.door import st
+from words import say
 
 VECTORS: Final = "walk_vectors"
 MAPS: Final = ("walk_all_q", "walk_all_k", "walk_all_v")
@@ -22,7 +23,7 @@ MOST_TOKENS: Final = 128
 def draw(o: OpenWeight) -> None:
     """Draw q, k and v of all tokens, when they are asked for."""
     expander = st.expander(
-        f"q, k and v of every token in layer {o.walk.layer + 1}, head {o.walk.head + 1}",
+        say("q, k and v of every token in layer {layer}, head {head}", layer=o.walk.layer + 1, head=o.walk.head + 1),
         key=o.run.key(VECTORS),
         on_change="rerun",
     )
@@ -45,7 +46,15 @@ def _vector_map(
 ) -> None:
     first = int(np.clip(marked - MOST_TOKENS // 2, 0, max(len(labels) - MOST_TOKENS, 0)))
     last = min(first + MOST_TOKENS, len(labels))
-    part = "" if last - first == len(labels) else f", tokens {first + 1} to {last} of {len(labels)}"
+    title = say("{name} of every token", name=name)
+    if last - first < len(labels):
+        title = say(
+            "{name} of every token, tokens {first} to {last} of {all}",
+            name=name,
+            first=first + 1,
+            last=last,
+            all=len(labels),
+        )
 
     def place_of(click: Click) -> int | None:
         return first + click.index[0] if len(click.index) == 2 and first + click.index[0] < last else None
@@ -54,18 +63,28 @@ def _vector_map(
         charts.signed_rows_spec(
             vectors[first:last],
             labels[first:last],
-            title=f"{name} of every token{part}",
+            title=title,
             row_axis=axis,
-            column_axis="Dimension",
+            column_axis=say("Dimension"),
             value_name=name,
             marked=[marked - first],
             height=int(np.clip(110 + 16 * (last - first), 260, 640)),
         ),
         key=run.key(chart),
-        alt=f"The vectors {name} of tokens {first + 1} to {last}, {vectors.shape[1]} numbers each.",
+        alt=say(
+            "The vectors {name} of tokens {first} to {last}, {n} numbers each.",
+            name=name,
+            first=first + 1,
+            last=last,
+            n=vectors.shape[1],
+        ),
         how_to_read=drawing.formula(
-            f"One row is one token's {name} = W_{name.upper()} · x + b, x its vector; {HOW_TO_READ_SIGNED}. "
-            "Click a row to follow it.",
+            say(
+                "One row is one token's {name} = {matrix} · x + b, x its vector; purple numbers are above 0, green "
+                "ones below. Click a row to follow it.",
+                name=name,
+                matrix=f"W_{name.upper()}",
+            ),
             bias=run.checkpoint.config.bias,
         ),
         on_click=taking(run.slot, chart, place_of, into=into),

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 
-import streamlit as st
-
 import charts
 from charts.bars import HOW_TO_READ_ATTENTION, HOW_TO_READ_CANDIDATES
 from charts.curves import HOW_TO_READ as HOW_TO_READ_ENTROPY
@@ -16,14 +14,16 @@ from charts.heatmap import HOW_TO_READ_CLOSED
 from transformer.errors import GlassformerError
 from transformer.runs.query import Sampling
 from ui.runs import loading
-from ui.runs.looking import HIDDEN, branch_at, candidate_list, find_piece, judge, own_choice
+from ui.runs.looking import HIDDEN, Looking, branch_at, candidate_list, find_piece, judge, no_piece, own_choice
 from ui.runs.open_run import OpenRun
-from ui.runs.sides import SOURCE_COLUMNS, TARGET_ROWS
+from ui.runs.sides import KIND_NAMES, sides
 from ui.runs.work import BusyError
 from ui.shared import drawing, style
 from ui.shared.clicks import on_click, place_of
+from ui.shared.door import st
 from ui.state import session
 from ui.state.view import Slot
+from words import joined, say
 
 CANDIDATES = "candidates"
 ENTROPY = "entropy"
@@ -33,10 +33,14 @@ RESULT_CHOICE = "result_choice"
 FORCE_CHOICE = "force_choice"
 GUESS_FORM = "guess_form"
 GUESSED_PIECE = "guessed_piece"
+NO_TEXT = say("(no text)")
 
 
 def draw(run: OpenRun) -> None:
     """Draw all of them, below the sentence."""
+    if not run.trace.n_steps:
+        st.info(say("This model writes nothing, so there are no steps; the page Attention shows how it reads."))
+        return
     results(run)
     with st.container(key=run.key(style.STEP_GRID)):
         candidates(run)
@@ -68,13 +72,17 @@ def _candidate_chart(run: OpenRun) -> None:
         ranks=listed.ranks,
         kept=listed.kept,
         how_chosen=listed.how_chosen,
-        title=f"Step {run.view.step + 1}: candidates for the next piece",
+        title=say("Step {n}: candidates for the next piece", n=run.view.step + 1),
     )
     drawing.chart(
         figure,
         key=run.key(CANDIDATES),
-        alt=f"The most probable pieces after {run.trace.row_label(run.view.step).reads}, "
-        f"from {listed.pieces[0]} down; the output has {listed.pieces[listed.chosen or 0]}.",
+        alt=say(
+            "The most probable pieces after {read}, from {best} down; the output has {chosen}.",
+            read=run.trace.row_label(run.looking.row).reads,
+            best=listed.pieces[0],
+            chosen=listed.pieces[listed.chosen or 0],
+        ),
         how_to_read=HOW_TO_READ_CANDIDATES,
         on_click=on_click(run.key(CANDIDATES), place_of, _branching(run).force),
     )
@@ -96,7 +104,8 @@ class _Branching:
         if not 0 <= piece_id < self.n_pieces or piece_id == self.written[self.step]:
             return
         if piece_id == self.pad_id:
-            session.add_note("Padding is never written, so it cannot be forced. Choose another piece.", self.slot)
+            note = say("Padding is never written, so it cannot be forced. Choose another piece.")
+            session.add_note(note, self.slot)
             return
         session.show(self.slot, branch_at(self.written, self.step, piece_id), 0, self.step)
 
@@ -115,27 +124,29 @@ def _force_by_name(run: OpenRun) -> None:
         text = st.session_state.get(key) or ""
         i = find_piece(text, tokenizer, log_probs)
         if i is None and text.strip():
-            session.add_note(f"“{text.strip()[:40]}” is not one piece of this model's vocabulary.", branching.slot)
+            session.add_note(no_piece(text.strip()[:40]), branching.slot)
         elif i is not None:
             branching.force(i)
         st.session_state[key] = ""
 
     st.text_input(
-        "Force another piece here",
+        say("Force another piece here"),
         key=key,
         on_change=force,
-        placeholder="Click a bar above, or type a piece",
-        help="The output goes on from that piece. Both outputs are then listed under the sentence, one click apart.",
+        placeholder=say("Click a bar above, or type a piece"),
+        help=say(
+            "The output goes on from that piece. Both outputs are then listed under the sentence, one click apart."
+        ),
     )
 
 
 def _guess(run: OpenRun) -> None:
     with st.form(run.key(GUESS_FORM), border=True):
-        guess = st.text_input("What comes next? Your guess:", key=run.key(GUESSED_PIECE))
-        if st.form_submit_button("Reveal", type="primary"):
+        guess = st.text_input(say("What comes next? Your guess:"), key=run.key(GUESSED_PIECE))
+        if st.form_submit_button(say("Reveal"), type="primary"):
             session.reveal(run.slot, run.stepper.run_id, run.view.step, guess)
             st.rerun()
-    st.caption("The candidates appear when you press Reveal; an empty guess is fine.")
+    st.caption(say("The candidates appear when you press Reveal; an empty guess is fine."))
 
 
 def _verdict(run: OpenRun) -> None:
@@ -152,11 +163,11 @@ def results(run: OpenRun) -> None:
     options: dict[tuple[tuple[int, ...], int], str] = {}
     for forced in ((), *tried):
         if forced == here[0] and run.trace.hypotheses:
-            name = f"{_branch_name(run, forced)} " if forced else ""
+            name = [_branch_name(run, forced)] if forced else []
             found = range(len(run.trace.hypotheses))
-            options |= {(forced, i): f"{name}{_hypothesis_label(run, i)}" for i in found}
+            options |= {(forced, i): joined(" ", [*name, _hypothesis_label(run, i)]) for i in found}
         else:
-            options[forced, 0] = f"{_branch_name(run, forced)} {_text_of(run, forced)}"
+            options[forced, 0] = joined(" ", [_branch_name(run, forced), _text_of(run, forced)])
     if len(options) == 1 and (run.view.guess or not run.trace.hypotheses):
         return  # there is nothing to choose, and the text stands above
     slot, key = run.slot, run.key(RESULT_CHOICE)
@@ -167,12 +178,12 @@ def results(run: OpenRun) -> None:
         session.show(slot, forced, hypothesis, max(len(forced) - 1, 0))
 
     st.radio(
-        "Results of beam search" if run.trace.hypotheses else "Outputs",
+        say("Results of beam search") if run.trace.hypotheses else say("Outputs"),
         list(options),
         key=key,
         format_func=lambda option: options.get(option, ""),
         on_change=go,
-        help="Force a candidate below, and the output branches; each branch is listed here.",
+        help=say("Force a candidate below, and the output branches; each branch is listed here."),
     )
 
 
@@ -183,82 +194,105 @@ def _text_of(run: OpenRun, forced: tuple[int, ...]) -> str:
         trace = loading.runner().trace(run.checkpoint, replace(own_choice(run.trace.query), forced=forced))
     except (GlassformerError, BusyError):  # there is enough to see without it
         return ""
-    return drawing.plain(trace.output_text) or "(no text)"
+    return drawing.plain(trace.output_text) or NO_TEXT
 
 
 def _branch_name(run: OpenRun, forced: tuple[int, ...]) -> str:
     """How a branch is called: by the last piece that was forced."""
     if not forced:
         drawn = isinstance(run.trace.query.decoding, Sampling)
-        return "**As it was drawn**" if drawn else "**Model's own choice**"
+        return say("**As it was drawn**") if drawn else say("**Model's own choice**")
     last = len(forced) - 1
-    seen = run.looking.n_rows - int(run.looking.covered)
-    return f"**Step {last + 1}: {drawing.plain(run.trace.vocabulary[forced[-1]]) if last < seen else HIDDEN}**"
+    seen = run.looking.n_steps - int(run.looking.covered)
+    piece = drawing.plain(run.trace.vocabulary[forced[-1]]) if last < seen else HIDDEN
+    return say("**Step {n}: {piece}**", n=last + 1, piece=piece)
 
 
 def _hypothesis_label(run: OpenRun, index: int) -> str:
     found = run.trace.hypotheses[index]
-    text = "" if run.view.guess else drawing.plain(found.text) or "(no text)"
-    return f"**{index + 1}.** {text} (log-probability {found.log_prob:.2f}, score {found.score:.2f})"
+    return say(
+        "**{n}.** {text} (log-probability {log_prob:.2f}, score {score:.2f})",
+        n=index + 1,
+        text="" if run.view.guess else drawing.plain(found.text) or NO_TEXT,
+        log_prob=found.log_prob,
+        score=found.score,
+    )
 
 
 def cross_row(run: OpenRun) -> None:
-    """Draw where the current step looked in the source."""
-    looking, step = run.looking, run.view.step
+    """Draw where the current step looked: in the source, or in a decoder alone at all that it had read."""
+    looking, n, whose = run.looking, run.view.step + 1, run.looking.whose()
+    axes = sides(looking, looking.kind)
+    weights = looking.weights()[: len(axes.queries), : len(axes.keys)]
+    reads_source = looking.kind == "cross"
     figure = charts.attention_bar_spec(
-        looking.cross_weights()[step],
-        list(run.trace.src_pieces),
-        title=f"Step {step + 1} looks at the source: {looking.cross_label()}",
-        key_axis=SOURCE_COLUMNS,
-        allowed=run.trace.cross_mask[step],
-        mask_reason="padding",
-        largest=float(looking.cross_weights()[: looking.n_rows].max(initial=0)),
+        weights[looking.row],
+        axes.keys,
+        title=say("Step {n} looks at the source: {whose}", n=n, whose=whose)
+        if reads_source
+        else say("Step {n} looks at what it has read: {whose}", n=n, whose=whose),
+        key_axis=axes.key_axis,
+        allowed=run.trace.mask(looking.kind)[looking.row, : len(axes.keys)],
+        mask_reason=_mask_reason(looking),
+        largest=float(weights.max(initial=0)),
     )
     drawing.chart(
         figure,
         key=run.key(CROSS_ROW),
-        alt=f"Cross-attention weights of step {step + 1} over the source pieces, {looking.cross_label()}.",
+        alt=say("Cross-attention weights of step {n} over the source pieces, {whose}.", n=n, whose=whose)
+        if reads_source
+        else say("Self-attention weights of step {n} over the pieces read so far, {whose}.", n=n, whose=whose),
         how_to_read=HOW_TO_READ_ATTENTION,
     )
 
 
 def cross_map(run: OpenRun) -> None:
-    """Draw the cross-attention of all steps, the current one framed."""
-    looking, n_rows = run.looking, run.looking.n_rows
-    allowed = run.trace.cross_mask[:n_rows]
+    """Draw the same attention of all steps, the current one framed."""
+    looking, whose = run.looking, run.looking.whose()
+    axes = sides(looking, looking.kind)
+    n_rows, n_columns = len(axes.queries), len(axes.keys)
+    allowed = run.trace.mask(looking.kind)[:n_rows, :n_columns]
     figure = charts.heatmap_spec(
-        looking.cross_weights()[:n_rows],
-        queries=looking.row_labels(),
-        keys=list(run.trace.src_pieces),
-        title=f"Cross-attention: {looking.cross_label()}",
-        query_axis=TARGET_ROWS,
-        key_axis=SOURCE_COLUMNS,
+        looking.weights()[:n_rows, :n_columns],
+        queries=axes.queries,
+        keys=axes.keys,
+        title=say("{kind}: {whose}", kind=KIND_NAMES[looking.kind], whose=whose),
+        query_axis=axes.query_axis,
+        key_axis=axes.key_axis,
         allowed=allowed,
-        mask_reason="padding",
-        colour="source",
+        mask_reason=_mask_reason(looking),
+        colour=axes.key_side,
     )
-    follow_steps(figure, range(n_rows), n_rows=n_rows, n_columns=len(run.trace.src_pieces))
+    rows = [run.trace.row_of(step) for step in range(looking.n_steps)]
+    follow_steps(figure, rows, n_rows=n_rows, n_columns=n_columns)
+    alt = say("Cross-attention weights, one row a decoding step, one column a source piece, {whose}.", whose=whose)
+    if looking.kind != "cross":
+        alt = say("Self-attention weights, one row and one column a piece that was read, {whose}.", whose=whose)
     drawing.chart(
         figure,
         key=run.key(CROSS_MAP),
-        alt=f"Cross-attention weights, one row a decoding step, one column a source piece, {looking.cross_label()}.",
-        how_to_read=HOW_TO_READ_MAP if allowed.all() else f"{HOW_TO_READ_MAP} {HOW_TO_READ_CLOSED}",
+        alt=alt,
+        how_to_read=HOW_TO_READ_MAP if allowed.all() else joined(" ", [HOW_TO_READ_MAP, HOW_TO_READ_CLOSED]),
     )
+
+
+def _mask_reason(looking: Looking) -> str:
+    return say("padding") if looking.kind == "cross" else say("comes later")
 
 
 def entropy(run: OpenRun) -> None:
     """Draw how unsure the model was at each step."""
-    n_rows = run.looking.n_rows - int(run.looking.covered)
+    n_steps = run.looking.n_steps - int(run.looking.covered)
     key = run.key(ENTROPY)
     figure = charts.entropy_spec(
-        run.trace.entropies()[:n_rows].tolist(),
-        run.looking.row_labels()[:n_rows],
-        step=run.view.step if run.view.step < n_rows else None,
+        run.trace.entropies()[:n_steps].tolist(),
+        run.looking.row_labels()[run.trace.first_row :][:n_steps],
+        step=run.view.step if run.view.step < n_steps else None,
     )
     drawing.chart(
         figure,
         key=key,
-        alt="Entropy of the next-piece distribution at each step, in bits.",
+        alt=say("Entropy of the next-piece distribution at each step, in bits."),
         how_to_read=HOW_TO_READ_ENTROPY,
         on_click=on_click(key, place_of, partial(session.move_to, run.slot)),
     )
