@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 
 import pandas as pd
@@ -15,7 +16,7 @@ from ui.frame.source_box import EXAMPLE_CHARACTERS
 from ui.runs import loading
 from ui.shared import drawing, style
 from ui.shared.door import frame, st
-from words import joined, say
+from words import Sentence, joined, say
 
 MOST_EXAMPLES = 8
 BROKEN = say("cannot be opened: see the top of the page.")
@@ -122,7 +123,7 @@ def folders() -> None:
     )
 
 
-def _table(rows: dict[str, str]) -> pd.DataFrame:
+def _table(rows: Mapping[str, str] | Mapping[Sentence, str]) -> pd.DataFrame:
     kept = {name: drawing.plain(value) for name, value in rows.items() if value}
     return frame({"": list(kept.values())}, index=list(kept))
 
