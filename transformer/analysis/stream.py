@@ -21,16 +21,17 @@ from torch import nn
 from transformer.model.anatomy import StackName, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
+from words import say
 
 Stack = StackName
 Part = Literal["embedding", "self_attn", "cross_attn", "ffn", "final"]
 
 _NAMES: dict[Part, tuple[str, str]] = {
-    "embedding": ("embedding", "the embedding"),
-    "self_attn": ("self", "self-attention"),
-    "cross_attn": ("cross", "cross-attention"),
-    "ffn": ("FFN", "feed-forward"),
-    "final": ("final norm", "the final norm"),
+    "embedding": (say("embedding"), say("the embedding")),
+    "self_attn": (say("self", about="a sub-layer, on an axis"), say("self-attention")),
+    "cross_attn": (say("cross", about="a sub-layer, on an axis"), say("cross-attention")),
+    "ffn": (say("FFN"), say("feed-forward")),
+    "final": (say("final norm"), say("the final norm")),
 }
 
 
@@ -52,13 +53,13 @@ class Place:
     def short(self) -> str:
         """For an axis: "embedding", "2 cross"."""
         name = _NAMES[self.part][0]
-        return name if self.layer is None else f"{self.layer + 1} {name}"
+        return name if self.layer is None else say("{layer} {part}", layer=self.layer + 1, part=name)
 
     @property
     def name(self) -> str:
         """For a sentence: "the embedding", "layer 2's cross-attention"."""
         name = _NAMES[self.part][1]
-        return name if self.layer is None else f"layer {self.layer + 1}'s {name}"
+        return name if self.layer is None else say("layer {layer}'s {part}", layer=self.layer + 1, part=name)
 
     @property
     def ends_layer(self) -> bool:
