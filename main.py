@@ -1,29 +1,32 @@
-"""What runs for every visitor: the page's frame and the list of pages."""
+"""What runs for every visitor: the language, the page's frame and the list of pages."""
 
 from pathlib import Path
 
-import streamlit as st
-
 from ui.shared import style
+from ui.shared.door import here, st
+from ui.state import language
+from words import say
 
 ICON = Path(__file__).parent / "static" / "icon.svg"
 
+language.begin()
 st.set_page_config(page_title="Glassformer", page_icon=str(ICON), layout="wide")
 style.apply()
 
+STEP = "pages/explore/step.py", say("Step through decoding")
 PAGES = {
-    "Explore": [
-        st.Page("pages/explore/step.py", title="Step through decoding", url_path="home", default=True),
+    say("Explore", about="pages"): [
+        st.Page(STEP[0], title=STEP[1], url_path="home", default=True),
         # The default page lives at "/" and nowhere else; who types its name shall find it too.
-        st.Page("pages/explore/step.py", title="Step through decoding", url_path="step", visibility="hidden"),
-        st.Page("pages/explore/attention.py", title="Attention", url_path="attention"),
-        st.Page("pages/explore/positions.py", title="Positions", url_path="positions"),
-        st.Page("pages/explore/masks.py", title="Masks", url_path="masks"),
-        st.Page("pages/explore/inside.py", title="Inside the model", url_path="inside"),
+        st.Page(STEP[0], title=STEP[1], url_path="step", visibility="hidden"),
+        st.Page("pages/explore/attention.py", title=say("Attention"), url_path="attention"),
+        st.Page("pages/explore/positions.py", title=say("Positions"), url_path="positions"),
+        st.Page("pages/explore/masks.py", title=say("Masks"), url_path="masks"),
+        st.Page("pages/explore/inside.py", title=say("Inside the model"), url_path="inside"),
     ],
-    "Debug": [
-        st.Page("pages/debug/checkpoints.py", title="Checkpoints", url_path="checkpoints"),
+    say("Debug", about="pages"): [
+        st.Page("pages/debug/checkpoints.py", title=say("Checkpoints"), url_path="checkpoints"),
     ],
 }
 
-st.navigation(PAGES).run()
+st.navigation(here(PAGES)).run()

@@ -1,13 +1,13 @@
 """Every checkpoint folder that was found: what the chosen one is, and why a broken one cannot be opened."""
 
-import streamlit as st
-
 from ui.checkpoints import panels, scores, tensors, training
 from ui.frame.sidebar import sidebar
+from ui.shared.door import st
 from ui.state import session
+from words import say
 
 session.begin("checkpoints")
-st.title("Checkpoints", anchor=False)
+st.title(say("Checkpoints"), anchor=False)
 panels.broken()
 chosen = st.container()
 panels.folders()  # first: if the chosen one cannot be opened, the page stops there

@@ -1,7 +1,5 @@
 """Attention: every layer's and head's map of the sentence at hand, and how one weight came to be."""
 
-import streamlit as st
-
 from transformer.checkpoint.load import Checkpoint
 from ui.attention import all_heads, flow, head_table, one_map, one_weight
 from ui.attention import controls as attention_controls
@@ -9,7 +7,9 @@ from ui.frame.sentence import sentence
 from ui.frame.sidebar import sidebar
 from ui.frame.source_box import source_box
 from ui.runs.open_run import open_run
+from ui.shared.door import st
 from ui.state import session
+from words import say
 
 DRAW = {
     "overview": all_heads.draw,
@@ -20,7 +20,7 @@ DRAW = {
 }
 
 session.begin("attention")
-st.title("Attention", anchor=False)
+st.title(say("Attention"), anchor=False)
 checkpoint = sidebar(shows_run=True)
 source_box(checkpoint, folded=True)
 

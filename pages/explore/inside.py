@@ -1,7 +1,5 @@
 """Inside: the parts of the loaded model, and what the rest of the forward pass did with the sentence."""
 
-import streamlit as st
-
 from transformer.checkpoint.load import Checkpoint
 from ui.frame.sentence import sentence
 from ui.frame.sidebar import sidebar
@@ -9,7 +7,9 @@ from ui.frame.source_box import source_box
 from ui.inside import controls as inside_controls
 from ui.inside import ffn, lens, model, pieces, stream
 from ui.runs.open_run import open_run
+from ui.shared.door import st
 from ui.state import session
+from words import say
 
 DRAW = {
     "model": model.draw,
@@ -20,7 +20,7 @@ DRAW = {
 }
 
 session.begin("inside")
-st.title("Inside the model", anchor=False)
+st.title(say("Inside the model"), anchor=False)
 checkpoint = sidebar(shows_run=True)
 source_box(checkpoint, folded=True)
 

@@ -1,17 +1,17 @@
 """Masks: who may see whom, and why."""
 
-import streamlit as st
-
 from transformer.checkpoint.load import Checkpoint
 from ui.frame.sidebar import sidebar
 from ui.frame.source_box import source_box
 from ui.masks import panels
 from ui.masks.batch import KINDS
 from ui.runs.open_run import open_run
+from ui.shared.door import st
 from ui.state import session
+from words import say
 
 session.begin("masks")
-st.title("Masks", anchor=False)
+st.title(say("Masks"), anchor=False)
 checkpoint = sidebar(shows_run=True)
 source_box(checkpoint, folded=True)
 

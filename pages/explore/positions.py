@@ -1,17 +1,17 @@
 """Positions: what gives the model order."""
 
-import streamlit as st
-
 from transformer.checkpoint.load import Checkpoint
 from ui.frame.sidebar import sidebar
 from ui.frame.source_box import source_box
 from ui.positions import controls as position_controls
 from ui.positions import panels
 from ui.runs.open_run import open_run
+from ui.shared.door import st
 from ui.state import session
+from words import say
 
 session.begin("positions")
-st.title("Positions", anchor=False)
+st.title(say("Positions"), anchor=False)
 checkpoint = sidebar(shows_run=True)
 source_box(checkpoint, folded=True)
 

@@ -24,6 +24,10 @@ from typing import Any
 import plotly
 
 from charts.theme import DARK_COLORS
+from ui.shared.door import here
+from ui.state import language
+from words import ENGLISH
+from words.browser import browser_words
 
 FOLDER = Path(__file__).resolve().parent
 STATIC = FOLDER.parents[1] / "static"
@@ -142,7 +146,9 @@ def wrapped(payload: dict[str, Any]) -> dict[str, dict[str, Any]]:
     Streamlit looks at each value of the outermost dict for a table, so there is only one. For another language than
     English a payload also holds `lang`, its tag, and `words`, which `common/words.js` describes.
     """
-    return {"payload": payload}
+    if (spoken := language.current()) == ENGLISH:
+        return {"payload": payload}
+    return {"payload": here(payload) | {"lang": language.tag(), "words": browser_words(spoken)}}
 
 
 def ensure_static(folder: Path = STATIC) -> Path:

@@ -10,6 +10,7 @@ import streamlit as st
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
+from transformer.model.anatomy import anatomy
 from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_SOURCE_CHARACTERS, MAX_TOP_K, Beam, Sampling
 from ui.runs import loading
 from ui.shared import choices, drawing
@@ -26,7 +27,7 @@ def sidebar(*, shows_run: bool = False, chooses_head: bool = False) -> Checkpoin
 
     Args:
         shows_run: Whether the page shows a run: then decoding and what is hidden can be chosen.
-        chooses_head: Whether the decoder layer and head whose cross-attention is shown are chosen here.
+        chooses_head: Whether the decoder layer and head whose attention is shown are chosen here.
     """
     usable = loading.usable()
     if not usable:
@@ -47,10 +48,11 @@ def sidebar(*, shows_run: bool = False, chooses_head: bool = False) -> Checkpoin
     with st.sidebar:
         st.caption(drawing.plain(checkpoint.card.description))
         _mention_broken()
-        if shows_run:
+        parts = anatomy(checkpoint.config)
+        if shows_run and parts.writes:
             _decoding(checkpoint)
             if chooses_head:
-                _attention(checkpoint.config.n_decoder_layers, checkpoint.config.n_heads)
+                _attention(parts.stack("decoder").n_layers, checkpoint.config.n_heads)
             _class_room()
     return checkpoint
 
@@ -73,7 +75,7 @@ def _settle_model(names: list[str]) -> None:
     if name:
         note = f"There is no checkpoint “{name[:60]}” that can be opened; {names[0]} is shown."
         session.add_note(note)
-        session.stand(MAIN, revision="", forced=(), hypothesis=0)
+        session.stand(MAIN, revision="", forced=(), hypothesis=0, interventions=())
         st.session_state[session.SOURCE] = None
     st.session_state[session.MODEL] = names[0]
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-import streamlit as st
-
 from charts.theme import shortened
 from transformer.checkpoint.load import Checkpoint
+from transformer.model.anatomy import anatomy
 from ui.shared import drawing
 from ui.shared.choices import KEEP
+from ui.shared.door import st
 from ui.state import session
+from words import say
 
 MOST_EXAMPLES: Final = 4  # more are in a menu: beside the sentence there is one line for them
 EXAMPLE_CHARACTERS: Final = 60
@@ -27,21 +28,34 @@ def source_box(checkpoint: Checkpoint, *, folded: bool = False) -> None:
     if st.session_state.get(session.SOURCE) is None:
         st.session_state[session.SOURCE] = checkpoint.card.first_example()
     language = checkpoint.card.source_language
+    label, go = _wording(checkpoint)
     with st.container(horizontal=True, vertical_alignment="bottom", key="source_row"):
         st.text_input(
-            "Sentence to translate" if checkpoint.card.source_code else "Input",
+            label,
             key=session.SOURCE,
             on_change=session.new_run,
-            placeholder=f"Type {language}, then press Enter" if language else "Type, then press Enter",
+            placeholder=say("Type {language}, then press Enter", language=language)
+            if language
+            else say("Type, then press Enter"),
             persist_state=KEEP,
         )
-        st.button("Translate" if checkpoint.card.source_code else "Run", type="primary", key="translate")
+        st.button(go, type="primary", key="translate")
         if folded and checkpoint.card.tried():
-            with st.popover("Examples", key=f"{EXAMPLE}_menu"):
+            with st.popover(say("Examples"), key=f"{EXAMPLE}_menu"):
                 for index, example in enumerate(checkpoint.card.tried()):
                     _example(example, index)
     if not folded:
         _examples(checkpoint)
+
+
+def _wording(checkpoint: Checkpoint) -> tuple[str, str]:
+    """What the box and its button are called: only a model with both stacks translates."""
+    parts = anatomy(checkpoint.config)
+    if not parts.reads:
+        return say("Prompt"), say("Run")
+    if parts.writes and checkpoint.card.source_code:
+        return say("Sentence to translate"), say("Translate")
+    return say("Input"), say("Run")
 
 
 def _examples(checkpoint: Checkpoint) -> None:
@@ -51,11 +65,11 @@ def _examples(checkpoint: Checkpoint) -> None:
         return
     shown = MOST_EXAMPLES if len(found) > MOST_EXAMPLES + 1 else len(found)  # a menu for one would save nothing
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="examples"):
-        st.caption("Examples", width="content")
+        st.caption(say("Examples"), width="content")
         for index, example in enumerate(found[:shown]):
             _example(example, index)
         if len(found) > shown:
-            with st.popover(f"{len(found) - shown} more", type="tertiary", key=f"{EXAMPLE}_more"):
+            with st.popover(say("{n} more", n=len(found) - shown), type="tertiary", key=f"{EXAMPLE}_more"):
                 for index, example in enumerate(found[shown:], start=shown):
                     _example(example, index)
 

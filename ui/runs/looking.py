@@ -1,7 +1,8 @@
 """What the Step page shows of a trace, as labels and arrays; every rule about rows and hiding is here.
 
-Decoder row t reads target piece t - 1 and predicts piece t, and every label says both. In guess mode nothing that
-comes after the current step may be seen, and the current piece only once it was revealed.
+A decoder row reads one piece and predicts the next, and every label says both; a decoder alone reads its prompt in
+the first rows. In guess mode nothing that comes after the current step may be seen, and the current piece only once
+it was revealed.
 
 Knows nothing of Streamlit.
 """
@@ -16,6 +17,7 @@ from transformer.runs.query import Greedy, Query, Sampling
 from transformer.runs.trace import Kind, Trace
 from transformer.text.tokenizer import SPACE_MARK, Tokenizer
 from ui.state.view import MAIN, Slot, View
+from words import joined, say
 
 N_CANDIDATES = 10
 HIDDEN = "?"
@@ -40,36 +42,51 @@ class Looking:
     @property
     def covered(self) -> bool:
         """Whether the current piece is hidden."""
-        return self.view.guess and not self.revealed
+        return self.view.guess and not self.revealed and self.trace.n_steps > 0
+
+    @property
+    def n_steps(self) -> int:
+        """Steps that may be seen."""
+        return min(self.view.step + 1, self.trace.n_steps) if self.view.guess else self.trace.n_steps
 
     @property
     def n_rows(self) -> int:
-        """Decoder rows that may be seen."""
-        return self.view.step + 1 if self.view.guess else self.trace.n_steps
+        """Decoder rows that may be seen; a prompt's rows come before those of the steps."""
+        return self.trace.first_row + self.n_steps
+
+    @property
+    def row(self) -> int:
+        """The decoder's row of the current step."""
+        return self.trace.row_of(self.view.step)
+
+    @property
+    def kind(self) -> Kind:
+        """The attention by which a step looks at the source: cross-attention, or the only one that there is."""
+        return self.trace.kinds[-1]
 
     def row_labels(self) -> list[str]:
         """What each visible decoder row reads and predicts."""
-        labels = [f"{label.reads} → {label.predicts}" for label in self.trace.row_labels()[: self.n_rows]]
+        labels = [str(label) for label in self.trace.row_labels()[: self.n_rows]]
         if self.covered:
-            labels[-1] = f"{self.trace.row_label(self.view.step).reads} → {HIDDEN}"
+            labels[-1] = f"{self.trace.row_label(self.row).reads} → {HIDDEN}"
         return labels
 
-    def cross_weights(self) -> np.ndarray:
-        """Cross-attention of the chosen layer and head, or a mean: all rows [step, source]."""
-        maps = self.trace.cross  # [layer, head, query, key]
+    def weights(self) -> np.ndarray:
+        """That attention's weights in the chosen layer and head, or a mean: all rows [query, key]."""
+        maps = self.trace.maps(self.kind)  # [layer, head, query, key]
         if self.view.layer is None:
             return maps.mean(axis=(0, 1))
         layer = maps[self.view.layer]
         return layer.mean(axis=0) if self.view.head is None else layer[self.view.head]
 
-    def cross_label(self) -> str:
+    def whose(self) -> str:
         """Which layer and head that is; a mean says that it is one."""
-        n_layers, n_heads = self.trace.cross.shape[:2]
+        n_layers, n_heads = self.trace.maps(self.kind).shape[:2]
         if self.view.layer is None:
-            return f"mean of all {n_layers} layers × {n_heads} heads"
+            return say("mean of all {n_layers} layers × {n_heads} heads", n_layers=n_layers, n_heads=n_heads)
         if self.view.head is None:
-            return f"layer {self.view.layer + 1}, mean of its {n_heads} heads"
-        return f"layer {self.view.layer + 1}, head {self.view.head + 1}"
+            return say("layer {layer}, mean of its {n_heads} heads", layer=self.view.layer + 1, n_heads=n_heads)
+        return say("layer {layer}, head {head}", layer=self.view.layer + 1, head=self.view.head + 1)
 
 
 def fit_view(view: View, trace: Trace, *, kind: Kind = "cross") -> tuple[View, tuple[str, ...]]:
@@ -78,26 +95,46 @@ def fit_view(view: View, trace: Trace, *, kind: Kind = "cross") -> tuple[View, t
     Args:
         view: What was asked for.
         trace: The run.
-        kind: The attention that layer and head are of.
+        kind: The attention that layer and head are of; the last one if the model does not have it.
 
     Returns:
         The view, and a note for each value that had to be moved.
     """
-    n_layers, n_heads = trace.maps(kind).shape[:2]
-    notes = []
+    n_layers, n_heads = trace.maps(kind if kind in trace.kinds else trace.kinds[-1]).shape[:2]
+    notes: list[str] = []
     step, layer, head = view.step, view.layer, view.head
-    if step >= trace.n_steps:
-        notes.append(f"Step {step + 1} was asked for; this output has {trace.n_steps}. The last one is shown.")
-        step = trace.n_steps - 1
+    if step >= max(trace.n_steps, 1):
+        notes.append(_no_step(step, trace.n_steps))
+        step = max(trace.n_steps - 1, 0)
     if layer is not None and layer >= n_layers:
-        notes.append(f"Layer {layer + 1} was asked for; this model has {n_layers}. The mean is shown.")
+        notes.append(no_layer(layer, n_layers))
         layer, head = None, None
     if head is not None and head >= n_heads:
-        notes.append(f"Head {head + 1} was asked for; this model has {n_heads}. The mean is shown.")
+        notes.append(no_head(head, n_heads))
         head = None
     if layer is None:
         head = None  # a head of all layers together is nothing
     return replace(view, step=step, layer=layer, head=head), tuple(notes)
+
+
+def no_layer(layer: int, count: int) -> str:
+    """What is said of a layer that there is not, counted from 0."""
+    return say(
+        "Layer {layer} was asked for; this model has {count}. The mean is shown.", layer=layer + 1, count=count
+    )
+
+
+def no_head(head: int, count: int) -> str:
+    """What is said of a head that there is not, counted from 0."""
+    return say("Head {head} was asked for; this model has {count}. The mean is shown.", head=head + 1, count=count)
+
+
+def _no_step(step: int, count: int) -> str:
+    if not count:
+        return say("Step {step} was asked for; this model writes nothing, so there are no steps.", step=step + 1)
+    return say(
+        "Step {step} was asked for; this output has {count}. The last one is shown.", step=step + 1, count=count
+    )
 
 
 @dataclass(frozen=True)
@@ -122,7 +159,7 @@ def candidate_list(looking: Looking) -> CandidateList:
         ranks[-1] = step.rank
     sampled = isinstance(looking.trace.query.decoding, Sampling)
     yours = is_yours(looking.trace, looking.view.step)
-    how = "forced by you" if yours else "drawn at random" if sampled else "chosen"
+    how = say("forced by you") if yours else say("drawn at random") if sampled else say("chosen")
     return CandidateList(
         pieces=[c.piece for c in listed],
         probabilities=[c.probability for c in listed],
@@ -153,7 +190,7 @@ def branch_at(written: tuple[int, ...], step: int, piece_id: int) -> tuple[int, 
 
 def own_choice(query: Query) -> Query:
     """The same query with nothing forced."""
-    return Query(checkpoint=query.checkpoint, source=query.source, decoding=query.decoding, max_new=query.max_new)
+    return replace(query, forced=(), hypothesis=0)
 
 
 def find_piece(text: str, tokenizer: Tokenizer, log_probs: np.ndarray) -> int | None:
@@ -176,7 +213,12 @@ def judge(guess: str, looking: Looking, tokenizer: Tokenizer) -> str:
     trace, step = looking.trace, looking.view.step
     i = find_piece(guess, tokenizer, trace.log_probs[step])
     if i is None:
-        return f"“{guess.strip()}” is not one piece of this model's vocabulary."
-    probability, rank = np.exp(trace.log_probs[step, i]), trace.rank_of(i, step=step)
-    said = f"The model gave “{trace.vocabulary[i]}” a probability of {probability:.3f}: place {rank:,}."
-    return f"Right. {said}" if i == trace.tgt_ids[step] else f"The output has another piece. {said}"
+        return say("“{text}” is not one piece of this model's vocabulary.", text=guess.strip())
+    found = say(
+        "The model gave “{piece}” a probability of {probability:.3f}: place {rank:,}.",
+        piece=trace.vocabulary[i],
+        probability=np.exp(trace.log_probs[step, i]),
+        rank=trace.rank_of(i, step=step),
+    )
+    right = i == trace.tgt_ids[step]
+    return joined(" ", [say("Right.") if right else say("The output has another piece."), found])

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import streamlit as st
-
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError, QueryError
+from transformer.model.anatomy import anatomy
 from transformer.runs.trace import Kind, Trace
 from ui.components.stepper.stepper import StepperRun, settled_step
 from ui.runs import loading
-from ui.runs.attempt import attempt, sentence
+from ui.runs.attempt import attempt
+from ui.runs.changes import banner
 from ui.runs.looking import Looking, fit_view
+from ui.runs.sides import fit_parts
 from ui.runs.stepper_run import stepper_run
 from ui.runs.work import BusyError
 from ui.shared import drawing
+from ui.shared.door import st
 from ui.state import session
 from ui.state.link import DEFAULT_NEW, Link
 from ui.state.view import MAIN, Slot, View
+from words import joined, say
 
 REVISION_LENGTH = 12
 STEPPER_RUN = "stepper_run"
@@ -77,16 +80,17 @@ def open_run(checkpoint: Checkpoint, *, kind: Kind | None = None, slot: Slot = M
 
     Args:
         checkpoint: What to run on.
-        kind: The attention that the chosen layer and head are of; None for the one that the view names.
+        kind: The attention that the chosen layer and head are of; None for the one that the view names. A model
+            that does not have it shows its own.
         slot: Where it is drawn.
 
     Returns:
         The run; None if there is nothing to show.
     """
-    link = _of(checkpoint, session.asked(slot), slot)
+    link = _changes_of(checkpoint, _of(checkpoint, session.asked(slot), slot), slot)
     if not (link.source or "").strip():
         drawing.notes(session.take_notes(slot))
-        st.info(f"Type {_what(checkpoint)} above, or take an example.", icon=":material/keyboard:")
+        st.info(_ask_for_source(checkpoint), icon=":material/keyboard:")
         return None
     done = attempt(lambda: _run(checkpoint, link, slot))
     if done is not None:
@@ -96,7 +100,7 @@ def open_run(checkpoint: Checkpoint, *, kind: Kind | None = None, slot: Slot = M
     if before is None:
         drawing.notes(session.take_notes(slot))
         return None
-    st.caption("What follows is still the last result.")
+    st.caption(say("What follows is still the last result."))
     return replace(_opened(checkpoint, link, before, kind, slot), earlier=True)
 
 
@@ -109,20 +113,22 @@ def _run(checkpoint: Checkpoint, link: Link, slot: Slot) -> tuple[Link, Trace]:
             raise
         own = replace(link, forced=(), hypothesis=0)
         trace = loading.runner().trace(checkpoint, own.query(checkpoint.content_hash))
-        said = (*session.take_notes(slot), f"{sentence(error)} The model's own choice is shown.")
+        said = (*session.take_notes(slot), joined(" ", [error.sentence, say("The model's own choice is shown.")]))
         session.show(slot, (), 0, link.view.step)
         session.stand(slot, notes=said)
         return own, trace
 
 
 def _opened(checkpoint: Checkpoint, link: Link, trace: Trace, kind: Kind | None, slot: Slot) -> OpenRun:
-    kind = kind or link.view.kind
-    view, moved = fit_view(link.view, trace, kind=kind)
-    drawing.notes((*session.take_notes(slot), *moved, *trace.notes))
+    view, missing = fit_parts(link.view, anatomy(checkpoint.config))
+    view, moved = fit_view(view, trace, kind=kind or view.kind)
+    drawing.notes((*session.take_notes(slot), *missing, *moved, *trace.notes))
     run_id = f"{checkpoint.content_hash[:REVISION_LENGTH]} {trace.query.to_json()}"
-    # The stepper shades the source by cross-attention; a head of another attention says nothing of that.
-    shading = view if kind == "cross" else replace(view, layer=None, head=None)
-    run = _stepper_run(Looking(trace, shading, slot=slot), checkpoint, run_id)
+    banner(trace.query.interventions, slot)
+    looking = Looking(trace, view, slot=slot)
+    if (kind or view.kind) not in ("cross", looking.kind):  # another attention's head says nothing of the source
+        looking = replace(looking, view=replace(view, layer=None, head=None))
+    run = _stepper_run(looking, checkpoint, run_id)
     here = session.standing(slot)
     step = settled_step(run, key=f"{slot}{session.STEPPER}", step=view.step, step_revision=here.step_revision)
     session.replace(slot, step=step)
@@ -154,11 +160,22 @@ def _of(checkpoint: Checkpoint, link: Link, slot: Slot) -> Link:
     """The link for this version of this checkpoint; says so if it was made with another version."""
     here = checkpoint.content_hash[:REVISION_LENGTH]
     if link.revision and link.revision != here:
-        session.add_note(
-            f"This link was made with another version of {checkpoint.name}; the output may differ.", slot
-        )
+        note = say("This link was made with another version of {name}; the output may differ.", name=checkpoint.name)
+        session.add_note(note, slot)
     session.stand(slot, revision=here)
     return replace(link, revision=here, max_new=min(link.max_new, checkpoint.config.max_len))
+
+
+def _changes_of(checkpoint: Checkpoint, link: Link, slot: Slot) -> Link:
+    """The link with changes that this model allows, else with none; says so."""
+    try:
+        for change in link.interventions:
+            change.check(checkpoint.config)
+    except QueryError as error:
+        session.stand(slot, interventions=())
+        session.add_note(joined(" ", [error.sentence, say("The untouched run is shown.")]), slot)
+        return replace(link, interventions=())
+    return link
 
 
 def _address(checkpoint: Checkpoint, link: Link) -> Link:
@@ -173,5 +190,10 @@ def _address(checkpoint: Checkpoint, link: Link) -> Link:
     return plain if plain == Link() else link
 
 
-def _what(checkpoint: Checkpoint) -> str:
-    return f"a sentence in {checkpoint.card.source_language}" if checkpoint.card.source_code else "some text"
+def _ask_for_source(checkpoint: Checkpoint) -> str:
+    if not anatomy(checkpoint.config).reads:
+        return say("Type a prompt above, or take an example.")
+    if checkpoint.card.source_code:
+        language = checkpoint.card.source_language
+        return say("Type a sentence in {language} above, or take an example.", language=language)
+    return say("Type some text above, or take an example.")

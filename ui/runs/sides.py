@@ -8,28 +8,32 @@ Knows nothing of Streamlit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
 
 from charts.theme import Colour
-from transformer.runs.trace import Kind
+from transformer.model.anatomy import Anatomy, Kind
+from transformer.model.anatomy import StackName as StackName
 from ui.runs.looking import Looking
-from ui.state.view import Side
-
-StackName = Literal["encoder", "decoder"]
+from ui.state.view import Side, View
+from words import say
 
 KIND_NAMES: dict[Kind, str] = {
-    "encoder": "Encoder self-attention",
-    "decoder": "Decoder self-attention",
-    "cross": "Cross-attention",
+    "encoder": say("Encoder self-attention"),
+    "decoder": say("Decoder self-attention"),
+    "cross": say("Cross-attention"),
 }
-SIDES: dict[Side, str] = {"source": "Source", "target": "Target"}
+SIDES: dict[Side, str] = {"source": say("Source"), "target": say("Target")}
 STACKS: dict[Side, StackName] = {"source": "encoder", "target": "decoder"}
 SIDE_OF: dict[StackName, Side] = {stack: side for side, stack in STACKS.items()}
-SOURCE_ROWS = "Source piece (query)"
-SOURCE_COLUMNS = "Source piece (key)"
-TARGET_ROWS = "Reads → predicts (query)"
-TARGET_COLUMNS = "Output piece read (key)"
+_WITHOUT: dict[Side, str] = {
+    "source": say("The source side was asked for; this model has no encoder. The target side is shown."),
+    "target": say("The target side was asked for; this model has no decoder. The source side is shown."),
+}
+SOURCE_ROWS = say("Source piece (query)")
+SOURCE_COLUMNS = say("Source piece (key)")
+TARGET_ROWS = say("Reads → predicts (query)")
+TARGET_COLUMNS = say("Output piece read (key)")
+PROMPT_COLUMNS = say("Piece read (key)")
 
 
 @dataclass(frozen=True)
@@ -69,9 +73,38 @@ def sides(looking: Looking, kind: Kind) -> Sides:
             source, source, SOURCE_ROWS, SOURCE_COLUMNS, source_ids, source_ids, "source", "source", current=None
         )
     rows, row_ids, n = looking.row_labels(), trace.read_ids[: looking.n_rows], looking.n_rows
-    step = looking.view.step
+    row = looking.row
     if kind == "cross":
-        return Sides(rows, source, TARGET_ROWS, SOURCE_COLUMNS, row_ids, source_ids, "target", "source", step)
-    return Sides(
-        rows, list(trace.read_pieces[:n]), TARGET_ROWS, TARGET_COLUMNS, row_ids, row_ids, "target", "target", step
-    )
+        return Sides(rows, source, TARGET_ROWS, SOURCE_COLUMNS, row_ids, source_ids, "target", "source", row)
+    columns = PROMPT_COLUMNS if trace.first_row else TARGET_COLUMNS
+    return Sides(rows, list(trace.read_pieces[:n]), TARGET_ROWS, columns, row_ids, row_ids, "target", "target", row)
+
+
+def fit_parts(view: View, parts: Anatomy) -> tuple[View, tuple[str, ...]]:
+    """Look at an attention and at a side that a model has.
+
+    Args:
+        view: What was asked for.
+        parts: Of the model.
+
+    Returns:
+        The view, and a note for each that there is not; of a default nobody asked for, nothing is said.
+    """
+    notes: list[str] = []
+    kind, side = view.kind, view.side
+    if kind not in parts.kinds:
+        kind = parts.kinds[-1]
+        if view.kind != View.kind:
+            notes.append(
+                say(
+                    "{asked} was asked for; this model does not have it. {shown} is shown.",
+                    asked=KIND_NAMES[view.kind],
+                    shown=KIND_NAMES[kind],
+                )
+            )
+    stacks = [stack.name for stack in parts.stacks]
+    if STACKS[side] not in stacks:
+        side = SIDE_OF[stacks[0]]
+        if view.side != View.side:
+            notes.append(_WITHOUT[view.side])
+    return replace(view, kind=kind, side=side), tuple(notes)

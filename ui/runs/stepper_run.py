@@ -8,6 +8,7 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.runs.trace import Trace
 from ui.components.stepper.stepper import SourceChip, StepperRun, TargetChip
 from ui.runs.looking import Looking, is_yours
+from words import say, say_n
 
 
 def stepper_run(looking: Looking, checkpoint: Checkpoint, run_id: str) -> StepperRun:
@@ -26,15 +27,34 @@ def stepper_run(looking: Looking, checkpoint: Checkpoint, run_id: str) -> Steppe
             TargetChip(piece, i, float(own[t]), forced=is_yours(trace, t), special=target.is_special(i))
             for t, (piece, i) in enumerate(zip(trace.tgt_pieces, trace.tgt_ids, strict=True))
         ),
-        start_piece=trace.read_pieces[0],
+        start_piece=trace.row_label(trace.first_row).reads if trace.n_steps else "",
         texts=trace.texts,
-        shading=looking.cross_weights()[: trace.n_steps].copy(),  # a session keeps it: no view of all maps
-        shading_label=f"cross-attention, {looking.cross_label()}",
+        shading=_shading(looking),
+        shading_label=_shading_label(looking),
         stop_reason=_stop_sentence(trace),
     )
 
 
+def _shading(looking: Looking) -> np.ndarray | None:
+    """How much each step looks at each source piece [step, source]; a decoder alone also looks at what it wrote."""
+    trace = looking.trace
+    if not trace.n_steps:
+        return None
+    steps = slice(trace.first_row, trace.first_row + trace.n_steps)
+    return looking.weights()[steps, : len(trace.src_pieces)].copy()  # a session keeps it: no view of all maps
+
+
+def _shading_label(looking: Looking) -> str:
+    if not looking.trace.n_steps:
+        return ""
+    if looking.kind == "cross":
+        return say("cross-attention, {whose}", whose=looking.whose())
+    return say("self-attention, {whose}", whose=looking.whose())
+
+
 def _stop_sentence(trace: Trace) -> str:
     if trace.stop_reason == "end of sentence":
-        return "The model ended the sentence."
-    return f"Cut at the limit of {trace.n_steps} pieces."
+        return say("The model ended the sentence.")
+    if trace.stop_reason == "no decoder":
+        return say("This model is an encoder alone: it reads, and writes nothing.")
+    return say_n("Cut at the limit of {n} piece.", "Cut at the limit of {n} pieces.", trace.n_steps)

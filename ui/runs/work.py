@@ -24,6 +24,7 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.runs.query import Query
 from transformer.runs.running import run
 from transformer.runs.trace import Trace
+from words import say, say_n
 
 MAX_WAITING = 256  # a class of 100 that translates at the same moment, twice over; a sentence takes about 30 ms
 MAX_SECONDS = 60.0
@@ -36,6 +37,12 @@ _Result = TypeVar("_Result")
 
 class BusyError(RuntimeError):
     """The model has too much to do; the message says what to do."""
+
+    @property
+    def sentence(self) -> str:
+        """The message as it was said; `words.said` translates it."""
+        message: str = self.args[0]
+        return message
 
 
 @dataclass(frozen=True)
@@ -101,7 +108,9 @@ class Runner:
         try:
             return future.result(timeout=self._max_seconds)
         except FutureTimeoutError:
-            raise BusyError(f"The model did not answer within {self._max_seconds:g} seconds. Try again.") from None
+            raise BusyError(
+                say("The model did not answer within {seconds:g} seconds. Try again.", seconds=self._max_seconds)
+            ) from None
 
     def forget(self) -> None:
         """Let go of all finished results."""
@@ -112,7 +121,13 @@ class Runner:
         self, key: Hashable, work: Callable[[], _Result], nbytes: Callable[[_Result], int]
     ) -> Future[_Result]:
         if len(self._under_way) >= self._max_waiting:
-            raise BusyError(f"{len(self._under_way)} requests are waiting for the model. Try again in a moment.")
+            raise BusyError(
+                say_n(
+                    "{n} request is waiting for the model. Try again in a moment.",
+                    "{n} requests are waiting for the model. Try again in a moment.",
+                    len(self._under_way),
+                )
+            )
         future = self._pool.submit(self._work, key, work, nbytes)
         self._under_way[key] = future
         return future

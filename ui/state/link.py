@@ -13,13 +13,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from transformer.errors import QueryError
+from transformer.runs.interventions import Intervention, parse, write
 from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_TOP_K, Beam, Decoding, Greedy, Query, Sampling
 from ui.state.address import Reader
 from ui.state.view import MOST_COMPANIONS, View, read_view, write_view
+from words import say
 
 __all__ = ["DEFAULT_NEW", "Link", "View", "read_link", "write_link"]
 
 MAX_NAME = 100
+MAX_CHANGES = 2_000  # characters
 DEFAULT_NEW = 128
 
 
@@ -32,6 +36,7 @@ class Link:
         revision: Beginning of the content hash that the link was made with; empty if not said.
         source: The sentence; None for the checkpoint's first example.
         decoding, max_new, forced, hypothesis: As in `transformer.Query`.
+        interventions: What is changed inside the model, as in `transformer.Query`.
         companions: Further sentences, which the Masks page runs in one batch with it; None for the page's own choice.
         view: What is looked at.
     """
@@ -43,6 +48,7 @@ class Link:
     max_new: int = DEFAULT_NEW
     forced: tuple[int, ...] = ()
     hypothesis: int = 0
+    interventions: tuple[Intervention, ...] = ()
     companions: tuple[str, ...] | None = None
     view: View = field(default_factory=View)
 
@@ -62,6 +68,7 @@ class Link:
             max_new=self.max_new,
             forced=self.forced,
             hypothesis=self.hypothesis,
+            interventions=self.interventions,
         )
 
 
@@ -75,6 +82,7 @@ def write_link(link: Link) -> dict[str, str]:
         **_decoding_values(link.decoding),
         "forced": ".".join(map(str, link.forced)) or None,
         "result": link.hypothesis + 1 if link.hypothesis else None,
+        "do": write(link.interventions) or None,
         "with": None if link.companions is None else "\n".join(link.companions),
         **write_view(link.view),
     }
@@ -98,6 +106,7 @@ def read_link(parameters: Mapping[str, Sequence[str]]) -> tuple[Link, tuple[str,
         decoding=_read_decoding(reader),
         max_new=reader.integer("max", 1, MAX_NEW) or DEFAULT_NEW,
         forced=reader.ids("forced"),
+        interventions=_read_interventions(reader),
         companions=reader.sentences("with", most=MOST_COMPANIONS),
         view=read_view(reader),
     )
@@ -106,8 +115,16 @@ def read_link(parameters: Mapping[str, Sequence[str]]) -> tuple[Link, tuple[str,
         link = replace(link, hypothesis=result)
     if len(link.forced) > link.max_new:
         link = replace(link, forced=())
-        reader.notes.append("The link forces more pieces than the output may have; they were left out.")
+        reader.notes.append(say("The link forces more pieces than the output may have; they were left out."))
     return link, tuple(reader.notes)
+
+
+def _read_interventions(reader: Reader) -> tuple[Intervention, ...]:
+    try:
+        return parse(reader.text("do", MAX_CHANGES) or "")
+    except QueryError as error:
+        reader.notes.append(say("The link's changes of the model were left out: {problem}", problem=error.sentence))
+        return ()
 
 
 def _decoding_values(decoding: Decoding) -> dict[str, object]:
@@ -146,7 +163,8 @@ def _read_decoding(reader: Reader) -> Decoding:
             seed=_or(reader.integer("seed", 0, MAX_SEED), 0),
         )
     if how not in (None, "greedy"):
-        reader.notes.append(f"The link asks for the unknown way of decoding “{how[:40]}”; greedy was taken.")
+        note = say("The link asks for the unknown way of decoding “{how}”; greedy was taken.", how=how[:40])
+        reader.notes.append(note)
     return Greedy()
 
 

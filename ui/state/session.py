@@ -19,7 +19,9 @@ from typing import Any, Final, get_args
 
 import streamlit as st
 
+from transformer.runs.interventions import Intervention
 from transformer.runs.query import Beam, Decoding, Greedy, Query, Sampling
+from ui.state import language
 from ui.state.link import DEFAULT_NEW, Link, read_link, write_link
 from ui.state.view import MAIN, Slot, View
 
@@ -50,6 +52,7 @@ class Standing:
         view: What is looked at.
         revision: Beginning of the content hash of the checkpoint; of a link that was opened, what that says.
         forced, hypothesis: Which branch, and which result of beam search; as in `transformer.Query`.
+        interventions: What is changed inside the model; as in `transformer.Query`.
         step_revision: Grows when the step was moved from outside the stepper, which then follows.
         revealed: In guess mode, the run and the step whose piece may be seen.
         guess: What the reader guessed there.
@@ -62,6 +65,7 @@ class Standing:
     revision: str = ""
     forced: tuple[int, ...] = ()
     hypothesis: int = 0
+    interventions: tuple[Intervention, ...] = ()
     step_revision: int = 0
     revealed: tuple[str, int] | None = None
     guess: str = ""
@@ -104,7 +108,8 @@ def begin(page: str) -> None:
         page: Name of the page that is about to be drawn.
     """
     state = st.session_state
-    parameters = {name: tuple(st.query_params.get_all(name)) for name in st.query_params}
+    language.begin()
+    parameters = language.without({name: tuple(st.query_params.get_all(name)) for name in st.query_params})
     other_page = bool(state.get(URL_PAGE)) and state[URL_PAGE] != page
     # Going to another page of the app empties the address; that is no request for the defaults.
     moved = other_page and not parameters
@@ -136,7 +141,7 @@ def publish(link: Link) -> None:
     if not state.pop(URL_OPENED, False) and written != state.get(URL_MEANT):
         before = (*state.get(URL_ON_ITS_WAY, ()), state.get(URL_WRITTEN))
         _wrote({name: (value,) for name, value in written.items()}, before=before)
-        st.query_params.from_dict(written)
+        st.query_params.from_dict(written | language.in_address())
     state[URL_MEANT] = written
 
 
@@ -169,7 +174,7 @@ def apply(link: Link) -> None:
             **_decoding_widgets(link.decoding),
         }
     )  # fmt: skip
-    stand(MAIN, view=link.view, revision=link.revision)
+    stand(MAIN, view=link.view, revision=link.revision, interventions=link.interventions)
     show(MAIN, link.forced, link.hypothesis, link.view.step)
 
 
@@ -206,6 +211,7 @@ def asked(slot: Slot = MAIN) -> Link:
         max_new=said(MAX_NEW, DEFAULT_NEW),
         forced=here.forced,
         hypothesis=here.hypothesis,
+        interventions=here.interventions,
         companions=said(COMPANIONS),
         view=here.view,
     )
@@ -229,6 +235,8 @@ def change_model() -> None:
     """Callback: another checkpoint; its first example takes the place of a sentence it cannot read."""
     st.session_state.update({SOURCE: None, MAX_NEW: DEFAULT_NEW, COMPANIONS: None})
     replace(MAIN, sentence=0, piece="", neuron=None)
+    for slot in SLOTS:
+        stand(slot, interventions=())  # of another model's heads
     new_run()
 
 
@@ -260,6 +268,11 @@ def show(slot: Slot, forced: tuple[int, ...], hypothesis: int, step: int) -> Non
     """Callback: look at another branch or another result of beam search."""
     stand(slot, forced=forced, hypothesis=hypothesis, notes=(), revealed=None)
     move_to(slot, step)
+
+
+def untouched(slot: Slot) -> None:
+    """Callback: the same run with nothing changed inside the model."""
+    stand(slot, interventions=(), hypothesis=0, notes=(), revealed=None)
 
 
 def reveal(slot: Slot, run_id: str, step: int, guess: str = "") -> None:

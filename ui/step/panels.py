@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 
-import streamlit as st
-
 import charts
 from charts.bars import HOW_TO_READ_ATTENTION, HOW_TO_READ_CANDIDATES
 from charts.curves import HOW_TO_READ as HOW_TO_READ_ENTROPY
@@ -16,14 +14,16 @@ from charts.heatmap import HOW_TO_READ_CLOSED
 from transformer.errors import GlassformerError
 from transformer.runs.query import Sampling
 from ui.runs import loading
-from ui.runs.looking import HIDDEN, branch_at, candidate_list, find_piece, judge, own_choice
+from ui.runs.looking import HIDDEN, Looking, branch_at, candidate_list, find_piece, judge, own_choice
 from ui.runs.open_run import OpenRun
-from ui.runs.sides import SOURCE_COLUMNS, TARGET_ROWS
+from ui.runs.sides import KIND_NAMES, sides
 from ui.runs.work import BusyError
 from ui.shared import drawing, style
 from ui.shared.clicks import on_click, place_of
+from ui.shared.door import st
 from ui.state import session
 from ui.state.view import Slot
+from words import joined, say
 
 CANDIDATES = "candidates"
 ENTROPY = "entropy"
@@ -37,6 +37,9 @@ GUESSED_PIECE = "guessed_piece"
 
 def draw(run: OpenRun) -> None:
     """Draw all of them, below the sentence."""
+    if not run.trace.n_steps:
+        st.info(say("This model writes nothing, so there are no steps; the page Attention shows how it reads."))
+        return
     results(run)
     with st.container(key=run.key(style.STEP_GRID)):
         candidates(run)
@@ -73,7 +76,7 @@ def _candidate_chart(run: OpenRun) -> None:
     drawing.chart(
         figure,
         key=run.key(CANDIDATES),
-        alt=f"The most probable pieces after {run.trace.row_label(run.view.step).reads}, "
+        alt=f"The most probable pieces after {run.trace.row_label(run.looking.row).reads}, "
         f"from {listed.pieces[0]} down; the output has {listed.pieces[listed.chosen or 0]}.",
         how_to_read=HOW_TO_READ_CANDIDATES,
         on_click=on_click(run.key(CANDIDATES), place_of, _branching(run).force),
@@ -192,7 +195,7 @@ def _branch_name(run: OpenRun, forced: tuple[int, ...]) -> str:
         drawn = isinstance(run.trace.query.decoding, Sampling)
         return "**As it was drawn**" if drawn else "**Model's own choice**"
     last = len(forced) - 1
-    seen = run.looking.n_rows - int(run.looking.covered)
+    seen = run.looking.n_steps - int(run.looking.covered)
     return f"**Step {last + 1}: {drawing.plain(run.trace.vocabulary[forced[-1]]) if last < seen else HIDDEN}**"
 
 
@@ -203,57 +206,74 @@ def _hypothesis_label(run: OpenRun, index: int) -> str:
 
 
 def cross_row(run: OpenRun) -> None:
-    """Draw where the current step looked in the source."""
-    looking, step = run.looking, run.view.step
+    """Draw where the current step looked: in the source, or in a decoder alone at all that it had read."""
+    looking, n, whose = run.looking, run.view.step + 1, run.looking.whose()
+    axes = sides(looking, looking.kind)
+    weights = looking.weights()[: len(axes.queries), : len(axes.keys)]
+    reads_source = looking.kind == "cross"
     figure = charts.attention_bar_spec(
-        looking.cross_weights()[step],
-        list(run.trace.src_pieces),
-        title=f"Step {step + 1} looks at the source: {looking.cross_label()}",
-        key_axis=SOURCE_COLUMNS,
-        allowed=run.trace.cross_mask[step],
-        mask_reason="padding",
-        largest=float(looking.cross_weights()[: looking.n_rows].max(initial=0)),
+        weights[looking.row],
+        axes.keys,
+        title=say("Step {n} looks at the source: {whose}", n=n, whose=whose)
+        if reads_source
+        else say("Step {n} looks at what it has read: {whose}", n=n, whose=whose),
+        key_axis=axes.key_axis,
+        allowed=run.trace.mask(looking.kind)[looking.row, : len(axes.keys)],
+        mask_reason=_mask_reason(looking),
+        largest=float(weights.max(initial=0)),
     )
     drawing.chart(
         figure,
         key=run.key(CROSS_ROW),
-        alt=f"Cross-attention weights of step {step + 1} over the source pieces, {looking.cross_label()}.",
+        alt=say("Cross-attention weights of step {n} over the source pieces, {whose}.", n=n, whose=whose)
+        if reads_source
+        else say("Self-attention weights of step {n} over the pieces read so far, {whose}.", n=n, whose=whose),
         how_to_read=HOW_TO_READ_ATTENTION,
     )
 
 
 def cross_map(run: OpenRun) -> None:
-    """Draw the cross-attention of all steps, the current one framed."""
-    looking, n_rows = run.looking, run.looking.n_rows
-    allowed = run.trace.cross_mask[:n_rows]
+    """Draw the same attention of all steps, the current one framed."""
+    looking, whose = run.looking, run.looking.whose()
+    axes = sides(looking, looking.kind)
+    n_rows, n_columns = len(axes.queries), len(axes.keys)
+    allowed = run.trace.mask(looking.kind)[:n_rows, :n_columns]
     figure = charts.heatmap_spec(
-        looking.cross_weights()[:n_rows],
-        queries=looking.row_labels(),
-        keys=list(run.trace.src_pieces),
-        title=f"Cross-attention: {looking.cross_label()}",
-        query_axis=TARGET_ROWS,
-        key_axis=SOURCE_COLUMNS,
+        looking.weights()[:n_rows, :n_columns],
+        queries=axes.queries,
+        keys=axes.keys,
+        title=say("{kind}: {whose}", kind=KIND_NAMES[looking.kind], whose=whose),
+        query_axis=axes.query_axis,
+        key_axis=axes.key_axis,
         allowed=allowed,
-        mask_reason="padding",
-        colour="source",
+        mask_reason=_mask_reason(looking),
+        colour=axes.key_side,
     )
-    follow_steps(figure, range(n_rows), n_rows=n_rows, n_columns=len(run.trace.src_pieces))
+    rows = [run.trace.row_of(step) for step in range(looking.n_steps)]
+    follow_steps(figure, rows, n_rows=n_rows, n_columns=n_columns)
+    alt = say("Cross-attention weights, one row a decoding step, one column a source piece, {whose}.", whose=whose)
+    if looking.kind != "cross":
+        alt = say("Self-attention weights, one row and one column a piece that was read, {whose}.", whose=whose)
     drawing.chart(
         figure,
         key=run.key(CROSS_MAP),
-        alt=f"Cross-attention weights, one row a decoding step, one column a source piece, {looking.cross_label()}.",
-        how_to_read=HOW_TO_READ_MAP if allowed.all() else f"{HOW_TO_READ_MAP} {HOW_TO_READ_CLOSED}",
+        alt=alt,
+        how_to_read=HOW_TO_READ_MAP if allowed.all() else joined(" ", [HOW_TO_READ_MAP, HOW_TO_READ_CLOSED]),
     )
+
+
+def _mask_reason(looking: Looking) -> str:
+    return say("padding") if looking.kind == "cross" else say("comes later")
 
 
 def entropy(run: OpenRun) -> None:
     """Draw how unsure the model was at each step."""
-    n_rows = run.looking.n_rows - int(run.looking.covered)
+    n_steps = run.looking.n_steps - int(run.looking.covered)
     key = run.key(ENTROPY)
     figure = charts.entropy_spec(
-        run.trace.entropies()[:n_rows].tolist(),
-        run.looking.row_labels()[:n_rows],
-        step=run.view.step if run.view.step < n_rows else None,
+        run.trace.entropies()[:n_steps].tolist(),
+        run.looking.row_labels()[run.trace.first_row :][:n_steps],
+        step=run.view.step if run.view.step < n_steps else None,
     )
     drawing.chart(
         figure,

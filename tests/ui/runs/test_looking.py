@@ -58,17 +58,17 @@ def test_nothing_is_hidden_out_of_guess_mode(trace):
 
 
 def test_a_mean_says_that_it_is_one(trace):
-    assert looking(trace).cross_label() == "mean of all 2 layers × 4 heads"
-    assert looking(trace, layer=1).cross_label() == "layer 2, mean of its 4 heads"
-    assert looking(trace, layer=1, head=2).cross_label() == "layer 2, head 3"
+    assert looking(trace).whose() == "mean of all 2 layers × 4 heads"
+    assert looking(trace, layer=1).whose() == "layer 2, mean of its 4 heads"
+    assert looking(trace, layer=1, head=2).whose() == "layer 2, head 3"
 
 
 def test_what_is_called_a_mean_is_one(trace):
     maps = trace.cross
-    np.testing.assert_allclose(looking(trace).cross_weights(), maps.mean(axis=(0, 1)), rtol=1e-6)
-    np.testing.assert_allclose(looking(trace, layer=1).cross_weights(), maps[1].mean(axis=0), rtol=1e-6)
-    np.testing.assert_array_equal(looking(trace, layer=1, head=2).cross_weights(), maps[1, 2])
-    np.testing.assert_allclose(looking(trace).cross_weights().sum(axis=1), 1.0, rtol=1e-5)
+    np.testing.assert_allclose(looking(trace).weights(), maps.mean(axis=(0, 1)), rtol=1e-6)
+    np.testing.assert_allclose(looking(trace, layer=1).weights(), maps[1].mean(axis=0), rtol=1e-6)
+    np.testing.assert_array_equal(looking(trace, layer=1, head=2).weights(), maps[1, 2])
+    np.testing.assert_allclose(looking(trace).weights().sum(axis=1), 1.0, rtol=1e-5)
 
 
 # ---------------------------------------------------------------- a view that does not fit

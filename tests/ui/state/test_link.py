@@ -8,12 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer.errors import QueryError
+from transformer.runs.interventions import ZeroHead
 from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_SOURCE_CHARACTERS, Beam, Greedy, Sampling
 from ui.state.link import DEFAULT_NEW, Link, View, read_link, write_link
 from ui.state.view import MAX_DIMS, NAMES
 
 KEYS = (
-    "model", "rev", "src", "how", "beam", "lp", "temp", "k", "p", "seed", "max", "forced", "result", "with", *NAMES,
+    "model", "rev", "src", "how", "beam", "lp", "temp", "k", "p", "seed", "max", "forced", "result", "do", "with",
+    *NAMES,
 )  # fmt: skip
 PLAIN = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 BEAMS = st.builds(Beam, size=st.integers(1, MAX_BEAM), length_penalty=st.floats(0, 2))
@@ -61,6 +63,12 @@ VIEWS = st.builds(
     nearness=st.sampled_from(["cosine", "distance"]),
     piece=st.sampled_from(["", "source.0", "target.4711", "shared.12"]),
 )
+CHANGES = st.builds(
+    ZeroHead,
+    kind=st.sampled_from(["encoder", "decoder", "cross"]),
+    layer=st.integers(0, 20),
+    head=st.integers(0, 20),
+)
 LINES = PLAIN.filter(lambda text: text.splitlines() == [text]).map(lambda text: unicodedata.normalize("NFC", text))
 
 
@@ -77,6 +85,7 @@ def links(draw):
         max_new=max_new,
         forced=tuple(draw(st.lists(st.integers(0, 9_999_999), max_size=min(20, max_new)))),
         hypothesis=draw(st.integers(0, decoding.size - 1)) if isinstance(decoding, Beam) else 0,
+        interventions=tuple(draw(st.lists(CHANGES, max_size=4))),
         companions=draw(st.none() | st.lists(LINES, min_size=1, max_size=3).map(tuple)),
         view=draw(VIEWS),
     )
