@@ -1,9 +1,8 @@
-"""The diagram of a model: encoder on the left, decoder on the right, both read from the bottom up; one of them alone
-stands in the middle.
+"""The diagram of a model: encoder on the left, decoder on the right, both read from the bottom up.
 
-The line at the outer edge of a stack is the residual stream. A sub-layer leaves it, and its output is added to it at
-a plus; a norm stands in the branch ("pre") or on the stream behind the plus ("post"). Every block is a bar, so all of
-it can be pointed at and clicked.
+One of them alone stands in the middle. The line at the outer edge of a stack is the residual stream. A sub-layer
+leaves it, and its output is added to it at a plus; a norm stands in the branch ("pre") or on the stream behind the
+plus ("post"). Every block is a bar, so all of it can be pointed at and clicked.
 
 Source: Vaswani et al. (2017), figure 1, which has the norms behind the sums.
 """

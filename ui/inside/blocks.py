@@ -28,6 +28,12 @@ _SUBLAYERS: dict[parts.Sublayer, str] = {
     "ffn": say("feed-forward"),
 }
 _COLOURS: dict[parts.Sublayer, Kind] = {"self_attn": "attention", "cross_attn": "cross", "ffn": "linear"}
+_INPUTS: dict[StackName, tuple[str, str, str, str]] = {
+    "encoder": (say("Source ids"), say("Mask of the encoder"), say("Source embedding"),
+                say("Positions of the source")),
+    "decoder": (say("Target ids"), say("Mask of the decoder"), say("Target embedding"),
+                say("Positions of the target")),
+}  # fmt: skip
 _STREAM, _LENS = say("the part Residual stream"), say("the part Logit lens")
 _PARTS: dict[str, tuple[Part, ...]] = {
     "encoder.self_attn": ("encoder_projections", "encoder_maps"),
@@ -148,22 +154,6 @@ def _inputs(one: Sized, stack: StackName) -> tuple[Block, Block, Block, Block]:
               else say("A formula, nothing to learn: the vector of each position is added."),
               parameters=one.held(f"{stack}.embedding.positions."), leads_to=say("the Positions page")),
     )  # fmt: skip
-
-
-_INPUTS: dict[StackName, tuple[str, str, str, str]] = {
-    "encoder": (
-        say("Source ids"),
-        say("Mask of the encoder"),
-        say("Source embedding"),
-        say("Positions of the source"),
-    ),
-    "decoder": (
-        say("Target ids"),
-        say("Mask of the decoder"),
-        say("Target embedding"),
-        say("Positions of the target"),
-    ),
-}
 
 
 def _mask_role(one: Sized, stack: StackName) -> str:

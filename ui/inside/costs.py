@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -121,7 +122,7 @@ def _lengths(config: ModelConfig, n_source: int, n_target: int) -> str:
     return _both([source] * parts.reads + [target] * parts.writes)
 
 
-def _both(named: list[str]) -> str:
+def _both(named: Sequence[str]) -> str:
     """One thing, or two of them."""
     return named[0] if len(named) == 1 else say("{one} and {other}", one=named[0], other=named[1])
 
@@ -212,6 +213,12 @@ def _name(part: Part, config: ModelConfig) -> str:
     return say("Embedding") if part == "source_embedding" and _alone(config) else NAMES[part]
 
 
+def _role(part: Part, config: ModelConfig) -> str:
+    if part == "source_embedding" and _alone(config):
+        return say("A vector for each piece: looked up, not multiplied")
+    return _ROLES[part]
+
+
 def _curves(run: OpenRun, n: int) -> None:
     config = run.checkpoint.config
     last = max(FURTHEST, config.max_len)
@@ -252,10 +259,7 @@ def frame(
     for part in costs.parts_of(config):
         counts = (held[part].parameters, now[part], at_n[part])
         pairs = [value for count, total in zip(counts, totals, strict=True) for value in (count, 100 * count / total)]
-        role = say("A vector for each piece: looked up, not multiplied")
-        if not (part == "source_embedding" and _alone(config)):
-            role = _ROLES[part]
-        rows.append((_name(part, config), *pairs, role, tensors(held[part])))
+        rows.append((_name(part, config), *pairs, _role(part, config), tensors(held[part])))
     rows.append((say("All"), *(value for total in totals for value in (total, 100.0)), "", ""))
     names = [name for name, _ in _counted(n)]
     return table(rows, columns=[say("Component"), *names, say("Role"), say("Tensors")])
