@@ -3,30 +3,30 @@
 from pathlib import Path
 
 from ui.shared import style
-from ui.shared.door import here, st
+from ui.shared.door import st
 from ui.state import language
 from words import say
 
+NAME = "Glassformer"
 ICON = Path(__file__).parent / "static" / "icon.svg"
 
 language.begin()
-st.set_page_config(page_title="Glassformer", page_icon=str(ICON), layout="wide")
+st.set_page_config(page_title=NAME, page_icon=str(ICON), layout="wide")
 style.apply()
 
-STEP = "pages/explore/step.py", say("Step through decoding")
 PAGES = {
-    say("Explore", about="pages"): [
-        st.Page(STEP[0], title=STEP[1], url_path="home", default=True),
+    say("Explore"): [
+        st.Page("pages/explore/step.py", title=say("Step through decoding"), url_path="home", default=True),
         # The default page lives at "/" and nowhere else; who types its name shall find it too.
-        st.Page(STEP[0], title=STEP[1], url_path="step", visibility="hidden"),
+        st.Page("pages/explore/step.py", title=say("Step through decoding"), url_path="step", visibility="hidden"),
         st.Page("pages/explore/attention.py", title=say("Attention"), url_path="attention"),
         st.Page("pages/explore/positions.py", title=say("Positions"), url_path="positions"),
         st.Page("pages/explore/masks.py", title=say("Masks"), url_path="masks"),
         st.Page("pages/explore/inside.py", title=say("Inside the model"), url_path="inside"),
     ],
-    say("Debug", about="pages"): [
+    say("Debug"): [
         st.Page("pages/debug/checkpoints.py", title=say("Checkpoints"), url_path="checkpoints"),
     ],
 }
 
-st.navigation(here(PAGES)).run()
+st.navigation(PAGES).run()

@@ -10,7 +10,6 @@ import streamlit as st
 
 from transformer.checkpoint.load import Checkpoint
 from ui.runs import loading
-from ui.runs.attempt import sentence
 from ui.runs.work import BusyError
 from ui.shared import drawing
 
@@ -33,7 +32,7 @@ def _draw(checkpoint: Checkpoint) -> None:
             nbytes=lambda found: int(found.memory_usage(deep=True).sum()),
         )
     except BusyError as error:
-        st.error(drawing.plain(sentence(error)))
+        st.error(drawing.plain(error.sentence))
         return
     columns: dict[str, Any] = {
         "Tensor": st.column_config.TextColumn(pinned=True, width=290),

@@ -5,21 +5,24 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-import streamlit as st
-
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_SOURCE_CHARACTERS, MAX_TOP_K, Beam, Sampling
 from ui.runs import loading
+from ui.runs.looking import no_head, no_layer
 from ui.shared import choices, drawing
 from ui.shared.choices import KEEP
-from ui.state import session
+from ui.shared.door import st
+from ui.state import language, session
 from ui.state.link import DEFAULT_NEW
 from ui.state.view import MAIN
+from words import languages, name_of, say, say_n
 
-HOW_NAMES = {"greedy": "Greedy", "beam": "Beam", "sampling": "Sampling"}
+LANGUAGE = "language_choice"
+
+HOW_NAMES = {"greedy": say("Greedy"), "beam": say("Beam"), "sampling": say("Sampling")}
 
 
 def sidebar(*, shows_run: bool = False, chooses_head: bool = False) -> Checkpoint:
@@ -31,13 +34,14 @@ def sidebar(*, shows_run: bool = False, chooses_head: bool = False) -> Checkpoin
     """
     usable = loading.usable()
     if not usable:
-        st.error("No checkpoint can be opened. The page Checkpoints says why.")
+        st.error(say("No checkpoint can be opened. The page Checkpoints says why."))
         st.stop()
     _settle_model(list(usable))
     st.session_state[session.DEFAULT_MODEL] = next(iter(usable))
     with st.sidebar:
+        _language()
         name = st.selectbox(
-            "Checkpoint",
+            say("Checkpoint"),
             list(usable),
             key=session.MODEL,
             format_func=lambda name: f"{usable[name].title or name} ({name})" if name in usable else name,
@@ -57,13 +61,26 @@ def sidebar(*, shows_run: bool = False, chooses_head: bool = False) -> Checkpoin
     return checkpoint
 
 
+def _language() -> None:
+    """Draw the choice of a language, if there is one."""
+    if not language.menu_is_needed():
+        return
+    st.session_state[LANGUAGE] = language.current()
+    st.selectbox(say("Language"), languages(), key=LANGUAGE, format_func=name_of, on_change=_speak)
+
+
+def _speak() -> None:
+    language.choose(st.session_state[LANGUAGE], session.WIDGETS)
+
+
 def _open(entry: Entry) -> Checkpoint:
     """Open a checkpoint; if that fails say why in the page, as the sidebar may be closed."""
     try:
         return loading.open_checkpoint(entry)
     except (GlassformerError, OSError) as error:
-        said = str(error) if isinstance(error, GlassformerError) else "Its folder cannot be read."
-        st.error(drawing.plain(f"{entry.name} cannot be opened. {said} Choose another checkpoint."))
+        why = error.sentence if isinstance(error, GlassformerError) else say("Its folder cannot be read.")
+        said = say("{name} cannot be opened. {why} Choose another checkpoint.", name=entry.name, why=why)
+        st.error(drawing.plain(said))
         st.stop()
 
 
@@ -73,8 +90,10 @@ def _settle_model(names: list[str]) -> None:
     if name in names:
         return
     if name:
-        note = f"There is no checkpoint “{name[:60]}” that can be opened; {names[0]} is shown."
-        session.add_note(note)
+        asked = name[:60]
+        session.add_note(
+            say("There is no checkpoint “{asked}” that can be opened; {shown} is shown.", asked=asked, shown=names[0])
+        )
         session.stand(MAIN, revision="", forced=(), hypothesis=0, interventions=())
         st.session_state[session.SOURCE] = None
     st.session_state[session.MODEL] = names[0]
@@ -83,15 +102,20 @@ def _settle_model(names: list[str]) -> None:
 def _mention_broken() -> None:
     broken = sum(entry.error is not None for entry in loading.entries())
     if broken:
-        folders = "1 folder" if broken == 1 else f"{broken} folders"
-        st.caption(f"{folders} cannot be opened: see the page Checkpoints.")
+        st.caption(
+            say_n(
+                "{n} folder cannot be opened: see the page Checkpoints.",
+                "{n} folders cannot be opened: see the page Checkpoints.",
+                broken,
+            )
+        )
 
 
 def _decoding(checkpoint: Checkpoint) -> None:
-    st.subheader("Decoding", divider=False)
+    st.subheader(say("Decoding"), divider=False)
     choices.keep_label(session.HOW, HOW_NAMES.values())
     how = st.segmented_control(
-        "How the next piece is chosen",
+        say("How the next piece is chosen"),
         list(HOW_NAMES),
         key=session.HOW,
         format_func=lambda name: HOW_NAMES[name],
@@ -106,59 +130,67 @@ def _decoding(checkpoint: Checkpoint) -> None:
     most = min(MAX_NEW, checkpoint.config.max_len)
     _limit_output(checkpoint, most)
     st.slider(
-        "Most pieces to write",
+        say("Most pieces to write"),
         1,
         most,
         key=session.MAX_NEW,
         on_change=session.new_run,
         persist_state=KEEP,
-        help=f"The source may have {MAX_SOURCE_CHARACTERS:,} characters and {checkpoint.config.max_len} pieces.",
+        help=say(
+            "The source may have {characters:,} characters and {pieces} pieces.",
+            characters=MAX_SOURCE_CHARACTERS,
+            pieces=checkpoint.config.max_len,
+        ),
     )
 
 
 def _attention(n_layers: int, n_heads: int) -> None:
     """Draw the choice of a layer and a head, or of all together."""
     view = session.view()
-    for name, asked, count in (("Layer", view.layer, n_layers), ("Head", view.head, n_heads)):
+    for asked, count, note in ((view.layer, n_layers, no_layer), (view.head, n_heads, no_head)):
         if asked is not None and asked >= count:
-            session.add_note(f"{name} {asked + 1} was asked for; this model has {count}. The mean is shown.")
-    st.subheader("Attention shown", divider=False)
-    choices.layer_and_head(MAIN, "Decoder layer", n_layers, n_heads)
+            session.add_note(note(asked, count))
+    st.subheader(say("Attention shown"), divider=False)
+    choices.layer_and_head(MAIN, say("Decoder layer"), n_layers, n_heads)
 
 
 def _class_room() -> None:
-    st.subheader("In class", divider=False)
+    st.subheader(say("In class"), divider=False)
     choices.switch(
         choices.field(MAIN, "guess"),
-        "Hide candidates until I guess",
-        help="What comes next stays hidden until somebody has guessed it.",
+        say("Hide candidates until I guess"),
+        help=say("What comes next stays hidden until somebody has guessed it."),
     )
 
 
 def _beam() -> None:
     own = Beam()
-    _setting(st.slider, "Beams", 1, MAX_BEAM, key=session.BEAM_SIZE, value=own.size, step=1)
+    _setting(st.slider, say("Beams"), 1, MAX_BEAM, key=session.BEAM_SIZE, value=own.size, step=1)
     _setting(
-        st.slider, "Length penalty", 0.0, 2.0, key=session.LENGTH_PENALTY, value=own.length_penalty, step=0.1,
-        help="0 compares bare log-probabilities; higher prefers longer outputs.",
+        st.slider, say("Length penalty"), 0.0, 2.0, key=session.LENGTH_PENALTY, value=own.length_penalty, step=0.1,
+        help=say("0 compares bare log-probabilities; higher prefers longer outputs."),
     )  # fmt: skip
 
 
 def _sampling() -> None:
     own = Sampling()
     _setting(
-        st.slider, "Temperature", 0.05, 5.0, key=session.TEMPERATURE, value=own.temperature, step=0.05,
-        help="Below 1 sharpens, above 1 flattens.",
+        st.slider, say("Temperature"), 0.05, 5.0, key=session.TEMPERATURE, value=own.temperature, step=0.05,
+        help=say("Below 1 sharpens, above 1 flattens."),
     )  # fmt: skip
     _setting(
-        st.number_input, "Top-k", 0, MAX_TOP_K, key=session.TOP_K, value=own.top_k, step=1, help="0 keeps all pieces."
-    )
-    _setting(st.slider, "Top-p", 0.01, 1.0, key=session.TOP_P, value=own.top_p, step=0.01, help="1 keeps all pieces.")
-    _setting(
-        st.number_input, "Seed", 0, MAX_SEED, key=session.SEED, value=own.seed, step=1,
-        help="The same seed draws the same output.",
+        st.number_input, say("Top-k"), 0, MAX_TOP_K, key=session.TOP_K, value=own.top_k, step=1,
+        help=say("0 keeps all pieces."),
     )  # fmt: skip
-    st.button("Draw again", on_click=_new_seed, icon=":material/casino:", width="stretch")
+    _setting(
+        st.slider, say("Top-p"), 0.01, 1.0, key=session.TOP_P, value=own.top_p, step=0.01,
+        help=say("1 keeps all pieces."),
+    )  # fmt: skip
+    _setting(
+        st.number_input, say("Seed"), 0, MAX_SEED, key=session.SEED, value=own.seed, step=1,
+        help=say("The same seed draws the same output."),
+    )  # fmt: skip
+    st.button(say("Draw again"), on_click=_new_seed, icon=":material/casino:", width="stretch")
 
 
 def _setting(
@@ -179,6 +211,11 @@ def _limit_output(checkpoint: Checkpoint, most: int) -> None:
     wanted = st.session_state.get(session.MAX_NEW, DEFAULT_NEW)
     if wanted > most and wanted != DEFAULT_NEW:
         session.add_note(
-            f"An output of up to {wanted} pieces was asked for; {checkpoint.name} writes at most {most}."
+            say(
+                "An output of up to {wanted} pieces was asked for; {name} writes at most {most}.",
+                wanted=wanted,
+                name=checkpoint.name,
+                most=most,
+            )
         )
     st.session_state[session.MAX_NEW] = min(max(wanted, 1), most)

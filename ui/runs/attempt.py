@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-import streamlit as st
-
 from transformer.errors import GlassformerError
 from ui.runs.work import BusyError
 from ui.shared import drawing
+from ui.shared.door import st
+from words import joined
 
 _Result = TypeVar("_Result")
 
@@ -27,11 +27,5 @@ def attempt(work: Callable[[], _Result], *, missing: str = "") -> _Result | None
     try:
         return work()
     except (GlassformerError, BusyError) as error:
-        st.error(drawing.plain(f"{missing} {sentence(error)}"))
+        st.error(drawing.plain(joined(" ", filter(None, (missing, error.sentence)))))
         return None
-
-
-def sentence(error: Exception) -> str:
-    """An error's message as a sentence of its own."""
-    text = str(error)
-    return text[:1].upper() + text[1:]

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import streamlit as st
 
 from transformer.checkpoint.listing import Entry, listing
 from transformer.checkpoint.load import Checkpoint, load
@@ -24,12 +23,16 @@ from transformer.runs.replay import replay as record
 from transformer.runs.running import run_batch
 from transformer.runs.trace import Trace
 from ui.runs.work import Runner
+from ui.shared.door import st
+from words import say
 
 ENVIRONMENT = "GLASSFORMER_CHECKPOINTS"
 OPTION = "--checkpoints"
 SHIPPED = Path(__file__).resolve().parents[2] / "checkpoints"
 DEFAULT_NAME = "zh-en"
 LOOK_AGAIN_SECONDS = 10
+
+_Signature = tuple[tuple[str, int, int], ...]
 
 
 def folders(arguments: Sequence[str] | None = None) -> list[Path]:
@@ -69,15 +72,27 @@ def open_checkpoint(entry: Entry) -> Checkpoint:
     Raises:
         GlassformerError: The folder cannot be loaded.
     """
-    return _open(str(entry.folder), _signature(entry.folder))
+    which = str(entry.folder), _signature(entry.folder)
+    if which in _opened():
+        return _open(*which)
+    with st.spinner(say("Opening the checkpoint…")):  # here, as a cached function would keep one language for all
+        checkpoint = _open(*which)
+    _opened().add(which)
+    return checkpoint
 
 
-@st.cache_resource(max_entries=8, show_spinner="Opening the checkpoint…")
-def _open(folder: str, signature: tuple[tuple[str, int, int], ...]) -> Checkpoint:
+@st.cache_resource(show_spinner=False)
+def _opened() -> set[tuple[str, _Signature]]:
+    """What has been opened before, so that it will not take long."""
+    return set()
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _open(folder: str, signature: _Signature) -> Checkpoint:
     return load(Path(folder))
 
 
-def _signature(folder: Path) -> tuple[tuple[str, int, int], ...]:
+def _signature(folder: Path) -> _Signature:
     """Name, size and time of every file: a cheap sign that a folder was written anew."""
     with os.scandir(folder) as files:
         stats = [(file.name, file.stat()) for file in files if file.is_file()]

@@ -208,12 +208,17 @@ def find_piece(text: str, tokenizer: Tokenizer, log_probs: np.ndarray) -> int | 
     return max((i for i in found if i is not None), key=lambda i: float(log_probs[i]), default=None)
 
 
+def no_piece(text: str) -> str:
+    """What is said of a text that is not one piece."""
+    return say("“{text}” is not one piece of this model's vocabulary.", text=text)
+
+
 def judge(guess: str, looking: Looking, tokenizer: Tokenizer) -> str:
     """One sentence on a guess of the current piece."""
     trace, step = looking.trace, looking.view.step
     i = find_piece(guess, tokenizer, trace.log_probs[step])
     if i is None:
-        return say("“{text}” is not one piece of this model's vocabulary.", text=guess.strip())
+        return no_piece(guess.strip())
     found = say(
         "The model gave “{piece}” a probability of {probability:.3f}: place {rank:,}.",
         piece=trace.vocabulary[i],

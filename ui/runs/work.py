@@ -31,7 +31,7 @@ MAX_SECONDS = 60.0
 CACHE_BYTES = 512 * 2**20
 """Room for three runs of 512 pieces with 6+6 layers of 8 heads, 150 MB each; thousands of ordinary ones."""
 
-log = logging.getLogger("glassformer.runs")
+_LOG = logging.getLogger("glassformer.runs")
 _Result = TypeVar("_Result")
 
 
@@ -149,7 +149,7 @@ class Runner:
     def _run(self, checkpoint: Checkpoint, query: Query) -> Trace:
         trace = self._compute(checkpoint, query)
         self.n_runs += 1
-        log.info("model run %d: %s, %d steps, %.3f s", self.n_runs, checkpoint.name, trace.n_steps, trace.seconds)
+        _LOG.info("model run %d: %s, %d steps, %.3f s", self.n_runs, checkpoint.name, trace.n_steps, trace.seconds)
         return trace
 
 

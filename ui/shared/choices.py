@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeVar
 
-import streamlit as st
-
+from ui.shared.door import here, st
 from ui.state import session
 from ui.state.view import Slot, View
+from words import say
 
 KEEP: Final = "session"  # a widget of the request keeps its value while another page is looked at
-ALL: Final = "All"  # layers or heads together
+ALL: Final = say("All")  # layers or heads together
 MOST_SEGMENTS: Final = 8  # more choices are in a menu
 
 NONE: Final = "none"  # stands for None among a widget's options: Streamlit takes None for nothing chosen
@@ -72,10 +72,10 @@ def layer_and_head(slot: Slot, layer_label: str, n_layers: int, n_heads: int) ->
     layer = choose(field(slot, "layer"), layer_label, {None: ALL, **numbered(n_layers)})
     head = choose(
         field(slot, "head"),
-        "Head",
+        say("Head"),
         {None: ALL, **numbered(n_heads)},
         disabled=layer is None,
-        help="Choose a layer to choose among its heads." if layer is None else None,
+        help=say("Choose a layer to choose among its heads.") if layer is None else None,
     )
     return layer, head
 
@@ -210,7 +210,7 @@ def _shown(kept: Kept, options: Mapping[_Value, str], otherwise: _Value | None) 
 
 def _set(key: str, value: object, labels: Iterable[str] = ()) -> None:
     """Set a widget that has another value, or whose labels are others than when it was drawn last."""
-    state, said = st.session_state, hash(tuple(labels))
+    state, said = st.session_state, hash(tuple(map(here, labels)))  # as the browser knows them: another language's
     drawn: dict[str, int] = state.setdefault(_LABELS, {})
     if key not in state or state[key] != value or drawn.get(key) != said:
         state[key] = value

@@ -6,7 +6,7 @@ the key's end only: `st-key-candidates` and `st-key-b-candidates` both hold "-ca
 
 from __future__ import annotations
 
-import streamlit as st
+from ui.shared.door import st
 
 STEP_GRID = "step_grid"
 GUESSING = "guessing"

@@ -12,6 +12,7 @@ from typing import Any
 
 from transformer.errors import QueryError
 from transformer.runs.query import MAX_NEW, MAX_SOURCE_CHARACTERS, check_source
+from words import say
 
 MAX_FORCED = MAX_NEW
 MAX_WORD = 40
@@ -28,7 +29,13 @@ class Reader:
         """The value as it is; None if it is missing or too long."""
         values = self._values(name)
         if values and len(values[0]) > longest:
-            self.notes.append(f"“{name}” in the link is {len(values[0]):,} characters long; it was left out.")
+            self.notes.append(
+                say(
+                    "“{name}” in the link is {count:,} characters long; it was left out.",
+                    name=name,
+                    count=len(values[0]),
+                )
+            )
             return None
         return values[0] if values else None
 
@@ -46,7 +53,7 @@ class Reader:
         try:
             return check_source(values[0]) if values else None
         except QueryError as error:
-            self.notes.append(f"The link's sentence was left out. {error}")
+            self.notes.append(say("The link's sentence was left out. {problem}", problem=error.sentence))
             return None
 
     def ids(self, name: str) -> tuple[int, ...]:
@@ -56,7 +63,7 @@ class Reader:
             return ()
         parts = text.split(".")
         if len(parts) > MAX_FORCED or not all(part.isascii() and part.isdigit() and len(part) < 8 for part in parts):
-            self.notes.append("The link's forced pieces could not be read; they were left out.")
+            self.notes.append(say("The link's forced pieces could not be read; they were left out."))
             return ()
         return tuple(int(part) for part in parts)
 
@@ -65,7 +72,14 @@ class Reader:
         text = self.text(name, MAX_WORD)
         if text is None or text in options:
             return text or default
-        self.notes.append(f"“{name}” in the link is “{_short(text)}”; {default} was taken.")
+        self.notes.append(
+            say(
+                "“{name}” in the link is “{text}”; {default} was taken.",
+                name=name,
+                text=_short(text),
+                default=default,
+            )
+        )
         return default
 
     def flag(self, name: str) -> bool:
@@ -85,7 +99,7 @@ class Reader:
         parts = text.split(".")
         good = all(part.isascii() and part.isdigit() and len(part) < 8 and 1 <= int(part) <= most for part in parts)
         if not good or len(parts) > count:
-            self.notes.append(f"“{name}” in the link could not be read; it was left out.")
+            self.notes.append(say("“{name}” in the link could not be read; it was left out.", name=name))
             return ()
         return tuple(dict.fromkeys(int(part) - 1 for part in parts))
 
@@ -95,17 +109,25 @@ class Reader:
         if text is None:
             return None
         if len(lines := text.splitlines()) > most:
-            self.notes.append(f"“{name}” in the link has {len(lines)} sentences; the limit is {most}.")
+            said = say(
+                "“{name}” in the link has {count} sentences; the limit is {most}.",
+                name=name,
+                count=len(lines),
+                most=most,
+            )
+            self.notes.append(said)
         try:
             return tuple(check_source(line) for line in lines[:most])
         except QueryError as error:
-            self.notes.append(f"The link's further sentences were left out. {error}")
+            self.notes.append(say("The link's further sentences were left out. {problem}", problem=error.sentence))
             return None
 
     def _values(self, name: str) -> Sequence[str]:
         values = self._parameters.get(name) or []
         if len(values) > 1:
-            self.notes.append(f"The link says “{name}” {len(values)} times; the first was taken.")
+            self.notes.append(
+                say("The link says “{name}” {count} times; the first was taken.", name=name, count=len(values))
+            )
         return values
 
     def _in_range(self, name: str, kind: Callable[[str], Any], least: Any, most: Any) -> Any:
@@ -115,11 +137,21 @@ class Reader:
         try:
             value = kind(text)
         except ValueError:
-            self.notes.append(f"“{name}” in the link is “{_short(text)}”, which is no number; it was left out.")
+            said = say(
+                "“{name}” in the link is “{text}”, which is no number; it was left out.", name=name, text=_short(text)
+            )
+            self.notes.append(said)
             return None
         clamped = min(max(value, least), most) if value == value else least  # NaN is not equal to itself
         if clamped != value:
-            self.notes.append(f"“{name}” in the link is {_short(text)}; the limit is {least:g} to {most:g}.")
+            said = say(
+                "“{name}” in the link is {text}; the limit is {least:g} to {most:g}.",
+                name=name,
+                text=_short(text),
+                least=least,
+                most=most,
+            )
+            self.notes.append(said)
         return clamped
 
 

@@ -14,7 +14,7 @@ from charts.heatmap import HOW_TO_READ_CLOSED
 from transformer.errors import GlassformerError
 from transformer.runs.query import Sampling
 from ui.runs import loading
-from ui.runs.looking import HIDDEN, Looking, branch_at, candidate_list, find_piece, judge, own_choice
+from ui.runs.looking import HIDDEN, Looking, branch_at, candidate_list, find_piece, judge, no_piece, own_choice
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import KIND_NAMES, sides
 from ui.runs.work import BusyError
@@ -33,6 +33,7 @@ RESULT_CHOICE = "result_choice"
 FORCE_CHOICE = "force_choice"
 GUESS_FORM = "guess_form"
 GUESSED_PIECE = "guessed_piece"
+NO_TEXT = say("(no text)")
 
 
 def draw(run: OpenRun) -> None:
@@ -71,13 +72,17 @@ def _candidate_chart(run: OpenRun) -> None:
         ranks=listed.ranks,
         kept=listed.kept,
         how_chosen=listed.how_chosen,
-        title=f"Step {run.view.step + 1}: candidates for the next piece",
+        title=say("Step {n}: candidates for the next piece", n=run.view.step + 1),
     )
     drawing.chart(
         figure,
         key=run.key(CANDIDATES),
-        alt=f"The most probable pieces after {run.trace.row_label(run.looking.row).reads}, "
-        f"from {listed.pieces[0]} down; the output has {listed.pieces[listed.chosen or 0]}.",
+        alt=say(
+            "The most probable pieces after {read}, from {best} down; the output has {chosen}.",
+            read=run.trace.row_label(run.looking.row).reads,
+            best=listed.pieces[0],
+            chosen=listed.pieces[listed.chosen or 0],
+        ),
         how_to_read=HOW_TO_READ_CANDIDATES,
         on_click=on_click(run.key(CANDIDATES), place_of, _branching(run).force),
     )
@@ -99,7 +104,8 @@ class _Branching:
         if not 0 <= piece_id < self.n_pieces or piece_id == self.written[self.step]:
             return
         if piece_id == self.pad_id:
-            session.add_note("Padding is never written, so it cannot be forced. Choose another piece.", self.slot)
+            note = say("Padding is never written, so it cannot be forced. Choose another piece.")
+            session.add_note(note, self.slot)
             return
         session.show(self.slot, branch_at(self.written, self.step, piece_id), 0, self.step)
 
@@ -118,27 +124,29 @@ def _force_by_name(run: OpenRun) -> None:
         text = st.session_state.get(key) or ""
         i = find_piece(text, tokenizer, log_probs)
         if i is None and text.strip():
-            session.add_note(f"“{text.strip()[:40]}” is not one piece of this model's vocabulary.", branching.slot)
+            session.add_note(no_piece(text.strip()[:40]), branching.slot)
         elif i is not None:
             branching.force(i)
         st.session_state[key] = ""
 
     st.text_input(
-        "Force another piece here",
+        say("Force another piece here"),
         key=key,
         on_change=force,
-        placeholder="Click a bar above, or type a piece",
-        help="The output goes on from that piece. Both outputs are then listed under the sentence, one click apart.",
+        placeholder=say("Click a bar above, or type a piece"),
+        help=say(
+            "The output goes on from that piece. Both outputs are then listed under the sentence, one click apart."
+        ),
     )
 
 
 def _guess(run: OpenRun) -> None:
     with st.form(run.key(GUESS_FORM), border=True):
-        guess = st.text_input("What comes next? Your guess:", key=run.key(GUESSED_PIECE))
-        if st.form_submit_button("Reveal", type="primary"):
+        guess = st.text_input(say("What comes next? Your guess:"), key=run.key(GUESSED_PIECE))
+        if st.form_submit_button(say("Reveal"), type="primary"):
             session.reveal(run.slot, run.stepper.run_id, run.view.step, guess)
             st.rerun()
-    st.caption("The candidates appear when you press Reveal; an empty guess is fine.")
+    st.caption(say("The candidates appear when you press Reveal; an empty guess is fine."))
 
 
 def _verdict(run: OpenRun) -> None:
@@ -155,11 +163,11 @@ def results(run: OpenRun) -> None:
     options: dict[tuple[tuple[int, ...], int], str] = {}
     for forced in ((), *tried):
         if forced == here[0] and run.trace.hypotheses:
-            name = f"{_branch_name(run, forced)} " if forced else ""
+            name = [_branch_name(run, forced)] if forced else []
             found = range(len(run.trace.hypotheses))
-            options |= {(forced, i): f"{name}{_hypothesis_label(run, i)}" for i in found}
+            options |= {(forced, i): joined(" ", [*name, _hypothesis_label(run, i)]) for i in found}
         else:
-            options[forced, 0] = f"{_branch_name(run, forced)} {_text_of(run, forced)}"
+            options[forced, 0] = joined(" ", [_branch_name(run, forced), _text_of(run, forced)])
     if len(options) == 1 and (run.view.guess or not run.trace.hypotheses):
         return  # there is nothing to choose, and the text stands above
     slot, key = run.slot, run.key(RESULT_CHOICE)
@@ -170,12 +178,12 @@ def results(run: OpenRun) -> None:
         session.show(slot, forced, hypothesis, max(len(forced) - 1, 0))
 
     st.radio(
-        "Results of beam search" if run.trace.hypotheses else "Outputs",
+        say("Results of beam search") if run.trace.hypotheses else say("Outputs"),
         list(options),
         key=key,
         format_func=lambda option: options.get(option, ""),
         on_change=go,
-        help="Force a candidate below, and the output branches; each branch is listed here.",
+        help=say("Force a candidate below, and the output branches; each branch is listed here."),
     )
 
 
@@ -186,23 +194,29 @@ def _text_of(run: OpenRun, forced: tuple[int, ...]) -> str:
         trace = loading.runner().trace(run.checkpoint, replace(own_choice(run.trace.query), forced=forced))
     except (GlassformerError, BusyError):  # there is enough to see without it
         return ""
-    return drawing.plain(trace.output_text) or "(no text)"
+    return drawing.plain(trace.output_text) or NO_TEXT
 
 
 def _branch_name(run: OpenRun, forced: tuple[int, ...]) -> str:
     """How a branch is called: by the last piece that was forced."""
     if not forced:
         drawn = isinstance(run.trace.query.decoding, Sampling)
-        return "**As it was drawn**" if drawn else "**Model's own choice**"
+        return say("**As it was drawn**") if drawn else say("**Model's own choice**")
     last = len(forced) - 1
     seen = run.looking.n_steps - int(run.looking.covered)
-    return f"**Step {last + 1}: {drawing.plain(run.trace.vocabulary[forced[-1]]) if last < seen else HIDDEN}**"
+    piece = drawing.plain(run.trace.vocabulary[forced[-1]]) if last < seen else HIDDEN
+    return say("**Step {n}: {piece}**", n=last + 1, piece=piece)
 
 
 def _hypothesis_label(run: OpenRun, index: int) -> str:
     found = run.trace.hypotheses[index]
-    text = "" if run.view.guess else drawing.plain(found.text) or "(no text)"
-    return f"**{index + 1}.** {text} (log-probability {found.log_prob:.2f}, score {found.score:.2f})"
+    return say(
+        "**{n}.** {text} (log-probability {log_prob:.2f}, score {score:.2f})",
+        n=index + 1,
+        text="" if run.view.guess else drawing.plain(found.text) or NO_TEXT,
+        log_prob=found.log_prob,
+        score=found.score,
+    )
 
 
 def cross_row(run: OpenRun) -> None:
@@ -278,7 +292,7 @@ def entropy(run: OpenRun) -> None:
     drawing.chart(
         figure,
         key=key,
-        alt="Entropy of the next-piece distribution at each step, in bits.",
+        alt=say("Entropy of the next-piece distribution at each step, in bits."),
         how_to_read=HOW_TO_READ_ENTROPY,
         on_click=on_click(key, place_of, partial(session.move_to, run.slot)),
     )

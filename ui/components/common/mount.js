@@ -42,6 +42,7 @@ export function mount(part) {
   return (component) => {
     const { data: { payload }, parentElement: parent } = component;
     speak(payload);
+    document.documentElement.lang = spoken();
     let mounted = all.get(parent);
     if (mounted && mounted.language !== spoken()) {
       mounted.end();  // labels are written once, so another language starts anew
