@@ -12,7 +12,11 @@ from tests.bare_sentences import bare, ill_said, plural_by_hand
 from tests.source_code import ROOT, Source, sources
 
 # Files and folders whose sentences all go through `say`. A folder that is converted is added here.
-CONVERTED = ("charts/", "transformer/errors.py")
+CONVERTED = (
+    "charts/",
+    "transformer/errors.py",
+    "ui/inside/",
+)
 SPEAKING = {"app", "main", "pages", "ui", "charts", "transformer"}
 
 

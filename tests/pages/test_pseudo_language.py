@@ -28,7 +28,13 @@ PARTS = {
         for part in parts
     },
 }
-SPOKEN: tuple[str, ...] = ()
+SPOKEN: tuple[str, ...] = (
+    "inside ffn",
+    "inside lens",
+    "inside model",
+    "inside pieces",
+    "inside stream",
+)
 
 
 def complaints(test, data):
@@ -37,7 +43,7 @@ def complaints(test, data):
 
 def data_of_models():
     """What cards say, in the words of whoever wrote them, and names of models and their parts."""
-    return {
+    return {"pad", "unk"} | {  # pieces of each vocabulary
         word for entry in loading.usable().values() for word in words_of(entry.name, entry.title, str(entry.folder))
     }
 

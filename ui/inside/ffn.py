@@ -123,7 +123,7 @@ def _opened(run: OpenRun, side: Side, layer: int, pieces: list[str], token: int)
     sites += neurons.effect_sites(checkpoint.config, layer) if tokens.writes(run, stack) else []
     recorded = loading.replay(checkpoint, trace, sites)
     shares = loading.runner().compute(
-        ("silent neurons", trace.query, trace.src_ids, trace.read_ids, stack),
+        ("silent_neurons", trace.query, trace.src_ids, trace.read_ids, stack),
         lambda: neurons.silent_shares(checkpoint, trace, stack),
         nbytes=lambda values: values.nbytes,
     )

@@ -71,7 +71,7 @@ def lens_of(checkpoint: Checkpoint, trace: Trace) -> Lens:
         BusyError: The model has too much to do.
     """
     return loading.runner().compute(
-        ("logit lens", trace.query, trace.tgt_ids, trace.src_ids, trace.read_ids),
+        ("logit_lens", trace.query, trace.tgt_ids, trace.src_ids, trace.read_ids),
         lambda: logit_lens(checkpoint, trace),
         nbytes=lambda lens: lens.nbytes,
     )

@@ -85,7 +85,7 @@ def _effect(
 
     done = attempt(
         lambda: loading.runner().compute(
-            ("neuron effect", trace.query, trace.src_ids, trace.read_ids, trace.tgt_ids, layer, neuron, token),
+            ("neuron_effect", trace.query, trace.src_ids, trace.read_ids, trace.tgt_ids, layer, neuron, token),
             work,
             nbytes=lambda _: 64 * MOST_PIECES,
         )

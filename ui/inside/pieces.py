@@ -183,7 +183,7 @@ def mapped(book: Book, ids: tuple[int, ...], chosen: int, by: Measure) -> Mapped
         return Mapped(everyone, near, neighbours.plane(book.values[everyone], unit=by == "cosine"))
 
     return loading.runner().compute(
-        ("piece map", *book.key, ids, chosen, by), work, nbytes=lambda found: 200 * len(found.ids)
+        ("piece_map", *book.key, ids, chosen, by), work, nbytes=lambda found: 200 * len(found.ids)
     )
 
 

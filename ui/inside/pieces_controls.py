@@ -103,7 +103,7 @@ def open_book(run: OpenRun, side: Side) -> Book:
     tokenizer = checkpoint.src_tokenizer if side == "source" else checkpoint.tgt_tokenizer
     key = (checkpoint.content_hash, "shared" if shared else side)
     norms, ordinary = loading.runner().compute(
-        ("embedding table", *key),
+        ("embedding_table", *key),
         lambda: (
             neighbours.row_norms(table),
             np.array([not tokenizer.is_special(i) for i in range(tokenizer.size)]),
