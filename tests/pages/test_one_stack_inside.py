@@ -89,6 +89,7 @@ def test_the_diagram_and_the_costs_are_of_one_stack(page, stack):
     assert table["Parameters"]["All"] == total == table["Parameters"].iloc[:-1].sum()
     assert table["Multiply-adds, this sentence"]["All"] == done
     assert "With n tokens the n² part" in said(test)
+    assert ("just above 2·d_model" in said(test)) == (kv == heads)  # fewer keys and values: smaller projections
     assert "no encoder" in said(test) if stack == "decoder" else "no decoder" in said(test)
     last = {"decoder": [n, config.tgt_vocab_size], "encoder": [n, config.d_model]}
     assert shapes["Shape"].iloc[-1] == str(last[stack])
@@ -137,7 +138,8 @@ def test_the_lens_reads_the_rows_of_the_steps(page):
     test, (checkpoint, trace) = page("decoder", "lens", step=2), run_of("decoder")
     found = logit_lens(checkpoint, trace).by_layer()
     np.testing.assert_allclose(numbers(figure(test, lens.TABLE)["data"][0]["z"]), found.top_probs[:, 1], rtol=1e-3)
-    np.testing.assert_allclose(found.prob[-1], np.exp(trace.log_probs[range(trace.n_steps), trace.tgt_ids]), rtol=1e-4)
+    written = np.exp(trace.log_probs[range(trace.n_steps), trace.tgt_ids])
+    np.testing.assert_allclose(found.prob[-1], written, rtol=1e-4)
     title = figure(test, lens.TABLE)["layout"]["title"]["text"]
     assert title.endswith(f"after {trace.read_pieces[trace.row_of(1)]}")
     columns = figure(test, lens.MAP)["layout"]["meta"]["cells"]["columns"]

@@ -107,13 +107,16 @@ def sums(model: Transformer, held: dict[Part, Holding], *, n_source: int, n_targ
         )  # fmt: skip
     else:
         said.append(say("There are no buffers: everything that is kept is learned."))
-    said += [
+    counted = say("Matrix products are counted; norms, softmax, activation, biases and sums are not.")
+    if anatomy(config).writes:
+        counted = say("Matrix products are counted, the half of a decoder map that the mask hides too; norms, "
+                      "softmax, activation, biases and sums are not.")  # fmt: skip
+    return joined(" ", [
+        *said,
         say("One pass over this sentence, {lengths}, takes {n:,} multiply-adds.",
             lengths=_lengths(config, n_source, n_target), n=done),
-        say("Matrix products are counted, the half of a decoder map that the mask hides too; norms, softmax, "
-            "activation, biases and sums are not."),
-    ]  # fmt: skip
-    return joined(" ", said)
+        counted,
+    ])  # fmt: skip
 
 
 def _lengths(config: ModelConfig, n_source: int, n_target: int) -> str:
@@ -197,7 +200,7 @@ def _choose_length(run: OpenRun) -> int:
 def _shares(run: OpenRun, held: dict[Part, Holding], done: dict[Part, int], n: int) -> None:
     parts = [part for part in costs.PARTS if held[part].parameters or done[part]]
     figure = charts.cost_shares_spec(
-        [_name(part, run.checkpoint.config) for part in parts],
+        [_named(part, run.checkpoint.config)[0] for part in parts],
         [held[part].parameters for part in parts],
         [done[part] for part in parts],
         title=say("Shares of components at n = {n:,}", n=n),
@@ -208,15 +211,11 @@ def _shares(run: OpenRun, held: dict[Part, Holding], done: dict[Part, int], n: i
     drawing.chart(figure, key=run.key(SHARES), alt=alt, how_to_read=HOW_TO_READ_SHARES)
 
 
-def _name(part: Part, config: ModelConfig) -> str:
-    """What a component is called; a model of one stack has one table of embeddings."""
-    return say("Embedding") if part == "source_embedding" and _alone(config) else NAMES[part]
-
-
-def _role(part: Part, config: ModelConfig) -> str:
+def _named(part: Part, config: ModelConfig) -> tuple[str, str]:
+    """What a component is called, and what it does; a model of one stack has one table of embeddings."""
     if part == "source_embedding" and _alone(config):
-        return say("A vector for each piece: looked up, not multiplied")
-    return _ROLES[part]
+        return say("Embedding"), say("A vector for each piece: looked up, not multiplied")
+    return NAMES[part], _ROLES[part]
 
 
 def _curves(run: OpenRun, n: int) -> None:
@@ -259,7 +258,8 @@ def frame(
     for part in costs.parts_of(config):
         counts = (held[part].parameters, now[part], at_n[part])
         pairs = [value for count, total in zip(counts, totals, strict=True) for value in (count, 100 * count / total)]
-        rows.append((_name(part, config), *pairs, _role(part, config), tensors(held[part])))
+        name, role = _named(part, config)
+        rows.append((name, *pairs, role, tensors(held[part])))
     rows.append((say("All"), *(value for total in totals for value in (total, 100.0)), "", ""))
     names = [name for name, _ in _counted(n)]
     return table(rows, columns=[say("Component"), *names, say("Role"), say("Tensors")])

@@ -94,33 +94,20 @@ def depths_of(lens: Lens) -> list[Depth]:
 def what_it_is(checkpoint: Checkpoint) -> str:
     """What the lens does with this model, and how far it can be trusted."""
     config = checkpoint.config
+    how = say("The decoder's stream at every depth is read as if it were the last: sent through the output "
+              "projection as it is, for this model has no final norm.")  # fmt: skip
     if config.final_norm:
-        how = say(
-            "The decoder's stream at every depth is read as if it were the last: sent through the final norm and "
-            "the output projection."
-        )
+        how = say("The decoder's stream at every depth is read as if it were the last: sent through the final norm "
+                  "and the output projection.")  # fmt: skip
     elif config.norm == "post":
-        how = say(
-            "The decoder's stream at every depth is read as if it were the last: sent through the output "
-            "projection as it is, for a post-norm stream is already normalised."
-        )
-    else:
-        how = say(
-            "The decoder's stream at every depth is read as if it were the last: sent through the output "
-            "projection as it is, for this model has no final norm."
-        )
-    said = [
-        how,
-        say("Those were trained for the last layer only, so an earlier depth may hold more than the lens shows."),
-    ]
+        how = say("The decoder's stream at every depth is read as if it were the last: sent through the output "
+                  "projection as it is, for a post-norm stream is already normalised.")  # fmt: skip
+    said = [how, say("Those were trained for the last layer only, so an earlier depth may hold more than the lens "
+                     "shows.")]  # fmt: skip
     if config.tie_output:
-        said += [
-            say(
-                "The projection is the embedding table, so the first depths tend to echo the piece that was just "
-                "read."
-            )
-        ]
-    return joined(" ", said)  # fmt: skip
+        said.append(say("The projection is the embedding table, so the first depths tend to echo the piece that was "
+                        "just read."))  # fmt: skip
+    return joined(" ", said)
 
 
 def path_in_words(run: OpenRun, lens: Lens) -> str:
@@ -134,85 +121,42 @@ def path_in_words(run: OpenRun, lens: Lens) -> str:
     names, found = [depth.name for depth in depths_of(lens)], paths(lens.rank)
     first, stays = int(found.first[step]), int(found.stays[step])
     if stays < 0:
-        said = [_never_on_top(run, int(lens.rank[-1, step]))]
-        if first >= 0:
-            said += [say("It was first on top after {depth}.", depth=names[first])]
+        said = [say("Step {step}: “{piece}” stands at place {place:,} after the last layer.", step=step + 1,
+                    piece=piece, place=int(lens.rank[-1, step])), _why(run)]  # fmt: skip
+        said += [say("It was first on top after {depth}.", depth=names[first])] if first >= 0 else []
         return joined(" ", said)
     if stays == 0:
-        return say(
-            "Step {step}: “{piece}” is the top candidate at every depth, from the embedding on.",
-            step=step + 1,
-            piece=piece,
-        )
+        return say("Step {step}: “{piece}” is the top candidate at every depth, from the embedding on.",
+                   step=step + 1, piece=piece)  # fmt: skip
     prob = float(lens.prob[stays, step])
     if first == stays:
-        return say(
-            "Step {step}: “{piece}” becomes the top candidate after {depth}, with a probability of {prob:.2f}, and "
-            "stays on top.",
-            step=step + 1,
-            piece=piece,
-            depth=names[stays],
-            prob=prob,
-        )
-    return say(
-        "Step {step}: “{piece}” is first on top after {first}, loses that place again, and is on top for good after "
-        "{depth}, with a probability of {prob:.2f}.",
-        step=step + 1,
-        piece=piece,
-        first=names[first],
-        depth=names[stays],
-        prob=prob,
-    )
+        return say("Step {step}: “{piece}” becomes the top candidate after {depth}, with a probability of "
+                   "{prob:.2f}, and stays on top.", step=step + 1, piece=piece, depth=names[stays],
+                   prob=prob)  # fmt: skip
+    return say("Step {step}: “{piece}” is first on top after {first}, loses that place again, and is on top for good "
+               "after {depth}, with a probability of {prob:.2f}.", step=step + 1, piece=piece, first=names[first],
+               depth=names[stays], prob=prob)  # fmt: skip
 
 
-def _never_on_top(run: OpenRun, place: int) -> str:
-    """Why the output has a piece that is not the model's first choice."""
-    step, piece = run.view.step, run.trace.tgt_pieces[run.view.step]
-    if is_yours(run.trace, step):
-        return say(
-            "Step {step}: “{piece}” stands at place {place:,} after the last layer, so it is in the output "
-            "because you forced it.",
-            step=step + 1,
-            piece=piece,
-            place=place,
-        )
+def _why(run: OpenRun) -> str:
+    if is_yours(run.trace, run.view.step):
+        return say("It is in the output because you forced it.")
     if isinstance(run.trace.query.decoding, Sampling):
-        return say(
-            "Step {step}: “{piece}” stands at place {place:,} after the last layer, so it is in the output "
-            "because it was drawn at random.",
-            step=step + 1,
-            piece=piece,
-            place=place,
-        )
+        return say("It is in the output because it was drawn at random.")
     if isinstance(run.trace.query.decoding, Beam):
-        return say(
-            "Step {step}: “{piece}” stands at place {place:,} after the last layer, so it is in the output "
-            "because beam search found the whole sentence more probable.",
-            step=step + 1,
-            piece=piece,
-            place=place,
-        )
-    return say(
-        "Step {step}: “{piece}” stands at place {place:,} after the last layer, so it is not the model's first "
-        "choice.",
-        step=step + 1,
-        piece=piece,
-        place=place,
-    )
+        return say("It is in the output because beam search found the whole sentence more probable.")
+    return say("It is not the model's first choice.")
 
 
 def _summary(found: Paths, names: list[str], n_steps: int) -> str:
     """How many steps each depth decided."""
     stays = found.stays[:n_steps]
-    counts = [(int((stays == depth).sum()), name) for depth, name in enumerate(names)]
-    said = [say("{count} after {depth}", count=count, depth=name) for count, name in counts if count]
+    decided = [(int((stays == depth).sum()), name) for depth, name in enumerate(names)]
+    said = [say("{count} after {depth}", count=count, depth=name) for count, name in decided if count]
     never = int((stays < 0).sum())
     said += [say("{count} never", count=never)] if never else []
-    return say(
-        "Where the pieces of these {n} steps come to the top and stay: {counts}.",
-        n=n_steps,
-        counts=joined(", ", said),
-    )
+    counts = joined(", ", said)
+    return say("Where the pieces of these {n} steps come to the top and stay: {counts}.", n=n_steps, counts=counts)
 
 
 # ------------------------------------------------------------------------------------------------ one step
@@ -229,13 +173,8 @@ def _table(run: OpenRun, lens: Lens) -> None:
         chosen=ids == trace.tgt_ids[step],
         title=say("Step {step}: what each depth would write after {piece}", step=step + 1, piece=reads),
     )
-    alt = say(
-        "The {n} most probable pieces after each of {n_depths} depths at step {step}; the output has {piece}.",
-        n=ids.shape[1],
-        n_depths=len(ids),
-        step=step + 1,
-        piece=trace.tgt_pieces[step],
-    )
+    alt = say("The {n} most probable pieces after each of {n_depths} depths at step {step}; the output has {piece}.",
+              n=ids.shape[1], n_depths=len(ids), step=step + 1, piece=trace.tgt_pieces[step])  # fmt: skip
     drawing.chart(figure, key=run.key(TABLE), alt=alt, how_to_read=HOW_TO_READ_TABLE)
 
 
@@ -250,10 +189,8 @@ def _curves(run: OpenRun, lens: Lens) -> None:
         divergence=lens.divergence[:, step],
         title=say("How “{piece}” came to the top", piece=piece),
     )
-    alt = say(
-        "Probability and place of {piece} by depth, and entropy and divergence of each depth's prediction.",
-        piece=piece,
-    )
+    alt = say("Probability and place of {piece} by depth, and entropy and divergence of each depth's prediction.",
+              piece=piece)  # fmt: skip
     drawing.chart(figure, key=run.key(CURVES), alt=alt, how_to_read=HOW_TO_READ_CURVES)
 
 
@@ -284,11 +221,8 @@ def _map(run: OpenRun, lens: Lens) -> None:
         title=say("{measure} of the output's piece by depth and step", measure=COLOUR_NAMES[measure]),
         measure=measure,
     )
-    alt = say(
-        "{measure} of each step's output piece after each of {n} depths.",
-        measure=COLOUR_NAMES[measure],
-        n=len(depths),
-    )
+    alt = say("{measure} of each step's output piece after each of {n} depths.", measure=COLOUR_NAMES[measure],
+              n=len(depths))  # fmt: skip
     drawing.chart(figure, key=key, alt=alt, how_to_read=HOW_TO_READ_MAP, on_click=on_click(key, cell_of, go))
     st.caption(drawing.plain(_summary(found, [depth.name for depth in depths], n_steps)))
     ends = np.flatnonzero(found.stays[:n_steps] == len(depths) - 1)

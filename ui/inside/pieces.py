@@ -54,9 +54,9 @@ def what_it_is(run: OpenRun, chosen: Chosen) -> str:
     book = chosen.book
     table, ordinary, length = _table(run, chosen), book.norms[book.ordinary], float(book.norms[chosen.id])
     if not ordinary.size:
-        return joined(" ", [table, say("It has special pieces only.")])
+        return joined(" ", [*table, say("It has special pieces only.")])
     said = [
-        table,
+        *table,
         say("The vector of {piece} is {length:.3f} long, longer than {share:.0%} of all; half of them are at most "
             "{median:.3f}.", piece=chosen.piece, length=length, share=float((ordinary < length).mean()),
             median=float(np.median(ordinary))),
@@ -66,41 +66,24 @@ def what_it_is(run: OpenRun, chosen: Chosen) -> str:
     return joined(" ", said)
 
 
-def _table(run: OpenRun, chosen: Chosen) -> str:
+def _table(run: OpenRun, chosen: Chosen) -> list[str]:
     """Which table it is, and whether the output projection is the same one."""
     config, parts = run.checkpoint.config, anatomy(run.checkpoint.config)
     rows, width = chosen.book.values.shape
-    tied = parts.writes and config.tie_output
     if not (parts.reads and parts.writes):
-        if tied:
-            return say(
-                "This model has one table of {rows:,} pieces × {width:,} numbers; the output projection is the "
-                "same table.",
-                rows=rows,
-                width=width,
-            )
-        return say("This model has one table of {rows:,} pieces × {width:,} numbers.", rows=rows, width=width)
-    if config.shared_vocab:
-        if tied:
-            return say(
-                "Source and target share one table of {rows:,} pieces × {width:,} numbers; the output "
-                "projection is the same table.",
-                rows=rows,
-                width=width,
-            )
-        return say(
+        said = say("This model has one table of {rows:,} pieces × {width:,} numbers.", rows=rows, width=width)
+    elif config.shared_vocab:
+        said = say(
             "Source and target share one table of {rows:,} pieces × {width:,} numbers.", rows=rows, width=width
         )
-    if chosen.side == "source":
-        return say("The source has a table of its own: {rows:,} pieces × {width:,} numbers.", rows=rows, width=width)
-    if tied:
-        return say(
-            "The target has a table of its own: {rows:,} pieces × {width:,} numbers; the output projection is "
-            "the same table.",
-            rows=rows,
-            width=width,
-        )
-    return say("The target has a table of its own: {rows:,} pieces × {width:,} numbers.", rows=rows, width=width)
+    elif chosen.side == "source":
+        return [
+            say("The source has a table of its own: {rows:,} pieces × {width:,} numbers.", rows=rows, width=width)
+        ]
+    else:
+        said = say("The target has a table of its own: {rows:,} pieces × {width:,} numbers.", rows=rows, width=width)
+    tied = parts.writes and config.tie_output
+    return [said, say("The output projection is the same table.")] if tied else [said]
 
 
 # ------------------------------------------------------------------------------------------------ the nearest
