@@ -26,7 +26,7 @@ def test_another_language_comes_with_its_words_and_its_tag(reverse):
     sent = payload(test, session.STEPPER)
     assert sent["lang"] == "en"  # what the pseudo-language is taken for
     assert sent["words"]["Next step"] == "⟦Neext steep·⟧"
-    assert run_of(test)["stop_reason"] == "⟦Thee moodeel eendeed thee seenteencee.⟧"
+    assert run_of(test)["stop_reason"] == "⟦Thee moodeel eendeed thee seenteencee.·⟧"
 
 
 def test_the_address_keeps_the_language(reverse):
