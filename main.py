@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from streamlit.navigation.page import StreamlitPage
+
 from ui.shared import style
 from ui.shared.door import st
 from ui.state import language
@@ -14,7 +16,7 @@ language.begin()
 st.set_page_config(page_title=NAME, page_icon=str(ICON), layout="wide")
 style.apply()
 
-PAGES = {
+PAGES: dict[str, list[StreamlitPage]] = {
     say("Explore"): [
         st.Page("pages/explore/step.py", title=say("Step through decoding"), url_path="home", default=True),
         # The default page lives at "/" and nowhere else; who types its name shall find it too.

@@ -28,7 +28,7 @@ from charts.theme import (
     subtitle,
     ticks,
 )
-from words import say
+from words import joined, say
 
 HOW_TO_READ = say(
     "Each row is one query and shares out a weight of 1 over the keys: the stronger a cell, the more the "
@@ -149,7 +149,7 @@ def _layout(
 
 def _numbered(pieces: Sequence[str]) -> list[str]:
     """Name each place on hover; counted from 1, as the stepper counts steps."""
-    return [f"{place}: {bold(piece)}" for place, piece in enumerate(pieces, start=1)]
+    return [joined(": ", [str(place), bold(piece)]) for place, piece in enumerate(pieces, start=1)]
 
 
 def _hover(names: tuple[str, str], last_line: str) -> str:

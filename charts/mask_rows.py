@@ -34,6 +34,13 @@ HOW_TO_READ_MOVEMENT = say(
     "Each mark is one row: the largest |difference| over all logits of that row between the two runs; the shaded "
     "band is what float32 rounding explains, and exactly 0 has a place of its own under the logarithmic scale."
 )
+HOW_TO_READ_VECTORS = say(
+    "Each mark is one row: the largest |difference| over all components of that row's vector between the two runs; "
+    "the shaded band is what float32 rounding explains, and exactly 0 has a place of its own under the logarithmic "
+    "scale."
+)
+LOGITS, VECTORS = say("max |Δ logit|"), say("max |Δ component|")
+READS_PREDICTS = say("Reads → predicts")
 
 _NUMBER = "%{y:.4f}"
 _MOST_WRITTEN = 20  # above this many columns a sign in each cell is too small to read
@@ -92,7 +99,8 @@ def masked_row_spec(
     closed: list[int] = np.flatnonzero(~allowed).tolist()
     if closed:
         named = [
-            f"{key_} {italic(mask_reasons[place])}" for place, key_ in zip(closed, _named(keys, closed), strict=True)
+            joined(" ", [key_, italic(mask_reasons[place])])
+            for place, key_ in zip(closed, _named(keys, closed), strict=True)
         ]
         left_out = say("{score}, closed by the mask", score=score)
         data.append(_bars(np.where(allowed, np.nan, scores), "y", keys, left_out, {"color": MASK_LINE}))
@@ -207,17 +215,19 @@ def logit_movement_spec(
     rows: Sequence[str],
     title: str,
     rounding: float,
-    row_axis: str = say("Reads → predicts"),
+    row_axis: str = READS_PREDICTS,
+    value_name: str = LOGITS,
     changed: int | None = None,
 ) -> Spec:
-    """Draw how far each row of logits moved between two runs, on a logarithmic axis with a place for exactly 0.
+    """Draw how far rows of logits or vectors moved between two runs; on the logarithmic axis exactly 0 has a place.
 
     Args:
-        series: One or two: name -> max |difference of logits| `[row]`; the first is drawn filled.
+        series: One or two: name -> max |difference| `[row]`; the first is drawn filled.
         rows: A label for each row.
         title: What the chart shows.
         rounding: The largest difference that counts as float32 rounding; the band up to there is shaded.
         row_axis: What the rows are.
+        value_name: What moved, `LOGITS` or `VECTORS`.
         changed: The row whose input was changed; a line marks it.
 
     Returns:
@@ -232,12 +242,12 @@ def logit_movement_spec(
     positive = every[np.isfinite(every) & (every > 0)]
     zero = 10.0 ** (np.floor(np.log10(positive.min())) - 1.0)
     top = 10.0 ** np.ceil(np.log10(positive.max()) + 0.1)
-    layout = _movement_layout(title, rows, row_axis, zero, top)
+    layout = _movement_layout(title, rows, (row_axis, value_name), zero, top)
     layout["meta"]["table"] = {
         "columns": [
             say("{rows} number", rows=row_axis),
             row_axis,
-            *(say("max |Δ logit| {run}", run=name) for name in series),
+            *(say("{value} {run}", value=value_name, run=name) for name in series),
         ],
         "rows": [
             [place + 1, label, *(_digits(values[place]) for values in series.values())]
@@ -266,9 +276,11 @@ def logit_movement_spec(
 logit_movement = as_figure(logit_movement_spec)
 
 
-def _movement_layout(title: str, rows: Sequence[str], row_axis: str, zero: float, top: float) -> dict[str, Any]:
-    layout = base_layout(title, row_axis, say("max |Δ logit|"))
-    axis = ticks(rows, title=row_axis)
+def _movement_layout(
+    title: str, rows: Sequence[str], names: tuple[str, str], zero: float, top: float
+) -> dict[str, Any]:
+    layout = base_layout(title, *names)
+    axis = ticks(rows, title=names[0])
     layout["xaxis"] = {**axis["axis"], "range": [-0.5, len(rows) - 0.5], "uirevision": "\n".join(rows)}
     first, last = round(np.log10(zero)), round(np.log10(top))
     exponents = range(first + 1, last + 1, max(1, (last - first) // 6))

@@ -151,10 +151,12 @@ def record_attention(model: Transformer, src_ids: Ids, tgt_ids: Ids, *, kind: Ki
 class Movement:
     """How far the logits of each target row moved between two runs: max |difference| over the vocabulary.
 
+    An encoder alone has no logits: its rows are the vectors of the source, compared over their dimensions.
+
     Attributes:
         kept: With the mask, [row], float32.
         taken: With the mask taken away in both runs, [row], float32.
-        largest: The largest |logit| of the first run: it says how coarse float32 is there.
+        largest: The largest |number| of the first run: it says how coarse float32 is there.
         elsewhere: The most that a row of another sentence of the batch moved, with the mask.
     """
 
@@ -165,7 +167,7 @@ class Movement:
 
     @property
     def spacing(self) -> float:
-        """Distance between neighbouring float32 numbers of the size of the largest logit."""
+        """Distance between neighbouring float32 numbers of the size of the largest."""
         return float(np.spacing(np.float32(self.largest)))
 
     @property
@@ -217,15 +219,17 @@ def check_causality(
 
 @dataclass(frozen=True)
 class PaddingMovement:
-    """How far pads move the logits of one sentence.
+    """How far pads move the logits of one sentence, for each side that a stack reads.
 
     Attributes:
         source: Pads after the source; `taken` is without the source padding mask in encoder and cross-attention.
-        target: Pads after the target; `taken` is without the target padding mask, the causal mask kept.
+            None without an encoder.
+        target: Pads after the target; `taken` is without the target padding mask, the causal mask kept. None without
+            a decoder.
     """
 
-    source: Movement
-    target: Movement
+    source: Movement | None
+    target: Movement | None
 
 
 @torch.inference_mode()
@@ -241,23 +245,30 @@ def check_padding(
         n_pads: How many pads to add, from 1: once to the source, once to the target.
 
     Raises:
-        QueryError: With the pads, a side is longer than the model reads; or it has one side only.
+        QueryError: With the pads, a side is longer than the model reads.
     """
-    encoder, decoder, cross = map(model.anatomy.attention, get_args(Kind))
+    parts = model.anatomy
     src, tgt = torch.tensor([src_ids]), torch.tensor([tgt_ids])
     pads = torch.full((1, n_pads), model.config.pad_id)
-    longer_src, longer_tgt = torch.cat((src, pads), dim=1), torch.cat((tgt, pads), dim=1)
-    logits = model(src, tgt)  # [1, T, V]
-    largest = float(logits.abs().max())
-    see_pads = _replacing({one.site("*", "mask"): torch.ones_like for one in (encoder, cross)})
-    only_causal = _replacing({decoder.site("*", "mask"): lambda mask: causal_mask(mask.size(-1)).expand_as(mask)})
+    before = model(src, tgt)  # [1, T, V], or [1, S, D] of an encoder alone
+    see_pads = _replacing(
+        {one.site("*", "mask"): torch.ones_like for one in parts.attentions if one.keys_from == "encoder"}
+    )
+    only_causal = _replacing(
+        {
+            one.site("*", "mask"): lambda mask: causal_mask(mask.size(-1)).expand_as(mask)
+            for one in parts.attentions
+            if one.causal
+        }
+    )
 
-    def moved(src: Tensor, tgt: Tensor, tap: Tap = NO_TAP) -> np.ndarray:
-        return _moved(logits, model(src, tgt, tap=tap)[:, : logits.size(1)])[0].numpy()
+    def moved(src: Tensor, tgt: Tensor, without: Tap) -> Movement:
+        kept, taken = (_moved(before, model(src, tgt, tap=tap)[:, : before.size(1)]) for tap in (NO_TAP, without))
+        return Movement(kept[0].numpy(), taken[0].numpy(), largest=float(before.abs().max()))
 
     return PaddingMovement(
-        source=Movement(moved(longer_src, tgt), moved(longer_src, tgt, see_pads), largest),
-        target=Movement(moved(src, longer_tgt), moved(src, longer_tgt, only_causal), largest),
+        source=moved(torch.cat((src, pads), dim=1), tgt, see_pads) if parts.reads else None,
+        target=moved(src, torch.cat((tgt, pads), dim=1), only_causal) if parts.writes else None,
     )
 
 
@@ -266,5 +277,5 @@ def _replacing(changes: dict[str, Callable[[Tensor], Tensor]]) -> Tap:
 
 
 def _moved(before: Tensor, after: Tensor) -> Tensor:
-    """Max |difference| over the vocabulary: two [B, T, V] -> [B, T]."""
+    """Max |difference| over the vocabulary or a vector: two [B, T, V] -> [B, T]."""
     return (after - before).abs().amax(dim=-1)

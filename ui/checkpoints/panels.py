@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 
 import pandas as pd
-import streamlit as st
 
 from charts.theme import shortened
 from transformer.checkpoint.load import Checkpoint
+from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
 from ui.checkpoints import training
 from ui.frame.source_box import EXAMPLE_CHARACTERS
 from ui.runs import loading
 from ui.shared import drawing, style
+from ui.shared.door import frame, st
+from words import Sentence, joined, say
 
 MOST_EXAMPLES = 8
-BROKEN = "cannot be opened: see the top of the page."
+BROKEN = say("cannot be opened: see the top of the page.")
 
 
 def card(checkpoint: Checkpoint) -> None:
@@ -28,15 +31,15 @@ def card(checkpoint: Checkpoint) -> None:
         st.warning(drawing.plain(warning), icon=":material/warning:")
     attribution = about.other.get("attribution")
     rows = {
-        "Languages": " → ".join(filter(None, (about.source_language, about.target_language))),
-        "Model": in_short(checkpoint.config),
-        "Parameters": f"{checkpoint.config.count_parameters():,}",
-        "Trained for": training.effort(about.training),
-        "Data and attribution": about.data,
-        "Attribution": attribution if isinstance(attribution, str) else "",
-        "Licence": about.licence,
-        "Examples": _examples(checkpoint),
-        "Content hash": checkpoint.content_hash[:12],
+        say("Languages"): " → ".join(filter(None, (about.source_language, about.target_language))),
+        say("Model"): in_short(checkpoint.config),
+        say("Parameters"): say("{n:,}", n=checkpoint.config.count_parameters()),
+        say("Trained for"): training.effort(about.training),
+        say("Data and attribution"): about.data,
+        say("Attribution"): attribution if isinstance(attribution, str) else "",
+        say("Licence"): about.licence,
+        say("Examples"): _examples(checkpoint),
+        say("Content hash"): checkpoint.content_hash[:12],
     }
     with st.container(key=style.CARD):
         st.table(_table(rows), hide_header=True)
@@ -45,15 +48,41 @@ def card(checkpoint: Checkpoint) -> None:
 def in_short(config: ModelConfig) -> str:
     """A model in one sentence."""
     c = config
-    source, target = f"{c.src_vocab_size:,}", f"{c.tgt_vocab_size:,}"
-    pieces = (
-        f"one vocabulary of {source} pieces for both sides"
-        if c.shared_vocab
-        else f"vocabularies of {source} source and {target} target pieces"
+    return joined(
+        ", ",
+        [
+            _layers(c),
+            say("{n} heads in each attention", n=c.n_heads),
+            _pieces(c),
+            say("at most {n} pieces a side", n=c.max_len),
+        ],
     )
-    return (
-        f"{c.n_encoder_layers} encoder and {c.n_decoder_layers} decoder layers of width {c.d_model}, "
-        f"{c.n_heads} heads in each attention, {pieces}, at most {c.max_len} pieces a side"
+
+
+def _layers(c: ModelConfig) -> str:
+    counts = {stack.name: stack.n_layers for stack in anatomy(c).stacks}
+    match counts:
+        case {"encoder": encoder, "decoder": decoder}:
+            return say(
+                "{encoder} encoder and {decoder} decoder layers of width {width}",
+                encoder=encoder,
+                decoder=decoder,
+                width=c.d_model,
+            )
+        case {"decoder": n}:
+            return say("a decoder alone with {n} layers of width {width}", n=n, width=c.d_model)
+    return say("an encoder alone with {n} layers of width {width}", n=counts["encoder"], width=c.d_model)
+
+
+def _pieces(c: ModelConfig) -> str:
+    if len(anatomy(c).stacks) == 1:
+        return say("one vocabulary of {n:,} pieces", n=c.src_vocab_size)
+    if c.shared_vocab:
+        return say("one vocabulary of {n:,} pieces for both sides", n=c.src_vocab_size)
+    return say(
+        "vocabularies of {source:,} source and {target:,} target pieces",
+        source=c.src_vocab_size,
+        target=c.tgt_vocab_size,
     )
 
 
@@ -61,12 +90,12 @@ def _examples(checkpoint: Checkpoint) -> str:
     found = checkpoint.card.tried()
     some = [shortened(" ".join(example.split()), limit=EXAMPLE_CHARACTERS) for example in found]
     more = len(some) - MOST_EXAMPLES
-    return " · ".join(some[:MOST_EXAMPLES]) + (f" · and {more} more" if more > 0 else "")
+    return joined(" · ", [*some[:MOST_EXAMPLES], *([say("and {n} more", n=more)] if more > 0 else [])])
 
 
 def features(checkpoint: Checkpoint) -> None:
     """Draw the features of the chosen checkpoint's model, as config.json has them."""
-    with st.expander("Features of the model (config.json)"):
+    with st.expander(say("Features of the model (config.json)")):
         st.table(_table({name: _shown(value) for name, value in asdict(checkpoint.config).items()}), hide_header=True)
 
 
@@ -74,27 +103,32 @@ def broken() -> None:
     """Draw why folders cannot be opened; whoever comes for that finds it on top."""
     for entry in loading.entries():
         if entry.error is not None:
-            st.error(f"**{drawing.plain(entry.name)}** {drawing.plain(entry.error)}", icon=":material/error:")
+            said = joined(" ", [f"**{drawing.plain(entry.name)}**", drawing.plain(entry.error)])
+            st.error(said, icon=":material/error:")
 
 
 def folders() -> None:
     """Draw every folder that was found."""
-    st.subheader("Folders")
+    st.subheader(say("Folders"))
     for entry in loading.entries():
         icon, said = (":material/check_circle:", entry.title) if entry.error is None else (":material/error:", BROKEN)
-        st.markdown(f"{icon} **{drawing.plain(entry.name)}** {drawing.plain(said)}")
+        st.markdown(joined(" ", [icon, f"**{drawing.plain(entry.name)}**", drawing.plain(said)]))
     st.caption(
-        f"Your own checkpoints appear here when the app is started with `-- {loading.OPTION} DIR` or with the "
-        f"environment variable `{loading.ENVIRONMENT}`."
+        say(
+            "Your own checkpoints appear here when the app is started with `-- {option} DIR` or with the environment "
+            "variable `{variable}`.",
+            option=loading.OPTION,
+            variable=loading.ENVIRONMENT,
+        )
     )
 
 
-def _table(rows: dict[str, str]) -> pd.DataFrame:
+def _table(rows: Mapping[str, str] | Mapping[Sentence, str]) -> pd.DataFrame:
     kept = {name: drawing.plain(value) for name, value in rows.items() if value}
-    return pd.DataFrame({"": list(kept.values())}, index=list(kept))
+    return frame({"": list(kept.values())}, index=list(kept))
 
 
 def _shown(value: object) -> str:
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return say("yes") if value else say("no")
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)

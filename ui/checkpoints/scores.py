@@ -7,34 +7,48 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import pandas as pd
-import streamlit as st
 
 from transformer.checkpoint.load import Checkpoint
 from ui.shared import drawing, style
+from ui.shared.door import frame, st
+from words import joined, say, through
 
 Record = Mapping[str, Any]
 
 NONE: Final = "–"
-HOW_TO_READ = (
+HOW_TO_READ = say(
     "BLEU and chrF (0 to 100, higher is better) compare the outputs with one reference translation each; figures on "
     "different files do not compare. An epoch is kept for its score on a dev file, so that score flatters a little."
 )
-TOO_SHORT = f"A {NONE} under BLEU: the outputs have fewer than four words, so BLEU has nothing to count."
-HOW_TO_READ_ALIGNMENTS = (
+TOO_SHORT = say(
+    "A {mark} under BLEU: the outputs have fewer than four words, so BLEU has nothing to count.", mark=NONE
+)
+HOW_TO_READ_ALIGNMENTS = say(
     "How far the links read off cross-attention are from those that people drew; 0 % is perfect. Without a model "
     "means to link words at the same relative place. Row says which decoder row stands for a word: the one that "
     "predicts it or the one that reads it."
 )
 _COLUMNS = {
-    "file": "File",
-    "decoding": "Decoding",
-    "pairs": "Pairs",
+    "file": say("File"),
+    "decoding": say("Decoding"),
+    "pairs": say("Pairs"),
     "bleu": "BLEU",
     "chrf": "chrF",
-    "exact": "Exact",
+    "exact": say("Exact"),
 }
 _FIRST = ("file", "aer", "layer", "head", "row", "aer_of_mean", "diagonal", "sentences")
-_TITLES = {"aer": "AER of the best head", "aer_of_mean": "AER of the mean", "diagonal": "AER without a model"}
+_RATES = {
+    "aer": say("AER of the best head"),
+    "aer_of_mean": say("AER of the mean"),
+    "diagonal": say("AER without a model"),
+}
+_TITLES = _RATES | {
+    "file": say("File"),
+    "layer": say("Layer"),
+    "head": say("Head"),
+    "row": say("Row"),
+    "sentences": say("Sentences"),
+}
 _MOST_COLUMNS = 8
 _MOST_CHARACTERS = 1_000
 
@@ -44,25 +58,25 @@ def scores(checkpoint: Checkpoint) -> None:
     records = checkpoint.card.scores
     if not records:
         return
-    st.subheader("Scores")
+    st.subheader(say("Scores"))
     translations = [record for record in records if _is_translation(record)]
     if translations:
         st.table(_frame(score_rows(translations)), hide_index=True)
         too_short = any(_is_too_short(record) for record in translations)
-        st.caption(f"{HOW_TO_READ} {TOO_SHORT}" if too_short else HOW_TO_READ)
+        st.caption(joined(" ", [HOW_TO_READ, TOO_SHORT]) if too_short else HOW_TO_READ)
     others: dict[str, list[Record]] = {}
     for record in records:
         if not _is_translation(record):
             others.setdefault(_value(record.get("measure")), []).append(record)
     for measure, group in others.items():
         if measure != NONE:
-            st.markdown(f"**{drawing.plain(_title(measure))}**")
+            st.markdown(_bold(drawing.plain(_title(measure))))
         st.table(_frame(other_rows(group)), hide_index=True)
         if any("aer" in record for record in group):
             st.caption(HOW_TO_READ_ALIGNMENTS)
-    with st.expander("How each was counted"), st.container(key=style.COUNTED):
+    with st.expander(say("How each was counted")), st.container(key=style.COUNTED):
         for record in records:
-            st.markdown(f"**{drawing.plain(_name(record))}**")
+            st.markdown(_bold(drawing.plain(_name(record))))
             st.table(_frame(details(record)), hide_index=True, hide_header=True)
 
 
@@ -89,11 +103,11 @@ def other_rows(records: Sequence[Record]) -> list[dict[str, str]]:
 
 def details(record: Record) -> list[dict[str, str]]:
     """All that a record says, one row a field."""
-    return [{"Field": str(name), "Value": _value(value)} for name, value in record.items()]
+    return [{say("Field"): str(name), say("Value"): _value(value)} for name, value in record.items()]
 
 
 def _frame(rows: Sequence[Mapping[str, str]]) -> pd.DataFrame:
-    return pd.DataFrame([{drawing.plain(name): drawing.plain(value) for name, value in row.items()} for row in rows])
+    return frame([{drawing.plain(name): drawing.plain(value) for name, value in row.items()} for row in rows])
 
 
 def _is_translation(record: Record) -> bool:
@@ -129,25 +143,31 @@ def _cell(record: Record, name: str) -> str:
 
 def _other_cell(record: Record, name: str) -> str:
     value = record.get(name)
-    if name in _TITLES and _is_number(value):
+    if name in _RATES and _is_number(value):
         return f"{value:.1%}"
     return _value(value)
 
 
 def _decoding(record: Record) -> str:
-    """Such as "greedy" or "beam 5"."""
+    """Such as "greedy" or "beam 5"; a card may name another way."""
     how, size = record.get("decoding"), record.get("beam_size")
     if how == "beam" and _is_number(size):
-        return f"beam {size}"
-    return _value(how)
+        return say("beam {size}", size=size)
+    return {"beam": say("beam"), "greedy": say("greedy")}.get(str(how)) or _value(how)
 
 
 def _name(record: Record) -> str:
     named = [value for value in (_value(record.get("file")), _decoding(record)) if value != NONE]
-    return ", ".join(named) or "Without a file name"
+    return joined(", ", named) if named else say("Without a file name")
+
+
+@through
+def _bold(text: str) -> str:
+    return f"**{text}**"
 
 
 def _title(name: str) -> str:
+    """A card's own name for something, which is data, as a heading."""
     text = name.replace("_", " ")
     return text[:1].upper() + text[1:]
 
@@ -157,10 +177,12 @@ def _value(value: object) -> str:
     if value is None or value == "":
         return NONE
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return say("yes") if value else say("no")
     if isinstance(value, int):
-        return f"{value:,}" if abs(value) < 10**18 else "a number of over 18 digits"
+        return say("{n:,}", n=value) if abs(value) < 10**18 else say("a number of over 18 digits")
     if isinstance(value, float):
         return f"{value:.6g}"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}… ({len(text):,} characters)"
+    if len(text) <= _MOST_CHARACTERS:
+        return text
+    return say("{beginning}… ({n:,} characters)", beginning=text[:_MOST_CHARACTERS], n=len(text))

@@ -6,21 +6,29 @@ from typing import Any, Final
 
 import numpy as np
 import pandas as pd
-import streamlit as st
 
 from transformer.checkpoint.load import Checkpoint
 from ui.runs import loading
 from ui.runs.work import BusyError
 from ui.shared import drawing
+from ui.shared.door import here, st
+from words import say
 
 TABLE: Final = "tensors"
 CSV: Final = "tensors_csv"
-_FORMATS: Final = {"Smallest": "%.4g", "Largest": "%.4g", "Mean": "%.3g", "Deviation": "%.3g"}
+_FORMATS: Final = {
+    say("Smallest"): "%.4g",
+    say("Largest"): "%.4g",
+    say("Mean"): "%.3g",
+    say("Deviation"): "%.3g",
+}
+_NAME, _SHAPE, _NUMBERS, _TYPE = say("Tensor"), say("Shape"), say("Numbers"), say("Type")
+_COLUMNS: Final = [_NAME, _SHAPE, _NUMBERS, _TYPE, *_FORMATS]
 
 
 def tensors(checkpoint: Checkpoint) -> None:
     """Draw the learned tensors, folded."""
-    with st.expander("Tensors: names, shapes, ranges"):
+    with st.expander(say("Tensors: names, shapes, ranges")):
         _draw(checkpoint)
 
 
@@ -35,26 +43,30 @@ def _draw(checkpoint: Checkpoint) -> None:
         st.error(drawing.plain(error.sentence))
         return
     columns: dict[str, Any] = {
-        "Tensor": st.column_config.TextColumn(pinned=True, width=290),
-        "Numbers": st.column_config.NumberColumn(format="localized"),
+        _NAME: st.column_config.TextColumn(pinned=True, width=290),
+        _NUMBERS: st.column_config.NumberColumn(format="localized"),
     }
     columns |= {name: st.column_config.NumberColumn(format=form) for name, form in _FORMATS.items()}
     st.container(key=TABLE).dataframe(
-        numbers,
+        numbers.set_axis(here(_COLUMNS), axis="columns"),
         hide_index=True,
         height=420,
         row_height=29,
         column_config=columns,
-        alt="Every learned tensor with its shape and the range of its numbers.",
+        alt=say("Every learned tensor with its shape and the range of its numbers."),
     )
     st.caption(
         drawing.plain(
-            f"{len(numbers):,} tensors, {int(numbers['Numbers'].sum()):,} numbers, by their names in the code; one "
-            "that two components share is listed once. A click on a heading sorts; the magnifying glass searches."
+            say(
+                "{tensors:,} tensors, {numbers:,} numbers, by their names in the code; one that two components share "
+                "is listed once. A click on a heading sorts; the magnifying glass searches.",
+                tensors=len(numbers),
+                numbers=int(numbers[_NUMBERS].sum()),
+            )
         )
     )
     st.download_button(
-        "Table as CSV",
+        say("Table as CSV"),
         numbers.to_csv(index=False, float_format="%.9g"),
         file_name=f"{checkpoint.name}_tensors.csv",
         mime="text/csv",
@@ -77,4 +89,4 @@ def listed(checkpoint: Checkpoint) -> pd.DataFrame:
         spread = (values.min(), values.max(), values.mean(dtype=np.float64), values.std(dtype=np.float64))
         shape = f"[{', '.join(map(str, values.shape))}]"
         rows.append((name, shape, values.size, str(values.dtype), *map(float, spread)))
-    return pd.DataFrame(rows, columns=["Tensor", "Shape", "Numbers", "Type", *_FORMATS])
+    return pd.DataFrame(rows, columns=list(map(str, _COLUMNS)))

@@ -7,29 +7,29 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import streamlit as st
-
 import charts
-from charts.training import HOW_TO_READ_EXACT, HOW_TO_READ_LOSSES, HOW_TO_READ_RATES, HOW_TO_READ_SCORES
+from charts.training import HOW_TO_READ_EXACT, HOW_TO_READ_LOSSES, HOW_TO_READ_RATES, HOW_TO_READ_SCORES, KEPT
 from transformer.checkpoint.curve import Curve, load_curve
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import CheckpointError
 from ui.shared import drawing
+from ui.shared.door import st
+from words import joined, say, say_n
 
 _LINE = 84  # characters
 TRAINING_LOSSES = "training_losses"
 TRAINING_SCORES = "training_scores"
 TRAINING_RATES = "training_rates"
-BLEU_LEFT_OUT = "BLEU is left out, as it is 0 throughout: outputs of fewer than four words have none."
+BLEU_LEFT_OUT = say("BLEU is left out, as it is 0 throughout: outputs of fewer than four words have none.")
 
 
 def training(checkpoint: Checkpoint) -> None:
     """Draw how a checkpoint was trained, as far as its folder says."""
     command = checkpoint.card.training.get("command")
-    st.subheader("Training")
+    st.subheader(say("Training"))
     _curves(checkpoint)
     if isinstance(command, str) and command:
-        st.caption("The command that trained it:")
+        st.caption(say("The command that trained it:"))
         st.code(in_lines(command), language="shell", wrap_lines=True)
 
 
@@ -38,9 +38,9 @@ def in_lines(command: str) -> str:
     if any(sign in command for sign in "'\"\\\n"):
         return command  # what is quoted must stay as it is
     lines = [""]
-    for words in re.split(r" (?=--)", command):
-        fits = len(lines[-1]) + len(words) < _LINE
-        lines = [*lines[:-1], f"{lines[-1]} {words}".strip()] if fits else [*lines, words]
+    for option in re.split(r" (?=--)", command):
+        fits = len(lines[-1]) + len(option) < _LINE
+        lines = [*lines[:-1], f"{lines[-1]} {option}".strip()] if fits else [*lines, option]
     return " \\\n    ".join(filter(None, lines))
 
 
@@ -51,20 +51,24 @@ def effort(record: Mapping[str, Any]) -> str:
         record: The card's training; values that are no numbers are passed over.
     """
     epochs, tokens, seconds = (_positive(record.get(name)) for name in ("epochs", "target_tokens", "seconds"))
-    said = [f"{epochs:,.0f} {'epoch' if epochs == 1 else 'epochs'}"] if epochs else []
-    said += [f"{tokens:,.0f} target pieces"] if tokens else []
-    said += [_time(seconds)] if seconds else []
-    return ", ".join(said)
+    said = [say_n("{n:,} epoch", "{n:,} epochs", round(epochs))] if epochs else []
+    return joined(", ", [*said, *_effort(tokens, seconds)])
+
+
+def _effort(tokens: float, seconds: float) -> list[str]:
+    said = [say_n("{n:,} target piece", "{n:,} target pieces", round(tokens))] if tokens else []
+    return [*said, *([_time(seconds)] if seconds else [])]
 
 
 def _curves(checkpoint: Checkpoint) -> None:
     try:
         curve = load_curve(checkpoint.folder)
     except CheckpointError as error:
-        st.warning(drawing.plain(f"{error} So no curve is shown."), icon=":material/warning:")
+        said = joined(" ", [error.sentence, say("So no curve is shown.")])
+        st.warning(drawing.plain(said), icon=":material/warning:")
         return
     if curve is None:
-        st.caption("This folder has no training.csv, so there is no learning curve to show.")
+        st.caption(say("This folder has no training.csv, so there is no learning curve to show."))
         return
     drawing.notes(curve.notes)
     kept, kept_name = _kept(checkpoint, curve)
@@ -84,7 +88,7 @@ def _losses(curve: Curve, mark: dict[str, Any]) -> None:
     drawing.chart(
         charts.losses_spec(curve.epochs, training=training, dev=dev, **mark),
         key=TRAINING_LOSSES,
-        alt=_alt(curve, mark, {"Training loss": training, "dev loss": dev}),
+        alt=_alt(curve, mark, {say("Training loss"): training, say("dev loss"): dev}),
         how_to_read=HOW_TO_READ_LOSSES,
     )
 
@@ -101,8 +105,8 @@ def _scores(curve: Curve, mark: dict[str, Any]) -> None:
     drawing.chart(
         charts.dev_scores_spec(curve.epochs, bleu=bleu, chrf=chrf, exact=exact, **mark),
         key=TRAINING_SCORES,
-        alt=_alt(curve, mark, {"BLEU": bleu, "chrF": chrf, "share of exact outputs": exact}),
-        how_to_read=" ".join(said),
+        alt=_alt(curve, mark, {"BLEU": bleu, "chrF": chrf, say("share of exact outputs"): exact}),
+        how_to_read=joined(" ", said),
     )
 
 
@@ -113,7 +117,7 @@ def _rates(curve: Curve, mark: dict[str, Any]) -> None:
     drawing.chart(
         charts.learning_rates_spec(curve.epochs, rates, **mark),
         key=TRAINING_RATES,
-        alt=_alt(curve, mark, {"Learning rate": rates}),
+        alt=_alt(curve, mark, {say("Learning rate"): rates}),
         how_to_read=HOW_TO_READ_RATES,
     )
 
@@ -122,8 +126,8 @@ def _kept(checkpoint: Checkpoint, curve: Curve) -> tuple[int | None, str]:
     """The epoch that the folder holds by its card; if that does not say, the best one."""
     said = checkpoint.card.training.get("epochs")
     if isinstance(said, int) and said in curve.epochs:
-        return said, "kept"
-    return curve.best_epoch(), "best on dev"
+        return said, KEPT
+    return curve.best_epoch(), say("best on dev")
 
 
 def _labels(curve: Curve) -> list[str]:
@@ -133,11 +137,8 @@ def _labels(curve: Curve) -> list[str]:
 
 def _label(curve: Curve, row: int) -> str:
     step, tokens, seconds = (_at(curve.columns.get(name), row) for name in ("step", "tokens", "seconds"))
-    said = [f"Epoch {curve.epochs[row]}"]
-    said += [f"step {step:,.0f}"] if step else []
-    said += [f"{tokens:,.0f} target pieces"] if tokens else []
-    said += [_time(seconds)] if seconds else []
-    return ", ".join(said)
+    said = [say("Epoch {n}", n=curve.epochs[row]), *([say("step {n:,}", n=round(step))] if step else [])]
+    return joined(", ", [*said, *_effort(tokens, seconds)])
 
 
 def _at(values: Sequence[float] | None, row: int) -> float:
@@ -148,10 +149,19 @@ def _at(values: Sequence[float] | None, row: int) -> float:
 def _alt(curve: Curve, mark: Mapping[str, Any], lines: Mapping[str, Sequence[float] | None]) -> str:
     """The lines in words: where each begins and ends."""
     there = {name: [value for value in values or () if not math.isnan(value)] for name, values in lines.items()}
-    said = [f"{name} goes from {values[0]:.4g} to {values[-1]:.4g}" for name, values in there.items() if values]
-    epochs = f"epochs {curve.epochs[0]} to {curve.epochs[-1]}"
-    marked = f" Marked as {mark['kept_name']}: epoch {mark['kept']}." if mark["kept"] is not None else ""
-    return f"{', '.join(said)} over {epochs}.{marked}"
+    changes = joined(
+        ", ",
+        [
+            say("{name} goes from {before:.4g} to {after:.4g}", name=name, before=values[0], after=values[-1])
+            for name, values in there.items()
+            if values
+        ],
+    )
+    first, last = curve.epochs[0], curve.epochs[-1]
+    said = [say("{changes} over epochs {first} to {last}.", changes=changes, first=first, last=last)]
+    if mark["kept"] is not None:
+        said.append(say("Marked as {name}: epoch {epoch}.", name=mark["kept_name"], epoch=mark["kept"]))
+    return joined(" ", said)
 
 
 def _positive(value: object) -> float:
@@ -162,6 +172,8 @@ def _positive(value: object) -> float:
 def _time(seconds: float) -> str:
     """A time as people say it."""
     if seconds < 90:
-        return f"{seconds:.0f} s"
+        return say("{seconds:.0f} s", seconds=seconds)
     minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+    if minutes < 90:
+        return say("{minutes} min", minutes=minutes)
+    return say("{hours} h {minutes} min", hours=minutes // 60, minutes=minutes % 60)

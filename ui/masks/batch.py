@@ -17,11 +17,13 @@ import numpy as np
 from charts.theme import Colour
 from transformer.analysis.mask_checks import BatchMasks, Ids
 from transformer.checkpoint.load import Checkpoint
+from transformer.model.anatomy import Anatomy
 from transformer.runs.query import Query
 from transformer.runs.trace import Kind, Trace
 from ui.runs.looking import HIDDEN
-from ui.runs.sides import SOURCE_COLUMNS, SOURCE_ROWS, TARGET_ROWS
+from ui.runs.sides import PROMPT_COLUMNS, SOURCE_COLUMNS, SOURCE_ROWS, TARGET_ROWS
 from ui.state.view import MaskName
+from words import Sentence, joined, say
 
 KINDS: dict[MaskName, Kind] = {
     "source": "encoder",
@@ -30,11 +32,10 @@ KINDS: dict[MaskName, Kind] = {
     "decoder": "decoder",
     "cross": "cross",
 }
-READ_COLUMNS = "Piece read (key)"  # short: two maps stand side by side
 PADDING, FUTURE, BOTH = (
-    "the key is padding",
-    "the key comes after the query: the future",
-    "the key is padding, and comes after the query: the future",
+    say("the key is padding"),
+    say("the key comes after the query: the future"),
+    say("the key is padding, and comes after the query: the future"),
 )
 
 
@@ -47,14 +48,14 @@ class Batch:
         sentence: Which one is looked at.
         n_rows: Decoder positions that may be seen.
         covered: Whether the prediction of the last of them is hidden.
-        pad_id: The padding piece.
+        parts: Which stacks and attentions the model has.
     """
 
     traces: tuple[Trace, ...]
     sentence: int
     n_rows: int
     covered: bool
-    pad_id: int
+    parts: Anatomy
 
     @property
     def src_ids(self) -> Ids:
@@ -67,12 +68,12 @@ class Batch:
         return tuple(trace.read_ids[: self.n_rows] for trace in self.traces)
 
     def n_source(self, sentence: int) -> int:
-        """Source pieces of a sentence without padding."""
-        return sum(i != self.pad_id for i in self.traces[sentence].src_ids)
+        """Pieces of a sentence that the encoder reads, without padding."""
+        return self.traces[sentence].n_tokens("encoder")
 
     def n_target(self, sentence: int) -> int:
         """Decoder positions of a sentence without padding."""
-        return min(self.traces[sentence].n_steps, self.n_rows)
+        return min(self.traces[sentence].n_tokens("decoder"), self.n_rows)
 
     def is_real(self, side: Colour) -> np.ndarray:
         """Which positions of a side are no padding, bool [sentence, position]."""
@@ -124,7 +125,7 @@ def axes(batch: Batch, name: MaskName) -> Axes:
     if kind == "cross":
         return Axes(rows, source, (TARGET_ROWS, SOURCE_COLUMNS), "source", real_target, real_source)
     read = batch.pieces("target", sentence)
-    return Axes(rows, read, (TARGET_ROWS, READ_COLUMNS), "target", real_target, real_target)
+    return Axes(rows, read, (TARGET_ROWS, PROMPT_COLUMNS), "target", real_target, real_target)
 
 
 def closed_for(name: MaskName, masks: BatchMasks, sentence: int) -> dict[str, np.ndarray]:
@@ -145,52 +146,70 @@ def default_cell(mask: np.ndarray) -> tuple[int, int]:
     return (int(closed[0][0]), int(closed[0][1])) if len(closed) else (0, 0)
 
 
-def verdict(
-    name: MaskName, masks: BatchMasks, found: Axes, *, sentence: int, cell: tuple[int, int]
-) -> tuple[bool, str]:
+def verdict(name: MaskName, masks: BatchMasks, found: Axes, batch: Batch, cell: tuple[int, int]) -> tuple[bool, str]:
     """Whether a query may see a key, and why, in a sentence or two.
 
     Args:
         name: Which mask.
         masks: All masks of the batch.
         found: The axes of that mask for the sentence.
-        sentence: Which sentence of the batch, from 0.
+        batch: The batch.
         cell: Row and column, from 0.
     """
     query, key = cell
-    allowed = bool(masks.whole(name)[sentence, query, key])
-    q, k = f"query {query + 1}", f"key {key + 1}"
-    padded = f"{k} is padding of sentence {sentence + 1}"
-    if name in ("target", "decoder") and key == 0 and allowed:
-        why = f"{k} is the start piece, which every query may read"
-    elif name == "causal":
-        why = _order(q, k, query, key)
-    elif name == "decoder":
-        pad = not masks.whole("target")[sentence, query, key]
-        order = _order(q, k, query, key)
-        why = f"{padded}, and {order}" if pad and key > query else padded if pad else order
-        why += ", and is no padding" if allowed else ""
+    allowed = bool(masks.whole(name)[batch.sentence, query, key])
+    future = name in ("causal", "decoder") and key > query
+    if allowed and key == 0 and name in ("target", "decoder") and batch.parts.reads:  # a prompt has no start piece
+        why = say("Yes: key {key} is the start piece, which every query may read.", key=key + 1)
+    elif allowed:
+        why = _why_open(name, query, key, batch.sentence)
+    elif future and name == "decoder" and not masks.whole("target")[batch.sentence, query, key]:
+        why = say(
+            "No: key {key} is padding of sentence {sentence}, and key {key} comes after query {query}: the future.",
+            key=key + 1,
+            sentence=batch.sentence + 1,
+            query=query + 1,
+        )
+    elif future:
+        why = say("No: key {key} comes after query {query}: the future.", key=key + 1, query=query + 1)
     else:
-        why = f"{k} is a piece of sentence {sentence + 1}; this mask closes only padding" if allowed else padded
-    row = "" if found.real_queries[query] else f" Query {query + 1} is padding itself: nobody reads what it gets."
-    return allowed, f"{'yes' if allowed else 'no'}: {why}.{row}"
+        why = say("No: key {key} is padding of sentence {sentence}.", key=key + 1, sentence=batch.sentence + 1)
+    padded = say("Query {query} is padding itself: nobody reads what it gets.", query=query + 1)
+    return allowed, joined(" ", [why] if found.real_queries[query] else [why, padded])
 
 
-def _order(q: str, k: str, query: int, key: int) -> str:
-    if key > query:
-        return f"{k} comes after {q}: the future"
-    return f"{k} is {q} itself" if key == query else f"{k} comes before {q}"
+def _why_open(name: MaskName, query: int, key: int, sentence: int) -> Sentence:
+    q, k = query + 1, key + 1
+    if name not in ("causal", "decoder"):
+        return say(
+            "Yes: key {key} is a piece of sentence {sentence}; this mask closes only padding.",
+            key=k,
+            sentence=sentence + 1,
+        )
+    if name == "causal":
+        if key == query:
+            return say("Yes: key {key} is query {query} itself.", key=k, query=q)
+        return say("Yes: key {key} comes before query {query}.", key=k, query=q)
+    if key == query:
+        return say("Yes: key {key} is query {query} itself, and is no padding.", key=k, query=q)
+    return say("Yes: key {key} comes before query {query}, and is no padding.", key=k, query=q)
 
 
 def fit_cell(query: int | None, key: int | None, mask: np.ndarray) -> tuple[tuple[int, int], tuple[str, ...]]:
     """The chosen cell moved into a mask [query, key], and a note for each place that had to be moved."""
-    default, chosen, notes = default_cell(mask), [], []
-    for name, asked, count, own in zip(("Query", "Key"), (query, key), mask.shape, default, strict=True):
-        if asked is not None and asked >= count:
-            plural = "query" if name == "Query" else "key"
-            notes.append(f"{name} {asked + 1} was chosen; this mask's last {plural} is {count}, which is shown.")
-        chosen.append(own if asked is None else min(asked, count - 1))
-    return (chosen[0], chosen[1]), tuple(notes)
+    (n_queries, n_keys), default = mask.shape, default_cell(mask)
+    row = default[0] if query is None else min(query, n_queries - 1)
+    column = default[1] if key is None else min(key, n_keys - 1)
+    notes: list[str] = []
+    if query is not None and query > row:
+        said = say(
+            "Query {n} was chosen; this mask's last query is {last}, which is shown.", n=query + 1, last=row + 1
+        )
+        notes.append(said)
+    if key is not None and key > column:
+        said = say("Key {n} was chosen; this mask's last key is {last}, which is shown.", n=key + 1, last=column + 1)
+        notes.append(said)
+    return (row, column), tuple(notes)
 
 
 def default_companions(checkpoint: Checkpoint, source: str, examples: Sequence[str]) -> tuple[str, ...]:
@@ -212,11 +231,13 @@ def companion_query(query: Query, source: str) -> Query:
 def change_for(trace: Trace, place: int, *, specials: Sequence[int]) -> int:
     """What the causality check puts at a place of the target: the likeliest other ordinary piece there.
 
+    Within a prompt nothing was predicted; it is the likeliest one after the prompt.
+
     Args:
         trace: The sentence's run.
-        place: Which token that the decoder reads, from 1 (0 is the start piece).
+        place: Which token that the decoder reads, from 1.
         specials: Ids that are not taken.
     """
-    log_probs = trace.log_probs[place - 1].copy()
+    log_probs = trace.log_probs[max(place - 1 - trace.first_row, 0)].copy()
     log_probs[[trace.read_ids[place], *specials]] = -np.inf
     return int(log_probs.argmax())

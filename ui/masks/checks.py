@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
 import charts
-from charts.mask_rows import HOW_TO_READ_MOVEMENT
+from charts.mask_rows import HOW_TO_READ_MOVEMENT, HOW_TO_READ_VECTORS, LOGITS, READS_PREDICTS, VECTORS
 from transformer.analysis.mask_checks import Movement, PaddingMovement, check_causality, check_padding
-from ui.masks import words
+from ui.masks import verdicts
 from ui.masks.batch import Batch, change_for
 from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
+from ui.runs.sides import SOURCE_ROWS
 from ui.shared import choices, drawing
+from ui.shared.door import st
+from words import joined, say
 
 CAUSALITY = "mask_causality"
 SOURCE_PADS = "mask_source_pads"
@@ -25,19 +26,19 @@ def draw(run: OpenRun, batch: Batch) -> None:
     """Run both checks on the sentence that is looked at and draw what they found."""
     found = attempt(lambda: [_causality(run, batch), _padding(run, batch)])
     for moved in [moved for moved in found or () if moved is not None][:1]:
-        st.caption(drawing.plain(words.about_rounding(moved)))
+        st.caption(drawing.plain(verdicts.about_rounding(moved, logits=batch.parts.writes)))
 
 
 def _causality(run: OpenRun, batch: Batch) -> Movement | None:
-    st.subheader("Causality: a later piece changes, earlier rows must not move", divider=False)
+    st.subheader(say("Causality: a later piece changes, earlier rows must not move"), divider=False)
     place, n_rows = batch.sentence, batch.n_target(batch.sentence)
     if n_rows < 2:
-        st.info("There is no later piece to change: the decoder reads only the start piece.", icon=":material/info:")
+        st.info(verdicts.nothing_later(batch), icon=":material/info:")
         return None
     pieces = batch.pieces("target", place)
     changed = choices.menu(
         choices.field(run.slot, "changed", key=CHANGED),
-        "Position whose piece is changed",
+        say("Position whose piece is changed"),
         choices.labelled(pieces[:n_rows], first=1),
         otherwise=n_rows // 2,
     )
@@ -51,15 +52,22 @@ def _causality(run: OpenRun, batch: Batch) -> Movement | None:
         ),
         nbytes=_nbytes,
     )
-    held, said = words.causality_verdict(moved, place=changed, n_rows=n_rows, n_sentences=len(batch.traces))
-    what = (
-        f"Position {changed + 1} reads “{pieces[changed]}”; the second run reads “{tokenizer.piece(piece_id)}” there."
+    held, said = verdicts.causality_verdict(moved, place=changed, n_rows=n_rows, n_sentences=len(batch.traces))
+    what = say(
+        "Position {n} reads “{piece}”; the second run reads “{other}” there.",
+        n=changed + 1,
+        piece=pieces[changed],
+        other=tokenizer.piece(piece_id),
     )
-    _say(held, f"{what} {said}")
+    _say(held, joined(" ", [what, said]))
     figure = charts.logit_movement_spec(
-        {"with the causal mask": moved.kept[:n_rows], "without it": moved.taken[:n_rows]},
+        {say("with the causal mask"): moved.kept[:n_rows], say("without it"): moved.taken[:n_rows]},
         rows=batch.decoder_rows(place)[:n_rows],
-        title=f"Change at position {changed + 1} of sentence {place + 1}: how far each row's logits move",
+        title=say(
+            "Change at position {n} of sentence {sentence}: how far each row's logits move",
+            n=changed + 1,
+            sentence=place + 1,
+        ),
         rounding=moved.rounding,
         changed=changed,
     )
@@ -68,48 +76,52 @@ def _causality(run: OpenRun, batch: Batch) -> Movement | None:
 
 
 def _padding(run: OpenRun, batch: Batch) -> Movement | None:
-    st.subheader("Padding: pads are added, no row may move", divider=False)
+    st.subheader(say("Padding: pads are added, no row may move"), divider=False)
     place, config = batch.sentence, run.checkpoint.config
     src = batch.src_ids[place][: batch.n_source(place)]
     tgt = batch.tgt_ids[place][: batch.n_target(place)]
     most = min(MOST_PADS, config.max_len - max(len(src), len(tgt)))
     if most < 1:
-        st.info(
-            f"No pad fits: the model reads at most {config.max_len} pieces, and this sentence has them. "
-            "Choose a shorter one.",
-            icon=":material/info:",
-        )
+        st.info(verdicts.no_pad_fits(batch, config.max_len), icon=":material/info:")
         return None
     n_pads = _how_many(run, most)
     moved: PaddingMovement = loading.runner().compute(
         ("padding", run.checkpoint.content_hash, src, tgt, n_pads),
         lambda: check_padding(run.checkpoint.model, src, tgt, n_pads=n_pads),
-        nbytes=lambda found: _nbytes(found.source) + _nbytes(found.target),
+        nbytes=lambda found: sum(_nbytes(one) for one in (found.source, found.target) if one is not None),
     )
-    rows = batch.decoder_rows(place)[: len(tgt)]
-    columns = st.columns(2, gap="medium")
-    for column, side, key, found in (
-        (columns[0], "source", SOURCE_PADS, moved.source),
-        (columns[1], "target", TARGET_PADS, moved.target),
-    ):
+    found = {side: one for side, one in (("source", moved.source), ("target", moved.target)) if one is not None}
+    for column, (side, one) in zip(st.columns(len(found), gap="medium"), found.items(), strict=True):
         with column:
-            held, said = words.padding_verdict(found, side=side, n_pads=n_pads)
-            _say(held, said)
-            figure = charts.logit_movement_spec(
-                {f"with the {side} padding mask": found.kept, "without it": found.taken},
-                rows=rows,
-                title=f"{n_pads} pad{'s' * (n_pads > 1)} after the {side}: how far each row's logits move",
-                rounding=found.rounding,
-            )
-            drawing.chart(figure, key=run.key(key), alt=said, how_to_read=HOW_TO_READ_MOVEMENT)
-    return moved.source
+            _padding_of(run, batch, side, one, n_pads)
+    return next(iter(found.values()))
+
+
+def _padding_of(run: OpenRun, batch: Batch, side: str, moved: Movement, n_pads: int) -> None:
+    """Draw what pads on one side do: to logits, or to the vectors of an encoder alone."""
+    place, logits, of_source = batch.sentence, batch.parts.writes, side == "source"
+    n_rows = batch.n_target(place) if logits else batch.n_source(place)
+    held, said = verdicts.padding_verdict(moved, of_source=of_source, n_pads=n_pads, logits=logits)
+    _say(held, said)
+    with_mask = say("with the source padding mask") if of_source else say("with the target padding mask")
+    figure = charts.logit_movement_spec(
+        {with_mask: moved.kept, say("without it"): moved.taken},
+        rows=(batch.decoder_rows(place) if logits else batch.pieces("source", place))[:n_rows],
+        title=verdicts.about_pads(of_source=of_source, n_pads=n_pads, logits=logits),
+        rounding=moved.rounding,
+        row_axis=READS_PREDICTS if logits else SOURCE_ROWS,
+        value_name=LOGITS if logits else VECTORS,
+    )
+    how_to_read = HOW_TO_READ_MOVEMENT if logits else HOW_TO_READ_VECTORS
+    key = run.key(SOURCE_PADS if of_source else TARGET_PADS)
+    drawing.chart(figure, key=key, alt=said, how_to_read=how_to_read)
 
 
 def _how_many(run: OpenRun, most: int) -> int:
     if most == 1:
-        st.caption("There is room for one pad.")
+        st.caption(say("There is room for one pad."))
         return 1
-    return choices.slider(choices.field(run.slot, "pads"), "Pads to add", 1, most)
+    return choices.slider(choices.field(run.slot, "pads"), say("Pads to add"), 1, most)
 
 
 def _say(held: bool, text: str) -> None:

@@ -6,36 +6,42 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
-import streamlit as st
 
 from charts.theme import shortened
 from transformer.errors import QueryError
+from transformer.model.anatomy import anatomy
 from transformer.runs.query import Query, check_source
 from transformer.runs.trace import Trace
 from ui.components.plotly.view import Click
 from ui.masks.batch import Axes, Batch, companion_query, default_companions, fit_cell
 from ui.runs import loading
-from ui.runs.attempt import attempt, sentence
+from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
 from ui.shared import choices, drawing
 from ui.shared.clicks import on_click
+from ui.shared.door import st
 from ui.state import session
-from ui.state.view import MOST_COMPANIONS, MaskName, MasksPanel, Slot
+from ui.state.view import MOST_COMPANIONS, MaskName, MasksPanel, Slot, View
+from words import joined, say
 
-PANELS: dict[MasksPanel, str] = {"masks": "The masks", "one_row": "One row", "checks": "Checks"}
+PANELS: dict[MasksPanel, str] = {
+    "masks": say("The masks"),
+    "one_row": say("One row"),
+    "checks": say("Checks"),
+}
 MASKS: dict[MaskName, str] = {
-    "source": "Source padding",
-    "target": "Target padding",
-    "causal": "Causal",
-    "decoder": "Padding and causal",
-    "cross": "Cross",
+    "source": say("Source padding"),
+    "target": say("Target padding"),
+    "causal": say("Causal"),
+    "decoder": say("Padding and causal"),
+    "cross": say("Cross"),
 }
 ATTENTIONS: dict[MaskName, str] = {
-    "source": "Encoder (padding)",
-    "decoder": "Decoder (padding, causal)",
-    "cross": "Cross (padding)",
+    "source": say("Encoder (padding)"),
+    "decoder": say("Decoder (padding, causal)"),
+    "cross": say("Cross (padding)"),
 }
-TITLES: dict[MaskName, str] = {**MASKS, "cross": "Cross-attention"}
+TITLES: dict[MaskName, str] = {**MASKS, "cross": say("Cross-attention")}
 BOX = "mask_companion_"
 BATCH_ROW = "mask_batch_row"
 BATCH_MENU = "mask_batch_menu"
@@ -52,7 +58,7 @@ def choose_batch(run: OpenRun) -> Batch | None:
     """
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key=run.key(BATCH_ROW))
     choice = row.container(width="content")
-    with row.popover("Change the batch", key=run.key(BATCH_MENU)):
+    with row.popover(say("Change the batch"), key=run.key(BATCH_MENU)):
         further = companions(run)
     with choice:
         return open_batch(run, further)
@@ -66,10 +72,10 @@ def companions(run: OpenRun) -> tuple[str, ...]:
         key = run.key(f"{BOX}{place}")
         st.session_state[key] = chosen[place] if place < len(chosen) else ""
         st.text_input(
-            f"Together with ({place + 1})",
+            say("Together with ({n})", n=place + 1),
             key=key,
             on_change=partial(_keep_companions, run.slot),
-            placeholder="Another sentence, or none",
+            placeholder=say("Another sentence, or none"),
         )
     return tuple(chosen)
 
@@ -99,15 +105,14 @@ def open_batch(run: OpenRun, further: Sequence[str]) -> Batch | None:
     if traces is None:
         return None
     if refused:
-        st.warning("  \n".join(map(drawing.plain, refused)), icon=":material/playlist_remove:")
-    looking = run.looking
-    guess = run.view.guess
+        st.warning(joined("  \n", map(drawing.plain, refused)), icon=":material/playlist_remove:")
+    n_rows = len(traces[0].read_ids)
     return Batch(
         traces=traces,
         sentence=_which(run.slot, traces),
-        n_rows=min(looking.n_rows, len(traces[0].read_ids)) if guess else len(traces[0].read_ids),
-        covered=looking.covered,
-        pad_id=run.checkpoint.config.pad_id,
+        n_rows=min(run.looking.n_rows, n_rows) if run.view.guess else n_rows,
+        covered=run.looking.covered,
+        parts=anatomy(run.checkpoint.config),
     )
 
 
@@ -140,33 +145,52 @@ def _run(run: OpenRun, queries: list[Query], refused: list[str]) -> tuple[Trace,
 
 
 def _left_out(text: str, error: QueryError) -> str:
-    return f"“{shortened(text, limit=40)}” is left out of the batch. {sentence(error)}"
+    said = say("“{text}” is left out of the batch.", text=shortened(text, limit=40))
+    return joined(" ", [said, error.sentence])
 
 
 def _which(slot: Slot, traces: Sequence[Trace]) -> int:
     """Draw the choice of a sentence."""
     asked, last = session.view(slot).sentence, len(traces) - 1
     if asked > last:
-        drawing.notes((f"Sentence {asked + 1} was chosen; this batch has {len(traces)}. The last is shown.",))
+        said = say("Sentence {n} was chosen; this batch has {count}. The last is shown.", n=asked + 1, count=last + 1)
+        drawing.notes((said,))
         session.replace(slot, sentence=last)
     names = [drawing.plain(shortened(trace.source_text, limit=SHOWN)) for trace in traces]
-    return choices.choose(choices.field(slot, "sentence"), "Sentence looked at", choices.labelled(names))
+    return choices.choose(choices.field(slot, "sentence"), say("Sentence looked at"), choices.labelled(names))
 
 
 def sections(slot: Slot) -> MasksPanel:
     """Draw the choice of a section."""
-    return choices.choose(choices.field(slot, "masks_panel"), "Part", PANELS)
+    return choices.choose(choices.field(slot, "masks_panel"), say("Part"), PANELS)
 
 
-def which_mask(slot: Slot) -> MaskName:
-    """Draw the choice of a mask."""
-    return choices.choose(choices.field(slot, "mask"), "Mask", MASKS)
+def which_mask(slot: Slot, there: Sequence[MaskName]) -> MaskName:
+    """Draw the choice of a mask among those that the model uses."""
+    own = {name: label for name, label in MASKS.items() if name in there}
+    chosen = choices.choose(choices.field(slot, "mask"), say("Mask"), own)
+    _say_missing(session.view(slot).mask, chosen, there)
+    return chosen
 
 
-def which_attention(slot: Slot) -> MaskName:
+def which_attention(slot: Slot, there: Sequence[MaskName]) -> MaskName:
     """Draw the choice of an attention, named by the mask that it takes."""
+    own = {name: label for name, label in ATTENTIONS.items() if name in there}
     kept = choices.field(slot, "mask", key="mask_attention")
-    return choices.choose(kept, "Attention and its mask", ATTENTIONS, otherwise="decoder")
+    chosen = choices.choose(kept, say("Attention and its mask"), own, otherwise="decoder")
+    _say_missing(kept.value, chosen, there)
+    return chosen
+
+
+def _say_missing(asked: MaskName, shown: MaskName, there: Sequence[MaskName]) -> None:
+    """Say that a mask is not the one that was asked for; nobody asked for the default."""
+    if asked not in there and asked != View.mask:
+        said = say(
+            "The mask “{asked}” was chosen; this model does not use it. “{shown}” is shown.",
+            asked=MASKS[asked],
+            shown=MASKS[shown],
+        )
+        drawing.notes((said,))
 
 
 def cell(slot: Slot, found: Axes, mask: np.ndarray) -> tuple[int, int]:
@@ -195,13 +219,18 @@ def layer_and_head(run: OpenRun, n_layers: int) -> tuple[int, int]:
     view, n_heads = run.view, run.checkpoint.config.n_heads
     shown = min(view.layer or 0, n_layers - 1), view.head or 0
     for column, name, label, place, count in zip(
-        st.columns(2, gap="small"), ("layer", "head"), ("Layer", "Head"), shown, (n_layers, n_heads), strict=True
+        st.columns(2, gap="small"),
+        ("layer", "head"),
+        (say("Layer"), say("Head")),
+        shown,
+        (n_layers, n_heads),
+        strict=True,
     ):
         with column:
             take = partial(_take, run.slot, {"layer": shown[0], "head": shown[1]}, name)
             choices.choose(choices.Kept(run.key(f"mask_{name}"), place, take), label, choices.numbered(count))
     if view.layer is None or view.head is None:
-        st.caption("A mean of heads has no scores of its own, so one head is shown.")
+        st.caption(say("A mean of heads has no scores of its own, so one head is shown."))
     return shown
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import pandas as pd
-import streamlit as st
 
 import charts
 from charts.mask_rows import HOW_TO_READ_ROW
@@ -16,6 +16,7 @@ from charts.masks import (
     HOW_TO_READ_BLOCKS,
     HOW_TO_READ_BOOL,
     HOW_TO_READ_OWN,
+    POSITION,
 )
 from transformer.analysis.mask_checks import BatchMasks, additive, batch_masks, record_attention
 from ui.components.plotly.view import Click
@@ -26,15 +27,27 @@ from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
 from ui.shared import drawing
 from ui.shared.clicks import cell_of, place_below
+from ui.shared.door import frame, st
 from ui.state.view import MaskName
+from words import joined, say
 
 BATCH = "mask_batch"
 OWN = "mask_own"
 AS_BOOL = "mask_bool"
 AS_ADDITIVE = "mask_additive"
 ROW = "mask_row"
-IN_NUMBERS = "The same mask in numbers: 0 and −∞"
+IN_NUMBERS = say("The same mask in numbers: 0 and −∞")
 MOST_BESIDE = 20  # keys of a map that has another beside it
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One query of one head, each [key]: before the mask, the mask, after mask and softmax, and why it is closed."""
+
+    scores: np.ndarray
+    allowed: np.ndarray
+    weights: np.ndarray
+    reasons: list[str]
 
 
 def draw(run: OpenRun) -> None:
@@ -55,8 +68,9 @@ def draw(run: OpenRun) -> None:
         return
     with right:
         one_row = section == "one_row"
-        name = controls.which_attention(run.slot) if one_row else controls.which_mask(run.slot)
-    (_one_row if one_row else _masks)(run, batch, masks, name)
+        which, panel = (controls.which_attention, _one_row) if one_row else (controls.which_mask, _masks)
+        name = which(run.slot, masks.names)
+    panel(run, batch, masks, name)
 
 
 def _masks(run: OpenRun, batch: Batch, masks: BatchMasks, name: MaskName) -> None:
@@ -79,23 +93,29 @@ def _masks(run: OpenRun, batch: Batch, masks: BatchMasks, name: MaskName) -> Non
         _batch_chart(run, batch, found)
     with right:
         _own_chart(run, name, masks, batch, found)
-    st.subheader("Two conventions", divider=False)
+    _conventions(batch, masks)
+
+
+def _conventions(batch: Batch, masks: BatchMasks) -> None:
+    st.subheader(say("Two conventions"), divider=False)
     st.code(words.CONVERSION, language="python")
     st.warning(words.TORCH, icon=":material/warning:")
     st.caption(drawing.plain(words.agreement(*_differences(batch, masks))))
-    st.caption(drawing.plain(words.without_mask(batch)))
-    with st.expander("Mistakes that are easily made"):
+    if batch.parts.writes:
+        st.caption(drawing.plain(words.without_mask(batch)))
+    with st.expander(say("Mistakes that are easily made")):
         st.markdown(words.MISTAKES)
 
 
 def _say_verdict(
     run: OpenRun, name: MaskName, masks: BatchMasks, found: Axes, batch: Batch, cell: tuple[int, int]
 ) -> None:
-    allowed, why = verdict(name, masks, found, sentence=batch.sentence, cell=cell)
-    asked = f"May “{found.queries[cell[0]]}” see “{found.keys[cell[1]]}”?"
+    allowed, why = verdict(name, masks, found, batch, cell)
+    query, key = drawing.plain(found.queries[cell[0]]), drawing.plain(found.keys[cell[1]])
+    asked = say("**May “{query}” see “{key}”?**", query=query, key=key)
     icon = ":material/check_circle:" if allowed else ":material/block:"
     with st.container(key=run.key("mask_verdict")):
-        st.markdown(f"{icon} **{drawing.plain(asked)}** {drawing.plain(why[:1].upper() + why[1:])}")
+        st.markdown(joined(" ", [icon, asked, drawing.plain(why)]))
 
 
 def _mask_chart(
@@ -115,19 +135,26 @@ def _mask_chart(
         reasons=closed_for(name, masks, place),
         queries=found.queries,
         keys=found.keys,
-        title=f"{title}, sentence {place + 1}, {'bool' if as_bool else 'additive'}",
+        title=say("{mask}, sentence {n}, bool", mask=title, n=place + 1)
+        if as_bool
+        else say("{mask}, sentence {n}, additive", mask=title, n=place + 1),
         axes=found.names,
         cell=cell,
         colour=found.key_side,
         convention="bool" if as_bool else "additive",
     )
     key = AS_BOOL if as_bool else AS_ADDITIVE
-    written = "True and False" if as_bool else "0 and minus infinity"
     drawing.chart(
         figure,
         key=run.key(key),
-        alt=f"{title} mask of sentence {place + 1} after broadcasting, written as {written}: {int(whole.sum())} of "
-        f"{whole.size} cells are open.",
+        alt=say(
+            "{mask} mask of sentence {n} after broadcasting, written as {written}: {open} of {all} cells are open.",
+            mask=title,
+            n=place + 1,
+            written=say("True and False") if as_bool else say("0 and minus infinity"),
+            open=int(whole.sum()),
+            all=whole.size,
+        ),
         how_to_read=HOW_TO_READ_BOOL if as_bool else HOW_TO_READ_ADDITIVE,
         on_click=controls.follow_click(run, key, partial(_cell_in, shape=whole.shape)),
     )
@@ -145,44 +172,59 @@ def _batch_chart(run: OpenRun, batch: Batch, found: Axes) -> None:
     figure = charts.padded_batch_spec(
         [batch.pieces(side, i) for i in range(n_sentences)],
         real,
-        sentences=[f"Sentence {i + 1}" for i in range(n_sentences)],
+        sentences=_named(n_sentences),
         columns=[str(i + 1) for i in range(n_positions)],
-        title=f"The batch: {'source' if side == 'source' else 'target'} ids [{n_sentences}, {n_positions}]",
-        column_axis="Position",
+        title=say("The batch: source ids {shape}", shape=list(real.shape))
+        if side == "source"
+        else say("The batch: target ids {shape}", shape=list(real.shape)),
+        column_axis=POSITION,
         marked_row=batch.sentence,
         colour=side,
     )
     drawing.chart(
         figure,
         key=run.key(BATCH),
-        alt=f"{n_sentences} sentences of {', '.join(str(int(row.sum())) for row in real)} pieces in {n_positions} "
-        f"positions; {int((~real).sum())} positions are padding.",
+        alt=say(
+            "{n} sentences of {lengths} pieces in {positions} positions; {padding} positions are padding.",
+            n=n_sentences,
+            lengths=", ".join(str(int(row.sum())) for row in real),
+            positions=n_positions,
+            padding=int((~real).sum()),
+        ),
         how_to_read=HOW_TO_READ_BATCH,
     )
+
+
+def _named(n_sentences: int) -> list[str]:
+    return [say("Sentence {n}", n=place + 1) for place in range(n_sentences)]
 
 
 def _own_chart(run: OpenRun, name: MaskName, masks: BatchMasks, batch: Batch, found: Axes) -> None:
     own = masks.own(name)
     figure = charts.mask_own_shape_spec(
         own,
-        title=f"{controls.TITLES[name]} at its own shape {list(own.shape)}",
-        sentences=[f"Sentence {i + 1}" for i in range(len(batch.traces))],
+        title=say("{mask} at its own shape {shape}", mask=controls.TITLES[name], shape=list(own.shape)),
+        sentences=_named(len(batch.traces)),
         colour=found.key_side,
     )
     drawing.chart(
         figure,
         key=run.key(OWN),
-        alt=f"The {controls.TITLES[name].lower()} mask before broadcasting, shape {list(own.shape)}: "
-        f"{int((~own).sum())} of {own.size} entries are False.",
+        alt=say(
+            "{mask} mask before broadcasting, shape {shape}: {closed} of {all} entries are False.",
+            mask=controls.TITLES[name],
+            shape=list(own.shape),
+            closed=int((~own).sum()),
+            all=own.size,
+        ),
         how_to_read=HOW_TO_READ_BLOCKS if own.shape[0] > 1 < own.shape[2] else HOW_TO_READ_OWN,
     )
 
 
 def _differences(batch: Batch, masks: BatchMasks) -> tuple[int, int]:
-    """How many cells the run recorded for its three attentions, and how many of them these masks have otherwise."""
+    """How many cells the run recorded for its attentions, and how many of them these masks have otherwise."""
     cells = different = 0
-    names: tuple[MaskName, ...] = ("source", "decoder", "cross")
-    for name in names:
+    for name in (name for name in controls.ATTENTIONS if name in masks.names):
         whole = masks.whole(name)
         for place, trace in enumerate(batch.traces):
             recorded = trace.mask(KINDS[name])[: whole.shape[1], : whole.shape[2]]
@@ -193,48 +235,65 @@ def _differences(batch: Batch, masks: BatchMasks) -> tuple[int, int]:
 
 def _one_row(run: OpenRun, batch: Batch, masks: BatchMasks, name: MaskName) -> None:
     found, place = axes(batch, name), batch.sentence
-    config, kind = run.checkpoint.config, KINDS[name]
-    n_layers = config.n_encoder_layers if kind == "encoder" else config.n_decoder_layers
-    layer, head = controls.layer_and_head(run, n_layers)
+    kind = KINDS[name]
+    layer, head = controls.layer_and_head(run, batch.parts.attention(kind).n_layers)
     cell = controls.cell(run.slot, found, masks.whole(name)[place])
     _say_verdict(run, name, masks, found, batch, cell)
     recorded = attempt(
         lambda: loading.runner().compute(
-            ("mask scores", run.checkpoint.content_hash, batch.src_ids, batch.tgt_ids, kind, layer),
+            ("mask_scores", run.checkpoint.content_hash, batch.src_ids, batch.tgt_ids, kind, layer),
             lambda: record_attention(run.checkpoint.model, batch.src_ids, batch.tgt_ids, kind=kind, layer=layer),
             nbytes=lambda result: result.nbytes,
         )
     )
     if recorded is None:
         return
-    query, key = cell
-    scores, allowed, weights = (
-        values[place, head, query] for values in (recorded.scores, recorded.mask, recorded.weights)
-    )
     reasons = closed_for(name, masks, place)
-    why = [next((reason for reason, where in reasons.items() if where[query, k]), "") for k in range(len(found.keys))]
+    why = [next((one for one, where in reasons.items() if where[cell[0], k]), "") for k in range(len(found.keys))]
+    scores, allowed, weights = (
+        values[place, head, cell[0]] for values in (recorded.scores, recorded.mask, recorded.weights)
+    )
+    row = _Row(scores, allowed, weights, why)
+    _row_chart(run, found, cell, (layer, head), row)
+    st.markdown(drawing.plain(words.about_cell(scores, allowed, weights, cell)))
+    with st.expander(say("The numbers of this row")):
+        st.dataframe(_numbers(row, found.keys), hide_index=True)
+
+
+def _row_chart(run: OpenRun, found: Axes, cell: tuple[int, int], where: tuple[int, int], row: _Row) -> None:
+    (query, key), (layer, head) = cell, where
+    title = say(
+        "Layer {layer}, head {head}: query {n}, {query}",
+        layer=layer + 1,
+        head=head + 1,
+        n=query + 1,
+        query=found.queries[query],
+    )
     figure = charts.masked_row_spec(
-        scores,
-        allowed,
-        weights,
+        row.scores,
+        row.allowed,
+        row.weights,
         keys=found.keys,
-        title=f"Layer {layer + 1}, head {head + 1}: query {query + 1}, {found.queries[query]}",
+        title=title,
         key_axis=found.names[1],
         key=key,
         colour=found.key_side,
-        mask_reasons=why,
+        mask_reasons=row.reasons,
     )
     drawing.chart(
         figure,
         key=run.key(ROW),
-        alt=f"Scores of query {query + 1}, {found.queries[query]}, with {len(found.keys)} keys, the same after the "
-        f"mask, and the weights; {int((~allowed).sum())} keys are closed.",
+        alt=say(
+            "Scores of query {n}, {query}, with {keys} keys, the same after the mask, and the weights; {closed} keys "
+            "are closed.",
+            n=query + 1,
+            query=found.queries[query],
+            keys=len(found.keys),
+            closed=int((~row.allowed).sum()),
+        ),
         how_to_read=HOW_TO_READ_ROW,
         on_click=controls.follow_click(run, ROW, partial(_key_in, query=query, n_keys=len(found.keys))),
     )
-    st.markdown(drawing.plain(words.about_cell(scores, allowed, weights, cell)))
-    with st.expander("The numbers of this row"):
-        st.dataframe(_numbers(scores, allowed, weights, found.keys, why), hide_index=True)
 
 
 def _key_in(click: Click, query: int, n_keys: int) -> tuple[int, int] | None:
@@ -242,17 +301,17 @@ def _key_in(click: Click, query: int, n_keys: int) -> tuple[int, int] | None:
     return None if key is None else (query, key)
 
 
-def _numbers(
-    scores: np.ndarray, allowed: np.ndarray, weights: np.ndarray, keys: list[str], why: list[str]
-) -> pd.DataFrame:
-    added = additive(allowed)
-    return pd.DataFrame(
+def _numbers(row: _Row, keys: list[str]) -> pd.DataFrame:
+    cells = list(zip(row.scores, row.allowed, row.weights, row.reasons, strict=True))
+    return frame(
         {
-            "Key": [f"{place + 1}: {piece}" for place, piece in enumerate(keys)],
-            "Score": [f"{score:.6f}" for score in scores],
-            "May attend": ["True" if may else f"False: {reason}" for may, reason in zip(allowed, why, strict=True)],
-            "Added": ["0" if value == 0 else "−∞" for value in added],
-            "After the mask": [f"{s:.6f}" if may else "−∞" for s, may in zip(scores, allowed, strict=True)],
-            "Weight": [f"{w:.6f}" if may else "closed" for w, may in zip(weights, allowed, strict=True)],
+            say("Key"): [f"{place + 1}: {piece}" for place, piece in enumerate(keys)],
+            say("Score"): [f"{score:.6f}" for score in row.scores],
+            say("May attend"): [
+                say("True") if may else say("False: {reason}", reason=why) for _, may, _, why in cells
+            ],
+            say("Added"): ["0" if value == 0 else "−∞" for value in additive(row.allowed)],
+            say("After the mask"): [f"{score:.6f}" if may else "−∞" for score, may, _, _ in cells],
+            say("Weight"): [f"{weight:.6f}" if may else say("closed") for _, may, weight, _ in cells],
         }
     )

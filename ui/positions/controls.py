@@ -7,23 +7,26 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import streamlit as st
 
 from transformer.analysis import position_study as study
 from transformer.checkpoint.load import Checkpoint
+from transformer.model.anatomy import anatomy
 from ui.runs import loading
-from ui.runs.sides import SIDES, STACKS
+from ui.runs.sides import SIDE_OF, SIDES, STACKS, fit_parts
 from ui.shared import choices
+from ui.shared.door import st
 from ui.shared.numbers import short
 from ui.state import session
 from ui.state.view import MAIN, MAX_DIMS, PositionsPanel, Side, Slot, View
+from words import say
 
 PARTS: dict[PositionsPanel, str] = {
-    "table": "Table",
-    "similarity": "Similarity",
-    "shift": "Shift",
-    "sentence": "Sentence",
+    "table": say("Table"),
+    "similarity": say("Similarity"),
+    "shift": say("Shift"),
+    "sentence": say("Sentence"),
 }
+MEASURES = {False: say("Dot product"), True: say("Cosine")}
 COUNT = "positions_count"
 PAIR = "positions_pair"
 DEFAULT_COUNT = 64
@@ -42,6 +45,7 @@ class Table:
         content_hash: The checkpoint's.
         values: [position, d_model].
         side: Whose it is.
+        only: Whether the model has no other stack.
         alone: Whether the other side's table has other values.
         learned: Whether it holds parameters.
         count: How many positions are drawn.
@@ -54,6 +58,7 @@ class Table:
     content_hash: str
     values: np.ndarray
     side: Side
+    only: bool
     alone: bool
     learned: bool
     count: int
@@ -78,7 +83,11 @@ class Table:
     @property
     def whose(self) -> str:
         """The table in a few words, for titles."""
-        return f"{self.name}, {STACKS[self.side]}" if self.alone else self.name
+        if not self.alone:
+            return self.name
+        if self.side == "source":
+            return say("{name}, encoder", name=self.name)
+        return say("{name}, decoder", name=self.name)
 
     @property
     def dims(self) -> tuple[int, ...]:
@@ -114,25 +123,28 @@ def draw(checkpoint: Checkpoint, slot: Slot = MAIN) -> Table:
     """Draw the controls of the page and of its chosen part, and return what is to be drawn."""
     _settle(checkpoint, slot)
     with st.container(horizontal=True, gap="medium", key=f"{slot}positions_controls"):
-        panel = choices.choose(choices.field(slot, "positions_panel"), "Part", PARTS)
-        alone = _differ(checkpoint)
-        if alone or panel == "sentence":
-            choices.choose(choices.field(slot, "side"), "Side", SIDES)
+        panel = choices.choose(choices.field(slot, "positions_panel"), say("Part"), PARTS)
+        parts = anatomy(checkpoint.config)
+        sides = {SIDE_OF[stack.name]: SIDES[SIDE_OF[stack.name]] for stack in parts.stacks}
+        first, *others = (table_of(checkpoint, side) for side in sides)
+        alone = not all(np.array_equal(first, other) for other in others)
+        if alone or (others and panel == "sentence"):
+            choices.choose(choices.field(slot, "side"), say("Side"), sides)
         if panel in ("table", "similarity"):
             _count(checkpoint.config.max_len, slot)
         if panel == "similarity":
-            choices.choose(choices.field(slot, "cosine"), "Measure", {False: "Dot product", True: "Cosine"})
-    return _table(checkpoint, slot, alone=alone)
+            choices.choose(choices.field(slot, "cosine"), say("Measure"), MEASURES)
+    return _table(checkpoint, fit_parts(session.view(slot), parts)[0], slot, only=not others, alone=alone)
 
 
 def choose_dims(table: Table) -> None:
     """Draw the choice of dimensions whose curves are shown."""
     choices.several(
         choices.field(table.slot, "dims"),
-        "Dimensions drawn as curves",
+        say("Dimensions drawn as curves"),
         range(table.d_model),
         most=MAX_DIMS,
-        placeholder=f"{', '.join(map(str, spread(table.d_model)))}: choose your own",
+        placeholder=say("{dimensions}: choose your own", dimensions=", ".join(map(str, spread(table.d_model)))),
     )
 
 
@@ -141,11 +153,11 @@ def choose_shift(table: Table) -> None:
     left, right = st.columns(2)
     if table.most_shift > 1:
         with left:
-            choices.slider(choices.field(table.slot, "shift"), "Shift k (positions)", 1, table.most_shift)
+            choices.slider(choices.field(table.slot, "shift"), say("Shift k (positions)"), 1, table.most_shift)
     with right:
         kept = choices.Kept(table.key(PAIR), table.pair, partial(_take_pair, table.slot))
         pairs = {pair: _pair_name(table, pair) for pair in range(table.d_model // 2)}
-        choices.menu(kept, "Pair of dimensions", pairs)
+        choices.menu(kept, say("Pair of dimensions"), pairs)
 
 
 def _take_pair(slot: Slot, pair: int) -> None:
@@ -153,20 +165,21 @@ def _take_pair(slot: Slot, pair: int) -> None:
 
 
 def _pair_name(table: Table, pair: int) -> str:
-    name = f"{2 * pair} and {2 * pair + 1}"
-    return f"{name}: one turn in {short(study.wavelengths(table.d_model)[pair])} positions" if table.follows else name
+    sine, cosine = 2 * pair, 2 * pair + 1
+    if not table.follows:
+        return say("{sine} and {cosine}", sine=sine, cosine=cosine)
+    length = short(study.wavelengths(table.d_model)[pair])
+    return say("{sine} and {cosine}: one turn in {length} positions", sine=sine, cosine=cosine, length=length)
 
 
 def table_of(checkpoint: Checkpoint, side: Side) -> np.ndarray:
     """The checkpoint's own table of one side: [position, d_model]; do not write to it."""
-    stack = checkpoint.model.encoder if side == "source" else checkpoint.model.decoder
-    table: Any = stack.embedding.positions.table  # a buffer or a parameter
+    table: Any = checkpoint.model.stack(STACKS[side]).embedding.positions.table  # a buffer or a parameter
     values: np.ndarray = table.detach().numpy()
     return values
 
 
-def _table(checkpoint: Checkpoint, slot: Slot, *, alone: bool) -> Table:
-    view = session.view(slot)
+def _table(checkpoint: Checkpoint, view: View, slot: Slot, *, only: bool, alone: bool) -> Table:
     values = table_of(checkpoint, view.side)
     difference = loading.runner().compute(
         ("positions", checkpoint.content_hash, view.side, "formula"),
@@ -178,6 +191,7 @@ def _table(checkpoint: Checkpoint, slot: Slot, *, alone: bool) -> Table:
         content_hash=checkpoint.content_hash,
         values=values,
         side=view.side,
+        only=only,
         alone=alone,
         learned=checkpoint.config.positions == "learned",
         count=min(view.drawn or DEFAULT_COUNT, len(values)),
@@ -185,10 +199,6 @@ def _table(checkpoint: Checkpoint, slot: Slot, *, alone: bool) -> Table:
         difference=difference,
         slot=slot,
     )
-
-
-def _differ(checkpoint: Checkpoint) -> bool:
-    return not np.array_equal(table_of(checkpoint, "source"), table_of(checkpoint, "target"))
 
 
 def _count(max_len: int, slot: Slot) -> None:
@@ -199,7 +209,7 @@ def _count(max_len: int, slot: Slot) -> None:
     if kept.value not in options:
         session.replace(slot, drawn=None)
     if len(options) > 1:
-        choices.choose(kept, "Positions drawn", {count: str(count) for count in options}, otherwise=own)
+        choices.choose(kept, say("Positions drawn"), {count: str(count) for count in options}, otherwise=own)
 
 
 def _settle(checkpoint: Checkpoint, slot: Slot) -> None:
@@ -207,12 +217,23 @@ def _settle(checkpoint: Checkpoint, slot: Slot) -> None:
     view, d_model = session.view(slot), checkpoint.config.d_model
     if any(dim >= d_model for dim in view.dims):
         session.add_note(
-            f"Dimensions from {d_model} on were asked for; {checkpoint.name} has 0 to {d_model - 1}.", slot
+            say(
+                "Dimensions from {first} on were asked for; {name} has 0 to {last}.",
+                first=d_model,
+                name=checkpoint.name,
+                last=d_model - 1,
+            ),
+            slot,
         )
     most = max(1, _most_shift(checkpoint.config.max_len))
     if view.shift > most:
         session.add_note(
-            f"A shift by {view.shift} was asked for; the table of {checkpoint.name} is shifted by at most {most}.",
+            say(
+                "A shift by {shift} was asked for; the table of {name} is shifted by at most {most}.",
+                shift=view.shift,
+                name=checkpoint.name,
+                most=most,
+            ),
             slot,
         )
     dims = tuple(dim for dim in view.dims if dim < d_model)

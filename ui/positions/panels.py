@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import streamlit as st
 
 import charts
 from charts.position_waves import HOW_TO_READ_CURVES, HOW_TO_READ_WAVES
@@ -17,9 +16,10 @@ from transformer.analysis import position_study as study
 from ui.positions import controls, sentence, shift
 from ui.positions.controls import Table
 from ui.runs.open_run import OpenRun
-from ui.runs.sides import STACKS
 from ui.shared import drawing
+from ui.shared.door import st
 from ui.shared.numbers import digits, short
+from words import joined, say, say_n
 
 TABLE = "position_table"
 CURVES = "position_curves"
@@ -51,20 +51,16 @@ def draw(table: Table, run: OpenRun | None) -> None:
 def _table(table: Table) -> None:
     st.markdown(drawing.plain(_what_it_is(table)))
     dims = drawn_dims(table.count, table.d_model)
-    left_out = (
-        [] if table.count == len(table.values) else [f"the first {table.count} of {len(table.values):,} positions"]
-    )
-    left_out += (
-        [] if len(dims) == table.d_model else [f"{len(dims)} of {table.d_model:,} dimensions, evenly spread pairs"]
-    )
     figure = charts.position_table_spec(
         table.values[: table.count, dims],
         positions=range(table.count),
         dimensions=dims.tolist(),
-        title=f"Table of positions: {table.whose}",
-        note=f"Drawn: {'; '.join(left_out)}." if left_out else "",
+        title=say("Table of positions: {whose}", whose=table.whose),
+        note=_left_out(table, len(dims)),
     )
-    alt = f"The table of positions of {table.whose} as a map, one row a position, one column a dimension."
+    alt = say(
+        "The table of positions of {whose} as a map, one row a position, one column a dimension.", whose=table.whose
+    )
     drawing.chart(figure, key=table.key(TABLE), alt=alt, how_to_read=HOW_TO_READ_TABLE)
     controls.choose_dims(table)
     left, right = st.columns(2, gap="large")
@@ -89,26 +85,63 @@ def drawn_dims(n_positions: int, d_model: int) -> np.ndarray:
     return dims[(dims // 2) % step == 0]
 
 
+def _left_out(table: Table, n_dims: int) -> str:
+    """What of the table the map has no room for; "" if it has all."""
+    left_out = []
+    if table.count < len(table.values):
+        left_out.append(say("the first {n} of {all:,} positions", n=table.count, all=len(table.values)))
+    if n_dims < table.d_model:
+        left_out.append(say("{n} of {all:,} dimensions, evenly spread pairs", n=n_dims, all=table.d_model))
+    return say("Drawn: {parts}.", parts=joined("; ", left_out)) if left_out else ""
+
+
 def _what_it_is(table: Table) -> str:
+    return joined(" ", [_origin(table), _who_has_it(table), _meaning(table)])
+
+
+def _origin(table: Table) -> str:
     n_positions, d_model = table.values.shape
-    size = f"{n_positions:,} positions × {d_model:,} dimensions"
-    origin = (
-        f"learned: {size} = {n_positions * d_model:,} parameters, trained like any other"
-        if table.learned
-        else f"computed, not learned: {size} and no parameter"
+    size = say("{positions:,} positions × {dimensions:,} dimensions", positions=n_positions, dimensions=d_model)
+    owner = table.name
+    if table.alone and table.side == "source":
+        owner = say("the encoder of {name}", name=table.name)
+    elif table.alone:
+        owner = say("the decoder of {name}", name=table.name)
+    if not table.learned:
+        return say("The table of {owner} is computed, not learned: {size} and no parameter.", owner=owner, size=size)
+    return say(
+        "The table of {owner} is learned: {size} = {n:,} parameters, trained like any other.",
+        owner=owner,
+        size=size,
+        n=n_positions * d_model,
     )
-    shared = "The other stack has a table of its own." if table.alone else "Encoder and decoder have the same table."
-    gap = f"The largest difference between any value and the formula is {digits(table.difference)}"
+
+
+def _who_has_it(table: Table) -> str:
+    if table.only and table.side == "source":
+        return say("It is the only one, as this model is an encoder alone.")
+    if table.only:
+        return say("It is the only one, as this model is a decoder alone.")
+    if table.alone:
+        return say("The other stack has a table of its own.")
+    return say("Encoder and decoder have the same table.")
+
+
+def _meaning(table: Table) -> str:
+    gap = digits(table.difference)
     if table.follows:
-        meaning = f"{gap}: the table is the formula, and the rest is the rounding of its numbers."
-    else:
-        largest = float(np.abs(table.values).max())
-        meaning = (
-            f"{gap}, where the values themselves go up to {largest:.2f}: this is not the formula. That is no fault: "
-            "vectors of positions need only tell the positions apart, in whatever way training found."
+        return say(
+            "The largest difference between any value and the formula is {gap}: the table is the formula, and the "
+            "rest is the rounding of its numbers.",
+            gap=gap,
         )
-    owner = f"the {STACKS[table.side]} of {table.name}" if table.alone else table.name
-    return f"The table of {owner} is {origin}. {shared} {meaning}"
+    return say(
+        "The largest difference between any value and the formula is {gap}, where the values themselves go up to "
+        "{largest:.2f}: this is not the formula. That is no fault: vectors of positions need only tell the positions "
+        "apart, in whatever way training found.",
+        gap=gap,
+        largest=float(np.abs(table.values).max()),
+    )
 
 
 def _curves(table: Table) -> None:
@@ -118,31 +151,49 @@ def _curves(table: Table) -> None:
         table.values[: table.count, dims],
         study.formula(table.count, table.d_model)[:, dims],
         dimensions=dims,
-        notes=[f"{('cosine' if dim % 2 else 'sine')}, wavelength {short(waves[dim // 2])}" for dim in dims],
-        title="Single dimensions",
+        notes=[_wave(dim, short(waves[dim // 2])) for dim in dims],
+        title=say("Single dimensions"),
     )
-    alt = f"Dimensions {', '.join(map(str, dims))} of the table for {table.count} positions, beside the formula."
+    alt = say(
+        "Dimensions {dimensions} of the table for {n} positions, beside the formula.",
+        dimensions=", ".join(map(str, dims)),
+        n=table.count,
+    )
     drawing.chart(figure, key=table.key(CURVES), alt=alt, how_to_read=HOW_TO_READ_CURVES)
+
+
+def _wave(dim: int, length: str) -> str:
+    """What the formula has in a dimension."""
+    if dim % 2:
+        return say("cosine, wavelength {length}", length=length)
+    return say("sine, wavelength {length}", length=length)
 
 
 def _waves(table: Table) -> None:
     values = table.values[:MOST_MEASURED]
     if len(values) < 3:
-        st.caption(f"{len(values)} positions hold no wave to look for.")
+        st.caption(
+            say_n("{n} position holds no wave to look for.", "{n} positions hold no wave to look for.", len(values))
+        )
         return
     found = study.strongest_waves(values)
     figure = charts.wavelengths_spec(
-        study.wavelengths(table.d_model), found.period, found.share, n_positions=len(values), title="Wavelengths"
+        study.wavelengths(table.d_model), found.period, found.share, n_positions=len(values), title=say("Wavelengths")
     )
-    alt = f"Wavelength of each dimension on a logarithmic axis: the formula's, and the strongest in {table.whose}."
+    alt = say(
+        "Wavelength of each dimension on a logarithmic axis: the formula's, and the strongest in {whose}.",
+        whose=table.whose,
+    )
     drawing.chart(figure, key=table.key(WAVES), alt=alt, how_to_read=HOW_TO_READ_WAVES)
-    share = float(found.share.mean())
-    st.caption(
-        drawing.plain(
-            f"The strongest wave holds {share:.0%} of a dimension's variance in the mean; of pure noise it would "
-            f"hold {found.noise:.0%}, as {len(values)} positions tell only {found.n_waves} waves apart."
-        )
+    said = say(
+        "The strongest wave holds {share:.0%} of a dimension's variance in the mean; of pure noise it would hold "
+        "{noise:.0%}, as {n} positions tell only {waves} waves apart.",
+        share=float(found.share.mean()),
+        noise=found.noise,
+        n=len(values),
+        waves=found.n_waves,
     )
+    st.caption(drawing.plain(said))
 
 
 # ------------------------------------------------------------------------------------------------ similarity
@@ -150,11 +201,11 @@ def _waves(table: Table) -> None:
 
 def _similarity(table: Table) -> None:
     cosine = table.view.cosine
-    name = "cosine" if cosine else "p·q"
+    name = say("cosine") if cosine else "p·q"
     values = table.values[: table.count]
     similar = study.similarity(values, cosine=cosine)
     spread = study.by_distance(similar)
-    st.markdown(drawing.plain(_what_resembles(values, spread, name)))
+    st.markdown(drawing.plain(_what_resembles(values, spread, cosine=cosine)))
     step = -(-table.count // int(MOST_CELLS**0.5))
     shown = range(0, table.count, step)
     left, right = st.columns(2, gap="large")
@@ -162,15 +213,11 @@ def _similarity(table: Table) -> None:
         figure = charts.position_similarity_spec(
             similar[::step, ::step],
             positions=shown,
-            title=f"Similarity of positions: {table.whose}",
+            title=say("Similarity of positions: {whose}", whose=table.whose),
             value_name=name,
-            note=""
-            if step == 1
-            else f"Drawn: every {step}th position."
-            if step > 3
-            else f"Drawn: 1 in {step} positions.",
+            note="" if step == 1 else say("Drawn: 1 in {step} positions.", step=step),
         )
-        alt = f"How much each position resembles each other, by {name}, {table.whose}."
+        alt = say("How much each position resembles each other, by {name}, {whose}.", name=name, whose=table.whose)
         drawing.chart(
             figure,
             key=table.key(SIMILARITY),
@@ -179,19 +226,38 @@ def _similarity(table: Table) -> None:
         )
     with right:
         figure = charts.similarity_by_distance_spec(
-            spread.mean, spread.low, spread.high, title="Similarity by distance", value_name=name
+            spread.mean, spread.low, spread.high, title=say("Similarity by distance"), value_name=name
         )
-        alt = f"Mean, least and largest {name} of two positions by their distance, {table.whose}."
+        alt = say(
+            "Mean, least and largest {name} of two positions by their distance, {whose}.",
+            name=name,
+            whose=table.whose,
+        )
         drawing.chart(figure, key=table.key(DISTANCE), alt=alt, how_to_read=HOW_TO_READ_DISTANCE)
 
 
-def _what_resembles(values: np.ndarray, spread: study.ByDistance, name: str) -> str:
+def _what_resembles(values: np.ndarray, spread: study.ByDistance, *, cosine: bool) -> str:
     lengths = np.linalg.norm(values.astype(np.float64), axis=1)
-    from_to = f"The vectors are {lengths.min():.2f} to {lengths.max():.2f} long."
-    lengths_said = from_to if np.ptp(lengths) > 0.01 else f"All vectors are {lengths.mean():.2f} long."
-    size = max(1e-12, float(np.abs(spread.mean).max()))
-    said = f"At the same distance {name} differs by at most {digits(spread.spread)}"
-    if spread.spread < 1e-4 * size:
-        return f"{said}: only the distance between two positions counts, not where they are. {lengths_said}"
-    why = f"{said}, so it depends on where two positions are and not on their distance alone. {lengths_said}"
-    return why + (" The cosine leaves the lengths out." if name != "cosine" and np.ptp(lengths) > 0.01 else "")
+    name, most = say("cosine") if cosine else "p·q", digits(spread.spread)
+    by_distance = spread.spread < 1e-4 * max(1e-12, float(np.abs(spread.mean).max()))
+    said = [
+        say(
+            "At the same distance {name} differs by at most {most}: only the distance between two positions counts, "
+            "not where they are.",
+            name=name,
+            most=most,
+        )
+        if by_distance
+        else say(
+            "At the same distance {name} differs by at most {most}, so it depends on where two positions are and not "
+            "on their distance alone.",
+            name=name,
+            most=most,
+        )
+    ]
+    if np.ptp(lengths) <= 0.01:
+        said.append(say("All vectors are {length:.2f} long.", length=lengths.mean()))
+    else:
+        said.append(say("The vectors are {least:.2f} to {most:.2f} long.", least=lengths.min(), most=lengths.max()))
+        said += [] if by_distance or cosine else [say("The cosine leaves the lengths out.")]
+    return joined(" ", said)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import streamlit as st
 
 import charts
 from charts.embedding import HOW_TO_READ_ROWS, HOW_TO_READ_STRENGTHS, Strengths
@@ -16,14 +15,16 @@ from ui.runs.open_run import OpenRun
 from ui.runs.sides import STACKS
 from ui.shared import choices, drawing
 from ui.shared.clicks import on_click, place_of
+from ui.shared.door import st
 from ui.state import session
 from ui.state.view import Side
+from words import joined, say
 
 STRENGTHS = "embedding_strengths"
 ROWS = "embedding_rows"
 TOKEN = "embedding_token"
 
-_AXES: dict[Side, str] = {"source": "Source piece", "target": "Output piece read"}
+_AXES: dict[Side, str] = {"source": say("Source piece"), "target": say("Output piece read")}
 _PLACES: dict[Side, str] = {"source": "key", "target": "query"}
 
 
@@ -57,7 +58,7 @@ def start_of(run: OpenRun) -> Start:
     tokens, positions, total = (
         values[f"{stack}.embedding.{name}"][:shown] for name in ("tokens", "positions", "output")
     )
-    scale = float(getattr(run.checkpoint.model, stack).embedding.scale)
+    scale = float(run.checkpoint.model.stack(stack).embedding.scale)
     return Start(list(pieces[:shown]), tokens / np.float32(scale), scale, tokens, positions, total)
 
 
@@ -76,68 +77,93 @@ def _who_drowns_whom(start: Start) -> str:
         float(rms(vectors).mean()) for vectors in (start.embedding, start.tokens, start.positions, start.total)
     )
     d_model = start.embedding.shape[1]
-    times = f"times √{d_model} = {np.sqrt(d_model):.4g}"
-    scaled = (
-        f"{raw:.3f}, {times} it has {token:.3f}"
-        if start.scale != 1
-        else f"{raw:.3f}, and this model adds it as it is (not {times})"
+    if start.scale == 1:
+        sizes = say(
+            "Root mean square in the mean over these tokens: the embedding has {raw:.3f}, and this model adds it as "
+            "it is (not times √{d_model} = {factor:.4g}); the position has {position:.3f}, their sum {total:.3f}.",
+            raw=raw,
+            d_model=d_model,
+            factor=np.sqrt(d_model),
+            position=position,
+            total=total,
+        )
+        return joined(" ", [sizes, _compared(token, position)])
+    sizes = say(
+        "Root mean square in the mean over these tokens: the embedding has {raw:.3f}, times √{d_model} = "
+        "{factor:.4g} it has {token:.3f}; the position has {position:.3f}, their sum {total:.3f}.",
+        raw=raw,
+        d_model=d_model,
+        factor=np.sqrt(d_model),
+        token=token,
+        position=position,
+        total=total,
     )
-    without = f" Without the factor {_compare(raw, position)}." if start.scale != 1 else ""
-    return (
-        f"Root mean square in the mean over these tokens: the embedding has {scaled}; the position has "
-        f"{position:.3f}, their sum {total:.3f}. So {_compare(token, position)}.{without}"
-    )
+    return joined(" ", [sizes, _compared(token, position), _compared_without(raw, position)])
 
 
-def _compare(token: float, position: float) -> str:
+def _compared(token: float, position: float) -> str:
     if min(token, position) <= 0:
-        return "one of the two is 0"
+        return say("So one of the two is 0.")
     if token >= position:
-        return f"the token is {token / position:.1f} times as large as its position"
-    return f"the position is {position / token:.1f} times as large as its token"
+        return say("So the token is {times:.1f} times as large as its position.", times=token / position)
+    return say("So the position is {times:.1f} times as large as its token.", times=position / token)
+
+
+def _compared_without(token: float, position: float) -> str:
+    if min(token, position) <= 0:
+        return say("Without the factor one of the two is 0.")
+    if token >= position:
+        return say(
+            "Without the factor the token is {times:.1f} times as large as its position.", times=token / position
+        )
+    return say("Without the factor the position is {times:.1f} times as large as its token.", times=position / token)
 
 
 def _choose_token(run: OpenRun, start: Start) -> int:
     """Draw the choice of a token; it is the row or column that is looked at on other pages."""
     kept = choices.field(run.slot, _PLACES[run.view.side], key=TOKEN)
     pieces = {token: f"{token}: {piece}" for token, piece in enumerate(start.pieces)}
-    return choices.menu(kept, "Token at position", pieces, otherwise=min(kept.value or 0, len(pieces) - 1), width=340)
+    last = len(pieces) - 1
+    return choices.menu(kept, say("Token at position"), pieces, otherwise=min(kept.value or 0, last), width=340)
 
 
 def _strengths(run: OpenRun, start: Start, chosen: int) -> None:
     slot, side, key = run.slot, run.view.side, run.key(STRENGTHS)
     strengths = [
-        *([Strengths("embedding", rms(start.embedding))] if start.scale != 1 else []),
-        Strengths(_scaled_name(start), rms(start.tokens)),
-        Strengths("position", rms(start.positions)),
-        Strengths("sum", rms(start.total)),
+        *(Strengths(name, rms(vectors)) for name, vectors in _embeddings(start)),
+        Strengths(say("position"), rms(start.positions)),
+        Strengths(say("sum"), rms(start.total)),
     ]
     figure = charts.embedding_strengths_spec(
         start.pieces,
         strengths,
         chosen=chosen,
-        title="Who drowns whom",
+        title=say("Who drowns whom"),
         token_axis=_AXES[side],
         colour=side,
     )
 
     field = _PLACES[side]
     follow = on_click(key, place_of, lambda token: session.replace(slot, **{field: token}))
-    alt = f"Root mean square of embedding, position and sum for each of {len(start.pieces)} tokens."
+    n = len(start.pieces)
+    alt = say("Root mean square of embedding, position and sum for each of {n} tokens.", n=n)
     drawing.chart(figure, key=key, alt=alt, how_to_read=HOW_TO_READ_STRENGTHS, on_click=follow)
 
 
-def _scaled_name(start: Start) -> str:
-    return "embedding" if start.scale == 1 else f"{start.scale:.4g} × embedding"
+def _embeddings(start: Start) -> list[tuple[str, np.ndarray]]:
+    """The embedding, and what becomes of it if the model multiplies it."""
+    scaled = [(say("{scale:.4g} × embedding", scale=start.scale), start.tokens)] if start.scale != 1 else []
+    return [(say("embedding"), start.embedding), *scaled]
 
 
 def _rows(run: OpenRun, start: Start, chosen: int) -> None:
-    rows = {"embedding": start.embedding, _scaled_name(start): start.tokens}
-    rows |= {f"position {chosen}": start.positions, "sum": start.total}
+    position = say("position {place}", place=chosen)
+    rows = [*_embeddings(start), (position, start.positions), (say("sum"), start.total)]
+    piece = start.pieces[chosen]
     figure = charts.embedding_rows_spec(
-        np.stack([vectors[chosen] for vectors in rows.values()]),
-        list(rows),
-        title=f"What {start.pieces[chosen]} at position {chosen} starts from",
+        np.stack([vectors[chosen] for _, vectors in rows]),
+        [name for name, _ in rows],
+        title=say("What {piece} at position {place} starts from", piece=piece, place=chosen),
     )
-    alt = f"Embedding, position and sum of token {start.pieces[chosen]}, one column a dimension."
+    alt = say("Embedding, position and sum of token {piece}, one column a dimension.", piece=piece)
     drawing.chart(figure, key=run.key(ROWS), alt=alt, how_to_read=HOW_TO_READ_ROWS)

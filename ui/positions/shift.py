@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import streamlit as st
 
 import charts
 from charts.position_shift import (
@@ -22,8 +22,10 @@ from ui.positions.controls import Table
 from ui.runs import loading
 from ui.shared import drawing
 from ui.shared.clicks import on_click, place_of
+from ui.shared.door import st
 from ui.shared.numbers import digits
 from ui.state import session
+from words import joined, say
 
 POINTS = "position_points"
 ERRORS = "position_errors"
@@ -36,7 +38,8 @@ MOST_ROTATIONS = 64
 def draw(table: Table) -> None:
     """Draw what a shift of k positions does to the table."""
     if table.most_shift < 1 or table.pair < 0:
-        st.info(f"{drawing.plain(table.name)} has too few positions or dimensions to look at a shift.")
+        name = drawing.plain(table.name)
+        st.info(say("{name} has too few positions or dimensions to look at a shift.", name=name))
         return
     controls.choose_shift(table)
     shift = min(table.view.shift, table.most_shift)
@@ -51,7 +54,13 @@ def draw(table: Table) -> None:
 
 
 def _left_out(rows: np.ndarray) -> str:
-    return f"Drawn: p from 0 to {MOST_DRAWN - 1} of {len(rows) - 1}." if len(rows) > MOST_DRAWN else ""
+    if len(rows) <= MOST_DRAWN:
+        return ""
+    return say("Drawn: p from 0 to {last} of {end}.", last=MOST_DRAWN - 1, end=len(rows) - 1)
+
+
+def _title(pair: int, shift: int) -> str:
+    return say("Pair {sine}, {cosine} shifted by {shift}", sine=2 * pair, cosine=2 * pair + 1, shift=shift)
 
 
 def _rotation(table: Table, shift: int) -> str:
@@ -64,28 +73,54 @@ def _rotation(table: Table, shift: int) -> str:
         turned[:MOST_DRAWN, columns],
         pair=pair,
         shift=shift,
-        title=f"Pair {2 * pair}, {2 * pair + 1} shifted by {shift}",
+        title=_title(pair, shift),
         angle=angle,
         note=_left_out(turned),
     )
-    alt = (
-        f"The values of dimensions {2 * pair} and {2 * pair + 1} after a shift by {shift}, and before it but turned."
+    alt = say(
+        "The values of dimensions {sine} and {cosine} after a shift by {shift}, and before it but turned.",
+        sine=2 * pair,
+        cosine=2 * pair + 1,
+        shift=shift,
     )
     drawing.chart(figure, key=table.key(POINTS), alt=alt, how_to_read=HOW_TO_READ_ROTATION)
-    error = float(study.rotation_errors(values, shift).max())
-    counted = f"all {len(values) - shift}"
-    if len(values) < len(table.values):
-        counted = f"the first {len(values) - shift} of {len(table.values) - shift:,}"
-    odd = (
-        f" Dimension {table.d_model - 1} is a sine without a cosine; it cannot be turned and is left out."
-        if table.d_model % 2
-        else ""
+    return joined(" ", _what_turns(table, shift, angle))
+
+
+def _what_turns(table: Table, shift: int, angle: float) -> Iterator[str]:
+    """How a shift turns the pair, how exactly it turns all pairs, and what has no pair."""
+    yield say(
+        "A shift by {shift} turns this pair by k·wᵢ = {radians:.4g} rad = {degrees:,.4g}°, whatever p is.",
+        shift=shift,
+        radians=angle,
+        degrees=np.degrees(angle),
     )
-    return (
-        f"A shift by {shift} turns this pair by k·wᵢ = {angle:.4g} rad = {np.degrees(angle):,.4g}°, whatever p is. "
-        f"Rₖ does so for all {table.d_model // 2} pairs, each by its own angle; over {counted} "
-        f"positions p Rₖ·PE(p) differs from PE(p+{shift}) by at most {digits(error)}.{odd}"
-    )
+    error = digits(float(study.rotation_errors(table.measured, shift).max()))
+    n, n_pairs = len(table.measured) - shift, table.d_model // 2
+    if n + shift == len(table.values):
+        yield say(
+            "Rₖ does so for all {pairs} pairs, each by its own angle; over all {n} positions p Rₖ·PE(p) differs from "
+            "PE(p+{shift}) by at most {error}.",
+            pairs=n_pairs,
+            n=n,
+            shift=shift,
+            error=error,
+        )
+    else:
+        yield say(
+            "Rₖ does so for all {pairs} pairs, each by its own angle; over the first {n} of {all:,} positions p "
+            "Rₖ·PE(p) differs from PE(p+{shift}) by at most {error}.",
+            pairs=n_pairs,
+            n=n,
+            all=len(table.values) - shift,
+            shift=shift,
+            error=error,
+        )
+    if table.d_model % 2:
+        yield say(
+            "Dimension {last} is a sine without a cosine; it cannot be turned and is left out.",
+            last=table.d_model - 1,
+        )
 
 
 def _rotation_errors(table: Table, shift: int) -> None:
@@ -101,10 +136,14 @@ def _rotation_errors(table: Table, shift: int) -> None:
         [ErrorLine("Rₖ·PE(p)", errors)],
         shift=shift,
         log=True,
-        y_title="Largest difference (log)",
-        title="Error by shift",
+        y_title=say("Largest difference (log)"),
+        title=say("Error by shift"),
     )
-    alt = f"The largest difference between Rₖ PE(p) and PE(p+k) for shifts up to {shifts[-1]}, {table.whose}."
+    alt = say(
+        "The largest difference between Rₖ PE(p) and PE(p+k) for shifts up to {most}, {whose}.",
+        most=shifts[-1],
+        whose=table.whose,
+    )
     _draw_errors(table, figure, alt, HOW_TO_READ_ROTATION_ERRORS)
 
 
@@ -138,24 +177,50 @@ def _map(table: Table, shift: int) -> str:
         fit.predicted[:MOST_DRAWN, columns],
         pair=pair,
         shift=shift,
-        title=f"Pair {2 * pair}, {2 * pair + 1} shifted by {shift}",
+        title=_title(pair, shift),
         held_out=fit.held_out[:MOST_DRAWN],
         unpaired=True,
         note=_left_out(fit.predicted),
     )
-    alt = f"Dimensions {2 * pair} and {2 * pair + 1} after a shift by {shift}, and what the best linear map gives."
-    drawing.chart(figure, key=table.key(POINTS), alt=alt, how_to_read=HOW_TO_READ_MAP)
-    held_out = len(fit.held_out) - fit.n_fitted
-    enough = fit.n_fitted > table.d_model
-    exact = (
-        "" if enough else f" (with {fit.n_fitted} positions in {table.d_model} dimensions such a map always exists)"
+    alt = say(
+        "Dimensions {sine} and {cosine} after a shift by {shift}, and what the best linear map gives.",
+        sine=2 * pair,
+        cosine=2 * pair + 1,
+        shift=shift,
     )
-    rotation = float(study.rotation_errors(values, shift).max())
-    return (
-        f"The formula's rotation does not shift this table: Rₖ·PE(p) misses PE(p+{shift}) by up to {rotation:.2f}. "
-        f"The best linear map M was fitted on every second position, {fit.n_fitted} of them, and misses those by "
-        f"{fit.fitted_error:.0%}{exact}; the {held_out} positions held out it misses by {fit.held_out_error:.0%}, "
-        f"where answering the mean of the fitted ones misses by {fit.constant_error:.0%}."
+    drawing.chart(figure, key=table.key(POINTS), alt=alt, how_to_read=HOW_TO_READ_MAP)
+    missed = say(
+        "The formula's rotation does not shift this table: Rₖ·PE(p) misses PE(p+{shift}) by up to {error:.2f}.",
+        shift=shift,
+        error=float(study.rotation_errors(values, shift).max()),
+    )
+    return joined(" ", [missed, _what_fits(fit, table.d_model)])
+
+
+def _what_fits(fit: study.ShiftFit, d_model: int) -> str:
+    n_fitted, n_held_out = fit.n_fitted, len(fit.held_out) - fit.n_fitted
+    if n_fitted > d_model:
+        return say(
+            "The best linear map M was fitted on every second position, {n_fitted} of them, and misses those by "
+            "{error:.0%}; the {n_held_out} positions held out it misses by {held_out:.0%}, where answering the mean "
+            "of the fitted ones misses by {mean:.0%}.",
+            n_fitted=n_fitted,
+            error=fit.fitted_error,
+            n_held_out=n_held_out,
+            held_out=fit.held_out_error,
+            mean=fit.constant_error,
+        )
+    return say(
+        "The best linear map M was fitted on every second position, {n_fitted} of them, and misses those by "
+        "{error:.0%} (with {n_fitted} positions in {dimensions} dimensions such a map always exists); the "
+        "{n_held_out} positions held out it misses by {held_out:.0%}, where answering the mean of the fitted ones "
+        "misses by {mean:.0%}.",
+        n_fitted=n_fitted,
+        error=fit.fitted_error,
+        dimensions=d_model,
+        n_held_out=n_held_out,
+        held_out=fit.held_out_error,
+        mean=fit.constant_error,
     )
 
 
@@ -168,15 +233,18 @@ def _map_errors(table: Table, shift: int) -> None:
         nbytes=lambda fits: 32 * len(fits.fitted),
     )
     lines = [
-        ErrorLine("fitted positions", fits.fitted),
-        ErrorLine("held-out positions", fits.held_out),
-        ErrorLine("held out, mean as the answer", fits.constant),
-        ErrorLine("held out, sinusoids of this size", fits.formula),
+        ErrorLine(say("fitted positions"), fits.fitted),
+        ErrorLine(say("held-out positions"), fits.held_out),
+        ErrorLine(say("held out, mean as the answer"), fits.constant),
+        ErrorLine(say("held out, sinusoids of this size"), fits.formula),
     ]
     figure = charts.shift_errors_spec(
-        shifts, lines, shift=shift, log=False, y_title="Relative error", title="Error by shift"
+        shifts, lines, shift=shift, log=False, y_title=say("Relative error"), title=say("Error by shift")
     )
-    alt = f"Relative error of the best linear map by shift, where it was fitted and where not, {table.whose}."
+    alt = say(
+        "Relative error of the best linear map by shift, where it was fitted and where not, {whose}.",
+        whose=table.whose,
+    )
     _draw_errors(table, figure, alt, HOW_TO_READ_MAP_ERRORS)
 
 

@@ -163,8 +163,19 @@ def test_the_masks_of_one_stack(lone):
     found = mask_checks.record_attention(checkpoint.model, rows, read, kind=stack, layer=1)
     assert (found.weights[~found.mask] == 0).all()
     np.testing.assert_allclose(found.weights[0].sum(-1), 1, atol=1e-5)
-    with pytest.raises(QueryError, match=r"This model has no (encoder|decoder)"):
-        mask_checks.check_padding(checkpoint.model, trace.src_ids, trace.read_ids, n_pads=2)
+
+
+@torch.inference_mode()
+def test_pads_move_nothing_in_one_stack(lone):
+    checkpoint, trace, stack = lone
+    found = mask_checks.check_padding(checkpoint.model, trace.src_ids, trace.read_ids, n_pads=2)
+    moved, none = (found.target, found.source) if stack == "decoder" else (found.source, found.target)
+    assert none is None
+    own = trace.read_ids if stack == "decoder" else trace.src_ids
+    before, after = (checkpoint.model(ids, ids) for ids in (torch.tensor([own]), torch.tensor([[*own, 0, 0]])))
+    np.testing.assert_array_equal(moved.kept, (after[:, : len(own)] - before).abs().amax(-1)[0])
+    assert moved.kept.max() <= moved.rounding
+    assert (moved.taken.max() > moved.rounding) == (stack == "encoder")  # a decoder's causal mask hides later pads
 
 
 def test_a_later_piece_moves_no_earlier_row_of_a_decoder_alone(decoder):

@@ -1,0 +1,182 @@
+"""The Positions and the Masks page on a decoder alone and on an encoder alone."""
+
+import numpy as np
+import pytest
+
+from tests.pages.conftest import ROOT
+from tests.pages.reading import address, everything, figure, numbers, payload, sentences
+from transformer.runs.replay import replay
+from transformer.runs.running import run_batch
+from ui.masks import checks
+from ui.positions import panels, sentence, shift
+from ui.runs import loading
+
+POSITIONS, MASKS = (ROOT / "pages" / "explore" / f"{page}.py" for page in ("positions", "masks"))
+SOURCE, OTHER = "ba lo mi", "lo"
+STACKS = ["decoder", "encoder"]
+
+
+def opened(stack):
+    return loading.open_checkpoint(loading.usable()[f"{stack} alone"])
+
+
+@pytest.fixture
+def batch():
+    """A function that runs the batch of the page here: `batch(checkpoint)`."""
+    return lambda checkpoint: run_batch(checkpoint, [checkpoint.query(text) for text in (SOURCE, OTHER)])
+
+
+def text(test):
+    return "\n".join(element.value.replace("\\", "") for element in (*test.markdown, *test.caption, *test.info))
+
+
+def controls(test):
+    return {control.key for control in test.button_group}
+
+
+def options(test, key):
+    return next(list(control.options) for control in test.segmented_control if control.key == key)
+
+
+def open_cells(drawn):
+    return np.isfinite(numbers(drawn["data"][0]["z"]))
+
+
+# ------------------------------------------------------------------------------------------------ positions
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_the_only_table_is_drawn(open_one_stack, stack):
+    test = open_one_stack(stack, POSITIONS)
+    table = getattr(opened(stack).model, stack).embedding.positions.table.detach().numpy()
+    np.testing.assert_array_equal(numbers(figure(test, panels.TABLE)["data"][0]["z"]), table)
+    assert (
+        f"It is the only one, as this model is {'a decoder' if stack == 'decoder' else 'an encoder'} alone."
+        in text(test)
+    )
+    assert "side" not in controls(test)
+    assert "was asked for" not in sentences(test)
+
+
+@pytest.mark.parametrize("stack", STACKS)
+@pytest.mark.parametrize(("part", "chart"), [("similarity", panels.SIMILARITY), ("shift", shift.ERRORS)])
+def test_its_positions_are_compared_and_shifted(open_one_stack, stack, part, chart):
+    assert figure(open_one_stack(stack, POSITIONS, positions=part), chart)["data"]
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_the_typed_sentence_is_what_the_stack_reads(open_one_stack, stack):
+    test, checkpoint = open_one_stack(stack, POSITIONS, positions="sentence"), opened(stack)
+    trace = loading.runner().trace(checkpoint, checkpoint.query(SOURCE))
+    values = replay(checkpoint, trace, [f"{stack}.embedding.*"])
+    bars = figure(test, sentence.STRENGTHS)["data"]
+    expected = [values[f"{stack}.embedding.{name}"] for name in ("tokens", "positions", "output")]
+    for drawn, vectors in zip(bars[-3:], expected, strict=True):
+        np.testing.assert_allclose(numbers(drawn["y"]), np.sqrt((vectors**2).mean(1)), rtol=1e-5)
+    read = trace.read_pieces if stack == "decoder" else trace.src_pieces
+    assert len(test.selectbox(key=sentence.TOKEN).options) == len(read) == trace.n_tokens(stack)
+
+
+def test_guessing_shows_the_prompt_and_nothing_of_what_comes(open_one_stack):
+    test, checkpoint = open_one_stack("decoder", POSITIONS, positions="sentence", guess=1), opened("decoder")
+    trace = loading.runner().trace(checkpoint, checkpoint.query(SOURCE))
+    assert len(test.selectbox(key=sentence.TOKEN).options) == trace.first_row + 1
+
+
+def test_a_side_that_there_is_not_is_said(open_one_stack):
+    assert "this model has no decoder" in sentences(open_one_stack("encoder", POSITIONS, side="target"))
+
+
+# ---------------------------------------------------------------------------------------------------- masks
+
+
+@pytest.mark.parametrize(
+    ("stack", "names"),
+    [("decoder", ["Target padding", "Causal", "Padding and causal"]), ("encoder", ["Source padding"])],
+)
+def test_there_are_the_masks_that_the_model_uses(open_one_stack, stack, names):
+    test = open_one_stack(stack, MASKS, **{"with": OTHER})
+    assert options(test, "mask") == names
+    assert "was chosen" not in sentences(test)
+    assert "none differs" in text(test)
+    assert ("key-value cache" in text(test)) == (stack == "decoder")
+
+
+@pytest.mark.parametrize("name", ["target", "causal", "decoder"])
+def test_masks_of_a_decoder_alone_cover_prompt_and_output(open_one_stack, batch, name):
+    test, checkpoint = open_one_stack("decoder", MASKS, mask=name, sentence=2, **{"with": OTHER}), opened("decoder")
+    traces = batch(checkpoint)
+    n, n_real = len(traces[1].read_ids), traces[1].n_tokens("decoder")
+    query, key = np.indices((n, n))
+    expected = {"target": key < n_real, "causal": key <= query, "decoder": (key < n_real) & (key <= query)}[name]
+    np.testing.assert_array_equal(open_cells(figure(test, "mask_bool")), expected)
+    lengths = [trace.n_tokens("decoder") for trace in traces]
+    assert f"Positions of prompt and output: {lengths[0]} and {lengths[1]}, padded to {max(lengths)}." in text(test)
+
+
+def test_the_mask_of_an_encoder_alone_closes_padding(open_one_stack, batch):
+    test, checkpoint = open_one_stack("encoder", MASKS, sentence=2, **{"with": OTHER}), opened("encoder")
+    traces = batch(checkpoint)
+    real = np.array(traces[1].src_ids) != checkpoint.config.pad_id
+    np.testing.assert_array_equal(open_cells(figure(test, "mask_bool")), np.broadcast_to(real, (len(real),) * 2))
+    assert not real.all()
+    assert "Target positions" not in text(test)
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_mask_that_there_is_not_falls_to_one_that_there_is(open_one_stack, stack):
+    test = open_one_stack(stack, MASKS, mask="cross")
+    shown = "Target padding" if stack == "decoder" else "Source padding"
+    assert f"The mask “Cross” was chosen; this model does not use it. “{shown}” is shown." in sentences(test)
+    assert address(test)["mask"] == "cross"
+
+
+def test_a_prompt_has_no_start_piece(open_one_stack):
+    said = text(open_one_stack("decoder", MASKS, mask="decoder", query=1, key=1))
+    assert "Yes: key 1 is query 1 itself, and is no padding." in said
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_one_row_is_that_of_the_run(open_one_stack, batch, stack):
+    test, checkpoint = (
+        open_one_stack(stack, MASKS, masks="one_row", sentence=2, layer=2, head=2, query=2, **{"with": OTHER}),
+        opened(stack),
+    )
+    weights = batch(checkpoint)[1].maps(stack)[1, 1, 1]
+    rows = figure(test, "mask_row")["layout"]["meta"]["table"]["rows"]
+    np.testing.assert_allclose([row[4] or 0.0 for row in rows], weights, atol=5e-6)
+
+
+def test_the_past_of_a_decoder_alone_stays_when_a_later_piece_changes(open_one_stack):
+    test, checkpoint = open_one_stack("decoder", MASKS, masks="checks", max=5), opened("decoder")
+    trace = loading.runner().trace(checkpoint, checkpoint.query(SOURCE, max_new=5))
+    drawn = figure(test, checks.CAUSALITY)
+    moved = np.array([row[2] for row in drawn["layout"]["meta"]["table"]["rows"]])
+    place = test.selectbox(key=checks.CHANGED).value
+    assert len(moved) == trace.n_tokens("decoder")
+    assert (moved[:place] == 0).all()
+    assert moved[place] > 1e-3
+    assert len(test.success) == 2
+    assert not [one.key for one in test.get("bidi_component") if one.key == checks.SOURCE_PADS]
+    assert payload(test, checks.TARGET_PADS)["alt"]
+
+
+def test_a_piece_of_the_prompt_can_be_changed(open_one_stack):
+    test = open_one_stack("decoder", MASKS, masks="checks", changed=2, max=5)
+    assert test.selectbox(key=checks.CHANGED).value == 1
+    assert len(test.success) == 2
+
+
+def test_no_pad_fits_after_a_prompt_and_an_output_that_fill_the_model(open_one_stack):
+    assert "prompt and output have them" in sentences(open_one_stack("decoder", MASKS, masks="checks"))
+
+
+def test_an_encoder_alone_is_checked_for_padding_and_has_no_causality(open_one_stack):
+    test, checkpoint = open_one_stack("encoder", MASKS, masks="checks"), opened("encoder")
+    trace = loading.runner().trace(checkpoint, checkpoint.query(SOURCE))
+    assert "it has no causal mask" in sentences(test)
+    drawn = figure(test, checks.SOURCE_PADS)
+    assert len(drawn["layout"]["meta"]["table"]["rows"]) == len(trace.src_ids)
+    assert "Δ component" in drawn["layout"]["yaxis"]["title"]["text"]
+    assert "logit" not in everything(test)
+    assert len(test.success) == 1
