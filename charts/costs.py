@@ -106,6 +106,7 @@ def cost_curves_spec(
     max_len: int,
     chosen: int,
     title: str,
+    sides: int = 2,
 ) -> Spec:
     """Draw multiply-adds by length, on logarithmic axes.
 
@@ -118,6 +119,7 @@ def cost_curves_spec(
         max_len: The most tokens that the model reads; what lies beyond is shaded.
         chosen: The length to mark.
         title: What the chart shows.
+        sides: How many sides have that length: a model of one stack reads one text.
 
     Raises:
         ValueError: A line has not one count for each length.
@@ -129,7 +131,8 @@ def cost_curves_spec(
     for name, line, _ in drawn:
         if len(line) != len(lengths):
             raise ValueError(f"{name} has {len(line)} counts for {len(lengths)} lengths: give one for each.")
-    layout = base_layout(title, say("Tokens on each side, n (log)"), say("Multiply-adds (log)"))
+    axis = say("Tokens, n (log)") if sides == 1 else say("Tokens on each side, n (log)")
+    layout = base_layout(title, axis, say("Multiply-adds (log)"))
     last = lengths[-1]
     layout["xaxis"] |= {"type": "log", "range": [math.log10(lengths[0]), math.log10(last)], "showgrid": False}
     layout["xaxis"] |= _round_ticks(last)

@@ -1,8 +1,8 @@
-"""The diagram of an encoder-decoder model: encoder on the left, decoder on the right, both read from the bottom up.
+"""The diagram of a model: encoder on the left, decoder on the right, both read from the bottom up.
 
-The line at the outer edge of a stack is the residual stream. A sub-layer leaves it, and its output is added to it at
-a plus; a norm stands in the branch ("pre") or on the stream behind the plus ("post"). Every block is a bar, so all of
-it can be pointed at and clicked.
+One of them alone stands in the middle. The line at the outer edge of a stack is the residual stream. A sub-layer
+leaves it, and its output is added to it at a plus; a norm stands in the branch ("pre") or on the stream behind the
+plus ("post"). Every block is a bar, so all of it can be pointed at and clicked.
 
 Source: Vaswani et al. (2017), figure 1, which has the norms behind the sums.
 """
@@ -10,7 +10,7 @@ Source: Vaswani et al. (2017), figure 1, which has the norms behind the sums.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from charts.diagram_blocks import Block, Kind, Layer, Side, Stack, Sublayer, block_table, hover_text
 from charts.hover import hover
@@ -33,6 +33,10 @@ HOW_TO_READ = say(
     "Read from the bottom up: at every plus the stream x becomes x + f(x), where f is the block in the branch; the "
     "line between the stacks carries the encoder's output to every cross-attention. Point at a block for its sizes, "
     "click it for its view."
+)
+HOW_TO_READ_ALONE = say(
+    "Read from the bottom up: at every plus the stream x becomes x + f(x), where f is the block in the branch. Point "
+    "at a block for its sizes, click it for its view."
 )
 
 _BLOCK, _NORM, _GAP = 26, 15, 7  # pixels
@@ -73,6 +77,11 @@ class _Column:
     inner: float
     edge: float
 
+    def moved(self, by: float) -> _Column:
+        """The same stack elsewhere."""
+        places = {name: getattr(self, name) + by for name in ("stream", "outer", "inner", "edge")}
+        return replace(self, **places)
+
     @property
     def centre(self) -> float:
         return (self.outer + self.inner) / 2
@@ -87,22 +96,26 @@ _COLUMNS = {
     "target": _Column("target", stream=97, outer=92, inner=54, edge=99.6),
 }
 _BETWEEN = 50  # where the memory goes up
+_TO_THE_MIDDLE = {"source": 25.0, "target": -25.0}
 
 
-def model_diagram_spec(encoder: Stack, decoder: Stack, *, title: str) -> Spec:
+def model_diagram_spec(*stacks: Stack, title: str) -> Spec:
     """Draw a model.
 
     Args:
-        encoder: The left stack; its last block is the memory.
-        decoder: The right stack; blocks of kind "cross" get the memory.
+        *stacks: The encoder, whose last block is the memory, and the decoder, whose blocks of kind "cross" get it; or
+            one of them.
         title: Which model it is.
 
     Returns:
         The figure; a click on a block returns its `place` as `customdata`.
     """
     drawing = _Drawing()
-    tops = [_stack(drawing, stack) for stack in (encoder, decoder)]
-    _memory(drawing, encoder.end[-1])
+    columns = _COLUMNS
+    if len(stacks) == 1:
+        columns = {side: column.moved(_TO_THE_MIDDLE[side]) for side, column in _COLUMNS.items()}
+    tops = [_stack(drawing, stack, columns[stack.side]) for stack in stacks]
+    _memory(drawing, stacks[0].end[-1])
     height = max(tops) + _GAP
     layout = base_layout(title, "", "") | {"barmode": "overlay", "bargap": 0, "hovermode": "closest"}
     hidden = {"visible": False, "fixedrange": True}
@@ -122,9 +135,8 @@ model_diagram = as_figure(model_diagram_spec)
 # ------------------------------------------------------------------------------------------------ one stack
 
 
-def _stack(drawing: _Drawing, stack: Stack) -> float:
+def _stack(drawing: _Drawing, stack: Stack, column: _Column) -> float:
     """Draw a stack; returns where it ends."""
-    column = _COLUMNS[stack.side]
     y = _inputs(drawing, stack, column)
     bottom = y - _GAP - _BLOCK / 2
     for layer in stack.layers:

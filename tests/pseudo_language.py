@@ -27,6 +27,7 @@ _MARKUP = re.compile(
     r"|\$\$[^$]*\$\$"  # formulas on lines of their own
     r"|:material/\w+:|`[^`]*`|\$[^$]*\$|(?<=\])\([^()\s]*\)"  # icons, code, formulas, addresses of links
 )
+_CODE = re.compile(r"\b[a-z]+(?:_[a-z]+|\.[a-z\d]+)(?:[._]\w+)*")  # names of tensors and sites: `encoder.0.output`
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _UNSEEN = "\u2060\u2068\u2069"
 # What is written alike in every language: names of measures, units, functions and formulas.
@@ -46,7 +47,7 @@ def wrong(text: str, data: Collection[str] = ()) -> list[str]:
         data: Words that are data here: of pieces, names of models.
     """
     # Entities last, as a browser reads them: `&lt;b&gt;` is text and no tag.
-    seen = html.unescape(_MARKUP.sub("", _LINE.sub("\n", text.replace("\\", ""))))
+    seen = html.unescape(_CODE.sub("", _MARKUP.sub("", _LINE.sub("\n", text.replace("\\", "")))))
     return [f"{found}: {text!r}" for found in _wrong(seen.strip(f"{_UNSEEN} "), data)]
 
 

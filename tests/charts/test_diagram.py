@@ -1,6 +1,7 @@
 """The diagram draws every block where it belongs."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -41,11 +42,19 @@ def boxes(figure):
     }
 
 
+def alone(side, **changes):
+    return charts.model_diagram(stack(side, **changes), title="A <model>")
+
+
 @pytest.mark.parametrize("pre", [True, False])
-def test_no_block_overlaps_another_and_all_are_in_the_picture(pre):
-    figure = drawn(pre=pre)
+@pytest.mark.parametrize(
+    ("draw", "count"),
+    [(drawn, 2 * 6 + 2 * 2 * 2 + 2 * 3 * 2), (partial(alone, "source"), 14), (partial(alone, "target"), 14)],
+)
+def test_no_block_overlaps_another_and_all_are_in_the_picture(draw, count, pre):
+    figure = draw(pre=pre)
     found = boxes(figure)
-    assert len(found) == 2 * 6 + 2 * 2 * 2 + 2 * 3 * 2
+    assert len(found) == count
     for place, (x0, x1, y0, y1) in found.items():
         assert 0 <= x0 < x1 <= 100, place
         assert 0 < y0 < y1 < figure.layout.yaxis.range[1], place
@@ -75,6 +84,16 @@ def test_the_memory_goes_to_every_cross_attention_and_nowhere_else():
     assert {note.x for note in heads} == {found["target.0.cross"][0]}
     memory = (found["source.end"][2] + found["source.end"][3]) / 2
     assert any((line.x0, line.y0, line.x1) == (found["source.end"][1], memory, 50) for line in figure.layout.shapes)
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_one_stack_stands_in_the_middle_and_has_no_memory_to_carry(side):
+    figure = alone(side)
+    edges = [edge for box in boxes(figure).values() for edge in box[:2]]
+    assert abs((min(edges) + max(edges)) / 2 - 50) < 3
+    lines = [line for line in figure.layout.shapes if line.type == "line"]
+    assert all(min(edges) <= line.x0 <= max(edges) for line in lines)
+    assert len(lines) < len([line for line in drawn().layout.shapes if line.type == "line"]) / 2
 
 
 def test_text_is_literal_and_hover_says_the_counts():

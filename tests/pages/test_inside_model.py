@@ -13,10 +13,12 @@ from tests.pages.reading import address, figure, numbers, sentences, view
 from tests.transformer.tiny import tiny_model
 from transformer.runs.replay import replay
 from ui.inside import blocks as model_blocks
-from ui.inside import costs
+from ui.inside import costs, destinations
 from ui.inside import model as inside_model_panels
 from ui.inside import shapes as shape_panels
-from ui.inside.blocks import blocks_of, destination, each_layer, few_layers, one_layer, sized, stacks
+from ui.inside.blocks import blocks_of, each_layer, few_layers, one_layer, sized, stacks
+from ui.inside.destinations import destination
+from ui.inside.features import in_words
 from ui.runs import loading
 
 INSIDE = ROOT / "pages" / "explore" / "inside.py"
@@ -110,7 +112,7 @@ def test_a_post_norm_model_without_final_norms_says_so():
     assert [block.place for block in decoder.end] == ["decoder.output", "decoder.logits"]
     assert decoder.end[0].parameters == 19 * 12 + 19
     assert decoder.positions.parameters == 16 * 12
-    words = inside_model_panels.in_words(model.config)
+    words = in_words(model.config)
     for part in (
         "post-norm",
         "none after the last layer",
@@ -127,7 +129,7 @@ def test_every_block_leads_to_a_view():
         block.place: destination(block.place) for s in stacks(one, grouping=each_layer) for block in blocks_of(s)
     }
     pages = {there.page for there in found.values() if there.page}
-    assert pages == set(model_blocks.PAGES.values())
+    assert pages == set(destinations.PAGES.values())
     assert all((ROOT / page).exists() for page in pages)
     assert all(there.page or there.fields["inside_panel"] for there in found.values())
     cross = found["decoder.2.cross_attn"]

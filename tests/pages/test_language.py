@@ -25,8 +25,8 @@ def test_another_language_comes_with_its_words_and_its_tag(reverse):
     test = reverse(src="abc", lang="qps")
     sent = payload(test, session.STEPPER)
     assert sent["lang"] == "en"  # what the pseudo-language is taken for
-    assert sent["words"]["Next step"] == "⟦Neext steep⟧"
-    assert run_of(test)["stop_reason"] == "⟦Thee moodeel eendeed thee seenteencee.⟧"
+    assert sent["words"]["Next step"] == "⟦Neext steep·⟧"
+    assert run_of(test)["stop_reason"] == "⟦Thee moodeel eendeed thee seenteencee.·⟧"
 
 
 def test_the_address_keeps_the_language(reverse):
@@ -59,4 +59,4 @@ def test_a_language_that_is_chosen_is_spoken_and_choices_stay(open_page, two_lan
 
 def test_the_list_of_pages_is_spoken(open_page):
     test = open_page(MAIN, lang="qps")
-    assert test.title[0].value == "⟦Steep throouugh deecoodiing⟧"
+    assert test.title[0].value == "⟦Steep throouugh deecoodiing·⟧"

@@ -104,6 +104,20 @@ def part_of(name: str) -> Part:
     raise KeyError(f"{name} belongs to no component; expected a name of Transformer.named_parameters.")
 
 
+def parts_of(config: ModelConfig) -> tuple[Part, ...]:
+    """The components that a model has, in the order of a pass; of one stack, its one table is the source's.
+
+    Args:
+        config: The features of the model.
+    """
+    has = anatomy(config)
+    lacks = {part for one in EVERY_PART.attentions if one.kind not in has.kinds for part in _OF_ATTENTION[one.kind]}
+    lacks |= {_OF_FFN[stack.name] for stack in EVERY_PART.stacks} - {_OF_FFN[stack.name] for stack in has.stacks}
+    lacks |= set() if has.writes else {"output"}
+    lacks |= set() if has.reads and has.writes else {"target_embedding"}
+    return tuple(part for part in PARTS if part not in lacks)
+
+
 def holdings(model: Transformer) -> dict[Part, Holding]:
     """The parameters of each component, read off the model itself; a tensor that is shared counts once.
 

@@ -26,6 +26,14 @@ from words import say
 Stack = StackName
 Part = Literal["embedding", "self_attn", "cross_attn", "ffn", "final"]
 
+_NAMES: dict[Part, tuple[str, str]] = {
+    "embedding": (say("embedding"), say("the embedding")),
+    "self_attn": (say("self", about="a sub-layer, on an axis"), say("self-attention")),
+    "cross_attn": (say("cross", about="a sub-layer, on an axis"), say("cross-attention")),
+    "ffn": (say("FFN"), say("feed-forward")),
+    "final": (say("final norm"), say("the final norm")),
+}
+
 
 @dataclass(frozen=True)
 class Place:
@@ -44,30 +52,14 @@ class Place:
     @property
     def short(self) -> str:
         """For an axis: "embedding", "2 cross"."""
-        layer = 0 if self.layer is None else self.layer + 1
-        names: dict[Part, str] = {
-            # For translators: places in a model, on an axis: after the embedding, or after a part of a layer.
-            "embedding": say("embedding"),
-            "self_attn": say("{layer} self", layer=layer),
-            "cross_attn": say("{layer} cross", layer=layer),
-            "ffn": say("{layer} FFN", layer=layer),
-            "final": say("final norm"),
-        }
-        return names[self.part]
+        name = _NAMES[self.part][0]
+        return name if self.layer is None else say("{layer} {part}", layer=self.layer + 1, part=name)
 
     @property
     def name(self) -> str:
         """For a sentence: "the embedding", "layer 2's cross-attention"."""
-        layer = 0 if self.layer is None else self.layer + 1
-        names: dict[Part, str] = {
-            # For translators: the same places inside a sentence.
-            "embedding": say("the embedding"),
-            "self_attn": say("layer {layer}'s self-attention", layer=layer),
-            "cross_attn": say("layer {layer}'s cross-attention", layer=layer),
-            "ffn": say("layer {layer}'s feed-forward", layer=layer),
-            "final": say("the final norm"),
-        }
-        return names[self.part]
+        name = _NAMES[self.part][1]
+        return name if self.layer is None else say("layer {layer}'s {part}", layer=self.layer + 1, part=name)
 
     @property
     def ends_layer(self) -> bool:

@@ -1,4 +1,4 @@
-"""The blocks of the loaded model: what its diagram draws, what is said of each, and which view a block leads to.
+"""The blocks of the loaded model: what its diagram draws, and what is said of each.
 
 Knows nothing of Streamlit.
 """
@@ -6,22 +6,35 @@ Knows nothing of Streamlit.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from charts.diagram_blocks import Block, Layer, Stack, Sublayer
+from charts.diagram_blocks import Block, Kind, Layer, Stack, Sublayer
 from transformer.analysis.costs import Part, multiply_adds
+from transformer.model import anatomy as parts
+from transformer.model.anatomy import EVERY_PART, StackName, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
-from ui.runs.sides import SIDE_OF, StackName
+from ui.runs.sides import SIDE_OF
+from words import joined, say, say_n
 
 Grouping = Callable[[int], list[tuple[int, int]]]
 """From a number of layers to the first and last of each group, from 0."""
 
 MOST_DRAWN = 6  # more layers than that are folded
-PAGES = {"attention": "pages/explore/attention.py", "positions": "pages/explore/positions.py",
-         "masks": "pages/explore/masks.py"}  # fmt: skip
 ACTIVATIONS = {"relu": "ReLU", "gelu": "GELU"}
-_NAMES = {"self_attn": "self-attention", "cross_attn": "cross-attention", "ffn": "feed-forward"}
+_SUBLAYERS: dict[parts.Sublayer, str] = {
+    "self_attn": say("self-attention"),
+    "cross_attn": say("cross-attention"),
+    "ffn": say("feed-forward"),
+}
+_COLOURS: dict[parts.Sublayer, Kind] = {"self_attn": "attention", "cross_attn": "cross", "ffn": "linear"}
+_INPUTS: dict[StackName, tuple[str, str, str, str]] = {
+    "encoder": (say("Source ids"), say("Mask of the encoder"), say("Source embedding"),
+                say("Positions of the source")),
+    "decoder": (say("Target ids"), say("Mask of the decoder"), say("Target embedding"),
+                say("Positions of the target")),
+}  # fmt: skip
+_STREAM, _LENS = say("the part Residual stream"), say("the part Logit lens")
 _PARTS: dict[str, tuple[Part, ...]] = {
     "encoder.self_attn": ("encoder_projections", "encoder_maps"),
     "encoder.ffn": ("encoder_ffn",),
@@ -29,19 +42,6 @@ _PARTS: dict[str, tuple[Part, ...]] = {
     "decoder.cross_attn": ("cross_projections", "cross_maps"),
     "decoder.ffn": ("decoder_ffn",),
 }
-
-
-@dataclass(frozen=True)
-class Destination:
-    """Where a block leads.
-
-    Attributes:
-        page: Script of another page; None for a part of this one.
-        fields: What is looked at there, by the names of `View`.
-    """
-
-    page: str | None
-    fields: dict[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -63,11 +63,22 @@ class Sized:
         """Learned values of all tensors whose names begin so."""
         return sum(count for name, count in self.parameters.items() if name.startswith(beginnings))
 
-    def length(self, stack: str) -> int:
-        """Tokens of the side that a stack reads."""
-        return self.n_source if stack == "encoder" else self.n_target
+    @property
+    def alone(self) -> bool:
+        """Whether there is one stack, which has the one table of embeddings."""
+        return len(anatomy(self.config).stacks) == 1
 
-    def stream(self, stack: str) -> str:
+    def length(self, stack: StackName) -> int:
+        """Tokens that a stack reads."""
+        lengths: dict[StackName, int] = {"encoder": self.n_source, "decoder": self.n_target}
+        return lengths[stack]
+
+    def done(self, *components: Part) -> int:
+        """Multiply-adds of components in one pass."""
+        counts = multiply_adds(self.config, n_source=self.n_source, n_target=self.n_target)
+        return sum(counts[component] for component in components)
+
+    def stream(self, stack: StackName) -> str:
         """Shape of a stack's residual stream."""
         return f"[{self.length(stack)}, {self.config.d_model}]"
 
@@ -78,29 +89,24 @@ def sized(model: Transformer, *, n_source: int, n_target: int) -> Sized:
     return Sized(model.config, counts, n_source, n_target)
 
 
-def stacks(one: Sized, *, grouping: Grouping) -> tuple[Stack, Stack]:
-    """Encoder and decoder as the diagram draws them.
+def stacks(one: Sized, *, grouping: Grouping) -> tuple[Stack, ...]:
+    """The stacks of a model as the diagram draws them.
 
     Args:
         one: The model and the lengths.
         grouping: Which layers are drawn as one: `each_layer`, `few_layers` or `one_layer`.
     """
-    config = one.config
-    final = [(stack, _final_norm(one, stack)) for stack in SIDE_OF if config.final_norm]
-    end = {"encoder": [_memory(one)], "decoder": [_output(one), _logits(one)]}
-    for stack, block in final:
-        end[stack].insert(0, block)
-    made = [
+    ends = {"encoder": lambda: [_memory(one)], "decoder": lambda: [_output(one), _logits(one)]}
+    return tuple(
         Stack(
-            side,
-            config.norm == "pre",
-            *_inputs(one, stack),
-            tuple(_layer(one, stack, *group) for group in grouping(_n_layers(config, stack))),
-            tuple(end[stack]),
+            SIDE_OF[stack.name],
+            one.config.norm == "pre",
+            *_inputs(one, stack.name),
+            tuple(_layer(one, stack, *group) for group in grouping(stack.n_layers)),
+            (*([_final_norm(one, stack.name)] if one.config.final_norm else []), *ends[stack.name]()),
         )
-        for stack, side in SIDE_OF.items()
-    ]
-    return made[0], made[1]
+        for stack in anatomy(one.config).stacks
+    )
 
 
 def each_layer(n_layers: int) -> list[tuple[int, int]]:
@@ -129,163 +135,186 @@ def blocks_of(stack: Stack) -> Iterator[Block]:
     yield from stack.end
 
 
-def destination(place: str) -> Destination:
-    """Where a block leads.
-
-    Args:
-        place: A block's place, such as `encoder.0.self_attn`.
-    """
-    stack, *rest = place.split(".")
-    side: dict[str, object] = {"side": "source" if stack == "encoder" else "target"}
-    if len(rest) >= 2 and rest[0].isdigit():
-        return _in_layer(stack, int(rest[0]), rest[1:], side)
-    match rest:
-        case ["mask"]:
-            wanted = "source" if stack == "encoder" else "decoder"
-            return Destination(PAGES["masks"], {"mask": wanted, "masks_panel": "masks"})
-        case ["embedding"]:
-            return Destination(PAGES["positions"], side | {"positions_panel": "sentence"})
-        case ["positions"]:
-            return Destination(PAGES["positions"], side | {"positions_panel": "table"})
-        case ["ids"]:
-            return Destination(None, side | {"inside_panel": "pieces"})
-        case ["final_norm" | "memory"]:
-            return Destination(None, side | {"inside_panel": "stream"})
-    return Destination(None, {"inside_panel": "lens"})
-
-
-def _in_layer(stack: str, layer: int, rest: list[str], side: dict[str, object]) -> Destination:
-    kind = "cross" if rest[0] == "cross_attn" else stack
-    where: dict[str, object] = {"kind": kind, "layer": layer}
-    if len(rest) > 1:
-        return Destination(None, side | where | {"inside_panel": "stream"})
-    if rest[0] == "ffn":
-        return Destination(None, side | where | {"inside_panel": "ffn"})
-    return Destination(PAGES["attention"], where | {"head": None, "panel": "overview"})
-
-
 # ------------------------------------------------------------------------------------------------ blocks
 
 
-def _n_layers(config: ModelConfig, stack: str) -> int:
-    return config.n_encoder_layers if stack == "encoder" else config.n_decoder_layers
-
-
 def _inputs(one: Sized, stack: StackName) -> tuple[Block, Block, Block, Block]:
-    c, side, n = one.config, SIDE_OF[stack], one.length(stack)
-    table = "src_table" if stack == "encoder" else "tgt_table"
-    rows = c.src_vocab_size if stack == "encoder" else c.tgt_vocab_size
-    who = "Source" if stack == "encoder" else "Target"
-    scaled = f", times √{c.d_model}" if c.scale_embedding else ", as it is"
-    shared = " The same table as the source's; its parameters count there." if c.shared_vocab else ""
-    mask = "No token attends to padding" + ("." if stack == "encoder" else ", and none to a token that comes later.")
-    formula = "A formula, nothing to learn" if c.positions == "sinusoidal" else "A learned table"
-    also = " Cross-attention in the decoder has the source's mask." if stack == "encoder" else ""
+    c, n = one.config, one.length(stack)
+    ids, mask, embedding, positions = _INPUTS[stack]
+    learned = c.positions != "sinusoidal"
     return (
-        Block(place=f"{stack}.ids", text=f"Ids [{n}]", name=f"{who} ids", shape=f"[{n}]", kind="edge",
-              role="The number of each piece in the vocabulary.", leads_to="the part Embeddings"),
-        Block(place=f"{stack}.mask", text="Mask", name=f"Mask of the {stack}", role=mask + also,
-              shape=f"[{n}, {n}], the same for all heads and layers", leads_to="the Masks page", kind="edge"),
-        Block(place=f"{stack}.embedding", text=f"Embedding {rows:,} × {c.d_model}", name=f"{who} embedding",
-              role=f"The row of each token in a table{scaled}.{shared if stack == 'decoder' else ''}",
-              shape=f"[{n}] → {one.stream(stack)}", parameters=one.held(table), multiply_adds=0, kind="table",
-              leads_to="the Positions page, this sentence"),
-        Block(place=f"{stack}.positions",
-              text="Positions, sinusoids" if c.positions == "sinusoidal" else "Positions, learned",
-              name=f"Positions of the {side}", role=f"{formula}: the vector of each position is added.",
-              shape=one.stream(stack), parameters=one.held(f"{stack}.embedding.positions."), kind="table",
-              leads_to="the Positions page"),
+        Block(place=f"{stack}.ids", text=say("Ids [{n}]", n=n), name=ids, shape=f"[{n}]", kind="edge",
+              role=say("The number of each piece in the vocabulary."), leads_to=say("the part Embeddings")),
+        Block(place=f"{stack}.mask", text=say("Mask"), name=mask, role=_mask_role(one, stack), kind="edge",
+              shape=say("[{n}, {n}], the same for all heads and layers", n=n), leads_to=say("the Masks page")),
+        _embedding(one, stack, embedding),
+        Block(place=f"{stack}.positions", name=positions, shape=one.stream(stack), kind="table",
+              text=say("Positions, learned") if learned else say("Positions, sinusoids"),
+              role=say("A learned table: the vector of each position is added.") if learned
+              else say("A formula, nothing to learn: the vector of each position is added."),
+              parameters=one.held(f"{stack}.embedding.positions."), leads_to=say("the Positions page")),
     )  # fmt: skip
 
 
-def _layer(one: Sized, stack: str, first: int, last: int) -> Layer:
+def _mask_role(one: Sized, stack: StackName) -> str:
+    has = anatomy(one.config)
+    if any(attention.causal for attention in has.attentions if attention.stack == stack):
+        return say("No token attends to padding, and none to a token that comes later.")
+    said = [say("No token attends to padding.")]
+    if any(attention.stack != stack and attention.keys_from == stack for attention in has.attentions):
+        said += [say("Cross-attention in the decoder has the source's mask.")]
+    return joined(" ", said)
+
+
+def _embedding(one: Sized, stack: StackName, name: str) -> Block:
+    c, first = one.config, stack == anatomy(one.config).stacks[0].name
+    rows = c.src_vocab_size if first else c.tgt_vocab_size
+    role = say("The row of each token in a table, as it is.")
+    if c.scale_embedding:
+        role = say("The row of each token in a table, times √{width}.", width=c.d_model)
+    if c.shared_vocab and not first:
+        role = joined(" ", [role, say("The same table as the source's; its parameters count there.")])
+    return Block(
+        place=f"{stack}.embedding", text=say("Embedding {rows:,} × {width}", rows=rows, width=c.d_model), name=name,
+        role=role, shape=f"[{one.length(stack)}] → {one.stream(stack)}", kind="table", multiply_adds=0,
+        parameters=one.held("src_table" if first else "tgt_table"), leads_to=say("the Positions page, this sentence"),
+    )  # fmt: skip
+
+
+def _layer(one: Sized, stack: parts.Stack, first: int, last: int) -> Layer:
+    """A layer, or several equal ones."""
     count = last - first + 1
-    name = f"Layer {first + 1}" if count == 1 else f"Layers {first + 1} to {last + 1}, × {count}"
-    called = f"{stack} {name[0].lower()}{name[1:]}"
-    names = ("self_attn", "ffn") if stack == "encoder" else ("self_attn", "cross_attn", "ffn")
-    each = " each" if count > 1 else ""
-    return Layer(name, tuple(_sublayer(one, stack, first, sub, called=called, each=each) for sub in names))
+    name = say("Layer {n}", n=first + 1)
+    called = {"encoder": say("Encoder layer {n}", n=first + 1), "decoder": say("Decoder layer {n}", n=first + 1)}
+    if count > 1:
+        start, end = first + 1, last + 1
+        name = say("Layers {first} to {last}, × {count}", first=start, last=end, count=count)
+        called = {
+            "encoder": say("Encoder layers {first} to {last}, × {count}", first=start, last=end, count=count),
+            "decoder": say("Decoder layers {first} to {last}, × {count}", first=start, last=end, count=count),
+        }
+    whose = called[stack.name]
+    return Layer(name, tuple(_sublayer(one, stack, first, sub, whose, each=count > 1) for sub in stack.sublayers))
 
 
-def _sublayer(one: Sized, stack: str, layer: int, sub: str, *, called: str, each: str) -> Sublayer:
-    place, beginning = f"{stack}.{layer}.{sub}", f"{stack}.layers.{layer}.{sub}"
-    c, name = one.config, f"{called[:1].upper()}{called[1:]}: {_NAMES[sub]}"
-    text, role, shape = _feed_forward(one, stack) if sub == "ffn" else _attention(one, stack, sub)
-    done = multiply_adds(c, n_source=one.n_source, n_target=one.n_target)
-    count = sum(done[part] for part in _PARTS[f"{stack}.{sub}"]) // _n_layers(c, stack)
+def _sublayer(
+    one: Sized, stack: parts.Stack, layer: int, sub: parts.Sublayer, called: str, *, each: bool
+) -> Sublayer:
+    place, beginning, part = f"{stack.name}.{layer}.{sub}", f"{stack.name}.layers.{layer}.{sub}", _SUBLAYERS[sub]
+    text, role, shape = _feed_forward(one, stack.name) if sub == "ffn" else _attention(one, stack.name, sub)
     block = Block(
-        place=place, text=text, name=name + each, role=role, shape=shape, parameters=one.held(f"{beginning}."),
-        multiply_adds=count, kind="linear" if sub == "ffn" else "cross" if sub == "cross_attn" else "attention",
-        leads_to="the part Feed-forward" if sub == "ffn" else "the Attention page",
+        place=place, text=text, role=role, shape=shape, parameters=one.held(f"{beginning}."),
+        name=say("{layers}: {part} each", layers=called, part=part) if each
+        else say("{layer}: {part}", layer=called, part=part),
+        multiply_adds=one.done(*_PARTS[f"{stack.name}.{sub}"]) // stack.n_layers, kind=_COLOURS[sub],
+        leads_to=say("the part Feed-forward") if sub == "ffn" else say("the Attention page"),
     )  # fmt: skip
-    where = "what the sub-layer reads" if c.norm == "pre" else "the sum of stream and output"
     norm = Block(
-        place=f"{place}.norm", text="norm", name=f"{name}, norm{each}", shape=one.stream(stack), kind="norm",
-        role=f"Layer norm of {where} ({c.norm}-norm): mean 0 and variance 1, then scaled"
-        f"{' and shifted' if c.bias else ''}.",
-        parameters=one.held(f"{beginning}_residual.norm."), leads_to="the part Residual stream",
+        place=f"{place}.norm", text=say("norm"), shape=one.stream(stack.name), kind="norm", leads_to=_STREAM,
+        name=say("{layers}: {part}, norm each", layers=called, part=part) if each
+        else say("{layer}: {part}, norm", layer=called, part=part),
+        role=_norm_role(one.config), parameters=one.held(f"{beginning}_residual.norm."),
     )  # fmt: skip
     plus = Block(
-        place=f"{place}.plus", text="+", name=f"{name}, residual sum", shape=one.stream(stack), kind="edge",
-        role="Adds what the sub-layer made to the stream.", leads_to="the part Residual stream",
+        place=f"{place}.plus", text="+", name=say("{layer}: {part}, residual sum", layer=called, part=part),
+        shape=one.stream(stack.name), kind="edge", role=say("Adds what the sub-layer made to the stream."),
+        leads_to=_STREAM,
     )  # fmt: skip
     return Sublayer(block, norm, plus)
 
 
-def _attention(one: Sized, stack: str, sub: str) -> tuple[str, str, str]:
+def _norm_role(config: ModelConfig) -> str:
+    if config.norm == "pre" and config.bias:
+        return say(
+            "Layer norm of what the sub-layer reads (pre-norm): mean 0 and variance 1, then scaled and shifted."
+        )
+    if config.norm == "pre":
+        return say("Layer norm of what the sub-layer reads (pre-norm): mean 0 and variance 1, then scaled.")
+    if config.bias:
+        return say(
+            "Layer norm of the sum of stream and output (post-norm): mean 0 and variance 1, then scaled and shifted."
+        )
+    return say("Layer norm of the sum of stream and output (post-norm): mean 0 and variance 1, then scaled.")
+
+
+def _attention(one: Sized, stack: StackName, sub: parts.Sublayer) -> tuple[str, str, str]:
+    """What is written in the block, its role and its shape."""
     c, queries = one.config, one.length(stack)
-    n_keys = one.n_source if sub == "cross_attn" else queries
-    who = {
-        "encoder.self_attn": "Every source token reads from all source tokens",
-        "decoder.self_attn": "Every target token reads from itself and those before it",
-        "decoder.cross_attn": "Every target token reads from the encoder's output",
-    }[f"{stack}.{sub}"]
-    name = "Self-attention" if sub == "self_attn" else "Cross-attention"
-    heads = f"{c.n_heads} head{'s' * (c.n_heads > 1)} of width {c.d_head}"
-    shape = f"{one.stream(stack)} → maps [{c.n_heads}, {queries}, {n_keys}] → {one.stream(stack)}"
-    return f"{name} {c.n_heads} × {c.d_head}", f"{who}, with {heads}.", shape
+    attention = next(found for found in EVERY_PART.attentions if (found.stack, found.sublayer) == (stack, sub))
+    heads = say_n("{n} head of width {width}", "{n} heads of width {width}", c.n_heads, width=c.d_head)
+    role = {
+        "encoder": say("Every source token reads from all source tokens, with {heads}.", heads=heads),
+        "decoder": say("Every target token reads from itself and those before it, with {heads}.", heads=heads),
+        "cross": say("Every target token reads from the encoder's output, with {heads}.", heads=heads),
+    }[attention.kind]
+    text = say("Self-attention {n} × {width}", n=c.n_heads, width=c.d_head)
+    if attention.keys_from != stack:
+        text = say("Cross-attention {n} × {width}", n=c.n_heads, width=c.d_head)
+    maps = f"[{c.n_heads}, {queries}, {one.length(attention.keys_from)}]"
+    return text, role, say("{before} → maps {maps} → {after}", before=one.stream(stack), maps=maps,
+                           after=one.stream(stack))  # fmt: skip
 
 
-def _feed_forward(one: Sized, stack: str) -> tuple[str, str, str]:
+def _feed_forward(one: Sized, stack: StackName) -> tuple[str, str, str]:
     c, n = one.config, one.length(stack)
-    role = f"Each token by itself: up to d_ff = {c.d_ff:,} values, {ACTIVATIONS[c.activation]}, and down again."
+    role = say("Each token by itself: up to d_ff = {d_ff:,} values, {function}, and down again.", d_ff=c.d_ff,
+               function=ACTIVATIONS[c.activation])  # fmt: skip
     shape = f"{one.stream(stack)} → [{n}, {c.d_ff}] → {one.stream(stack)}"
-    return f"Feed-forward {c.d_ff:,}", role, shape
+    return say("Feed-forward {d_ff:,}", d_ff=c.d_ff), role, shape
 
 
-def _final_norm(one: Sized, stack: str) -> Block:
+def _final_norm(one: Sized, stack: StackName) -> Block:
+    names = {"encoder": say("Final norm of the encoder"), "decoder": say("Final norm of the decoder")}
     return Block(
-        place=f"{stack}.final_norm", text="final norm", name=f"Final norm of the {stack}", kind="norm",
-        role="One more layer norm after the last layer.", shape=one.stream(stack),
-        parameters=one.held(f"{stack}.final_norm."), leads_to="the part Residual stream",
+        place=f"{stack}.final_norm", text=say("final norm"), name=names[stack], kind="norm",
+        role=say("One more layer norm after the last layer."), shape=one.stream(stack),
+        parameters=one.held(f"{stack}.final_norm."), leads_to=_STREAM,
     )  # fmt: skip
 
 
 def _memory(one: Sized) -> Block:
+    shape = one.stream("encoder")
+    if one.alone:
+        return Block(
+            place="encoder.memory", text=say("Output {shape}", shape=shape), name=say("The encoder's output"),
+            role=say("One vector a source token; this model writes nothing, so this is where it ends."),
+            shape=shape, leads_to=_STREAM, kind="edge",
+        )  # fmt: skip
     return Block(
-        place="encoder.memory", text=f"Memory {one.stream('encoder')}", name="Memory: the encoder's output",
-        role="One vector a source token; every cross-attention makes its keys and values from it.",
-        shape=one.stream("encoder"), leads_to="the part Residual stream", kind="edge",
+        place="encoder.memory", text=say("Memory {shape}", shape=shape), name=say("Memory: the encoder's output"),
+        role=say("One vector a source token; every cross-attention makes its keys and values from it."),
+        shape=shape, leads_to=_STREAM, kind="edge",
     )  # fmt: skip
 
 
 def _output(one: Sized) -> Block:
     c = one.config
-    done = multiply_adds(c, n_source=one.n_source, n_target=one.n_target)
-    tied = "the target embedding's table, so no parameters of its own" if c.tie_output else "a table of its own"
-    bias = ", with a bias" if c.output_bias else ""
     return Block(
-        place="decoder.output", text=f"Output {c.d_model} → {c.tgt_vocab_size:,}", name="Output layer",
-        role=f"Compares each vector with every row of {tied}{bias}.",
-        shape=f"{one.stream('decoder')} → [{one.n_target}, {c.tgt_vocab_size}]", kind="table",
-        parameters=one.held("output_"), multiply_adds=done["output"], leads_to="the part Logit lens",
+        place="decoder.output", name=say("Output layer"), role=_output_role(one), kind="table",
+        text=say("Output {width} → {n:,}", width=c.d_model, n=c.tgt_vocab_size),
+        shape=f"{one.stream('decoder')} → [{one.n_target}, {c.tgt_vocab_size}]",
+        parameters=one.held("output_"), multiply_adds=one.done("output"), leads_to=_LENS,
     )  # fmt: skip
+
+
+def _output_role(one: Sized) -> str:
+    c = one.config
+    if not c.tie_output:
+        if c.output_bias:
+            return say("Compares each vector with every row of a table of its own, with a bias.")
+        return say("Compares each vector with every row of a table of its own.")
+    if c.output_bias:
+        return say(
+            "Compares each vector with every row of the target embedding's table, so no parameters of its own, "
+            "with a bias."
+        )
+    return say("Compares each vector with every row of the target embedding's table, so no parameters of its own.")
 
 
 def _logits(one: Sized) -> Block:
     shape = f"[{one.n_target}, {one.config.tgt_vocab_size:,}]"
     return Block(
-        place="decoder.logits", text=f"Logits {shape}", name="Logits", shape=shape, kind="edge",
-        role="A score of every piece of the target vocabulary after each token; softmax makes them probabilities.",
-        leads_to="the part Logit lens",
+        place="decoder.logits", text=say("Logits {shape}", shape=shape), name=say("Logits"), shape=shape, kind="edge",
+        role=say("A score of every piece of the target vocabulary after each token; softmax makes them "
+                 "probabilities."), leads_to=_LENS,
     )  # fmt: skip

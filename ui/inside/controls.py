@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from transformer.checkpoint.load import Checkpoint
+from transformer.model.anatomy import anatomy
 from transformer.runs.trace import Kind
 from ui.runs.open_run import OpenRun
 from ui.shared import choices
 from ui.state.view import InsidePanel
+from words import say
 
 PARTS: dict[InsidePanel, str] = {
-    "model": "The model",
-    "stream": "Residual stream",
-    "lens": "Logit lens",
-    "ffn": "Feed-forward",
-    "pieces": "Embeddings",
+    "model": say("The model"),
+    "stream": say("Residual stream"),
+    "lens": say("Logit lens"),
+    "ffn": say("Feed-forward"),
+    "pieces": say("Embeddings"),
 }
 
 
 def draw(run: OpenRun) -> None:
     """Draw it."""
-    choices.choose(choices.field(run.slot, "inside_panel"), "Part", PARTS, bare=True)
+    choices.choose(choices.field(run.slot, "inside_panel"), say("Part"), PARTS, bare=True)
 
 
 def deeper_stack(checkpoint: Checkpoint) -> Kind:
     """The attention of the stack with more layers: a layer that is looked at here may be of either stack."""
-    config = checkpoint.config
-    return "encoder" if config.n_encoder_layers > config.n_decoder_layers else "decoder"
+    stacks = reversed(anatomy(checkpoint.config).stacks)  # of two that are equal, the decoder
+    return max(stacks, key=lambda stack: stack.n_layers).name

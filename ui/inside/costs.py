@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
-import streamlit as st
 
 import charts
 from charts.costs import HOW_TO_READ_CURVES, HOW_TO_READ_SHARES
 from transformer.analysis import costs
 from transformer.analysis.costs import Holding, Part
+from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
+from ui.inside import tokens
 from ui.runs.open_run import OpenRun
 from ui.shared import choices, drawing
+from ui.shared.door import frame as table
+from ui.shared.door import st
+from words import joined, say
 
 SHARES = "cost_shares"
 CURVES = "cost_curves"
@@ -26,50 +31,50 @@ _STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512,
           8192, 16_384, 32_768)  # fmt: skip
 
 NAMES: dict[Part, str] = {
-    "source_embedding": "Source embedding",
-    "target_embedding": "Target embedding",
-    "positions": "Positions",
-    "encoder_projections": "Encoder self: projections",
-    "encoder_maps": "Encoder self: n² part",
-    "encoder_ffn": "Encoder feed-forward",
-    "decoder_projections": "Decoder self: projections",
-    "decoder_maps": "Decoder self: n² part",
-    "cross_projections": "Cross: projections",
-    "cross_maps": "Cross: n² part",
-    "decoder_ffn": "Decoder feed-forward",
-    "norms": "Norms",
-    "output": "Output layer",
+    "source_embedding": say("Source embedding"),
+    "target_embedding": say("Target embedding"),
+    "positions": say("Positions"),
+    "encoder_projections": say("Encoder self: projections"),
+    "encoder_maps": say("Encoder self: n² part"),
+    "encoder_ffn": say("Encoder feed-forward"),
+    "decoder_projections": say("Decoder self: projections"),
+    "decoder_maps": say("Decoder self: n² part"),
+    "cross_projections": say("Cross: projections"),
+    "cross_maps": say("Cross: n² part"),
+    "decoder_ffn": say("Decoder feed-forward"),
+    "norms": say("Norms"),
+    "output": say("Output layer"),
 }
-_PROJECTIONS = "Make queries, keys and values (q_proj, k_proj, v_proj), and join the heads (out_proj)"
-_MAPS = "q·k for the scores, weights·v for the sums"
-_FFN = "Widen each token to d_ff, then back"
+_PROJECTIONS = say("Make queries, keys and values (q_proj, k_proj, v_proj), and join the heads (out_proj)")
+_MAPS = say("q·k for the scores, weights·v for the sums")
+_FFN = say("Widen each token to d_ff, then back")
 _ROLES: dict[Part, str] = {
-    "source_embedding": "A vector for each source piece: looked up, not multiplied",
-    "target_embedding": "A vector for each target piece: looked up, not multiplied",
-    "positions": "A vector for each position: added",
+    "source_embedding": say("A vector for each source piece: looked up, not multiplied"),
+    "target_embedding": say("A vector for each target piece: looked up, not multiplied"),
+    "positions": say("A vector for each position: added"),
     "encoder_projections": _PROJECTIONS,
     "encoder_maps": _MAPS,
     "encoder_ffn": _FFN,
     "decoder_projections": _PROJECTIONS,
     "decoder_maps": _MAPS,
-    "cross_projections": f"{_PROJECTIONS}: queries of the target, keys and values of the source",
+    "cross_projections": say("Make queries, keys and values (q_proj, k_proj, v_proj), and join the heads (out_proj): "
+                             "queries of the target, keys and values of the source"),
     "cross_maps": _MAPS,
     "decoder_ffn": _FFN,
-    "norms": "Mean 0 and variance 1 for each token; the last one ends a stack",
-    "output": "A score for every target piece",
-}
-_GROUPS = {"projections": "Attention projections", "ffn": "Feed-forward", "output": "Output layer"}
+    "norms": say("Mean 0 and variance 1 for each token; the last one ends a stack"),
+    "output": say("A score for every target piece"),
+}  # fmt: skip
+_GROUPS = {"projections": say("Attention projections"), "ffn": say("Feed-forward"), "output": NAMES["output"]}
 
 
 def draw(run: OpenRun) -> None:
     """Draw the sums, the table, and what a length does."""
     config = run.checkpoint.config
-    n_source = len(run.trace.src_ids)
-    n_target = run.looking.n_rows if run.view.guess else run.trace.n_steps
+    n_source, n_target = len(run.trace.src_ids), run.looking.n_rows
     held = costs.holdings(run.checkpoint.model)
-    st.subheader("Parameters and multiply-adds")
+    st.subheader(say("Parameters and multiply-adds"))
     st.markdown(drawing.plain(sums(run.checkpoint.model, held, n_source=n_source, n_target=n_target)))
-    n = _choose_length(run, n_source, n_target)
+    n = _choose_length(run)
     at_n = costs.multiply_adds(config, n_source=n, n_target=n)
     now = costs.multiply_adds(config, n_source=n_source, n_target=n_target)
     left, right = st.columns(2, gap="large")
@@ -78,7 +83,7 @@ def draw(run: OpenRun) -> None:
     with right:
         _curves(run, n)
     st.markdown(drawing.plain(where_it_overtakes(config)))
-    _table(run, held, now, at_n, n=n, lengths=f"{tokens(n_source, 'source')} and {tokens(n_target, 'target')}")
+    _table(run, held, now, at_n, n=n, lengths=_lengths(config, n_source, n_target))
 
 
 def sums(model: Transformer, held: dict[Part, Holding], *, n_source: int, n_target: int) -> str:
@@ -92,43 +97,70 @@ def sums(model: Transformer, held: dict[Part, Holding], *, n_source: int, n_targ
     config = model.config
     total = sum(one.parameters for one in held.values())
     done = sum(costs.multiply_adds(config, n_source=n_source, n_target=n_target).values())
-    said = [f"{total:,} parameters in all; a table that two components share counts once."]
+    said = [say("{n:,} parameters in all; a table that two components share counts once.", n=total)]
     kept = costs.buffers(model)
     if kept:
-        values = sum(rows * columns for rows, columns in kept.values())
-        shapes = " and ".join(f"{rows:,} × {columns:,}" for rows, columns in kept.values())
-        said.append(f"Not among them: {values:,} values in buffers ({shapes}), the sinusoids, which are a formula.")
+        shapes = [say("{rows:,} × {columns:,}", rows=rows, columns=columns) for rows, columns in kept.values()]
+        said.append(
+            say("Not among them: {n:,} values in buffers ({shapes}), the sinusoids, which are a formula.",
+                n=sum(rows * columns for rows, columns in kept.values()), shapes=_both(shapes))
+        )  # fmt: skip
     else:
-        said.append("There are no buffers: everything that is kept is learned.")
-    said.append(
-        f"One pass over this sentence, {tokens(n_source, 'source')} and {tokens(n_target, 'target')}, takes {done:,} "
-        "multiply-adds. Matrix products are counted, the half of a decoder map that the mask hides too; norms, "
-        "softmax, activation, biases and sums are not."
-    )
-    return " ".join(said)
+        said.append(say("There are no buffers: everything that is kept is learned."))
+    counted = say("Matrix products are counted; norms, softmax, activation, biases and sums are not.")
+    if anatomy(config).writes:
+        counted = say("Matrix products are counted, the half of a decoder map that the mask hides too; norms, "
+                      "softmax, activation, biases and sums are not.")  # fmt: skip
+    return joined(" ", [
+        *said,
+        say("One pass over this sentence, {lengths}, takes {n:,} multiply-adds.",
+            lengths=_lengths(config, n_source, n_target), n=done),
+        counted,
+    ])  # fmt: skip
 
 
-def tokens(count: int, side: str) -> str:
-    """A number of tokens in words."""
-    return f"{count:,} {side} token{'s' * (count != 1)}"
+def _lengths(config: ModelConfig, n_source: int, n_target: int) -> str:
+    """How many tokens each stack reads, in words."""
+    parts, source, target = anatomy(config), tokens.in_words(n_source, "source"), tokens.in_words(n_target, "target")
+    return _both([source] * parts.reads + [target] * parts.writes)
+
+
+def _both(named: Sequence[str]) -> str:
+    """One thing, or two of them."""
+    return named[0] if len(named) == 1 else say("{one} and {other}", one=named[0], other=named[1])
+
+
+def _alone(config: ModelConfig) -> bool:
+    """Whether there is one stack, so that a length has but one side."""
+    return len(anatomy(config).stacks) == 1
 
 
 def where_it_overtakes(config: ModelConfig) -> str:
     """From which length on the n² part is the larger one, and what that means for what the model reads."""
-    all_linear, alone = costs.overtakes(config), costs.overtakes(config, parts=costs.PROJECTIONS)
-    share = _maps_share(config, config.max_len)
-    said = (
-        f"With n tokens on both sides the n² part takes {all_linear.quadratic:,}·n² multiply-adds and all the rest "
-        f"{all_linear.linear:,}·n. So the n² part is the larger one from n = {all_linear.n:,} on "
-        f"(n > {all_linear.linear / all_linear.quadratic:,.1f}); it overtakes the attention projections alone at "
-        f"n = {alone.n:,}, just above 2·d_model = {2 * config.d_model:,}. "
-    )
-    if all_linear.n > config.max_len:
-        return said + (
-            f"This model reads at most {config.max_len:,} tokens, where the n² part is {share:.1%} of the work: what "
-            "lies beyond is arithmetic, no run."
-        )
-    return said + f"At the {config.max_len:,} tokens that this model reads at most it is {share:.1%} of the work."
+    every, alone = costs.overtakes(config), costs.overtakes(config, parts=costs.PROJECTIONS)
+    share, width = _maps_share(config, config.max_len), 2 * config.d_model
+    if _alone(config):
+        said = [say("With n tokens the n² part takes {quadratic:,}·n² multiply-adds and all the rest {linear:,}·n.",
+                    quadratic=every.quadratic, linear=every.linear)]  # fmt: skip
+    else:
+        said = [say("With n tokens on both sides the n² part takes {quadratic:,}·n² multiply-adds and all the rest "
+                    "{linear:,}·n.", quadratic=every.quadratic, linear=every.linear)]  # fmt: skip
+    crossing = every.linear / every.quadratic
+    if alone.linear == width * alone.quadratic:
+        said += [say("So the n² part is the larger one from n = {n:,} on (n > {crossing:,.1f}); it overtakes the "
+                     "attention projections alone at n = {alone:,}, just above 2·d_model = {width:,}.",
+                     n=every.n, crossing=crossing, alone=alone.n, width=width)]  # fmt: skip
+    else:  # heads that share keys and values have smaller projections
+        said += [say("So the n² part is the larger one from n = {n:,} on (n > {crossing:,.1f}); it overtakes the "
+                     "attention projections alone at n = {alone:,}.",
+                     n=every.n, crossing=crossing, alone=alone.n)]  # fmt: skip
+    if every.n > config.max_len:
+        said += [say("This model reads at most {n:,} tokens, where the n² part is {share:.1%} of the work: what lies "
+                     "beyond is arithmetic, no run.", n=config.max_len, share=share)]  # fmt: skip
+    else:
+        said += [say("At the {n:,} tokens that this model reads at most it is {share:.1%} of the work.",
+                     n=config.max_len, share=share)]  # fmt: skip
+    return joined(" ", said)
 
 
 def _maps_share(config: ModelConfig, n: int) -> float:
@@ -143,30 +175,47 @@ def lengths(config: ModelConfig, current: int) -> list[int]:
     return sorted({n for n in (*_STEPS, *special) if n <= last})
 
 
-def _choose_length(run: OpenRun, n_source: int, n_target: int) -> int:
-    config, current = run.checkpoint.config, max(n_source, n_target)
-    whose = "this sentence" if n_source == n_target else "this sentence's longer side"
-    remarks = {costs.overtakes(config).n: "n² overtakes", config.max_len: "longest", current: whose}
+def _choose_length(run: OpenRun) -> int:
+    config, alone = run.checkpoint.config, _alone(run.checkpoint.config)
+    read = {side: len(tokens.pieces_of(run, side)) for side in tokens.sides_of(config)}
+    current, even = max(read.values()), len({*read.values()}) == 1
+    remarks = {
+        costs.overtakes(config).n: say("n² overtakes"),
+        config.max_len: say("longest"),
+        current: say("this sentence") if even else say("this sentence's longer side"),
+    }
+    beyond = say("Beyond {n:,} tokens, the most that this model reads, the counts are arithmetic.", n=config.max_len)
     return choices.scale(
         choices.field(run.slot, "tokens", key=LENGTH),
-        "Tokens on each side, n",
-        {n: f"{n:,} ({remarks[n]})" if n in remarks else f"{n:,}" for n in lengths(config, current)},
+        say("Tokens, n") if alone else say("Tokens on each side, n"),
+        {
+            n: say("{n:,} ({remark})", n=n, remark=remarks[n]) if n in remarks else f"{n:,}"
+            for n in lengths(config, current)
+        },
         otherwise=current,
-        help=f"Source and target get the same length. Beyond {config.max_len:,} tokens, the most that this model "
-        "reads, the counts are arithmetic.",
+        help=beyond if alone else joined(" ", [say("Source and target get the same length."), beyond]),
     )
 
 
 def _shares(run: OpenRun, held: dict[Part, Holding], done: dict[Part, int], n: int) -> None:
     parts = [part for part in costs.PARTS if held[part].parameters or done[part]]
     figure = charts.cost_shares_spec(
-        [NAMES[part] for part in parts],
+        [_named(part, run.checkpoint.config)[0] for part in parts],
         [held[part].parameters for part in parts],
         [done[part] for part in parts],
-        title=f"Shares of components at n = {n:,}",
+        title=say("Shares of components at n = {n:,}", n=n),
     )
-    alt = f"Each component's share of parameters and of multiply-adds at {n} tokens on each side."
+    alt = say("Each component's share of parameters and of multiply-adds at {n} tokens on each side.", n=n)
+    if _alone(run.checkpoint.config):
+        alt = say("Each component's share of parameters and of multiply-adds at {n} tokens.", n=n)
     drawing.chart(figure, key=run.key(SHARES), alt=alt, how_to_read=HOW_TO_READ_SHARES)
+
+
+def _named(part: Part, config: ModelConfig) -> tuple[str, str]:
+    """What a component is called, and what it does; a model of one stack has one table of embeddings."""
+    if part == "source_embedding" and _alone(config):
+        return say("Embedding"), say("A vector for each piece: looked up, not multiplied")
+    return NAMES[part], _ROLES[part]
 
 
 def _curves(run: OpenRun, n: int) -> None:
@@ -183,16 +232,22 @@ def _curves(run: OpenRun, n: int) -> None:
         crossing=crossing.linear / crossing.quadratic,
         max_len=config.max_len,
         chosen=n,
-        title="Multiply-adds by length",
+        title=say("Multiply-adds by length"),
+        sides=len(anatomy(config).stacks),
     )
-    alt = f"Multiply-adds of the n² part and of the linear parts from 1 to {last:,} tokens on each side."
+    alt = say("Multiply-adds of the n² part and of the linear parts from 1 to {n:,} tokens on each side.", n=last)
+    if _alone(config):
+        alt = say("Multiply-adds of the n² part and of the linear parts from 1 to {n:,} tokens.", n=last)
     drawing.chart(figure, key=run.key(CURVES), alt=alt, how_to_read=HOW_TO_READ_CURVES)
 
 
-def frame(held: dict[Part, Holding], now: dict[Part, int], at_n: dict[Part, int], *, n: int) -> pd.DataFrame:
+def frame(
+    config: ModelConfig, held: dict[Part, Holding], now: dict[Part, int], at_n: dict[Part, int], *, n: int
+) -> pd.DataFrame:
     """One row a component, and one for all of them.
 
     Args:
+        config: The features of the model.
         held: Parameters.
         now: Multiply-adds of the sentence.
         at_n: Multiply-adds at the chosen length.
@@ -200,18 +255,31 @@ def frame(held: dict[Part, Holding], now: dict[Part, int], at_n: dict[Part, int]
     """
     totals = (sum(one.parameters for one in held.values()), sum(now.values()), sum(at_n.values()))
     rows = []
-    for part, one in held.items():
-        counts = (one.parameters, now[part], at_n[part])
+    for part in costs.parts_of(config):
+        counts = (held[part].parameters, now[part], at_n[part])
         pairs = [value for count, total in zip(counts, totals, strict=True) for value in (count, 100 * count / total)]
-        rows.append((NAMES[part], *pairs, _ROLES[part], tensors(one)))
-    rows.append(("All", *(value for total in totals for value in (total, 100.0)), "", ""))
-    counted = ["Parameters", "Multiply-adds, this sentence", f"Multiply-adds, n = {n}"]
-    names = [name for count in counted for name in (count, f"Share of {count[0].lower()}{count[1:]} (%)")]
-    return pd.DataFrame(rows, columns=["Component", *names, "Role", "Tensors"])
+        name, role = _named(part, config)
+        rows.append((name, *pairs, role, tensors(held[part])))
+    rows.append((say("All"), *(value for total in totals for value in (total, 100.0)), "", ""))
+    names = [name for name, _ in _counted(n)]
+    return table(rows, columns=[say("Component"), *names, say("Role"), say("Tensors")])
+
+
+def _counted(n: int) -> list[tuple[str, str]]:
+    """The columns of numbers: each name in full, and above the column; pairs of a count and its share."""
+    share = say("Share")
+    return [
+        (say("Parameters"), say("Parameters")),
+        (say("Share of parameters (%)"), share),
+        (say("Multiply-adds, this sentence"), say("Multiply-adds, now")),
+        (say("Share of multiply-adds, this sentence (%)"), share),
+        (say("Multiply-adds, n = {n}", n=n), say("Multiply-adds, n = {n}", n=n)),
+        (say("Share of multiply-adds, n = {n} (%)", n=n), share),
+    ]
 
 
 def tensors(one: Holding) -> str:
-    """The learned tensors of a component in words."""
+    """The learned tensors of a component: how many, their name and shape."""
     return "; ".join(
         f"{count} × {name} [{', '.join(f'{size:,}' for size in shape)}]" for name, shape, count in one.tensors
     )
@@ -220,12 +288,12 @@ def tensors(one: Holding) -> str:
 def _table(
     run: OpenRun, held: dict[Part, Holding], now: dict[Part, int], at_n: dict[Part, int], *, n: int, lengths: str
 ) -> None:
-    numbers = frame(held, now, at_n, n=n)
-    columns: dict[str, Any] = {"Component": st.column_config.TextColumn(pinned=True)}
-    for name in map(str, numbers.columns[1:7]):
-        share = name.startswith("Share")
+    numbers = frame(run.checkpoint.config, held, now, at_n, n=n)
+    columns: dict[str, Any] = {say("Component"): st.column_config.TextColumn(pinned=True)}
+    for place, (name, above) in enumerate(_counted(n)):
+        share = place % 2 == 1
         columns[name] = st.column_config.NumberColumn(
-            "Share" if share else name.replace("this sentence", "now"),
+            above,
             format="%.2f %%" if share else "localized",
             help=name if share else None,
             width=80 if share else None,
@@ -236,11 +304,12 @@ def _table(
         height="content",
         column_config=columns,
         row_height=31,
-        alt="Parameters and multiply-adds of every component.",
+        alt=say("Parameters and multiply-adds of every component."),
     )
-    st.caption(f"Now: this sentence, {lengths}. Further right: roles, and the learned tensors.")
+    said = say("Now: this sentence, {lengths}.", lengths=lengths)
+    st.caption(joined(" ", [said, say("Further right: roles, and the learned tensors.")]))
     st.download_button(
-        "Table as CSV",
+        say("Table as CSV"),
         numbers.to_csv(index=False, float_format="%.6g"),
         file_name="components.csv",
         mime="text/csv",

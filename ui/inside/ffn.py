@@ -9,23 +9,25 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import streamlit as st
 
 import charts
 from charts.neuron_bars import HOW_TO_READ_ACTIVE
 from charts.neurons import HOW_TO_READ_HISTOGRAM, HOW_TO_READ_MAP, HOW_TO_READ_SHARES, HOW_TO_READ_TOKENS
 from transformer.analysis import neurons
+from transformer.model.anatomy import StackName
 from ui.inside import ffn_controls, tokens
 from ui.inside import neuron as neuron_panels
 from ui.inside.blocks import ACTIVATIONS
 from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
-from ui.runs.sides import STACKS, StackName
+from ui.runs.sides import STACKS
 from ui.shared import drawing
 from ui.shared.clicks import cell_of, on_click, place_of
+from ui.shared.door import st
 from ui.state import session
 from ui.state.view import Side
+from words import joined, say
 
 SHARES: Final = "ffn_shares"
 HISTOGRAM: Final = "ffn_histogram"
@@ -118,10 +120,10 @@ def draw(run: OpenRun) -> None:
 def _opened(run: OpenRun, side: Side, layer: int, pieces: list[str], token: int) -> OpenLayer:
     checkpoint, trace, stack = run.checkpoint, run.trace, STACKS[side]
     sites = [neurons.site(stack, layer, name) for name in ("pre_activation", "activation", "output")]
-    sites += neurons.effect_sites(checkpoint.config, layer) if side == "target" else []
+    sites += neurons.effect_sites(checkpoint.config, layer) if tokens.writes(run, stack) else []
     recorded = loading.replay(checkpoint, trace, sites)
     shares = loading.runner().compute(
-        ("silent neurons", trace.query, trace.src_ids, trace.read_ids, stack),
+        ("silent_neurons", trace.query, trace.src_ids, trace.read_ids, stack),
         lambda: neurons.silent_shares(checkpoint, trace, stack),
         nbytes=lambda values: values.nbytes,
     )
@@ -129,7 +131,9 @@ def _opened(run: OpenRun, side: Side, layer: int, pieces: list[str], token: int)
     before, after = recorded[sites[0]][:n], recorded[sites[1]][:n]
     asked = run.view.neuron
     if asked is not None and asked >= checkpoint.config.d_ff:
-        drawing.notes([f"Neuron {asked + 1} was asked for; this layer has {checkpoint.config.d_ff:,}."])
+        drawing.notes(
+            [say("Neuron {neuron} was asked for; this layer has {n:,}.", neuron=asked + 1, n=checkpoint.config.d_ff)]
+        )
         asked = None
     neuron = int(neurons.most_active(after[token], 1)[0]) if asked is None else asked
     written = np.linalg.norm(neurons.columns(checkpoint.model, stack, layer), axis=0)
@@ -142,32 +146,44 @@ def _opened(run: OpenRun, side: Side, layer: int, pieces: list[str], token: int)
 def what_it_does(o: OpenLayer) -> str:
     """The widths of the sub-layer and how many of its neurons are silent."""
     config = o.run.checkpoint.config
-    here, whole = float(o.shares[o.layer, o.token]), float(o.shares[o.layer].mean())
-    silent = "exactly 0" if o.kind == "relu" else f"nearer to 0 than {neurons.NEAR_ZERO:g}"
-    hardly = "" if o.kind == "relu" else f" {o.function} is hardly ever exactly 0, so this is counted instead."
-    return (
-        f"Layer {o.layer + 1} of the {o.stack} widens each token's {config.d_model:,} numbers to {config.d_ff:,} "
-        f"neurons (d_ff = {config.d_ff / config.d_model:g} × d_model), applies {o.function} and narrows them "
-        f"again, each token by itself. Over these tokens {whole:.1%} of the activations are {silent}, at {o.whose} "
-        f"{here:.1%}.{hardly}"
-    )
+    whole, here = float(o.shares[o.layer].mean()), float(o.shares[o.layer, o.token])
+    said = [
+        say(
+            "Layer {layer} of the {stack} widens each token's {d_model:,} numbers to {d_ff:,} neurons (d_ff = "
+            "{ratio:g} × d_model), applies {function} and narrows them again, each token by itself.",
+            layer=o.layer + 1, stack=tokens.STACK_NAMES[o.stack], d_model=config.d_model, d_ff=config.d_ff,
+            ratio=config.d_ff / config.d_model, function=o.function,
+        )
+    ]  # fmt: skip
+    if o.kind == "relu":
+        said += [say("Over these tokens {whole:.1%} of the activations are exactly 0, at {token} {here:.1%}.",
+                     whole=whole, here=here, token=o.whose)]  # fmt: skip
+    else:
+        said += [
+            say("Over these tokens {whole:.1%} of the activations are nearer to 0 than {near:g}, at {token} "
+                "{here:.1%}.", whole=whole, here=here, token=o.whose, near=neurons.NEAR_ZERO),
+            say("{function} is hardly ever exactly 0, so this is counted instead.", function=o.function),
+        ]  # fmt: skip
+    return joined(" ", said)
 
 
 def _shares(o: OpenLayer) -> None:
     side, n_tokens = o.side, len(o.pieces)
-    slot, key = o.run.slot, o.run.key(SHARES)
+    slot, key, take_token = o.run.slot, o.run.key(SHARES), tokens.taking(o.run, o.side)
+    stack = tokens.STACK_NAMES[o.stack]
 
     def take(cell: tuple[int, int]) -> None:
         if cell[1] < n_tokens:
             ffn_controls.take_layer(slot, cell[0])
-            tokens.take(slot, side, cell[1])
+            take_token(cell[1])
 
-    name = "share of zeros" if o.kind == "relu" else f"share within {neurons.NEAR_ZERO:g} of 0"
+    name = say("share of zeros") if o.kind == "relu" else say("share within {near:g} of 0", near=neurons.NEAR_ZERO)
     figure = charts.silent_shares_spec(
-        o.shares, o.pieces, marked=(o.layer, o.token), title=f"Silent neurons of the {o.stack}",
+        o.shares, o.pieces, marked=(o.layer, o.token), title=say("Silent neurons of the {stack}", stack=stack),
         token_axis=tokens.AXES[side], value_name=name, colour=side,
     )  # fmt: skip
-    alt = f"The {name} among the activations of each layer of the {o.stack} at each of {n_tokens} tokens."
+    alt = say("The {share} among the activations of each layer of the {stack} at each of {n} tokens.",
+              share=name, stack=stack, n=n_tokens)  # fmt: skip
     drawing.chart(figure, key=key, alt=alt, how_to_read=HOW_TO_READ_SHARES, on_click=on_click(key, cell_of, take))
 
 
@@ -177,9 +193,11 @@ def _histogram(o: OpenLayer) -> None:
     values, slopes = neurons.curve(o.kind, x)
     figure = charts.pre_activations_spec(
         found.edges, found.everywhere, found.here, x=x, values=values, slopes=slopes, function=o.function,
-        piece=o.whose, title=f"Pre-activations of layer {o.layer + 1}, under {o.function}", colour=o.side,
+        piece=o.whose, colour=o.side,
+        title=say("Pre-activations of layer {layer}, under {function}", layer=o.layer + 1, function=o.function),
     )  # fmt: skip
-    alt = f"How the pre-activations of layer {o.layer + 1} of the {o.stack} are spread, with {o.function}."
+    alt = say("How the pre-activations of layer {layer} of the {stack} are spread, with {function}.",
+              layer=o.layer + 1, stack=tokens.STACK_NAMES[o.stack], function=o.function)  # fmt: skip
     drawing.chart(
         figure, key=o.run.key(HISTOGRAM), alt=alt, how_to_read=drawing.formula(HOW_TO_READ_HISTOGRAM, bias=o.bias)
     )
@@ -195,9 +213,10 @@ def _active(o: OpenLayer) -> None:
 
     figure = charts.active_neurons_spec(
         listed.tolist(), activation, o.before[o.token, listed], np.abs(activation) * o.written[listed],
-        chosen=o.neuron, title=f"Most active neurons at {o.whose}", colour=o.side,
+        chosen=o.neuron, title=say("Most active neurons at {token}", token=o.whose), colour=o.side,
     )  # fmt: skip
-    alt = f"The {len(listed)} most active neurons at {o.whose}, from neuron {listed[0] + 1} down."
+    alt = say("The {n} most active neurons at {token}, from neuron {first} down.", n=len(listed), token=o.whose,
+              first=listed[0] + 1)  # fmt: skip
     how_to_read = drawing.formula(HOW_TO_READ_ACTIVE, bias=o.bias)
     follow = on_click(key, place_of, lambda neuron: session.replace(slot, neuron=neuron))
     drawing.chart(figure, key=key, alt=alt, how_to_read=how_to_read, on_click=follow)
@@ -207,10 +226,10 @@ def _tokens(o: OpenLayer) -> None:
     side = o.side
     figure = charts.neuron_tokens_spec(
         o.after[:, o.neuron], o.before[:, o.neuron], o.pieces, chosen=o.token, colour=side,
-        title=f"What drives neuron {o.neuron + 1} of layer {o.layer + 1}", token_axis=tokens.AXES[side],
+        title=say("What drives neuron {neuron} of layer {layer}", neuron=o.neuron + 1, layer=o.layer + 1),
+        token_axis=tokens.AXES[side],
     )  # fmt: skip
-
-    alt = f"The activation of neuron {o.neuron + 1} at each of {len(o.pieces)} tokens."
+    alt = say("The activation of neuron {neuron} at each of {n} tokens.", neuron=o.neuron + 1, n=len(o.pieces))
     follow = tokens.clicked(o.run, side, TOKENS, len(o.pieces))
     drawing.chart(figure, key=o.run.key(TOKENS), alt=alt, how_to_read=HOW_TO_READ_TOKENS, on_click=follow)
 
@@ -218,18 +237,20 @@ def _tokens(o: OpenLayer) -> None:
 def _map(o: OpenLayer) -> None:
     listed = neurons.most_active_anywhere(o.after, MOST_MAPPED)
     chosen, side = listed.tolist(), o.side
-    slot, key = o.run.slot, o.run.key(MAP)
+    slot, key, take_token = o.run.slot, o.run.key(MAP), tokens.taking(o.run, o.side)
 
     def take(cell: tuple[int, int]) -> None:
         if cell[1] < len(chosen):
             session.replace(slot, neuron=chosen[cell[1]])
-            tokens.take(slot, side, cell[0])
+            take_token(cell[0])
 
     figure = charts.neuron_map_spec(
         o.after[:, listed], chosen, o.pieces,
         marked=(o.token, chosen.index(o.neuron) if o.neuron in chosen else None),
-        title=f"The {len(chosen)} neurons of layer {o.layer + 1} that are most active anywhere in this sentence",
+        title=say("The {n} neurons of layer {layer} that are most active anywhere in this sentence",
+                  n=len(chosen), layer=o.layer + 1),
         token_axis=tokens.AXES[side], colour=side,
     )  # fmt: skip
-    alt = f"Activation of {len(chosen)} neurons of layer {o.layer + 1} at each of {len(o.pieces)} tokens."
+    alt = say("Activation of {n} neurons of layer {layer} at each of {n_tokens} tokens.", n=len(chosen),
+              layer=o.layer + 1, n_tokens=len(o.pieces))  # fmt: skip
     drawing.chart(figure, key=key, alt=alt, how_to_read=HOW_TO_READ_MAP, on_click=on_click(key, cell_of, take))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from transformer.model.anatomy import anatomy
 from ui.inside import tokens
 from ui.runs.open_run import OpenRun
-from ui.runs.sides import SIDES
+from ui.runs.sides import STACKS
 from ui.shared import choices
 from ui.state.view import Side, Slot
+from words import say
 
 LAYER: Final = "ffn_layer"
 TOKEN: Final = "ffn_token"
@@ -20,15 +22,14 @@ _FORGETS: Final = ("neuron",)
 
 def choose_side(run: OpenRun) -> Side:
     """Draw the choice of a side."""
-    return choices.choose(choices.field(run.slot, "side", forgets=_FORGETS), "Side", SIDES)
+    return tokens.choose_side(run, choices.field(run.slot, "side", forgets=_FORGETS))
 
 
 def choose_layer(run: OpenRun, side: Side) -> int:
     """Draw the choice of a layer; all together, which other pages have, is none here."""
-    config = run.checkpoint.config
-    count = config.n_encoder_layers if side == "source" else config.n_decoder_layers
+    count = anatomy(run.checkpoint.config).stack(STACKS[side]).n_layers
     kept = choices.field(run.slot, "layer", key=LAYER, forgets=_FORGETS)
-    return choices.choose(kept, "Layer", choices.numbered(count), otherwise=min(kept.value or 0, count - 1))
+    return choices.choose(kept, say("Layer"), choices.numbered(count), otherwise=min(kept.value or 0, count - 1))
 
 
 def take_layer(slot: Slot, layer: int) -> None:
@@ -46,9 +47,9 @@ def choose_neuron(run: OpenRun) -> None:
     d_ff = run.checkpoint.config.d_ff
     choices.number(
         choices.field(run.slot, "neuron", key=NEURON),
-        f"Neuron (1 to {d_ff:,})",
+        say("Neuron (1 to {most:,})", most=d_ff),
         d_ff,
-        placeholder="most active",
-        help="Left empty, it is the most active one of the token.",
+        placeholder=say("most active"),
+        help=say("Left empty, it is the most active one of the token."),
         width=180,
     )

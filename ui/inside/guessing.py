@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-import streamlit as st
-
 from ui.runs.open_run import OpenRun
+from ui.shared.door import st
 from ui.state import session
+from words import joined, say
 
 
 def ask_first(run: OpenRun, why: str, *, key: str) -> None:
@@ -18,6 +18,6 @@ def ask_first(run: OpenRun, why: str, *, key: str) -> None:
         why: What would be given away, as a sentence.
         key: Of the button.
     """
-    st.info(f"What comes next? {why}", icon=":material/visibility_off:")
+    st.info(joined(" ", [say("What comes next?"), why]), icon=":material/visibility_off:")
     reveal = partial(session.reveal, run.slot, run.stepper.run_id, run.view.step)
-    st.button("Reveal this step", key=run.key(key), on_click=reveal, type="primary")
+    st.button(say("Reveal this step"), key=run.key(key), on_click=reveal, type="primary")

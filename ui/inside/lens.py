@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import streamlit as st
 
 import charts
 from charts.lens import HOW_TO_READ_CURVES, HOW_TO_READ_TABLE, Depth
 from charts.lens_map import HOW_TO_READ_MAP
 from transformer.analysis.logit_lens import Lens, Paths, logit_lens, paths
 from transformer.checkpoint.load import Checkpoint
+from transformer.model.anatomy import anatomy
 from transformer.runs.query import Beam, Sampling
 from transformer.runs.trace import Trace
 from ui.inside.guessing import ask_first
@@ -21,30 +21,38 @@ from ui.runs.looking import is_yours
 from ui.runs.open_run import OpenRun
 from ui.shared import choices, drawing
 from ui.shared.clicks import cell_of, on_click
+from ui.shared.door import st
 from ui.state import session
 from ui.state.view import Depths, LensColour
+from words import joined, say
 
 TABLE: Final = "lens_table"
 CURVES: Final = "lens_curves"
 MAP: Final = "lens_map"
 REVEAL: Final = "lens_reveal"
 
-DEPTH_NAMES: Final[dict[Depths, str]] = {"layer": "Each layer", "sublayer": "Each sub-layer"}
-COLOUR_NAMES: Final[dict[LensColour, str]] = {"probability": "Probability", "rank": "Place"}
+DEPTH_NAMES: Final[dict[Depths, str]] = {"layer": say("Each layer"), "sublayer": say("Each sub-layer")}
+COLOUR_NAMES: Final[dict[LensColour, str]] = {
+    "probability": say("Probability"),
+    "rank": say("Place", about="in an order, 1 is the top"),
+}
 
 
 def draw(run: OpenRun) -> None:
     """Draw the lens of the current step, and of all steps that may be seen."""
+    if not anatomy(run.checkpoint.config).writes:
+        st.info(say("This model writes nothing: it has no output projection to read the stream with, so no lens."))
+        return
     found = attempt(lambda: lens_of(run.checkpoint, run.trace))
     if found is None:
         return
     control, words = st.columns([2, 5], gap="medium")
     with control:
-        depths = choices.choose(choices.field(run.slot, "depths"), "Read after", DEPTH_NAMES)
+        depths = choices.choose(choices.field(run.slot, "depths"), say("Read after"), DEPTH_NAMES)
     words.caption(drawing.plain(what_it_is(run.checkpoint)))
     lens = found.by_layer() if depths == "layer" else found
     if run.looking.covered:
-        ask_first(run, "The lens of this step would tell.", key=REVEAL)
+        ask_first(run, say("The lens of this step would tell."), key=REVEAL)
     else:
         st.markdown(drawing.plain(path_in_words(run, lens)))
         left, right = st.columns([3, 2], gap="large")
@@ -63,7 +71,7 @@ def lens_of(checkpoint: Checkpoint, trace: Trace) -> Lens:
         BusyError: The model has too much to do.
     """
     return loading.runner().compute(
-        ("logit lens", trace.query, trace.tgt_ids, trace.src_ids, trace.read_ids),
+        ("logit_lens", trace.query, trace.tgt_ids, trace.src_ids, trace.read_ids),
         lambda: logit_lens(checkpoint, trace),
         nbytes=lambda lens: lens.nbytes,
     )
@@ -73,7 +81,7 @@ def depths_of(lens: Lens) -> list[Depth]:
     """What the places of a lens are called; where it reads whole layers, only the layer is named."""
     whole = all(place.ends_layer for place in lens.places)
     return [
-        Depth(f"layer {place.layer + 1}", f"layer {place.layer + 1}")
+        Depth(*[say("layer {layer}", layer=place.layer + 1)] * 2)
         if whole and place.layer is not None
         else Depth(place.short, place.name)
         for place in lens.places
@@ -86,18 +94,20 @@ def depths_of(lens: Lens) -> list[Depth]:
 def what_it_is(checkpoint: Checkpoint) -> str:
     """What the lens does with this model, and how far it can be trusted."""
     config = checkpoint.config
+    how = say("The decoder's stream at every depth is read as if it were the last: sent through the output "
+              "projection as it is, for this model has no final norm.")  # fmt: skip
     if config.final_norm:
-        how = "sent through the final norm and the output projection"
+        how = say("The decoder's stream at every depth is read as if it were the last: sent through the final norm "
+                  "and the output projection.")  # fmt: skip
     elif config.norm == "post":
-        how = "sent through the output projection as it is, for a post-norm stream is already normalised"
-    else:
-        how = "sent through the output projection as it is, for this model has no final norm"
-    said = (
-        f"The decoder's stream at every depth is read as if it were the last: {how}. Those were trained for the last "
-        "layer only, so an earlier depth may hold more than the lens shows."
-    )
-    tied = " The projection is the embedding table, so the first depths tend to echo the piece that was just read."
-    return said + (tied if config.tie_output else "")
+        how = say("The decoder's stream at every depth is read as if it were the last: sent through the output "
+                  "projection as it is, for a post-norm stream is already normalised.")  # fmt: skip
+    said = [how, say("Those were trained for the last layer only, so an earlier depth may hold more than the lens "
+                     "shows.")]  # fmt: skip
+    if config.tie_output:
+        said.append(say("The projection is the embedding table, so the first depths tend to echo the piece that was "
+                        "just read."))  # fmt: skip
+    return joined(" ", said)
 
 
 def path_in_words(run: OpenRun, lens: Lens) -> str:
@@ -107,43 +117,46 @@ def path_in_words(run: OpenRun, lens: Lens) -> str:
         run: What is looked at.
         lens: Of its trace.
     """
-    step, trace = run.view.step, run.trace
+    step, piece = run.view.step, run.trace.tgt_pieces[run.view.step]
     names, found = [depth.name for depth in depths_of(lens)], paths(lens.rank)
-    first, stays, piece = int(found.first[step]), int(found.stays[step]), trace.tgt_pieces[step]
-    said = f"Step {step + 1}: “{piece}”"
+    first, stays = int(found.first[step]), int(found.stays[step])
     if stays < 0:
-        place = int(lens.rank[-1, step])
-        earlier = f" It was first on top after {names[first]}." if first >= 0 else ""
-        return f"{said} stands at place {place:,} after the last layer, so {_why(run)}.{earlier}"
+        said = [say("Step {step}: “{piece}” stands at place {place:,} after the last layer.", step=step + 1,
+                    piece=piece, place=int(lens.rank[-1, step])), _why(run)]  # fmt: skip
+        said += [say("It was first on top after {depth}.", depth=names[first])] if first >= 0 else []
+        return joined(" ", said)
     if stays == 0:
-        return f"{said} is the top candidate at every depth, from the embedding on."
-    prob = f"with a probability of {lens.prob[stays, step]:.2f}"
+        return say("Step {step}: “{piece}” is the top candidate at every depth, from the embedding on.",
+                   step=step + 1, piece=piece)  # fmt: skip
+    prob = float(lens.prob[stays, step])
     if first == stays:
-        return f"{said} becomes the top candidate after {names[stays]}, {prob}, and stays on top."
-    return (
-        f"{said} is first on top after {names[first]}, loses that place again, and is on top for good after "
-        f"{names[stays]}, {prob}."
-    )
+        return say("Step {step}: “{piece}” becomes the top candidate after {depth}, with a probability of "
+                   "{prob:.2f}, and stays on top.", step=step + 1, piece=piece, depth=names[stays],
+                   prob=prob)  # fmt: skip
+    return say("Step {step}: “{piece}” is first on top after {first}, loses that place again, and is on top for good "
+               "after {depth}, with a probability of {prob:.2f}.", step=step + 1, piece=piece, first=names[first],
+               depth=names[stays], prob=prob)  # fmt: skip
 
 
 def _why(run: OpenRun) -> str:
     if is_yours(run.trace, run.view.step):
-        return "it is in the output because you forced it"
+        return say("It is in the output because you forced it.")
     if isinstance(run.trace.query.decoding, Sampling):
-        return "it is in the output because it was drawn at random"
+        return say("It is in the output because it was drawn at random.")
     if isinstance(run.trace.query.decoding, Beam):
-        return "it is in the output because beam search found the whole sentence more probable"
-    return "it is not the model's first choice"
+        return say("It is in the output because beam search found the whole sentence more probable.")
+    return say("It is not the model's first choice.")
 
 
 def _summary(found: Paths, names: list[str], n_steps: int) -> str:
     """How many steps each depth decided."""
     stays = found.stays[:n_steps]
-    counts = [(int((stays == depth).sum()), f"after {name}") for depth, name in enumerate(names)]
-    said = ", ".join(f"{count} {where}" for count, where in counts if count)
+    decided = [(int((stays == depth).sum()), name) for depth, name in enumerate(names)]
+    said = [say("{count} after {depth}", count=count, depth=name) for count, name in decided if count]
     never = int((stays < 0).sum())
-    said += f"{', ' if said else ''}{never} never" if never else ""
-    return f"Where the pieces of these {n_steps} steps come to the top and stay: {said}."
+    said += [say("{count} never", count=never)] if never else []
+    counts = joined(", ", said)
+    return say("Where the pieces of these {n} steps come to the top and stay: {counts}.", n=n_steps, counts=counts)
 
 
 # ------------------------------------------------------------------------------------------------ one step
@@ -152,18 +165,16 @@ def _summary(found: Paths, names: list[str], n_steps: int) -> str:
 def _table(run: OpenRun, lens: Lens) -> None:
     step, trace = run.view.step, run.trace
     ids = lens.top_ids[:, step]  # [depth, place]
-    reads = trace.row_label(step).reads
+    reads = trace.row_label(trace.row_of(step)).reads
     figure = charts.lens_table_spec(
         depths_of(lens),
         [[trace.vocabulary[i] for i in row] for row in ids.tolist()],
         lens.top_probs[:, step],
         chosen=ids == trace.tgt_ids[step],
-        title=f"Step {step + 1}: what each depth would write after {reads}",
+        title=say("Step {step}: what each depth would write after {piece}", step=step + 1, piece=reads),
     )
-    alt = (
-        f"The {ids.shape[1]} most probable pieces after each of {len(ids)} depths at step {step + 1}; the output has "
-        f"{trace.tgt_pieces[step]}."
-    )
+    alt = say("The {n} most probable pieces after each of {n_depths} depths at step {step}; the output has {piece}.",
+              n=ids.shape[1], n_depths=len(ids), step=step + 1, piece=trace.tgt_pieces[step])  # fmt: skip
     drawing.chart(figure, key=run.key(TABLE), alt=alt, how_to_read=HOW_TO_READ_TABLE)
 
 
@@ -176,9 +187,10 @@ def _curves(run: OpenRun, lens: Lens) -> None:
         rank=lens.rank[:, step],
         entropy=lens.entropy[:, step],
         divergence=lens.divergence[:, step],
-        title=f"How “{piece}” came to the top",
+        title=say("How “{piece}” came to the top", piece=piece),
     )
-    alt = f"Probability and place of {piece} by depth, and entropy and divergence of each depth's prediction."
+    alt = say("Probability and place of {piece} by depth, and entropy and divergence of each depth's prediction.",
+              piece=piece)  # fmt: skip
     drawing.chart(figure, key=run.key(CURVES), alt=alt, how_to_read=HOW_TO_READ_CURVES)
 
 
@@ -186,10 +198,10 @@ def _curves(run: OpenRun, lens: Lens) -> None:
 
 
 def _map(run: OpenRun, lens: Lens) -> None:
-    n_steps = run.looking.n_rows - int(run.looking.covered)
+    n_steps, first_row = run.looking.n_steps - int(run.looking.covered), run.trace.first_row
     if not n_steps:
         return
-    measure = choices.choose(choices.field(run.slot, "lens_colour"), "Colour", COLOUR_NAMES)
+    measure = choices.choose(choices.field(run.slot, "lens_colour"), say("Colour"), COLOUR_NAMES)
     depths, found = depths_of(lens), paths(lens.rank)
 
     slot, key = run.slot, run.key(MAP)
@@ -200,18 +212,19 @@ def _map(run: OpenRun, lens: Lens) -> None:
 
     figure = charts.lens_map_spec(
         depths,
-        run.looking.row_labels()[:n_steps],
+        run.looking.row_labels()[first_row : first_row + n_steps],
         probability=lens.prob[:, :n_steps],
         rank=lens.rank[:, :n_steps],
         first=found.first[:n_steps],
         stays=found.stays[:n_steps],
         step=run.view.step if run.view.step < n_steps else None,
-        title=f"{COLOUR_NAMES[measure]} of the output's piece by depth and step",
+        title=say("{measure} of the output's piece by depth and step", measure=COLOUR_NAMES[measure]),
         measure=measure,
     )
-    alt = f"{COLOUR_NAMES[measure]} of each step's output piece after each of {len(depths)} depths."
+    alt = say("{measure} of each step's output piece after each of {n} depths.", measure=COLOUR_NAMES[measure],
+              n=len(depths))  # fmt: skip
     drawing.chart(figure, key=key, alt=alt, how_to_read=HOW_TO_READ_MAP, on_click=on_click(key, cell_of, go))
     st.caption(drawing.plain(_summary(found, [depth.name for depth in depths], n_steps)))
     ends = np.flatnonzero(found.stays[:n_steps] == len(depths) - 1)
     if len(ends) == n_steps > 1:
-        st.caption("No piece is settled before the last depth.")
+        st.caption(say("No piece is settled before the last depth."))

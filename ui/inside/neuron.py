@@ -5,18 +5,20 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import streamlit as st
 
 import charts
 from charts.neuron_bars import HOW_TO_READ_EFFECT
 from transformer.analysis import neurons
 from transformer.analysis.neurons import Effect
+from transformer.model.anatomy import StackName, anatomy
+from ui.inside import tokens
 from ui.inside.guessing import ask_first
 from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
-from ui.runs.sides import StackName
 from ui.shared import drawing
+from ui.shared.door import st
+from words import joined, say
 
 EFFECT: Final = "ffn_effect"
 REVEAL: Final = "ffn_reveal"
@@ -47,19 +49,26 @@ def draw(
     here = float(activation[token])
     whole = float(np.linalg.norm(recorded[neurons.site(stack, layer, "output")][token]))
     active = int((~neurons.silent(activation, run.checkpoint.config.activation)).sum())
-    said = (
-        f"Neuron {neuron + 1} is active at {active} of these {len(activation)} tokens. For an activation of 1 it "
-        f"writes a vector of length {lengths[neuron]:.3f}, its column of W_down (the {len(lengths):,} columns: "
-        f"{lengths.min():.3f} to {lengths.max():.3f}). At {whose} its activation is {here:.3f}, so it adds one of "
-        f"length {abs(here) * lengths[neuron]:.3f}; what the whole sub-layer adds there has length {whole:.3f}."
-    )
-    st.markdown(drawing.plain(said))
-    if stack == "encoder":
+    length, least, most = (float(value) for value in (lengths[neuron], lengths.min(), lengths.max()))
+    said = [
+        say("Neuron {neuron} is active at {active} of these {n} tokens.", neuron=neuron + 1, active=active,
+            n=len(activation)),
+        say("For an activation of 1 it writes a vector of length {length:.3f}, its column of W_down (the {n:,} "
+            "columns: {least:.3f} to {most:.3f}).", length=length, n=len(lengths), least=least,
+            most=most),
+        say("At {token} its activation is {activation:.3f}, so it adds one of length {length:.3f}; what the whole "
+            "sub-layer adds there has length {whole:.3f}.", token=whose, activation=here,
+            length=abs(here) * length, whole=whole),
+    ]  # fmt: skip
+    st.markdown(drawing.plain(joined(" ", said)))
+    if not anatomy(run.checkpoint.config).writes:
+        st.caption(say("This model writes nothing: there are no logits that a neuron could change."))
+    elif not tokens.writes(run, stack):
         st.caption(
-            "An encoder neuron writes into the memory, not to the logits; what it does there, the decoder says."
+            say("An encoder neuron writes into the memory, not to the logits; what it does there, the decoder says.")
         )
     elif run.looking.covered:
-        ask_first(run, "The pieces that this neuron raises could tell.", key=REVEAL)
+        ask_first(run, say("The pieces that this neuron raises could tell."), key=REVEAL)
     else:
         _effect(run, layer, neuron, token, here, recorded)
 
@@ -68,14 +77,15 @@ def _effect(
     run: OpenRun, layer: int, neuron: int, token: int, activation: float, recorded: dict[str, np.ndarray]
 ) -> None:
     trace, model = run.trace, run.checkpoint.model
+    step = token - trace.first_row  # below 0, the token is one of a prompt
 
     def work() -> tuple[Effect, float]:
         effect = neurons.direct_effect(model, layer, neuron, recorded, token=token)
-        return neurons.strongest(effect, MOST_PIECES), float(effect[trace.tgt_ids[token]])
+        return neurons.strongest(effect, MOST_PIECES), float(effect[trace.tgt_ids[max(0, step)]])
 
     done = attempt(
         lambda: loading.runner().compute(
-            ("neuron effect", trace.query, trace.src_ids, trace.read_ids, trace.tgt_ids, layer, neuron, token),
+            ("neuron_effect", trace.query, trace.src_ids, trace.read_ids, trace.tgt_ids, layer, neuron, token),
             work,
             nbytes=lambda _: 64 * MOST_PIECES,
         )
@@ -84,19 +94,22 @@ def _effect(
         return
     found, own = done
     ids = [*found.raised.tolist(), *found.lowered.tolist()[::-1]]
-    values = [*found.raised_by.tolist(), *found.lowered_by.tolist()[::-1]]
     figure = charts.logit_effect_spec(
         [trace.vocabulary[i] for i in ids],
-        values,
+        [*found.raised_by.tolist(), *found.lowered_by.tolist()[::-1]],
         ids,
-        title=f"Direct effect of neuron {neuron + 1}: the pieces it raises and lowers most",
+        title=say("Direct effect of neuron {neuron}: the pieces it raises and lowers most", neuron=neuron + 1),
     )
-    alt = f"The pieces that neuron {neuron + 1} raises most, from {trace.vocabulary[ids[0]]}, and lowers most."
+    alt = say("The pieces that neuron {neuron} raises most, from {piece}, and lowers most.", neuron=neuron + 1,
+              piece=trace.vocabulary[ids[0]])  # fmt: skip
     drawing.chart(figure, key=run.key(EFFECT), alt=alt, how_to_read=HOW_TO_READ_EFFECT)
-    piece, change = trace.tgt_pieces[token], own * activation
-    st.caption(
-        drawing.plain(
-            f"At this step the activation is {activation:.3f}, so each change counts {activation:.3f} times; the "
-            f"logit of {piece}, which the output has, changes by {own:+.3f} × {activation:.3f} = {change:+.3f}."
-        )
-    )
+    if step < 0:
+        said = say("At this token of the prompt the activation is {activation:.3f}, so each change counts "
+                   "{activation:.3f} times.", activation=activation)  # fmt: skip
+    else:
+        said = say(
+            "At this step the activation is {activation:.3f}, so each change counts {activation:.3f} times; the "
+            "logit of {piece}, which the output has, changes by {own:+.3f} × {activation:.3f} = {change:+.3f}.",
+            activation=activation, piece=trace.tgt_pieces[step], own=own, change=own * activation,
+        )  # fmt: skip
+    st.caption(drawing.plain(said))

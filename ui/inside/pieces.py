@@ -7,7 +7,6 @@ from functools import partial
 from typing import Final
 
 import numpy as np
-import streamlit as st
 
 import charts
 from charts.neighbours import (
@@ -20,6 +19,7 @@ from charts.neighbours import (
 from charts.neighbours import Kind as Origin
 from transformer.analysis import neighbours
 from transformer.analysis.neighbours import Measure, Neighbours, Plane
+from transformer.model.anatomy import anatomy
 from ui.inside import pieces_controls
 from ui.inside.pieces_controls import Book, Chosen
 from ui.runs import loading
@@ -27,6 +27,8 @@ from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
 from ui.shared import drawing
 from ui.shared.clicks import on_click, place_below
+from ui.shared.door import st
+from words import joined, say
 
 BARS: Final = "piece_neighbours"
 MAP: Final = "piece_map"
@@ -49,24 +51,39 @@ def draw(run: OpenRun) -> None:
 
 def what_it_is(run: OpenRun, chosen: Chosen) -> str:
     """Which table is looked at, and how long the chosen vector is among the others."""
-    config, book = run.checkpoint.config, chosen.book
-    rows, d_model = book.values.shape
-    if config.shared_vocab:
-        table = f"Source and target share one table of {rows:,} pieces × {d_model:,} numbers"
-    else:
-        table = f"The {chosen.side} has a table of its own: {rows:,} pieces × {d_model:,} numbers"
-    tied = config.tie_output and (config.shared_vocab or chosen.side == "target")
-    table += "; the output projection is the same table." if tied else "."
-    ordinary, length = book.norms[book.ordinary], float(book.norms[chosen.id])
+    book = chosen.book
+    table, ordinary, length = _table(run, chosen), book.norms[book.ordinary], float(book.norms[chosen.id])
     if not ordinary.size:
-        return f"{table} It has special pieces only."
-    share = float((ordinary < length).mean())
-    left_out = rows - int(book.ordinary.sum())
-    return (
-        f"{table} The vector of {chosen.piece} is {length:.3f} long, longer than {share:.0%} of all; half of them "
-        f"are at most {float(np.median(ordinary)):.3f}. The {left_out:,} special and unused pieces are left out "
-        "among the neighbours."
-    )
+        return joined(" ", [*table, say("It has special pieces only.")])
+    said = [
+        *table,
+        say("The vector of {piece} is {length:.3f} long, longer than {share:.0%} of all; half of them are at most "
+            "{median:.3f}.", piece=chosen.piece, length=length, share=float((ordinary < length).mean()),
+            median=float(np.median(ordinary))),
+        say("The {n:,} special and unused pieces are left out among the neighbours.",
+            n=len(book.norms) - int(book.ordinary.sum())),
+    ]  # fmt: skip
+    return joined(" ", said)
+
+
+def _table(run: OpenRun, chosen: Chosen) -> list[str]:
+    """Which table it is, and whether the output projection is the same one."""
+    config, parts = run.checkpoint.config, anatomy(run.checkpoint.config)
+    rows, width = chosen.book.values.shape
+    if not (parts.reads and parts.writes):
+        said = say("This model has one table of {rows:,} pieces × {width:,} numbers.", rows=rows, width=width)
+    elif config.shared_vocab:
+        said = say(
+            "Source and target share one table of {rows:,} pieces × {width:,} numbers.", rows=rows, width=width
+        )
+    elif chosen.side == "source":
+        return [
+            say("The source has a table of its own: {rows:,} pieces × {width:,} numbers.", rows=rows, width=width)
+        ]
+    else:
+        said = say("The target has a table of its own: {rows:,} pieces × {width:,} numbers.", rows=rows, width=width)
+    tied = parts.writes and config.tie_output
+    return [said, say("The output projection is the same table.")] if tied else [said]
 
 
 # ------------------------------------------------------------------------------------------------ the nearest
@@ -77,19 +94,20 @@ def _bars(run: OpenRun, chosen: Chosen) -> None:
     found = nearest(chosen)
     if not len(found.ids):
         st.caption(
-            "Its vector is 0, which has no direction and so no cosine. Choose the distance."
+            say("Its vector is 0, which has no direction and so no cosine. Choose the distance.")
             if book.norms[chosen.id] == 0 and by == "cosine"
-            else "There is no other ordinary piece in this table."
+            else say("There is no other ordinary piece in this table.")
         )
         return
     pieces = [book.tokenizer.piece(i) for i in found.ids.tolist()]
     figure = charts.neighbour_bars_spec(
         pieces, found.ids.tolist(), found.cosine, found.distance, by=by, colour=book.colour,
-        title=f"Nearest to {chosen.piece}",
+        title=say("Nearest to {piece}", piece=chosen.piece),
     )  # fmt: skip
     chart, choose = run.key(BARS), partial(pieces_controls.choose, run.slot, book.key)
     follow = on_click(chart, place_below(len(book.norms)), choose)
-    alt = f"The {len(pieces)} pieces whose vectors are nearest to that of {chosen.piece}, from {pieces[0]} down."
+    alt = say("The {n} pieces whose vectors are nearest to that of {piece}, from {first} down.", n=len(pieces),
+              piece=chosen.piece, first=pieces[0])  # fmt: skip
     how_to_read = HOW_TO_READ_COSINE if by == "cosine" else HOW_TO_READ_DISTANCE
     drawing.chart(figure, key=chart, alt=alt, how_to_read=how_to_read, on_click=follow)
 
@@ -148,14 +166,15 @@ def mapped(book: Book, ids: tuple[int, ...], chosen: int, by: Measure) -> Mapped
         return Mapped(everyone, near, neighbours.plane(book.values[everyone], unit=by == "cosine"))
 
     return loading.runner().compute(
-        ("piece map", *book.key, ids, chosen, by), work, nbytes=lambda found: 200 * len(found.ids)
+        ("piece_map", *book.key, ids, chosen, by), work, nbytes=lambda found: 200 * len(found.ids)
     )
 
 
 def kinds_of(run: OpenRun, chosen: Chosen) -> dict[int, Origin]:
     """The pieces that may be seen and are in the table, each once, and where they are from; the chosen one first."""
-    written = run.trace.read_ids[: run.looking.n_rows]
-    source, target = list(run.trace.src_ids), list(written)
+    trace = run.trace
+    n_given = 0 if anatomy(run.checkpoint.config).reads else len(trace.src_ids)  # a prompt, which the decoder reads
+    source, target = list(trace.src_ids), list(trace.read_ids[n_given : run.looking.n_rows])
     if not run.checkpoint.config.shared_vocab:
         source, target = (source, []) if chosen.side == "source" else ([], target)
     kinds: dict[int, Origin] = {}
@@ -176,19 +195,27 @@ def _map(run: OpenRun, chosen: Chosen) -> None:
         )
         for i, (x, y) in zip(found.ids, found.plane.points.tolist(), strict=True)
     ]
-    note = "" if len(kinds) == len(shown) else f"{len(shown)} of the sentence's {len(kinds)} different pieces"
+    note = ""
+    if len(kinds) > len(shown):
+        note = say("{n} of the sentence's {count} different pieces", n=len(shown), count=len(kinds))
     figure = charts.piece_map_spec(
         points, shares=found.plane.shares, chosen=chosen.id, note=note,
-        title="The sentence's pieces and their neighbours",
+        title=say("The sentence's pieces and their neighbours"),
     )  # fmt: skip
     chart, choose = run.key(MAP), partial(pieces_controls.choose, run.slot, book.key)
     follow = on_click(chart, place_below(len(book.norms)), choose)
-    said = ", ".join(f"{sum(p.kind == kind for p in points)} {text}" for kind, text in KIND_NAMES.items())
-    alt = f"A map of {len(points)} pieces by their vectors: {said}."
+    counts = [
+        say("{n} {where}", n=sum(point.kind == kind for point in points), where=where)
+        for kind, where in KIND_NAMES.items()
+    ]
+    alt = say("A map of {n} pieces by their vectors: {counts}.", n=len(points), counts=joined(", ", counts))
     drawing.chart(figure, key=chart, alt=alt, how_to_read=HOW_TO_READ_MAP, on_click=follow)
-    scaled = " Every vector was scaled to length 1 first." if chosen.by == "cosine" else ""
-    st.caption(
-        f"The two axes together hold {sum(found.plane.shares):.0%} of the variance of these {len(points)} vectors. "
-        f"Each piece of the sentence brings its {per_piece(len(shown))} nearest, the chosen one its {N_NEIGHBOURS}."
-        f"{scaled}"
-    )
+    said = [
+        say("The two axes together hold {share:.0%} of the variance of these {n} vectors.",
+            share=sum(found.plane.shares), n=len(points)),
+        say("Each piece of the sentence brings its {n} nearest, the chosen one its {most}.", n=per_piece(len(shown)),
+            most=N_NEIGHBOURS),
+    ]  # fmt: skip
+    if chosen.by == "cosine":
+        said += [say("Every vector was scaled to length 1 first.")]
+    st.caption(joined(" ", said))

@@ -12,24 +12,25 @@ from functools import partial
 from typing import Any, Final
 
 import numpy as np
-import streamlit as st
 
 from charts.theme import Colour
 from transformer.analysis import neighbours
 from transformer.analysis.neighbours import Measure
 from transformer.text.normalise import normalise
 from transformer.text.tokenizer import SPACE_MARK, Tokenizer
+from ui.inside import tokens
 from ui.runs import loading
 from ui.runs.open_run import OpenRun
-from ui.runs.sides import SIDES
 from ui.shared import choices, drawing
+from ui.shared.door import st
 from ui.state import session
 from ui.state.view import Side, Slot
+from words import say
 
 TOKEN: Final = "piece_token"
 TYPED: Final = "piece_typed"
 NOT_FOUND: Final = "piece_not_found"
-MEASURES: Final[dict[Measure, str]] = {"cosine": "Cosine", "distance": "Distance"}
+MEASURES: Final[dict[Measure, str]] = {"cosine": say("Cosine"), "distance": say("Distance")}
 MOST_TYPED: Final = 64  # characters
 MOST_PARTS: Final = 8  # pieces of a text that is not one
 
@@ -79,12 +80,12 @@ def draw(run: OpenRun) -> Chosen:
     slot = run.slot
     with st.container(horizontal=True, gap="medium", key=run.key("piece_controls")):
         kept = choices.field(slot, "side")
-        side = choices.choose(replace(kept, take=partial(_forgetting, slot, kept.take)), "Side", SIDES)
+        side = tokens.choose_side(run, replace(kept, take=partial(_forgetting, slot, kept.take)))
         book = open_book(run, side)
         ids = run.trace.src_ids if side == "source" else run.trace.read_ids[: run.looking.n_rows]
         token = _choose_token(run, side, [book.tokenizer.piece(i) for i in ids])
         _type(slot, book, run.checkpoint.config.normalisation)
-        by: Measure = choices.choose(choices.field(slot, "nearness"), "Nearness", MEASURES)
+        by: Measure = choices.choose(choices.field(slot, "nearness"), say("Nearness"), MEASURES)
     drawing.notes([said for said in [_not_found(slot, book)] if said])
     own = _own(slot, book)
     return Chosen(side, book, ids[token] if own is None else own, by)
@@ -102,7 +103,7 @@ def open_book(run: OpenRun, side: Side) -> Book:
     tokenizer = checkpoint.src_tokenizer if side == "source" else checkpoint.tgt_tokenizer
     key = (checkpoint.content_hash, "shared" if shared else side)
     norms, ordinary = loading.runner().compute(
-        ("embedding table", *key),
+        ("embedding_table", *key),
         lambda: (
             neighbours.row_norms(table),
             np.array([not tokenizer.is_special(i) for i in range(tokenizer.size)]),
@@ -151,10 +152,10 @@ def _forgetting(slot: Slot, take: Callable[[Any], None], value: object) -> None:
 
 def _choose_token(run: OpenRun, side: Side, pieces: list[str]) -> int:
     kept = choices.field(run.slot, "key" if side == "source" else "query", key=TOKEN)
-    fallback = 0 if side == "source" else run.view.step  # of the output, what the current step reads
+    fallback = 0 if side == "source" else run.looking.row  # of the output, what the current step reads
     wanted = min(fallback if kept.value is None else kept.value, len(pieces) - 1)
     kept = replace(kept, value=wanted, take=partial(_forgetting, run.slot, kept.take))
-    return choices.menu(kept, "Piece of the sentence", choices.labelled(pieces), width=200)
+    return choices.menu(kept, say("Piece of the sentence"), choices.labelled(pieces), width=200)
 
 
 def _type(slot: Slot, book: Book, normalisation: Sequence[str]) -> None:
@@ -171,17 +172,17 @@ def _type(slot: Slot, book: Book, normalisation: Sequence[str]) -> None:
     if _own(slot, book) is None and not _not_found(slot, book):
         st.session_state[key] = ""  # typed for another table
     st.text_input(
-        "Any other piece",
+        say("Any other piece"),
         key=key,
-        placeholder="Type it",
+        placeholder=say("Type it"),
         max_chars=MOST_TYPED,
         on_change=take,
         width=160,
-        help="As the beginning of a word if the vocabulary has it so (▁ stands for the space), else as typed.",
+        help=say("As the beginning of a word if the vocabulary has it so (▁ stands for the space), else as typed."),
     )
 
 
 def _not_one(text: str, tokenizer: Tokenizer) -> str:
     parts = tokenizer.encode(text).pieces
     listed = " ".join(parts[:MOST_PARTS]) + (" …" if len(parts) > MOST_PARTS else "")
-    return f"“{text}” is not one piece of this vocabulary; it is split into {listed}."
+    return say("“{text}” is not one piece of this vocabulary; it is split into {parts}.", text=text, parts=listed)

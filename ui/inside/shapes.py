@@ -3,40 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import pandas as pd
-import streamlit as st
 
 from transformer.analysis.shapes import Pass, Shape, shapes_of
 from transformer.checkpoint.load import Checkpoint
+from transformer.model.anatomy import StackName, Sublayer, anatomy
+from transformer.model.config import ModelConfig
+from ui.inside import tokens
 from ui.inside.blocks import ACTIVATIONS
-from ui.inside.costs import tokens
 from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
-from ui.runs.sides import SIDE_OF, STACKS, StackName
+from ui.runs.sides import STACKS
 from ui.shared import choices, drawing
+from ui.shared.door import frame, st
 from ui.state.view import Side
+from words import joined, say, say_n
 
 TABLE = "shapes"
-_WIDTHS = {"Component": 112, "Step": 180, "Shape": 96, "Remark": 240}
-_STACKS: dict[Side, str] = {side: stack.capitalize() for side, stack in STACKS.items()}
-_ATTENTION = {
-    "queries": ("Queries, heads first", "{h} heads of width {dh}"),
-    "keys": ("Keys, heads first", "as many as tokens that may be read"),
-    "values": ("Values, heads first", ""),
-    "scores": ("Scores q·k / √{dh}", "every query with every key"),
-    "mask": ("Mask", "1 stands for every head or query"),
-    "weights": ("Weights: softmax", "over the keys that the mask allows"),
-    "heads": ("Weighted sums of values", "each head its own"),
-    "output": ("Output projection", "back in d_model"),
+_COLUMNS: Final = {say("Component"): 112, say("Step"): 180, say("Shape"): 96, say("Remark"): 240,
+                  say("Name in the code"): None}  # fmt: skip
+_STACKS: Final[dict[Side, str]] = {"source": say("Encoder"), "target": say("Decoder")}
+_NAMES: Final[dict[Sublayer, str]] = {
+    "self_attn": say("Self-attention"),
+    "cross_attn": say("Cross-attention"),
+    "ffn": say("Feed-forward"),
 }
-_FEED_FORWARD = {
-    "pre_activation": ("Up-projection", "d_ff / d_model = {ratio}"),
-    "activation": ("{activation}", "each value for itself"),
-    "output": ("Down-projection", "back in d_model"),
-}
-_NAMES = {"self_attn": "Self-attention", "cross_attn": "Cross-attention", "ffn": "Feed-forward"}
 
 
 @dataclass(frozen=True)
@@ -60,36 +54,44 @@ class Step:
 
 def draw(run: OpenRun) -> None:
     """Draw the table of the encoder or of the decoder: side by side they have no room for the remarks."""
-    st.subheader("Shapes on the way through")
-    trace, n_target = run.trace, run.looking.n_rows if run.view.guess else run.trace.n_steps
-    seen = attempt(lambda: recorded(run.checkpoint, trace.src_ids, trace.read_ids[:n_target]))
+    st.subheader(say("Shapes on the way through"))
+    trace, read = run.trace, run.trace.read_ids[: run.looking.n_rows]
+    seen = attempt(lambda: recorded(run.checkpoint, trace.src_ids, read))
     if seen is None:
         return
-    hidden = " What comes after the current step is left out." if run.view.guess else ""
-    st.caption(
-        drawing.plain(
-            f"Recorded in one pass over this sentence: {tokens(seen.src_ids[1], 'source')}, and "
-            f"{tokens(seen.tgt_ids[1], 'target')} that the decoder reads.{hidden} "
-            f"The batch axis, {seen.src_ids[0]} here, is left out."
-        )
-    )
-    side = choices.choose(choices.field(run.slot, "side"), "Stack", _STACKS, bare=True)
-    _table(run, seen, STACKS[side])
+    said = [_what_was_read(seen, run)]
+    if run.view.guess:
+        said += [say("What comes after the current step is left out.")]
+    said += [say("The batch axis, {size} here, is left out.", size=seen.src_ids[0])]
+    st.caption(drawing.plain(joined(" ", said)))
+    sides = tokens.sides_of(run.checkpoint.config)
+    kept, options = choices.field(run.slot, "side"), {side: _STACKS[side] for side in sides}
+    _table(run, seen, STACKS[choices.choose(kept, say("Stack"), options, bare=True)])
+
+
+def _what_was_read(seen: Pass, run: OpenRun) -> str:
+    source, target = tokens.in_words(seen.src_ids[1], "source"), tokens.in_words(seen.tgt_ids[1], "target")
+    parts = anatomy(run.checkpoint.config)
+    if parts.reads and parts.writes:
+        return say("Recorded in one pass over this sentence: {source}, and {target} that the decoder reads.",
+                   source=source, target=target)  # fmt: skip
+    return say("Recorded in one pass over this sentence: {tokens}.", tokens=source if parts.reads else target)
 
 
 def _table(run: OpenRun, seen: Pass, stack: StackName) -> None:
     checkpoint = run.checkpoint
-    steps = steps_of(seen, checkpoint, stack)
-    alike = equal_layers(seen, stack, _n_layers(checkpoint, stack))
-    same = f" All {len(alike[0])} layers have these shapes." if len(alike) == 1 < len(alike[0]) else ""
-    st.caption(f"{stack.capitalize()}, {SIDE_OF[stack]} side.{same}")
+    n_layers = anatomy(checkpoint.config).stack(stack).n_layers
+    said = [{"encoder": say("Encoder, source side."), "decoder": say("Decoder, target side.")}[stack]]
+    if len(equal_layers(seen, stack, n_layers)) == 1 < n_layers:
+        said += [say("All {n} layers have these shapes.", n=n_layers)]
+    st.caption(joined(" ", said))
     st.container(key=run.key(f"{TABLE}_{stack}")).dataframe(
-        _frame(steps),
+        _frame(steps_of(seen, checkpoint, stack)),
         hide_index=True,
         height="content",
         row_height=29,
-        column_config={name: st.column_config.TextColumn(width=width) for name, width in _WIDTHS.items()},
-        alt=f"Shapes in the {stack}, step by step.",
+        column_config={name: st.column_config.TextColumn(width=width) for name, width in _COLUMNS.items()},
+        alt=say("Shapes in the {stack}, step by step.", stack=tokens.STACK_NAMES[stack]),
     )
 
 
@@ -107,29 +109,33 @@ def recorded(checkpoint: Checkpoint, src_ids: tuple[int, ...], tgt_ids: tuple[in
     )
 
 
-def steps_of(seen: Pass, checkpoint: Checkpoint, stack: str) -> list[Step]:
+def steps_of(seen: Pass, checkpoint: Checkpoint, stack: StackName) -> list[Step]:
     """The lines of one stack; layers whose shapes are equal are written once.
 
     Args:
         seen: What was recorded.
         checkpoint: Its features explain the shapes.
-        stack: "encoder" or "decoder".
+        stack: Which one.
     """
-    config, ids = checkpoint.config, seen.src_ids if stack == "encoder" else seen.tgt_ids
-    shared = config.shared_vocab or stack == "encoder"
-    steps = [Step("Start", "Ids", "", ids[1:], "one number a token")]
-    steps += [
-        Step("Start", "Rows of the table", f"{stack}.embedding.tokens", (),
-             f"a table of {(config.src_vocab_size if shared else config.tgt_vocab_size):,} rows"),
-        Step("Start", "Position vectors", f"{stack}.embedding.positions", (), "the same for every sentence"),
-        Step("Start", "Their sum: the stream", f"{stack}.embedding.output", ()),
-    ]  # fmt: skip
-    for layers in equal_layers(seen, stack, _n_layers(checkpoint, stack)):
+    config, parts = checkpoint.config, anatomy(checkpoint.config)
+    writes = parts.writes and stack == parts.stacks[-1].name
+    ids = seen.tgt_ids if writes else seen.src_ids
+    rows = config.tgt_vocab_size if writes and not config.shared_vocab else config.src_vocab_size
+    start, table = say("Start"), f"{stack}.embedding"
+    steps = [
+        Step(start, say("Ids"), "", ids[1:], say("one number a token")),
+        Step(start, say("Rows of the table"), f"{table}.tokens", (), say("a table of {n:,} rows", n=rows)),
+        Step(start, say("Position vectors"), f"{table}.positions", (), say("the same for every sentence")),
+        Step(start, say("Their sum: the stream"), f"{table}.output", ()),
+    ]
+    for layers in equal_layers(seen, stack, parts.stack(stack).n_layers):
         steps += _layer(seen, checkpoint, stack, layers)
-    last = "Final norm" if config.final_norm else "Last layer's output"
-    steps.append(Step("End", f"{last}: the memory" if stack == "encoder" else last, f"{stack}.output", ()))
-    if stack == "decoder":
-        steps.append(Step("End", "Logits", "logits", (), f"a score of each of {config.tgt_vocab_size:,} pieces"))
+    last = say("Final norm") if config.final_norm else say("Last layer's output")
+    is_memory = parts.writes and not writes
+    steps.append(Step(say("End"), say("{last}: the memory", last=last) if is_memory else last, f"{stack}.output", ()))
+    if writes:
+        each = say("a score of each of {n:,} pieces", n=config.tgt_vocab_size)
+        steps.append(Step(say("End"), say("Logits"), "logits", (), each))
     return [_with_shape(step, seen) for step in steps]
 
 
@@ -143,44 +149,57 @@ def equal_layers(seen: Pass, stack: str, n_layers: int) -> list[range]:
     return [range(first, last) for first, last in zip(starts, [*starts[1:], n_layers], strict=True)]
 
 
-def _n_layers(checkpoint: Checkpoint, stack: str) -> int:
-    config = checkpoint.config
-    return config.n_encoder_layers if stack == "encoder" else config.n_decoder_layers
-
-
-def _layer(seen: Pass, checkpoint: Checkpoint, stack: str, layers: range) -> list[Step]:
-    config, start = checkpoint.config, f"{stack}.{layers[0]}"
-    alone = len(layers) == _n_layers(checkpoint, stack)  # what stands above the table says that they are alike
-    which = "" if alone else f" {layers[0] + 1}" + (f" to {layers[-1] + 1}" if len(layers) > 1 else "")
-    words = {"h": config.n_heads, "dh": config.d_head, "activation": ACTIVATIONS[config.activation],
-             "ratio": f"{config.d_ff / config.d_model:g}"}  # fmt: skip
+def _layer(seen: Pass, checkpoint: Checkpoint, stack: StackName, layers: range) -> list[Step]:
+    config, start, parts = checkpoint.config, f"{stack}.{layers[0]}", anatomy(checkpoint.config).stack(stack)
+    which = None if len(layers) == parts.n_layers else layers  # what stands above the table says that all are alike
     steps = []
-    for sub in ("self_attn", "ffn") if stack == "encoder" else ("self_attn", "cross_attn", "ffn"):
-        where = _NAMES[sub] + which
-        norm, residual = f"{start}.{sub}.norm", f"{start}.{sub}.residual"
-        table = _FEED_FORWARD if sub == "ffn" else _ATTENTION
-        inner = []
-        for name, (what, remark) in table.items():
-            if name == "queries":
-                inner.append(_before_split(seen, where, f"{start}.{sub}.queries"))
-            if name == "output" and sub != "ffn":
-                inner.append(_joined(seen, where, f"{start}.{sub}.heads"))
-            inner.append(Step(where, what.format(**words), f"{start}.{sub}.{name}", (), remark.format(**words)))
-        pair = [Step(where, "Norm", norm, ()), *inner, Step(where, "Stream + output", residual, ())]
-        steps += pair if config.norm == "pre" else [*pair[1:], pair[0]]
-    return [*steps, Step(f"Layer{which}", "Stream after it", f"{start}.output", ())]
+    for sub in parts.sublayers:
+        where, place = _of_layers(_NAMES[sub], which), f"{start}.{sub}"
+        inner = _feed_forward(where, place, config) if sub == "ffn" else _attention(seen, where, place, config)
+        norm = Step(where, say("Norm"), f"{place}.norm", ())
+        inner.append(Step(where, say("Stream + output"), f"{place}.residual", ()))
+        steps += [norm, *inner] if config.norm == "pre" else [*inner, norm]
+    where = _of_layers(say("Layer"), which)
+    return [*steps, Step(where, say("Stream after it"), f"{start}.output", ())]
 
 
-def _before_split(seen: Pass, where: str, site: str) -> Step:
-    """The queries before the heads' axis moves to the front: the projection, seen as heads in a row."""
-    _, n_heads, length, d_head = seen.sites[site]
-    return Step(where, "Queries, cut into heads", "", (length, n_heads, d_head), "a view: nothing is copied")
+def _of_layers(name: str, layers: range | None) -> str:
+    """A component, and of which layers it is unless it is of all."""
+    if layers is None:
+        return name
+    if len(layers) == 1:
+        return say("{component} {layer}", component=name, layer=layers[0] + 1)
+    return say("{component} {first} to {last}", component=name, first=layers[0] + 1, last=layers[-1] + 1)
 
 
-def _joined(seen: Pass, where: str, site: str) -> Step:
-    """The heads' sums, moved back and put side by side."""
-    _, n_heads, length, d_head = seen.sites[site]
-    return Step(where, "Heads side by side", "", (length, n_heads * d_head), "head 1, head 2, … in one row")
+def _attention(seen: Pass, where: str, place: str, config: ModelConfig) -> list[Step]:
+    """What an attention computes; two re-arrangements have no name in the model."""
+    heads = say_n("{n} head of width {width}", "{n} heads of width {width}", config.n_heads, width=config.d_head)
+    _, n_heads, length, d_head = seen.sites[f"{place}.queries"]
+    cut, row = (length, n_heads, d_head), (length, n_heads * d_head)  # before the heads' axis moves to the front
+    return [
+        Step(where, say("Queries, cut into heads"), "", cut, say("a view: nothing is copied")),
+        Step(where, say("Queries, heads first"), f"{place}.queries", (), heads),
+        Step(where, say("Keys, heads first"), f"{place}.keys", (), say("as many as tokens that may be read")),
+        Step(where, say("Values, heads first"), f"{place}.values", ()),
+        Step(where, say("Scores q·k / √{width}", width=config.d_head), f"{place}.scores", (),
+             say("every query with every key")),
+        Step(where, say("Mask"), f"{place}.mask", (), say("1 stands for every head or query")),
+        Step(where, say("Weights: softmax"), f"{place}.weights", (), say("over the keys that the mask allows")),
+        Step(where, say("Weighted sums of values"), f"{place}.heads", (), say("each head its own")),
+        Step(where, say("Heads side by side"), "", row, say("head 1, head 2, … in one row")),
+        Step(where, say("Output projection"), f"{place}.output", (), say("back in d_model")),
+    ]  # fmt: skip
+
+
+def _feed_forward(where: str, place: str, config: ModelConfig) -> list[Step]:
+    ratio = say("d_ff / d_model = {ratio:g}", ratio=config.d_ff / config.d_model)
+    function = ACTIVATIONS[config.activation]
+    return [
+        Step(where, say("Up-projection"), f"{place}.pre_activation", (), ratio),
+        Step(where, function, f"{place}.activation", (), say("each value for itself")),
+        Step(where, say("Down-projection"), f"{place}.output", (), say("back in d_model")),
+    ]
 
 
 def _with_shape(step: Step, seen: Pass) -> Step:
@@ -192,12 +211,8 @@ def _with_shape(step: Step, seen: Pass) -> Step:
 
 
 def _frame(steps: list[Step]) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "Component": [step.where for step in steps],
-            "Step": [step.what for step in steps],
-            "Shape": [f"[{', '.join(map(str, step.shape))}]" for step in steps],
-            "Remark": [step.remark for step in steps],
-            "Name in the code": [step.site or "—" for step in steps],
-        }
-    )
+    rows = [
+        (step.where, step.what, f"[{', '.join(map(str, step.shape))}]", step.remark, step.site or "—")
+        for step in steps
+    ]
+    return frame(rows, columns=list(_COLUMNS))

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import streamlit as st
 
 import charts
 from charts.embedding import embedding_rows_spec
@@ -20,14 +19,17 @@ from charts.stream import (
 )
 from transformer.analysis import stream
 from transformer.analysis.stream import Normed, Place, Stream
+from transformer.model.anatomy import StackName
 from ui.inside import tokens
 from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
-from ui.runs.sides import SIDES, STACKS, StackName
+from ui.runs.sides import STACKS
 from ui.shared import choices, drawing
+from ui.shared.door import st
 from ui.shared.numbers import digits
 from ui.state.view import Side
+from words import joined, say
 
 SIZE: Final = "stream_size"
 KEPT: Final = "stream_kept"
@@ -71,7 +73,7 @@ class OpenStream:
 def draw(run: OpenRun) -> None:
     """Draw it."""
     with st.container(horizontal=True, gap="medium", key=run.key("stream_controls")):
-        side = choices.choose(choices.field(run.slot, "side"), "Side", SIDES)
+        side = tokens.choose_side(run)
         pieces = tokens.pieces_of(run, side)
         chosen = tokens.choose(run, side, pieces, key=TOKEN, width=340)
     config, stack = run.checkpoint.config, STACKS[side]
@@ -103,30 +105,43 @@ def what_happens(o: OpenStream) -> str:
     n_sublayers = len(measured.sublayers)
     first, last = (float(measured.size[place].mean()) for place in (0, n_sublayers))
     kept = float(measured.kept[n_sublayers].mean())
-    sizes = f"in the mean over these tokens it goes from {first:.2f} to {last:.2f} in root mean square"
     if config.norm == "pre":
-        said = f"This model is pre-norm: sub-layers read a normalised copy and add to the stream itself; {sizes}."
+        said = [
+            say("This model is pre-norm: sub-layers read a normalised copy and add to the stream itself; in the mean "
+                "over these tokens it goes from {first:.2f} to {last:.2f} in root mean square.",
+                first=first, last=last)
+        ]  # fmt: skip
         if config.final_norm:
-            said += f" The final norm brings it to {float(measured.size[-1].mean()):.2f}."
+            said += [say("The final norm brings it to {size:.2f}.", size=float(measured.size[-1].mean()))]
     else:
-        said = f"This model is post-norm: a norm follows every sum, so the stream is rescaled each time; {sizes}."
-    return f"{said} After the last layer its cosine with what it began as is {kept:.2f}."
+        said = [
+            say("This model is post-norm: a norm follows every sum, so the stream is rescaled each time; in the mean "
+                "over these tokens it goes from {first:.2f} to {last:.2f} in root mean square.",
+                first=first, last=last)
+        ]  # fmt: skip
+    return joined(
+        " ", [*said, say("After the last layer its cosine with what it began as is {kept:.2f}.", kept=kept)]
+    )
 
 
 def _lines(o: OpenStream, key: str) -> None:
-    size = key == SIZE
+    size, kept, stack = key == SIZE, o.measured.kept, tokens.STACK_NAMES[o.stack]
     figure = charts.stream_lines_spec(
         _depths(o.measured.places),
-        o.measured.size if size else o.measured.kept,
+        o.measured.size if size else kept,
         o.pieces,
         chosen=o.chosen,
-        title="How large the stream is" if size else "How much of the embedding is left",
-        value_name="root mean square" if size else "cosine",
-        limits=None if size else (min(0.0, float(np.nan_to_num(o.measured.kept).min()) - 0.05), 1.05),
+        title=say("How large the stream is") if size else say("How much of the embedding is left"),
+        value_name=say("root mean square") if size else say("cosine"),
+        limits=None if size else (min(0.0, float(np.nan_to_num(kept).min()) - 0.05), 1.05),
         colour=o.side,
     )
-    what = "Root mean square of the vector" if size else "Cosine with its embedding plus position"
-    alt = f"{what} of each of {len(o.pieces)} tokens by depth in the {STACKS[o.side]}; {o.whose} is chosen."
+    if size:
+        alt = say("Root mean square of the vector of each of {n} tokens by depth in the {stack}; {token} is chosen.",
+                  n=len(o.pieces), stack=stack, token=o.whose)  # fmt: skip
+    else:
+        alt = say("Cosine with its embedding plus position of each of {n} tokens by depth in the {stack}; {token} is "
+                  "chosen.", n=len(o.pieces), stack=stack, token=o.whose)  # fmt: skip
     how_to_read = HOW_TO_READ_SIZE if size else HOW_TO_READ_KEPT
     drawing.chart(
         figure,
@@ -143,10 +158,11 @@ def _added(o: OpenStream) -> None:
         o.measured.before[:, o.chosen],
         o.measured.added[:, o.chosen],
         o.measured.aligned[:, o.chosen],
-        title=f"What each sub-layer adds to the stream of {o.whose}",
+        title=say("What each sub-layer adds to the stream of {token}", token=o.whose),
         colour=o.side,
     )
-    alt = f"Size of the stream of {o.whose} and of what each sub-layer of the {STACKS[o.side]} adds to it."
+    alt = say("Size of the stream of {token} and of what each sub-layer of the {stack} adds to it.", token=o.whose,
+              stack=tokens.STACK_NAMES[o.stack])  # fmt: skip
     drawing.chart(figure, key=o.run.key(ADDED), alt=alt, how_to_read=HOW_TO_READ_ADDED)
 
 
@@ -156,9 +172,8 @@ def _added(o: OpenStream) -> None:
 def _norms(o: OpenStream) -> None:
     config = o.run.checkpoint.config
     where = stream.norm_places(config, o.stack)
-    pre = "before" if config.norm == "pre" else "after"
-    names = {place: norm_name(one, pre) for place, one in enumerate(where)}
-    chosen = choices.menu(choices.field(o.run.slot, "norm"), "Norm", names, width=340)
+    names = {place: norm_name(one, pre=config.norm == "pre") for place, one in enumerate(where)}
+    chosen = choices.menu(choices.field(o.run.slot, "norm"), say("Norm"), names, width=340)
     place = where[chosen]
     found = stream.normed(o.recorded, o.run.checkpoint.model, o.stack, place, n_tokens=len(o.pieces))
     st.markdown(drawing.plain(what_a_norm_does(found)))
@@ -168,42 +183,57 @@ def _norms(o: OpenStream) -> None:
         means=(found.mean_before, found.mean_after),
         deviations=(found.deviation_before, found.deviation_after),
         chosen=o.chosen,
-        title=f"{name[:1].upper()}{name[1:]}",
+        title=norm_title(place, pre=config.norm == "pre"),
         token_axis=tokens.AXES[o.side],
         colour=o.side,
     )
-    alt = f"Mean and standard deviation of each token's vector before and after {name}."
+    alt = say("Mean and standard deviation of each token's vector before and after {norm}.", norm=name)
     on_click = tokens.clicked(o.run, o.side, NORM, len(o.pieces))
     drawing.chart(figure, key=o.run.key(NORM), alt=alt, how_to_read=HOW_TO_READ_NORM, on_click=on_click)
-    rows = {"before": found.before, "standardised": found.standardised, "after": found.after}
+    rows = {
+        say("before", about="before a norm"): found.before,
+        say("standardised"): found.standardised,
+        say("after", about="after a norm"): found.after,
+    }
     figure = embedding_rows_spec(
         np.stack([vectors[o.chosen] for vectors in rows.values()]),
         list(rows),
-        title=f"{o.whose}: its vector before and after",
+        title=say("{token}: its vector before and after", token=o.whose),
     )
-    alt = f"The vector of {o.whose} before {name}, standardised, and after, one column a dimension."
+    alt = say("The vector of {token} before {norm}, standardised, and after, one column a dimension.",
+              token=o.whose, norm=name)  # fmt: skip
     drawing.chart(figure, key=o.run.key(STRIP), alt=alt, how_to_read=HOW_TO_READ_STRIP)
 
 
-def norm_name(place: Place, where: str) -> str:
-    """A norm in a few words.
+def norm_name(place: Place, *, pre: bool) -> str:
+    """A norm in a few words, for a sentence.
 
     Args:
         place: Its place.
-        where: "before" or "after" its sub-layer.
+        pre: It stands before its sub-layer, not after.
     """
-    return place.name if place.layer is None else f"the norm {where} {place.name}"
+    if place.layer is None:
+        return place.name
+    return say("the norm before {part}", part=place.name) if pre else say("the norm after {part}", part=place.name)
+
+
+def norm_title(place: Place, *, pre: bool) -> str:
+    """The same as a title."""
+    if place.layer is None:
+        return say("The final norm")
+    return say("The norm before {part}", part=place.name) if pre else say("The norm after {part}", part=place.name)
 
 
 def what_a_norm_does(found: Normed) -> str:
     """The range of the numbers before and after, and whether the formula gives what the model has."""
-    before, after = (_range(values) for values in (found.deviation_before, found.deviation_after))
-    gamma = _range(found.gamma)
-    return (
-        f"The standard deviation of a token's {found.before.shape[1]} numbers is {before} before and {after} after; "
-        f"γ is {gamma} by dimension. The formula gives the model's numbers to within {digits(found.difference)}."
-    )
+    said = [
+        say("The standard deviation of a token's {n} numbers is {before} before and {after} after; γ is {gamma} by "
+            "dimension.", n=found.before.shape[1], before=_range(found.deviation_before),
+            after=_range(found.deviation_after), gamma=_range(found.gamma)),
+        say("The formula gives the model's numbers to within {difference}.", difference=digits(found.difference)),
+    ]  # fmt: skip
+    return joined(" ", said)
 
 
 def _range(values: np.ndarray) -> str:
-    return f"{values.min():.2f} to {values.max():.2f}"
+    return say("{least:.2f} to {most:.2f}", least=float(values.min()), most=float(values.max()))

@@ -130,3 +130,18 @@ def test_recorded_shapes_are_those_of_the_values():
     assert seen.sites["decoder.2.cross_attn.weights"] == (1, 3, 4, 7)
     with pytest.raises(QueryError, match="at most 16"):
         shapes_of(model, range(4, 17), [4] * 17)
+
+
+@pytest.mark.parametrize(
+    "features",
+    [{}, *({"shared_vocab": True, "tgt_vocab_size": 17, f"n_{one}_layers": 0} for one in ("encoder", "decoder"))],
+)
+def test_a_model_lists_the_components_that_it_has(features):
+    model = tiny_model(**features)
+    found, done = costs.parts_of(model.config), costs.multiply_adds(model.config, n_source=3, n_target=3)
+    holding = {part for part, one in costs.holdings(model).items() if one.parameters} | {
+        k for k, n in done.items() if n
+    }
+    assert holding <= set(found)
+    assert set(found) - holding <= {"positions"}  # sinusoids hold nothing
+    assert len(found) == (7 if features.get("n_encoder_layers") == 0 else 6 if features else len(costs.PARTS))
