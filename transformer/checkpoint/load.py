@@ -29,7 +29,7 @@ from transformer.checkpoint.files import FolderFiles
 from transformer.checkpoint.memory import lay_out
 from transformer.errors import CheckpointError, ClauseError, ConfigError, TokenizerError, shown
 from transformer.model.config import ModelConfig, unknown_keys
-from transformer.model.positions import SinusoidalPositions
+from transformer.model.positions import FixedPositions
 from transformer.model.tap import NO_TAP, Tap
 from transformer.model.transformer import Transformer
 from transformer.runs import running
@@ -204,7 +204,7 @@ def _build(config: ModelConfig, state: Mapping[str, Tensor]) -> Transformer:
         model = Transformer(config)
     model.load_state_dict(state, assign=True)
     for module in model.modules():
-        if isinstance(module, SinusoidalPositions):
+        if isinstance(module, FixedPositions):
             module.fill()  # a formula: no file holds it
     lay_out(model)
     return model.requires_grad_(False).eval()

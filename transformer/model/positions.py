@@ -7,6 +7,7 @@ Source: Vaswani et al. (2017), section 3.5.
 """
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -34,20 +35,25 @@ def sinusoidal_table(max_len: int, d_model: int) -> Tensor:
     return table.float()
 
 
-class SinusoidalPositions(nn.Module):
-    """A fixed table. It is a formula, so it is not stored in a checkpoint."""
+# What a kind of fixed table is computed by: max_len and d_model -> [max_len, d_model].
+FORMULAS: dict[str, Callable[[int, int], Tensor]] = {"sinusoidal": sinusoidal_table}
+
+
+class FixedPositions(nn.Module):
+    """A table that a formula gives, so it is not stored in a checkpoint."""
 
     table: Tensor
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
+        self.formula = FORMULAS[config.positions]
         self.register_buffer("table", torch.empty(config.max_len, config.d_model), persistent=False)
         if not self.table.is_meta:  # made without values: `transformer.checkpoint.load` fills it later
             self.fill()
 
     def fill(self) -> None:
         """Compute the table."""
-        self.table = sinusoidal_table(*self.table.shape)
+        self.table = self.formula(*self.table.shape)
 
     def forward(self, length: int, *, offset: int = 0) -> Tensor:
         """Vectors of positions offset to offset + length - 1, [length, d_model]."""
@@ -66,4 +72,6 @@ class LearnedPositions(nn.Module):
         return self.table[offset : offset + length]
 
 
-POSITIONS = {"sinusoidal": SinusoidalPositions, "learned": LearnedPositions}
+def make_positions(config: ModelConfig) -> FixedPositions | LearnedPositions:
+    """The table that a config names."""
+    return FixedPositions(config) if config.positions in FORMULAS else LearnedPositions(config)

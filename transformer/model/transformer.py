@@ -24,7 +24,7 @@ from transformer.model.dropout import Dropout
 from transformer.model.layers import DecoderLayer, EncoderLayer, make_norm
 from transformer.model.linear import linear
 from transformer.model.masks import causal_mask, combine_masks, padding_mask
-from transformer.model.positions import POSITIONS
+from transformer.model.positions import make_positions
 from transformer.model.tap import NO_TAP, Tap
 from words import say_n
 
@@ -34,7 +34,7 @@ class Embedding(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.positions = POSITIONS[config.positions](config)
+        self.positions = make_positions(config)
         self.dropout = Dropout(config.dropout)
         self.scale = math.sqrt(config.d_model) if config.scale_embedding else 1.0
         self.max_len = config.max_len

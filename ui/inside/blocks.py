@@ -14,6 +14,7 @@ from transformer.model import anatomy as parts
 from transformer.model.anatomy import EVERY_PART, StackName, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
+from ui.inside.features import ACTIVATIONS, FORMULAS
 from ui.runs.sides import SIDE_OF
 from words import joined, say, say_n
 
@@ -21,7 +22,6 @@ Grouping = Callable[[int], list[tuple[int, int]]]
 """From a number of layers to the first and last of each group, from 0."""
 
 MOST_DRAWN = 6  # more layers than that are folded
-ACTIVATIONS = {"relu": "ReLU", "gelu": "GELU"}
 _SUBLAYERS: dict[parts.Sublayer, str] = {
     "self_attn": say("self-attention"),
     "cross_attn": say("cross-attention"),
@@ -141,7 +141,7 @@ def blocks_of(stack: Stack) -> Iterator[Block]:
 def _inputs(one: Sized, stack: StackName) -> tuple[Block, Block, Block, Block]:
     c, n = one.config, one.length(stack)
     ids, mask, embedding, positions = _INPUTS[stack]
-    learned = c.positions != "sinusoidal"
+    formula = FORMULAS.get(c.positions)
     return (
         Block(place=f"{stack}.ids", text=say("Ids [{n}]", n=n), name=ids, shape=f"[{n}]", kind="edge",
               role=say("The number of each piece in the vocabulary."), leads_to=say("the part Embeddings")),
@@ -149,9 +149,9 @@ def _inputs(one: Sized, stack: StackName) -> tuple[Block, Block, Block, Block]:
               shape=say("[{n}, {n}], the same for all heads and layers", n=n), leads_to=say("the Masks page")),
         _embedding(one, stack, embedding),
         Block(place=f"{stack}.positions", name=positions, shape=one.stream(stack), kind="table",
-              text=say("Positions, learned") if learned else say("Positions, sinusoids"),
-              role=say("A learned table: the vector of each position is added.") if learned
-              else say("A formula, nothing to learn: the vector of each position is added."),
+              text=say("Positions, {formula}", formula=formula) if formula else say("Positions, learned"),
+              role=say("A formula, nothing to learn: the vector of each position is added.") if formula
+              else say("A learned table: the vector of each position is added."),
               parameters=one.held(f"{stack}.embedding.positions."), leads_to=say("the Positions page")),
     )  # fmt: skip
 

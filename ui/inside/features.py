@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
-from ui.inside.blocks import ACTIVATIONS
 from words import joined, say, say_n
+
+ACTIVATIONS = {"relu": "ReLU", "gelu": "GELU"}
+FORMULAS = {"sinusoidal": say("sinusoids")}  # tables of positions that nothing has to learn
 
 
 def in_words(config: ModelConfig) -> str:
@@ -48,8 +50,8 @@ def _norms(config: ModelConfig) -> str:
 
 
 def _positions(config: ModelConfig) -> str:
-    if config.positions == "sinusoidal":
-        return say("Positions: sinusoids, a formula.")
+    if config.positions in FORMULAS:
+        return say("Positions: {formula}, a formula.", formula=FORMULAS[config.positions])
     if len(anatomy(config).stacks) == 1:
         return say("Positions: a learned table.")
     return say("Positions: a learned table on each side.")

@@ -17,7 +17,7 @@ from transformer.analysis import neurons
 from transformer.model.anatomy import StackName
 from ui.inside import ffn_controls, tokens
 from ui.inside import neuron as neuron_panels
-from ui.inside.blocks import ACTIVATIONS
+from ui.inside.features import ACTIVATIONS
 from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun

@@ -12,7 +12,7 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import StackName, Sublayer, anatomy
 from transformer.model.config import ModelConfig
 from ui.inside import tokens
-from ui.inside.blocks import ACTIVATIONS
+from ui.inside.features import ACTIVATIONS
 from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun

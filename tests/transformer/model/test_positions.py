@@ -5,7 +5,7 @@ import torch
 
 from tests.transformer.tiny import random_ids, target_ids, tiny_config, tiny_model
 from transformer.errors import QueryError
-from transformer.model.positions import LearnedPositions, SinusoidalPositions, sinusoidal_table
+from transformer.model.positions import FixedPositions, LearnedPositions, sinusoidal_table
 from transformer.model.transformer import Transformer
 
 
@@ -28,7 +28,7 @@ def test_a_shift_is_the_same_rotation_everywhere():
     assert torch.allclose(table[:30] @ solution, table[5:35], atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", [SinusoidalPositions, LearnedPositions])
+@pytest.mark.parametrize("kind", [FixedPositions, LearnedPositions])
 def test_an_offset_selects_later_rows(kind):
     positions = kind(tiny_config())
     assert torch.equal(positions(6)[2:], positions(4, offset=2))
