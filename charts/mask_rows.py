@@ -191,7 +191,7 @@ def _bars(values: np.ndarray, axis: str, keys: Sequence[str], last_line: str, ma
 
 
 def _closed(
-    places: Sequence[int], base: float, height: float, axis: str, named: list[str], word: str, *, written: bool
+    places: Sequence[int], base: float, height: float, axis: str, named: Sequence[str], word: str, *, written: bool
 ) -> Spec:
     return {
         "type": "bar",

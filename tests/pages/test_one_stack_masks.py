@@ -167,6 +167,17 @@ def test_a_piece_of_the_prompt_can_be_changed(open_one_stack):
     assert len(test.success) == 2
 
 
+def test_guessing_shows_only_the_prompt_and_what_was_written(open_one_stack, batch):
+    traces = batch(opened("decoder"))
+    n_rows, best = traces[0].first_row + 1, traces[0].vocabulary[int(traces[0].log_probs[0].argmax())]
+    test = open_one_stack("decoder", MASKS, mask="decoder", guess=1, **{"with": OTHER})
+    assert open_cells(figure(test, "mask_bool")).shape == (n_rows, n_rows)
+    assert f"→ {best}" not in everything(test)
+    asked = open_one_stack("decoder", MASKS, masks="checks", changed=2, guess=1, max=5)
+    assert f"reads “{best}” there" not in sentences(asked)
+    assert "Guess mode" not in sentences(open_one_stack("encoder", MASKS, guess=1))
+
+
 def test_no_pad_fits_after_a_prompt_and_an_output_that_fill_the_model(open_one_stack):
     assert "prompt and output have them" in sentences(open_one_stack("decoder", MASKS, masks="checks"))
 

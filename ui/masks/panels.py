@@ -57,7 +57,7 @@ def draw(run: OpenRun) -> None:
         return
     if len(batch.traces) == 1:
         st.caption(drawing.plain(words.about_batch(batch)))
-    if run.view.guess:
+    if run.view.guess and batch.parts.writes:
         st.info(words.GUESSING, icon=":material/visibility_off:")
     masks = batch_masks(run.checkpoint.model, batch.src_ids, batch.tgt_ids)
     left, right = st.columns([1, 2], gap="small")

@@ -54,7 +54,8 @@ def no_pad_fits(batch: Batch, most: int) -> str:
     """Why no pad can be added to what has `most` pieces."""
     if not batch.parts.reads:
         return say(
-            "No pad fits: the model reads at most {most} pieces, and prompt and output have them. Let it write fewer.",
+            "No pad fits: the model reads at most {most} pieces, and prompt and output have them. Let it "
+            "write fewer.",
             most=most,
         )
     return say(
