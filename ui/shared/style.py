@@ -45,7 +45,7 @@ _RULES = """
 .st-key-examples button p { font-size: 0.875rem; }
 [class*="-result_choice"] [data-testid="stRadio"] { display: flex; column-gap: 1.25rem; align-items: baseline; }
 [class*="-result_choice"] [data-testid="stWidgetLabel"] { flex: none; }
-.st-key-source_row { flex-wrap: nowrap; }
+:is(.st-key-source_row, [class*="-untouched_row"]) { flex-wrap: nowrap; }
 /* Tables wrap their text at 400 px otherwise, however wide they are. */
 .st-key-card td [data-testid="stMarkdownContainer"], .st-key-counted td [data-testid="stMarkdownContainer"] {
   max-width: none; white-space: normal;
