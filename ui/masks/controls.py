@@ -146,7 +146,7 @@ def _run(run: OpenRun, queries: list[Query], refused: list[str]) -> tuple[Trace,
 
 def _left_out(text: str, error: QueryError) -> str:
     said = say("“{text}” is left out of the batch.", text=shortened(text, limit=40))
-    return joined(" ", [said, error.sentence])
+    return joined(" ", [said, capitalised(error.sentence)])
 
 
 def _which(slot: Slot, traces: Sequence[Trace]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from charts.theme import capitalised
 from transformer.errors import GlassformerError
 from ui.runs.work import BusyError
 from ui.shared import drawing
@@ -27,5 +28,5 @@ def attempt(work: Callable[[], _Result], *, missing: str = "") -> _Result | None
     try:
         return work()
     except (GlassformerError, BusyError) as error:
-        st.error(drawing.plain(joined(" ", filter(None, (missing, error.sentence)))))
+        st.error(drawing.plain(joined(" ", filter(None, (missing, capitalised(error.sentence))))))
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from charts.theme import capitalised
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError, QueryError
 from transformer.model.anatomy import anatomy
@@ -113,7 +114,10 @@ def _run(checkpoint: Checkpoint, link: Link, slot: Slot) -> tuple[Link, Trace]:
             raise
         own = replace(link, forced=(), hypothesis=0)
         trace = loading.runner().trace(checkpoint, own.query(checkpoint.content_hash))
-        said = (*session.take_notes(slot), joined(" ", [error.sentence, say("The model's own choice is shown.")]))
+        said = (
+            *session.take_notes(slot),
+            joined(" ", [capitalised(error.sentence), say("The model's own choice is shown.")]),
+        )
         session.show(slot, (), 0, link.view.step)
         session.stand(slot, notes=said)
         return own, trace
@@ -173,7 +177,7 @@ def _changes_of(checkpoint: Checkpoint, link: Link, slot: Slot) -> Link:
             change.check(checkpoint.config)
     except QueryError as error:
         session.stand(slot, interventions=())
-        session.add_note(joined(" ", [error.sentence, say("The untouched run is shown.")]), slot)
+        session.add_note(joined(" ", [capitalised(error.sentence), say("The untouched run is shown.")]), slot)
         return replace(link, interventions=())
     return link
 
