@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from charts.theme import shortened
+from charts.theme import capitalised, shortened
 from transformer.errors import QueryError
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import Query, check_source
