@@ -105,6 +105,6 @@ export interface FlowPayload extends Spoken {
 declare global {
   interface Document {
     /** The step that the reader looks at in each run; see `common/step.js`. */
-    glassformerSteps?: Record<string, number | null>;
+    [run: `glassformerStep${string}`]: number | null | undefined;
   }
 }

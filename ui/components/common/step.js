@@ -11,11 +11,18 @@ export const STEP_EVENT = "glassformer-step";
 export const runOf = (name) => (name.includes("-") ? name.split("-")[0] : "");
 
 /**
+ * Where the step of a component's run is kept.
+ * @param {string} name
+ * @returns {`glassformerStep${string}`}
+ */
+const stepKey = (name) => `glassformerStep${runOf(name)}`;
+
+/**
  * The step of a component's run, from 0; null where nothing is stepped through.
  * @param {string} [name]
  */
 export function currentStep(name = "") {
-  return document.glassformerSteps?.[runOf(name)] ?? null;
+  return document[stepKey(name)] ?? null;
 }
 
 /**
@@ -25,7 +32,7 @@ export function currentStep(name = "") {
  */
 export function tellStep(step, name = "") {
   if (step === currentStep(name)) return;
-  document.glassformerSteps = { ...document.glassformerSteps, [runOf(name)]: step };
+  document[stepKey(name)] = step;
   document.dispatchEvent(new CustomEvent(STEP_EVENT));
 }
 
