@@ -32,6 +32,6 @@ async def _lifespan(_: st.App) -> AsyncIterator[None]:
     yield
 
 
-# The stepper and charts stand on every page.
-_PRELOAD = Middleware(Preload, links=links("stepper", "plotly_view"))
+# The stepper and charts stand on every page; the flow view on one part of one.
+_PRELOAD = Middleware(Preload, links=links("stepper", "plotly_view", later=("flow_view",)))
 app = st.App("main.py", lifespan=_lifespan, middleware=[Middleware(SecurityHeaders), _PRELOAD, Middleware(Scripts)])

@@ -125,7 +125,7 @@ def loader(name: str) -> str:
 
 
 @cache
-def links(*names: str) -> str:
+def links(*names: str, later: tuple[str, ...] = ()) -> str:
     """A `Link` header that has a browser fetch components before Streamlit asks for them.
 
     They come behind Streamlit's own scripts, in the time in which those start. Plotly's script is not among them: it
@@ -133,11 +133,17 @@ def links(*names: str) -> str:
 
     Args:
         names: Keys of `COMPONENTS`.
+        later: Keys of those that only some pages show: they are fetched when a browser has nothing else to do.
     """
+    folder, wanted = f"app/static/{folder_name()}", _all_of(names)
+    first = [f"<{folder}/{path}>; rel=modulepreload; fetchpriority=low" for path in wanted]
+    return ", ".join(first + [f"<{folder}/{path}>; rel=prefetch" for path in _all_of(later) if path not in wanted])
+
+
+def _all_of(names: tuple[str, ...]) -> list[str]:
+    """Entries of components, and the modules that they need."""
     entries = [f"{name}.js" for name in names]
-    wanted = dict.fromkeys([*entries, *(path for name in names for path in needed(COMPONENTS[name], modules()))])
-    folder = f"app/static/{folder_name()}"
-    return ", ".join(f"<{folder}/{path}>; rel=modulepreload; fetchpriority=low" for path in wanted)
+    return list(dict.fromkeys([*entries, *(path for name in names for path in needed(COMPONENTS[name], modules()))]))
 
 
 def wrapped(payload: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -1,6 +1,6 @@
 // @ts-check
 
-import { fitTicks, fitTitle, wrapped } from "../../../ui/components/plotly/fit.js";
+import { fitHeads, fitTicks, fitTitle, wrapped } from "../../../ui/components/plotly/fit.js";
 import { stepMarks } from "../../../ui/components/plotly/follow.js";
 import { gridNumber, restoreGrid } from "../../../ui/components/plotly/grid.js";
 import { decoded, rawText, shortest } from "../../../ui/components/plotly/numbers.js";
@@ -147,6 +147,16 @@ test("a title of several lines makes its room", () => {
   fitTitle(layout, 320, false);
   const lines = layout.title.text.split("<br>").length;
   equal([lines > 2, /** @type {any} */ (layout).margin.t], [true, 26 + lines * 17 * 1.3]);
+});
+
+test("the head of a band is broken where it is wider than the chart, other notes are not", () => {
+  const text = "some words that head a band of their own";
+  const layout = { margin: { l: 60, r: 20 }, annotations: [{ name: "head", text }, { text }] };
+  fitHeads(layout, 300);
+  equal(layout.annotations.map((note) => note.text.split("<br>").length), [2, 1]);
+  const bare = {};
+  fitHeads(bare, 300);
+  equal(bare, {});
 });
 
 test("as many pieces are named as fit, and the axis says which", () => {

@@ -48,6 +48,18 @@ export function fitTitle(layout, width, isLarge) {
 }
 
 /**
+ * Break the texts that head a band of their own, as the name of the note says, where they are wider than the chart.
+ * @param {Layout} layout
+ * @param {number} width
+ */
+export function fitHeads(layout, width) {
+  if (!layout.annotations) return;
+  const room = width - (layout.margin?.l ?? 0) - (layout.margin?.r ?? 0);
+  layout.annotations = layout.annotations.map((/** @type {any} */ note) => (note.name !== "head" ? note
+    : { ...note, text: wrapped(note.text, room, note.font?.size ?? 12).join("<br>") }));
+}
+
+/**
  * The title of an axis that names only every nth piece.
  * @param {string} title
  * @param {number} n

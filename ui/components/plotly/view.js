@@ -6,7 +6,7 @@ import { makeLarge } from "../common/large.js";
 import { mount } from "../common/mount.js";
 import { DARK_COLORS } from "../common/served.js";
 import { say } from "../common/words.js";
-import { fitAllTicks, fitTitle } from "./fit.js";
+import { fitAllTicks, fitHeads, fitTitle } from "./fit.js";
 import { markStep, moveMark } from "./follow.js";
 import { restoreGrid } from "./grid.js";
 import { loadPlotly } from "./load.js";
@@ -72,6 +72,7 @@ function prepared(view, { data, layout }) {
   paint(figure.layout, theme);
   Object.assign(figure.layout, { width, height, autosize: false });
   fitTitle(figure.layout, width, view.large.isOpen());
+  fitHeads(figure.layout, width);
   // A finger that drags means to scroll the page, not to zoom the chart.
   if (byFinger()) figure.layout.dragmode = false;
   view.ticks = layout.meta?.ticks;
