@@ -133,7 +133,7 @@ def _pair_of_curves(table: np.ndarray, formula: np.ndarray, dimension: int, axis
 
 def _band_name(text: str, yref: str) -> Spec:
     at = {"x": 0, "xref": "paper", "xanchor": "left", "y": 1, "yref": yref, "yanchor": "bottom"}
-    return {"name": "head", "text": literal(text), "showarrow": False, **at}  # a narrow screen breaks it
+    return {"text": literal(text), "showarrow": False, **at}
 
 
 def _across(height: int, d_model: int) -> Spec:

@@ -151,7 +151,7 @@ test("a title of several lines makes its room", () => {
 
 test("the head of a band is broken where it is wider than the chart, other notes are not", () => {
   const text = "some words that head a band of their own";
-  const layout = { margin: { l: 60, r: 20 }, annotations: [{ name: "head", text }, { text }] };
+  const layout = { margin: { l: 60, r: 20 }, annotations: [{ x: 0, xref: "paper", yref: "y2 domain", text }, { text }] };
   fitHeads(layout, 300);
   equal(layout.annotations.map((note) => note.text.split("<br>").length), [2, 1]);
   const bare = {};

@@ -48,15 +48,16 @@ export function fitTitle(layout, width, isLarge) {
 }
 
 /**
- * Break the texts that head a band of their own, as the name of the note says, where they are wider than the chart.
+ * Break the texts that head a band, which begin at the left edge of the chart, where they are wider than it.
  * @param {Layout} layout
  * @param {number} width
  */
 export function fitHeads(layout, width) {
   if (!layout.annotations) return;
   const room = width - (layout.margin?.l ?? 0) - (layout.margin?.r ?? 0);
-  layout.annotations = layout.annotations.map((/** @type {any} */ note) => (note.name !== "head" ? note
-    : { ...note, text: wrapped(note.text, room, note.font?.size ?? 12).join("<br>") }));
+  layout.annotations = layout.annotations.map((/** @type {any} */ note) => (
+    note.x === 0 && note.xref === "paper" && note.yref?.endsWith(" domain")
+      ? { ...note, text: wrapped(note.text, room, note.font?.size ?? 12).join("<br>") } : note));
 }
 
 /**
