@@ -102,6 +102,7 @@ def new_page(profile: BrowserContext, kept_page: Page, faults: list[str]) -> Ite
             page = context.new_page()
         else:
             page = profile.new_page() if fresh or kept_page in opened else kept_page
+        page.bring_to_front()  # behind another tab nothing has the focus
         page.set_viewport_size(viewport)
         page.emulate_media(color_scheme=color_scheme)
         page.on("pageerror", complain)

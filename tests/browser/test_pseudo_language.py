@@ -41,8 +41,8 @@ def address(part: str) -> str:
 
 
 def test_nothing_is_cut_on_a_phone(new_page, server):
+    page = new_page(viewport={"width": WIDTH, "height": 844})
     for part in SPOKEN:
-        page = new_page(viewport={"width": WIDTH, "height": 844})
         open_page(page, server.url + address(part))
         assert not faults(page), part
         assert page.evaluate("document.documentElement.scrollWidth") <= WIDTH, part
