@@ -14,7 +14,7 @@ from tools.serve import ROOT
 
 VIEWPORT: ViewportSize = {"width": 1280, "height": 720}
 IDLE_MS = 60_000
-QUIET_MS = 200
+QUIET_MS = 300
 POLL_MS = 40  # looking at each frame would make the browser draw each frame
 SCREENSHOTS = Path(os.environ.get("GLASSFORMER_SCREENSHOTS", ROOT / "results" / "screenshots"))
 
