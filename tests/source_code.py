@@ -6,6 +6,7 @@ Source is read with `ast` only; nothing is imported. What it does not see: impor
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -42,8 +43,12 @@ def sources(root: Path) -> list[Source]:
     """Every Python file that the rules are for."""
     files = [path for path in (root / f"{name}.py" for name in SCRIPTS) if path.exists()]
     files += [file for folder in FOLDERS for file in sorted((root / folder).rglob("*.py"))]
-    texts = [(file.relative_to(root), file.read_text(encoding="utf-8")) for file in files]
-    return [Source(path, text, ast.parse(text, str(path))) for path, text in texts]
+    return [_parsed(file.relative_to(root), file.read_text(encoding="utf-8")) for file in files]
+
+
+@cache
+def _parsed(path: Path, text: str) -> Source:
+    return Source(path, text, ast.parse(text, str(path)))
 
 
 def imports(source: Source) -> Iterator[Import]:

@@ -18,6 +18,14 @@ STEP = ROOT / "pages" / "explore" / "step.py"
 CHECKPOINTS = ROOT / "pages" / "debug" / "checkpoints.py"
 
 
+@pytest.fixture(scope="session", autouse=True)
+def packages_looked_through_once() -> Iterator[None]:
+    """Each AppTest looks through all installed packages for components; ours come with the app, so none are found."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("streamlit.components.v2.manifest_scanner.scan_component_manifests", lambda: [])
+        yield
+
+
 @pytest.fixture(autouse=True)
 def shipped_checkpoints_alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Look at the project's own checkpoints only, whatever this machine's environment names."""

@@ -101,8 +101,9 @@ test("parts move into the large view and come back, and so does the focus", asyn
   const large = makeLarge(home, [part], { className: "x", opener: () => opener, changed: () => { changes += 1; } });
   large.open();
   equal([large.isOpen(), part.parentElement === large.dialog, changes], [true, true, 1]);
+  const closed = new Promise((resolve) => { large.dialog.addEventListener("close", resolve); });
   large.close();
-  await later();
+  await closed;
   equal([large.isOpen(), home.firstElementChild === part, changes, home.style.height], [false, true, 2, ""]);
   equal(document.activeElement === opener, true);
   home.remove();
