@@ -22,7 +22,6 @@ from transformer.model.anatomy import Kind
 from transformer.model.masks import causal_mask, padding_mask
 from transformer.model.tap import NO_TAP, Recorder, Replacer, Tap, tap_of
 from transformer.model.transformer import Transformer
-from words import say
 
 Ids = tuple[tuple[int, ...], ...]
 MaskName = Literal["source", "target", "causal", "decoder", "cross"]
@@ -63,7 +62,7 @@ class BatchMasks:
         """
         if name not in self.names:
             raise QueryError(
-                say("this model uses no mask {name}; it has {names}.", name=repr(name), names=", ".join(self.names))
+                "this model uses no mask {name}; it has {names}.", name=repr(name), names=", ".join(self.names)
             )
         mask: np.ndarray = getattr(self, name)
         return mask
@@ -145,7 +144,7 @@ def record_attention(model: Transformer, src_ids: Ids, tgt_ids: Ids, *, kind: Ki
     recorder = Recorder(tuple(f"{site}.{name}" for name in ("scores", "mask", "weights")))
     model(torch.tensor(src_ids), torch.tensor(tgt_ids), tap=tap_of(recorder))
     if not 0 <= layer < attention.n_layers:
-        raise QueryError(say("this model has no {kind} layer {layer}.", kind=kind, layer=layer + 1))
+        raise QueryError("this model has no {kind} layer {layer}.", kind=kind, layer=layer + 1)
     scores, mask, weights = (recorder.values[f"{site}.{name}"] for name in ("scores", "mask", "weights"))
     return Attention(scores.numpy(), mask.expand_as(scores).numpy(), weights.numpy())
 
@@ -203,9 +202,7 @@ def check_causality(
     """
     own = model.anatomy.attention("decoder")
     if not 0 <= sentence < len(tgt_ids) or not 0 <= place < len(tgt_ids[sentence]):
-        raise QueryError(
-            say("sentence {sentence} has no target place {place}.", sentence=sentence + 1, place=place + 1)
-        )
+        raise QueryError("sentence {sentence} has no target place {place}.", sentence=sentence + 1, place=place + 1)
     src, before = torch.tensor(src_ids), torch.tensor(tgt_ids)
     after = before.clone()
     after[sentence, place] = piece_id

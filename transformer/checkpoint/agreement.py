@@ -56,7 +56,7 @@ def check_tensors(config: ModelConfig, header: tensorfile.Header, *, label: str)
     unknown = [shown(name) for name in found if name not in expected]
     listed = _listed(missing, unknown, wrong_dtype, wrong_shape)
     if listed:
-        raise CheckpointError(say("{label}: {faults}.", label=label, faults=joined("; ", listed)))
+        raise CheckpointError("{label}: {faults}.", label=label, faults=joined("; ", listed))
 
 
 def _listed(
@@ -125,16 +125,14 @@ def check_vocabularies(
             continue  # check_tensors says so
         if not size == table.shape[0] == n_pieces:
             raise CheckpointError(
-                say(
-                    "{label}: the {side} vocabulary has {size:,} pieces by config.json ({side}_vocab_size), "
-                    "{rows:,} rows in {side}_table and {n_pieces:,} in {file}; all must be equal.",
-                    label=label,
-                    side=side,
-                    size=size,
-                    rows=table.shape[0],
-                    n_pieces=n_pieces,
-                    file=file,
-                )
+                "{label}: the {side} vocabulary has {size:,} pieces by config.json ({side}_vocab_size), "
+                "{rows:,} rows in {side}_table and {n_pieces:,} in {file}; all must be equal.",
+                label=label,
+                side=side,
+                size=size,
+                rows=table.shape[0],
+                n_pieces=n_pieces,
+                file=file,
             )
 
 

@@ -107,25 +107,25 @@ class _WrongError(ClauseError):
 
 def _text(value: Any) -> str:
     if not isinstance(value, str) or len(value) > MAX_TEXT:
-        raise _WrongError(say("a text of at most {most:,} characters", most=MAX_TEXT))
+        raise _WrongError("a text of at most {most:,} characters", most=MAX_TEXT)
     return value
 
 
 def _texts(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or len(value) > MAX_ITEMS:
-        raise _WrongError(say("a list of at most {most} texts", most=MAX_ITEMS))
+        raise _WrongError("a list of at most {most} texts", most=MAX_ITEMS)
     return tuple(_text(item) for item in value)
 
 
 def _table(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict) or len(value) > MAX_ITEMS:
-        raise _WrongError(say("an object of at most {most} fields", most=MAX_ITEMS))
+        raise _WrongError("an object of at most {most} fields", most=MAX_ITEMS)
     return value
 
 
 def _tables(value: Any) -> tuple[dict[str, Any], ...]:
     if not isinstance(value, list) or len(value) > MAX_ITEMS:
-        raise _WrongError(say("a list of at most {most} objects", most=MAX_ITEMS))
+        raise _WrongError("a list of at most {most} objects", most=MAX_ITEMS)
     return tuple(_table(item) for item in value)
 
 
@@ -135,7 +135,7 @@ def _text_table(value: Any) -> dict[str, str]:
 
 def _count(value: Any) -> int:
     if type(value) is not int or value < 0:
-        raise _WrongError(say("a whole number"))
+        raise _WrongError("a whole number")
     return value
 
 

@@ -85,15 +85,13 @@ def read_curve(content: bytes, *, label: str = CURVE) -> Curve:
     if not known:
         expected = ", ".join(NUMBERS)
         raise CheckpointError(
-            say(
-                "{label}: no column is known; found {found}, expected some of: epoch, {expected}.",
-                label=label,
-                found=shown(", ".join(header)),
-                expected=expected,
-            )
+            "{label}: no column is known; found {found}, expected some of: epoch, {expected}.",
+            label=label,
+            found=shown(", ".join(header)),
+            expected=expected,
         )
     if not rows:
-        raise CheckpointError(say("{label}: has no row yet; each epoch of a training adds one.", label=label))
+        raise CheckpointError("{label}: has no row yet; each epoch of a training adds one.", label=label)
     if len(rows) > MAX_ROWS:
         raise CheckpointError(
             say_n(
@@ -118,7 +116,7 @@ def read_curve(content: bytes, *, label: str = CURVE) -> Curve:
         )
     columns = {name: values for name, values in columns.items() if not all(map(math.isnan, values))}
     if not columns:
-        raise CheckpointError(say("{label}: holds no number that can be drawn.", label=label))
+        raise CheckpointError("{label}: holds no number that can be drawn.", label=label)
     return Curve(epochs, columns, tuple(notes))
 
 
@@ -128,9 +126,9 @@ def _table(content: bytes, label: str) -> tuple[list[str], list[list[str]]]:
         text = content.decode("utf-8-sig")
         lines = [row for row in csv.reader(io.StringIO(text, newline="")) if any(cell.strip() for cell in row)]
     except (UnicodeDecodeError, csv.Error):
-        raise CheckpointError(say("{label}: is not a table of comma-separated text in UTF-8.", label=label)) from None
+        raise CheckpointError("{label}: is not a table of comma-separated text in UTF-8.", label=label) from None
     if not lines:
-        raise CheckpointError(say("{label}: is empty.", label=label))
+        raise CheckpointError("{label}: is empty.", label=label)
     return [name.strip() for name in lines[0]], lines[1:]
 
 

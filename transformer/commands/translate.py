@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from transformer.errors import DataError
-from words import say
 
 HELP = "translate lines of text"
 
@@ -42,11 +41,9 @@ def _refuse_seen(lines: Sequence[str], pairs: Path) -> None:
     if found:
         first = " ".join(found[:5])
         raise DataError(
-            say(
-                "{count} of {total} sentences stand in {file}: {lines}",
-                count=len(found),
-                total=len(lines),
-                file=pairs.name,
-                lines=first,
-            )
+            "{count} of {total} sentences stand in {file}: {lines}",
+            count=len(found),
+            total=len(lines),
+            file=pairs.name,
+            lines=first,
         )
