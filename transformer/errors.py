@@ -84,12 +84,12 @@ class DataError(GlassformerError):
     """A training or scoring file cannot be read."""
 
 
-def shown(value: object, *, limit: int = 60) -> str:
+def shown(value: object) -> str:
     """A value as a message shows it: one line, and cut when it is long."""
     if isinstance(value, int) and abs(value) >= 10**30:
         return say("an integer of over 30 digits")  # Python refuses to print the longest ones
     text = repr(value)
-    return text if len(text) <= limit else text[: limit - 3] + "..."
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _said(message: LiteralString | Sentence, values: dict[str, Any]) -> Sentence:

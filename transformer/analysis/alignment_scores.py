@@ -129,12 +129,7 @@ class _Tokens:
 
 @torch.inference_mode()
 def score_alignment(
-    checkpoint: Checkpoint,
-    gold: GoldSet,
-    *,
-    source_text: str,
-    target_text: str,
-    done: Done = lambda n: None,
+    checkpoint: Checkpoint, gold: GoldSet, *, source_text: str, target_text: str, done: Done = lambda n: None
 ) -> AlignmentScores:
     """Measure every head of the cross-attention.
 

@@ -16,10 +16,10 @@ MAX_BYTES = 1_000_000
 MAX_TEXT = 4_000  # characters of one text
 MAX_ITEMS = 100  # of a list or a table
 
-_TEXTS = (
-    "title", "description", "source_language", "target_language", "source_code", "target_code",
-    "data", "licence",
+TEXTS = (
+    "title", "description", "source_language", "target_language", "source_code", "target_code", "data", "licence",
 )  # fmt: skip
+"""The fields that are texts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +140,7 @@ def _count(value: Any) -> int:
 
 
 _READERS: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(_TEXTS, _text),
+    **dict.fromkeys(TEXTS, _text),
     "examples": _texts,
     "scores": _tables,
     "training": _table,

@@ -47,7 +47,7 @@ class Curve:
         """The epoch that training keeps: highest dev BLEU, then chrF, then lowest dev loss; None if none is there."""
         signs = {"dev_bleu": 1.0, "dev_chrf": 1.0, "dev_loss": -1.0}
         there = [
-            [_or_worst(sign * value) for value in self.columns[name]]
+            [-math.inf if math.isnan(value) else sign * value for value in self.columns[name]]
             for name, sign in signs.items()
             if name in self.columns
         ]
@@ -83,12 +83,11 @@ def read_curve(content: bytes, *, label: str = CURVE) -> Curve:
     header, rows = _table(content, label)
     known = {name: place for place, name in enumerate(header) if name in NUMBERS}
     if not known:
-        expected = ", ".join(NUMBERS)
         raise CheckpointError(
             "{label}: no column is known; found {found}, expected some of: epoch, {expected}.",
             label=label,
             found=shown(", ".join(header)),
-            expected=expected,
+            expected=", ".join(NUMBERS),
         )
     if not rows:
         raise CheckpointError("{label}: has no row yet; each epoch of a training adds one.", label=label)
@@ -152,7 +151,3 @@ def _number(row: Sequence[str], place: int) -> float:
     except (ValueError, IndexError):
         return math.nan
     return value if math.isfinite(value) else math.nan
-
-
-def _or_worst(value: float) -> float:
-    return -math.inf if math.isnan(value) else value

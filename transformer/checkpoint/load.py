@@ -249,14 +249,13 @@ def _odd_ids(config: ModelConfig, tokenizers: Mapping[str, Tokenizer]) -> list[s
         for name in ("pad_id", "unk_id", "bos_id", "eos_id"):
             i = getattr(config, name)
             if not tokenizer.is_special(i):
-                piece = shown(tokenizer.piece(i))
                 odd.append(
                     say(
                         "config.json says {name} = {i}; in {file} that is the piece {piece}.",
                         name=name,
                         i=i,
                         file=file,
-                        piece=piece,
+                        piece=shown(tokenizer.piece(i)),
                     )
                 )
     return odd

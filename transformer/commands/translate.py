@@ -39,11 +39,10 @@ def _refuse_seen(lines: Sequence[str], pairs: Path) -> None:
     seen = {sentence_key(source) for source, _ in read_pairs(pairs)}
     found = [line for line in lines if sentence_key(line) in seen]
     if found:
-        first = " ".join(found[:5])
         raise DataError(
             "{count} of {total} sentences stand in {file}: {lines}",
             count=len(found),
             total=len(lines),
             file=pairs.name,
-            lines=first,
+            lines=" ".join(found[:5]),
         )

@@ -69,11 +69,7 @@ class Sampling:
 
 
 Decoding = Greedy | Beam | Sampling
-_DECODINGS: dict[str, type[Greedy] | type[Beam] | type[Sampling]] = {
-    "greedy": Greedy,
-    "beam": Beam,
-    "sampling": Sampling,
-}
+_DECODINGS: dict[str, type[Decoding]] = {"greedy": Greedy, "beam": Beam, "sampling": Sampling}
 
 
 @dataclass(frozen=True, kw_only=True)

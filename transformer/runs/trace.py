@@ -251,10 +251,7 @@ class Trace:
         log_probs = torch.tensor(self.log_probs[index])
         log_probs[self.pad_id] = -torch.inf
         probs = sampling_distribution(
-            log_probs,
-            temperature=decoding.temperature,
-            top_k=decoding.top_k,
-            top_p=decoding.top_p,
+            log_probs, temperature=decoding.temperature, top_k=decoding.top_k, top_p=decoding.top_p
         )
         return probs.numpy()
 

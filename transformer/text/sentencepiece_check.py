@@ -221,12 +221,7 @@ def _try_out(model: bytes) -> None:
     command = [sys.executable, "-P", str(_PROBE)]
     try:
         probe = subprocess.run(
-            command,
-            input=model,
-            capture_output=True,
-            timeout=PROBE_SECONDS,
-            creationflags=_NO_WINDOW,
-            check=False,
+            command, input=model, capture_output=True, timeout=PROBE_SECONDS, creationflags=_NO_WINDOW, check=False
         )
     except subprocess.TimeoutExpired:
         raise TokenizerError(

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from transformer.checkpoint.card import TEXTS
 from transformer.checkpoint.save import file_sha256
 from transformer.errors import DataError
 from transformer.training.cleaning import Cleaned, CleanPair, Rules, clean
@@ -145,9 +146,8 @@ def _card(job: Preparation, pairs: Sequence[CleanPair], report: Mapping[str, obj
     """What is known before training; licence and source are filled in only if every pair names the same."""
     tatoeba = all(word in pair.attribution for pair in pairs for word in _TATOEBA)
     known = {"data": _TATOEBA_DATA, "licence": _TATOEBA_LICENCE} if tatoeba else {}
-    fields = ("title", "description", "source_language", "target_language", "source_code", "target_code")
     return {
-        **dict.fromkeys((*fields, "data", "licence"), ""),
+        **dict.fromkeys(TEXTS, ""),
         **known,
         **{name: value for name, value in job.card.items() if value},
         "examples": [],

@@ -209,8 +209,7 @@ def _save_best(job: Job, trainer: Trainer, fixed: _Fixed) -> None:
             }
         ],
     }
-    parts = Parts(trainer.model.config, trainer.model.state_dict(), fixed.tokenizers, card)
-    save(parts, job.out)
+    save(Parts(trainer.model.config, trainer.model.state_dict(), fixed.tokenizers, card), job.out)
 
 
 def _vocabularies(job: Job, pairs: Sequence[Pair]) -> tuple[bytes, ...]:

@@ -90,12 +90,11 @@ def split(pairs: Sequence[tuple[str, str]], *, dev: int, test: int, seed: int) -
     dev_pairs, _ = _draw(rest, dev)
     for name, drawn, wanted, groups in (("test", test_pairs, test, small), ("dev", dev_pairs, dev, rest)):
         if wanted and not drawn:
-            size = min(map(len, groups))
             raise DataError(
                 say_n(
                     "--{name} {wanted}: the smallest group to draw has {n} pair; ask for as many or none.",
                     "--{name} {wanted}: the smallest group to draw has {n} pairs; ask for as many or none.",
-                    size,
+                    min(map(len, groups)),
                     name=name,
                     wanted=wanted,
                 )
