@@ -250,10 +250,9 @@ class Trace:
             return None
         log_probs = torch.tensor(self.log_probs[index])
         log_probs[self.pad_id] = -torch.inf
-        probs = sampling_distribution(
+        return sampling_distribution(
             log_probs, temperature=decoding.temperature, top_k=decoding.top_k, top_p=decoding.top_p
-        )
-        return probs.numpy()
+        ).numpy()
 
 
 def _best(log_probs: np.ndarray, k: int) -> list[int]:
