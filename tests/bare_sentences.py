@@ -12,8 +12,8 @@ import string
 from collections.abc import Iterator
 
 from tests.source_code import Source
+from tools.catalogues import ERRORS, SAYING
 
-SAYING = {"say": 1, "say_n": 2}  # how many templates each takes
 _TWO_WORDS = re.compile(r"[^\W\d_]{2,},? [^\W\d_]{2,}")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _FIELD = re.compile(r"[a-z_][a-z0-9_]*$")
@@ -30,16 +30,7 @@ _SETTINGS = re.compile(
 )
 _DRAWS = re.compile(r"(st|drawing)(\.|$)")
 _NO_TEXT = re.compile(r"st\.(session_state|query_params|html|switch_page|components|cache\w+|Page$|context)")
-_ERRORS = {
-    "GlassformerError",
-    "ClauseError",
-    "ConfigError",
-    "CheckpointError",
-    "TokenizerError",
-    "QueryError",
-    "DataError",
-    "BusyError",
-}
+_SAID_ELSEWHERE = ast.Name | ast.Attribute | ast.Subscript | ast.Call  # what an error may be given as a sentence
 _NOTATION = {"BLEU", "chrF", "PE"}
 # Values that are stored and compared; who shows one says a sentence for it.
 _VALUES = {"end of sentence", "length limit", "no decoder", "alignment error rate"}
@@ -53,19 +44,21 @@ _PLACE = re.compile(r"(top|middle|bottom) (left|center|right)$")  # as Plotly na
 
 
 def ill_said(source: Source) -> Iterator[str]:
-    """Calls of `say`, `say_n` and `joined` that a catalogue cannot hold."""
+    """Calls of `say`, `say_n`, `joined` and errors that a catalogue cannot hold."""
     for call in _calls(source.tree):
         name = _name(call.func)
         found: Iterator[str] = iter(())
         if name in SAYING:
-            found = _ill_said(call, SAYING[name])
+            found = _ill_said(call, name)
         elif name == "joined":
             found = _ill_joined(call)
         yield from (f"{source.path}:{call.lineno} {line}" for line in found)
 
 
-def _ill_said(call: ast.Call, n_templates: int) -> Iterator[str]:
-    templates = call.args[:n_templates]
+def _ill_said(call: ast.Call, name: str) -> Iterator[str]:
+    templates, n_templates = call.args[SAYING[name]], 1 + (name == "say_n")
+    if name in ERRORS and not call.keywords and len(templates) == 1 and isinstance(templates[0], _SAID_ELSEWHERE):
+        return
     about = next((keyword.value for keyword in call.keywords if keyword.arg == "about"), ast.Constant(""))
     if len(templates) < n_templates or not all(map(_is_text, [*templates, about])):
         yield "the template is no literal: extraction does not see it"
@@ -135,8 +128,12 @@ def _is_aside(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
     while (parent := parents.get(child)) is not None:
         if isinstance(parent, ast.Expr) and child is parent.value and isinstance(child, ast.Constant):
             return True  # a docstring
-        if isinstance(parent, ast.Call) and _name(parent.func) in {*SAYING, "getLogger"}:
-            return _name(parent.func) != "say" or child in parent.args or _is_about(child)
+        if isinstance(parent, ast.Call) and _name(parent.func) == "getLogger":
+            return True
+        if isinstance(parent, ast.Call) and _name(parent.func) in {*SAYING} - ERRORS:
+            return child in parent.args or _is_about(child)
+        if isinstance(parent, ast.Call) and _name(parent.func) in ERRORS and node in parent.args:
+            return True  # a template
         if isinstance(parent, ast.Call) and ast.unparse(parent.func).startswith(("_LOG.", "logging.", "re.")):
             return True
         if isinstance(parent, ast.Raise):
@@ -165,7 +162,7 @@ def _is_about(child: ast.AST) -> bool:
 
 
 def _is_ours(node: ast.Raise) -> bool:
-    return isinstance(node.exc, ast.Call) and _name(node.exc.func) in _ERRORS
+    return isinstance(node.exc, ast.Call) and _name(node.exc.func) in ERRORS
 
 
 def _is_read(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
@@ -181,8 +178,8 @@ def _is_read(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
             return key is not None and bool(_READ.match(_text(key) or ""))
         if isinstance(parent, ast.Call) and child in parent.args:
             called = ast.unparse(parent.func)
-            if called in _ERRORS:
-                return called != "ConfigError" or parent.args.index(child) == 1  # the first is a field's name
+            if called in ERRORS:
+                return True
             return bool(_DRAWS.match(called)) and not _NO_TEXT.match(called) and not called.endswith(".container")
         if isinstance(parent, ast.arguments):
             return _is_read_default(child, parent)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.bare_sentences import bare, ill_said, plural_by_hand
 from tests.source_code import ROOT, Source, imports, sources
+from tools.catalogues import ERRORS
 
 # Files and folders whose sentences all go through `say`.
 CONVERTED = ("main.py", "pages/", "ui/", "charts/", "transformer/")
@@ -36,6 +37,12 @@ def test_what_is_converted_says_every_sentence(rule):
 def test_every_sentence_can_be_translated():
     found = [line for source in sources(ROOT) if source.part in SPEAKING for line in ill_said(source)]
     assert not found, "\n".join(found)
+
+
+def test_every_class_of_errors_that_says_its_message_is_known():
+    classes = [node for source in sources(ROOT) for node in ast.walk(source.tree) if isinstance(node, ast.ClassDef)]
+    saying = {node.name for node in classes if {ast.unparse(base) for base in node.bases} & (ERRORS | {"SaidError"})}
+    assert saying == ERRORS
 
 
 def test_the_library_leaves_the_language_to_whoever_draws():
@@ -69,6 +76,13 @@ def test_what_is_converted_is_there():
         ('say("Step", n=1)', "names [], the call ['n']"),
         ('say_n("{n} piece of {whole}", "{n} pieces", n)', "names ['n', 'whole']"),
         ('say("Step {n}", **values)', "name each value"),
+        ('QueryError(f"{n} pieces")', "no literal"),
+        ('QueryError("Step " + name)', "no literal"),
+        ('QueryError("One step" if one else "All steps")', "no literal"),
+        ("QueryError(template, n=1)", "no literal"),
+        ('QueryError("Step {n}")', "names ['n'], the call []"),
+        ('ConfigError(name, "found {n}", m=1)', "names ['n'], the call ['m']"),
+        ('ConfigError("n_heads")', "no literal"),
         ('say("Step {}", n=1)', "names ['']"),
         ('say("Step {n.real}", n=1)', "names"),
         ('say("Step {n} ", n=1)', "with a space"),
@@ -92,6 +106,10 @@ def test_what_cannot_be_translated_is_found(text, expected):
         'say("Braces {{a}}")',
         'joined(" · ", parts)',
         'joined("<br>", parts)',
+        'QueryError("Step {n}", n=1)',
+        'QueryError(say_n("{n} piece", "{n} pieces", n))',
+        "QueryError(MISSING[name])",
+        'ConfigError(f"{a}.{b}", "is {found}", found=1)',
     ],
 )
 def test_what_can_be_translated_passes(text):
@@ -127,14 +145,12 @@ def test_a_plural_by_hand_is_found(text):
         ("charts/bars.py", 'trace = {"hovertemplate": "weight %{y}<extra></extra>"}'),
         ("charts/bars.py", 'def f(x, *, key_axis: str = "Key"):\n    pass'),
         ("charts/bars.py", 'def f(x, title="Bars"):\n    pass'),
-        ("transformer/text/tokenizer.py", 'raise TokenizerError(f"{n} pieces are too many")'),
-        ("transformer/text/tokenizer.py", 'raise ConfigError("n_heads", "wrong")'),
-        ("transformer/text/protobuf.py", 'raise ClauseError("it ends inside a number")'),
-        ("transformer/commands/train.py", 'raise DataError("there is nothing to score.")'),
+        ("transformer/text/tokenizer.py", 'raise TokenizerError(made("so many pieces", n))'),
+        ("transformer/text/tokenizer.py", 'raise TokenizerError("{n} {what}", n=n, what="pieces are too many")'),
+        ("transformer/commands/train.py", 'raise DataError(" ".join(["Nothing", "to score"]))'),
         ("transformer/runs/source.py", 'notes += ["The output was cut."]'),
         ("transformer/runs/source.py", 'return (f"This model has never seen {listed}.",)'),
         ("transformer/runs/source.py", 'CUT = "Some values are not finite."'),
-        ("ui/runs/work.py", 'raise BusyError("Too busy.")'),
     ],
 )
 def test_text_that_bypasses_say_is_found(path, text):
@@ -157,7 +173,8 @@ def test_text_that_bypasses_say_is_found(path, text):
         ("charts/bars.py", 'line = {"yref": "y domain", "mode": "lines+markers"}'),
         ("charts/bars.py", 'def f(x, *, colour: Colour = "source"):\n    pass'),
         ("charts/bars.py", 'trace = {"hovertemplate": "%{hovertext}<extra></extra>", "name": "BLEU"}'),
-        ("transformer/text/tokenizer.py", 'raise TokenizerError(say("{n} pieces are too many", n=n))'),
+        ("transformer/text/tokenizer.py", 'raise TokenizerError("{n} pieces are too many", n=n)'),
+        ("transformer/text/tokenizer.py", 'raise ConfigError("n_heads", "too many")'),
         ("transformer/commands/train.py", 'print("Two words.")'),
         ("transformer/commands/train.py", 'parser.add_argument("--dev", help="held-out pairs to score")'),
         ("transformer/training/loop.py", 'tqdm(range(3), unit="step")'),

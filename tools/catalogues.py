@@ -34,6 +34,14 @@ TEMPLATE, TRANSLATED, COMPILED, BROWSER = "messages.pot", "messages.po", "messag
 NOTE = "For translators:"
 """A comment that begins so, on the line above a sentence, goes into the catalogues."""
 
+ERRORS = {
+    "BusyError", "CheckpointError", "ClauseError", "ConfigError", "DataError", "GlassformerError", "QueryError",
+    "TokenizerError", "_WrongError",
+}  # fmt: skip
+"""They take a template with its values, as `say` does, or a sentence; a test finds one that is missing."""
+SAYING = {"say": slice(1), "say_n": slice(2), **dict.fromkeys(ERRORS, slice(1)), "ConfigError": slice(1, 2)}
+"""Which arguments are templates."""
+
 _SAID_IN_SCRIPTS = {"say": 1, "sayN": 2, "sayNodes": 1}
 _UTF_8: Any = {"encoding": "utf-8"}
 _LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)  # a catalogue changes with its sentences, not with the clock
@@ -60,14 +68,15 @@ def collected(root: Path = ROOT) -> Catalog:
 
 
 def said_in_python(text: str) -> Iterator[tuple[str | tuple[str, str], str | None, list[str]]]:
-    """Each call of `say` and `say_n` in a file: its template or both, its context, its notes for translators."""
+    """Each sentence of a file, said or an error's: its template or both, its context, its notes for translators."""
     lines = text.splitlines()
     calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
     for node in sorted(calls, key=lambda call: (call.lineno, call.col_offset)):
         name = getattr(node.func, "id", "")
-        if name not in ("say", "say_n"):
-            continue
-        forms = [ast.literal_eval(form) for form in node.args[: 1 + (name == "say_n")]]
+        templates = node.args[SAYING[name]] if name in SAYING else []
+        if not templates or (name in ERRORS and not isinstance(templates[0], ast.Constant)):
+            continue  # an error may be given a sentence
+        forms = [ast.literal_eval(form) for form in templates]
         about = next((ast.literal_eval(word.value) for word in node.keywords if word.arg == "about"), None)
         above = lines[node.lineno - 2].strip(" #") if node.lineno > 1 else ""
         notes = [above.removeprefix(NOTE).strip()] if above.startswith(NOTE) else []

@@ -12,46 +12,60 @@ show it as it is. Each class is a `ValueError`: the caller gave something that c
 
 `ClauseError` stays inside the library: what parses bytes says what is wrong with them, and its caller where.
 
-A message is a sentence (`words.say`), so that a page can show it in the reader's language: `error.sentence`. The text
-of the error, in a traceback or a log, is English.
+An error is raised with a template and its named values, as `words.say` takes them; or with a sentence, which it
+keeps as it is. A page shows the sentence in the reader's language: `error.sentence`. The text of the error, in a
+traceback or a log, is English.
 """
 
 from __future__ import annotations
 
-from words import say
+from typing import Any, LiteralString
+
+from words import Sentence, say
+from words.sentence import Template
 
 
-class _SaidError(ValueError):
-    """An error that keeps its message as it was said."""
+class SaidError(Exception):
+    """An error that keeps its message as it was said.
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
+    Args:
+        message: A sentence; or a template, which is then said with the values.
+        **values: See `words.say`.
+    """
+
+    def __init__(self, message: LiteralString | Sentence, /, **values: Any) -> None:
+        super().__init__(_said(message, values))
 
     @property
-    def sentence(self) -> str:
+    def sentence(self) -> Sentence:
         """The message as it was said; `words.said` translates it."""
-        message: str = self.args[0]
+        message: Sentence = self.args[0]
         return message
 
 
-class ClauseError(_SaidError):
+class ClauseError(SaidError, ValueError):
     """What is wrong, as a clause without a full stop: whoever catches it says which file, in a sentence around it."""
 
 
-class GlassformerError(_SaidError):
+class GlassformerError(SaidError, ValueError):
     """Base of every error that reaches a caller of the library."""
 
 
 class ConfigError(GlassformerError):
-    """A field of a `ModelConfig` is missing, of the wrong type or out of range."""
+    """A field of a `ModelConfig` is missing, of the wrong type or out of range.
 
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(say("{field}: {problem}", field=field, problem=message))
+    Args:
+        field: Its name.
+        message, **values: What is wrong with it; see `SaidError`.
+    """
+
+    def __init__(self, field: str, message: LiteralString | Sentence, /, **values: Any) -> None:
         self.field = field
-        self._message = message
+        self._problem = _said(message, values)
+        super().__init__(say("{field}: {problem}", field=field, problem=self._problem))
 
     def __reduce__(self) -> tuple[object, ...]:
-        return ConfigError, (self.field, self._message)
+        return ConfigError, (self.field, self._problem)
 
 
 class CheckpointError(GlassformerError):
@@ -70,9 +84,13 @@ class DataError(GlassformerError):
     """A training or scoring file cannot be read."""
 
 
-def shown(value: object, *, limit: int = 60) -> str:
+def shown(value: object) -> str:
     """A value as a message shows it: one line, and cut when it is long."""
     if isinstance(value, int) and abs(value) >= 10**30:
         return say("an integer of over 30 digits")  # Python refuses to print the longest ones
     text = repr(value)
-    return text if len(text) <= limit else text[: limit - 3] + "..."
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _said(message: LiteralString | Sentence, values: dict[str, Any]) -> Sentence:
+    return message if isinstance(message, Sentence) else Template(message, None, values.pop("about", ""), values)

@@ -58,11 +58,12 @@ def test_every_language_is_whole_and_compiled():
 
 @pytest.fixture
 def small(tmp_path):
-    """A repository with three sentences."""
+    """A repository with nine sentences."""
     (tmp_path / "charts").mkdir()
     (tmp_path / "charts" / "a.py").write_text(
         '# For translators: what a step reads\nsay("Step {n} of {all}", n=1, all=2)\n'
         'say_n("{n} piece", "{n} pieces", n)\nsay("Key", about="attention")\nsay("One " "sentence.")\n'
+        'QueryError("No step {n}", n=1)\nQueryError(said)\nConfigError("n_heads", "is missing")\n'
     )
     (tmp_path / "ui" / "components").mkdir(parents=True)
     (tmp_path / "ui" / "components" / "a.js").write_text(
@@ -81,6 +82,8 @@ def test_sentences_of_both_languages_are_collected(small):
         (("{n} piece", "{n} pieces"), None),
         ("Key", "attention"),
         ("One sentence.", None),
+        ("No step {n}", None),
+        ("is missing", None),
         ("Save {name}", None),
         (("{n} row", "{n} rows"), None),
         ("Shown: {what}", None),
@@ -93,7 +96,7 @@ def test_a_language_is_begun_translated_and_compiled(small):
     catalogues.update(small, new="zh")
     folder = small / "words" / "catalogues" / "zh"
     begun = read(folder)
-    assert catalogues.missing(begun) == 7
+    assert catalogues.missing(begun) == 9
     for one in begun:
         if one.id:
             one.string = (one.id[1],) if isinstance(one.id, tuple) else one.id

@@ -13,7 +13,7 @@ from transformer.errors import (
     TokenizerError,
     shown,
 )
-from words import PSEUDO, said, say
+from words import PSEUDO, Sentence, said, say
 
 
 @pytest.mark.parametrize("kind", [GlassformerError, CheckpointError, TokenizerError, QueryError, DataError])
@@ -27,15 +27,33 @@ def test_an_error_keeps_its_sentence(kind):
 
 
 def test_an_error_of_a_field_names_it():
-    error = ConfigError("n_heads", say("found {found}, expected 1 or more.", found=0))
+    error = ConfigError("n_heads", "found {found}, expected 1 or more.", found=0)
     assert str(error) == "n_heads: found 0, expected 1 or more."
     assert said(error.sentence, PSEUDO).replace("·", "") == "⟦n_heads: ‹foouund 0, eexpeecteed 1 oor mooree.›⟧"
     again = pickle.loads(pickle.dumps(error))
     assert (str(again), again.field) == (str(error), "n_heads")
 
 
-def test_plain_text_is_a_message_too():
-    assert QueryError("no").sentence == str(QueryError("no")) == "no"
+def test_a_sentence_is_kept_as_it_is():
+    odd = say("{name} cannot be read.", name="{n}.model")
+    assert QueryError(odd).sentence is odd
+    assert str(ConfigError("n_heads", odd)) == "n_heads: {n}.model cannot be read."
+
+
+def test_any_other_text_is_a_template():
+    error = QueryError("no")
+    assert isinstance(error.sentence, Sentence)
+    assert error.sentence == str(error) == "no"
+    with pytest.raises(KeyError):
+        QueryError("{n} pieces")
+
+
+def test_an_error_says_a_word_with_two_meanings_as_say_does():
+    assert QueryError("Key", about="attention").sentence.__reduce__() == say("Key", about="attention").__reduce__()
+
+
+def test_a_value_may_have_the_name_of_a_parameter():
+    assert str(ConfigError("eps", "{field}, {message}", field=1, message=2)) == "eps: 1, 2"
 
 
 def test_a_value_is_shown_in_one_short_line():

@@ -129,12 +129,7 @@ class _Tokens:
 
 @torch.inference_mode()
 def score_alignment(
-    checkpoint: Checkpoint,
-    gold: GoldSet,
-    *,
-    source_text: str,
-    target_text: str,
-    done: Done = lambda n: None,
+    checkpoint: Checkpoint, gold: GoldSet, *, source_text: str, target_text: str, done: Done = lambda n: None
 ) -> AlignmentScores:
     """Measure every head of the cross-attention.
 
@@ -162,7 +157,7 @@ def score_alignment(
         # For translators: how many sentences, and what is wrong with them, such as "3 with an empty side".
         counted = [say("{count} {reason}", count=n, reason=reason) for reason, n in left_out.items()]
         reasons = joined("; ", counted) if counted else say("none has a sure link")
-        raise DataError(say("{file}: no sentence can be scored ({reasons}).", file=gold.names[0], reasons=reasons))
+        raise DataError("{file}: no sentence can be scored ({reasons}).", file=gold.names[0], reasons=reasons)
     usable.sort(key=lambda tokens: (len(tokens.tgt_ids), len(tokens.src_ids)))
     sums = _Sums()
     for start in range(0, len(usable), BATCH_SENTENCES):

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from transformer.model.anatomy import EVERY_PART, Kind, StackName, anatomy
 from transformer.model.config import ModelConfig
@@ -27,10 +27,7 @@ Part = Literal[
     "source_embedding", "target_embedding", "positions", "encoder_projections", "encoder_maps", "encoder_ffn",
     "decoder_projections", "decoder_maps", "cross_projections", "cross_maps", "decoder_ffn", "norms", "output",
 ]  # fmt: skip
-PARTS: Final[tuple[Part, ...]] = (
-    "source_embedding", "target_embedding", "positions", "encoder_projections", "encoder_maps", "encoder_ffn",
-    "decoder_projections", "decoder_maps", "cross_projections", "cross_maps", "decoder_ffn", "norms", "output",
-)  # fmt: skip
+PARTS: Final[tuple[Part, ...]] = get_args(Part)
 """The components in the order of a pass. `..._projections` are linear in the length, `..._maps` its n² part."""
 
 MAPS: Final[tuple[Part, ...]] = ("encoder_maps", "decoder_maps", "cross_maps")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from transformer.analysis.alignment import Links, parse_links
 from transformer.errors import ClauseError, DataError
-from words import say, say_n
+from words import Sentence, say, say_n
 
 
 @dataclass(frozen=True)
@@ -49,15 +49,13 @@ def read_gold(source: Path, target: Path, gold: Path) -> GoldSet:
     lines = [_lines(content, path) for content, path in zip(contents, paths, strict=True)]
     if len({len(found) for found in lines}) > 1:
         counted = ", ".join(f"{path.name} {len(found):,}" for path, found in zip(paths, lines, strict=True))
-        raise DataError(say("the three files must have equally many lines; found {counted}.", counted=counted))
+        raise DataError("the three files must have equally many lines; found {counted}.", counted=counted)
     pairs = [
         _pair(*row, label=say("{file}, line {line}", file=str(gold), line=n))
         for n, row in enumerate(zip(*lines, strict=True), start=1)
     ]
     if not any(pair.links.sure for pair in pairs):
-        raise DataError(
-            say("{file}: holds no sure link such as `3-4`; there is nothing to compare with.", file=str(gold))
-        )
+        raise DataError("{file}: holds no sure link such as `3-4`; there is nothing to compare with.", file=str(gold))
     hashes = tuple(hashlib.sha256(content).hexdigest() for content in contents)
     return GoldSet(tuple(path.name for path in paths), hashes, tuple(pairs))
 
@@ -66,7 +64,7 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise DataError(say("{file}: cannot be read ({reason}).", file=str(path), reason=error.strerror)) from None
+        raise DataError("{file}: cannot be read ({reason}).", file=str(path), reason=error.strerror) from None
 
 
 def _lines(content: bytes, path: Path) -> list[str]:
@@ -74,12 +72,12 @@ def _lines(content: bytes, path: Path) -> list[str]:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(
-            say("{file}: not UTF-8 (byte {byte}); save it as UTF-8.", file=str(path), byte=error.start)
+            "{file}: not UTF-8 (byte {byte}); save it as UTF-8.", file=str(path), byte=error.start
         ) from None
     # Only these are ends of lines: U+2028 and the like may stand inside a sentence.
     lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
     if lines == [""]:
-        raise DataError(say("{file}: is empty; expected a sentence a line.", file=str(path)))
+        raise DataError("{file}: is empty; expected a sentence a line.", file=str(path))
     return lines
 
 
@@ -92,7 +90,7 @@ def _pair(source: str, target: str, gold: str, *, label: str) -> GoldPair:
     return words
 
 
-def _outside(side: str, label: str, last: int, count: int) -> str:
+def _outside(side: str, label: str, last: int, count: int) -> Sentence:
     if side == "source":
         return say_n(
             "{label}: a link names source word {last}; the sentence has {n} word, counted from 0. "
@@ -118,4 +116,4 @@ def _links(line: str, label: str) -> Links:
     try:
         return parse_links(line)
     except ClauseError as error:
-        raise DataError(say("{label}: {problem}.", label=label, problem=error.sentence)) from None
+        raise DataError("{label}: {problem}.", label=label, problem=error.sentence) from None

@@ -243,12 +243,7 @@ def output_projections(model: Transformer, kind: Kind) -> np.ndarray:
 
 
 def measure(
-    trace: Trace,
-    kind: Kind,
-    *,
-    eos_id: int,
-    shares: np.ndarray | None = None,
-    n_rows: int | None = None,
+    trace: Trace, kind: Kind, *, eos_id: int, shares: np.ndarray | None = None, n_rows: int | None = None
 ) -> dict[Name, Measure]:
     """All measures of every head of one kind.
 

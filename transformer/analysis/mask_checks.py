@@ -9,7 +9,7 @@ Ids are nested tuples, as traces hold them; results are plain arrays. Axes: B ba
 S source tokens, T target tokens, V target vocabulary. Source: Vaswani et al. (2017), section 3.2.3.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -22,7 +22,6 @@ from transformer.model.anatomy import Kind
 from transformer.model.masks import causal_mask, padding_mask
 from transformer.model.tap import NO_TAP, Recorder, Replacer, Tap, tap_of
 from transformer.model.transformer import Transformer
-from words import say
 
 Ids = tuple[tuple[int, ...], ...]
 MaskName = Literal["source", "target", "causal", "decoder", "cross"]
@@ -63,7 +62,7 @@ class BatchMasks:
         """
         if name not in self.names:
             raise QueryError(
-                say("this model uses no mask {name}; it has {names}.", name=repr(name), names=", ".join(self.names))
+                "this model uses no mask {name}; it has {names}.", name=repr(name), names=", ".join(self.names)
             )
         mask: np.ndarray = getattr(self, name)
         return mask
@@ -145,7 +144,7 @@ def record_attention(model: Transformer, src_ids: Ids, tgt_ids: Ids, *, kind: Ki
     recorder = Recorder(tuple(f"{site}.{name}" for name in ("scores", "mask", "weights")))
     model(torch.tensor(src_ids), torch.tensor(tgt_ids), tap=tap_of(recorder))
     if not 0 <= layer < attention.n_layers:
-        raise QueryError(say("this model has no {kind} layer {layer}.", kind=kind, layer=layer + 1))
+        raise QueryError("this model has no {kind} layer {layer}.", kind=kind, layer=layer + 1)
     scores, mask, weights = (recorder.values[f"{site}.{name}"] for name in ("scores", "mask", "weights"))
     return Attention(scores.numpy(), mask.expand_as(scores).numpy(), weights.numpy())
 
@@ -203,14 +202,12 @@ def check_causality(
     """
     own = model.anatomy.attention("decoder")
     if not 0 <= sentence < len(tgt_ids) or not 0 <= place < len(tgt_ids[sentence]):
-        raise QueryError(
-            say("sentence {sentence} has no target place {place}.", sentence=sentence + 1, place=place + 1)
-        )
+        raise QueryError("sentence {sentence} has no target place {place}.", sentence=sentence + 1, place=place + 1)
     src, before = torch.tensor(src_ids), torch.tensor(tgt_ids)
     after = before.clone()
     after[sentence, place] = piece_id
     padding = padding_mask(before, pad_id=model.config.pad_id)
-    blind = _replacing({own.site("*", "mask"): lambda mask: padding.expand_as(mask)})
+    blind = tap_of(Replacer({own.site("*", "mask"): lambda mask: padding.expand_as(mask)}))
     logits = model(src, before)  # [B, T, V]
     moved = _moved(logits, model(src, after))  # [B, T]
     others = [row for i, row in enumerate(moved) if i != sentence]
@@ -256,16 +253,10 @@ def check_padding(
     src, tgt = torch.tensor([src_ids]), torch.tensor([tgt_ids])
     pads = torch.full((1, n_pads), model.config.pad_id)
     before = model(src, tgt)  # [1, T, V], or [1, S, D] of an encoder alone
-    see_pads = _replacing(
-        {one.site("*", "mask"): torch.ones_like for one in parts.attentions if one.keys_from == "encoder"}
-    )
-    only_causal = _replacing(
-        {
-            one.site("*", "mask"): lambda mask: causal_mask(mask.size(-1)).expand_as(mask)
-            for one in parts.attentions
-            if one.causal
-        }
-    )
+    of_source = [one.site("*", "mask") for one in parts.attentions if one.keys_from == "encoder"]
+    of_causal = [one.site("*", "mask") for one in parts.attentions if one.causal]
+    see_pads = tap_of(Replacer(dict.fromkeys(of_source, torch.ones_like)))
+    only_causal = tap_of(Replacer(dict.fromkeys(of_causal, lambda mask: causal_mask(mask.size(-1)).expand_as(mask))))
 
     def moved(src: Tensor, tgt: Tensor, without: Tap) -> Movement:
         kept, taken = (_moved(before, model(src, tgt, tap=tap)[:, : before.size(1)]) for tap in (NO_TAP, without))
@@ -275,10 +266,6 @@ def check_padding(
         source=moved(torch.cat((src, pads), dim=1), tgt, see_pads) if parts.reads else None,
         target=moved(src, torch.cat((tgt, pads), dim=1), only_causal) if parts.writes else None,
     )
-
-
-def _replacing(changes: dict[str, Callable[[Tensor], Tensor]]) -> Tap:
-    return tap_of(Replacer(changes))
 
 
 def _moved(before: Tensor, after: Tensor) -> Tensor:

@@ -33,14 +33,12 @@ from transformer.model.transformer import Transformer
 from transformer.runs.replay import replay
 from transformer.runs.trace import Trace
 
-Stack = StackName
-
 NEAR_ZERO = 0.01
 """An activation nearer to 0 than this counts as silent, where the function is never quite 0."""
 N_BINS = 60
 
 
-def site(stack: Stack, layer: int, name: str) -> str:
+def site(stack: StackName, layer: int, name: str) -> str:
     """The site of a feed-forward value: "pre_activation", "activation" or "output"."""
     return f"{stack}.{layer}.ffn.{name}"
 
@@ -61,7 +59,7 @@ def silent(activation: np.ndarray, kind: str) -> np.ndarray:
     return activation == 0 if kind == "relu" else np.abs(activation) < NEAR_ZERO
 
 
-def silent_shares(checkpoint: Checkpoint, trace: Trace, stack: Stack) -> np.ndarray:
+def silent_shares(checkpoint: Checkpoint, trace: Trace, stack: StackName) -> np.ndarray:
     """The share of silent neurons of every layer at every token, 0 to 1, float64 [L, T].
 
     Raises:
@@ -146,7 +144,7 @@ def most_active_anywhere(activation: np.ndarray, count: int) -> np.ndarray:
 # ------------------------------------------------------------------------------------------------ what is written
 
 
-def columns(model: Transformer, stack: Stack, layer: int) -> np.ndarray:
+def columns(model: Transformer, stack: StackName, layer: int) -> np.ndarray:
     """What each neuron of a layer writes at an activation of 1, its column of down_proj: read-only [D, F]."""
     layers: Any = model.stack(stack).layers
     written: np.ndarray = layers[layer].ffn.down_proj.weight.detach().numpy()

@@ -223,9 +223,7 @@ def _check(name: Literal["head", "row", "key"], value: int, count: int) -> None:
 
 def _check_closed(mask: np.ndarray, n_keys: int, query: int) -> None:
     if mask[:, n_keys:].any():
-        raise QueryError(
-            say("row {row} sees keys after key {last}; they cannot be left out.", row=query + 1, last=n_keys)
-        )
+        raise QueryError("row {row} sees keys after key {last}; they cannot be left out.", row=query + 1, last=n_keys)
 
 
 def _for_every_head(x: np.ndarray, n_heads: int) -> np.ndarray:

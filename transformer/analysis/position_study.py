@@ -97,9 +97,8 @@ def strongest_waves(table: np.ndarray) -> Periods:
     values = table.astype(np.float64)
     centred = values - values.mean(axis=0)
     power = np.abs(np.fft.rfft(centred, axis=0)[1:]) ** 2  # [wave, dimension]
-    power[: (n_positions - 1) // 2] *= (
-        2  # each but the shortest of an even table stands for itself and its mirror image
-    )
+    # Each but the shortest of an even table stands for itself and its mirror image.
+    power[: (n_positions - 1) // 2] *= 2
     total = power.sum(axis=0)
     varies = total > 1e-12 * n_positions * np.maximum(1e-30, (values**2).sum(axis=0))
     share = np.divide(power.max(axis=0), total, out=np.zeros_like(total), where=varies)
@@ -228,10 +227,8 @@ def fit_shift(table: np.ndarray, shift: int) -> ShiftFit:
         ValueError: Fewer than two positions have another one that far behind them.
     """
     _check_shift(table, shift, most=len(table) - 2)
-    inputs, outputs = (
-        table[:-shift].astype(np.float64),
-        table[shift:].astype(np.float64),
-    )  # [position - shift, d_model]
+    values = table.astype(np.float64)
+    inputs, outputs = values[:-shift], values[shift:]  # [position - shift, d_model]
     held_out = np.arange(len(inputs)) % 2 == 1
     matrix, *_ = np.linalg.lstsq(inputs[~held_out], outputs[~held_out], rcond=1e-6)  # float32 holds no more
     predicted = inputs @ matrix
@@ -243,12 +240,6 @@ def fit_shift(table: np.ndarray, shift: int) -> ShiftFit:
         held_out_error=_relative(predicted, outputs, held_out),
         constant_error=_relative(constant, outputs, held_out),
     )
-
-
-def rms(vectors: np.ndarray) -> np.ndarray:
-    """Root mean square over the last axis: how large a typical value of each vector is."""
-    size: np.ndarray = np.sqrt((vectors.astype(np.float64) ** 2).mean(axis=-1))
-    return size
 
 
 def _relative(found: np.ndarray, wanted: np.ndarray, rows: np.ndarray) -> float:

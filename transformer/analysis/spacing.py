@@ -41,8 +41,7 @@ def attached(words: Sequence[str]) -> str:
 
 def attached_french(words: Sequence[str]) -> str:
     """The same, with a space before `: ; ! ?` and none after `l'`."""
-    text = _attach(words, _CLOSING)
-    return _ELIDED.sub(r"\1", text)
+    return _ELIDED.sub(r"\1", _attach(words, _CLOSING))
 
 
 SPACINGS: dict[str, Spacing] = {

@@ -23,7 +23,6 @@ from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from words import say
 
-Stack = StackName
 Part = Literal["embedding", "self_attn", "cross_attn", "ffn", "final"]
 
 _NAMES: dict[Part, tuple[str, str]] = {
@@ -67,7 +66,7 @@ class Place:
         return self.part in ("embedding", "ffn")
 
 
-def places(config: ModelConfig, stack: Stack) -> tuple[Place, ...]:
+def places(config: ModelConfig, stack: StackName) -> tuple[Place, ...]:
     """Where the stream of a stack can be read, in the order of the computation.
 
     Args:
@@ -91,12 +90,12 @@ def places(config: ModelConfig, stack: Stack) -> tuple[Place, ...]:
     return (*found, *([Place("final", None, f"{stack}.output")] if config.final_norm else []))
 
 
-def sublayers(config: ModelConfig, stack: Stack) -> tuple[Place, ...]:
+def sublayers(config: ModelConfig, stack: StackName) -> tuple[Place, ...]:
     """The places after a sub-layer [U]."""
     return tuple(place for place in places(config, stack) if place.layer is not None)
 
 
-def sites(config: ModelConfig, stack: Stack) -> tuple[str, ...]:
+def sites(config: ModelConfig, stack: StackName) -> tuple[str, ...]:
     """The sites that `measure` and `normed` need, for `transformer.runs.replay.replay`.
 
     Args:
@@ -142,7 +141,7 @@ class Stream:
     aligned: np.ndarray
 
 
-def measure(recorded: Mapping[str, np.ndarray], config: ModelConfig, stack: Stack, *, n_tokens: int) -> Stream:
+def measure(recorded: Mapping[str, np.ndarray], config: ModelConfig, stack: StackName, *, n_tokens: int) -> Stream:
     """Measure the stream.
 
     Args:
@@ -172,7 +171,7 @@ def measure(recorded: Mapping[str, np.ndarray], config: ModelConfig, stack: Stac
 
 
 def rms(vectors: np.ndarray) -> np.ndarray:
-    """Root mean square of each vector [..., D] -> [...]."""
+    """Root mean square of each vector [..., D] -> [...]: how large a typical value of it is."""
     return np.asarray(np.sqrt((vectors.astype(np.float64) ** 2).mean(axis=-1)))
 
 
@@ -212,13 +211,13 @@ class Normed:
     difference: float
 
 
-def norm_places(config: ModelConfig, stack: Stack) -> tuple[Place, ...]:
+def norm_places(config: ModelConfig, stack: StackName) -> tuple[Place, ...]:
     """The norms of a stack, each named by its sub-layer; the final norm comes last."""
     return places(config, stack)[1:]
 
 
 def normed(
-    recorded: Mapping[str, np.ndarray], model: Transformer, stack: Stack, place: Place, *, n_tokens: int
+    recorded: Mapping[str, np.ndarray], model: Transformer, stack: StackName, place: Place, *, n_tokens: int
 ) -> Normed:
     """What a norm read and what it wrote.
 
@@ -250,7 +249,7 @@ def normed(
     )
 
 
-def _around(config: ModelConfig, stack: Stack, place: Place) -> tuple[str, str]:
+def _around(config: ModelConfig, stack: StackName, place: Place) -> tuple[str, str]:
     """The sites before and after a norm."""
     if place.layer is not None and config.norm == "post":
         return f"{_prefix(place)}.residual", f"{_prefix(place)}.norm"
@@ -259,7 +258,7 @@ def _around(config: ModelConfig, stack: Stack, place: Place) -> tuple[str, str]:
     return before, place.site if place.layer is None else f"{_prefix(place)}.norm"
 
 
-def _module(model: Transformer, stack: Stack, place: Place) -> nn.LayerNorm:
+def _module(model: Transformer, stack: StackName, place: Place) -> nn.LayerNorm:
     owner = model.stack(stack)
     if place.layer is None:
         found = owner.final_norm

@@ -16,10 +16,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from transformer.analysis.alignment import merge_words
+from transformer.analysis.alignment import Floats, merge_words
 from transformer.text.tokenizer import SPACE_MARK
 
-Floats = NDArray[np.floating]
 Span = tuple[int, int]  # first piece, end (not included)
 
 # Han, kana, bopomofo and their punctuation and full-width forms; Thai, Lao, Myanmar, Khmer.

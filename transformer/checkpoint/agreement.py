@@ -4,7 +4,7 @@ The config says which tensors there must be, of which shape; what the header of 
 with that before any tensor is read.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -14,7 +14,7 @@ from transformer.checkpoint import tensorfile
 from transformer.errors import CheckpointError, shown
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
-from words import joined, say, say_n
+from words import Sentence, joined, say, say_n
 
 NAMED = 5  # things that a message lists
 
@@ -54,54 +54,40 @@ def check_tensors(config: ModelConfig, header: tensorfile.Header, *, label: str)
     ]
     missing = [shown(name) for name in expected if name not in found]
     unknown = [shown(name) for name in found if name not in expected]
-    listed = _listed(missing, unknown, wrong_dtype, wrong_shape)
-    if listed:
-        raise CheckpointError(say("{label}: {faults}.", label=label, faults=joined("; ", listed)))
+    faults = list(_faults(missing, unknown, wrong_dtype, wrong_shape))
+    if faults:
+        raise CheckpointError("{label}: {faults}.", label=label, faults=joined("; ", faults))
 
 
-def _listed(
+def _faults(
     missing: Sequence[str], unknown: Sequence[str], wrong_dtype: Sequence[str], wrong_shape: Sequence[str]
-) -> list[str]:
+) -> Iterator[Sentence]:
     """A clause for each kind of fault that there is."""
-    faults = (
-        (
-            missing,
-            say_n(
-                "{n} tensor is missing: {names}",
-                "{n} tensors are missing: {names}",
-                len(missing),
-                names=first(missing),
-            ),
-        ),
-        (
-            unknown,
-            say_n(
-                "{n} tensor that config.json does not call for: {names}",
-                "{n} tensors that config.json does not call for: {names}",
-                len(unknown),
-                names=first(unknown),
-            ),
-        ),
-        (
-            wrong_dtype,
-            say_n(
-                "{n} tensor whose dtype is not F16, BF16, F32 or F64: {names}",
-                "{n} tensors whose dtype is not F16, BF16, F32 or F64: {names}",
-                len(wrong_dtype),
-                names=first(wrong_dtype),
-            ),
-        ),
-        (
-            wrong_shape,
-            say_n(
-                "{n} tensor of another shape than config.json implies: {names}",
-                "{n} tensors of another shape than config.json implies: {names}",
-                len(wrong_shape),
-                names=first(wrong_shape),
-            ),
-        ),
-    )
-    return [clause for names, clause in faults if names]
+    if missing:
+        yield say_n(
+            "{n} tensor is missing: {names}", "{n} tensors are missing: {names}", len(missing), names=first(missing)
+        )
+    if unknown:
+        yield say_n(
+            "{n} tensor that config.json does not call for: {names}",
+            "{n} tensors that config.json does not call for: {names}",
+            len(unknown),
+            names=first(unknown),
+        )
+    if wrong_dtype:
+        yield say_n(
+            "{n} tensor whose dtype is not F16, BF16, F32 or F64: {names}",
+            "{n} tensors whose dtype is not F16, BF16, F32 or F64: {names}",
+            len(wrong_dtype),
+            names=first(wrong_dtype),
+        )
+    if wrong_shape:
+        yield say_n(
+            "{n} tensor of another shape than config.json implies: {names}",
+            "{n} tensors of another shape than config.json implies: {names}",
+            len(wrong_shape),
+            names=first(wrong_shape),
+        )
 
 
 def check_vocabularies(
@@ -125,16 +111,14 @@ def check_vocabularies(
             continue  # check_tensors says so
         if not size == table.shape[0] == n_pieces:
             raise CheckpointError(
-                say(
-                    "{label}: the {side} vocabulary has {size:,} pieces by config.json ({side}_vocab_size), "
-                    "{rows:,} rows in {side}_table and {n_pieces:,} in {file}; all must be equal.",
-                    label=label,
-                    side=side,
-                    size=size,
-                    rows=table.shape[0],
-                    n_pieces=n_pieces,
-                    file=file,
-                )
+                "{label}: the {side} vocabulary has {size:,} pieces by config.json ({side}_vocab_size), "
+                "{rows:,} rows in {side}_table and {n_pieces:,} in {file}; all must be equal.",
+                label=label,
+                side=side,
+                size=size,
+                rows=table.shape[0],
+                n_pieces=n_pieces,
+                file=file,
             )
 
 

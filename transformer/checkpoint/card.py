@@ -16,10 +16,10 @@ MAX_BYTES = 1_000_000
 MAX_TEXT = 4_000  # characters of one text
 MAX_ITEMS = 100  # of a list or a table
 
-_TEXTS = (
-    "title", "description", "source_language", "target_language", "source_code", "target_code",
-    "data", "licence",
+TEXTS = (
+    "title", "description", "source_language", "target_language", "source_code", "target_code", "data", "licence",
 )  # fmt: skip
+"""The fields that are texts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,25 +107,25 @@ class _WrongError(ClauseError):
 
 def _text(value: Any) -> str:
     if not isinstance(value, str) or len(value) > MAX_TEXT:
-        raise _WrongError(say("a text of at most {most:,} characters", most=MAX_TEXT))
+        raise _WrongError("a text of at most {most:,} characters", most=MAX_TEXT)
     return value
 
 
 def _texts(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or len(value) > MAX_ITEMS:
-        raise _WrongError(say("a list of at most {most} texts", most=MAX_ITEMS))
+        raise _WrongError("a list of at most {most} texts", most=MAX_ITEMS)
     return tuple(_text(item) for item in value)
 
 
 def _table(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict) or len(value) > MAX_ITEMS:
-        raise _WrongError(say("an object of at most {most} fields", most=MAX_ITEMS))
+        raise _WrongError("an object of at most {most} fields", most=MAX_ITEMS)
     return value
 
 
 def _tables(value: Any) -> tuple[dict[str, Any], ...]:
     if not isinstance(value, list) or len(value) > MAX_ITEMS:
-        raise _WrongError(say("a list of at most {most} objects", most=MAX_ITEMS))
+        raise _WrongError("a list of at most {most} objects", most=MAX_ITEMS)
     return tuple(_table(item) for item in value)
 
 
@@ -135,12 +135,12 @@ def _text_table(value: Any) -> dict[str, str]:
 
 def _count(value: Any) -> int:
     if type(value) is not int or value < 0:
-        raise _WrongError(say("a whole number"))
+        raise _WrongError("a whole number")
     return value
 
 
 _READERS: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(_TEXTS, _text),
+    **dict.fromkeys(TEXTS, _text),
     "examples": _texts,
     "scores": _tables,
     "training": _table,

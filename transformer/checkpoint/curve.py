@@ -47,7 +47,7 @@ class Curve:
         """The epoch that training keeps: highest dev BLEU, then chrF, then lowest dev loss; None if none is there."""
         signs = {"dev_bleu": 1.0, "dev_chrf": 1.0, "dev_loss": -1.0}
         there = [
-            [_or_worst(sign * value) for value in self.columns[name]]
+            [-math.inf if math.isnan(value) else sign * value for value in self.columns[name]]
             for name, sign in signs.items()
             if name in self.columns
         ]
@@ -83,17 +83,14 @@ def read_curve(content: bytes, *, label: str = CURVE) -> Curve:
     header, rows = _table(content, label)
     known = {name: place for place, name in enumerate(header) if name in NUMBERS}
     if not known:
-        expected = ", ".join(NUMBERS)
         raise CheckpointError(
-            say(
-                "{label}: no column is known; found {found}, expected some of: epoch, {expected}.",
-                label=label,
-                found=shown(", ".join(header)),
-                expected=expected,
-            )
+            "{label}: no column is known; found {found}, expected some of: epoch, {expected}.",
+            label=label,
+            found=shown(", ".join(header)),
+            expected=", ".join(NUMBERS),
         )
     if not rows:
-        raise CheckpointError(say("{label}: has no row yet; each epoch of a training adds one.", label=label))
+        raise CheckpointError("{label}: has no row yet; each epoch of a training adds one.", label=label)
     if len(rows) > MAX_ROWS:
         raise CheckpointError(
             say_n(
@@ -118,7 +115,7 @@ def read_curve(content: bytes, *, label: str = CURVE) -> Curve:
         )
     columns = {name: values for name, values in columns.items() if not all(map(math.isnan, values))}
     if not columns:
-        raise CheckpointError(say("{label}: holds no number that can be drawn.", label=label))
+        raise CheckpointError("{label}: holds no number that can be drawn.", label=label)
     return Curve(epochs, columns, tuple(notes))
 
 
@@ -128,9 +125,9 @@ def _table(content: bytes, label: str) -> tuple[list[str], list[list[str]]]:
         text = content.decode("utf-8-sig")
         lines = [row for row in csv.reader(io.StringIO(text, newline="")) if any(cell.strip() for cell in row)]
     except (UnicodeDecodeError, csv.Error):
-        raise CheckpointError(say("{label}: is not a table of comma-separated text in UTF-8.", label=label)) from None
+        raise CheckpointError("{label}: is not a table of comma-separated text in UTF-8.", label=label) from None
     if not lines:
-        raise CheckpointError(say("{label}: is empty.", label=label))
+        raise CheckpointError("{label}: is empty.", label=label)
     return [name.strip() for name in lines[0]], lines[1:]
 
 
@@ -154,7 +151,3 @@ def _number(row: Sequence[str], place: int) -> float:
     except (ValueError, IndexError):
         return math.nan
     return value if math.isfinite(value) else math.nan
-
-
-def _or_worst(value: float) -> float:
-    return -math.inf if math.isnan(value) else value

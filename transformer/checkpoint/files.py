@@ -36,9 +36,9 @@ class FolderFiles:
             self._root = folder.resolve(strict=True)
             is_folder = stat.S_ISDIR(self._root.stat().st_mode)
         except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-            raise CheckpointError(say("{folder}: there is no such folder.", folder=shown(folder.name))) from error
+            raise CheckpointError("{folder}: there is no such folder.", folder=shown(folder.name)) from error
         if not is_folder:
-            raise CheckpointError(say("{folder}: expected a folder, found a file.", folder=shown(folder.name)))
+            raise CheckpointError("{folder}: expected a folder, found a file.", folder=shown(folder.name))
         self._versions: dict[Path, Version] = {}
 
     def label(self, name: str) -> str:
@@ -60,7 +60,7 @@ class FolderFiles:
             self._check_size(name, size, limit)
             content = file.read(size + 1)
         if len(content) != size:
-            raise CheckpointError(say("{label}: changed while it was read; try again.", label=self.label(name)))
+            raise CheckpointError("{label}: changed while it was read; try again.", label=self.label(name))
         return content
 
     def check_size(self, name: str, *, limit: int) -> None:
@@ -79,11 +79,11 @@ class FolderFiles:
             path = self._inside(name)
             descriptor = os.open(path, _FLAGS)
         except FileNotFoundError:
-            raise CheckpointError(say("{label}: is missing.", label=self.label(name))) from None
+            raise CheckpointError("{label}: is missing.", label=self.label(name)) from None
         except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle
             reason = getattr(error, "strerror", None) or say("links lead in a circle")
             raise CheckpointError(
-                say("{label}: cannot be read ({reason}).", label=self.label(name), reason=reason)
+                "{label}: cannot be read ({reason}).", label=self.label(name), reason=reason
             ) from None
         with os.fdopen(descriptor, "rb") as file:
             status = os.fstat(file.fileno())
@@ -99,7 +99,7 @@ class FolderFiles:
         path = (self._root / name).resolve(strict=True)
         if not path.is_relative_to(self._root):
             raise CheckpointError(
-                say("{label}: is a link that leaves the folder; put the file itself there.", label=self.label(name))
+                "{label}: is a link that leaves the folder; put the file itself there.", label=self.label(name)
             )
         self._check_regular(name, path.lstat())
         return path
@@ -118,7 +118,7 @@ class FolderFiles:
 
     def _check_regular(self, name: str, status: os.stat_result) -> None:
         if not stat.S_ISREG(status.st_mode):
-            raise CheckpointError(say("{label}: is not a regular file.", label=self.label(name)))
+            raise CheckpointError("{label}: is not a regular file.", label=self.label(name))
 
 
 def _version(status: os.stat_result) -> Version:

@@ -160,9 +160,9 @@ def read_config(content: bytes, *, label: str) -> tuple[ModelConfig, tuple[str, 
         record = strictjson.parse(content)
         config = ModelConfig.from_mapping(record)
     except ConfigError as error:
-        raise CheckpointError(say("{label}: {problem}", label=label, problem=error.sentence)) from error
+        raise CheckpointError("{label}: {problem}", label=label, problem=error.sentence) from error
     except ClauseError as error:
-        raise CheckpointError(say("{label}: {problem}.", label=label, problem=error.sentence)) from None
+        raise CheckpointError("{label}: {problem}.", label=label, problem=error.sentence) from None
     unknown = [shown(key) for key in unknown_keys(record)]
     if not unknown:
         return config, ()
@@ -185,9 +185,7 @@ def _read(folder: Path) -> _Content:
                 warnings += (error.sentence,)
         if not files.changed():
             return _Content(config, warnings, content)
-    raise CheckpointError(
-        say("{folder}: its files are being replaced; try again when that is done.", folder=files.name)
-    )
+    raise CheckpointError("{folder}: its files are being replaced; try again when that is done.", folder=files.name)
 
 
 def _tokenizer(model: bytes, *, label: str) -> Tokenizer:
@@ -195,7 +193,7 @@ def _tokenizer(model: bytes, *, label: str) -> Tokenizer:
         sentencepiece_check.check(model)
         return Tokenizer(model)
     except TokenizerError as error:
-        raise CheckpointError(say("{label}: {problem}", label=label, problem=error.sentence)) from error
+        raise CheckpointError("{label}: {problem}", label=label, problem=error.sentence) from error
 
 
 def _build(config: ModelConfig, state: Mapping[str, Tensor]) -> Transformer:
@@ -251,14 +249,13 @@ def _odd_ids(config: ModelConfig, tokenizers: Mapping[str, Tokenizer]) -> list[s
         for name in ("pad_id", "unk_id", "bos_id", "eos_id"):
             i = getattr(config, name)
             if not tokenizer.is_special(i):
-                piece = shown(tokenizer.piece(i))
                 odd.append(
                     say(
                         "config.json says {name} = {i}; in {file} that is the piece {piece}.",
                         name=name,
                         i=i,
                         file=file,
-                        piece=piece,
+                        piece=shown(tokenizer.piece(i)),
                     )
                 )
     return odd

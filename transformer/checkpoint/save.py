@@ -21,7 +21,6 @@ from torch import Tensor
 from transformer.checkpoint.load import CARD, CONFIG, TOKENIZER_NAMES, WEIGHTS
 from transformer.errors import CheckpointError
 from transformer.model.config import ModelConfig
-from words import say
 
 CURVE = "training.csv"
 
@@ -94,11 +93,7 @@ def _stored(name: str, tensor: Tensor, dtype: torch.dtype) -> Tensor:
     stored = tensor.detach().to("cpu", dtype).contiguous()
     if bool((stored.isinf() & tensor.detach().cpu().isfinite()).any()):
         raise CheckpointError(
-            say(
-                "{name}: a value is too large for {dtype}; save with dtype=torch.float32.",
-                name=name,
-                dtype=str(dtype),
-            )
+            "{name}: a value is too large for {dtype}; save with dtype=torch.float32.", name=name, dtype=str(dtype)
         )
     return stored
 

@@ -12,7 +12,7 @@ import re
 from typing import Any
 
 from transformer.errors import ClauseError, shown
-from words import say, say_n
+from words import say_n
 
 MAX_DEPTH = 16
 MAX_NUMBER = 40  # characters of one number: 2^64 has 20 digits
@@ -37,7 +37,7 @@ def parse(content: bytes, *, max_depth: int = MAX_DEPTH) -> Any:
     try:
         text = content.decode("utf-8-sig")  # Windows editors write a mark at the start
     except UnicodeDecodeError as error:
-        raise ClauseError(say("it is not UTF-8 (byte {byte})", byte=error.start)) from None
+        raise ClauseError("it is not UTF-8 (byte {byte})", byte=error.start) from None
     _check_depth(text, max_depth)
     try:
         value = json.loads(
@@ -45,15 +45,13 @@ def parse(content: bytes, *, max_depth: int = MAX_DEPTH) -> Any:
         )
     except json.JSONDecodeError as error:
         raise ClauseError(
-            say(
-                "it is not JSON ({reason}, line {line}, column {column})",
-                reason=error.msg,
-                line=error.lineno,
-                column=error.colno,
-            )
+            "it is not JSON ({reason}, line {line}, column {column})",
+            reason=error.msg,
+            line=error.lineno,
+            column=error.colno,
         ) from None
     except RecursionError:
-        raise ClauseError(say("it is nested too deeply")) from None
+        raise ClauseError("it is nested too deeply") from None
     _check_text(value)
     return value
 
@@ -63,14 +61,14 @@ def _check_depth(text: str, max_depth: int) -> None:
     for run in _BRACKETS.findall(_STRINGS.sub("", text)):
         depth += len(run) if run[0] in "[{" else -len(run)
         if depth > max_depth:
-            raise ClauseError(say("it nests brackets more than {most} deep", most=max_depth))
+            raise ClauseError("it nests brackets more than {most} deep", most=max_depth)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record: dict[str, Any] = {}
     for key, value in pairs:
         if key in record:
-            raise ClauseError(say("the key {key} occurs twice", key=shown(key)))
+            raise ClauseError("the key {key} occurs twice", key=shown(key))
         record[key] = value
     return record
 
@@ -91,12 +89,12 @@ def _integer(digits: str) -> int:
 def _real(digits: str) -> float:
     value = float(digits)
     if not math.isfinite(value):
-        raise ClauseError(say("the number {digits} is too large", digits=shown(digits)))
+        raise ClauseError("the number {digits} is too large", digits=shown(digits))
     return value
 
 
 def _constant(name: str) -> float:
-    raise ClauseError(say("{name} is not a number that JSON knows", name=name))
+    raise ClauseError("{name} is not a number that JSON knows", name=name)
 
 
 def _check_text(value: Any) -> None:
@@ -104,4 +102,4 @@ def _check_text(value: Any) -> None:
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise ClauseError(say("it holds half of a surrogate pair, which is no text")) from None
+        raise ClauseError("it holds half of a surrogate pair, which is no text") from None

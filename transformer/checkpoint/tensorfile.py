@@ -19,7 +19,7 @@ from torch import Tensor
 
 from transformer.checkpoint import strictjson
 from transformer.errors import CheckpointError, ClauseError, shown
-from words import say, say_n
+from words import Sentence, say, say_n
 
 LENGTH_BYTES = 8
 MAX_HEADER = 4_000_000  # the largest model that ModelConfig allows needs a tenth of it
@@ -81,10 +81,10 @@ def read_header(file: BinaryIO, size: int, *, label: str) -> Header:
         record = strictjson.parse(file.read(length), max_depth=4)
     except ClauseError as error:
         raise CheckpointError(
-            say("{label}: its header cannot be read: {problem}.", label=label, problem=error.sentence)
+            "{label}: its header cannot be read: {problem}.", label=label, problem=error.sentence
         ) from None
     if not isinstance(record, dict):
-        raise CheckpointError(say("{label}: its header is not a JSON object.", label=label))
+        raise CheckpointError("{label}: its header is not a JSON object.", label=label)
     record.pop("__metadata__", None)  # free text; nothing here depends on it
     infos = [(name, _info(name, value, label)) for name, value in record.items()]
     infos.sort(key=lambda item: (item[1].begin, item[1].end))
@@ -127,27 +127,23 @@ def _header_length(start: bytes, size: int, label: str) -> int:
         )
     if start.startswith(b"version "):
         raise CheckpointError(
-            say("{label}: is a Git LFS pointer, not the file itself; fetch it with `git lfs pull`.", label=label)
+            "{label}: is a Git LFS pointer, not the file itself; fetch it with `git lfs pull`.", label=label
         )
     length = int.from_bytes(start, "little")
     if length > MAX_HEADER:
         raise CheckpointError(
-            say(
-                "{label}: not a safetensors file, or a damaged one: its header claims {length:,} bytes; "
-                "at most {most:,} are read.",
-                label=label,
-                length=length,
-                most=MAX_HEADER,
-            )
+            "{label}: not a safetensors file, or a damaged one: its header claims {length:,} bytes; "
+            "at most {most:,} are read.",
+            label=label,
+            length=length,
+            most=MAX_HEADER,
         )
     if length > size - LENGTH_BYTES:
         raise CheckpointError(
-            say(
-                "{label}: cut off: its header needs {needed:,} bytes, the file has {size:,}.",
-                label=label,
-                needed=length + LENGTH_BYTES,
-                size=size,
-            )
+            "{label}: cut off: its header needs {needed:,} bytes, the file has {size:,}.",
+            label=label,
+            needed=length + LENGTH_BYTES,
+            size=size,
         )
     return length
 
@@ -156,53 +152,40 @@ def _info(name: str, value: Any, label: str) -> TensorInfo:
     tensor = shown(name)
     if not isinstance(value, dict) or value.keys() != {"dtype", "shape", "data_offsets"}:
         raise CheckpointError(
-            say(
-                "{label}: tensor {tensor} needs exactly dtype, shape and data_offsets in the header.",
-                label=label,
-                tensor=tensor,
-            )
+            "{label}: tensor {tensor} needs exactly dtype, shape and data_offsets in the header.",
+            label=label,
+            tensor=tensor,
         )
     dtype, shape, offsets = value["dtype"], value["shape"], value["data_offsets"]
     if not isinstance(dtype, str) or dtype not in _BITS:
         raise CheckpointError(
-            say(
-                "{label}: tensor {tensor} has the unknown dtype {dtype}.",
-                label=label,
-                tensor=tensor,
-                dtype=shown(dtype),
-            )
+            "{label}: tensor {tensor} has the unknown dtype {dtype}.", label=label, tensor=tensor, dtype=shown(dtype)
         )
     if not _is_counts(shape) or math.prod(shape) > MAX_ELEMENTS:
         raise CheckpointError(
-            say(
-                "{label}: tensor {tensor} has the impossible shape {shape}.",
-                label=label,
-                tensor=tensor,
-                shape=shown(shape),
-            )
+            "{label}: tensor {tensor} has the impossible shape {shape}.",
+            label=label,
+            tensor=tensor,
+            shape=shown(shape),
         )
     if not _is_counts(offsets) or len(offsets) != 2 or offsets[0] > offsets[1]:
         raise CheckpointError(
-            say(
-                "{label}: tensor {tensor} has the impossible data_offsets {offsets}.",
-                label=label,
-                tensor=tensor,
-                offsets=shown(offsets),
-            )
+            "{label}: tensor {tensor} has the impossible data_offsets {offsets}.",
+            label=label,
+            tensor=tensor,
+            offsets=shown(offsets),
         )
     needed, found = math.prod(shape) * _BITS[dtype], (offsets[1] - offsets[0]) * 8
     if needed != found:
         raise CheckpointError(
-            say(
-                "{label}: tensor {tensor} of shape {shape} and dtype {dtype} needs {needed:,} bytes; "
-                "its data_offsets give it {given:,}.",
-                label=label,
-                tensor=tensor,
-                shape=shown(shape),
-                dtype=dtype,
-                needed=needed // 8,
-                given=found // 8,
-            )
+            "{label}: tensor {tensor} of shape {shape} and dtype {dtype} needs {needed:,} bytes; "
+            "its data_offsets give it {given:,}.",
+            label=label,
+            tensor=tensor,
+            shape=shown(shape),
+            dtype=dtype,
+            needed=needed // 8,
+            given=found // 8,
         )
     return TensorInfo(dtype, tuple(shape), *offsets)
 
@@ -223,12 +206,10 @@ def _check_layout(infos: list[tuple[str, TensorInfo]], size: int, label: str) ->
         end = info.end
     if size < end:
         raise CheckpointError(
-            say(
-                "{label}: cut off: its tensors need {end:,} bytes, the file has {size:,} for them.",
-                label=label,
-                end=end,
-                size=size,
-            )
+            "{label}: cut off: its tensors need {end:,} bytes, the file has {size:,} for them.",
+            label=label,
+            end=end,
+            size=size,
         )
     if size > end:
         raise CheckpointError(
@@ -241,7 +222,7 @@ def _check_layout(infos: list[tuple[str, TensorInfo]], size: int, label: str) ->
         )
 
 
-def _misplaced(tensor: str, begin: int, end: int, label: str) -> str:
+def _misplaced(tensor: str, begin: int, end: int, label: str) -> Sentence:
     if begin < end:
         return say(
             "{label}: tensor {tensor} overlaps the tensor before it: it begins at byte {begin:,}, expected {end:,}.",

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from transformer.errors import DataError
-from words import say
 
 if TYPE_CHECKING:
     from transformer.analysis.alignment_scores import AlignmentScores
@@ -60,7 +59,7 @@ def _run(options: argparse.Namespace) -> None:
     from transformer.training.recording import read_open_card, record_scores
 
     if not options.pairs and not options.alignments:
-        raise DataError(say("there is nothing to score; give --pairs FILE or --alignments SRC TGT GOLD."))
+        raise DataError("there is nothing to score; give --pairs FILE or --alignments SRC TGT GOLD.")
     decodings = _decodings(options)
     _check_worst(options)
     checkpoint = load(options.checkpoint)
@@ -88,11 +87,11 @@ def _decodings(options: argparse.Namespace) -> list[Greedy | Beam]:
 
 def _check_worst(options: argparse.Namespace) -> None:
     if options.worst_count < 1:
-        raise DataError(say("--worst-count: found {found}, expected 1 or more.", found=options.worst_count))
+        raise DataError("--worst-count: found {found}, expected 1 or more.", found=options.worst_count)
     if options.worst and not options.pairs:
-        raise DataError(say("--worst needs --pairs FILE: it lists pairs."))
+        raise DataError("--worst needs --pairs FILE: it lists pairs.")
     if options.worst and not options.worst.parent.is_dir():
-        raise DataError(say("{file}: its folder does not exist; make it first.", file=str(options.worst)))
+        raise DataError("{file}: its folder does not exist; make it first.", file=str(options.worst))
 
 
 def _score_pairs(
@@ -114,7 +113,7 @@ def _score_pairs(
             )
         except OSError as error:
             raise DataError(
-                say("{file}: cannot be written ({reason}).", file=str(options.worst), reason=error.strerror)
+                "{file}: cannot be written ({reason}).", file=str(options.worst), reason=error.strerror
             ) from None
         print(f"The worst sentences stand in {options.worst}.")
     return [score_record(held_out, scoring) for scoring in scorings]

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from transformer.checkpoint.card import TEXTS
+
 HELP = "clean and split public text into the files that train reads"
 
 
@@ -53,11 +55,6 @@ def _add_card(card: Any) -> None:
     card.add_argument("--licence", default="", help="of the text; known for Tatoeba")
 
 
-_CARD = (
-    "title", "description", "source_language", "target_language", "source_code", "target_code", "data", "licence",
-)  # fmt: skip
-
-
 def _run(options: argparse.Namespace) -> None:
     from transformer.training.cleaning import Rules
     from transformer.training.prepare import Preparation, prepare
@@ -79,7 +76,7 @@ def _run(options: argparse.Namespace) -> None:
         dev=options.dev,
         test=options.test,
         force=options.force,
-        card={name: getattr(options, name) for name in _CARD},
+        card={name: getattr(options, name) for name in TEXTS},
     )
     print(_told(prepare(job)))
     print(_next_command(options))

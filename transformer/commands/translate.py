@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from transformer.errors import DataError
-from words import say
 
 HELP = "translate lines of text"
 
@@ -40,13 +39,10 @@ def _refuse_seen(lines: Sequence[str], pairs: Path) -> None:
     seen = {sentence_key(source) for source, _ in read_pairs(pairs)}
     found = [line for line in lines if sentence_key(line) in seen]
     if found:
-        first = " ".join(found[:5])
         raise DataError(
-            say(
-                "{count} of {total} sentences stand in {file}: {lines}",
-                count=len(found),
-                total=len(lines),
-                file=pairs.name,
-                lines=first,
-            )
+            "{count} of {total} sentences stand in {file}: {lines}",
+            count=len(found),
+            total=len(lines),
+            file=pairs.name,
+            lines=" ".join(found[:5]),
         )

@@ -16,7 +16,7 @@ from typing import Literal
 
 from transformer.errors import QueryError
 from transformer.model.config import ModelConfig
-from words import say
+from words import Sentence, say
 
 Kind = Literal["encoder", "decoder", "cross"]
 """The attentions: each stack's self-attention is called by its stack."""
@@ -24,7 +24,7 @@ Kind = Literal["encoder", "decoder", "cross"]
 StackName = Literal["encoder", "decoder"]
 Sublayer = Literal["self_attn", "cross_attn", "ffn"]
 
-_MISSING: dict[Kind, str] = {
+_MISSING: dict[Kind, Sentence] = {
     "encoder": say("This model has no encoder: it is a decoder alone."),
     "decoder": say("This model has no decoder: it is an encoder alone, which writes nothing."),
     "cross": say(

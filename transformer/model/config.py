@@ -140,19 +140,17 @@ class ModelConfig:
             if not least <= value <= most:
                 found = shown(value)
                 raise ConfigError(
-                    name, say("found {found}, expected {least} to {most:,}.", found=found, least=least, most=most)
+                    name, "found {found}, expected {least} to {most:,}.", found=found, least=least, most=most
                 )
         if not self.n_encoder_layers + self.n_decoder_layers:
-            raise ConfigError(
-                "n_decoder_layers", say("found 0, and no encoder layers either; a model needs a layer.")
-            )
+            raise ConfigError("n_decoder_layers", "found 0, and no encoder layers either; a model needs a layer.")
         if not 0.0 <= self.dropout < 1.0:
             raise ConfigError(
-                "dropout", say("found {found}, expected a probability from 0 to below 1.", found=shown(self.dropout))
+                "dropout", "found {found}, expected a probability from 0 to below 1.", found=shown(self.dropout)
             )
         if not 0.0 < self.norm_eps <= 0.1:
             raise ConfigError(
-                "norm_eps", say("found {found}, expected a number above 0, at most 0.1.", found=shown(self.norm_eps))
+                "norm_eps", "found {found}, expected a number above 0, at most 0.1.", found=shown(self.norm_eps)
             )
 
     def _check_heads(self) -> None:
@@ -160,43 +158,35 @@ class ModelConfig:
         if not self.d_head and self.d_model % self.n_heads:
             raise ConfigError(
                 "n_heads",
-                say(
-                    "d_model = {d_model} cannot be split into {n_heads} heads of equal width; choose a "
-                    "divisor of d_model, such as {divisors}, or say d_head.",
-                    d_model=self.d_model,
-                    n_heads=self.n_heads,
-                    divisors=_divisors(self.d_model),
-                ),
+                "d_model = {d_model} cannot be split into {n_heads} heads of equal width; choose a "
+                "divisor of d_model, such as {divisors}, or say d_head.",
+                d_model=self.d_model,
+                n_heads=self.n_heads,
+                divisors=_divisors(self.d_model),
             )
         object.__setattr__(self, "d_head", self.d_head or self.d_model // self.n_heads)
         object.__setattr__(self, "n_kv_heads", self.n_kv_heads or self.n_heads)
         if self.n_heads % self.n_kv_heads:
             raise ConfigError(
                 "n_kv_heads",
-                say(
-                    "{n_heads} heads cannot share {n_kv_heads} heads of keys and values evenly; choose a "
-                    "divisor of n_heads, such as {divisors}.",
-                    n_heads=self.n_heads,
-                    n_kv_heads=self.n_kv_heads,
-                    divisors=_divisors(self.n_heads),
-                ),
+                "{n_heads} heads cannot share {n_kv_heads} heads of keys and values evenly; choose a "
+                "divisor of n_heads, such as {divisors}.",
+                n_heads=self.n_heads,
+                n_kv_heads=self.n_kv_heads,
+                divisors=_divisors(self.n_heads),
             )
 
     def _check_vocabularies(self) -> None:
         if self.shared_vocab and self.src_vocab_size != self.tgt_vocab_size:
             raise ConfigError(
                 "shared_vocab",
-                say(
-                    "one shared vocabulary needs equal sizes, found src_vocab_size = {source_size} and "
-                    "tgt_vocab_size = {target_size}.",
-                    source_size=self.src_vocab_size,
-                    target_size=self.tgt_vocab_size,
-                ),
+                "one shared vocabulary needs equal sizes, found src_vocab_size = {source_size} and "
+                "tgt_vocab_size = {target_size}.",
+                source_size=self.src_vocab_size,
+                target_size=self.tgt_vocab_size,
             )
         if not self.shared_vocab and 0 in (self.n_encoder_layers, self.n_decoder_layers):
-            raise ConfigError(
-                "shared_vocab", say("found false; a model of one stack has one vocabulary, so it is true.")
-            )
+            raise ConfigError("shared_vocab", "found false; a model of one stack has one vocabulary, so it is true.")
 
     def _check_ids(self) -> None:
         smallest = min(self.src_vocab_size, self.tgt_vocab_size)
@@ -204,27 +194,27 @@ class ModelConfig:
             value = getattr(self, name)
             if not 0 <= value < smallest:
                 found, last = shown(value), smallest - 1
-                problem = say(
-                    "found {found}, expected 0 to {last} (the smaller vocabulary's ids).", found=found, last=last
+                raise ConfigError(
+                    name,
+                    "found {found}, expected 0 to {last} (the smaller vocabulary's ids).",
+                    found=found,
+                    last=last,
                 )
-                raise ConfigError(name, problem)
         if self.eos_id == self.pad_id:
             raise ConfigError(
-                "eos_id", say("equals pad_id ({pad_id}); padding would end every sentence.", pad_id=self.pad_id)
+                "eos_id", "equals pad_id ({pad_id}); padding would end every sentence.", pad_id=self.pad_id
             )
 
     def _check_parameters(self) -> None:
         if self.max_len * self.d_model > MAX_POSITION_VALUES:
             raise ConfigError(
                 "max_len",
-                say(
-                    "found {found} with d_model = {d_model}; the table of positions may hold {most:,} "
-                    "values, that is {positions:,} positions.",
-                    found=self.max_len,
-                    d_model=self.d_model,
-                    most=MAX_POSITION_VALUES,
-                    positions=MAX_POSITION_VALUES // self.d_model,
-                ),
+                "found {found} with d_model = {d_model}; the table of positions may hold {most:,} "
+                "values, that is {positions:,} positions.",
+                found=self.max_len,
+                d_model=self.d_model,
+                most=MAX_POSITION_VALUES,
+                positions=MAX_POSITION_VALUES // self.d_model,
             )
         n_parameters = self.count_parameters()
         if n_parameters > MAX_PARAMETERS:
@@ -268,16 +258,18 @@ class ModelConfig:
             ConfigError: A required key is missing, or a value is refused; names the field.
         """
         if not isinstance(record, Mapping):
-            raise ConfigError("config", say("expected a JSON object, found {kind}.", kind=type(record).__name__))
+            raise ConfigError("config", "expected a JSON object, found {kind}.", kind=type(record).__name__)
         version = record.get("format_version")
         if version != FORMAT_VERSION or isinstance(version, bool):
             raise ConfigError(
                 "format_version",
-                say("found {found}, this program reads {version}.", found=shown(version), version=FORMAT_VERSION),
+                "found {found}, this program reads {version}.",
+                found=shown(version),
+                version=FORMAT_VERSION,
             )
         for field in fields(cls):
             if field.default is MISSING and field.name not in record:
-                raise ConfigError(field.name, say("is missing."))
+                raise ConfigError(field.name, "is missing.")
         return cls(**{field.name: record[field.name] for field in fields(cls) if field.name in record})
 
 
@@ -296,22 +288,22 @@ def _check_scalar(name: str, value: object, kind: Any) -> None:
     # bool is an int in Python, but `n_heads: true` is a mistake.
     if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
         expected = _KIND_NAMES[kind]
-        raise ConfigError(name, say("found {found}, expected {expected}.", found=shown(value), expected=expected))
+        raise ConfigError(name, "found {found}, expected {expected}.", found=shown(value), expected=expected)
 
 
 def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise ConfigError(
-            name, say("found {found}, expected one of {choices}.", found=shown(value), choices=", ".join(choices))
+            name, "found {found}, expected one of {choices}.", found=shown(value), choices=", ".join(choices)
         )
 
 
 def _check_normalisation(steps: object) -> None:
     if not isinstance(steps, tuple):
-        raise ConfigError("normalisation", say("found {found}, expected a list of names.", found=shown(steps)))
+        raise ConfigError("normalisation", "found {found}, expected a list of names.", found=shown(steps))
     for step in steps:
         if not isinstance(step, str):
-            raise ConfigError("normalisation", say("found {found}, expected a name.", found=shown(step)))
+            raise ConfigError("normalisation", "found {found}, expected a name.", found=shown(step))
         _check_choice("normalisation", step, get_args(Normalisation))
 
 

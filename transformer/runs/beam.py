@@ -126,7 +126,8 @@ class _Beams:
         """For each sentence its best hypotheses, best first."""
         found = [list(finished) for finished in self.finished]
         for row, sentence in enumerate(self.searched):
-            found[sentence] += self._open(row)
+            alive = (self.log_probs[row] > -torch.inf).nonzero()[:, 0].tolist()
+            found[sentence] += [self._hypothesis(row, beam, ended=False) for beam in alive]
         return tuple(tuple(sorted(hypotheses, key=lambda h: -h.score)[: self.size]) for hypotheses in found)
 
     def settled(self) -> bool:
@@ -146,10 +147,6 @@ class _Beams:
         for row, beam in (ended & (self.log_probs > -torch.inf)).nonzero().tolist():
             self.finished[self.searched[row]].append(self._hypothesis(row, beam, ended=True))
         self.log_probs = self.log_probs.masked_fill(ended, -torch.inf)
-
-    def _open(self, row: int) -> list[Hypothesis]:
-        alive = (self.log_probs[row] > -torch.inf).nonzero()[:, 0].tolist()
-        return [self._hypothesis(row, beam, ended=False) for beam in alive]
 
     def _hypothesis(self, row: int, beam: int, *, ended: bool) -> Hypothesis:
         ids = tuple(self.prefix.written[row * self.size + beam].tolist())

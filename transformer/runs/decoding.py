@@ -18,7 +18,6 @@ from transformer.errors import QueryError
 from transformer.model.cache import KVCache
 from transformer.model.tap import NO_TAP, Tap
 from transformer.model.transformer import Transformer
-from words import say
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ class Prefix:
         elif bool(mask.all()):
             self.ids = src_ids
         else:
-            raise QueryError(say("prompts that are decoded together must have one length, without padding."))
+            raise QueryError("prompts that are decoded together must have one length, without padding.")
         self.n_prompt = self.ids.size(1)
 
     @property
@@ -99,11 +98,9 @@ class Prefix:
         log_probs = self.model.project(last, tap=self.tap.at(n_past))[:, -1].log_softmax(dim=-1)
         if math.isnan(log_probs[:, 0].sum()):  # one logit that is NaN makes all of its row NaN, and so the sum
             raise QueryError(
-                say(
-                    "At output piece {place} this model computes what is not a number (NaN): its parameters "
-                    "are damaged or far too large. Choose another checkpoint.",
-                    place=self.written.size(1) + 1,
-                )
+                "At output piece {place} this model computes what is not a number (NaN): its parameters "
+                "are damaged or far too large. Choose another checkpoint.",
+                place=self.written.size(1) + 1,
             )
         return log_probs
 

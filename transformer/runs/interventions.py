@@ -23,7 +23,7 @@ from transformer.errors import QueryError, shown
 from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import MAX_LAYERS, MAX_WIDTH, ModelConfig
 from transformer.model.tap import Replacer, Tap, Visitor, tap_of
-from words import say, say_n
+from words import say_n
 
 MAX_INTERVENTIONS = 64
 _SEPARATOR = "_"
@@ -51,22 +51,18 @@ class ZeroHead:
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
             raise QueryError(
-                say(
-                    "attention: found {found}, expected one of {kinds}.",
-                    found=shown(self.kind),
-                    kinds=", ".join(get_args(Kind)),
-                )
+                "attention: found {found}, expected one of {kinds}.",
+                found=shown(self.kind),
+                kinds=", ".join(get_args(Kind)),
             )
         for name, most in (("layer", MAX_LAYERS), ("head", MAX_WIDTH)):
             value = getattr(self, name)
             if type(value) is not int or not 0 <= value < most:
                 raise QueryError(
-                    say(
-                        "{name}: found {found}, expected a whole number from 0 to {most:,}.",
-                        name=name,
-                        found=shown(value),
-                        most=most - 1,
-                    )
+                    "{name}: found {found}, expected a whole number from 0 to {most:,}.",
+                    name=name,
+                    found=shown(value),
+                    most=most - 1,
                 )
 
     def __str__(self) -> str:
@@ -85,21 +81,17 @@ class ZeroHead:
         n_layers = anatomy(config).attention(self.kind).n_layers
         if self.layer >= n_layers:
             raise QueryError(
-                say(
-                    "{change} names layer {layer}; this model has layers 1 to {n_layers} there.",
-                    change=str(self),
-                    layer=self.layer + 1,
-                    n_layers=n_layers,
-                )
+                "{change} names layer {layer}; this model has layers 1 to {n_layers} there.",
+                change=str(self),
+                layer=self.layer + 1,
+                n_layers=n_layers,
             )
         if self.head >= config.n_heads:
             raise QueryError(
-                say(
-                    "{change} names head {head}; this model has heads 1 to {n_heads}.",
-                    change=str(self),
-                    head=self.head + 1,
-                    n_heads=config.n_heads,
-                )
+                "{change} names head {head}; this model has heads 1 to {n_heads}.",
+                change=str(self),
+                head=self.head + 1,
+                n_heads=config.n_heads,
             )
 
     def visitor(self, config: ModelConfig) -> Visitor:
@@ -135,7 +127,7 @@ def checked(interventions: object) -> tuple[Intervention, ...]:
     """
     if not isinstance(interventions, list | tuple) or not all(isinstance(one, Intervention) for one in interventions):
         raise QueryError(
-            say("interventions: found {found}, expected a list of interventions.", found=shown(interventions))
+            "interventions: found {found}, expected a list of interventions.", found=shown(interventions)
         )
     if len(interventions) > MAX_INTERVENTIONS:
         raise QueryError(
@@ -157,9 +149,7 @@ def from_record(record: Any) -> Intervention:
     """
     keys = {"change", "attention", "layer", "head"}
     if not isinstance(record, dict) or record.keys() != keys or record["change"] != "zero":
-        raise QueryError(
-            say("interventions: found {found}, expected what `Query.to_json` writes.", found=shown(record))
-        )
+        raise QueryError("interventions: found {found}, expected what `Query.to_json` writes.", found=shown(record))
     return ZeroHead(record["attention"], record["layer"], record["head"])
 
 
@@ -181,13 +171,11 @@ def _parse_one(text: str) -> Intervention:
     match = _ZERO_HEAD.fullmatch(text)
     if match is None:
         raise QueryError(
-            say(
-                "found the change {text}, expected one such as {example}: an attention ({kinds}), a "
-                "layer and a head, both counted from 1.",
-                text=shown(text),
-                example=str(ZeroHead("cross", 2, 0)),
-                kinds=", ".join(get_args(Kind)),
-            )
+            "found the change {text}, expected one such as {example}: an attention ({kinds}), a "
+            "layer and a head, both counted from 1.",
+            text=shown(text),
+            example=str(ZeroHead("cross", 2, 0)),
+            kinds=", ".join(get_args(Kind)),
         )
     kind: Any = match[1]
     return ZeroHead(kind, int(match[2]) - 1, int(match[3]) - 1)

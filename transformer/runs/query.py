@@ -69,11 +69,7 @@ class Sampling:
 
 
 Decoding = Greedy | Beam | Sampling
-_DECODINGS: dict[str, type[Greedy] | type[Beam] | type[Sampling]] = {
-    "greedy": Greedy,
-    "beam": Beam,
-    "sampling": Sampling,
-}
+_DECODINGS: dict[str, type[Decoding]] = {"greedy": Greedy, "beam": Beam, "sampling": Sampling}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,13 +102,13 @@ class Query:
         object.__setattr__(self, "source", check_source(self.source))
         if not isinstance(self.decoding, Greedy | Beam | Sampling):
             raise QueryError(
-                say("decoding: found {found}, expected Greedy, Beam or Sampling.", found=_short(self.decoding))
+                "decoding: found {found}, expected Greedy, Beam or Sampling.", found=_short(self.decoding)
             )
         _check_int("max_new", self.max_new, 1, MAX_NEW)
         most = self.decoding.size - 1 if isinstance(self.decoding, Beam) else 0
         _check_int("hypothesis", self.hypothesis, 0, most)
         if not isinstance(self.forced, list | tuple):
-            raise QueryError(say("forced: found {found}, expected a list of piece ids.", found=_short(self.forced)))
+            raise QueryError("forced: found {found}, expected a list of piece ids.", found=_short(self.forced))
         object.__setattr__(self, "forced", tuple(self.forced))
         if len(self.forced) > self.max_new:
             raise QueryError(
@@ -148,10 +144,7 @@ class Query:
             version = record.pop("version")
             if type(version) is not int or version != QUERY_VERSION:
                 raise QueryError(
-                    say(
-                        "this query is of another version; this program reads version {version}.",
-                        version=QUERY_VERSION,
-                    )
+                    "this query is of another version; this program reads version {version}.", version=QUERY_VERSION
                 )
             decoding = record.pop("decoding")
             record["decoding"] = _DECODINGS[decoding.pop("kind")](**decoding)
@@ -160,7 +153,7 @@ class Query:
         except QueryError:
             raise
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            raise QueryError(say("this is not a query; it must be JSON as `Query.to_json` writes it.")) from None
+            raise QueryError("this is not a query; it must be JSON as `Query.to_json` writes it.") from None
 
 
 def check_source(source: str) -> str:
@@ -170,7 +163,7 @@ def check_source(source: str) -> str:
         QueryError: It is no text, or longer than the limit.
     """
     if not isinstance(source, str):
-        raise QueryError(say("the source must be text, found {kind}.", kind=type(source).__name__))
+        raise QueryError("the source must be text, found {kind}.", kind=type(source).__name__)
     _check_length(source)  # first: composing a long text can take very long
     whole = source.encode("utf-8", "replace").decode("utf-8")
     composed = unicodedata.normalize("NFC", whole)
@@ -192,19 +185,17 @@ def _check_length(source: str) -> None:
 
 def _check_hash(value: object) -> None:
     if not isinstance(value, str) or not value.isascii() or len(value) > MAX_HASH:
-        raise QueryError(say("checkpoint: found {found}, expected a checkpoint's content hash.", found=_short(value)))
+        raise QueryError("checkpoint: found {found}, expected a checkpoint's content hash.", found=_short(value))
 
 
 def _check_int(name: str, value: object, least: int, most: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         raise QueryError(
-            say(
-                "{name}: found {found}, expected a whole number from {least:,} to {most:,}.",
-                name=name,
-                found=_short(value),
-                least=least,
-                most=most,
-            )
+            "{name}: found {found}, expected a whole number from {least:,} to {most:,}.",
+            name=name,
+            found=_short(value),
+            least=least,
+            most=most,
         )
 
 
@@ -214,13 +205,11 @@ def _keep_float(settings: object, name: str, least: float, most: float) -> None:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not least <= value <= most:
         raise QueryError(
-            say(
-                "{name}: found {found}, expected a number from {least:g} to {most:g}.",
-                name=name,
-                found=_short(value),
-                least=least,
-                most=most,
-            )
+            "{name}: found {found}, expected a number from {least:g} to {most:g}.",
+            name=name,
+            found=_short(value),
+            least=least,
+            most=most,
         )
     object.__setattr__(settings, name, abs(float(value)))  # abs: -0.0 is 0.0
 

@@ -85,10 +85,6 @@ class _LastRows(Recorder):
     def stacked(self) -> dict[str, Tensor]:
         """Values by site, the rows below each other; keys that a row had not read yet are 0, or closed in a mask."""
         return {
-            site: torch.cat([_widened(row, rows[-1].size(-1)) for row in rows], -2)
+            site: torch.cat([F.pad(row, (0, rows[-1].size(-1) - row.size(-1))) for row in rows], -2)
             for site, rows in self._rows.items()
         }
-
-
-def _widened(row: Tensor, width: int) -> Tensor:
-    return F.pad(row, (0, width - row.size(-1)))

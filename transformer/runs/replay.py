@@ -16,7 +16,6 @@ from transformer.runs import recording
 from transformer.runs.interventions import tap_for
 from transformer.runs.runnable import Runnable
 from transformer.runs.trace import Trace
-from words import say
 
 
 @torch.inference_mode()
@@ -38,7 +37,7 @@ def replay(checkpoint: Runnable, trace: Trace, sites: Sequence[str], *, tap: Tap
     """
     if trace.query.checkpoint != checkpoint.content_hash:
         raise QueryError(
-            say("this run was made with another checkpoint than {model}; run it again.", model=checkpoint.name)
+            "this run was made with another checkpoint than {model}; run it again.", model=checkpoint.name
         )
     model, src_ids = checkpoint.model, torch.tensor([trace.src_ids])
     tap = both(tap_for(trace.query.interventions, checkpoint.config), tap)
@@ -49,11 +48,9 @@ def replay(checkpoint: Runnable, trace: Trace, sites: Sequence[str], *, tap: Tap
     for pattern in sites:
         if not any(fnmatchcase(site, pattern) for site in values):
             raise QueryError(
-                say(
-                    "{model} has no site {pattern}; transformer.tap.SITES lists them.",
-                    model=checkpoint.name,
-                    pattern=repr(pattern),
-                )
+                "{model} has no site {pattern}; transformer.tap.SITES lists them.",
+                model=checkpoint.name,
+                pattern=repr(pattern),
             )
     return values
 

@@ -25,7 +25,7 @@ from transformer.runs.runnable import Runnable
 from transformer.runs.source import Source, read_source
 from transformer.runs.step import Ranked, StopReason
 from transformer.runs.trace import Trace
-from words import say, say_n
+from words import say_n
 
 
 @dataclass(frozen=True)
@@ -76,11 +76,9 @@ def run_batch(
         QueryError: As `run`; or there is no query, or their interventions differ.
     """
     if not queries:
-        raise QueryError(say("a batch needs at least one query."))
+        raise QueryError("a batch needs at least one query.")
     if len({query.interventions for query in queries}) > 1:
-        raise QueryError(
-            say("the queries of a batch must have the same interventions; run the others by themselves.")
-        )
+        raise QueryError("the queries of a batch must have the same interventions; run the others by themselves.")
     started = time.monotonic()
     model, pad_id = checkpoint.model, checkpoint.config.pad_id
     tap = both(tap_for(queries[0].interventions, checkpoint.config), tap)
@@ -153,11 +151,9 @@ def _decode_alike(prefix: Prefix, decoding: Decoding, max_new: int, queries: Seq
 def _chosen(query: Query, hypotheses: tuple[Hypothesis, ...]) -> _Output:
     if query.hypothesis >= len(hypotheses):
         raise QueryError(
-            say(
-                "result {result} was asked for; beam search found {found}. Choose another.",
-                result=query.hypothesis + 1,
-                found=len(hypotheses),
-            )
+            "result {result} was asked for; beam search found {found}. Choose another.",
+            result=query.hypothesis + 1,
+            found=len(hypotheses),
         )
     return _Output(hypotheses[query.hypothesis].ids, hypotheses)
 

@@ -45,19 +45,17 @@ def read_source(checkpoint: Runnable, query: Query) -> Source:
     config, tokenizer = checkpoint.config, checkpoint.src_tokenizer
     if query.checkpoint != checkpoint.content_hash:
         raise QueryError(
-            say(
-                "this query is for checkpoint {asked_hash}, not for {model} ({own_hash}).",
-                asked_hash=query.checkpoint[:12],
-                model=checkpoint.name,
-                own_hash=checkpoint.content_hash[:12],
-            )
+            "this query is for checkpoint {asked_hash}, not for {model} ({own_hash}).",
+            asked_hash=query.checkpoint[:12],
+            model=checkpoint.name,
+            own_hash=checkpoint.content_hash[:12],
         )
     text = normalise(query.source, config.normalisation)
     encoding = tokenizer.encode(text)
     if not encoding.ids:
         if text.strip():
-            raise QueryError(say("The source holds nothing that can be read. Type a sentence."))
-        raise QueryError(say("The source is empty. Type a sentence."))
+            raise QueryError("The source holds nothing that can be read. Type a sentence.")
+        raise QueryError("The source is empty. Type a sentence.")
     begin = (config.bos_id,) if config.prepend_source_bos else ()
     end = (config.eos_id,) if config.append_source_eos else ()
     ids = begin + encoding.ids + end
@@ -139,24 +137,18 @@ def _visible(piece: str) -> str:
 def _check_forced(checkpoint: Runnable, query: Query, *, room: int) -> None:
     config = checkpoint.config
     if query.forced and not room:
-        raise QueryError(
-            say("pieces are forced; {model} is an encoder alone and writes none.", model=checkpoint.name)
-        )
+        raise QueryError("pieces are forced; {model} is an encoder alone and writes none.", model=checkpoint.name)
     for place, i in enumerate(query.forced):
         if i >= config.tgt_vocab_size:
             raise QueryError(
-                say(
-                    "forced piece id {i} is outside the vocabulary; ids go from 0 to {last}.",
-                    i=i,
-                    last=config.tgt_vocab_size - 1,
-                )
+                "forced piece id {i} is outside the vocabulary; ids go from 0 to {last}.",
+                i=i,
+                last=config.tgt_vocab_size - 1,
             )
         if i == config.pad_id:
-            raise QueryError(
-                say("forced piece id {i} is padding, which is never written; choose another piece.", i=i)
-            )
+            raise QueryError("forced piece id {i} is padding, which is never written; choose another piece.", i=i)
         if i == config.eos_id and place < len(query.forced) - 1:
-            raise QueryError(say("a piece is forced after the end of the sentence; end the forced pieces there."))
+            raise QueryError("a piece is forced after the end of the sentence; end the forced pieces there.")
     if len(query.forced) > room:
         raise QueryError(
             say_n(

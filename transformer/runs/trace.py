@@ -28,7 +28,6 @@ from transformer.model.anatomy import StackName
 from transformer.runs.decoding import sampling_distribution
 from transformer.runs.query import Query, Sampling
 from transformer.runs.step import Candidate, Ranked, RowLabel, Step, StopReason
-from words import say
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,12 +183,10 @@ class Trace:
             QueryError: There is no such step.
         """
         if not self.n_steps:
-            raise QueryError(say("this model writes nothing, so that its run has no steps; look at its maps."))
+            raise QueryError("this model writes nothing, so that its run has no steps; look at its maps.")
         if not 0 <= index < self.n_steps:
             raise QueryError(
-                say(
-                    "step {index} does not exist; this run has steps 0 to {last}.", index=index, last=self.n_steps - 1
-                )
+                "step {index} does not exist; this run has steps 0 to {last}.", index=index, last=self.n_steps - 1
             )
         chosen = self.tgt_ids[index]
         rank = self.rank_of(chosen, step=index)
@@ -253,13 +250,9 @@ class Trace:
             return None
         log_probs = torch.tensor(self.log_probs[index])
         log_probs[self.pad_id] = -torch.inf
-        probs = sampling_distribution(
-            log_probs,
-            temperature=decoding.temperature,
-            top_k=decoding.top_k,
-            top_p=decoding.top_p,
-        )
-        return probs.numpy()
+        return sampling_distribution(
+            log_probs, temperature=decoding.temperature, top_k=decoding.top_k, top_p=decoding.top_p
+        ).numpy()
 
 
 def _best(log_probs: np.ndarray, k: int) -> list[int]:
@@ -280,7 +273,7 @@ def _entropy(log_probs: np.ndarray) -> float:
 def _of(kind: Kind, arrays: Mapping[Kind, np.ndarray]) -> np.ndarray:
     if kind not in arrays:
         raise QueryError(
-            say("this run has no attention {kind}; its model has {kinds}.", kind=repr(kind), kinds=", ".join(arrays))
+            "this run has no attention {kind}; its model has {kinds}.", kind=repr(kind), kinds=", ".join(arrays)
         )
     return arrays[kind]
 

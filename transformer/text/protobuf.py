@@ -10,7 +10,6 @@ import struct
 from collections.abc import Iterator
 
 from transformer.errors import ClauseError
-from words import say
 
 MAX_VARINT_BYTES = 10
 
@@ -35,7 +34,7 @@ def fields(message: memoryview) -> Iterator[Field]:
         key, position = _varint(message, position)
         number, kind = key >> 3, key & 7
         if number == 0:
-            raise ClauseError(say("byte {position} begins no field", position=position - 1))
+            raise ClauseError("byte {position} begins no field", position=position - 1)
         if kind == 0:
             value, position = _varint(message, position)
             yield number, value
@@ -45,16 +44,14 @@ def fields(message: memoryview) -> Iterator[Field]:
         elif kind in (1, 5):
             length = 8 if kind == 1 else 4
         else:
-            raise ClauseError(say("field {number} has the unknown wire type {kind}", number=number, kind=kind))
+            raise ClauseError("field {number} has the unknown wire type {kind}", number=number, kind=kind)
         content = message[position : position + length]
         if len(content) < length:
             raise ClauseError(
-                say(
-                    "it ends inside field {number}, which needs {length:,} bytes and has {given:,}",
-                    number=number,
-                    length=length,
-                    given=len(content),
-                )
+                "it ends inside field {number}, which needs {length:,} bytes and has {given:,}",
+                number=number,
+                length=length,
+                given=len(content),
             )
         position += length
         yield number, _value(kind, content)
@@ -71,9 +68,9 @@ def _varint(message: memoryview, position: int) -> tuple[int, int]:
     value = 0
     for i in range(MAX_VARINT_BYTES):
         if position + i >= len(message):
-            raise ClauseError(say("it ends inside a number"))
+            raise ClauseError("it ends inside a number")
         byte = message[position + i]
         value |= (byte & 0x7F) << (7 * i)
         if byte < 0x80:
             return value & (2**64 - 1), position + i + 1
-    raise ClauseError(say("the number at byte {position} does not end", position=position))
+    raise ClauseError("the number at byte {position} does not end", position=position)

@@ -18,7 +18,7 @@ from threading import Lock
 
 from transformer.errors import ClauseError, TokenizerError, shown
 from transformer.text import protobuf
-from words import joined, say, say_n
+from words import Sentence, joined, say, say_n
 
 MAX_PIECES = 1_000_000
 MAX_PIECE_BYTES = 512
@@ -65,7 +65,7 @@ class Piece:
     type: int
 
 
-_verdicts: dict[str, str | None] = {}  # SHA-256 -> what is wrong, None for nothing
+_verdicts: dict[str, Sentence | None] = {}  # SHA-256 -> what is wrong, None for nothing
 _lock = Lock()
 
 
@@ -99,7 +99,7 @@ def read(model: bytes) -> list[Piece]:
     """
     other = next((other for start, other in _OTHERS if model.lstrip()[:32].startswith(start)), None)
     if not model:
-        raise TokenizerError(say("is not a SentencePiece model but empty."))
+        raise TokenizerError("is not a SentencePiece model but empty.")
     if other:
         raise TokenizerError(other)
     pieces: list[Piece] = []
@@ -110,15 +110,15 @@ def read(model: bytes) -> list[Piece]:
             elif number in _TEXTS_OF:
                 _check_texts(value, _TEXTS_OF[number])
             if len(pieces) > MAX_PIECES:
-                raise TokenizerError(say("has over {most:,} pieces, the most that is read.", most=MAX_PIECES))
+                raise TokenizerError("has over {most:,} pieces, the most that is read.", most=MAX_PIECES)
     except ClauseError as error:
         raise TokenizerError(
-            say("is not a SentencePiece model, or a damaged one: {problem}.", problem=error.sentence)
+            "is not a SentencePiece model, or a damaged one: {problem}.", problem=error.sentence
         ) from None
     return pieces
 
 
-def _fault(model: bytes) -> str | None:
+def _fault(model: bytes) -> Sentence | None:
     try:
         _check_pieces(read(model))
         _try_out(model)
@@ -129,7 +129,7 @@ def _fault(model: bytes) -> str | None:
 
 def _piece(message: int | float | memoryview, i: int) -> Piece:
     if not isinstance(message, memoryview):
-        raise ClauseError(say("piece {i} is not a message", i=i))
+        raise ClauseError("piece {i} is not a message", i=i)
     text, score, kind = b"", 0.0, 1
     for number, value in protobuf.fields(message):
         if number == 1 and isinstance(value, memoryview):
@@ -149,17 +149,17 @@ def _piece(message: int | float | memoryview, i: int) -> Piece:
         elif number == 3 and isinstance(value, int):
             kind = value
         elif number in (1, 2, 3):
-            raise ClauseError(say("piece {i} has a field {number} of the wrong kind", i=i, number=number))
+            raise ClauseError("piece {i} has a field {number} of the wrong kind", i=i, number=number)
     try:
         return Piece(text.decode(), score, kind)
     except UnicodeDecodeError:
-        raise TokenizerError(say("piece {i} is not UTF-8: {text}.", i=i, text=shown(text))) from None
+        raise TokenizerError("piece {i} is not UTF-8: {text}.", i=i, text=shown(text)) from None
 
 
 def _check_texts(message: int | float | memoryview, wanted: int) -> None:
     """No text that replaces a character or an unknown piece is so long that short inputs become huge ones."""
     if not isinstance(message, memoryview):
-        raise ClauseError(say("its settings are not a message"))
+        raise ClauseError("its settings are not a message")
     for number, value in protobuf.fields(message):
         if number != wanted or not isinstance(value, memoryview):
             continue
@@ -169,47 +169,36 @@ def _check_texts(message: int | float | memoryview, wanted: int) -> None:
         longest = max(map(len, texts.split(b"\0")))
         if longest > MAX_PIECE_BYTES:
             raise TokenizerError(
-                say(
-                    "replaces a character by {longest:,} bytes; at most {most} are read.",
-                    longest=longest,
-                    most=MAX_PIECE_BYTES,
-                )
+                "replaces a character by {longest:,} bytes; at most {most} are read.",
+                longest=longest,
+                most=MAX_PIECE_BYTES,
             )
 
 
 def _check_pieces(pieces: list[Piece]) -> None:
     if not pieces:
-        raise TokenizerError(say("is not a SentencePiece model, or a damaged one: it has no pieces."))
+        raise TokenizerError("is not a SentencePiece model, or a damaged one: it has no pieces.")
     seen: dict[str, int] = {}
     for i, piece in enumerate(pieces):
         if not piece.text:
-            raise TokenizerError(say("piece {i} is empty.", i=i))
+            raise TokenizerError("piece {i} is empty.", i=i)
         if piece.text in seen:
             raise TokenizerError(
-                say(
-                    "piece {i} is {piece}, as piece {other} is already.",
-                    i=i,
-                    piece=shown(piece.text),
-                    other=seen[piece.text],
-                )
+                "piece {i} is {piece}, as piece {other} is already.",
+                i=i,
+                piece=shown(piece.text),
+                other=seen[piece.text],
             )
         if not math.isfinite(piece.score):
             raise TokenizerError(
-                say(
-                    "piece {i}, {piece}, has the score {score}; expected a number.",
-                    i=i,
-                    piece=shown(piece.text),
-                    score=piece.score,
-                )
+                "piece {i}, {piece}, has the score {score}; expected a number.",
+                i=i,
+                piece=shown(piece.text),
+                score=piece.score,
             )
         if piece.type not in TYPES:
             raise TokenizerError(
-                say(
-                    "piece {i}, {piece}, has type {type}; expected 1 to 6.",
-                    i=i,
-                    piece=shown(piece.text),
-                    type=piece.type,
-                )
+                "piece {i}, {piece}, has type {type}; expected 1 to 6.", i=i, piece=shown(piece.text), type=piece.type
             )
         seen[piece.text] = i
     unknown = [shown(piece.text) for piece in pieces if piece.type == UNKNOWN]
@@ -232,25 +221,20 @@ def _try_out(model: bytes) -> None:
     command = [sys.executable, "-P", str(_PROBE)]
     try:
         probe = subprocess.run(
-            command,
-            input=model,
-            capture_output=True,
-            timeout=PROBE_SECONDS,
-            creationflags=_NO_WINDOW,
-            check=False,
+            command, input=model, capture_output=True, timeout=PROBE_SECONDS, creationflags=_NO_WINDOW, check=False
         )
     except subprocess.TimeoutExpired:
         raise TokenizerError(
-            say("SentencePiece did not get through it in {seconds:.0f} seconds.", seconds=PROBE_SECONDS)
+            "SentencePiece did not get through it in {seconds:.0f} seconds.", seconds=PROBE_SECONDS
         ) from None
     except OSError as error:
         raise TokenizerError(
-            say("could not be tried out: {reason} ({program}).", reason=error.strerror, program=shown(sys.executable))
+            "could not be tried out: {reason} ({program}).", reason=error.strerror, program=shown(sys.executable)
         ) from None
     reason = " ".join(probe.stderr.decode(errors="replace").split())[-200:].rstrip(".")
     if probe.returncode == 1:
-        raise TokenizerError(say("SentencePiece cannot use it: {reason}.", reason=reason or say("no reason given")))
+        raise TokenizerError("SentencePiece cannot use it: {reason}.", reason=reason or say("no reason given"))
     if probe.returncode != 0:
         raise TokenizerError(
-            say("SentencePiece crashed on it (exit status {status}); the file is damaged.", status=probe.returncode)
+            "SentencePiece crashed on it (exit status {status}); the file is damaged.", status=probe.returncode
         )

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import sentencepiece
 
 from transformer.errors import TokenizerError
-from words import say
 
 SPACE_MARK = "▁"  # SentencePiece writes a space as this sign, so that pieces can be joined again
 
@@ -46,9 +45,7 @@ class Tokenizer:
         try:
             self._processor.LoadFromSerializedProto(model)
         except (RuntimeError, OSError) as error:
-            raise TokenizerError(
-                say("SentencePiece cannot read this model: {reason}", reason=str(error)[:120])
-            ) from None
+            raise TokenizerError("SentencePiece cannot read this model: {reason}", reason=str(error)[:120]) from None
         self.pieces: tuple[str, ...] = tuple(map(self._processor.IdToPiece, range(self.size)))
 
     @property
@@ -81,10 +78,8 @@ class Tokenizer:
             return tuple(self._processor.encode(text, enable_sampling=True, alpha=alpha, nbest_size=-1))
         except RuntimeError:
             raise TokenizerError(
-                say(
-                    "this vocabulary has one split for each text (its pieces are characters or words), so "
-                    "none can be sampled; leave out --sampling."
-                )
+                "this vocabulary has one split for each text (its pieces are characters or words), so "
+                "none can be sampled; leave out --sampling."
             ) from None
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -120,5 +115,5 @@ class Tokenizer:
     def _check(self, i: int) -> None:
         if not 0 <= i < self.size:
             raise TokenizerError(
-                say("piece id {i} is outside the vocabulary; ids go from 0 to {last}.", i=i, last=self.size - 1)
+                "piece id {i} is outside the vocabulary; ids go from 0 to {last}.", i=i, last=self.size - 1
             )

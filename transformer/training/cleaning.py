@@ -86,11 +86,9 @@ class Rules:
             ("--limit", self.limit, 0),
         ):
             if value < least:
-                raise DataError(
-                    say("{name} is {value}; expected at least {least}.", name=name, value=value, least=least)
-                )
+                raise DataError("{name} is {value}; expected at least {least}.", name=name, value=value, least=least)
         if not self.max_ratio > 1:
-            raise DataError(say("--max-ratio is {found}; expected more than 1.", found=self.max_ratio))
+            raise DataError("--max-ratio is {found}; expected more than 1.", found=self.max_ratio)
 
 
 @dataclass

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
 from transformer.errors import DataError, shown
-from words import say, say_n
+from words import say_n
 
 MAX_BYTES = 1_000_000_000  # of one file, unpacked
 MAX_LINES = 3_000_000
@@ -62,14 +62,12 @@ def _aligned(first: Path, second: Path) -> Iterator[Line]:
             longer, shorter = (second, first) if source is None else (first, second)
             n_lines = number + sum(1 for _ in texts[source is None])
             raise DataError(
-                say(
-                    "{shorter} has {n_shorter:,} lines, {longer} has {n_lines:,}: two files must be "
-                    "line-aligned; give one file for tab-separated pairs.",
-                    shorter=shorter.name,
-                    n_shorter=number - 1,
-                    longer=longer.name,
-                    n_lines=n_lines,
-                )
+                "{shorter} has {n_shorter:,} lines, {longer} has {n_lines:,}: two files must be "
+                "line-aligned; give one file for tab-separated pairs.",
+                shorter=shorter.name,
+                n_shorter=number - 1,
+                longer=longer.name,
+                n_lines=n_lines,
             )
         yield Line(number, (source, target))
 
@@ -82,21 +80,17 @@ def _texts(path: Path) -> Iterator[str]:
         for number, raw in enumerate(iter(lambda: file.readline(MAX_LINE_BYTES + 1), b""), start=1):
             if len(raw) > MAX_LINE_BYTES:
                 raise DataError(
-                    say(
-                        "{name}, line {number:,}: over {most:,} bytes; is it a text of lines?",
-                        name=name,
-                        number=number,
-                        most=MAX_LINE_BYTES,
-                    )
+                    "{name}, line {number:,}: over {most:,} bytes; is it a text of lines?",
+                    name=name,
+                    number=number,
+                    most=MAX_LINE_BYTES,
                 )
             if number > MAX_LINES or offset + len(raw) > MAX_BYTES:
                 raise DataError(
-                    say(
-                        "{name}: over {max_lines:,} lines or {most:,} bytes; cut it into parts.",
-                        name=name,
-                        max_lines=MAX_LINES,
-                        most=MAX_BYTES,
-                    )
+                    "{name}: over {max_lines:,} lines or {most:,} bytes; cut it into parts.",
+                    name=name,
+                    max_lines=MAX_LINES,
+                    most=MAX_BYTES,
                 )
             yield _decode(raw, name=name, number=number, offset=offset)
             offset += len(raw)
@@ -104,18 +98,16 @@ def _texts(path: Path) -> Iterator[str]:
 
 def _decode(raw: bytes, *, name: str, number: int, offset: int) -> str:
     if offset == 0 and raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise DataError(say("{name}: looks like UTF-16; save it as UTF-8.", name=name))
+        raise DataError("{name}: looks like UTF-16; save it as UTF-8.", name=name)
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise DataError(
-            say(
-                "{name}: not UTF-8 (byte {place:,}, line {line:,}: {byte:#04x}); save it as UTF-8.",
-                name=name,
-                place=offset + error.start,
-                line=number,
-                byte=raw[error.start],
-            )
+            "{name}: not UTF-8 (byte {place:,}, line {line:,}: {byte:#04x}); save it as UTF-8.",
+            name=name,
+            place=offset + error.start,
+            line=number,
+            byte=raw[error.start],
         ) from None
     if offset == 0:
         text = text.removeprefix("\ufeff")
@@ -126,13 +118,13 @@ def _decode(raw: bytes, *, name: str, number: int, offset: int) -> str:
 def _open(path: Path) -> Iterator[tuple[str, BinaryIO]]:
     """Open a text, inside a zip if it stands in one; gives what messages call it, and the open file."""
     if path.exists() and not path.is_file():
-        raise DataError(say("{file}: is not a regular file.", file=str(path)))
+        raise DataError("{file}: is not a regular file.", file=str(path))
     try:
         with path.open("rb") as file:
             start = file.read(4)
             file.seek(0)
             if start[:2] == b"\x1f\x8b":
-                raise DataError(say("{file}: is packed with gzip; unpack it first (gunzip).", file=path.name))
+                raise DataError("{file}: is packed with gzip; unpack it first (gunzip).", file=path.name)
             if start != b"PK\x03\x04":
                 yield path.name, file
                 return
@@ -141,14 +133,12 @@ def _open(path: Path) -> Iterator[tuple[str, BinaryIO]]:
                 with _open_member(archive, member) as text:
                     yield f"{path.name}/{Path(member.filename).name}", text
     except OSError as error:
-        raise DataError(say("{file}: cannot be read ({reason}).", file=str(path), reason=error.strerror)) from None
+        raise DataError("{file}: cannot be read ({reason}).", file=str(path), reason=error.strerror) from None
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, zlib.error, EOFError) as error:
         raise DataError(
-            say(
-                "{file}: cannot be unpacked ({problem}); unpack it and give the text file.",
-                file=path.name,
-                problem=str(error),
-            )
+            "{file}: cannot be unpacked ({problem}); unpack it and give the text file.",
+            file=path.name,
+            problem=str(error),
         ) from None
 
 

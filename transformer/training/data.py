@@ -21,7 +21,7 @@ from transformer.errors import DataError
 from transformer.model.config import ModelConfig
 from transformer.text.normalise import normalise
 from transformer.text.tokenizer import Tokenizer
-from words import say, say_n
+from words import say_n
 
 Pair = tuple[str, str]
 LENGTH_STEP = 2
@@ -64,10 +64,10 @@ def read_pairs(path: Path) -> list[Pair]:
         # Not splitlines: it would also cut at characters that may stand inside a sentence, such as U+2028.
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except OSError as error:
-        raise DataError(say("{file}: cannot be read ({reason}).", file=str(path), reason=error.strerror)) from None
+        raise DataError("{file}: cannot be read ({reason}).", file=str(path), reason=error.strerror) from None
     except UnicodeDecodeError as error:
         raise DataError(
-            say("{file}: not UTF-8 (byte {byte}); save it as UTF-8.", file=str(path), byte=error.start)
+            "{file}: not UTF-8 (byte {byte}); save it as UTF-8.", file=str(path), byte=error.start
         ) from None
     pairs = []
     for number, line in enumerate(lines, start=1):
@@ -86,7 +86,7 @@ def read_pairs(path: Path) -> list[Pair]:
             )
         pairs.append((columns[0].strip(), columns[1].strip()))
     if not pairs:
-        raise DataError(say("{file}: holds no pairs.", file=str(path)))
+        raise DataError("{file}: holds no pairs.", file=str(path))
     return pairs
 
 

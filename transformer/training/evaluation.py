@@ -17,7 +17,6 @@ from transformer.errors import DataError, QueryError
 from transformer.runs.query import Beam, Greedy, Query, check_source
 from transformer.training.data import Pair, encode_source, read_pairs
 from transformer.training.scoring import Done, Scores, SentenceScores, decode, score, score_sentences
-from words import say
 
 MAX_NEW = Query.max_new  # the pieces that the app writes at most unless it is told otherwise
 
@@ -84,7 +83,7 @@ def read_held_out(path: Path, *, max_pairs: int | None = None) -> HeldOut:
         DataError: As `read_pairs`; or `max_pairs` is below 1.
     """
     if max_pairs is not None and max_pairs < 1:
-        raise DataError(say("--max-pairs: found {found}, expected 1 or more.", found=max_pairs))
+        raise DataError("--max-pairs: found {found}, expected 1 or more.", found=max_pairs)
     pairs = read_pairs(path)
     text = path.read_text(encoding="utf-8-sig")
     lines = [number for number, line in enumerate(text.split("\n"), start=1) if line.strip()]

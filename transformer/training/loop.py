@@ -24,7 +24,6 @@ from transformer.training.data import Batch, Batches, make_batch
 from transformer.training.loss import target_loss
 from transformer.training.schedule import learning_rate
 from transformer.training.scoring import Scores
-from words import say
 
 Measure = Callable[[Transformer], tuple[float, Scores]]  # dev loss and scores
 
@@ -84,7 +83,7 @@ class TrainSettings:
             value = getattr(self, name)
             if not low <= value <= high:  # nor is NaN
                 raise ConfigError(
-                    name, say("found {found}, expected {low:,} to {high:,}.", found=shown(value), low=low, high=high)
+                    name, "found {found}, expected {low:,} to {high:,}.", found=shown(value), low=low, high=high
                 )
 
 

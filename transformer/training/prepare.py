@@ -14,12 +14,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from transformer.checkpoint.card import TEXTS
 from transformer.checkpoint.save import file_sha256
 from transformer.errors import DataError
 from transformer.training.cleaning import Cleaned, CleanPair, Rules, clean
 from transformer.training.corpus import read_lines
 from transformer.training.splitting import SMALL, Split, split
-from words import say
 
 SPLITS = ("train", "dev", "test")
 CARD, REPORT = "card.json", "report.json"
@@ -56,7 +56,7 @@ class Preparation:
     def __post_init__(self) -> None:
         for name, value in (("--dev", self.dev), ("--test", self.test)):
             if value < 0:
-                raise DataError(say("{name} is {value}; expected 0 or more.", name=name, value=value))
+                raise DataError("{name} is {value}; expected 0 or more.", name=name, value=value)
 
 
 def prepare(job: Preparation) -> dict[str, object]:
@@ -85,16 +85,16 @@ def prepare(job: Preparation) -> dict[str, object]:
 def _check_folder(job: Preparation) -> None:
     """Refuse before the work what could not be written after it."""
     if job.out.exists() and not job.out.is_dir():
-        raise DataError(say("{out}: is a file; --out is the folder to write.", out=str(job.out)))
+        raise DataError("{out}: is a file; --out is the folder to write.", out=str(job.out))
     if job.out.is_dir() and any(job.out.iterdir()) and not job.force:
         raise DataError(
-            say("{out}: holds files already; choose another folder, or --force to replace them.", out=str(job.out))
+            "{out}: holds files already; choose another folder, or --force to replace them.", out=str(job.out)
         )
     ours = {(job.out / name).resolve() for name in WRITTEN}
     for file in job.files:
         if file.resolve() in ours:
             raise DataError(
-                say("{file}: would be overwritten by what is made of it; choose another --out.", file=str(file))
+                "{file}: would be overwritten by what is made of it; choose another --out.", file=str(file)
             )
 
 
@@ -146,9 +146,8 @@ def _card(job: Preparation, pairs: Sequence[CleanPair], report: Mapping[str, obj
     """What is known before training; licence and source are filled in only if every pair names the same."""
     tatoeba = all(word in pair.attribution for pair in pairs for word in _TATOEBA)
     known = {"data": _TATOEBA_DATA, "licence": _TATOEBA_LICENCE} if tatoeba else {}
-    fields = ("title", "description", "source_language", "target_language", "source_code", "target_code")
     return {
-        **dict.fromkeys((*fields, "data", "licence"), ""),
+        **dict.fromkeys(TEXTS, ""),
         **known,
         **{name: value for name, value in job.card.items() if value},
         "examples": [],
@@ -173,5 +172,5 @@ def _write(folder: Path, contents: Mapping[str, str]) -> None:
             os.replace(partial, folder / name)
     except OSError as error:
         raise DataError(
-            say("{folder}: cannot be written ({reason}).", folder=str(folder), reason=error.strerror)
+            "{folder}: cannot be written ({reason}).", folder=str(folder), reason=error.strerror
         ) from None

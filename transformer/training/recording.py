@@ -16,7 +16,7 @@ from transformer.checkpoint.card import MAX_BYTES, MAX_ITEMS
 from transformer.checkpoint.files import FolderFiles
 from transformer.checkpoint.load import CARD, Checkpoint, load
 from transformer.errors import ClauseError, DataError
-from words import say, say_n
+from words import say_n
 
 Record = Mapping[str, Any]
 
@@ -38,10 +38,7 @@ def record_scores(checkpoint: Checkpoint, records: Sequence[Record]) -> None:
     """
     if load(checkpoint.folder).content_hash != checkpoint.content_hash:
         raise DataError(
-            say(
-                "{model}: was replaced while it was scored; nothing is recorded. Score it again.",
-                model=checkpoint.name,
-            )
+            "{model}: was replaced while it was scored; nothing is recorded. Score it again.", model=checkpoint.name
         )
     card = read_open_card(checkpoint.folder)
     scores = merged(card.get("scores", []), records)
@@ -72,12 +69,7 @@ def record_scores(checkpoint: Checkpoint, records: Sequence[Record]) -> None:
         _replace(checkpoint.folder / CARD, content)
     except OSError as error:
         raise DataError(
-            say(
-                "{model}/{card}: cannot be written ({reason}).",
-                model=checkpoint.name,
-                card=CARD,
-                reason=error.strerror,
-            )
+            "{model}/{card}: cannot be written ({reason}).", model=checkpoint.name, card=CARD, reason=error.strerror
         ) from None
 
 
@@ -96,15 +88,13 @@ def read_open_card(folder: Path) -> dict[str, Any]:
         card = strictjson.parse(content)
     except ClauseError as error:
         raise DataError(
-            say(
-                "{label}: {problem}; correct it before scores are recorded.",
-                label=files.label(CARD),
-                problem=error.sentence,
-            )
+            "{label}: {problem}; correct it before scores are recorded.",
+            label=files.label(CARD),
+            problem=error.sentence,
         ) from None
     if not isinstance(card, dict) or not isinstance(card.get("scores", []), list):
         raise DataError(
-            say("{label}: expected an object whose scores are a list; correct it first.", label=files.label(CARD))
+            "{label}: expected an object whose scores are a list; correct it first.", label=files.label(CARD)
         )
     return card
 

@@ -20,7 +20,6 @@ from transformer.training.loop import Row, Trainer, TrainSettings, has_bf16, kee
 from transformer.training.scoring import Scores, held_out_loss, score, translate
 from transformer.training.state import read_state, write_state
 from transformer.training.vocabulary import PieceModel, learn_vocabulary
-from words import say
 
 log = logging.getLogger("glassformer.training")
 
@@ -109,11 +108,9 @@ def train(job: Job) -> list[Row]:
     for path, found in ((job.train, examples), (job.dev, dev)):
         if not found:
             raise DataError(
-                say(
-                    "{file}: no pair fits into {most} tokens a side; raise --max-len.",
-                    file=str(path),
-                    most=config.max_len,
-                )
+                "{file}: no pair fits into {most} tokens a side; raise --max-len.",
+                file=str(path),
+                most=config.max_len,
             )
     log.info("%d of %d training pairs fit into %d tokens", len(examples), len(pairs), config.max_len)
 
@@ -124,11 +121,9 @@ def train(job: Job) -> list[Row]:
         drawn = sample_pairs(pairs, src, tgt, config, alpha=job.settings.sampling, seed=seed)
         if not drawn:
             raise DataError(
-                say(
-                    "{file}: no sampled pair fits into {most} tokens; raise --max-len.",
-                    file=str(job.train),
-                    most=config.max_len,
-                )
+                "{file}: no sampled pair fits into {most} tokens; raise --max-len.",
+                file=str(job.train),
+                most=config.max_len,
             )
         return drawn
 
@@ -147,7 +142,7 @@ def _load_start(job: Job) -> Checkpoint | None:
     if job.start_from is None:
         return None
     if job.start_from.resolve() == job.out.resolve():
-        raise DataError(say("{out}: is what the training starts from; write to another folder.", out=str(job.out)))
+        raise DataError("{out}: is what the training starts from; write to another folder.", out=str(job.out))
     return load(job.start_from)
 
 
@@ -156,11 +151,9 @@ def _go_on(trainer: Trainer, state: dict[str, object], job: Job) -> None:
         trainer.load_state(state)
     except (KeyError, TypeError, ValueError, RuntimeError):  # other names or shapes, or a part is missing
         raise DataError(
-            say(
-                "{out}: its training state is of another version of this program; leave out --resume to "
-                "start anew, or --start-from its checkpoint.",
-                out=job.out.name,
-            )
+            "{out}: its training state is of another version of this program; leave out --resume to "
+            "start anew, or --start-from its checkpoint.",
+            out=job.out.name,
         ) from None
 
 
@@ -216,8 +209,7 @@ def _save_best(job: Job, trainer: Trainer, fixed: _Fixed) -> None:
             }
         ],
     }
-    parts = Parts(trainer.model.config, trainer.model.state_dict(), fixed.tokenizers, card)
-    save(parts, job.out)
+    save(Parts(trainer.model.config, trainer.model.state_dict(), fixed.tokenizers, card), job.out)
 
 
 def _vocabularies(job: Job, pairs: Sequence[Pair]) -> tuple[bytes, ...]:
@@ -275,9 +267,7 @@ def read_card(path: Path | None) -> dict[str, object]:
     try:
         card = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise DataError(
-            say("{file}: cannot be read as JSON ({problem}).", file=str(path), problem=str(error))
-        ) from None
+        raise DataError("{file}: cannot be read as JSON ({problem}).", file=str(path), problem=str(error)) from None
     if not isinstance(card, dict):
-        raise DataError(say("{file}: expected a JSON object.", file=str(path)))
+        raise DataError("{file}: expected a JSON object.", file=str(path))
     return card

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from transformer.errors import DataError
-from words import say, say_n
+from words import Sentence, say, say_n
 
 SMALL = 10  # pairs of the largest component that may go into test or dev
 
@@ -90,12 +90,11 @@ def split(pairs: Sequence[tuple[str, str]], *, dev: int, test: int, seed: int) -
     dev_pairs, _ = _draw(rest, dev)
     for name, drawn, wanted, groups in (("test", test_pairs, test, small), ("dev", dev_pairs, dev, rest)):
         if wanted and not drawn:
-            size = min(map(len, groups))
             raise DataError(
                 say_n(
                     "--{name} {wanted}: the smallest group to draw has {n} pair; ask for as many or none.",
                     "--{name} {wanted}: the smallest group to draw has {n} pairs; ask for as many or none.",
-                    size,
+                    min(map(len, groups)),
                     name=name,
                     wanted=wanted,
                 )
@@ -111,7 +110,7 @@ def split(pairs: Sequence[tuple[str, str]], *, dev: int, test: int, seed: int) -
     )
 
 
-def _too_many(dev: int, test: int, *, n_pairs: int, n_small: int, n_components: int) -> str:
+def _too_many(dev: int, test: int, *, n_pairs: int, n_small: int, n_components: int) -> Sentence:
     most = min(n_small, n_pairs - 1)
     return say(
         "--dev {dev:,} and --test {test:,} ask for {asked:,} pairs, but at most {most:,} can be held out: "

@@ -36,13 +36,13 @@ def read_state(out: Path, identity: Mapping[str, str]) -> dict[str, object]:
     """
     path = _path(out)
     if not path.exists():
-        raise DataError(say("{file}: nothing to resume; leave out --resume to start anew.", file=str(path)))
+        raise DataError("{file}: nothing to resume; leave out --resume to start anew.", file=str(path))
     try:
         state: dict[str, object] = torch.load(path, weights_only=True, map_location="cpu")
         before: dict[str, str] = state["job"]  # type: ignore[assignment]
     except (OSError, RuntimeError, EOFError, KeyError, TypeError, pickle.UnpicklingError):
         raise DataError(
-            say("{file}: damaged or of another version; leave out --resume to start anew.", file=str(path))
+            "{file}: damaged or of another version; leave out --resume to start anew.", file=str(path)
         ) from None
     names = (*before, *(name for name in identity if name not in before))
     none = say("none")
@@ -53,7 +53,7 @@ def read_state(out: Path, identity: Mapping[str, str]) -> dict[str, object]:
     ]
     if changed:
         raise DataError(
-            say("{file} belongs to another training: {changes}.", file=str(path), changes=joined("; ", changed))
+            "{file} belongs to another training: {changes}.", file=str(path), changes=joined("; ", changed)
         )
     return state
 

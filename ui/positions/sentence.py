@@ -8,7 +8,7 @@ import numpy as np
 
 import charts
 from charts.embedding import HOW_TO_READ_ROWS, HOW_TO_READ_STRENGTHS, Strengths
-from transformer.analysis.position_study import rms
+from transformer.analysis.stream import rms
 from ui.frame.sentence import sentence
 from ui.runs import loading
 from ui.runs.open_run import OpenRun

@@ -21,10 +21,11 @@ import torch
 from cachetools import LRUCache
 
 from transformer.checkpoint.load import Checkpoint
+from transformer.errors import SaidError
 from transformer.runs.query import Query
 from transformer.runs.running import run
 from transformer.runs.trace import Trace
-from words import say, say_n
+from words import say_n
 
 MAX_WAITING = 256  # a class of 100 that translates at the same moment, twice over; a sentence takes about 30 ms
 MAX_SECONDS = 60.0
@@ -35,14 +36,8 @@ _LOG = logging.getLogger("glassformer.runs")
 _Result = TypeVar("_Result")
 
 
-class BusyError(RuntimeError):
+class BusyError(SaidError, RuntimeError):
     """The model has too much to do; the message says what to do."""
-
-    @property
-    def sentence(self) -> str:
-        """The message as it was said; `words.said` translates it."""
-        message: str = self.args[0]
-        return message
 
 
 @dataclass(frozen=True)
@@ -109,7 +104,7 @@ class Runner:
             return future.result(timeout=self._max_seconds)
         except FutureTimeoutError:
             raise BusyError(
-                say("The model did not answer within {seconds:g} seconds. Try again.", seconds=self._max_seconds)
+                "The model did not answer within {seconds:g} seconds. Try again.", seconds=self._max_seconds
             ) from None
 
     def forget(self) -> None:

@@ -196,10 +196,3 @@ def test_errors_are_what_torch_finds_too():
 def test_shifts_that_leave_nothing_are_refused(shift):
     with pytest.raises(ValueError, match="1 to 8"):
         study.fit_shift(random_table(10, 4), shift)
-
-
-@given(st.integers(1, 6), st.integers(1, 9), st.integers(0, 99))
-def test_rms_is_the_root_of_the_mean_square(n, d, seed):
-    table = random_table(n, d, seed)
-    expected = [math.sqrt(sum(x * x for x in row) / d) for row in table]
-    np.testing.assert_allclose(study.rms(table), expected)

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from hypothesis import given
+from hypothesis import strategies as st
 
 import transformer
 from transformer.analysis import stream
@@ -134,3 +136,10 @@ def test_a_vector_of_length_0_has_the_cosine_0():
     zero, one = np.zeros((1, 4)), np.ones((1, 4))
     assert stream.cosine(zero, one).tolist() == stream.cosine(zero, zero).tolist() == [0.0]
     assert stream.cosine(one, -one).tolist() == [-1.0]
+
+
+@given(st.integers(1, 6), st.integers(1, 9), st.integers(0, 99))
+def test_rms_is_the_root_of_the_mean_square(n, d, seed):
+    table = np.random.default_rng(seed).normal(size=(n, d))
+    expected = [math.sqrt(sum(x * x for x in row) / d) for row in table]
+    np.testing.assert_allclose(stream.rms(table), expected)
