@@ -16,12 +16,7 @@ from words import say
 
 TABLE: Final = "tensors"
 CSV: Final = "tensors_csv"
-_FORMATS: Final = {
-    say("Smallest"): "%.4g",
-    say("Largest"): "%.4g",
-    say("Mean"): "%.3g",
-    say("Deviation"): "%.3g",
-}
+_FORMATS: Final = {say("Smallest"): "%.4g", say("Largest"): "%.4g", say("Mean"): "%.3g", say("Deviation"): "%.3g"}
 _NAME, _SHAPE, _NUMBERS, _TYPE = say("Tensor"), say("Shape"), say("Numbers"), say("Type")
 _COLUMNS: Final = [_NAME, _SHAPE, _NUMBERS, _TYPE, *_FORMATS]
 
@@ -65,15 +60,7 @@ def _draw(checkpoint: Checkpoint) -> None:
             )
         )
     )
-    st.download_button(
-        say("Table as CSV"),
-        numbers.to_csv(index=False, float_format="%.9g"),
-        file_name=f"{checkpoint.name}_tensors.csv",
-        mime="text/csv",
-        key=CSV,
-        on_click="ignore",
-        icon=":material/download:",
-    )
+    drawing.csv_button(numbers, key=CSV, file_name=f"{checkpoint.name}_tensors.csv", digits=9)
 
 
 def listed(checkpoint: Checkpoint) -> pd.DataFrame:

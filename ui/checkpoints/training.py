@@ -73,11 +73,7 @@ def _curves(checkpoint: Checkpoint) -> None:
     drawing.notes(curve.notes)
     kept, kept_name = _kept(checkpoint, curve)
     mark = {"labels": _labels(curve), "kept": kept, "kept_name": kept_name}
-    left, right = st.columns(2, gap="large")
-    with left:
-        _losses(curve, mark)
-    with right:
-        _scores(curve, mark)
+    drawing.beside(lambda: _losses(curve, mark), lambda: _scores(curve, mark))
     _rates(curve, mark)
 
 
@@ -149,16 +145,13 @@ def _at(values: Sequence[float] | None, row: int) -> float:
 def _alt(curve: Curve, mark: Mapping[str, Any], lines: Mapping[str, Sequence[float] | None]) -> str:
     """The lines in words: where each begins and ends."""
     there = {name: [value for value in values or () if not math.isnan(value)] for name, values in lines.items()}
-    changes = joined(
-        ", ",
-        [
-            say("{name} goes from {before:.4g} to {after:.4g}", name=name, before=values[0], after=values[-1])
-            for name, values in there.items()
-            if values
-        ],
-    )
+    changes = [
+        say("{name} goes from {before:.4g} to {after:.4g}", name=name, before=values[0], after=values[-1])
+        for name, values in there.items()
+        if values
+    ]
     first, last = curve.epochs[0], curve.epochs[-1]
-    said = [say("{changes} over epochs {first} to {last}.", changes=changes, first=first, last=last)]
+    said = [say("{changes} over epochs {first} to {last}.", changes=joined(", ", changes), first=first, last=last)]
     if mark["kept"] is not None:
         said.append(say("Marked as {name}: epoch {epoch}.", name=mark["kept_name"], epoch=mark["kept"]))
     return joined(" ", said)

@@ -77,11 +77,7 @@ def draw(run: OpenRun) -> None:
     n = _choose_length(run)
     at_n = costs.multiply_adds(config, n_source=n, n_target=n)
     now = costs.multiply_adds(config, n_source=n_source, n_target=n_target)
-    left, right = st.columns(2, gap="large")
-    with left:
-        _shares(run, held, at_n, n)
-    with right:
-        _curves(run, n)
+    drawing.beside(lambda: _shares(run, held, at_n, n), lambda: _curves(run, n))
     st.markdown(drawing.plain(where_it_overtakes(config)))
     _table(run, held, now, at_n, n=n, lengths=_lengths(config, n_source, n_target))
 
@@ -308,12 +304,4 @@ def _table(
     )
     said = say("Now: this sentence, {lengths}.", lengths=lengths)
     st.caption(joined(" ", [said, say("Further right: roles, and the learned tensors.")]))
-    st.download_button(
-        say("Table as CSV"),
-        numbers.to_csv(index=False, float_format="%.6g"),
-        file_name="components.csv",
-        mime="text/csv",
-        key=run.key(CSV),
-        on_click="ignore",
-        icon=":material/download:",
-    )
+    drawing.csv_button(numbers, key=run.key(CSV), file_name="components.csv")

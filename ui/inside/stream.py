@@ -10,13 +10,7 @@ import numpy as np
 import charts
 from charts.embedding import embedding_rows_spec
 from charts.lens import Depth
-from charts.stream import (
-    HOW_TO_READ_ADDED,
-    HOW_TO_READ_KEPT,
-    HOW_TO_READ_NORM,
-    HOW_TO_READ_SIZE,
-    HOW_TO_READ_STRIP,
-)
+from charts.stream import HOW_TO_READ_ADDED, HOW_TO_READ_KEPT, HOW_TO_READ_NORM, HOW_TO_READ_SIZE, HOW_TO_READ_STRIP
 from transformer.analysis import stream
 from transformer.analysis.stream import Normed, Place, Stream
 from transformer.model.anatomy import StackName
@@ -83,11 +77,7 @@ def draw(run: OpenRun) -> None:
     measured = stream.measure(recorded, config, stack, n_tokens=len(pieces))
     o = OpenStream(run, side, pieces, chosen, recorded, measured)
     st.markdown(drawing.plain(what_happens(o)))
-    left, right = st.columns(2, gap="large")
-    with left:
-        _lines(o, SIZE)
-    with right:
-        _lines(o, KEPT)
+    drawing.beside(lambda: _lines(o, SIZE), lambda: _lines(o, KEPT))
     _added(o)
     _norms(o)
 
