@@ -29,13 +29,17 @@ def _layers(config: ModelConfig) -> str:
     return say_n("{n} decoder layer, and no encoder.", "{n} decoder layers, and no encoder.", counts["decoder"])
 
 
+def heads(config: ModelConfig) -> str:
+    """The heads of an attention."""
+    return say_n("{n} head of width {width}", "{n} heads of width {width}", config.n_heads, width=config.d_head)
+
+
 def _widths(config: ModelConfig) -> str:
     c = config
-    heads = say_n("{n} head of width {width}", "{n} heads of width {width}", c.n_heads, width=c.d_head)
     return say(
         "The stream is d_model = {d_model:,} wide; each attention has {heads}; the feed-forward layer widens it to "
         "d_ff = {d_ff:,}, {ratio:.3g} times as wide, with {function} between.",
-        d_model=c.d_model, heads=heads, d_ff=c.d_ff, ratio=c.d_ff / c.d_model, function=ACTIVATIONS[c.activation],
+        d_model=c.d_model, heads=heads(c), d_ff=c.d_ff, ratio=c.d_ff / c.d_model, function=ACTIVATIONS[c.activation],
     )  # fmt: skip
 
 

@@ -24,11 +24,7 @@ from ui.state import session
 from ui.state.view import MOST_COMPANIONS, MaskName, MasksPanel, Slot, View
 from words import joined, say
 
-PANELS: dict[MasksPanel, str] = {
-    "masks": say("The masks"),
-    "one_row": say("One row"),
-    "checks": say("Checks"),
-}
+PANELS: dict[MasksPanel, str] = {"masks": say("The masks"), "one_row": say("One row"), "checks": say("Checks")}
 MASKS: dict[MaskName, str] = {
     "source": say("Source padding"),
     "target": say("Target padding"),

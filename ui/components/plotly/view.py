@@ -20,7 +20,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from charts.theme import CELLS, Spec
-from ui.components.assets import STATIC, ensure_static, loader, wrapped
+from ui.components.assets import STATIC, ensure_static, ignore, loader, wrapped
 from ui.components.packing import base64_of
 
 _LOG = logging.getLogger(__name__)
@@ -88,7 +88,7 @@ def plotly_view(
         "name": key,
         "clickable": on_click is not None,
     }
-    result = _MOUNT(key=key, data=wrapped(payload), on_click_change=on_click or _ignore)
+    result = _MOUNT(key=key, data=wrapped(payload), on_click_change=on_click or ignore)
     return parse_click(result.get("click")) if on_click is not None else None
 
 
@@ -195,7 +195,3 @@ def _provide_script() -> None:
         ensure_static()
     except OSError:
         _LOG.exception("Cannot write into %s; charts will not load.", STATIC)
-
-
-def _ignore() -> None:
-    """Do nothing: Streamlit only returns events that have a callback."""
