@@ -47,16 +47,9 @@ def card(checkpoint: Checkpoint) -> None:
 
 def in_short(config: ModelConfig) -> str:
     """A model in one sentence."""
-    c = config
-    return joined(
-        ", ",
-        [
-            _layers(c),
-            say("{n} heads in each attention", n=c.n_heads),
-            _pieces(c),
-            say("at most {n} pieces a side", n=c.max_len),
-        ],
-    )
+    heads = say("{n} heads in each attention", n=config.n_heads)
+    most = say("at most {n} pieces a side", n=config.max_len)
+    return joined(", ", [_layers(config), heads, _pieces(config), most])
 
 
 def _layers(c: ModelConfig) -> str:

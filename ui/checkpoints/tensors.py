@@ -9,7 +9,7 @@ import pandas as pd
 
 from transformer.checkpoint.load import Checkpoint
 from ui.runs import loading
-from ui.runs.work import BusyError
+from ui.runs.attempt import attempt
 from ui.shared import drawing
 from ui.shared.door import here, st
 from words import say
@@ -28,14 +28,14 @@ def tensors(checkpoint: Checkpoint) -> None:
 
 
 def _draw(checkpoint: Checkpoint) -> None:
-    try:
-        numbers: pd.DataFrame = loading.runner().compute(
+    numbers = attempt(
+        lambda: loading.runner().compute(
             ("tensors", checkpoint.content_hash),
             lambda: listed(checkpoint),
             nbytes=lambda found: int(found.memory_usage(deep=True).sum()),
         )
-    except BusyError as error:
-        st.error(drawing.plain(error.sentence))
+    )
+    if numbers is None:
         return
     columns: dict[str, Any] = {
         _NAME: st.column_config.TextColumn(pinned=True, width=290),
@@ -50,16 +50,13 @@ def _draw(checkpoint: Checkpoint) -> None:
         column_config=columns,
         alt=say("Every learned tensor with its shape and the range of its numbers."),
     )
-    st.caption(
-        drawing.plain(
-            say(
-                "{tensors:,} tensors, {numbers:,} numbers, by their names in the code; one that two components share "
-                "is listed once. A click on a heading sorts; the magnifying glass searches.",
-                tensors=len(numbers),
-                numbers=int(numbers[_NUMBERS].sum()),
-            )
-        )
+    said = say(
+        "{tensors:,} tensors, {numbers:,} numbers, by their names in the code; one that two components share is "
+        "listed once. A click on a heading sorts; the magnifying glass searches.",
+        tensors=len(numbers),
+        numbers=int(numbers[_NUMBERS].sum()),
     )
+    st.caption(drawing.plain(said))
     drawing.csv_button(numbers, key=CSV, file_name=f"{checkpoint.name}_tensors.csv", digits=9)
 
 

@@ -96,22 +96,17 @@ def what_happens(o: OpenStream) -> str:
     first, last = (float(measured.size[place].mean()) for place in (0, n_sublayers))
     kept = float(measured.kept[n_sublayers].mean())
     if config.norm == "pre":
-        said = [
-            say("This model is pre-norm: sub-layers read a normalised copy and add to the stream itself; in the mean "
-                "over these tokens it goes from {first:.2f} to {last:.2f} in root mean square.",
-                first=first, last=last)
-        ]  # fmt: skip
+        said = [say("This model is pre-norm: sub-layers read a normalised copy and add to the stream itself; in the "
+                    "mean over these tokens it goes from {first:.2f} to {last:.2f} in root mean square.",
+                    first=first, last=last)]  # fmt: skip
         if config.final_norm:
             said += [say("The final norm brings it to {size:.2f}.", size=float(measured.size[-1].mean()))]
     else:
-        said = [
-            say("This model is post-norm: a norm follows every sum, so the stream is rescaled each time; in the mean "
-                "over these tokens it goes from {first:.2f} to {last:.2f} in root mean square.",
-                first=first, last=last)
-        ]  # fmt: skip
-    return joined(
-        " ", [*said, say("After the last layer its cosine with what it began as is {kept:.2f}.", kept=kept)]
-    )
+        said = [say("This model is post-norm: a norm follows every sum, so the stream is rescaled each time; in the "
+                    "mean over these tokens it goes from {first:.2f} to {last:.2f} in root mean square.",
+                    first=first, last=last)]  # fmt: skip
+    said += [say("After the last layer its cosine with what it began as is {kept:.2f}.", kept=kept)]
+    return joined(" ", said)
 
 
 def _lines(o: OpenStream, key: str) -> None:
