@@ -72,7 +72,8 @@ def _curves(checkpoint: Checkpoint) -> None:
         return
     drawing.notes(curve.notes)
     kept, kept_name = _kept(checkpoint, curve)
-    mark = {"labels": _labels(curve), "kept": kept, "kept_name": kept_name}
+    labels = [_label(curve, row) for row in range(len(curve.epochs))]
+    mark = {"labels": labels, "kept": kept, "kept_name": kept_name}
     drawing.beside(lambda: _losses(curve, mark), lambda: _scores(curve, mark))
     _rates(curve, mark)
 
@@ -126,12 +127,8 @@ def _kept(checkpoint: Checkpoint, curve: Curve) -> tuple[int | None, str]:
     return curve.best_epoch(), say("best on dev")
 
 
-def _labels(curve: Curve) -> list[str]:
-    """What hover says of each epoch, as far as the file says it."""
-    return [_label(curve, row) for row in range(len(curve.epochs))]
-
-
 def _label(curve: Curve, row: int) -> str:
+    """What hover says of an epoch, as far as the file says it."""
     step, tokens, seconds = (_at(curve.columns.get(name), row) for name in ("step", "tokens", "seconds"))
     said = [say("Epoch {n}", n=curve.epochs[row]), *([say("step {n:,}", n=round(step))] if step else [])]
     return joined(", ", [*said, *_effort(tokens, seconds)])

@@ -15,7 +15,7 @@ from transformer.model.anatomy import EVERY_PART, StackName, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from ui.inside.features import ACTIVATIONS, FORMULAS, heads
-from ui.runs.sides import SIDE_OF
+from ui.runs.sides import SIDE_OF, has_one_stack
 from words import joined, say
 
 Grouping = Callable[[int], list[tuple[int, int]]]
@@ -62,11 +62,6 @@ class Sized:
     def held(self, *beginnings: str) -> int:
         """Learned values of all tensors whose names begin so."""
         return sum(count for name, count in self.parameters.items() if name.startswith(beginnings))
-
-    @property
-    def alone(self) -> bool:
-        """Whether there is one stack, which has the one table of embeddings."""
-        return len(anatomy(self.config).stacks) == 1
 
     def length(self, stack: StackName) -> int:
         """Tokens that a stack reads."""
@@ -274,7 +269,7 @@ def _memory(one: Sized) -> Block:
     shape = one.stream("encoder")
     text, name = say("Memory {shape}", shape=shape), say("Memory: the encoder's output")
     role = say("One vector a source token; every cross-attention makes its keys and values from it.")
-    if one.alone:
+    if has_one_stack(one.config):
         text, name = say("Output {shape}", shape=shape), say("The encoder's output")
         role = say("One vector a source token; this model writes nothing, so this is where it ends.")
     return Block(place="encoder.memory", text=text, name=name, role=role, shape=shape, leads_to=_STREAM, kind="edge")

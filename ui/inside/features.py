@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
+from ui.runs.sides import has_one_stack
 from words import joined, say, say_n
 
 ACTIVATIONS = {"relu": "ReLU", "gelu": "GELU"}
@@ -56,7 +57,7 @@ def _norms(config: ModelConfig) -> str:
 def _positions(config: ModelConfig) -> str:
     if config.positions in FORMULAS:
         return say("Positions: {formula}, a formula.", formula=FORMULAS[config.positions])
-    if len(anatomy(config).stacks) == 1:
+    if has_one_stack(config):
         return say("Positions: a learned table.")
     return say("Positions: a learned table on each side.")
 
@@ -95,6 +96,6 @@ def _biases(config: ModelConfig) -> str:
 
 
 def _most(config: ModelConfig) -> str:
-    if len(anatomy(config).stacks) == 1:
+    if has_one_stack(config):
         return say("At most {n:,} tokens.", n=config.max_len)
     return say("At most {n:,} tokens on a side.", n=config.max_len)

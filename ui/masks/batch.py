@@ -20,7 +20,7 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import Anatomy
 from transformer.runs.query import Query
 from transformer.runs.trace import Kind, Trace
-from ui.runs.looking import HIDDEN
+from ui.runs.looking import row_labels
 from ui.runs.sides import PROMPT_COLUMNS, SOURCE_COLUMNS, SOURCE_ROWS, TARGET_ROWS
 from ui.state.view import MaskName
 from words import Sentence, joined, say
@@ -90,10 +90,7 @@ class Batch:
 
     def decoder_rows(self, sentence: int) -> list[str]:
         """What each decoder row of a sentence reads and predicts."""
-        labels = [str(label) for label in self.traces[sentence].row_labels()[: self.n_rows]]
-        if self.covered:
-            labels[-1] = f"{self.traces[sentence].row_label(self.n_rows - 1).reads} → {HIDDEN}"
-        return labels
+        return row_labels(self.traces[sentence], self.n_rows, covered=self.covered)
 
 
 @dataclass(frozen=True)

@@ -66,10 +66,7 @@ class Looking:
 
     def row_labels(self) -> list[str]:
         """What each visible decoder row reads and predicts."""
-        labels = [str(label) for label in self.trace.row_labels()[: self.n_rows]]
-        if self.covered:
-            labels[-1] = f"{self.trace.row_label(self.row).reads} → {HIDDEN}"
-        return labels
+        return row_labels(self.trace, self.n_rows, covered=self.covered)
 
     def weights(self) -> np.ndarray:
         """That attention's weights in the chosen layer and head, or a mean: all rows [query, key]."""
@@ -82,6 +79,14 @@ class Looking:
     def whose(self) -> Sentence:
         """Which layer and head that is; a mean says that it is one."""
         return heads_name(self.trace, self.view, self.kind)
+
+
+def row_labels(trace: Trace, n_rows: int, *, covered: bool) -> list[str]:
+    """What the first decoder rows read and predict; what the last of them predicts may be covered."""
+    labels = [str(label) for label in trace.row_labels()[:n_rows]]
+    if covered:
+        labels[-1] = f"{trace.row_label(n_rows - 1).reads} → {HIDDEN}"
+    return labels
 
 
 def heads_name(trace: Trace, view: View, kind: Kind) -> Sentence:

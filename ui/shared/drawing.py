@@ -9,7 +9,7 @@ from typing import Literal
 import pandas as pd
 
 from charts.theme import Spec
-from ui.components.plotly.view import Click, plotly_view
+from ui.components.plotly.view import plotly_view
 from ui.shared.door import here, st
 from words import joined, say, through
 
@@ -76,9 +76,7 @@ def csv_button(table: pd.DataFrame, *, key: str, file_name: str, digits: int = 6
     )
 
 
-def chart(
-    figure: Spec, *, key: str, alt: str, how_to_read: str, on_click: Callable[[], None] | None = None
-) -> Click | None:
+def chart(figure: Spec, *, key: str, alt: str, how_to_read: str, on_click: Callable[[], None] | None = None) -> None:
     """Draw a chart with the sentence that says how to read it, in the session's language.
 
     Args:
@@ -89,6 +87,4 @@ def chart(
         on_click: Called when a mark is clicked.
     """
     height = figure["layout"]["height"]
-    return plotly_view(
-        here(figure), key=key, alt=here(alt), height=height, caption=here(how_to_read), on_click=on_click
-    )
+    plotly_view(here(figure), key=key, alt=here(alt), height=height, caption=here(how_to_read), on_click=on_click)
