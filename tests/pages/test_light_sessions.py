@@ -36,7 +36,7 @@ def test_a_session_holds_no_run(open_page, page, view):
     gc.collect()
     before = {id(thing) for thing in gc.get_objects() if type(thing) is Trace}  # fixtures of other tests
     test = open_page(ROOT / "pages" / "explore" / f"{page}.py", model="reverse", src="glasses", **view)
-    loading.runner().forget()
+    loading.runner.clear()  # with all finished results
     gc.collect()
     held = [thing for thing in gc.get_objects() if type(thing) is Trace and id(thing) not in before]
     assert test.title  # the session is still there

@@ -204,4 +204,4 @@ def test_vectors_of_all_tokens_are_drawn_when_they_are_asked_for(walking, revers
 
 @pytest.mark.parametrize(("said", "key"), [(3, 3), (0, 0), (-1, None), ("3", None), ({"key": 3}, None), (None, None)])
 def test_a_click_names_a_key_or_nothing(said, key):
-    assert place_of(Click(curve=0, x=None, y=None, index=(0,), customdata=said)) == key
+    assert place_of(Click(curve=0, index=(0,), customdata=said)) == key

@@ -88,8 +88,3 @@ def open_head(slot: Slot, kind: Kind, layer: int | None, head: int | None) -> No
         layer, head: From 0; None for all together.
     """
     session.replace(slot, kind=kind, layer=layer, head=head, panel="head")
-
-
-def open_panel(slot: Slot, panel: AttentionPanel) -> None:
-    """Callback: go to another part of the page."""
-    session.replace(slot, panel=panel)

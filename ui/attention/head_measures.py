@@ -147,23 +147,13 @@ def _distance_words(*, crosses: bool) -> Words:
 
 
 def _first_words(*, of_output: bool, reads: bool) -> Words:
-    if of_output and not reads:
-        return Words(
-            say("First"),
-            say("share on the prompt's first piece"),
-            "share",
-            say("Mean weight that a row puts on the prompt's first piece."),
-        )
-    if of_output:
-        return Words(
-            say("First"),
-            say("share on the start piece"),
-            "share",
-            say("Mean weight that a row puts on the start piece."),
-        )
-    return Words(
-        say("First"),
-        say("share on the first source piece"),
-        "share",
-        say("Mean weight that a row puts on the first source piece."),
-    )
+    if not of_output:
+        title = say("share on the first source piece")
+        meaning = say("Mean weight that a row puts on the first source piece.")
+    elif reads:
+        title = say("share on the start piece")
+        meaning = say("Mean weight that a row puts on the start piece.")
+    else:
+        title = say("share on the prompt's first piece")
+        meaning = say("Mean weight that a row puts on the prompt's first piece.")
+    return Words(say("First"), title, "share", meaning)

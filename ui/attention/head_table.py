@@ -63,11 +63,11 @@ def draw(run: OpenRun) -> None:
         name = _choose_measure(run, measures, spoken)
         _open_by_measure(run, measures[name].means())
     n_heads = measures[name].values.shape[1]
-    left, right = st.columns([2, 3] if n_heads <= 4 else [1, 1], gap="large")  # more numbers need more room
-    with left:
-        _head_map(run, measures[name], spoken[name])
-    with right:
-        _head_rows(run, measures[name], spoken[name])
+    drawing.beside(
+        lambda: _head_map(run, measures[name], spoken[name]),
+        lambda: _head_rows(run, measures[name], spoken[name]),
+        widths=(2, 3) if n_heads <= 4 else (1, 1),  # more numbers need more room
+    )
     _table(run, measures, spoken)
     st.caption(A_WEIGHT_IS_NO_CAUSE)
 
@@ -281,15 +281,7 @@ def _table(run: OpenRun, measures: dict[Name, Measure], spoken: dict[Name, Words
             "its formula."
         )
     )
-    st.download_button(
-        say("Table as CSV"),
-        numbers.to_csv(index=False, float_format="%.6g"),
-        file_name=f"heads-{kind}.csv",
-        mime="text/csv",
-        key=run.key(CSV),
-        on_click="ignore",
-        icon=":material/download:",
-    )
+    drawing.csv_button(numbers, key=run.key(CSV), file_name=f"heads-{kind}.csv")
 
 
 def _column(said: Words) -> Any:

@@ -21,7 +21,7 @@ from transformer.model.anatomy import EVERY_PART, Kind, anatomy
 from transformer.model.config import ModelConfig
 from transformer.runs.trace import Trace
 from transformer.text.tokenizer import SPACE_MARK, Tokenizer
-from ui.runs.looking import HIDDEN, Looking
+from ui.runs.looking import HIDDEN, Looking, heads_name
 from ui.runs.sides import KIND_NAMES, Sides, sides
 from ui.state.view import Aggregate, View
 from words import Sentence, say
@@ -158,18 +158,15 @@ def piece_map(looking: Looking, kind: Kind) -> np.ndarray:
 def map_name(trace: Trace, view: View, kind: Kind) -> Sentence:
     """Which layer and head a map is of; an aggregate says that it is one."""
     n_layers, n_heads = trace.maps(kind).shape[:2]
-    if view.layer is not None and view.head is not None:
-        return say("layer {layer}, head {head}", layer=view.layer + 1, head=view.head + 1)
-    if view.aggregate == "rollout":
+    aggregate = aggregate_of(view)
+    if aggregate == "rollout":
         depth = n_layers if view.layer is None else view.layer + 1
         return say("rollout of layer 1") if depth == 1 else say("rollout through layers 1 to {depth}", depth=depth)
-    if view.layer is None and view.aggregate == "max":
-        return say("maximum of all {n_layers} layers × {n_heads} heads", n_layers=n_layers, n_heads=n_heads)
+    if aggregate != "max":
+        return heads_name(trace, view, kind)
     if view.layer is None:
-        return say("mean of all {n_layers} layers × {n_heads} heads", n_layers=n_layers, n_heads=n_heads)
-    if view.aggregate == "max":
-        return say("layer {layer}, maximum of its {n_heads} heads", layer=view.layer + 1, n_heads=n_heads)
-    return say("layer {layer}, mean of its {n_heads} heads", layer=view.layer + 1, n_heads=n_heads)
+        return say("maximum of all {n_layers} layers × {n_heads} heads", n_layers=n_layers, n_heads=n_heads)
+    return say("layer {layer}, maximum of its {n_heads} heads", layer=view.layer + 1, n_heads=n_heads)
 
 
 def rollout_note(trace: Trace, view: View, kind: Kind) -> str:

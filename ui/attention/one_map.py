@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -153,7 +154,6 @@ def _cell(run: OpenRun, drawn: DrawnMap) -> None:
         st.button(
             say("How this weight came to be"),
             key=run.key(EXPLAIN),
-            on_click=controls.open_panel,
-            args=(run.slot, "walk"),
+            on_click=partial(session.replace, run.slot, panel="walk"),
             icon=":material/arrow_forward:",
         )

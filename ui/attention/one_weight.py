@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final, Literal
 
 import numpy as np
@@ -57,9 +58,7 @@ def draw(run: OpenRun) -> None:
         return
     _choices(opened)
     for stages in STAGES:  # two side by side where there is room
-        for column, stage in zip(st.columns(2, gap="large"), stages, strict=True):
-            with column:
-                stage(opened)
+        drawing.beside(*(partial(stage, opened) for stage in stages))
     st.caption(one_weight_text.differences(opened.walk))
     one_weight_vectors.draw(opened)
 

@@ -14,6 +14,7 @@ from transformer.model.config import ModelConfig
 from ui.checkpoints import training
 from ui.frame.source_box import EXAMPLE_CHARACTERS
 from ui.runs import loading
+from ui.runs.sides import has_one_stack
 from ui.shared import drawing, style
 from ui.shared.door import frame, st
 from words import Sentence, joined, say
@@ -47,16 +48,9 @@ def card(checkpoint: Checkpoint) -> None:
 
 def in_short(config: ModelConfig) -> str:
     """A model in one sentence."""
-    c = config
-    return joined(
-        ", ",
-        [
-            _layers(c),
-            say("{n} heads in each attention", n=c.n_heads),
-            _pieces(c),
-            say("at most {n} pieces a side", n=c.max_len),
-        ],
-    )
+    heads = say("{n} heads in each attention", n=config.n_heads)
+    most = say("at most {n} pieces a side", n=config.max_len)
+    return joined(", ", [_layers(config), heads, _pieces(config), most])
 
 
 def _layers(c: ModelConfig) -> str:
@@ -75,7 +69,7 @@ def _layers(c: ModelConfig) -> str:
 
 
 def _pieces(c: ModelConfig) -> str:
-    if len(anatomy(c).stacks) == 1:
+    if has_one_stack(c):
         return say("one vocabulary of {n:,} pieces", n=c.src_vocab_size)
     if c.shared_vocab:
         return say("one vocabulary of {n:,} pieces for both sides", n=c.src_vocab_size)

@@ -9,19 +9,14 @@ import pandas as pd
 
 from transformer.checkpoint.load import Checkpoint
 from ui.runs import loading
-from ui.runs.work import BusyError
+from ui.runs.attempt import attempt
 from ui.shared import drawing
 from ui.shared.door import here, st
 from words import say
 
 TABLE: Final = "tensors"
 CSV: Final = "tensors_csv"
-_FORMATS: Final = {
-    say("Smallest"): "%.4g",
-    say("Largest"): "%.4g",
-    say("Mean"): "%.3g",
-    say("Deviation"): "%.3g",
-}
+_FORMATS: Final = {say("Smallest"): "%.4g", say("Largest"): "%.4g", say("Mean"): "%.3g", say("Deviation"): "%.3g"}
 _NAME, _SHAPE, _NUMBERS, _TYPE = say("Tensor"), say("Shape"), say("Numbers"), say("Type")
 _COLUMNS: Final = [_NAME, _SHAPE, _NUMBERS, _TYPE, *_FORMATS]
 
@@ -33,14 +28,14 @@ def tensors(checkpoint: Checkpoint) -> None:
 
 
 def _draw(checkpoint: Checkpoint) -> None:
-    try:
-        numbers: pd.DataFrame = loading.runner().compute(
+    numbers = attempt(
+        lambda: loading.runner().compute(
             ("tensors", checkpoint.content_hash),
             lambda: listed(checkpoint),
             nbytes=lambda found: int(found.memory_usage(deep=True).sum()),
         )
-    except BusyError as error:
-        st.error(drawing.plain(error.sentence))
+    )
+    if numbers is None:
         return
     columns: dict[str, Any] = {
         _NAME: st.column_config.TextColumn(pinned=True, width=290),
@@ -55,25 +50,14 @@ def _draw(checkpoint: Checkpoint) -> None:
         column_config=columns,
         alt=say("Every learned tensor with its shape and the range of its numbers."),
     )
-    st.caption(
-        drawing.plain(
-            say(
-                "{tensors:,} tensors, {numbers:,} numbers, by their names in the code; one that two components share "
-                "is listed once. A click on a heading sorts; the magnifying glass searches.",
-                tensors=len(numbers),
-                numbers=int(numbers[_NUMBERS].sum()),
-            )
-        )
+    said = say(
+        "{tensors:,} tensors, {numbers:,} numbers, by their names in the code; one that two components share is "
+        "listed once. A click on a heading sorts; the magnifying glass searches.",
+        tensors=len(numbers),
+        numbers=int(numbers[_NUMBERS].sum()),
     )
-    st.download_button(
-        say("Table as CSV"),
-        numbers.to_csv(index=False, float_format="%.9g"),
-        file_name=f"{checkpoint.name}_tensors.csv",
-        mime="text/csv",
-        key=CSV,
-        on_click="ignore",
-        icon=":material/download:",
-    )
+    st.caption(drawing.plain(said))
+    drawing.csv_button(numbers, key=CSV, file_name=f"{checkpoint.name}_tensors.csv", digits=9)
 
 
 def listed(checkpoint: Checkpoint) -> pd.DataFrame:

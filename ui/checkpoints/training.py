@@ -72,12 +72,9 @@ def _curves(checkpoint: Checkpoint) -> None:
         return
     drawing.notes(curve.notes)
     kept, kept_name = _kept(checkpoint, curve)
-    mark = {"labels": _labels(curve), "kept": kept, "kept_name": kept_name}
-    left, right = st.columns(2, gap="large")
-    with left:
-        _losses(curve, mark)
-    with right:
-        _scores(curve, mark)
+    labels = [_label(curve, row) for row in range(len(curve.epochs))]
+    mark = {"labels": labels, "kept": kept, "kept_name": kept_name}
+    drawing.beside(lambda: _losses(curve, mark), lambda: _scores(curve, mark))
     _rates(curve, mark)
 
 
@@ -130,12 +127,8 @@ def _kept(checkpoint: Checkpoint, curve: Curve) -> tuple[int | None, str]:
     return curve.best_epoch(), say("best on dev")
 
 
-def _labels(curve: Curve) -> list[str]:
-    """What hover says of each epoch, as far as the file says it."""
-    return [_label(curve, row) for row in range(len(curve.epochs))]
-
-
 def _label(curve: Curve, row: int) -> str:
+    """What hover says of an epoch, as far as the file says it."""
     step, tokens, seconds = (_at(curve.columns.get(name), row) for name in ("step", "tokens", "seconds"))
     said = [say("Epoch {n}", n=curve.epochs[row]), *([say("step {n:,}", n=round(step))] if step else [])]
     return joined(", ", [*said, *_effort(tokens, seconds)])
@@ -149,16 +142,13 @@ def _at(values: Sequence[float] | None, row: int) -> float:
 def _alt(curve: Curve, mark: Mapping[str, Any], lines: Mapping[str, Sequence[float] | None]) -> str:
     """The lines in words: where each begins and ends."""
     there = {name: [value for value in values or () if not math.isnan(value)] for name, values in lines.items()}
-    changes = joined(
-        ", ",
-        [
-            say("{name} goes from {before:.4g} to {after:.4g}", name=name, before=values[0], after=values[-1])
-            for name, values in there.items()
-            if values
-        ],
-    )
+    changes = [
+        say("{name} goes from {before:.4g} to {after:.4g}", name=name, before=values[0], after=values[-1])
+        for name, values in there.items()
+        if values
+    ]
     first, last = curve.epochs[0], curve.epochs[-1]
-    said = [say("{changes} over epochs {first} to {last}.", changes=changes, first=first, last=last)]
+    said = [say("{changes} over epochs {first} to {last}.", changes=joined(", ", changes), first=first, last=last)]
     if mark["kept"] is not None:
         said.append(say("Marked as {name}: epoch {epoch}.", name=mark["kept_name"], epoch=mark["kept"]))
     return joined(" ", said)

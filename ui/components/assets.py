@@ -157,6 +157,10 @@ def wrapped(payload: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {"payload": here(payload) | {"lang": language.tag(), "words": browser_words(spoken)}}
 
 
+def ignore() -> None:
+    """Do nothing: Streamlit only keeps state and returns events that have a callback."""
+
+
 def ensure_static(folder: Path = STATIC) -> Path:
     """Put Plotly's script and our modules into the folder Streamlit serves, unless they are there already.
 

@@ -14,9 +14,9 @@ from transformer.model import anatomy as parts
 from transformer.model.anatomy import EVERY_PART, StackName, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
-from ui.inside.features import ACTIVATIONS, FORMULAS
-from ui.runs.sides import SIDE_OF
-from words import joined, say, say_n
+from ui.inside.features import ACTIVATIONS, FORMULAS, heads
+from ui.runs.sides import SIDE_OF, has_one_stack
+from words import joined, say
 
 Grouping = Callable[[int], list[tuple[int, int]]]
 """From a number of layers to the first and last of each group, from 0."""
@@ -63,15 +63,9 @@ class Sized:
         """Learned values of all tensors whose names begin so."""
         return sum(count for name, count in self.parameters.items() if name.startswith(beginnings))
 
-    @property
-    def alone(self) -> bool:
-        """Whether there is one stack, which has the one table of embeddings."""
-        return len(anatomy(self.config).stacks) == 1
-
     def length(self, stack: StackName) -> int:
         """Tokens that a stack reads."""
-        lengths: dict[StackName, int] = {"encoder": self.n_source, "decoder": self.n_target}
-        return lengths[stack]
+        return self.n_source if stack == "encoder" else self.n_target
 
     def done(self, *components: Part) -> int:
         """Multiply-adds of components in one pass."""
@@ -241,11 +235,10 @@ def _attention(one: Sized, stack: StackName, sub: parts.Sublayer) -> tuple[str, 
     """What is written in the block, its role and its shape."""
     c, queries = one.config, one.length(stack)
     attention = next(found for found in EVERY_PART.attentions if (found.stack, found.sublayer) == (stack, sub))
-    heads = say_n("{n} head of width {width}", "{n} heads of width {width}", c.n_heads, width=c.d_head)
     role = {
-        "encoder": say("Every source token reads from all source tokens, with {heads}.", heads=heads),
-        "decoder": say("Every target token reads from itself and those before it, with {heads}.", heads=heads),
-        "cross": say("Every target token reads from the encoder's output, with {heads}.", heads=heads),
+        "encoder": say("Every source token reads from all source tokens, with {heads}.", heads=heads(c)),
+        "decoder": say("Every target token reads from itself and those before it, with {heads}.", heads=heads(c)),
+        "cross": say("Every target token reads from the encoder's output, with {heads}.", heads=heads(c)),
     }[attention.kind]
     text = say("Self-attention {n} × {width}", n=c.n_heads, width=c.d_head)
     if attention.keys_from != stack:
@@ -274,17 +267,12 @@ def _final_norm(one: Sized, stack: StackName) -> Block:
 
 def _memory(one: Sized) -> Block:
     shape = one.stream("encoder")
-    if one.alone:
-        return Block(
-            place="encoder.memory", text=say("Output {shape}", shape=shape), name=say("The encoder's output"),
-            role=say("One vector a source token; this model writes nothing, so this is where it ends."),
-            shape=shape, leads_to=_STREAM, kind="edge",
-        )  # fmt: skip
-    return Block(
-        place="encoder.memory", text=say("Memory {shape}", shape=shape), name=say("Memory: the encoder's output"),
-        role=say("One vector a source token; every cross-attention makes its keys and values from it."),
-        shape=shape, leads_to=_STREAM, kind="edge",
-    )  # fmt: skip
+    text, name = say("Memory {shape}", shape=shape), say("Memory: the encoder's output")
+    role = say("One vector a source token; every cross-attention makes its keys and values from it.")
+    if has_one_stack(one.config):
+        text, name = say("Output {shape}", shape=shape), say("The encoder's output")
+        role = say("One vector a source token; this model writes nothing, so this is where it ends.")
+    return Block(place="encoder.memory", text=text, name=name, role=role, shape=shape, leads_to=_STREAM, kind="edge")
 
 
 def _output(one: Sized) -> Block:

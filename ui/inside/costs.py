@@ -16,6 +16,7 @@ from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from ui.inside import tokens
 from ui.runs.open_run import OpenRun
+from ui.runs.sides import has_one_stack
 from ui.shared import choices, drawing
 from ui.shared.door import frame as table
 from ui.shared.door import st
@@ -77,11 +78,7 @@ def draw(run: OpenRun) -> None:
     n = _choose_length(run)
     at_n = costs.multiply_adds(config, n_source=n, n_target=n)
     now = costs.multiply_adds(config, n_source=n_source, n_target=n_target)
-    left, right = st.columns(2, gap="large")
-    with left:
-        _shares(run, held, at_n, n)
-    with right:
-        _curves(run, n)
+    drawing.beside(lambda: _shares(run, held, at_n, n), lambda: _curves(run, n))
     st.markdown(drawing.plain(where_it_overtakes(config)))
     _table(run, held, now, at_n, n=n, lengths=_lengths(config, n_source, n_target))
 
@@ -130,16 +127,11 @@ def _both(named: Sequence[str]) -> str:
     return named[0] if len(named) == 1 else say("{one} and {other}", one=named[0], other=named[1])
 
 
-def _alone(config: ModelConfig) -> bool:
-    """Whether there is one stack, so that a length has but one side."""
-    return len(anatomy(config).stacks) == 1
-
-
 def where_it_overtakes(config: ModelConfig) -> str:
     """From which length on the n² part is the larger one, and what that means for what the model reads."""
     every, alone = costs.overtakes(config), costs.overtakes(config, parts=costs.PROJECTIONS)
     share, width = _maps_share(config, config.max_len), 2 * config.d_model
-    if _alone(config):
+    if has_one_stack(config):
         said = [say("With n tokens the n² part takes {quadratic:,}·n² multiply-adds and all the rest {linear:,}·n.",
                     quadratic=every.quadratic, linear=every.linear)]  # fmt: skip
     else:
@@ -176,7 +168,7 @@ def lengths(config: ModelConfig, current: int) -> list[int]:
 
 
 def _choose_length(run: OpenRun) -> int:
-    config, alone = run.checkpoint.config, _alone(run.checkpoint.config)
+    config, alone = run.checkpoint.config, has_one_stack(run.checkpoint.config)
     read = {side: len(tokens.pieces_of(run, side)) for side in tokens.sides_of(config)}
     current, even = max(read.values()), len({*read.values()}) == 1
     remarks = {
@@ -206,14 +198,14 @@ def _shares(run: OpenRun, held: dict[Part, Holding], done: dict[Part, int], n: i
         title=say("Shares of components at n = {n:,}", n=n),
     )
     alt = say("Each component's share of parameters and of multiply-adds at {n} tokens on each side.", n=n)
-    if _alone(run.checkpoint.config):
+    if has_one_stack(run.checkpoint.config):
         alt = say("Each component's share of parameters and of multiply-adds at {n} tokens.", n=n)
     drawing.chart(figure, key=run.key(SHARES), alt=alt, how_to_read=HOW_TO_READ_SHARES)
 
 
 def _named(part: Part, config: ModelConfig) -> tuple[str, str]:
     """What a component is called, and what it does; a model of one stack has one table of embeddings."""
-    if part == "source_embedding" and _alone(config):
+    if part == "source_embedding" and has_one_stack(config):
         return say("Embedding"), say("A vector for each piece: looked up, not multiplied")
     return NAMES[part], _ROLES[part]
 
@@ -236,7 +228,7 @@ def _curves(run: OpenRun, n: int) -> None:
         sides=len(anatomy(config).stacks),
     )
     alt = say("Multiply-adds of the n² part and of the linear parts from 1 to {n:,} tokens on each side.", n=last)
-    if _alone(config):
+    if has_one_stack(config):
         alt = say("Multiply-adds of the n² part and of the linear parts from 1 to {n:,} tokens.", n=last)
     drawing.chart(figure, key=run.key(CURVES), alt=alt, how_to_read=HOW_TO_READ_CURVES)
 
@@ -308,12 +300,4 @@ def _table(
     )
     said = say("Now: this sentence, {lengths}.", lengths=lengths)
     st.caption(joined(" ", [said, say("Further right: roles, and the learned tensors.")]))
-    st.download_button(
-        say("Table as CSV"),
-        numbers.to_csv(index=False, float_format="%.6g"),
-        file_name="components.csv",
-        mime="text/csv",
-        key=run.key(CSV),
-        on_click="ignore",
-        icon=":material/download:",
-    )
+    drawing.csv_button(numbers, key=run.key(CSV), file_name="components.csv")

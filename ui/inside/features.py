@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
+from ui.runs.sides import has_one_stack
 from words import joined, say, say_n
 
 ACTIVATIONS = {"relu": "ReLU", "gelu": "GELU"}
@@ -29,13 +30,17 @@ def _layers(config: ModelConfig) -> str:
     return say_n("{n} decoder layer, and no encoder.", "{n} decoder layers, and no encoder.", counts["decoder"])
 
 
+def heads(config: ModelConfig) -> str:
+    """The heads of an attention."""
+    return say_n("{n} head of width {width}", "{n} heads of width {width}", config.n_heads, width=config.d_head)
+
+
 def _widths(config: ModelConfig) -> str:
     c = config
-    heads = say_n("{n} head of width {width}", "{n} heads of width {width}", c.n_heads, width=c.d_head)
     return say(
         "The stream is d_model = {d_model:,} wide; each attention has {heads}; the feed-forward layer widens it to "
         "d_ff = {d_ff:,}, {ratio:.3g} times as wide, with {function} between.",
-        d_model=c.d_model, heads=heads, d_ff=c.d_ff, ratio=c.d_ff / c.d_model, function=ACTIVATIONS[c.activation],
+        d_model=c.d_model, heads=heads(c), d_ff=c.d_ff, ratio=c.d_ff / c.d_model, function=ACTIVATIONS[c.activation],
     )  # fmt: skip
 
 
@@ -52,7 +57,7 @@ def _norms(config: ModelConfig) -> str:
 def _positions(config: ModelConfig) -> str:
     if config.positions in FORMULAS:
         return say("Positions: {formula}, a formula.", formula=FORMULAS[config.positions])
-    if len(anatomy(config).stacks) == 1:
+    if has_one_stack(config):
         return say("Positions: a learned table.")
     return say("Positions: a learned table on each side.")
 
@@ -91,6 +96,6 @@ def _biases(config: ModelConfig) -> str:
 
 
 def _most(config: ModelConfig) -> str:
-    if len(anatomy(config).stacks) == 1:
+    if has_one_stack(config):
         return say("At most {n:,} tokens.", n=config.max_len)
     return say("At most {n:,} tokens on a side.", n=config.max_len)

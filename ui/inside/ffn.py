@@ -5,7 +5,6 @@ What a neuron is for, nobody says here: only what it did in this sentence, and w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -14,15 +13,14 @@ import charts
 from charts.neuron_bars import HOW_TO_READ_ACTIVE
 from charts.neurons import HOW_TO_READ_HISTOGRAM, HOW_TO_READ_MAP, HOW_TO_READ_SHARES, HOW_TO_READ_TOKENS
 from transformer.analysis import neurons
-from transformer.model.anatomy import StackName
 from ui.inside import ffn_controls, tokens
 from ui.inside import neuron as neuron_panels
-from ui.inside.features import ACTIVATIONS
+from ui.inside.ffn_controls import OpenLayer
 from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import STACKS
-from ui.shared import drawing
+from ui.shared import choices, drawing
 from ui.shared.clicks import cell_of, on_click, place_of
 from ui.shared.door import st
 from ui.state import session
@@ -40,80 +38,21 @@ MOST_MAPPED: Final = 32
 POINTS: Final = 240
 
 
-@dataclass(frozen=True)
-class OpenLayer:
-    """What the part draws; arrays have a row for each token that may be seen.
-
-    Attributes:
-        run: What is looked at.
-        side: Whose sub-layers.
-        layer: Which layer, from 0.
-        pieces: The tokens; of the output the rows "reads → predicts".
-        token: The one that is looked at.
-        neuron: The neuron that is looked at: the chosen one, else the most active of the token.
-        before, after: Pre-activations and activations of the layer [token, d_ff].
-        written: Length of each neuron's column of down_proj [d_ff].
-        shares: Share of silent neurons [layer, token].
-        recorded: All that the pass recorded; its rows after `pieces` must not be seen.
-    """
-
-    run: OpenRun
-    side: Side
-    layer: int
-    pieces: list[str]
-    token: int
-    neuron: int
-    before: np.ndarray
-    after: np.ndarray
-    written: np.ndarray
-    shares: np.ndarray
-    recorded: dict[str, np.ndarray]
-
-    @property
-    def stack(self) -> StackName:
-        """Whose layers."""
-        return STACKS[self.side]
-
-    @property
-    def whose(self) -> str:
-        """The token that is looked at, for titles."""
-        return self.pieces[self.token]
-
-    @property
-    def bias(self) -> bool:
-        """Whether the model has biases."""
-        return self.run.checkpoint.config.bias
-
-    @property
-    def kind(self) -> str:
-        """The activation function, as the config names it."""
-        return str(self.run.checkpoint.config.activation)
-
-    @property
-    def function(self) -> str:
-        """The activation function, as people call it."""
-        return ACTIVATIONS[self.kind]
-
-
 def draw(run: OpenRun) -> None:
     """Draw it."""
     with st.container(horizontal=True, gap="medium", key=run.key("ffn_controls")):
-        side = ffn_controls.choose_side(run)
+        side = tokens.choose_side(run, choices.field(run.slot, "side", forgets=ffn_controls.FORGETS))
         layer = ffn_controls.choose_layer(run, side)
         pieces = tokens.pieces_of(run, side)
-        token = ffn_controls.choose_token(run, side, pieces)
+        token = tokens.choose(run, side, pieces, key=ffn_controls.TOKEN, width=240)
         ffn_controls.choose_neuron(run)
     o = attempt(lambda: _opened(run, side, layer, pieces, token))
     if o is None:
         return
     st.markdown(drawing.plain(what_it_does(o)))
-    for left_chart, right_chart in ((_shares, _histogram), (_active, _tokens)):
-        left, right = st.columns(2, gap="large")
-        with left:
-            left_chart(o)
-        with right:
-            right_chart(o)
-    neuron_panels.draw(o.run, o.stack, o.layer, o.neuron, o.token, o.after[:, o.neuron], o.recorded, o.whose)
+    drawing.beside(lambda: _shares(o), lambda: _histogram(o))
+    drawing.beside(lambda: _active(o), lambda: _tokens(o))
+    neuron_panels.draw(o)
     _map(o)
 
 

@@ -1,11 +1,14 @@
-"""The choices of the feed-forward part: side, layer, token and neuron."""
+"""The choices of the feed-forward part, and the layer that they lead to."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
-from transformer.model.anatomy import anatomy
-from ui.inside import tokens
+import numpy as np
+
+from transformer.model.anatomy import StackName, anatomy
+from ui.inside.features import ACTIVATIONS
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import STACKS
 from ui.shared import choices
@@ -17,29 +20,74 @@ TOKEN: Final = "ffn_token"
 NEURON: Final = "ffn_neuron"
 
 # A neuron of another layer has nothing but its number in common.
-_FORGETS: Final = ("neuron",)
+FORGETS: Final = ("neuron",)
 
 
-def choose_side(run: OpenRun) -> Side:
-    """Draw the choice of a side."""
-    return tokens.choose_side(run, choices.field(run.slot, "side", forgets=_FORGETS))
+@dataclass(frozen=True)
+class OpenLayer:
+    """What the part draws; arrays have a row for each token that may be seen.
+
+    Attributes:
+        run: What is looked at.
+        side: Whose sub-layers.
+        layer: Which layer, from 0.
+        pieces: The tokens; of the output the rows "reads → predicts".
+        token: The one that is looked at.
+        neuron: The neuron that is looked at: the chosen one, else the most active of the token.
+        before, after: Pre-activations and activations of the layer [token, d_ff].
+        written: Length of each neuron's column of down_proj [d_ff].
+        shares: Share of silent neurons [layer, token].
+        recorded: All that the pass recorded; its rows after `pieces` must not be seen.
+    """
+
+    run: OpenRun
+    side: Side
+    layer: int
+    pieces: list[str]
+    token: int
+    neuron: int
+    before: np.ndarray
+    after: np.ndarray
+    written: np.ndarray
+    shares: np.ndarray
+    recorded: dict[str, np.ndarray]
+
+    @property
+    def stack(self) -> StackName:
+        """Whose layers."""
+        return STACKS[self.side]
+
+    @property
+    def whose(self) -> str:
+        """The token that is looked at, for titles."""
+        return self.pieces[self.token]
+
+    @property
+    def bias(self) -> bool:
+        """Whether the model has biases."""
+        return self.run.checkpoint.config.bias
+
+    @property
+    def kind(self) -> str:
+        """The activation function, as the config names it."""
+        return str(self.run.checkpoint.config.activation)
+
+    @property
+    def function(self) -> str:
+        """The activation function, as people call it."""
+        return ACTIVATIONS[self.kind]
 
 
 def choose_layer(run: OpenRun, side: Side) -> int:
     """Draw the choice of a layer; all together, which other pages have, is none here."""
     count = anatomy(run.checkpoint.config).stack(STACKS[side]).n_layers
-    kept = choices.field(run.slot, "layer", key=LAYER, forgets=_FORGETS)
+    kept = choices.field(run.slot, "layer", key=LAYER, forgets=FORGETS)
     return choices.choose(kept, say("Layer"), choices.numbered(count), otherwise=min(kept.value or 0, count - 1))
 
 
 def take_layer(slot: Slot, layer: int) -> None:
     """Callback: look at a layer."""
-    choices.put(slot, "layer", _FORGETS, layer)
-
-
-def choose_token(run: OpenRun, side: Side, pieces: list[str]) -> int:
-    """Draw the choice of a token."""
-    return tokens.choose(run, side, pieces, key=TOKEN, width=240)
+    choices.put(slot, "layer", FORGETS, layer)
 
 
 def choose_neuron(run: OpenRun) -> None:

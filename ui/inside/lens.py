@@ -55,11 +55,7 @@ def draw(run: OpenRun) -> None:
         ask_first(run, say("The lens of this step would tell."), key=REVEAL)
     else:
         st.markdown(drawing.plain(path_in_words(run, lens)))
-        left, right = st.columns([3, 2], gap="large")
-        with left:
-            _table(run, lens)
-        with right:
-            _curves(run, lens)
+        drawing.beside(lambda: _table(run, lens), lambda: _curves(run, lens), widths=(3, 2))
     _map(run, lens)
 
 

@@ -10,12 +10,12 @@ import charts
 from charts.neuron_bars import HOW_TO_READ_EFFECT
 from transformer.analysis import neurons
 from transformer.analysis.neurons import Effect
-from transformer.model.anatomy import StackName, anatomy
+from transformer.model.anatomy import anatomy
 from ui.inside import tokens
+from ui.inside.ffn_controls import OpenLayer
 from ui.inside.guessing import ask_first
 from ui.runs import loading
 from ui.runs.attempt import attempt
-from ui.runs.open_run import OpenRun
 from ui.shared import drawing
 from ui.shared.door import st
 from words import joined, say
@@ -25,62 +25,42 @@ REVEAL: Final = "ffn_reveal"
 MOST_PIECES: Final = 8  # in each direction
 
 
-def draw(
-    run: OpenRun,
-    stack: StackName,
-    layer: int,
-    neuron: int,
-    token: int,
-    activation: np.ndarray,
-    recorded: dict[str, np.ndarray],
-    whose: str,
-) -> None:
-    """Draw what one neuron writes.
-
-    Args:
-        run: What is looked at.
-        stack, layer, neuron, token: Which neuron, and at which token.
-        activation: Its activation at every token that may be seen [token].
-        recorded: The sub-layer's output, and in the decoder the sites of `neurons.effect_sites`.
-        whose: The token in words.
-    """
-    columns = neurons.columns(run.checkpoint.model, stack, layer)
-    lengths = np.linalg.norm(columns, axis=0)
-    here = float(activation[token])
-    whole = float(np.linalg.norm(recorded[neurons.site(stack, layer, "output")][token]))
-    active = int((~neurons.silent(activation, run.checkpoint.config.activation)).sum())
-    length, least, most = (float(value) for value in (lengths[neuron], lengths.min(), lengths.max()))
+def draw(o: OpenLayer) -> None:
+    """Draw what the neuron that is looked at writes."""
+    run, activation = o.run, o.after[:, o.neuron]
+    whole = float(np.linalg.norm(o.recorded[neurons.site(o.stack, o.layer, "output")][o.token]))
+    active = int((~neurons.silent(activation, o.kind)).sum())
+    here = float(activation[o.token])
+    length, least, most = (float(value) for value in (o.written[o.neuron], o.written.min(), o.written.max()))
     said = [
-        say("Neuron {neuron} is active at {active} of these {n} tokens.", neuron=neuron + 1, active=active,
+        say("Neuron {neuron} is active at {active} of these {n} tokens.", neuron=o.neuron + 1, active=active,
             n=len(activation)),
         say("For an activation of 1 it writes a vector of length {length:.3f}, its column of W_down (the {n:,} "
-            "columns: {least:.3f} to {most:.3f}).", length=length, n=len(lengths), least=least,
+            "columns: {least:.3f} to {most:.3f}).", length=length, n=len(o.written), least=least,
             most=most),
         say("At {token} its activation is {activation:.3f}, so it adds one of length {length:.3f}; what the whole "
-            "sub-layer adds there has length {whole:.3f}.", token=whose, activation=here,
+            "sub-layer adds there has length {whole:.3f}.", token=o.whose, activation=here,
             length=abs(here) * length, whole=whole),
     ]  # fmt: skip
     st.markdown(drawing.plain(joined(" ", said)))
     if not anatomy(run.checkpoint.config).writes:
         st.caption(say("This model writes nothing: there are no logits that a neuron could change."))
-    elif not tokens.writes(run, stack):
+    elif not tokens.writes(run, o.stack):
         st.caption(
             say("An encoder neuron writes into the memory, not to the logits; what it does there, the decoder says.")
         )
     elif run.looking.covered:
         ask_first(run, say("The pieces that this neuron raises could tell."), key=REVEAL)
     else:
-        _effect(run, layer, neuron, token, here, recorded)
+        _effect(o, here)
 
 
-def _effect(
-    run: OpenRun, layer: int, neuron: int, token: int, activation: float, recorded: dict[str, np.ndarray]
-) -> None:
-    trace, model = run.trace, run.checkpoint.model
+def _effect(o: OpenLayer, activation: float) -> None:
+    trace, model, layer, neuron, token = o.run.trace, o.run.checkpoint.model, o.layer, o.neuron, o.token
     step = token - trace.first_row  # below 0, the token is one of a prompt
 
     def work() -> tuple[Effect, float]:
-        effect = neurons.direct_effect(model, layer, neuron, recorded, token=token)
+        effect = neurons.direct_effect(model, layer, neuron, o.recorded, token=token)
         return neurons.strongest(effect, MOST_PIECES), float(effect[trace.tgt_ids[max(0, step)]])
 
     done = attempt(
@@ -102,7 +82,7 @@ def _effect(
     )
     alt = say("The pieces that neuron {neuron} raises most, from {piece}, and lowers most.", neuron=neuron + 1,
               piece=trace.vocabulary[ids[0]])  # fmt: skip
-    drawing.chart(figure, key=run.key(EFFECT), alt=alt, how_to_read=HOW_TO_READ_EFFECT)
+    drawing.chart(figure, key=o.run.key(EFFECT), alt=alt, how_to_read=HOW_TO_READ_EFFECT)
     if step < 0:
         said = say("At this token of the prompt the activation is {activation:.3f}, so each change counts "
                    "{activation:.3f} times.", activation=activation)  # fmt: skip

@@ -9,13 +9,7 @@ from typing import Final
 import numpy as np
 
 import charts
-from charts.neighbours import (
-    HOW_TO_READ_COSINE,
-    HOW_TO_READ_DISTANCE,
-    HOW_TO_READ_MAP,
-    KIND_NAMES,
-    MapPoint,
-)
+from charts.neighbours import HOW_TO_READ_COSINE, HOW_TO_READ_DISTANCE, HOW_TO_READ_MAP, KIND_NAMES, MapPoint
 from charts.neighbours import Kind as Origin
 from transformer.analysis import neighbours
 from transformer.analysis.neighbours import Measure, Neighbours, Plane
@@ -42,11 +36,9 @@ def draw(run: OpenRun) -> None:
     if chosen is None:
         return
     st.markdown(drawing.plain(what_it_is(run, chosen)))
-    left, right = st.columns([2, 3], gap="large")
-    with left:
-        attempt(lambda: _bars(run, chosen))
-    with right:
-        attempt(lambda: _map(run, chosen))
+    drawing.beside(
+        lambda: attempt(lambda: _bars(run, chosen)), lambda: attempt(lambda: _map(run, chosen)), widths=(2, 3)
+    )
 
 
 def what_it_is(run: OpenRun, chosen: Chosen) -> str:

@@ -104,10 +104,7 @@ def open_book(run: OpenRun, side: Side) -> Book:
     key = (checkpoint.content_hash, "shared" if shared else side)
     norms, ordinary = loading.runner().compute(
         ("embedding_table", *key),
-        lambda: (
-            neighbours.row_norms(table),
-            np.array([not tokenizer.is_special(i) for i in range(tokenizer.size)]),
-        ),
+        lambda: (neighbours.row_norms(table), np.array([not tokenizer.is_special(i) for i in range(tokenizer.size)])),
         nbytes=lambda found: found[0].nbytes + found[1].nbytes,
     )
     return Book(key, "neutral" if shared else side, table, norms, ordinary, tokenizer)

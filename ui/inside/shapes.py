@@ -12,7 +12,7 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import StackName, Sublayer, anatomy
 from transformer.model.config import ModelConfig
 from ui.inside import tokens
-from ui.inside.features import ACTIVATIONS
+from ui.inside.features import ACTIVATIONS, heads
 from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
@@ -20,7 +20,7 @@ from ui.runs.sides import STACKS
 from ui.shared import choices, drawing
 from ui.shared.door import frame, st
 from ui.state.view import Side
-from words import joined, say, say_n
+from words import joined, say
 
 TABLE = "shapes"
 _COLUMNS: Final = {say("Component"): 112, say("Step"): 180, say("Shape"): 96, say("Remark"): 240,
@@ -174,12 +174,11 @@ def _of_layers(name: str, layers: range | None) -> str:
 
 def _attention(seen: Pass, where: str, place: str, config: ModelConfig) -> list[Step]:
     """What an attention computes; two re-arrangements have no name in the model."""
-    heads = say_n("{n} head of width {width}", "{n} heads of width {width}", config.n_heads, width=config.d_head)
     _, n_heads, length, d_head = seen.sites[f"{place}.queries"]
     cut, row = (length, n_heads, d_head), (length, n_heads * d_head)  # before the heads' axis moves to the front
     return [
         Step(where, say("Queries, cut into heads"), "", cut, say("a view: nothing is copied")),
-        Step(where, say("Queries, heads first"), f"{place}.queries", (), heads),
+        Step(where, say("Queries, heads first"), f"{place}.queries", (), heads(config)),
         Step(where, say("Keys, heads first"), f"{place}.keys", (), say("as many as tokens that may be read")),
         Step(where, say("Values, heads first"), f"{place}.values", ()),
         Step(where, say("Scores q·k / √{width}", width=config.d_head), f"{place}.scores", (),

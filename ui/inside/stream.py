@@ -10,13 +10,7 @@ import numpy as np
 import charts
 from charts.embedding import embedding_rows_spec
 from charts.lens import Depth
-from charts.stream import (
-    HOW_TO_READ_ADDED,
-    HOW_TO_READ_KEPT,
-    HOW_TO_READ_NORM,
-    HOW_TO_READ_SIZE,
-    HOW_TO_READ_STRIP,
-)
+from charts.stream import HOW_TO_READ_ADDED, HOW_TO_READ_KEPT, HOW_TO_READ_NORM, HOW_TO_READ_SIZE, HOW_TO_READ_STRIP
 from transformer.analysis import stream
 from transformer.analysis.stream import Normed, Place, Stream
 from transformer.model.anatomy import StackName
@@ -83,11 +77,7 @@ def draw(run: OpenRun) -> None:
     measured = stream.measure(recorded, config, stack, n_tokens=len(pieces))
     o = OpenStream(run, side, pieces, chosen, recorded, measured)
     st.markdown(drawing.plain(what_happens(o)))
-    left, right = st.columns(2, gap="large")
-    with left:
-        _lines(o, SIZE)
-    with right:
-        _lines(o, KEPT)
+    drawing.beside(lambda: _lines(o, SIZE), lambda: _lines(o, KEPT))
     _added(o)
     _norms(o)
 
@@ -106,22 +96,17 @@ def what_happens(o: OpenStream) -> str:
     first, last = (float(measured.size[place].mean()) for place in (0, n_sublayers))
     kept = float(measured.kept[n_sublayers].mean())
     if config.norm == "pre":
-        said = [
-            say("This model is pre-norm: sub-layers read a normalised copy and add to the stream itself; in the mean "
-                "over these tokens it goes from {first:.2f} to {last:.2f} in root mean square.",
-                first=first, last=last)
-        ]  # fmt: skip
+        said = [say("This model is pre-norm: sub-layers read a normalised copy and add to the stream itself; in the "
+                    "mean over these tokens it goes from {first:.2f} to {last:.2f} in root mean square.",
+                    first=first, last=last)]  # fmt: skip
         if config.final_norm:
             said += [say("The final norm brings it to {size:.2f}.", size=float(measured.size[-1].mean()))]
     else:
-        said = [
-            say("This model is post-norm: a norm follows every sum, so the stream is rescaled each time; in the mean "
-                "over these tokens it goes from {first:.2f} to {last:.2f} in root mean square.",
-                first=first, last=last)
-        ]  # fmt: skip
-    return joined(
-        " ", [*said, say("After the last layer its cosine with what it began as is {kept:.2f}.", kept=kept)]
-    )
+        said = [say("This model is post-norm: a norm follows every sum, so the stream is rescaled each time; in the "
+                    "mean over these tokens it goes from {first:.2f} to {last:.2f} in root mean square.",
+                    first=first, last=last)]  # fmt: skip
+    said += [say("After the last layer its cosine with what it began as is {kept:.2f}.", kept=kept)]
+    return joined(" ", said)
 
 
 def _lines(o: OpenStream, key: str) -> None:

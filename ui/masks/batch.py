@@ -20,7 +20,7 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import Anatomy
 from transformer.runs.query import Query
 from transformer.runs.trace import Kind, Trace
-from ui.runs.looking import HIDDEN
+from ui.runs.looking import row_labels
 from ui.runs.sides import PROMPT_COLUMNS, SOURCE_COLUMNS, SOURCE_ROWS, TARGET_ROWS
 from ui.state.view import MaskName
 from words import Sentence, joined, say
@@ -81,8 +81,7 @@ class Batch:
         n_positions = len((self.src_ids if source else self.tgt_ids)[0])
         count = self.n_source if source else self.n_target
         lengths = np.array([count(sentence) for sentence in range(len(self.traces))])
-        real: np.ndarray = np.arange(n_positions)[None, :] < lengths[:, None]
-        return real
+        return np.arange(n_positions)[None, :] < lengths[:, None]
 
     def pieces(self, side: Colour, sentence: int) -> list[str]:
         """The pieces of one side of a sentence, padding included; those that the decoder reads on the target side."""
@@ -91,22 +90,18 @@ class Batch:
 
     def decoder_rows(self, sentence: int) -> list[str]:
         """What each decoder row of a sentence reads and predicts."""
-        labels = [str(label) for label in self.traces[sentence].row_labels()[: self.n_rows]]
-        if self.covered:
-            labels[-1] = f"{self.traces[sentence].row_label(self.n_rows - 1).reads} → {HIDDEN}"
-        return labels
+        return row_labels(self.traces[sentence], self.n_rows, covered=self.covered)
 
 
 @dataclass(frozen=True)
 class Axes:
-    """Rows and columns of one sentence's mask: labels, names of the axes, whose they are, which ones are padding."""
+    """Rows and columns of one sentence's mask: labels, names of the axes, the keys' side, which rows are real."""
 
     queries: list[str]
     keys: list[str]
     names: tuple[str, str]
     key_side: Colour
     real_queries: np.ndarray
-    real_keys: np.ndarray
 
 
 def axes(batch: Batch, name: MaskName) -> Axes:
@@ -118,14 +113,14 @@ def axes(batch: Batch, name: MaskName) -> Axes:
     """
     kind, sentence = KINDS[name], batch.sentence
     source = batch.pieces("source", sentence)
-    real_source, real_target = batch.is_real("source")[sentence], batch.is_real("target")[sentence]
+    real = batch.is_real("source" if kind == "encoder" else "target")[sentence]
     if kind == "encoder":
-        return Axes(source, source, (SOURCE_ROWS, SOURCE_COLUMNS), "source", real_source, real_source)
+        return Axes(source, source, (SOURCE_ROWS, SOURCE_COLUMNS), "source", real)
     rows = batch.decoder_rows(sentence)
     if kind == "cross":
-        return Axes(rows, source, (TARGET_ROWS, SOURCE_COLUMNS), "source", real_target, real_source)
+        return Axes(rows, source, (TARGET_ROWS, SOURCE_COLUMNS), "source", real)
     read = batch.pieces("target", sentence)
-    return Axes(rows, read, (TARGET_ROWS, PROMPT_COLUMNS), "target", real_target, real_target)
+    return Axes(rows, read, (TARGET_ROWS, PROMPT_COLUMNS), "target", real)
 
 
 def closed_for(name: MaskName, masks: BatchMasks, sentence: int) -> dict[str, np.ndarray]:
@@ -202,13 +197,13 @@ def fit_cell(query: int | None, key: int | None, mask: np.ndarray) -> tuple[tupl
     column = default[1] if key is None else min(key, n_keys - 1)
     notes: list[str] = []
     if query is not None and query > row:
-        said = say(
-            "Query {n} was chosen; this mask's last query is {last}, which is shown.", n=query + 1, last=row + 1
-        )
-        notes.append(said)
+        notes += [
+            say("Query {n} was chosen; this mask's last query is {last}, which is shown.", n=query + 1, last=row + 1)
+        ]
     if key is not None and key > column:
-        said = say("Key {n} was chosen; this mask's last key is {last}, which is shown.", n=key + 1, last=column + 1)
-        notes.append(said)
+        notes += [
+            say("Key {n} was chosen; this mask's last key is {last}, which is shown.", n=key + 1, last=column + 1)
+        ]
     return (row, column), tuple(notes)
 
 

@@ -24,11 +24,7 @@ from ui.state import session
 from ui.state.view import MOST_COMPANIONS, MaskName, MasksPanel, Slot, View
 from words import joined, say
 
-PANELS: dict[MasksPanel, str] = {
-    "masks": say("The masks"),
-    "one_row": say("One row"),
-    "checks": say("Checks"),
-}
+PANELS: dict[MasksPanel, str] = {"masks": say("The masks"), "one_row": say("One row"), "checks": say("Checks")}
 MASKS: dict[MaskName, str] = {
     "source": say("Source padding"),
     "target": say("Target padding"),
@@ -198,14 +194,12 @@ def cell(slot: Slot, found: Axes, mask: np.ndarray) -> tuple[int, int]:
     view = session.view(slot)
     chosen, notes = fit_cell(view.query, view.key, mask)
     drawing.notes(notes)
-    for column, field, name, box, labels, place in zip(
-        st.columns(2, gap="small"), ("query", "key"), found.names, (QUERY_BOX, KEY_BOX),
-        (found.queries, found.keys), chosen, strict=True,
-    ):  # fmt: skip
+    shown = {"query": chosen[0], "key": chosen[1]}
+    menus = (("query", QUERY_BOX, found.names[0], found.queries), ("key", KEY_BOX, found.names[1], found.keys))
+    for column, (field, box, name, labels) in zip(st.columns(2, gap="small"), menus, strict=True):
         with column:
-            other = {"query": chosen[0], "key": chosen[1]}
-            take = partial(_take, slot, other, field)
-            choices.menu(choices.Kept(f"{slot}{box}", place, take), name, choices.labelled(labels))
+            kept = choices.Kept(f"{slot}{box}", shown[field], partial(_take, slot, shown, field))
+            choices.menu(kept, name, choices.labelled(labels))
     return chosen
 
 
@@ -217,21 +211,15 @@ def _take(slot: Slot, cell: dict[str, int], field: str, place: int) -> None:
 def layer_and_head(run: OpenRun, n_layers: int) -> tuple[int, int]:
     """Draw the choice of a layer and a head; where the view has a mean, it is the first."""
     view, n_heads = run.view, run.checkpoint.config.n_heads
-    shown = min(view.layer or 0, n_layers - 1), view.head or 0
-    for column, name, label, place, count in zip(
-        st.columns(2, gap="small"),
-        ("layer", "head"),
-        (say("Layer"), say("Head")),
-        shown,
-        (n_layers, n_heads),
-        strict=True,
-    ):
+    shown = {"layer": min(view.layer or 0, n_layers - 1), "head": view.head or 0}
+    rows = (("layer", say("Layer"), n_layers), ("head", say("Head"), n_heads))
+    for column, (field, label, count) in zip(st.columns(2, gap="small"), rows, strict=True):
         with column:
-            take = partial(_take, run.slot, {"layer": shown[0], "head": shown[1]}, name)
-            choices.choose(choices.Kept(run.key(f"mask_{name}"), place, take), label, choices.numbered(count))
+            kept = choices.Kept(run.key(f"mask_{field}"), shown[field], partial(_take, run.slot, shown, field))
+            choices.choose(kept, label, choices.numbered(count))
     if view.layer is None or view.head is None:
         st.caption(say("A mean of heads has no scores of its own, so one head is shown."))
-    return shown
+    return shown["layer"], shown["head"]
 
 
 def follow_click(run: OpenRun, chart: str, read: Callable[[Click], tuple[int, int] | None]) -> Callable[[], None]:

@@ -88,11 +88,9 @@ def _masks(run: OpenRun, batch: Batch, masks: BatchMasks, name: MaskName) -> Non
     st.markdown(drawing.plain(words.about_mask(name, masks, n_heads=run.checkpoint.config.n_heads)))
     if len(batch.traces) > 1:
         st.caption(drawing.plain(words.about_batch(batch)))
-    left, right = st.columns(2, gap="medium")
-    with left:
-        _batch_chart(run, batch, found)
-    with right:
-        _own_chart(run, name, masks, batch, found)
+    drawing.beside(
+        lambda: _batch_chart(run, batch, found), lambda: _own_chart(run, name, masks, batch, found), gap="medium"
+    )
     _conventions(batch, masks)
 
 

@@ -126,26 +126,23 @@ def padding_verdict(moved: Movement, *, of_source: bool, n_pads: int, logits: bo
     pads = say_n("{n} pad", "{n} pads", n_pads)
     side = say("source", about="side") if of_source else say("target", about="side")
     if most == 0 and logits:
-        said = [
-            say(
-                "With {pads} added to the {side} every logit stays exactly as it was, to the last bit.",
-                pads=pads,
-                side=side,
-            )
-        ]
+        how_far = say(
+            "With {pads} added to the {side} every logit stays exactly as it was, to the last bit.",
+            pads=pads,
+            side=side,
+        )
     elif most == 0:
-        said = [say("With {pads} added every vector stays exactly as it was, to the last bit.", pads=pads)]
+        how_far = say("With {pads} added every vector stays exactly as it was, to the last bit.", pads=pads)
     elif logits:
-        said = [
-            say(
-                "With {pads} added to the {side} logits move by at most {amount}.",
-                pads=pads,
-                side=side,
-                amount=amount(most),
-            )
-        ]
+        how_far = say(
+            "With {pads} added to the {side} logits move by at most {amount}.",
+            pads=pads,
+            side=side,
+            amount=amount(most),
+        )
     else:
-        said = [say("With {pads} added vectors move by at most {amount}.", pads=pads, amount=amount(most))]
+        how_far = say("With {pads} added vectors move by at most {amount}.", pads=pads, amount=amount(most))
+    said = [how_far]
     if most and held:
         said.append(say("That is rounding: pads change nothing but the order of sums."))
     elif most:

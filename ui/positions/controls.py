@@ -175,8 +175,7 @@ def _pair_name(table: Table, pair: int) -> str:
 def table_of(checkpoint: Checkpoint, side: Side) -> np.ndarray:
     """The checkpoint's own table of one side: [position, d_model]; do not write to it."""
     table: Any = checkpoint.model.stack(STACKS[side]).embedding.positions.table  # a buffer or a parameter
-    values: np.ndarray = table.detach().numpy()
-    return values
+    return table.detach().numpy()
 
 
 def _table(checkpoint: Checkpoint, view: View, slot: Slot, *, only: bool, alone: bool) -> Table:

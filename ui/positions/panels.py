@@ -6,12 +6,7 @@ import numpy as np
 
 import charts
 from charts.position_waves import HOW_TO_READ_CURVES, HOW_TO_READ_WAVES
-from charts.positions import (
-    HOW_TO_READ_COSINE,
-    HOW_TO_READ_DISTANCE,
-    HOW_TO_READ_SIMILARITY,
-    HOW_TO_READ_TABLE,
-)
+from charts.positions import HOW_TO_READ_COSINE, HOW_TO_READ_DISTANCE, HOW_TO_READ_SIMILARITY, HOW_TO_READ_TABLE
 from transformer.analysis import position_study as study
 from ui.positions import controls, sentence, shift
 from ui.positions.controls import Table
@@ -49,7 +44,7 @@ def draw(table: Table, run: OpenRun | None) -> None:
 
 
 def _table(table: Table) -> None:
-    st.markdown(drawing.plain(_what_it_is(table)))
+    st.markdown(drawing.plain(joined(" ", [_origin(table), _who_has_it(table), _meaning(table)])))
     dims = drawn_dims(table.count, table.d_model)
     figure = charts.position_table_spec(
         table.values[: table.count, dims],
@@ -63,11 +58,7 @@ def _table(table: Table) -> None:
     )
     drawing.chart(figure, key=table.key(TABLE), alt=alt, how_to_read=HOW_TO_READ_TABLE)
     controls.choose_dims(table)
-    left, right = st.columns(2, gap="large")
-    with left:
-        _curves(table)
-    with right:
-        _waves(table)
+    drawing.beside(lambda: _curves(table), lambda: _waves(table))
 
 
 def drawn_dims(n_positions: int, d_model: int) -> np.ndarray:
@@ -93,10 +84,6 @@ def _left_out(table: Table, n_dims: int) -> str:
     if n_dims < table.d_model:
         left_out.append(say("{n} of {all:,} dimensions, evenly spread pairs", n=n_dims, all=table.d_model))
     return say("Drawn: {parts}.", parts=joined("; ", left_out)) if left_out else ""
-
-
-def _what_it_is(table: Table) -> str:
-    return joined(" ", [_origin(table), _who_has_it(table), _meaning(table)])
 
 
 def _origin(table: Table) -> str:

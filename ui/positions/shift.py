@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -147,25 +146,17 @@ def _rotation_errors(table: Table, shift: int) -> None:
     _draw_errors(table, figure, alt, HOW_TO_READ_ROTATION_ERRORS)
 
 
-@dataclass(frozen=True)
-class _Fits:
+def _fits(values: np.ndarray, shifts: tuple[int, ...]) -> list[ErrorLine]:
     """Errors of the best linear maps by shift, of a table and of the formula's at the same size."""
-
-    fitted: list[float]
-    held_out: list[float]
-    constant: list[float]
-    formula: list[float]
-
-
-def _fits(values: np.ndarray, shifts: tuple[int, ...]) -> _Fits:
     own = [study.fit_shift(values, k) for k in shifts]
     sinusoids = study.formula(*values.shape)
-    return _Fits(
-        [fit.fitted_error for fit in own],
-        [fit.held_out_error for fit in own],
-        [fit.constant_error for fit in own],
-        [study.fit_shift(sinusoids, k).held_out_error for k in shifts],
-    )
+    formula = [study.fit_shift(sinusoids, k) for k in shifts]
+    return [
+        ErrorLine(say("fitted positions"), [fit.fitted_error for fit in own]),
+        ErrorLine(say("held-out positions"), [fit.held_out_error for fit in own]),
+        ErrorLine(say("held out, mean as the answer"), [fit.constant_error for fit in own]),
+        ErrorLine(say("held out, sinusoids of this size"), [fit.held_out_error for fit in formula]),
+    ]
 
 
 def _map(table: Table, shift: int) -> str:
@@ -227,17 +218,11 @@ def _what_fits(fit: study.ShiftFit, d_model: int) -> str:
 def _map_errors(table: Table, shift: int) -> None:
     values = table.measured
     shifts = spread_shifts(table.most_shift, shift, most=MOST_FITS)
-    fits = loading.runner().compute(
+    lines = loading.runner().compute(
         ("positions", table.content_hash, table.side, "fits", shifts),
         lambda: _fits(values, shifts),
-        nbytes=lambda fits: 32 * len(fits.fitted),
+        nbytes=lambda _: 32 * len(shifts),
     )
-    lines = [
-        ErrorLine(say("fitted positions"), fits.fitted),
-        ErrorLine(say("held-out positions"), fits.held_out),
-        ErrorLine(say("held out, mean as the answer"), fits.constant),
-        ErrorLine(say("held out, sinusoids of this size"), fits.formula),
-    ]
     figure = charts.shift_errors_spec(
         shifts, lines, shift=shift, log=False, y_title=say("Relative error"), title=say("Error by shift")
     )

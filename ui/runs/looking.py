@@ -17,7 +17,7 @@ from transformer.runs.query import Greedy, Query, Sampling
 from transformer.runs.trace import Kind, Trace
 from transformer.text.tokenizer import SPACE_MARK, Tokenizer
 from ui.state.view import MAIN, Slot, View
-from words import joined, say
+from words import Sentence, joined, say
 
 N_CANDIDATES = 10
 HIDDEN = "?"
@@ -66,10 +66,7 @@ class Looking:
 
     def row_labels(self) -> list[str]:
         """What each visible decoder row reads and predicts."""
-        labels = [str(label) for label in self.trace.row_labels()[: self.n_rows]]
-        if self.covered:
-            labels[-1] = f"{self.trace.row_label(self.row).reads} → {HIDDEN}"
-        return labels
+        return row_labels(self.trace, self.n_rows, covered=self.covered)
 
     def weights(self) -> np.ndarray:
         """That attention's weights in the chosen layer and head, or a mean: all rows [query, key]."""
@@ -79,14 +76,27 @@ class Looking:
         layer = maps[self.view.layer]
         return layer.mean(axis=0) if self.view.head is None else layer[self.view.head]
 
-    def whose(self) -> str:
+    def whose(self) -> Sentence:
         """Which layer and head that is; a mean says that it is one."""
-        n_layers, n_heads = self.trace.maps(self.kind).shape[:2]
-        if self.view.layer is None:
-            return say("mean of all {n_layers} layers × {n_heads} heads", n_layers=n_layers, n_heads=n_heads)
-        if self.view.head is None:
-            return say("layer {layer}, mean of its {n_heads} heads", layer=self.view.layer + 1, n_heads=n_heads)
-        return say("layer {layer}, head {head}", layer=self.view.layer + 1, head=self.view.head + 1)
+        return heads_name(self.trace, self.view, self.kind)
+
+
+def row_labels(trace: Trace, n_rows: int, *, covered: bool) -> list[str]:
+    """What the first decoder rows read and predict; what the last of them predicts may be covered."""
+    labels = [str(label) for label in trace.row_labels()[:n_rows]]
+    if covered:
+        labels[-1] = f"{trace.row_label(n_rows - 1).reads} → {HIDDEN}"
+    return labels
+
+
+def heads_name(trace: Trace, view: View, kind: Kind) -> Sentence:
+    """Which layer and head a map is of; a mean says that it is one."""
+    n_layers, n_heads = trace.maps(kind).shape[:2]
+    if view.layer is None:
+        return say("mean of all {n_layers} layers × {n_heads} heads", n_layers=n_layers, n_heads=n_heads)
+    if view.head is None:
+        return say("layer {layer}, mean of its {n_heads} heads", layer=view.layer + 1, n_heads=n_heads)
+    return say("layer {layer}, head {head}", layer=view.layer + 1, head=view.head + 1)
 
 
 def fit_view(view: View, trace: Trace, *, kind: Kind = "cross") -> tuple[View, tuple[str, ...]]:

@@ -114,12 +114,10 @@ def _run(checkpoint: Checkpoint, link: Link, slot: Slot) -> tuple[Link, Trace]:
             raise
         own = replace(link, forced=(), hypothesis=0)
         trace = loading.runner().trace(checkpoint, own.query(checkpoint.content_hash))
-        said = (
-            *session.take_notes(slot),
-            joined(" ", [capitalised(error.sentence), say("The model's own choice is shown.")]),
-        )
+        refused = joined(" ", [capitalised(error.sentence), say("The model's own choice is shown.")])
+        notes = (*session.take_notes(slot), refused)
         session.show(slot, (), 0, link.view.step)
-        session.stand(slot, notes=said)
+        session.stand(slot, notes=notes)
         return own, trace
 
 

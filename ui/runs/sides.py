@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from charts.theme import Colour
-from transformer.model.anatomy import Anatomy, Kind
-from transformer.model.anatomy import StackName as StackName
+from transformer.model.anatomy import Anatomy, Kind, StackName, anatomy
+from transformer.model.config import ModelConfig
 from ui.runs.looking import Looking
 from ui.state.view import Side, View
 from words import say
@@ -34,6 +34,11 @@ SOURCE_COLUMNS = say("Source piece (key)")
 TARGET_ROWS = say("Reads → predicts (query)")
 TARGET_COLUMNS = say("Output piece read (key)")
 PROMPT_COLUMNS = say("Piece read (key)")
+
+
+def has_one_stack(config: ModelConfig) -> bool:
+    """Whether a model has but one side, with the one table of embeddings."""
+    return len(anatomy(config).stacks) == 1
 
 
 @dataclass(frozen=True)
@@ -73,11 +78,12 @@ def sides(looking: Looking, kind: Kind) -> Sides:
             source, source, SOURCE_ROWS, SOURCE_COLUMNS, source_ids, source_ids, "source", "source", current=None
         )
     rows, row_ids, n = looking.row_labels(), trace.read_ids[: looking.n_rows], looking.n_rows
-    row = looking.row
     if kind == "cross":
-        return Sides(rows, source, TARGET_ROWS, SOURCE_COLUMNS, row_ids, source_ids, "target", "source", row)
+        return Sides(rows, source, TARGET_ROWS, SOURCE_COLUMNS, row_ids, source_ids, "target", "source", looking.row)
     columns = PROMPT_COLUMNS if trace.first_row else TARGET_COLUMNS
-    return Sides(rows, list(trace.read_pieces[:n]), TARGET_ROWS, columns, row_ids, row_ids, "target", "target", row)
+    return Sides(
+        rows, list(trace.read_pieces[:n]), TARGET_ROWS, columns, row_ids, row_ids, "target", "target", looking.row
+    )
 
 
 def fit_parts(view: View, parts: Anatomy) -> tuple[View, tuple[str, ...]]:

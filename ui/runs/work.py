@@ -97,8 +97,7 @@ class Runner:
         with self._lock:
             kept = self._cache.get(key)
             if kept is not None:
-                result: _Result = kept.result
-                return result
+                return kept.result
             future: Future[_Result] = self._under_way.get(key) or self._submit(key, work, nbytes)
         try:
             return future.result(timeout=self._max_seconds)
@@ -106,11 +105,6 @@ class Runner:
             raise BusyError(
                 "The model did not answer within {seconds:g} seconds. Try again.", seconds=self._max_seconds
             ) from None
-
-    def forget(self) -> None:
-        """Let go of all finished results."""
-        with self._lock:
-            self._cache.clear()
 
     def _submit(
         self, key: Hashable, work: Callable[[], _Result], nbytes: Callable[[_Result], int]

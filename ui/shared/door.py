@@ -79,8 +79,7 @@ def here(said_later: _Text) -> _Text:
         said_later: A sentence, or dictionaries and lists with sentences among them.
     """
     language = current()
-    told: _Text = said_later if language == ENGLISH else said_throughout(said_later, language)
-    return told
+    return said_later if language == ENGLISH else said_throughout(said_later, language)
 
 
 def frame(data: Any, *, columns: list[str] | None = None, index: list[str] | None = None) -> pd.DataFrame:

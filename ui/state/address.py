@@ -58,14 +58,11 @@ class Reader:
 
     def ids(self, name: str) -> tuple[int, ...]:
         """Ids joined by dots."""
-        text = self.text(name, MAX_FORCED * 8)
-        if not text:
-            return ()
-        parts = text.split(".")
-        if len(parts) > MAX_FORCED or not all(part.isascii() and part.isdigit() and len(part) < 8 for part in parts):
+        ids = _numbers(self.text(name, MAX_FORCED * 8))
+        if ids is None or len(ids) > MAX_FORCED:
             self.notes.append(say("The link's forced pieces could not be read; they were left out."))
             return ()
-        return tuple(int(part) for part in parts)
+        return ids
 
     def choice(self, name: str, options: Sequence[str], default: str) -> str:
         """One of a few words; the default if it is missing or another."""
@@ -93,15 +90,11 @@ class Reader:
 
     def places(self, name: str, *, most: int, count: int) -> tuple[int, ...]:
         """Different numbers joined by dots, which the link counts from 1, as ones from 0."""
-        text = self.text(name, count * 8)
-        if not text:
-            return ()
-        parts = text.split(".")
-        good = all(part.isascii() and part.isdigit() and len(part) < 8 and 1 <= int(part) <= most for part in parts)
-        if not good or len(parts) > count:
+        numbers = _numbers(self.text(name, count * 8))
+        if numbers is None or len(numbers) > count or not all(1 <= number <= most for number in numbers):
             self.notes.append(say("“{name}” in the link could not be read; it was left out.", name=name))
             return ()
-        return tuple(dict.fromkeys(int(part) - 1 for part in parts))
+        return tuple(dict.fromkeys(number - 1 for number in numbers))
 
     def sentences(self, name: str, *, most: int) -> tuple[str, ...] | None:
         """Sentences joined by line breaks; None if the link says nothing."""
@@ -153,6 +146,13 @@ class Reader:
             )
             self.notes.append(said)
         return clamped
+
+
+def _numbers(text: str | None) -> tuple[int, ...] | None:
+    """Whole numbers joined by dots; None if that is not what the text has."""
+    parts = text.split(".") if text else []
+    good = all(part.isascii() and part.isdigit() and len(part) < 8 for part in parts)
+    return tuple(map(int, parts)) if good else None
 
 
 def _short(text: str) -> str:

@@ -59,9 +59,9 @@ def choice(name: str, default: str) -> Any:
     return _field(default, Spelling(name, lambda reader, said, words: reader.choice(said, words, default)))
 
 
-def text(name: str, default: str = "", *, longest: int = MAX_WORD) -> Any:
+def text(name: str, default: str = "") -> Any:
     """Any short text."""
-    return _field(default, Spelling(name, lambda reader, said, _: reader.text(said, longest) or None))
+    return _field(default, Spelling(name, lambda reader, said, _: reader.text(said, MAX_WORD) or None))
 
 
 def places(name: str, *, most: int, count: int) -> Any:
@@ -73,24 +73,21 @@ def places(name: str, *, most: int, count: int) -> Any:
     return _field((), Spelling(name, read, lambda value: ".".join(str(one + 1) for one in value)))
 
 
-def read_fields(record: type, reader: Reader, *, prefix: str = "") -> dict[str, Any]:
+def read_fields(record: type, reader: Reader) -> dict[str, Any]:
     """The fields that an address says; what is wrong there is put right and noted in the reader.
 
     Args:
         record: A dataclass whose fields were declared with the functions above.
         reader: Of the address.
-        prefix: Before the name of each parameter.
     """
-    found = {
-        name: spelling.read(reader, prefix + spelling.name, words) for name, _, spelling, words in _declared(record)
-    }
+    found = {name: spelling.read(reader, spelling.name, words) for name, _, spelling, words in _declared(record)}
     return {name: value for name, value in found.items() if value is not None}
 
 
-def write_fields(record: Any, *, prefix: str = "") -> dict[str, object]:
+def write_fields(record: Any) -> dict[str, object]:
     """The query parameters of a record; None where it is at its default."""
     return {
-        prefix + spelling.name: None if getattr(record, name) == default else spelling.write(getattr(record, name))
+        spelling.name: None if getattr(record, name) == default else spelling.write(getattr(record, name))
         for name, default, spelling, _ in _declared(record.__class__)
     }
 

@@ -20,8 +20,6 @@ from ui.state.address import Reader
 from ui.state.view import MOST_COMPANIONS, View, read_view, write_view
 from words import say
 
-__all__ = ["DEFAULT_NEW", "Link", "View", "read_link", "write_link"]
-
 MAX_NAME = 100
 MAX_CHANGES = 2_000  # characters
 DEFAULT_NEW = 128

@@ -76,8 +76,7 @@ class Standing:
 
 def standing(slot: Slot) -> Standing:
     """Where a slot stands."""
-    found: Standing = st.session_state.get(f"{slot}{STANDING}") or Standing()
-    return found
+    return st.session_state.get(f"{slot}{STANDING}") or Standing()
 
 
 def stand(slot: Slot, **changes: Any) -> None:

@@ -33,7 +33,7 @@ MAIN: Final[Slot] = ""
 """The slot of a page that draws one run. Its view alone stands in the address; its keys are the bare names."""
 
 SECOND: Final[Slot] = "b-"
-"""The slot beside it, where a page compares two runs. An address would say its fields with `prefix="b."`."""
+"""The slot beside it, where a page compares two runs."""
 
 MAX_STEP = 1_000_000  # the run says how many steps there are
 MAX_LAYER = 1000
@@ -122,11 +122,11 @@ NAMES = parameters(View)
 """The parameters of an address that belong to the view."""
 
 
-def read_view(reader: Reader, *, prefix: str = "") -> View:
+def read_view(reader: Reader) -> View:
     """Read the view's query parameters; what is wrong is put right and noted in the reader."""
-    return View(**read_fields(View, reader, prefix=prefix))
+    return View(**read_fields(View, reader))
 
 
-def write_view(view: View, *, prefix: str = "") -> dict[str, object]:
+def write_view(view: View) -> dict[str, object]:
     """The query parameters of a view; None where it is at its default."""
-    return write_fields(view, prefix=prefix)
+    return write_fields(view)

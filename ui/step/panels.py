@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import charts
@@ -22,7 +23,6 @@ from ui.shared import drawing, style
 from ui.shared.clicks import on_click, place_of
 from ui.shared.door import st
 from ui.state import session
-from ui.state.view import Slot
 from words import joined, say
 
 CANDIDATES = "candidates"
@@ -84,55 +84,47 @@ def _candidate_chart(run: OpenRun) -> None:
             chosen=listed.pieces[listed.chosen or 0],
         ),
         how_to_read=HOW_TO_READ_CANDIDATES,
-        on_click=on_click(run.key(CANDIDATES), place_of, _branching(run).force),
+        on_click=on_click(run.key(CANDIDATES), place_of, _forcing(run)),
     )
     _force_by_name(run)
 
 
-@dataclass(frozen=True)
-class _Branching:
-    """What forcing a piece needs. A session keeps its callbacks: they must not hold the run with all its maps."""
+def _forcing(run: OpenRun) -> Callable[[int], None]:
+    """Callback with a piece: branch off with it at the step, if it is another one than the output has.
 
-    slot: Slot
-    written: tuple[int, ...]
-    step: int
-    n_pieces: int
-    pad_id: int
+    A session keeps its callbacks, so this one does not hold the run with all its maps.
+    """
+    slot, written, step = run.slot, run.trace.tgt_ids, run.view.step
+    n_pieces, pad_id = len(run.trace.vocabulary), run.checkpoint.config.pad_id
 
-    def force(self, piece_id: int) -> None:
-        """Branch off with this piece at the step, if it is another one than the output has."""
-        if not 0 <= piece_id < self.n_pieces or piece_id == self.written[self.step]:
+    def force(piece_id: int) -> None:
+        if not 0 <= piece_id < n_pieces or piece_id == written[step]:
             return
-        if piece_id == self.pad_id:
-            note = say("Padding is never written, so it cannot be forced. Choose another piece.")
-            session.add_note(note, self.slot)
+        if piece_id == pad_id:
+            session.add_note(say("Padding is never written, so it cannot be forced. Choose another piece."), slot)
             return
-        session.show(self.slot, branch_at(self.written, self.step, piece_id), 0, self.step)
+        session.show(slot, branch_at(written, step, piece_id), 0, step)
 
-
-def _branching(run: OpenRun) -> _Branching:
-    trace = run.trace
-    pad_id = run.checkpoint.config.pad_id
-    return _Branching(run.slot, trace.tgt_ids, run.view.step, len(trace.vocabulary), pad_id)
+    return force
 
 
 def _force_by_name(run: OpenRun) -> None:
-    branching, tokenizer = _branching(run), run.checkpoint.tgt_tokenizer
-    log_probs, key = run.trace.log_probs[run.view.step].copy(), run.key(FORCE_CHOICE)
+    slot, key, tokenizer, force = run.slot, run.key(FORCE_CHOICE), run.checkpoint.tgt_tokenizer, _forcing(run)
+    log_probs = run.trace.log_probs[run.view.step].copy()
 
-    def force() -> None:
+    def take() -> None:
         text = st.session_state.get(key) or ""
         i = find_piece(text, tokenizer, log_probs)
         if i is None and text.strip():
-            session.add_note(no_piece(text.strip()[:40]), branching.slot)
+            session.add_note(no_piece(text.strip()[:40]), slot)
         elif i is not None:
-            branching.force(i)
+            force(i)
         st.session_state[key] = ""
 
     st.text_input(
         say("Force another piece here"),
         key=key,
-        on_change=force,
+        on_change=take,
         placeholder=say("Click a bar above, or type a piece"),
         help=say(
             "The output goes on from that piece. Both outputs are then listed under the sentence, one click apart."

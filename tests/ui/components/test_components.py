@@ -183,8 +183,8 @@ def test_other_figures_keep_their_customdata():
 
 
 def test_a_click_is_read():
-    raw = {"curve": 0, "x": 3, "y": 2.5, "index": [2, 3], "customdata": 17, "count": 1}
-    assert parse_click(raw) == Click(0, 3, 2.5, (2, 3), 17)
+    raw = {"curve": 0, "index": [2, 3], "customdata": 17, "count": 1}
+    assert parse_click(raw) == Click(0, (2, 3), 17)
 
 
 @pytest.mark.parametrize(
@@ -195,11 +195,6 @@ def test_a_click_is_read():
 )  # fmt: skip
 def test_what_is_no_click_is_none(raw):
     assert parse_click(raw) is None
-
-
-def test_places_that_are_no_places_are_none():
-    click = parse_click({"curve": 0, "x": float("nan"), "y": {"a": 1}, "index": []})
-    assert (click.x, click.y) == (None, None)
 
 
 def test_a_large_map_is_sent_as_the_numbers_it_has():

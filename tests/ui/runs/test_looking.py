@@ -20,7 +20,7 @@ from ui.runs.looking import (
     own_choice,
 )
 from ui.runs.stepper_run import stepper_run
-from ui.state.link import View
+from ui.state.view import View
 
 
 @pytest.fixture(scope="module")

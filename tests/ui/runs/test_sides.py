@@ -4,7 +4,7 @@ import pytest
 
 from ui.runs.looking import Looking
 from ui.runs.sides import sides
-from ui.state.link import View
+from ui.state.view import View
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from transformer.errors import QueryError
 from transformer.runs.interventions import ZeroHead
 from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_SOURCE_CHARACTERS, Beam, Greedy, Sampling
-from ui.state.link import DEFAULT_NEW, Link, View, read_link, write_link
-from ui.state.view import MAX_DIMS, NAMES
+from ui.state.link import DEFAULT_NEW, Link, read_link, write_link
+from ui.state.view import MAX_DIMS, NAMES, View
 
 KEYS = (
     "model", "rev", "src", "how", "beam", "lp", "temp", "k", "p", "seed", "max", "forced", "result", "do", "with",

@@ -14,15 +14,12 @@ import numpy as np
 import streamlit as st
 
 from charts.theme import HEAD_COLOURS, Colour
-from ui.components.assets import loader, wrapped
+from ui.components.assets import ignore, loader, wrapped
 from ui.components.packing import base64_of, packed
 
 Side = Literal["query", "key"]
 
-_MOUNT = st.components.v2.component(
-    "glassformer_flow_view",
-    js=loader("flow_view"),
-)
+_MOUNT = st.components.v2.component("glassformer_flow_view", js=loader("flow_view"))
 
 
 @dataclass(frozen=True)
@@ -120,7 +117,7 @@ def flow_view(
         "alt": alt,
         "caption": caption,
     }
-    _MOUNT(key=key, data=wrapped(payload), on_pin_change=on_pin or _ignore)
+    _MOUNT(key=key, data=wrapped(payload), on_pin_change=on_pin or ignore)
 
 
 def last_pin(key: str, *, n_queries: int, n_keys: int) -> Pin | None:
@@ -160,7 +157,3 @@ def _report(key: str) -> dict[str, Any]:
     state = st.session_state.get(key)
     report = state.get("pin") if isinstance(state, dict) else None
     return report if isinstance(report, dict) else {}
-
-
-def _ignore() -> None:
-    """Do nothing: Streamlit only keeps state that has a callback."""

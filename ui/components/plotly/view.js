@@ -91,8 +91,6 @@ function report(view, event) {
   const index = point.pointNumber ?? point.pointIndex ?? [];
   view.setTriggerValue("click", {
     curve: point.curveNumber,
-    x: point.x,
-    y: point.y,
     index: Array.isArray(index) ? index : [index],
     customdata: typeof point.data.meta === "string" ? null : point.customdata ?? null,
     count: view.clicks,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -20,7 +19,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from charts.theme import CELLS, Spec
-from ui.components.assets import STATIC, ensure_static, loader, wrapped
+from ui.components.assets import STATIC, ensure_static, ignore, loader, wrapped
 from ui.components.packing import base64_of
 
 _LOG = logging.getLogger(__name__)
@@ -42,15 +41,11 @@ class Click:
 
     Attributes:
         curve: Which trace of the figure.
-        x: Horizontal place of the mark, as the figure gave it.
-        y: Vertical place of the mark, as the figure gave it.
         index: Place of the mark in its trace: `(row, column)` in a heat map, `(i,)` elsewhere.
         customdata: What the figure attached to the mark, else None.
     """
 
     curve: int
-    x: float | str | None
-    y: float | str | None
     index: tuple[int, ...]
     customdata: Any
 
@@ -88,7 +83,7 @@ def plotly_view(
         "name": key,
         "clickable": on_click is not None,
     }
-    result = _MOUNT(key=key, data=wrapped(payload), on_click_change=on_click or _ignore)
+    result = _MOUNT(key=key, data=wrapped(payload), on_click_change=on_click or ignore)
     return parse_click(result.get("click")) if on_click is not None else None
 
 
@@ -171,21 +166,11 @@ def parse_click(value: object) -> Click | None:
     curve, index = value.get("curve"), value.get("index")
     if not isinstance(index, list) or not all(_is_count(number) for number in (curve, *index)):
         return None
-    return Click(
-        int(curve or 0), _place(value.get("x")), _place(value.get("y")), tuple(index), value.get("customdata")
-    )
+    return Click(int(curve or 0), tuple(index), value.get("customdata"))
 
 
 def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _place(value: object) -> float | str | None:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-        return value
-    return None
 
 
 @cache
@@ -195,7 +180,3 @@ def _provide_script() -> None:
         ensure_static()
     except OSError:
         _LOG.exception("Cannot write into %s; charts will not load.", STATIC)
-
-
-def _ignore() -> None:
-    """Do nothing: Streamlit only returns events that have a callback."""

@@ -16,13 +16,10 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from ui.components.assets import loader, wrapped
+from ui.components.assets import ignore, loader, wrapped
 from ui.components.packing import packed
 
-_MOUNT = st.components.v2.component(
-    "glassformer_stepper",
-    js=loader("stepper"),
-)
+_MOUNT = st.components.v2.component("glassformer_stepper", js=loader("stepper"))
 
 
 @dataclass(frozen=True)
@@ -153,7 +150,7 @@ def stepper(
         "revealed_step": revealed_step,
         "compact": compact,
     }
-    _MOUNT(key=key, data=wrapped(payload), on_step_change=on_step_change or _ignore)
+    _MOUNT(key=key, data=wrapped(payload), on_step_change=on_step_change or ignore)
     return settled_step(run, key=key, step=step, step_revision=step_revision)
 
 
@@ -206,7 +203,3 @@ def _change(before: str, text: str) -> list[int | str]:
     pairs = zip(before, text, strict=False)
     same = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
     return [len(text[:same].encode("utf-16-le")) // 2, text[same:]]
-
-
-def _ignore() -> None:
-    """Do nothing: Streamlit only keeps state that has a callback."""
