@@ -229,8 +229,9 @@ def test_another_page_and_back_keeps_the_sentence(app, page):
     assert source_box(page).input_value() == "abcdef"
 
 
-def test_a_slow_connection_never_throws_the_reader_back(app, page):
+def test_a_slow_connection_never_throws_the_reader_back(app, new_page):
     """Every message of the server comes late, so steps are reported with an address that is out of date."""
+    page = new_page(fresh=True)  # the route would slow every later test down
 
     def slow(socket):
         server = socket.connect_to_server()
