@@ -30,6 +30,8 @@ def example(name: str, shift: int) -> StepperRun:
 
 
 def draw_charts(run: StepperRun, step: int) -> None:
+    if not run.target:
+        return
     pieces = [chip.piece for chip in run.target]
     sources = [chip.piece for chip in run.source]
     weights = np.roll(run.shading, step, axis=0)
@@ -58,6 +60,13 @@ def draw_charts(run: StepperRun, step: int) -> None:
 
 
 def step_page() -> None:
+    """The stepper, and charts that follow it."""
+    draw_charts(*player_page())
+    plotly_view(go.Figure(), key="empty", alt="Nothing.", height=100)
+
+
+def player_page() -> tuple[StepperRun, int]:
+    """The stepper alone."""
     st.title("Components")
     name = st.sidebar.radio("run", ["plain", "other", "hostile", "nothing"])
     shift = st.sidebar.number_input("shift", 0, 5, 0)
@@ -77,9 +86,7 @@ def step_page() -> None:
         time.sleep(1.5)
     st.text(f"python: {name} step {step}")
     st.text(f"runs: {st.session_state.runs}")
-    if run.target:
-        draw_charts(run, step)
-    plotly_view(go.Figure(), key="empty", alt="Nothing.", height=100)
+    return run, step
 
 
 def other_page() -> None:
@@ -101,5 +108,6 @@ def figures_page() -> None:
 st.navigation([
     st.Page(other_page, title="Elsewhere", url_path="elsewhere", default=True),
     st.Page(step_page, title="Step", url_path="step"),
+    st.Page(player_page, title="Player", url_path="player"),
     st.Page(figures_page, title="Figures", url_path="figures"),
 ]).run()  # fmt: skip

@@ -17,6 +17,8 @@ from tools.serve import ROOT, Server, serve
 from ui.components.assets import ensure_static
 
 HERE = Path(__file__).parent
+# Of two processes with a file each, neither shall be left alone with one of these at the end.
+LONGEST = ("test_deep_links", "test_long_inputs", "test_pseudo_language", "test_step_story", "test_stepper")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -28,7 +30,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     ours = [item for item in items if HERE in item.path.parents]
     for item in ours:
         item.add_marker("browser")
-    items[:] = [item for item in items if item not in set(ours)] + ours
+    longest_first = sorted(ours, key=lambda item: item.path.stem not in LONGEST)
+    items[:] = [item for item in items if item not in set(ours)] + longest_first
 
 
 @pytest.fixture(scope="session")
@@ -159,6 +162,25 @@ def stage(app: Server, page: Page) -> Page:
 
 
 @pytest.fixture
-def figures(app: Server, page: Page) -> Page:
-    """Every kind of chart with hostile labels."""
-    return open_figures(page, app)
+def player(app: Server, page: Page) -> Page:
+    """That app with the stepper alone, opened."""
+    open_page(page, f"{app.url}/player")
+    return page
+
+
+@pytest.fixture(scope="module")
+def figures_tab(app: Server, profile: BrowserContext) -> Iterator[Page]:
+    """Every kind of chart with hostile labels, drawn once for a file of tests, which leave it as it was."""
+    uncaught: list[Error] = []
+    page = profile.new_page()
+    page.on("pageerror", lambda error: uncaught.append(error))
+    yield open_figures(page, app)
+    page.close()
+    assert not uncaught
+
+
+@pytest.fixture
+def figures(figures_tab: Page) -> Page:
+    """That tab, in front."""
+    figures_tab.bring_to_front()
+    return figures_tab

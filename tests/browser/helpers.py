@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Page, ViewportSize
@@ -13,6 +15,7 @@ from tools.browser import REMEDY, find_browser
 from tools.serve import ROOT
 
 VIEWPORT: ViewportSize = {"width": 1280, "height": 720}
+PHONE: ViewportSize = {"width": 390, "height": 844}
 IDLE_MS = 60_000
 QUIET_MS = 300
 POLL_MS = 40  # looking at each frame would make the browser draw each frame
@@ -68,6 +71,32 @@ def open_page(page: Page, url: str) -> None:
     """Go to an address of the app and wait until it has settled."""
     page.goto(url)
     wait_for_idle(page)
+
+
+# Every chart is drawn as wide as its place.
+_CHARTS_FIT = """
+() => [...document.querySelectorAll(".gf-chart")].every(chart => {
+  const drawn = chart.querySelector(".main-svg");
+  return drawn === null || Math.abs(drawn.getBoundingClientRect().width - chart.clientWidth) <= 2;
+})
+"""
+
+
+def in_both_windows(page: Page) -> Iterator[tuple[str, int]]:
+    """Show a page that is open in a light window of 1280 x 720, then in a dark one as narrow as a phone.
+
+    A theme changes no widths, so each size has one.
+
+    Yields:
+        The theme and the width, once the page has followed.
+    """
+    windows: list[tuple[Literal["light", "dark"], ViewportSize]] = [("light", VIEWPORT), ("dark", PHONE)]
+    for scheme, size in windows:
+        page.set_viewport_size(size)
+        page.emulate_media(color_scheme=scheme)
+        wait_for_idle(page)
+        page.wait_for_function(_CHARTS_FIT, polling=POLL_MS)
+        yield scheme, size["width"]
 
 
 def screenshot(page: Page, name: str, *, whole: bool = False) -> Path:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.helpers import open_page, screenshot, wait_for_idle
+from tests.browser.helpers import in_both_windows, open_page, screenshot, wait_for_idle
 from tests.browser.story import address, switch
 from tools.serve import Server
 from ui.attention import all_heads, controls, one_map
@@ -182,15 +182,14 @@ def test_guess_mode_shows_no_later_piece_and_no_later_row(page, server):
 
 
 @pytest.mark.parametrize("panel", ["overview", "head"])
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
-def test_nothing_overflows(new_page, server, panel, scheme, width):
-    page = new_page(color_scheme=scheme, viewport={"width": width, "height": 720})
+def test_nothing_overflows(page, server, panel):
     open_attention(page, server, f"&panel={panel}&words=1&hide=1&together=max")
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    row = page.locator(f".st-key-{controls.ROW} > *")
-    tops = {round(box["y"]) for box in (item.bounding_box() for item in row.all()) if box}
-    assert len(tops) == 1 or width < 600, "the controls of the page take more than one row"
-    screenshot(page, f"attention-{panel}-{scheme}-{width}", whole=True)
+    for scheme, width in in_both_windows(page):
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        row = page.locator(f".st-key-{controls.ROW} > *")
+        tops = {round(box["y"]) for box in (item.bounding_box() for item in row.all()) if box}
+        assert len(tops) == 1 or width < 600, "the controls of the page take more than one row"
+        screenshot(page, f"attention-{panel}-{scheme}-{width}", whole=True)
 
 
 def test_the_charts_begin_on_the_first_screen(server, page):

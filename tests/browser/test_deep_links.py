@@ -7,21 +7,24 @@ from tests.browser.helpers import open_page, wait_for_idle
 
 PAGES = {
     "": "Step through decoding",
-    "step": "Step through decoding",
     "attention?model=reverse&panel=head&layer=2&head=1": "Attention",
     "positions?model=reverse&positions=shift&shift=2": "Positions",
     "masks?model=reverse&mask=decoder&query=2&key=5": "Masks",
     "inside?model=reverse&inside=lens": "Inside the model",
-    "checkpoints": "Checkpoints",
-    "checkpoints?model=reverse": "Checkpoints",
     "?model=reverse&src=noon&step=2": "Step through decoding",
 }
 
 
-@pytest.mark.parametrize("path", ["checkpoints?model=reverse", "step?model=reverse&src=noon&step=2"])
-def test_the_first_visitor_finds_the_page(fresh_server, page, path):
+@pytest.mark.parametrize(
+    ("path", "title"),
+    [
+        ("checkpoints?model=reverse", "Checkpoints"),
+        ("step?model=reverse&src=noon&step=2", "Step through decoding"),
+    ],
+)
+def test_the_first_visitor_finds_the_page(fresh_server, page, path, title):
     open_page(page, f"{fresh_server.url}/{path}")
-    expect(page.get_by_role("heading", level=1)).to_have_text(PAGES[path.split("?")[0]])
+    expect(page.get_by_role("heading", level=1)).to_have_text(title)
     expect(page.get_by_role("combobox", name="Checkpoint")).to_have_value("Reverse letters (reverse)")
     assert page.get_by_text("Page not found").count() == 0
     assert page.get_by_role("dialog").count() == 0
@@ -54,9 +57,11 @@ def test_every_page_of_the_menu_can_be_reloaded(server, page):
     for name in page.get_by_test_id("stSidebarNavLink").all_inner_texts():
         page.get_by_test_id("stSidebarNavLink").get_by_text(name, exact=True).click()
         expect(page.get_by_role("heading", level=1)).to_have_text(name)
-        page.reload()
+        page.reload()  # which opens the page's address alone
         wait_for_idle(page)
         expect(page.get_by_role("heading", level=1)).to_have_text(name)
+        assert page.get_by_text("Page not found").count() == 0
+        assert page.get_by_role("dialog").count() == 0
 
 
 def test_headers_are_sent_with_every_answer(server, page):

@@ -147,9 +147,10 @@ def test_a_stated_table_is_taken_as_it_is(figures, tmp_path):
 # ---------------------------------------------------------------- pictures
 
 
-def test_pictures_have_the_theme_s_background(app, new_page, tmp_path):
-    for scheme, is_dark in (("light", False), ("dark", True)):
-        page = open_figures(new_page(color_scheme=scheme), app)
+def test_pictures_have_the_theme_s_background(app, new_page, figures, tmp_path):
+    dark = open_figures(new_page(color_scheme="dark"), app)
+    for page, is_dark in ((dark, True), (figures, False)):
+        page.bring_to_front()
         path, name = saved(page, "curve", "PNG", tmp_path)
         assert name == "curve_how-unsure-each-step-was.png"
         picture = Image.open(path).convert("L")

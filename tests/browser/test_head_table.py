@@ -5,7 +5,7 @@ import csv
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import open_page, screenshot, wait_for_idle
+from tests.browser.helpers import in_both_windows, open_page, screenshot, wait_for_idle
 from tests.browser.story import SETTLED_MS, address
 
 TABLE, MAP, ROWS = ".st-key-head_table", ".st-key-head_table_map", ".st-key-head_table_rows"
@@ -117,14 +117,13 @@ def test_the_file_holds_the_tables_numbers(server, tall, tmp_path):
         assert float(row[1]) == pytest.approx(float(line[2]), abs=1e-4)
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
-def test_it_fits_the_screen(server, new_page, scheme, width):
-    page = new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
+def test_it_fits_the_screen(server, page):
     open_table(page, server, "&kind=encoder&layer=1&head=2")
-    main = page.locator('[data-testid="stMain"]')
-    assert main.evaluate("main => main.scrollWidth <= main.clientWidth")
-    for part in (TABLE, MAP, ROWS):
-        box = page.locator(part).bounding_box()
-        assert box["x"] >= 0
-        assert box["x"] + box["width"] <= width
-    screenshot(page, f"head-table-{scheme}-{width}", whole=True)
+    for scheme, width in in_both_windows(page):
+        main = page.locator('[data-testid="stMain"]')
+        assert main.evaluate("main => main.scrollWidth <= main.clientWidth")
+        for part in (TABLE, MAP, ROWS):
+            box = page.locator(part).bounding_box()
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= width
+        screenshot(page, f"head-table-{scheme}-{width}", whole=True)

@@ -2,10 +2,9 @@
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import open_page, screenshot, wait_for_idle
+from tests.browser.helpers import in_both_windows, open_page, screenshot, wait_for_idle
 from tests.browser.story import address, wait_for_charts
 
 CHARTS = ("model_diagram", "cost_shares", "cost_curves")
@@ -71,12 +70,10 @@ def test_a_block_leads_to_its_view_and_back_again(server, page):
     expect(page.get_by_label("Input", exact=True)).to_have_value("abcdef")
 
 
-@pytest.mark.parametrize(("width", "height"), [(1280, 720), (390, 844)])
-def test_nothing_overflows_in_either_theme(server, new_page, width, height):
-    for scheme in ("light", "dark"):
-        page = new_page(color_scheme=scheme, viewport={"width": width, "height": height})
-        open_page(page, f"{server.url}/inside")
-        wait_for_charts(page)
+def test_nothing_overflows(server, page):
+    open_page(page, f"{server.url}/inside")
+    wait_for_charts(page)
+    for scheme, width in in_both_windows(page):
         main = page.get_by_test_id("stMain")
         assert main.evaluate("main => main.scrollWidth <= main.clientWidth")
         for key in CHARTS:

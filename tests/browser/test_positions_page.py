@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import open_page, screenshot, wait_for_idle
+from tests.browser.helpers import in_both_windows, open_page, screenshot, wait_for_idle
 from tests.browser.story import address, type_source, wait_for_charts
 
 PARTS = {
@@ -113,18 +113,13 @@ def test_markup_is_shown_letter_by_letter(server, page):
 
 
 @pytest.mark.parametrize("part", PARTS)
-@pytest.mark.parametrize(
-    ("model", "width", "height", "scheme"), [("reverse", 1280, 720, "light"), ("zh-en", 390, 844, "dark")]
-)
-def test_nothing_overflows(server, new_page, part, model, width, height, scheme):
-    """A theme changes no widths, so each size has one; pieces of a real vocabulary get the narrow window."""
-    page = new_page(color_scheme=scheme, viewport={"width": width, "height": height})
-    query = f"?model={model}&positions={part}"
-    open_part(page, server, query + (f"&src={LONG}" if model == "zh-en" and part == "sentence" else ""))
-    main = page.get_by_test_id("stMain")
-    assert main.evaluate("main => main.scrollWidth <= main.clientWidth")
-    for key in PARTS[part]:
-        box = chart(page, key).locator(".main-svg").first.bounding_box()
-        assert box["x"] >= 0
-        assert box["x"] + box["width"] <= width
-    screenshot(page, f"positions-{part}-{model}-{width}-{scheme}", whole=True)
+def test_nothing_overflows(server, page, part):
+    open_part(page, server, f"?model=zh-en&positions={part}" + (f"&src={LONG}" if part == "sentence" else ""))
+    for scheme, width in in_both_windows(page):
+        main = page.get_by_test_id("stMain")
+        assert main.evaluate("main => main.scrollWidth <= main.clientWidth")
+        for key in PARTS[part]:
+            box = chart(page, key).locator(".main-svg").first.bounding_box()
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= width
+        screenshot(page, f"positions-{part}-{width}-{scheme}", whole=True)

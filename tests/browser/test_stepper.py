@@ -35,130 +35,130 @@ CONTRAST = """
 """
 
 
-def test_twenty_quick_presses_are_twenty_steps_and_one_report(stage):
-    before = runs(stage)
+def test_twenty_quick_presses_are_twenty_steps_and_one_report(player):
+    before = runs(player)
     for _ in range(20):
-        stage.keyboard.press("ArrowRight")
-        stage.wait_for_timeout(30)
-    expect_step(stage, 20)
-    expect(stage.get_by_text("python: plain step 20")).to_be_visible()
-    wait_for_idle(stage)
-    assert runs(stage) - before <= 2  # a machine under load may be slower than the pause that counts as rest
+        player.keyboard.press("ArrowRight")
+        player.wait_for_timeout(30)
+    expect_step(player, 20)
+    expect(player.get_by_text("python: plain step 20")).to_be_visible()
+    wait_for_idle(player)
+    assert runs(player) - before <= 2  # a machine under load may be slower than the pause that counts as rest
 
 
-def test_output_and_shading_move_at_once(stage):
-    stage.keyboard.press("ArrowRight")
-    assert stage.locator(".gf-text").inner_text() == "w0 w1"
-    assert stage.locator(".gf-new").inner_text().strip() == "w1"
-    weights = stage.locator(".gf-source .gf-chip").evaluate_all(
+def test_output_and_shading_move_at_once(player):
+    player.keyboard.press("ArrowRight")
+    assert player.locator(".gf-text").inner_text() == "w0 w1"
+    assert player.locator(".gf-new").inner_text().strip() == "w1"
+    weights = player.locator(".gf-source .gf-chip").evaluate_all(
         "chips => chips.map(chip => Number(chip.style.getPropertyValue('--weight')))"
     )
     assert weights == [float(place == 1) for place in range(24)]
     assert (
         "Step 2 of 24: reads ‘▁w0’, predicts ‘▁w1’ (p = 0.83)"
-        in stage.locator(".gf-stepper .gf-caption").inner_text()
+        in player.locator(".gf-stepper .gf-caption").inner_text()
     )
 
 
-def test_first_back_next_last_and_slider(stage):
-    stage.get_by_label("Last step").click()
-    expect_step(stage, 23)
-    assert "It ended." in stage.locator(".gf-stepper .gf-caption").inner_text()
-    stage.get_by_label("Back one step").click()
-    expect_step(stage, 22)
-    stage.get_by_label("First step").click()
-    expect_step(stage, 0)
-    stage.get_by_label("Next step").click()
-    stage.locator(".gf-slider").press("ArrowRight")
-    expect_step(stage, 2)
-    stage.locator(".gf-target .gf-chip").nth(8).click()  # the first chip is the start piece
-    expect_step(stage, 7)
+def test_first_back_next_last_and_slider(player):
+    player.get_by_label("Last step").click()
+    expect_step(player, 23)
+    assert "It ended." in player.locator(".gf-stepper .gf-caption").inner_text()
+    player.get_by_label("Back one step").click()
+    expect_step(player, 22)
+    player.get_by_label("First step").click()
+    expect_step(player, 0)
+    player.get_by_label("Next step").click()
+    player.locator(".gf-slider").press("ArrowRight")
+    expect_step(player, 2)
+    player.locator(".gf-target .gf-chip").nth(8).click()  # the first chip is the start piece
+    expect_step(player, 7)
 
 
-def test_home_end_and_space(stage):
-    stage.keyboard.press("End")
-    expect_step(stage, 23)
-    stage.keyboard.press("Home")
-    expect_step(stage, 0)
-    stage.locator(".gf-speed").select_option("4")
-    stage.locator(".gf-stepper").focus()
-    stage.keyboard.press("Space")
-    stage.wait_for_timeout(1200)
-    stage.keyboard.press("Space")
-    halted = browser_step(stage)
+def test_home_end_and_space(player):
+    player.keyboard.press("End")
+    expect_step(player, 23)
+    player.keyboard.press("Home")
+    expect_step(player, 0)
+    player.locator(".gf-speed").select_option("4")
+    player.locator(".gf-stepper").focus()
+    player.keyboard.press("Space")
+    player.wait_for_timeout(1200)
+    player.keyboard.press("Space")
+    halted = browser_step(player)
     assert 2 <= halted <= 6
-    stage.wait_for_timeout(600)
-    assert browser_step(stage) == halted
+    player.wait_for_timeout(600)
+    assert browser_step(player) == halted
 
 
-def test_play_runs_to_the_end_and_stops(stage):
-    choose_run(stage, "other")
-    stage.locator(".gf-speed").select_option("4")
-    stage.get_by_label("Play", exact=True).click()
-    expect(stage.get_by_label("Pause")).to_be_visible()
-    expect(stage.get_by_label("Play", exact=True)).to_be_visible(timeout=5000)
-    expect_step(stage, 3)
+def test_play_runs_to_the_end_and_stops(player):
+    choose_run(player, "other")
+    player.locator(".gf-speed").select_option("4")
+    player.get_by_label("Play", exact=True).click()
+    expect(player.get_by_label("Pause")).to_be_visible()
+    expect(player.get_by_label("Play", exact=True)).to_be_visible(timeout=5000)
+    expect_step(player, 3)
 
 
-def test_keys_are_left_alone_while_typing(stage):
-    stage.get_by_label("typing").click()
-    stage.keyboard.press("ArrowRight")
-    stage.keyboard.press("End")
-    expect_step(stage, 0)
+def test_keys_are_left_alone_while_typing(player):
+    player.get_by_label("typing").click()
+    player.keyboard.press("ArrowRight")
+    player.keyboard.press("End")
+    expect_step(player, 0)
 
 
-def test_keys_are_left_alone_under_a_dialog(stage):
-    stage.get_by_role("button", name="open dialog").click()
-    expect(stage.get_by_text("inside")).to_be_visible()
-    stage.keyboard.press("ArrowRight")
-    expect_step(stage, 0)
+def test_keys_are_left_alone_under_a_dialog(player):
+    player.get_by_role("button", name="open dialog").click()
+    expect(player.get_by_text("inside")).to_be_visible()
+    player.keyboard.press("ArrowRight")
+    expect_step(player, 0)
 
 
-def test_a_rerun_in_flight_never_jumps_back(stage):
-    switch(stage, "slow")
-    stage.evaluate("document.activeElement.blur()")
+def test_a_rerun_in_flight_never_jumps_back(player):
+    switch(player, "slow")
+    player.evaluate("document.activeElement.blur()")
     seen = []
     for press in range(24):
         if press < 12:
-            stage.keyboard.press("ArrowRight")
-        stage.wait_for_timeout(250)
-        seen.append(browser_step(stage))
+            player.keyboard.press("ArrowRight")
+        player.wait_for_timeout(250)
+        seen.append(browser_step(player))
     assert seen == sorted(seen)
-    expect(stage.get_by_text("python: plain step 12")).to_be_visible()
+    expect(player.get_by_text("python: plain step 12")).to_be_visible()
 
 
-def test_a_new_revision_moves_the_reader(stage):
-    stage.keyboard.press("End")
-    expect(stage.get_by_text("python: plain step 23")).to_be_visible()
-    stage.get_by_role("button", name="jump to step 2").click()
-    expect(stage.get_by_text("python: plain step 1", exact=True)).to_be_visible()
-    expect_step(stage, 1)
+def test_a_new_revision_moves_the_reader(player):
+    player.keyboard.press("End")
+    expect(player.get_by_text("python: plain step 23")).to_be_visible()
+    player.get_by_role("button", name="jump to step 2").click()
+    expect(player.get_by_text("python: plain step 1", exact=True)).to_be_visible()
+    expect_step(player, 1)
 
 
-def test_another_run_starts_where_python_says(stage):
-    stage.keyboard.press("End")
-    expect(stage.get_by_text("python: plain step 23")).to_be_visible()
-    choose_run(stage, "other")
-    expect_step(stage, 0)
-    assert stage.locator(".gf-text").inner_text() == "one"
+def test_another_run_starts_where_python_says(player):
+    player.keyboard.press("End")
+    expect(player.get_by_text("python: plain step 23")).to_be_visible()
+    choose_run(player, "other")
+    expect_step(player, 0)
+    assert player.locator(".gf-text").inner_text() == "one"
 
 
-def test_guess_mode_gives_nothing_away(stage):
-    switch(stage, "guess")
-    stage.evaluate("document.activeElement.blur()")
+def test_guess_mode_gives_nothing_away(player):
+    switch(player, "guess")
+    player.evaluate("document.activeElement.blur()")
     for step in (3, 4):
-        while browser_step(stage) < step:
-            stage.keyboard.press("ArrowRight")
+        while browser_step(player) < step:
+            player.keyboard.press("ArrowRight")
         shown = (
-            stage.locator(".gf-stepper .gf-target").inner_html()
-            + stage.locator(".gf-stepper .gf-caption").inner_html()
+            player.locator(".gf-stepper .gf-target").inner_html()
+            + player.locator(".gf-stepper .gf-caption").inner_html()
         )
         assert f"w{step}" not in shown
         assert f"w{step - 1}" in shown
-        assert "0.83" not in stage.locator(".gf-now").inner_html()
-        assert stage.locator(".gf-text").inner_text().endswith("?")
-    switch(stage, "guess")
-    assert "w4" in stage.locator(".gf-now").inner_text()
+        assert "0.83" not in player.locator(".gf-now").inner_html()
+        assert player.locator(".gf-text").inner_text().endswith("?")
+    switch(player, "guess")
+    assert "w4" in player.locator(".gf-now").inner_text()
 
 
 def test_a_rerun_keeps_focus_and_nodes(stage):
@@ -208,7 +208,7 @@ def test_a_phone_shows_all_of_it(app, new_page):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_can_be_read(app, new_page, scheme):
     page = new_page(color_scheme=scheme)
-    open_page(page, f"{app.url}/step")
+    open_page(page, f"{app.url}/player")
     page.keyboard.press("ArrowRight")
     wait_for_idle(page)
     background = page.evaluate("getComputedStyle(document.querySelector('[data-testid=\"stApp\"]')).backgroundColor")
@@ -228,9 +228,6 @@ def test_text_can_be_read(app, new_page, scheme):
     shade = chosen.evaluate("node => getComputedStyle(node).backgroundColor")
     colour = chosen.locator(".gf-piece").evaluate("node => getComputedStyle(node).color")
     assert page.evaluate(CONTRAST, [colour, [background, shade]]) >= 4.5
-
-
-# ------------------------------------------------------------------------------------------------ charts
 
 
 # ---------------------------------------------------------------- in the app
