@@ -138,7 +138,8 @@ def test_markup_is_shown_letter_by_letter_and_nothing_overflows(app, new_page):
         wide = page.evaluate(
             """() => [...document.querySelectorAll(
               '[data-testid="stMain"], .katex-display, [class*="st-key-walk"]'
-            )].filter(part => part.clientWidth && part.scrollWidth > part.clientWidth + 1).map(part => part.className)"""
+            )].filter(part => part.clientWidth && part.scrollWidth > part.clientWidth + 1)
+              .map(part => part.className)"""
         )
         assert wide == []
         assert page.locator(".katex-error").count() == 0
