@@ -33,5 +33,5 @@ async def _lifespan(_: st.App) -> AsyncIterator[None]:
 
 
 # The stepper and charts stand on every page; the flow view on one part of one.
-_PRELOAD = Middleware(Preload, links=links("stepper", "plotly_view", later=("flow_view",)))
+_PRELOAD = Middleware(Preload, links=links("stepper", "plotly_view"))
 app = st.App("main.py", lifespan=_lifespan, middleware=[Middleware(SecurityHeaders), _PRELOAD, Middleware(Scripts)])
