@@ -13,7 +13,7 @@ import streamlit as st
 from starlette.middleware import Middleware
 from streamlit.runtime.pages_manager import PagesManager
 
-from ui.components.assets import ensure_static, links
+from ui.components.assets import ensure_static, link
 from ui.components.serving import Scripts
 from ui.runs.loading import warm_up
 from ui.shared.headers import Preload, SecurityHeaders
@@ -32,6 +32,5 @@ async def _lifespan(_: st.App) -> AsyncIterator[None]:
     yield
 
 
-# The stepper and charts stand on every page; the flow view on one part of one.
-_PRELOAD = Middleware(Preload, links=links("stepper", "plotly_view"))
+_PRELOAD = Middleware(Preload, link=link())
 app = st.App("main.py", lifespan=_lifespan, middleware=[Middleware(SecurityHeaders), _PRELOAD, Middleware(Scripts)])

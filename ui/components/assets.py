@@ -1,12 +1,12 @@
-"""The files our components need in the browser: their own modules and styles, and Plotly's script.
+"""The files our components need in the browser: one script of ours, and Plotly's.
 
 Plotly's script is copied out of the installed package instead of being kept in the repository, so that Python
 and the browser always run the same version and nothing is fetched from outside.
 
-Our modules are served as they are written, in a folder that is named after all their text: a change of any gives
-every module a new address. Streamlit sends an inline script again with every element and every change of data, so
-what it is given is only a loader of a few lines. What the loader asks for is the entry of a component, which asks for
-all the modules at once: found one import after the other, they would each wait for the one before.
+Our modules are served as one script, whose name holds a digest of its text: a change gets a new address. A request a
+module made the first picture of an empty browser a tenth later, and the first picture of another component by half.
+Streamlit sends an inline script again with every element and every change of data, so what it is given is only a
+loader of a few lines.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import os
 import re
 import tempfile
 from functools import cache
+from graphlib import TopologicalSorter
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -36,14 +37,6 @@ PLOTLY_FILE = f"plotly-{plotly.__version__}.min.js"
 COMPONENTS = {"plotly_view": "plotly/view.js", "stepper": "stepper/view.js", "flow_view": "flow/view.js"}
 """The module that is each component."""
 
-AHEAD = {"plotly_view": (f"../{PLOTLY_FILE}",)}
-"""Other scripts that a component will ask for."""
-
-LATER = {"plotly_view": ("flow_view",)}
-"""Components that a reader of this one may come to: they are fetched once the first pictures stand.
-
-Any sooner they would delay these by a tenth."""
-
 STYLES = {
     "common": "common/tokens.css",
     "plotly": "plotly/view.css",
@@ -52,19 +45,9 @@ STYLES = {
 }
 
 _LOADER = "common/loader.js"
-_IMPORT = re.compile(r'^(?:import|export) [^;]*?from "(\.[^"]+)";', re.MULTILINE)
+_IMPORT = re.compile(r'^import (\{[^}]*\}) from "(\.[^"]+)";$', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async function|function|const|class) (\w+))", re.MULTILINE)
 _COMMENT = re.compile(r"^ *(?://|/\*\*).*\n+", re.MULTILINE)
-_ENTRY = """
-const address = (name) => new URL(name, import.meta.url).href;
-const links = [...%(modules)s.map((name) => ["modulepreload", name, ""]),
-  ...%(scripts)s.map((name) => ["preload", name, "script"])];
-document.head.append(...links.map(([rel, name, as]) =>
-  Object.assign(document.createElement("link"), { rel, as, href: address(name) })));
-const { default: component } = await import(address("%(module)s"));
-export default component;
-setTimeout(() => document.head.append(...%(later)s.map((name) =>
-  Object.assign(document.createElement("link"), { rel: "prefetch", href: address(name) }))), 3000);
-"""
 
 
 def read_asset(name: str) -> str:
@@ -74,42 +57,37 @@ def read_asset(name: str) -> str:
 
 @cache
 def modules() -> dict[str, str]:
-    """Every module that is served, by its name: those in the repository, one of values, and an entry a component."""
+    """Every module by its name: those in the repository, and one of values."""
     names = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.js"))
-    written = {name: read_asset(name) for name in names if name != _LOADER}
     values = {
         "DARK_COLORS": DARK_COLORS,
         "PLOTLY_FILE": PLOTLY_FILE,
         "STYLES": {folder: read_asset(name) for folder, name in STYLES.items()},
     }
-    written["common/served.js"] = "".join(f"export const {key} = {json.dumps(is_)};\n" for key, is_ in values.items())
-    entries = {f"{name}.js": _entry(name, written) for name in COMPONENTS}
-    return {**written, **entries}
+    served = "".join(f"export const {key} = {json.dumps(is_)};\n" for key, is_ in values.items())
+    return {name: read_asset(name) for name in names if name != _LOADER} | {"common/served.js": served}
 
 
-def _entry(name: str, written: dict[str, str]) -> str:
-    module = COMPONENTS[name]
-    first = needed(module, written)
-    return _ENTRY.lstrip() % {
-        "modules": json.dumps(first),
-        "scripts": json.dumps(AHEAD.get(name, ())),
-        "module": module,
-        "later": json.dumps([path for path in _all_of(LATER.get(name, ()), written) if path not in first]),
-    }
+@cache
+def script() -> str:
+    """All modules as one, each a function that is called once, after those that it imports.
 
-
-def needed(module: str, written: dict[str, str]) -> list[str]:
-    """A module and all that it imports, from near to far.
-
-    Args:
-        module: Its name.
-        written: The text of each module by its name.
+    Raises:
+        graphlib.CycleError: If modules import each other.
     """
-    found = [module]
-    for name in found:
-        imported = [_beside(name, path) for path in _IMPORT.findall(written[name])]
-        found += [other for other in dict.fromkeys(imported) if other not in found]
-    return found
+    parts = {name: _as_function(name, text) for name, text in modules().items()}
+    graph = {name: [_beside(name, path) for _, path in _IMPORT.findall(text)] for name, text in modules().items()}
+    ordered = [parts[name] for name in TopologicalSorter(graph).static_order()]
+    exports = [f'export const {name} = modules["{module}"].component;\n' for name, module in COMPONENTS.items()]
+    return "\n".join(["const modules = {};\n", *ordered, *exports])
+
+
+def _as_function(name: str, text: str) -> str:
+    body = _IMPORT.sub(
+        lambda one: f'const {one[1].replace(" as ", ": ")} = modules["{_beside(name, one[2])}"];', text
+    )
+    exported = ", ".join(_EXPORT.findall(text))
+    return f'modules["{name}"] = (() => {{\n{_EXPORT.sub("", body)}\nreturn {{ {exported} }};\n}})();\n'
 
 
 def _beside(name: str, path: str) -> str:
@@ -117,10 +95,9 @@ def _beside(name: str, path: str) -> str:
 
 
 @cache
-def folder_name() -> str:
-    """The folder under `static` that the modules are served from."""
-    text = json.dumps(modules(), sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+def script_file() -> str:
+    """The name under `static` of the script of all modules."""
+    return f"glassformer-{hashlib.sha256(script().encode()).hexdigest()[:12]}.js"
 
 
 @cache
@@ -130,27 +107,16 @@ def loader(name: str) -> str:
     Args:
         name: A key of `COMPONENTS`.
     """
-    return _COMMENT.sub("", read_asset(_LOADER)).replace("ENTRY", f"{folder_name()}/{name}.js")
+    return _COMMENT.sub("", read_asset(_LOADER)).replace("SCRIPT", script_file()).replace("NAME", name)
 
 
-@cache
-def links(*names: str) -> str:
-    """A `Link` header that has a browser fetch components before Streamlit asks for them.
+def link() -> str:
+    """A `Link` header that has a browser fetch our script before Streamlit asks for it.
 
-    They come behind Streamlit's own scripts, in the time in which those start. Plotly's script is not among them: it
-    is as large as all of Streamlit's, and with it in front everything else came later.
-
-    Args:
-        names: Keys of `COMPONENTS`.
+    It comes behind Streamlit's own scripts, in the time in which those start. Plotly's is not fetched ahead: it is as
+    large as all of Streamlit's, and with it in front everything else came later.
     """
-    folder = f"app/static/{folder_name()}"
-    return ", ".join(f"<{folder}/{path}>; rel=modulepreload; fetchpriority=low" for path in _all_of(names, modules()))
-
-
-def _all_of(names: tuple[str, ...], written: dict[str, str]) -> list[str]:
-    """Entries of components, and the modules that they need."""
-    entries = [f"{name}.js" for name in names]
-    return list(dict.fromkeys([*entries, *(path for name in names for path in needed(COMPONENTS[name], written))]))
+    return f"<app/static/{script_file()}>; rel=modulepreload; fetchpriority=low"
 
 
 def wrapped(payload: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -169,7 +135,7 @@ def ignore() -> None:
 
 
 def ensure_static(folder: Path = STATIC) -> Path:
-    """Put Plotly's script and our modules into the folder Streamlit serves, unless they are there already.
+    """Put Plotly's script and ours into the folder Streamlit serves, unless they are there already.
 
     Each appears whole or not at all, so several servers may start at once.
 
@@ -182,8 +148,7 @@ def ensure_static(folder: Path = STATIC) -> Path:
     Raises:
         OSError: If the folder cannot be written to.
     """
-    for name, text in modules().items():
-        _provide(folder / folder_name() / name, text.encode())
+    _provide(folder / script_file(), script().encode())
     source = files("plotly").joinpath("package_data", "plotly.min.js")
     return _provide(folder / PLOTLY_FILE, source.read_bytes())
 

@@ -1,8 +1,8 @@
-"""Serves our modules and Plotly's script from memory, packed once.
+"""Serves our script and Plotly's from memory, packed once.
 
 They are files in `static/` too, and Streamlit would serve them; but it opens and packs a file at every request, which
-takes 4 ms of the server's time for a module of ours (here 1 ms) and 140 ms for Plotly's script (here 24 ms), and it
-has browsers ask again at every visit. Addresses change with the text behind them, so browsers are told to keep it.
+takes 140 ms of the server's time for Plotly's script (here 24 ms), and it has browsers ask again at every visit.
+Addresses change with the text behind them, so browsers are told to keep it.
 
 Knows nothing of Streamlit.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ui.components.assets import PLOTLY_FILE, STATIC, folder_name, modules
+from ui.components.assets import PLOTLY_FILE, STATIC, script_file
 
 _MOUNT = "/app/static/"
 _HEADERS = [
@@ -32,8 +32,7 @@ class Scripts:
 
     def __init__(self, app: ASGIApp, static: Path = STATIC) -> None:
         self._app = app
-        self._files = {f"{folder_name()}/{name}": static / folder_name() / name for name in modules()}
-        self._files[PLOTLY_FILE] = static / PLOTLY_FILE
+        self._files = {name: static / name for name in (script_file(), PLOTLY_FILE)}
         self._packed: dict[str, bytes] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

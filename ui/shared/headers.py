@@ -1,6 +1,6 @@
 """Headers that Streamlit does not send.
 
-Nobody may frame the app, browsers take files for what they say, and they fetch our scripts before they are asked to.
+Nobody may frame the app, browsers take files for what they say, and they fetch our script before they are asked to.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ HEADERS = {
 
 
 class Preload:
-    """Tells a browser with a page which scripts the page will ask for."""
+    """Tells a browser with a page which script the page will ask for."""
 
-    def __init__(self, app: ASGIApp, links: str) -> None:
+    def __init__(self, app: ASGIApp, link: str) -> None:
         self._app = app
-        self._links = links
+        self._link = link
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
 
-        async def send_with_links(message: Message) -> None:
+        async def send_with_link(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 if headers.get("content-type", "").startswith("text/html"):
-                    headers.append("Link", self._links)
+                    headers.append("Link", self._link)
             await send(message)
 
-        # The addresses are relative to a page at /step. At /step/ they would be wrong, so there each script is asked
-        # for when its time has come.
+        # The address is relative to a page at /step. At /step/ it would be wrong, so there the script is asked for
+        # when its time has come.
         path = scope.get("path", "")
         is_page = scope["type"] == "http" and (path == "/" or not path.endswith("/"))
-        await self._app(scope, receive, send_with_links if is_page else send)
+        await self._app(scope, receive, send_with_link if is_page else send)
 
 
 class SecurityHeaders:

@@ -2,6 +2,7 @@ import base64
 import json
 import re
 from dataclasses import replace
+from graphlib import CycleError
 
 import numpy as np
 import plotly.graph_objects as go
@@ -40,17 +41,15 @@ def test_plotly_is_copied_once(tmp_path):
     assert target.stat().st_mtime_ns == before
 
 
-def test_modules_are_served_whole_from_a_folder_named_by_their_text(tmp_path, monkeypatch):
+def test_our_script_is_named_by_its_text(tmp_path, monkeypatch):
     assets.ensure_static(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {assets.PLOTLY_FILE, assets.folder_name()}
-    folder = tmp_path / assets.folder_name()
-    served = {path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in files_in(folder)}
-    assert served == assets.modules()
-    before = assets.folder_name()
-    monkeypatch.setattr(assets, "modules", lambda: {**served, "common/step.js": "// another"})
-    assets.folder_name.cache_clear()
-    assert assets.folder_name() != before
-    assets.folder_name.cache_clear()
+    assert {path.name for path in tmp_path.iterdir()} == {assets.PLOTLY_FILE, assets.script_file()}
+    assert (tmp_path / assets.script_file()).read_text("utf-8") == assets.script()
+    before = assets.script_file()
+    monkeypatch.setattr(assets, "script", lambda: "// another")
+    assets.script_file.cache_clear()
+    assert assets.script_file() != before
+    assets.script_file.cache_clear()
 
 
 def test_half_a_copy_is_replaced(tmp_path):
@@ -79,35 +78,41 @@ def test_modules_put_text_in_as_text_and_ask_no_other_machine(name):
         assert unsafe not in text.replace("http://www.w3.org/2000/svg", "")  # a name, not an address
 
 
-@pytest.mark.parametrize(("name", "module"), assets.COMPONENTS.items())
-def test_an_entry_asks_for_all_that_its_component_imports(name, module):
-    found = assets.needed(module, assets.modules())
-    assert found[0] == module
-    assert len(set(found)) == len(found) > 10
-    for other in found:
-        imports = re.findall(r'from "(.+?)"', re.sub(r"/\*\*.*?\*/", "", assets.modules()[other], flags=re.DOTALL))
-        assert all((assets.FOLDER / other).parent.joinpath(path).resolve() in map(on_disk, found) for path in imports)
-    assert all(json.dumps(other) in assets.modules()[f"{name}.js"] for other in found)
+def test_the_script_holds_every_module_after_those_that_it_imports():
+    script = assets.script()
+    begins = {name: script.index(f'modules["{name}"] = (() => {{') for name in assets.modules()}
+    assert len(begins) > 30
+    for name, text in assets.modules().items():
+        paths = re.findall(r'^import .* from "(.+?)";', text, flags=re.MULTILINE)
+        imported = [(assets.FOLDER / name).parent.joinpath(path).resolve() for path in paths]
+        before = [path.relative_to(assets.FOLDER).as_posix() for path in imported]
+        assert all(begins[other] < begins[name] for other in before)
+    exports = re.findall(r"^(?:import|export) .*", script, flags=re.MULTILINE)
+    assert exports == [f'export const {name} = modules["{at}"].component;' for name, at in assets.COMPONENTS.items()]
 
 
-def on_disk(name):
-    return (assets.FOLDER / name).resolve()
+def test_modules_that_import_each_other_are_refused(monkeypatch):
+    one, other = (
+        'import { b } from "./b.js";\nexport const a = b;\n',
+        'import { a } from "./a.js";\nexport const b = a;\n',
+    )
+    monkeypatch.setattr(assets, "modules", lambda: {"c/a.js": one, "c/b.js": other})
+    with pytest.raises(CycleError):
+        assets.script.__wrapped__()
 
 
 @pytest.mark.parametrize("name", assets.COMPONENTS)
-def test_a_loader_is_short_and_names_its_entry(name):
+def test_a_loader_is_short_and_names_its_component(name):
     loader = assets.loader(name)
-    assert loader.count(f"app/static/{assets.folder_name()}/{name}.js") == 2
-    assert "ENTRY" not in loader
+    assert loader.count(f"app/static/{assets.script_file()}") == 2
+    assert f"script.{name}(component)" in loader
+    assert not {"SCRIPT", "NAME"} & set(re.findall(r"\w+", loader))
     assert "//" not in loader
     assert len(loader) < 800  # it is sent with every element
 
 
-def test_pages_fetch_modules_ahead_that_are_there():
-    paths = re.findall(r"<app/static/(\w+)/([^>]+)>; rel=modulepreload; fetchpriority=low", assets.links("stepper"))
-    assert {folder for folder, _ in paths} == {assets.folder_name()}
-    assert [path for _, path in paths] == ["stepper.js", *assets.needed("stepper/view.js", assets.modules())]
-    assert len(assets.links("stepper", "plotly_view")) < 3000  # many proxies take 4 kB of headers
+def test_pages_fetch_our_script_ahead():
+    assert assets.link() == f"<app/static/{assets.script_file()}>; rel=modulepreload; fetchpriority=low"
 
 
 PAYLOADS = {

@@ -6,7 +6,7 @@ import pytest
 from ui.components import assets
 from ui.components.serving import Scripts
 
-MODULE = f"{assets.folder_name()}/plotly/view.js"
+SCRIPT = assets.script_file()
 
 
 def answer(static, name, *, method="GET", base="", **headers):
@@ -34,7 +34,7 @@ def static(tmp_path_factory):
 
 
 @pytest.mark.parametrize("base", ["", "/below"])
-@pytest.mark.parametrize("name", [MODULE, assets.PLOTLY_FILE])
+@pytest.mark.parametrize("name", [SCRIPT, assets.PLOTLY_FILE])
 def test_a_script_is_served_packed_and_to_be_kept(static, name, base):
     headers, body = answer(static, name, base=base)
     assert gzip.decompress(body) == (static / name).read_bytes()
@@ -45,15 +45,15 @@ def test_a_script_is_served_packed_and_to_be_kept(static, name, base):
 
 @pytest.mark.parametrize(
     ("name", "options"),
-    [("icon.svg", {}), (f"{assets.folder_name()}/../icon.svg", {}), (f"old{MODULE}", {}),
-     (MODULE, {"method": "POST"}), (MODULE, {"range": "bytes=0-9"}), (MODULE, {"accept-encoding": "identity"})],
+    [("icon.svg", {}), (f"{SCRIPT}/../icon.svg", {}), (f"old{SCRIPT}", {}),
+     (SCRIPT, {"method": "POST"}), (SCRIPT, {"range": "bytes=0-9"}), (SCRIPT, {"accept-encoding": "identity"})],
 )  # fmt: skip
 def test_all_else_is_left_to_the_app(static, name, options):
     assert answer(static, name, **options) is None
 
 
 def test_a_file_that_is_not_there_is_left_to_the_app(tmp_path):
-    assert answer(tmp_path, MODULE) is None
+    assert answer(tmp_path, SCRIPT) is None
 
 
 def test_sockets_are_left_to_the_app():

@@ -1,8 +1,8 @@
 // @ts-check
-// All that Streamlit is given of a component: it loads the modules, once a browser page.
+// All that Streamlit is given of a component: it loads our script, once a browser page.
 //
 // It is sent again with every element and every change of data, so it is short, imports nothing, and `assets.py`
-// leaves its comments out and puts an address for ENTRY.
+// leaves its comments out and puts the names for SCRIPT and NAME.
 
 /** @import { Component, Spoken } from "./payloads.js" */
 
@@ -11,8 +11,8 @@ let loading;
 
 function load() {
   // Pages live at /step, or at /step/ when someone typed the slash: then the app is one level up.
-  loading ??= import(new URL("app/static/ENTRY", location.href).href)
-    .catch(() => import(new URL("../app/static/ENTRY", location.href).href));
+  loading ??= import(new URL("app/static/SCRIPT", location.href).href)
+    .catch(() => import(new URL("../app/static/SCRIPT", location.href).href));
   // The next call may try again.
   loading.catch(() => { loading = undefined; });
   return loading;
@@ -26,7 +26,7 @@ export default function (component) {
   /** @param {string} sentence */
   const say = (sentence) => String(component.data.payload.words?.[sentence] ?? sentence);
   load().then(
-    (script) => { if (!overtaken) cleanup = script.default(component); },
+    (script) => { if (!overtaken) cleanup = script.NAME(component); },
     () => { component.parentElement.textContent = say("A script did not load. Reload the page to try again."); },
   );
   return () => { overtaken = true; if (cleanup) cleanup(); };

@@ -4,5 +4,5 @@
 export const DARK_COLORS: Record<string, string>;
 /** The text of the style sheets, by the folder they are for. */
 export const STYLES: Record<"common" | "plotly" | "stepper" | "flow", string>;
-/** The file name of Plotly's script, one folder above the modules. */
+/** The file name of Plotly's script, which lies beside ours. */
 export const PLOTLY_FILE: string;

@@ -113,7 +113,7 @@ function stepped(view) {
   reveal(view);
 }
 
-export default mount({
+export const component = mount({
   styles: "flow", className: "gf-flow", create, show, stepped, watched: (view) => [view.root, view.scroll],
   resized: (view) => view.root.clientWidth && view.width !== view.scroll.clientWidth && layOut(view),
   fontsCame: (view) => view.data && layOut(view),

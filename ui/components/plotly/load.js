@@ -5,7 +5,9 @@ import { PLOTLY_FILE } from "../common/served.js";
 
 /** @import { Plotly } from "./types.js" */
 
-const ADDRESS = new URL(`../../${PLOTLY_FILE}`, import.meta.url).href;
+const ADDRESS = new URL(PLOTLY_FILE, import.meta.url).href;
+// Fetched at once, while the page is still being made; run when a chart asks for it.
+document.head.append(Object.assign(document.createElement("link"), { rel: "preload", as: "script", href: ADDRESS }));
 
 /** @returns {Promise<Plotly>} */
 export function loadPlotly() {

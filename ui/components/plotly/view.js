@@ -255,7 +255,7 @@ function discard(view) {
   view.plotly?.purge(view.plot);
 }
 
-export default mount({
+export const component = mount({
   styles: "plotly", className: "gf-chart-frame", create, show, resized, close,
   watched: (view) => [view.root], stepped: moveMark,
 });

@@ -106,7 +106,7 @@ function close(view) {
   tellStep(leave(view), view.data.name);
 }
 
-export default mount({
+export const component = mount({
   styles: "stepper", className: "gf-stepper", create, show, close,
   watched: (view) => [view.root], resized: reserve, fontsCame: reserve,
 });
