@@ -127,4 +127,6 @@ def test_nothing_is_wider_than_the_page(server, page, section):
             " return main.scrollWidth - main.clientWidth; }"
         )
         assert overflow <= 0
+        cut = "rows => rows.filter(row => row.scrollWidth > row.clientWidth).map(row => row.innerText)"
+        assert page.get_by_test_id("stMain").get_by_role("radiogroup").evaluate_all(cut) == []
         screenshot(page, f"masks-{section}-{width}-{scheme}", whole=True)

@@ -121,6 +121,7 @@ def choose(
         label_visibility="collapsed" if bare else "visible",
         disabled=disabled,
         help=help,
+        wrap=True,
     )
     return value
 
