@@ -9,8 +9,9 @@ from tests.pages.conftest import ROOT, check
 from tests.pages.reading import address, everything, figure, go_to, numbers, payload, sentences, type_source, view
 from tests.pages.test_pseudo_language import complaints, data_of_models, told_by_models
 from tests.pseudo_language import words_of
-from ui.attention import all_heads, controls, one_map, one_weight_vectors
+from ui.attention import all_heads, controls, flow, one_map, one_weight_vectors
 from ui.runs import loading
+from ui.runs.sides import KIND_NAMES
 from ui.shared import choices
 from ui.state import session
 
@@ -157,6 +158,16 @@ def test_hidden_pieces_are_said_with_their_weight(attention):
         in figure(test, one_map.MAP)["layout"]["title"]["subtitle"]["text"]
     )
     np.testing.assert_allclose(the_map(test), weights[:6, :6], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("panel", "key"), [("head", one_map.MAP), ("flow", flow.FLOW)])
+def test_a_row_of_words_says_which_steps_it_is_the_mean_of(attention, panel, key):
+    said = {kind: payload(attention(panel=panel, kind=kind, words=1), key)["caption"] for kind in KIND_NAMES}
+    written = "the others read the pieces of the word itself"
+    assert {kind: written in caption for kind, caption in said.items()} == {
+        "encoder": False, "decoder": True, "cross": True,
+    }  # fmt: skip
+    assert "averaged over the pieces of a query word" in said["encoder"]
 
 
 def test_the_cell_is_framed_and_a_step_is_framed_by_the_browser(attention):

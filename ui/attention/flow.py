@@ -9,7 +9,7 @@ import numpy as np
 from transformer.analysis.words import Span
 from transformer.model.anatomy import Kind
 from ui.attention import controls
-from ui.attention.maps import ALL_SPECIAL, WORDS, DrawnMap, drawn_map, find_span
+from ui.attention.maps import ALL_SPECIAL, DrawnMap, drawn_map, find_span, words_note
 from ui.components.flow.view import Flow, Pin, flow_view, last_pin
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import KIND_NAMES
@@ -80,7 +80,7 @@ def drawn_flow(run: OpenRun) -> DrawnFlow:
     by_head = [[_head(run, kind, layer, head) for layer in layers] for head in range(n_heads)]
     one = by_head[0][0]
     weights = np.array([np.mean([of_layer.weights for of_layer in heads], axis=0) for heads in by_head])
-    notes = [MEAN_OF_LAYERS] * (view.layer is None) + [WORDS] * view.words
+    notes = [MEAN_OF_LAYERS] * (view.layer is None) + [words_note(view.kind)] * view.words
     if view.hide_special and weights.size:
         hidden = float(1 - weights.sum(axis=-1).mean())
         notes.append(

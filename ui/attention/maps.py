@@ -26,7 +26,13 @@ from ui.runs.sides import KIND_NAMES, Sides, sides
 from ui.state.view import Aggregate, View
 from words import Sentence, say
 
-WORDS = say("Words: weights are summed over the pieces of a key word and averaged over the pieces of a query word.")
+_READ_WORDS = say(
+    "Words: weights are summed over the pieces of a key word and averaged over the pieces of a query word."
+)
+_WRITTEN_WORDS = say(
+    "Words: weights are summed over the pieces of a key word. A row is the mean of the steps that write its word: "
+    "the first of them reads the end of the word before, the others read the pieces of the word itself."
+)
 ALL_SPECIAL = say("All pieces here are special ones. Switch “Hide special” off to see them.")
 MAX_ROWS = say("rows of a maximum do not sum to 1")
 
@@ -215,6 +221,11 @@ def _rollout(trace: Trace, kind: Kind, depth: int) -> np.ndarray:
     if attention.keys_from == attention.stack:
         return self_rollout(trace.maps(kind)[:depth])
     return cross_rollout(trace.encoder_self, trace.decoder_self[:depth], trace.cross[:depth])
+
+
+def words_note(kind: Kind) -> Sentence:
+    """How weights between words come from those between pieces."""
+    return _READ_WORDS if EVERY_PART.attention(kind).stack == "encoder" else _WRITTEN_WORDS
 
 
 def _queries(looking: Looking, checkpoint: Checkpoint, of: Sides, kind: Kind) -> _Side:

@@ -16,13 +16,13 @@ from charts.theme import Spec, capitalised, literal
 from ui.attention import controls
 from ui.attention.maps import (
     ALL_SPECIAL,
-    WORDS,
     DrawnMap,
     aggregate_of,
     drawn_map,
     mask_reason,
     piece_map,
     rollout_note,
+    words_note,
 )
 from ui.runs.open_run import OpenRun
 from ui.shared import drawing
@@ -99,7 +99,7 @@ def _largest(drawn: DrawnMap) -> float:
 def _how_to_read(run: OpenRun, drawn: DrawnMap) -> str:
     how = {"mean": HOW_TO_READ_MEAN, "max": HOW_TO_READ_MAX}.get(aggregate_of(run.view) or "", HOW_TO_READ)
     parts = [rollout_note(run.trace, run.view, run.view.kind) or how]
-    parts += [WORDS] * run.view.words + [HOW_TO_READ_CLOSED] * (not drawn.allowed.all())
+    parts += [words_note(run.view.kind)] * run.view.words + [HOW_TO_READ_CLOSED] * (not drawn.allowed.all())
     parts += [HOW_TO_READ_MARK] * (drawn.sides.current is not None)
     return joined(" ", [*parts, HOW_TO_READ_CELL])
 
