@@ -10,7 +10,7 @@ Knows nothing of Streamlit.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -215,12 +215,12 @@ def default_companions(checkpoint: Checkpoint, source: str, examples: Sequence[s
 
 
 def companion_query(query: Query, source: str) -> Query:
-    """A companion's query: decoded as the page's own sentence is, but with nothing forced.
+    """A companion's query: decoded as the page's own sentence is, by the model as it is changed, with nothing forced.
 
     Raises:
         QueryError: The sentence is too long.
     """
-    return Query(checkpoint=query.checkpoint, source=source, decoding=query.decoding, max_new=query.max_new)
+    return replace(query, source=source, forced=(), hypothesis=0)
 
 
 def change_for(trace: Trace, place: int, *, specials: Sequence[int]) -> int:
