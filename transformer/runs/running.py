@@ -50,8 +50,8 @@ def run(checkpoint: Runnable, query: Query, *, tap: Tap = NO_TAP) -> Trace:
 
     Raises:
         QueryError: The query does not fit the checkpoint: it is for another one, its source is empty or too long, a
-            forced id is out of range, an intervention names what the model does not have, or beam search found fewer
-            results than the one asked for.
+            forced id is out of range, an intervention names what the model does not have, beam search found fewer
+            results than the one asked for, or the model computes what is not finite (the error names the first site).
     """
     return run_batch(checkpoint, [query], tap=tap)[0]
 
