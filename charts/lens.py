@@ -29,9 +29,9 @@ from charts.theme import (
 from words import say
 
 HOW_TO_READ_TABLE = say(
-    "Each row is what the decoder would write after that depth: its most probable pieces, softmax(W · stream), best "
-    "first, with their probability; a frame marks the piece that the output has, the last row is the model's own "
-    "prediction."
+    "Each row is what the decoder would write after that depth: its most probable pieces, best first, with their "
+    "probability, softmax(W · norm(stream)), where norm is the decoder's final norm if it has one; a frame marks the "
+    "piece that the output has, the last row is the model's own prediction."
 )
 HOW_TO_READ_CURVES = say(
     "For the piece that the output has: its probability and its place among all candidates (1 is the top); below, "

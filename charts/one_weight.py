@@ -61,8 +61,8 @@ def query_times_key_spec(q: np.ndarray, k: np.ndarray, *, title: str, query: str
     if q.shape != k.shape or q.ndim != 1:
         raise ValueError(f"q is {q.shape} and k is {k.shape}: give two vectors of one length.")
     layout = base_layout(title, say("Dimension of the head"), "")
-    columns = [say("dimension {place}", place=place) for place in range(1, len(q) + 1)]
-    layout["xaxis"] |= {"range": [0.5, len(q) + 0.5], "tickformat": "d", "showgrid": False, "anchor": "y2"}
+    columns = [say("dimension {place}", place=place) for place in range(len(q))]
+    layout["xaxis"] |= {"range": [-0.5, len(q) - 0.5], "tickformat": "d", "showgrid": False, "anchor": "y2"}
     layout["yaxis"] |= {"domain": [0.56, 1], "tickvals": [0, 1], "ticktext": ["q", "k"], "range": [1.5, -0.5]}
     layout["yaxis"] |= {"showgrid": False, "fixedrange": True}
     layout["yaxis2"] = {"domain": [0, 0.46], "title": {"text": "q × k"}, "automargin": True, "nticks": 4}
@@ -77,7 +77,7 @@ def query_times_key_spec(q: np.ndarray, k: np.ndarray, *, title: str, query: str
     bars = {
         "type": "bar",
         "name": "q × k",
-        "x": np.arange(1, len(q) + 1),
+        "x": np.arange(len(q)),
         "y": drawable(products),
         "yaxis": "y2",
         "hovertemplate": hover(say("dimension {place}", place="%{x}"), with_number("q × k", f"%{{y:{NUMBER}}}")),
@@ -197,7 +197,7 @@ head_norms = as_figure(head_norms_spec)
 def _products_table(q: np.ndarray, k: np.ndarray) -> Spec:
     """What the chart draws, for a download."""
     lines = zip(q.tolist(), k.tolist(), (q * k).tolist(), strict=True)
-    rows = [[place, *map(_told, line)] for place, line in enumerate(lines, start=1)]
+    rows = [[place, *map(_told, line)] for place, line in enumerate(lines)]
     return {"columns": [say("dimension"), "q", "k", "q × k"], "rows": rows}
 
 

@@ -44,7 +44,7 @@ def signed_rows_spec(
     closed: Sequence[str] | None = None,
     height: int = HEIGHT,
 ) -> Spec:
-    """Draw rows of numbers on both sides of 0, row 0 on top.
+    """Draw rows of numbers on both sides of 0, row 0 on top; columns are dimensions, counted from 0.
 
     Args:
         rows: `[row, column]`.
@@ -70,9 +70,9 @@ def signed_rows_spec(
     layout = base_layout(title, column_axis, row_axis)
     down = ticks(labels, title=row_axis)
     n_columns = values.shape[1]
-    layout["xaxis"] |= {"range": [0.5, n_columns + 0.5], "tickformat": "d", "showgrid": False}
+    layout["xaxis"] |= {"range": [-0.5, n_columns - 0.5], "tickformat": "d", "showgrid": False}
     layout["yaxis"] = {**down["axis"], "range": [len(labels) - 0.5, -0.5], "uirevision": "\n".join(labels)}
-    columns = [say("dimension {place}", place=place) for place in range(1, n_columns + 1)]
+    columns = [say("dimension {place}", place=place) for place in range(n_columns)]
     layout["meta"] = {
         "cells": {"rows": [bold(label) for label in labels], "columns": columns},
         "ticks": {"yaxis": down["spec"]},
@@ -87,7 +87,7 @@ def signed_rows_spec(
     data = [signed_map(drawn, name=literal(value_name), template=template)]
     for row in np.flatnonzero(is_closed).tolist():
         data += [_closed_row(values.shape, row, reasons[row]), _hatching(n_columns, row)]
-    layout["shapes"] = [frame(0.5, n_columns + 0.5, row - 0.5, row + 0.5) for row in marked]
+    layout["shapes"] = [frame(-0.5, n_columns - 0.5, row - 0.5, row + 0.5) for row in marked]
     return {"data": data, "layout": layout}
 
 
@@ -128,7 +128,7 @@ def signed_map(values: np.ndarray, *, name: str, template: str, bar: tuple[float
         "hoverongaps": False,
         "hovertemplate": template,
         "colorbar": colour_bar() | {"y": bar[0], "len": bar[1]},
-        "x0": 1,
+        "x0": 0,
         "dx": 1,
         "y0": 0,
         "dy": 1,
@@ -152,7 +152,7 @@ def _closed_row(shape: tuple[int, ...], row: int, reason: str) -> Spec:
         "meta": "closed",
         "hoverongaps": False,
         "hovertemplate": hover(italic(reason)),
-        **{"x0": 1, "dx": 1, "y0": 0, "dy": 1},
+        **{"x0": 0, "dx": 1, "y0": 0, "dy": 1},
     }
 
 
@@ -160,7 +160,7 @@ def _hatching(n_columns: int, row: int) -> Spec:
     """Hatch a row; it takes no hover and no click, so those reach the row under it."""
     return {
         "type": "scatter",
-        "x": np.array([0.5, n_columns + 0.5, n_columns + 0.5, 0.5, 0.5]),
+        "x": np.array([-0.5, n_columns - 0.5, n_columns - 0.5, -0.5, -0.5]),
         "y": np.array([row - 0.5, row - 0.5, row + 0.5, row + 0.5, row - 0.5]),
         "mode": "lines",
         "line": {"width": 0},

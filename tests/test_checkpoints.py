@@ -75,6 +75,20 @@ def test_every_example_runs(checkpoint):
         assert checkpoint.config.unk_id not in trace.src_ids, example
 
 
+def test_an_example_of_zh_en_shows_what_it_can():
+    """One of them once came out as "I don't know why she crying."."""
+    checkpoint = transformer.load(FOLDER / "zh-en")
+    outputs = [checkpoint.run(example).output_text for example in checkpoint.card.examples]
+    assert outputs == [
+        "I like coffee.",
+        "Tom has two children.",
+        "Could you help me?",
+        "He goes to school by bus every day.",
+        "If it rains tomorrow, we'll stay home.",
+        "I don't know why she got angry.",
+    ]
+
+
 def test_its_learning_curve_can_be_drawn(folder):
     with (folder / CURVE).open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))

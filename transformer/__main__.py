@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from transformer.commands import evaluate, prepare, task, train, translate
 from transformer.errors import GlassformerError
 
+INTERRUPTED = 130  # what a shell expects of a command that Ctrl-C ended
 COMMANDS = {"prepare": prepare, "train": train, "task": task, "translate": translate, "evaluate": evaluate}
 
 
@@ -27,6 +28,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except GlassformerError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except OSError as error:  # such as a full disk; what a command foresees it says itself
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"error: {where}{error.strerror or error}.", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt as error:
+        print(f"\ninterrupted. {error}".rstrip(), file=sys.stderr)
+        return INTERRUPTED
     return 0
 
 

@@ -5,6 +5,7 @@ from ui.frame.sidebar import sidebar
 from ui.frame.source_box import source_box
 from ui.positions import controls as position_controls
 from ui.positions import panels
+from ui.runs.attempt import attempt
 from ui.runs.open_run import open_run
 from ui.shared.door import st
 from ui.state import session
@@ -19,9 +20,10 @@ source_box(checkpoint, folded=True)
 @st.fragment
 def follow(checkpoint: Checkpoint) -> None:
     """Draw the page; a click runs this again, but not the controls around it."""
-    table = position_controls.draw(checkpoint)
+    table = attempt(lambda: position_controls.draw(checkpoint))
     run = open_run(checkpoint)  # what is not about the sentence shows without one
-    panels.draw(table, run)
+    if table is not None:
+        panels.draw(table, run)
     if run is not None:
         run.publish()
 

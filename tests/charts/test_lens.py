@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import charts
-from charts.lens import Depth, in_cell
+from charts.lens import HOW_TO_READ_TABLE, Depth, in_cell
 from charts.theme import DARK_COLORS, literal
 from tests.charts.test_positions import colours
 
@@ -150,3 +150,9 @@ def test_every_colour_has_a_dark_twin():
     for spec in specs:
         assert colours(spec) <= DARK_COLORS.keys()
         assert spec["layout"]["height"] > 100
+
+
+def test_the_caption_says_what_is_computed():
+    """The numbers pass the final norm first; see `transformer.analysis.logit_lens.read`."""
+    assert "softmax(W · norm(stream))" in HOW_TO_READ_TABLE
+    assert "softmax(W · stream)" not in HOW_TO_READ_TABLE

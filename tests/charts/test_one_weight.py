@@ -62,10 +62,10 @@ def test_q_and_k_share_a_scale_and_the_bars_are_their_products():
     assert np.array_equal(strips.z, [q, k])
     assert (strips.zmin, strips.zmax) == (-8, 8)
     assert bars.y.tolist() == [3, -8, -4]
-    assert bars.x.tolist() == [1, 2, 3]
+    assert bars.x.tolist() == [0, 1, 2]  # dimensions are counted from 0, as on every page
     assert bars.marker.color[0] != bars.marker.color[1] == bars.marker.color[2]
-    assert strips.customdata[0, 1].tolist() == [f"q of {literal(MARKUP)}", "dimension 2"]
-    assert figure.layout.meta["table"]["rows"] == [[1, 1, 3, 3], [2, -2, 4, -8], [3, 0.5, -8, -4]]
+    assert strips.customdata[0, 1].tolist() == [f"q of {literal(MARKUP)}", "dimension 1"]
+    assert figure.layout.meta["table"]["rows"] == [[0, 1, 3, 3], [1, -2, 4, -8], [2, 0.5, -8, -4]]
     with pytest.raises(ValueError, match="one length"):
         charts.query_times_key(q, k[:2], title="", query="", key="")
 
@@ -139,11 +139,11 @@ def test_rows_of_signed_numbers_have_one_scale_and_name_their_cells():
     assert np.array_equal(cells.z[:2], values[:2])
     assert np.isnan(cells.z[2]).all()
     assert (cells.zmin, cells.zmax) == (-4, 4)
-    assert cells.customdata[1, 1].tolist() == [f"<b>{literal(MARKUP)}</b>", "dimension 2"]
+    assert cells.customdata[1, 1].tolist() == [f"<b>{literal(MARKUP)}</b>", "dimension 1"]
     assert np.isfinite(closed.z).nonzero()[0].tolist() == [2, 2]
     assert (closed.name, hatching.hoverinfo) == ("the mask", "skip")
     (frame,) = figure.layout.shapes
-    assert (frame.y0, frame.y1, frame.x0, frame.x1) == (0.5, 1.5, 0.5, 2.5)
+    assert (frame.y0, frame.y1, frame.x0, frame.x1) == (0.5, 1.5, -0.5, 1.5)
     assert figure.layout.yaxis.range == (2.5, -0.5)
 
 

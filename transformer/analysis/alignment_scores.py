@@ -38,7 +38,8 @@ from transformer.analysis.spacing import SPACINGS, Spacing
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import DataError
 from transformer.model.anatomy import anatomy
-from transformer.model.tap import Recorder, tap_of
+from transformer.model.tap import NO_TAP
+from transformer.runs import recording
 from transformer.text.normalise import normalise
 from transformer.text.tokenizer import SPACE_MARK, Tokenizer
 from words import joined, say
@@ -222,9 +223,10 @@ def _cross_weights(checkpoint: Checkpoint, group: Sequence[_Tokens]) -> list[Flo
     src = _padded([tokens.src_ids for tokens in group], config.pad_id)  # [B, S]
     read = _padded([(config.decoder_start_id, *tokens.tgt_ids) for tokens in group], config.pad_id)  # [B, T + 1]
     cross = anatomy(config).attention("cross")
-    recorder = Recorder((cross.site("*", "weights"),))
-    model.decode(read, model.encode(src), model.source_mask(src), tap=tap_of(recorder))
-    layers = [recorder.values[cross.site(layer, "weights")] for layer in range(cross.n_layers)]
+    memory, _ = recording.read_source(model, src, (), tap=NO_TAP)
+    patterns = (cross.site("*", "weights"),)
+    values = recording.read_target(model, read, memory, model.source_mask(src), patterns, tap=NO_TAP)
+    layers = [values[cross.site(layer, "weights")] for layer in range(cross.n_layers)]
     stacked = torch.stack(layers, dim=1).double().numpy()  # [B, L, H, T + 1, S]
     return [stacked[row, :, :, : len(tokens.tgt_ids) + 1, : len(tokens.src_ids)] for row, tokens in enumerate(group)]
 

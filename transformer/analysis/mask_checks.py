@@ -20,8 +20,10 @@ from torch import Tensor
 from transformer.errors import QueryError
 from transformer.model.anatomy import Kind
 from transformer.model.masks import causal_mask, padding_mask
-from transformer.model.tap import NO_TAP, Recorder, Replacer, Tap, tap_of
+from transformer.model.tap import NO_TAP, Replacer, Tap, tap_of
 from transformer.model.transformer import Transformer
+from transformer.runs import recording
+from transformer.runs.finite import check_recorded
 
 Ids = tuple[tuple[int, ...], ...]
 MaskName = Literal["source", "target", "causal", "decoder", "cross"]
@@ -137,15 +139,18 @@ def record_attention(model: Transformer, src_ids: Ids, tgt_ids: Ids, *, kind: Ki
         layer: Which layer, from 0.
 
     Raises:
-        QueryError: The model has no such layer.
+        QueryError: The model has no such layer, or computes what is not finite.
     """
     attention = model.anatomy.attention(kind)
     site = attention.place(layer)
-    recorder = Recorder(tuple(f"{site}.{name}" for name in ("scores", "mask", "weights")))
-    model(torch.tensor(src_ids), torch.tensor(tgt_ids), tap=tap_of(recorder))
+    src, patterns = torch.tensor(src_ids), tuple(f"{site}.{name}" for name in ("scores", "mask", "weights"))
+    memory, values = recording.read_source(model, src, patterns, tap=NO_TAP)
+    if attention.stack == "decoder":
+        mask = model.source_mask(src) if memory is not None else None
+        values = recording.read_target(model, torch.tensor(tgt_ids), memory, mask, patterns, tap=NO_TAP)
     if not 0 <= layer < attention.n_layers:
         raise QueryError("this model has no {kind} layer {layer}.", kind=kind, layer=layer + 1)
-    scores, mask, weights = (recorder.values[f"{site}.{name}"] for name in ("scores", "mask", "weights"))
+    scores, mask, weights = (values[f"{site}.{name}"] for name in ("scores", "mask", "weights"))
     return Attention(scores.numpy(), mask.expand_as(scores).numpy(), weights.numpy())
 
 
@@ -198,7 +203,7 @@ def check_causality(
         The movement of that sentence's rows. Rows before `place` must not move, nor those of other sentences.
 
     Raises:
-        QueryError: There is no such place, or the model has no decoder.
+        QueryError: There is no such place, the model has no decoder, or computes what is not finite.
     """
     own = model.anatomy.attention("decoder")
     if not 0 <= sentence < len(tgt_ids) or not 0 <= place < len(tgt_ids[sentence]):
@@ -208,7 +213,7 @@ def check_causality(
     after[sentence, place] = piece_id
     padding = padding_mask(before, pad_id=model.config.pad_id)
     blind = tap_of(Replacer({own.site("*", "mask"): lambda mask: padding.expand_as(mask)}))
-    logits = model(src, before)  # [B, T, V]
+    logits = _finite(model, src, before)  # [B, T, V]
     moved = _moved(logits, model(src, after))  # [B, T]
     others = [row for i, row in enumerate(moved) if i != sentence]
     return Movement(
@@ -247,12 +252,12 @@ def check_padding(
         n_pads: How many pads to add, from 1: once to the source, once to the target.
 
     Raises:
-        QueryError: With the pads, a side is longer than the model reads.
+        QueryError: With the pads, a side is longer than the model reads; or it computes what is not finite.
     """
     parts = model.anatomy
     src, tgt = torch.tensor([src_ids]), torch.tensor([tgt_ids])
     pads = torch.full((1, n_pads), model.config.pad_id)
-    before = model(src, tgt)  # [1, T, V], or [1, S, D] of an encoder alone
+    before = _finite(model, src, tgt)  # [1, T, V], or [1, S, D] of an encoder alone
     of_source = [one.site("*", "mask") for one in parts.attentions if one.keys_from == "encoder"]
     of_causal = [one.site("*", "mask") for one in parts.attentions if one.causal]
     see_pads = tap_of(Replacer(dict.fromkeys(of_source, torch.ones_like)))
@@ -266,6 +271,13 @@ def check_padding(
         source=moved(torch.cat((src, pads), dim=1), tgt, see_pads) if parts.reads else None,
         target=moved(src, torch.cat((tgt, pads), dim=1), only_causal) if parts.writes else None,
     )
+
+
+def _finite(model: Transformer, src: Tensor, tgt: Tensor) -> Tensor:
+    """The logits [B, T, V], or of an encoder alone its memory [B, S, D]; an error where they are not finite."""
+    result = model(src, tgt)
+    check_recorded((result,), lambda tap: model(src, tgt, tap=tap), tap=NO_TAP)
+    return result
 
 
 def _moved(before: Tensor, after: Tensor) -> Tensor:

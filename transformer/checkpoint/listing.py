@@ -64,7 +64,9 @@ def _sub_folders(root: Path) -> Iterator[Path]:
         return
     for folder in found:
         try:
-            stays = folder.resolve(strict=True).is_relative_to(inside) and folder.is_dir()
+            found_at = folder.resolve(strict=True)
+            # One that leads to the root or above it is no checkpoint of its own.
+            stays = found_at != inside and found_at.is_relative_to(inside) and folder.is_dir()
         except (OSError, RuntimeError):  # a link to nowhere or in a circle
             continue
         hidden = folder.name.startswith(".") or folder.name.endswith(".training")

@@ -27,6 +27,7 @@ from transformer.checkpoint.card import MAX_BYTES as MAX_CARD
 from transformer.checkpoint.card import Card, read_card
 from transformer.checkpoint.files import FolderFiles
 from transformer.checkpoint.memory import lay_out
+from transformer.checkpoint.room import check_room
 from transformer.errors import CheckpointError, ClauseError, ConfigError, TokenizerError, shown
 from transformer.model.config import ModelConfig, unknown_keys
 from transformer.model.positions import FixedPositions
@@ -124,7 +125,8 @@ def load(folder: Path | str) -> Checkpoint:
     """Load a checkpoint folder.
 
     Raises:
-        CheckpointError: A file is missing, damaged, too large, or does not fit the others.
+        CheckpointError: A file is missing, damaged, too large for the config or the memory that is left, or does not
+            fit the others.
     """
     folder = Path(folder)
     content = _read(folder)
@@ -177,6 +179,9 @@ def _read(folder: Path) -> _Content:
         config, warnings = read_config(content[CONFIG], label=files.label(CONFIG))
         for name in TOKENIZER_NAMES[1 if config.shared_vocab else 2]:
             content[name] = files.read(name, limit=MAX_TOKENIZER)
+        files.check_size(WEIGHTS, limit=most_bytes(config))
+        with files.open(WEIGHTS) as (_, size):
+            check_room(config.count_parameters(), size, label=files.label(WEIGHTS))
         content[WEIGHTS] = files.read(WEIGHTS, limit=most_bytes(config))
         if files.has(CARD):
             try:

@@ -57,8 +57,9 @@ def _add_settings(training: Any) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
+    from transformer.training.cardfile import read_card
     from transformer.training.loop import TrainSettings  # needs the extra `train`
-    from transformer.training.run import Job, read_card, train
+    from transformer.training.run import Job, train
 
     settings = TrainSettings(
         epochs=options.epochs,
@@ -86,7 +87,18 @@ def _run(options: argparse.Namespace) -> None:
         command=_command(),
         card=read_card(options.card),
     )
-    train(job)
+    try:
+        train(job)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(_how_to_resume(options.out)) from None
+
+
+def _how_to_resume(out: Path) -> str:
+    from transformer.training.state import has_state
+
+    if has_state(out):
+        return f"{out} holds the best epoch so far; the same command with --resume goes on from the last full epoch."
+    return "No epoch was full, so nothing was kept: the same command starts anew."
 
 
 def _config(options: argparse.Namespace) -> ModelConfig:

@@ -2,10 +2,10 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from transformer.errors import DataError
+from transformer.errors import DataError, GlassformerError
 
 HELP = "translate lines of text"
 
@@ -22,13 +22,38 @@ def add(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> None:
     from transformer import Beam, Greedy, load
 
-    lines = [line.strip() for line in (options.lines or sys.stdin) if line.strip()]
+    given = list(enumerate(map(_text, options.lines or _standard_input()), start=1))
+    lines = [(number, line) for number, line in given if line != ""]
     if options.unseen_in:
-        _refuse_seen(lines, options.unseen_in)
+        _refuse_seen([line for _, line in lines if line is not None], options.unseen_in)
     checkpoint = load(options.checkpoint)
     decoding = Beam(size=options.beam) if options.beam else Greedy()
-    for line in lines:
-        print(line, checkpoint.run(checkpoint.query(line, decoding=decoding)).output_text, sep="\t", flush=True)
+    failed = 0
+    for number, line in lines:
+        try:
+            if line is None:
+                raise DataError("it is not UTF-8; save it as UTF-8.")
+            output = checkpoint.run(checkpoint.query(line, decoding=decoding)).output_text
+            print(line, output, sep="\t", flush=True)
+        except GlassformerError as error:  # one line that cannot be read does not cost the others
+            print(f"error: line {number}: {error}", file=sys.stderr)
+            failed += 1
+    if failed:
+        raise DataError("{failed} of {total} lines could not be translated.", failed=failed, total=len(lines))
+
+
+def _standard_input() -> Iterable[bytes | str]:
+    """Lines as bytes: one that is not UTF-8 is not to cost those before and after it."""
+    return getattr(sys.stdin, "buffer", sys.stdin)
+
+
+def _text(line: bytes | str) -> str | None:
+    """A line without spaces around it; None if it is not UTF-8."""
+    try:
+        # An argument that is not UTF-8 reaches Python as halves of surrogate pairs.
+        return (line if isinstance(line, bytes) else line.encode()).decode("utf-8").removeprefix("\ufeff").strip()
+    except UnicodeError:
+        return None
 
 
 def _refuse_seen(lines: Sequence[str], pairs: Path) -> None:

@@ -260,7 +260,7 @@ class ModelConfig:
         if not isinstance(record, Mapping):
             raise ConfigError("config", "expected a JSON object, found {kind}.", kind=type(record).__name__)
         version = record.get("format_version")
-        if version != FORMAT_VERSION or isinstance(version, bool):
+        if type(version) is not int or version != FORMAT_VERSION:  # 1.0 and True are equal to 1, too
             raise ConfigError(
                 "format_version",
                 "found {found}, this program reads {version}.",

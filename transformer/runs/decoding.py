@@ -18,6 +18,7 @@ from transformer.errors import QueryError
 from transformer.model.cache import KVCache
 from transformer.model.tap import NO_TAP, Tap
 from transformer.model.transformer import Transformer
+from transformer.runs.finite import first_site, not_finite
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Prefix:
         tap: Tap = NO_TAP,
     ) -> None:
         model.anatomy.stack("decoder")
-        self.model, self.tap = model, tap
+        self.model, self.tap, self._src_ids = model, tap, src_ids
         self.cache = cache if tap.causal else None
         self.memory, self.src_mask = memory, None
         mask = model.source_mask(src_ids)
@@ -88,7 +89,7 @@ class Prefix:
         """Log-probabilities of the next piece [B, V], in nats.
 
         Raises:
-            QueryError: The model computed something that is not a number.
+            QueryError: The model computed something that is not a number; names the first site.
         """
         n_past = self.cache.length if self.cache is not None else 0
         hidden = self.model.decode(
@@ -97,12 +98,18 @@ class Prefix:
         last = hidden[:, -1:] if self.tap.causal else hidden  # a tap may mix the logits of tokens
         log_probs = self.model.project(last, tap=self.tap.at(n_past))[:, -1].log_softmax(dim=-1)
         if math.isnan(log_probs[:, 0].sum()):  # one logit that is NaN makes all of its row NaN, and so the sum
-            raise QueryError(
-                "At output piece {place} this model computes what is not a number (NaN): its parameters "
-                "are damaged or far too large. Choose another checkpoint.",
-                place=self.written.size(1) + 1,
-            )
+            raise not_finite(self._first_site())
         return log_probs
+
+    def _first_site(self) -> str:
+        """Where the model first computes what is not finite, now that something is not."""
+
+        def again(tap: Tap) -> None:
+            if self.model.anatomy.reads:
+                self.model.encode(self._src_ids, tap=tap)
+            self.model.project(self.model.decode(self.ids, self.memory, self.src_mask, tap=tap), tap=tap)
+
+        return first_site(again, tap=self.tap) or "logits"  # if only the tap put it there
 
     def append(self, ids: Tensor) -> None:
         """Add one piece to every row; ids [B]."""

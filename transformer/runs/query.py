@@ -53,7 +53,7 @@ class Sampling:
         temperature: 0.05 to 5; below 1 sharpens the distribution, above 1 flattens it.
         top_k: Draw only from the k most probable pieces; 0 for all.
         top_p: Draw only from the fewest pieces that reach this probability together; 1 for all.
-        seed: Decides what is drawn: the same query gives the same result.
+        seed: Decides what is drawn: the same query gives the same result (see `transformer.runs.running.run`).
     """
 
     temperature: float = 1.0

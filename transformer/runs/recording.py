@@ -6,6 +6,8 @@ so a single teacher-forced pass over the whole output gives in row t what the st
 A tap may break that: values that are averaged over tokens, or a mask that is taken away, are others with every
 further token. Then each prefix is read by itself, as decoding did, and of each only its last row is kept.
 
+What is recorded is finite, or an error names the first site that is not (see `transformer.runs.finite`).
+
 Shapes: B batch rows, S source tokens, T target tokens.
 """
 
@@ -17,16 +19,23 @@ from torch import Tensor
 
 from transformer.model.tap import Recorder, Tap
 from transformer.model.transformer import Transformer
+from transformer.runs.finite import check_recorded
 
 
 def read_source(
     model: Transformer, src_ids: Tensor, patterns: Iterable[str], *, tap: Tap
 ) -> tuple[Tensor | None, dict[str, Tensor]]:
-    """Read the source and record: the memory [B, S, D] and values by site; nothing without an encoder."""
+    """Read the source and record: the memory [B, S, D] and values by site; nothing without an encoder.
+
+    Raises:
+        QueryError: The memory or a recorded value is not finite.
+    """
     if not model.anatomy.reads:
         return None, {}
     recorder = Recorder(patterns)
-    return model.encode(src_ids, tap=tap.also(recorder)), recorder.values
+    memory = model.encode(src_ids, tap=tap.also(recorder))
+    check_recorded((memory, *recorder.values.values()), lambda seen: model.encode(src_ids, tap=seen), tap=tap)
+    return memory, recorder.values
 
 
 def read_target(
@@ -49,22 +58,24 @@ def read_target(
 
     Returns:
         Values by site; row t of each is what the step saw that read t + 1 tokens.
+
+    Raises:
+        QueryError: A recorded value is not finite.
     """
     if not model.anatomy.writes:
         return {}
+    n_tokens = read_ids.size(1)
+    lengths = (n_tokens,) if tap.causal else range(1, n_tokens + 1)
 
-    def read(ids: Tensor, recorder: Recorder) -> None:
-        seen = tap.also(recorder)
-        model.project(model.decode(ids, memory, src_mask, tap=seen), tap=seen)
+    def read(seen: Tap) -> None:
+        for length in lengths:
+            model.project(model.decode(read_ids[:, :length], memory, src_mask, tap=seen), tap=seen)
 
-    if tap.causal:
-        recorder = Recorder(patterns)
-        read(read_ids, recorder)
-        return recorder.values
-    rows = _LastRows(patterns)
-    for length in range(1, read_ids.size(1) + 1):
-        read(read_ids[:, :length], rows)
-    return rows.stacked()
+    recorder = Recorder(patterns) if tap.causal else _LastRows(patterns)
+    read(tap.also(recorder))
+    values = recorder.stacked() if isinstance(recorder, _LastRows) else recorder.values
+    check_recorded(values.values(), read, tap=tap)
+    return values
 
 
 class _LastRows(Recorder):

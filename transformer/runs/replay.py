@@ -33,7 +33,8 @@ def replay(checkpoint: Runnable, trace: Trace, sites: Sequence[str], *, tap: Tap
         `trace.row_of(t)` of a decoder site is what step t saw.
 
     Raises:
-        QueryError: The trace is of another checkpoint, or a pattern matches no site.
+        QueryError: The trace is of another checkpoint, a pattern matches no site, or the model computes what is not
+            finite there.
     """
     if trace.query.checkpoint != checkpoint.content_hash:
         raise QueryError(

@@ -46,12 +46,14 @@ def run(checkpoint: Runnable, query: Query, *, tap: Tap = NO_TAP) -> Trace:
             traces by their query leaves it out: the query does not know of it.
 
     Returns:
-        The trace; equal queries on equal checkpoints give equal traces.
+        The trace; equal queries on equal checkpoints give equal traces, as long as torch has as many threads: more of
+        them sum in another order, and numbers then differ by rounding (about 6e-6). The library takes as many as
+        torch has, the app one; `torch.set_num_threads(1)` before the run gives the app's numbers to the last bit.
 
     Raises:
         QueryError: The query does not fit the checkpoint: it is for another one, its source is empty or too long, a
-            forced id is out of range, an intervention names what the model does not have, or beam search found fewer
-            results than the one asked for.
+            forced id is out of range, an intervention names what the model does not have, beam search found fewer
+            results than the one asked for, or the model computes what is not finite (the error names the first site).
     """
     return run_batch(checkpoint, [query], tap=tap)[0]
 

@@ -16,6 +16,8 @@ from opencc import OpenCC
 
 from words import say
 
+MAX_REPEATED = 80  # characters of the text that a note repeats
+
 
 def normalise(text: str, steps: Sequence[str]) -> str:
     """Apply the named steps in order."""
@@ -30,9 +32,16 @@ def notes_on(text: str, steps: Sequence[str]) -> tuple[str, ...]:
     for step in steps:
         changed = _STEPS[step](text)
         if step == "simplified-chinese" and changed != text:
-            notes.append(say("Traditional characters were converted to simplified ones: {text}", text=changed))
+            notes.append(_simplified_note(changed))
         text = changed
     return tuple(notes)
+
+
+def _simplified_note(text: str) -> str:
+    if len(text) <= MAX_REPEATED:
+        return say("Traditional characters were converted to simplified ones: {text}", text=text)
+    begin = text[:MAX_REPEATED].rstrip()
+    return say("Traditional characters were converted to simplified ones: {text}…", text=begin)
 
 
 @lru_cache(maxsize=1)

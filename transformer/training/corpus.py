@@ -78,6 +78,8 @@ def _texts(path: Path) -> Iterator[str]:
     with _open(path) as (name, file):
         # One byte more than allowed tells a line that is too long from one that just fits.
         for number, raw in enumerate(iter(lambda: file.readline(MAX_LINE_BYTES + 1), b""), start=1):
+            if number == 1 and b"\r" in raw[:-1] and b"\n" not in raw:  # LF stands in no other line either
+                raise DataError("{name}: its lines end with CR alone; save it with LF or CR LF.", name=name)
             if len(raw) > MAX_LINE_BYTES:
                 raise DataError(
                     "{name}, line {number:,}: over {most:,} bytes; is it a text of lines?",

@@ -21,6 +21,7 @@ from transformer.errors import DataError
 from transformer.model.config import ModelConfig
 from transformer.text.normalise import normalise
 from transformer.text.tokenizer import Tokenizer
+from transformer.training.corpus import read_lines
 from words import say_n
 
 Pair = tuple[str, str]
@@ -58,22 +59,18 @@ def read_pairs(path: Path) -> list[Pair]:
     """Read a file of `source TAB target` lines; empty lines are skipped.
 
     Raises:
-        DataError: The file is missing, not UTF-8, empty, or a line has no or more than one tab.
+        DataError: As `transformer.training.corpus.read_lines`; or the file is empty, or a line has no or more than
+            one tab.
     """
-    try:
-        # Not splitlines: it would also cut at characters that may stand inside a sentence, such as U+2028.
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except OSError as error:
-        raise DataError("{file}: cannot be read ({reason}).", file=str(path), reason=error.strerror) from None
-    except UnicodeDecodeError as error:
-        raise DataError(
-            "{file}: not UTF-8 (byte {byte}); save it as UTF-8.", file=str(path), byte=error.start
-        ) from None
+    return [pair for _, pair in read_numbered_pairs(path)]
+
+
+def read_numbered_pairs(path: Path) -> list[tuple[int, Pair]]:
+    """The same, each pair with the line that it stands in, from 1."""
     pairs = []
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
+    for number, columns in read_lines([path]):
+        if not any(column.strip() for column in columns):
             continue
-        columns = line.split("\t")
         if len(columns) != 2 or not columns[0].strip() or not columns[1].strip():
             raise DataError(
                 say_n(
@@ -84,7 +81,7 @@ def read_pairs(path: Path) -> list[Pair]:
                     number=number,
                 )
             )
-        pairs.append((columns[0].strip(), columns[1].strip()))
+        pairs.append((number, (columns[0].strip(), columns[1].strip())))
     if not pairs:
         raise DataError("{file}: holds no pairs.", file=str(path))
     return pairs

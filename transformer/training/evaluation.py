@@ -15,7 +15,7 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.save import file_sha256
 from transformer.errors import DataError, QueryError
 from transformer.runs.query import Beam, Greedy, Query, check_source
-from transformer.training.data import Pair, encode_source, read_pairs
+from transformer.training.data import Pair, encode_source, read_numbered_pairs
 from transformer.training.scoring import Done, Scores, SentenceScores, decode, score, score_sentences
 
 MAX_NEW = Query.max_new  # the pieces that the app writes at most unless it is told otherwise
@@ -80,14 +80,13 @@ def read_held_out(path: Path, *, max_pairs: int | None = None) -> HeldOut:
         max_pairs: Keep only the first; None keeps all.
 
     Raises:
-        DataError: As `read_pairs`; or `max_pairs` is below 1.
+        DataError: As `read_numbered_pairs`; or `max_pairs` is below 1.
     """
     if max_pairs is not None and max_pairs < 1:
         raise DataError("--max-pairs: found {found}, expected 1 or more.", found=max_pairs)
-    pairs = read_pairs(path)
-    text = path.read_text(encoding="utf-8-sig")
-    lines = [number for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
-    return HeldOut(path.name, file_sha256(path), tuple(lines[:max_pairs]), tuple(pairs[:max_pairs]), len(pairs))
+    found = read_numbered_pairs(path)
+    lines, pairs = zip(*found[:max_pairs], strict=True)
+    return HeldOut(path.name, file_sha256(path), lines, pairs, len(found))
 
 
 def evaluate(

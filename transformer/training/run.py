@@ -1,14 +1,14 @@
 """From files of pairs to a checkpoint folder: vocabularies, model, training, card."""
 
-import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import torch
 
-from transformer.checkpoint.load import TOKENIZER_NAMES, WEIGHTS, Checkpoint, load
+from transformer.checkpoint.load import CONFIG, TOKENIZER_NAMES, WEIGHTS, Checkpoint, load
 from transformer.checkpoint.save import Parts, file_sha256, save
 from transformer.errors import DataError
 from transformer.model.config import ModelConfig
@@ -18,8 +18,9 @@ from transformer.text.tokenizer import Tokenizer
 from transformer.training.data import Batches, Example, Pair, encode_pairs, read_pairs, sample_pairs
 from transformer.training.loop import Row, Trainer, TrainSettings, has_bf16, keep_freed_memory, write_rows
 from transformer.training.scoring import Scores, held_out_loss, score, translate
-from transformer.training.state import read_state, write_state
+from transformer.training.state import has_state, read_state, write_state
 from transformer.training.vocabulary import PieceModel, learn_vocabulary
+from words import say
 
 log = logging.getLogger("glassformer.training")
 
@@ -88,7 +89,8 @@ def train(job: Job) -> list[Row]:
         One row an epoch.
 
     Raises:
-        DataError: A file cannot be read, holds no pair that fits, or there is nothing to resume.
+        DataError: A file cannot be read or written, holds no pair that fits, there is nothing to resume, or no such
+            device.
         CheckpointError: The checkpoint to start from is missing or damaged.
         TokenizerError: Splits are to be sampled from a vocabulary that has only one for each text.
     """
@@ -100,6 +102,8 @@ def train(job: Job) -> list[Row]:
         job = replace(job, config=replace(start.config, dropout=job.config.dropout))
     hashes = _hashes(job)
     state = read_state(job.out, _identity(job, hashes)) if job.resume else None
+    if state is not None:
+        _check_best_is_there(job.out)
     tokenizers = _vocabularies(job, pairs) if state is None else _stored_vocabularies(state)
     src, tgt = Tokenizer(tokenizers[0]), Tokenizer(tokenizers[-1])
     config = replace(job.config, src_vocab_size=src.size, tgt_vocab_size=tgt.size)
@@ -146,6 +150,16 @@ def _load_start(job: Job) -> Checkpoint | None:
     return load(job.start_from)
 
 
+def _check_best_is_there(out: Path) -> None:
+    """The state beside the folder holds the last epoch only; the best one so far is the folder itself."""
+    if not (out / CONFIG).exists():
+        raise DataError(
+            "{out}: is gone, and the best epoch so far with it. Put the folder back, or leave out --resume to start "
+            "anew.",
+            out=str(out),
+        )
+
+
 def _go_on(trainer: Trainer, state: dict[str, object], job: Job) -> None:
     try:
         trainer.load_state(state)
@@ -172,10 +186,34 @@ def _run_epochs(job: Job, trainer: Trainer, fixed: _Fixed) -> None:
             f"dev BLEU {row.dev_bleu:.1f}, dev chrF {row.dev_chrf:.1f}, {row.seconds / 60:.1f} min",
             flush=True,
         )
-        if row == max(trainer.rows, key=_quality):
-            _save_best(job, trainer, fixed)
-        write_rows(trainer.rows, job.out / "training.csv")
-        write_state(job.out, {**trainer.state(), "tokenizers": stored, "job": identity})
+        with _writing(job.out):
+            if row == max(trainer.rows, key=_quality):
+                _save_best(job, trainer, fixed)
+            write_rows(trainer.rows, job.out / "training.csv")
+            write_state(job.out, {**trainer.state(), "tokenizers": stored, "job": identity})
+
+
+@contextmanager
+def _writing(out: Path) -> Iterator[None]:
+    """Say in a sentence what keeps an epoch from being written, such as a full disk."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+    except RuntimeError as error:
+        if "inline_container" not in str(error) and "writing" not in str(error):
+            raise
+        reason = say("the disk is full, or a file would be too large")  # torch's own writer does not say which
+    else:
+        return
+    if has_state(out):
+        raise DataError(
+            "{out}: this epoch cannot be written ({reason}). The epochs before it are whole: once there is room, "
+            "--resume goes on from there.",
+            out=str(out),
+            reason=reason,
+        )
+    raise DataError("{out}: the first epoch cannot be written ({reason}).", out=str(out), reason=reason)
 
 
 def _quality(row: Row) -> tuple[float, float, float]:
@@ -187,7 +225,7 @@ def _save_best(job: Job, trainer: Trainer, fixed: _Fixed) -> None:
     row, start = trainer.rows[-1], {}
     if job.start_from is not None:
         start = {"start_from": {"folder": job.start_from.resolve().name, "sha256": fixed.hashes.start}}
-    card = {
+    record = {
         **job.card,
         "training": {
             "command": job.command,
@@ -209,7 +247,7 @@ def _save_best(job: Job, trainer: Trainer, fixed: _Fixed) -> None:
             }
         ],
     }
-    save(Parts(trainer.model.config, trainer.model.state_dict(), fixed.tokenizers, card), job.out)
+    save(Parts(trainer.model.config, trainer.model.state_dict(), fixed.tokenizers, record), job.out)
 
 
 def _vocabularies(job: Job, pairs: Sequence[Pair]) -> tuple[bytes, ...]:
@@ -240,6 +278,8 @@ def _trainer(config: ModelConfig, batches: Batches, settings: TrainSettings, dev
 def _device(name: str) -> torch.device:
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name == "cuda" and not torch.cuda.is_available():
+        raise DataError("--device cuda: torch finds no CUDA device here; take --device cpu or auto.")
     return torch.device(name)
 
 
@@ -258,16 +298,3 @@ def _identity(job: Job, hashes: _Hashes) -> dict[str, str]:
     return {
         name: str(value) for name, value in {**asdict(job.config), **settings, "pieces": job.pieces, **files}.items()
     }
-
-
-def read_card(path: Path | None) -> dict[str, object]:
-    """Read the file given as --card: what a card says besides what training measures."""
-    if path is None:
-        return {}
-    try:
-        card = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError("{file}: cannot be read as JSON ({problem}).", file=str(path), problem=str(error)) from None
-    if not isinstance(card, dict):
-        raise DataError("{file}: expected a JSON object.", file=str(path))
-    return card

@@ -13,7 +13,9 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 
 from transformer.model.cache import KVCache
+from transformer.model.tap import NO_TAP
 from transformer.model.transformer import Transformer
+from transformer.runs import recording
 from transformer.runs.beam import beam_search
 from transformer.runs.decoding import Prefix, collect, greedy
 from transformer.runs.query import Beam, Greedy
@@ -92,7 +94,7 @@ def decode(
         The ids that were written, in the order of the sources.
 
     Raises:
-        QueryError: The model computed something that is not a number.
+        QueryError: The model computed something that is not a number; names the first site.
     """
     size = decoding.size if isinstance(decoding, Beam) else 1
     outputs: dict[int, Ids] = {}
@@ -102,9 +104,20 @@ def decode(
         batch = [torch.tensor(sources[i]) for i in rows]
         src = pad_sequence(batch, batch_first=True, padding_value=model.config.pad_id)  # [B, S]
         prefix = Prefix(model, src.to(model.src_table.device), cache=KVCache(model.config.n_decoder_layers))
+        _check_first_step(prefix)
         outputs |= dict(zip(rows, _decode_batch(prefix, decoding, limit(src.size(1))), strict=True))
         done(len(rows))
     return [outputs[i] for i in range(len(sources))]
+
+
+def _check_first_step(prefix: Prefix) -> None:
+    """Record the first step of one sentence: the fast kernel of attention hides what is not a number.
+
+    A damaged parameter shows in every sentence and at every step, so this one look is enough for the batch.
+    """
+    memory = None if prefix.memory is None else prefix.memory[:1]
+    src_mask = None if prefix.src_mask is None else prefix.src_mask[:1]
+    recording.read_target(prefix.model, prefix.ids[:1], memory, src_mask, ("*_attn.weights", "logits"), tap=NO_TAP)
 
 
 def _decode_batch(prefix: Prefix, decoding: Greedy | Beam, max_new: int) -> Sequence[Ids]:

@@ -58,5 +58,10 @@ def read_state(out: Path, identity: Mapping[str, str]) -> dict[str, object]:
     return state
 
 
+def has_state(out: Path) -> bool:
+    """Whether there is a state to go on from."""
+    return _path(out).exists()
+
+
 def _path(out: Path) -> Path:
     return out.with_name(out.name + ".training") / "state.pt"

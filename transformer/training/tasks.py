@@ -4,6 +4,8 @@ import random
 import string
 from pathlib import Path
 
+from transformer.errors import DataError
+
 SHORTEST, LONGEST = 2, 12
 
 
@@ -14,6 +16,9 @@ def write_reverse(folder: Path, *, train: int = 60_000, dev: int = 500, test: in
         folder: Where to write; made if it is missing.
         train, dev, test: Number of lines of each file.
         seed: Decides the letters.
+
+    Raises:
+        DataError: The folder cannot be written.
     """
     rng = random.Random(seed)
     seen: dict[str, None] = {}
@@ -21,9 +26,17 @@ def write_reverse(folder: Path, *, train: int = 60_000, dev: int = 500, test: in
         length = rng.randint(SHORTEST, LONGEST)
         seen["".join(rng.choices(string.ascii_lowercase, k=length))] = None
     letters = list(seen)
-    folder.mkdir(parents=True, exist_ok=True)
     # Dev and test are drawn from all lengths alike: the many that are only two letters long come early.
     rng.shuffle(letters)
-    for name, rows in (("dev", letters[:dev]), ("test", letters[dev : dev + test]), ("train", letters[dev + test :])):
-        text = "".join(f"{row}\t{row[::-1]}\n" for row in rows)
-        (folder / f"{name}.tsv").write_text(text, encoding="utf-8")
+    splits = {"dev": letters[:dev], "test": letters[dev : dev + test], "train": letters[dev + test :]}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, rows in splits.items():
+            text = "".join(f"{row}\t{row[::-1]}\n" for row in rows)
+            (folder / f"{name}.tsv").write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise DataError(
+            "{folder}: cannot be written ({reason}); --out is the folder for the files.",
+            folder=str(folder),
+            reason=error.strerror,
+        ) from None

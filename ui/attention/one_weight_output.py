@@ -23,7 +23,7 @@ def values(o: OpenWeight) -> None:
         say(
             "Each key's value vector v is multiplied by its weight; the sum is the head's output o. Its largest "
             "number, dimension {place}:",
-            place=dimension + 1,
+            place=dimension,
         ),
         formula,
     )
@@ -76,7 +76,7 @@ def output(o: OpenWeight) -> None:
             "This head's {n} columns of W_O turn o into y, its share of the sub-layer's output. Its largest number, "
             "dimension {place}:",
             n=w.d_head,
-            place=dimension + 1,
+            place=dimension,
         ),
         formula,
     )

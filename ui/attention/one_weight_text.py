@@ -229,13 +229,13 @@ def head_output(walk: Walk) -> tuple[int, str]:
     """The largest number of the head's output: its dimension, from 0, and how it comes to be."""
     dimension = int(np.nan_to_num(np.abs(walk.head_out)).argmax())
     written = terms(walk.weights, walk.values[:, dimension], first=(walk.key,), most=2)
-    return dimension, written.tex(rf"o_{{{dimension + 1}}}")
+    return dimension, written.tex(rf"o_{{{dimension}}}")
 
 
 def share(walk: Walk) -> tuple[int, str]:
     """The largest number of the head's share of the output: its dimension, from 0, and how it comes to be."""
     dimension = int(np.nan_to_num(np.abs(walk.shares[walk.head])).argmax())
-    return dimension, terms(walk.head_out, walk.w_o[dimension]).tex(rf"y_{{{dimension + 1}}}")
+    return dimension, terms(walk.head_out, walk.w_o[dimension]).tex(rf"y_{{{dimension}}}")
 
 
 def norm_share(walk: Walk) -> str:

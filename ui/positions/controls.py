@@ -11,6 +11,7 @@ import numpy as np
 from transformer.analysis import position_study as study
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import anatomy
+from transformer.runs.finite import not_finite
 from ui.runs import loading
 from ui.runs.sides import SIDE_OF, SIDES, STACKS, fit_parts
 from ui.shared import choices
@@ -120,7 +121,12 @@ def spread(d_model: int) -> tuple[int, ...]:
 
 
 def draw(checkpoint: Checkpoint, slot: Slot = MAIN) -> Table:
-    """Draw the controls of the page and of its chosen part, and return what is to be drawn."""
+    """Draw the controls of the page and of its chosen part, and return what is to be drawn.
+
+    Raises:
+        QueryError: The chosen part measures a table in which something is not finite.
+        BusyError: The model has too much to do.
+    """
     _settle(checkpoint, slot)
     with st.container(horizontal=True, gap="medium", key=f"{slot}positions_controls"):
         panel = choices.choose(choices.field(slot, "positions_panel"), say("Part"), PARTS)
@@ -180,6 +186,8 @@ def table_of(checkpoint: Checkpoint, side: Side) -> np.ndarray:
 
 def _table(checkpoint: Checkpoint, view: View, slot: Slot, *, only: bool, alone: bool) -> Table:
     values = table_of(checkpoint, view.side)
+    if view.positions_panel != "sentence" and not np.isfinite(values).all():  # that part looks at its own rows only
+        raise not_finite(f"{STACKS[view.side]}.embedding.positions")
     difference = loading.runner().compute(
         ("positions", checkpoint.content_hash, view.side, "formula"),
         lambda: study.difference_from_formula(values),

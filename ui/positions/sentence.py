@@ -11,6 +11,7 @@ from charts.embedding import HOW_TO_READ_ROWS, HOW_TO_READ_STRENGTHS, Strengths
 from transformer.analysis.stream import rms
 from ui.frame.sentence import sentence
 from ui.runs import loading
+from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import STACKS
 from ui.shared import choices, drawing
@@ -50,7 +51,12 @@ class Start:
 
 
 def start_of(run: OpenRun) -> Start:
-    """What the side that is looked at starts from; in guess mode without the tokens that are still to come."""
+    """What the side that is looked at starts from; in guess mode without the tokens that are still to come.
+
+    Raises:
+        QueryError: What the run read is not finite.
+        BusyError: The model has too much to do.
+    """
     side, stack = run.view.side, STACKS[run.view.side]
     values = loading.replay(run.checkpoint, run.trace, [f"{stack}.embedding.*"])
     shown = len(run.trace.src_pieces) if side == "source" else run.looking.n_rows
@@ -65,7 +71,9 @@ def start_of(run: OpenRun) -> Start:
 def draw(run: OpenRun) -> None:
     """Draw the sentence, how large the vectors of its tokens are, and those of one token."""
     sentence(run, compact=True)
-    start = start_of(run)
+    start = attempt(lambda: start_of(run))
+    if start is None:
+        return
     st.markdown(drawing.plain(_who_drowns_whom(start)))
     chosen = _choose_token(run, start)
     _strengths(run, start, chosen)

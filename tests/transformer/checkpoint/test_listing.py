@@ -31,6 +31,13 @@ def test_good_checkpoints_are_listed_by_name_with_their_titles(root):
     assert all(load.load(entry.folder) for entry in entries)
 
 
+@posix
+def test_a_folder_linked_to_itself_is_no_checkpoint(root):
+    (root / "again").symlink_to(root)
+    (root / "tiny" / "up").symlink_to(root / "tiny")
+    assert names(root) == ["shared", "tiny"]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [

@@ -155,7 +155,7 @@ def test_sizes_that_are_fine_one_by_one_but_not_together():
         tiny_config(d_model=2048, n_heads=16, max_len=32_768)
 
 
-@pytest.mark.parametrize("version", [None, 0, 2, "1", True, [1]])
+@pytest.mark.parametrize("version", [None, 0, 2, "1", True, 1.0, [1]])
 def test_another_format_version_is_refused(version):
     record = json.loads(tiny_config().to_json()) | {"format_version": version}
     with pytest.raises(ConfigError, match=r"^format_version: "):

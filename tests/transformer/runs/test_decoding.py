@@ -173,7 +173,7 @@ def test_as_many_pieces_as_the_model_reads_can_be_written_and_no_more():
 def test_what_is_not_a_number_is_said(decode):
     model = tiny_model()
     model.tgt_table[9] = torch.nan
-    with pytest.raises(QueryError, match=r"output piece 1.*not a number"):
+    with pytest.raises(QueryError, match=r"logits.*not a number"):
         collect(decode(prefix_of(model, padded_source()), max_new=3))
 
 

@@ -108,6 +108,9 @@ def test_the_chosen_key_is_a_term_of_the_output_even_when_it_is_small(every_walk
     dimension, formula = one_weight_text.head_output(one)
     assert rf"{tex(number(one.weights[one.key]))}\cdot" in formula
     assert abs(one.head_out[dimension]) == np.abs(one.head_out).max()
+    assert f"o_{{{dimension}}} &=" in formula  # counted from 0, as on every page
+    dimension, formula = one_weight_text.share(one)
+    assert f"y_{{{dimension}}} &=" in formula
     few = terms(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
     assert (few.rest, few.total, few.places) == ("", "11", (0, 1))
     assert few.tex("x") == r"\begin{aligned}x &= 1\cdot 3\\ &+ 2\cdot 4\\ &= 11\end{aligned}"

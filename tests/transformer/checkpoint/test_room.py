@@ -1,0 +1,42 @@
+"""A checkpoint is not loaded into memory that is not there."""
+
+import pytest
+
+from transformer.checkpoint import load, room
+from transformer.errors import CheckpointError
+
+
+def test_a_checkpoint_that_does_not_fit_is_refused_before_it_is_read(spoil, monkeypatch):
+    folder = spoil()
+    monkeypatch.setattr(room, "available", lambda: 10_000)
+    monkeypatch.setattr(load.tensorfile, "read_tensors", None)
+    with pytest.raises(CheckpointError, match=r"model.safetensors: loading it takes [\d,]+ bytes .* 10,000 are left"):
+        load.load(folder)
+
+
+def test_one_that_fits_is_loaded_and_so_is_one_where_nothing_is_known(spoil, monkeypatch):
+    folder = spoil()
+    for there in (100_000_000, None):
+        monkeypatch.setattr(room, "available", lambda there=there: there)
+        assert load.load(folder).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("most", "expected"),
+    [("6000000\n", 3_500_000), ("max\n", 8_192_000), (None, 8_192_000), ("9999999999\n", 8_192_000)],
+)
+def test_the_smaller_of_machine_and_group_counts(tmp_path, monkeypatch, most, expected):
+    (tmp_path / "meminfo").write_text("MemTotal: 16000 kB\nMemAvailable:    8000 kB\n", encoding="ascii")
+    (tmp_path / "memory.current").write_text("3000000\n", encoding="ascii")
+    (tmp_path / "memory.stat").write_text("anon 7\ninactive_file 500000\n", encoding="ascii")
+    if most is not None:
+        (tmp_path / "memory.max").write_text(most, encoding="ascii")
+    monkeypatch.setattr(room, "_MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(room, "_GROUP", tmp_path)
+    assert room.available() == expected
+
+
+def test_a_system_that_does_not_say(tmp_path, monkeypatch):
+    monkeypatch.setattr(room, "_MEMINFO", tmp_path / "none")
+    monkeypatch.setattr(room, "_GROUP", tmp_path)
+    assert room.available() is None

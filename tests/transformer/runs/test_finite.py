@@ -1,0 +1,140 @@
+"""Tests of transformer.runs.finite: what is not finite is never hidden, and the first site of it is named."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from transformer.analysis.mask_checks import check_causality, record_attention
+from transformer.checkpoint.load import load
+from transformer.errors import QueryError
+from transformer.model.cache import KVCache
+from transformer.model.tap import NO_TAP, Replacer, tap_of
+from transformer.runs.decoding import Prefix, collect, greedy
+from transformer.runs.finite import first_site
+from transformer.runs.query import Beam, Greedy, Sampling
+from transformer.runs.replay import replay
+from transformer.runs.running import run, run_batch
+from transformer.training.scoring import decode
+
+SOURCE = "ba lo mi ta"
+DECODINGS = [Greedy(), Beam(size=2), Sampling(seed=1)]
+
+
+@pytest.fixture
+def checkpoint(spoil):
+    return load(spoil())
+
+
+@pytest.fixture
+def hidden(checkpoint):
+    """A model whose queries of cross-attention are NaN: torch's fused kernel makes 0 of them."""
+    with torch.no_grad():
+        checkpoint.model.attentions("cross")[0].q_proj.weight[0, 0] = math.nan
+    return checkpoint
+
+
+def ids_of(trace):
+    return torch.tensor([trace.src_ids]), torch.tensor([trace.read_ids])
+
+
+@torch.inference_mode()
+def test_the_fused_kernel_hides_it(hidden):
+    """Without this the other tests would test nothing."""
+    ids = hidden.src_tokenizer.encode(SOURCE).ids
+    prefix = Prefix(hidden.model, torch.tensor([[*ids, 3]]), cache=KVCache(2))
+    assert collect(greedy(prefix, max_new=3))
+
+
+@pytest.mark.parametrize("decoding", DECODINGS)
+def test_a_run_names_the_first_site(hidden, decoding):
+    with pytest.raises(QueryError, match=r"At decoder\.0\.cross_attn\.queries .*not a number"):
+        run(hidden, hidden.query(SOURCE, decoding=decoding))
+
+
+def test_so_does_a_batch_without_maps(hidden):
+    with pytest.raises(QueryError, match=r"decoder\.0\.cross_attn\.queries"):
+        run_batch(hidden, [hidden.query(SOURCE), hidden.query("mi ta ba")], maps=False)
+
+
+@pytest.mark.parametrize("decoding", [Greedy(), Beam(size=2)])
+def test_so_does_decoding_for_a_score(hidden, decoding):
+    sources = [hidden.src_tokenizer.encode(text).ids for text in (SOURCE, "mi")]
+    with pytest.raises(QueryError, match=r"decoder\.0\.cross_attn\.queries"):
+        decode(hidden.model, sources, decoding, limit=lambda n: 5)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_every_parameter_that_is_used(checkpoint, value):
+    """One value of every tensor but the tables of embeddings, of which a sentence reads some rows only."""
+    for name, parameter in checkpoint.model.named_parameters():
+        if name.endswith("table") or (value == math.inf and "up_proj.weight" in name):
+            continue  # ReLU may make a plain 0 of -inf
+        with torch.no_grad():
+            place = parameter[(slice(0, 1),) * parameter.dim()]
+            before, place[:] = place.clone(), value
+            with pytest.raises(QueryError, match=r"At (en|de)coder\.[a-z0-9_.]+ this model"):
+                run(checkpoint, checkpoint.query(SOURCE, max_new=4))
+            place.copy_(before)
+    assert np.isfinite(run(checkpoint, checkpoint.query(SOURCE)).log_probs).all()
+
+
+def test_minus_infinity_in_one_logit(spoil):
+    """The softmax makes a plain 0 of it."""
+    damaged = load(spoil())
+    damaged.model.decoder.final_norm.bias.data[0] = 3e38
+    damaged.model.target_table.data[9, 0] = -3e38
+    with pytest.raises(QueryError, match="logits"):
+        run(damaged, damaged.query(SOURCE))
+
+
+def test_a_replay_names_what_a_run_does_not_see(checkpoint):
+    """relu(-inf) is 0: the run is right, but who looks at the pre-activation is told."""
+    checkpoint.model.encoder.layers[1].ffn.up_proj.bias.data[3] = -math.inf
+    trace = run(checkpoint, checkpoint.query(SOURCE))
+    assert replay(checkpoint, trace, ["encoder.*.ffn.activation"])
+    with pytest.raises(QueryError, match=r"encoder\.1\.ffn\.pre_activation"):
+        replay(checkpoint, trace, ["encoder.*.ffn.pre_activation"])
+
+
+def test_the_mask_checks(checkpoint):
+    trace = run(checkpoint, checkpoint.query(SOURCE))
+    checkpoint.model.attentions("cross")[0].q_proj.weight.data[0, 0] = math.nan
+    with pytest.raises(QueryError, match=r"decoder\.0\.cross_attn\.queries"):
+        record_attention(checkpoint.model, (trace.src_ids,), (trace.read_ids,), kind="cross", layer=0)
+    with pytest.raises(QueryError, match=r"decoder\.0\.cross_attn\.queries"):
+        check_causality(checkpoint.model, (trace.src_ids,), (trace.read_ids,), sentence=0, place=1, piece_id=7)
+
+
+def test_a_tap_may_put_in_what_it_likes(checkpoint):
+    """Scores of -inf close a key, a logit of -inf forbids a piece: neither is the model's."""
+
+    def close_the_first(scores):
+        closed = scores.clone()
+        closed[..., 0] = -math.inf
+        return closed
+
+    def forbid(logits):
+        return logits.index_fill(-1, torch.tensor([9]), -math.inf)
+
+    tap = tap_of(Replacer({"encoder.*.scores": close_the_first, "logits": forbid}, causal=True))
+    trace = run(checkpoint, checkpoint.query(SOURCE, max_new=4), tap=tap)
+    assert np.isneginf(trace.log_probs[:, 9]).all()
+    values = replay(checkpoint, trace, ["encoder.0.self_attn.scores", "logits"], tap=tap)
+    assert np.isneginf(values["encoder.0.self_attn.scores"][..., 0]).all()
+
+
+def test_what_a_tap_mends_is_not_blamed(checkpoint):
+    trace = run(checkpoint, checkpoint.query(SOURCE, max_new=2))
+    checkpoint.model.attentions("cross")[0].q_proj.weight.data[0, 0] = math.nan
+    src, read = ids_of(trace)
+
+    def again(tap):
+        with torch.inference_mode():
+            checkpoint.model(src, read, tap=tap)
+
+    assert first_site(again, tap=NO_TAP) == "decoder.0.cross_attn.queries"
+    mended = tap_of(Replacer({"decoder.0.cross_attn.queries": torch.nan_to_num}))
+    assert first_site(again, tap=mended) is None
+    assert run(checkpoint, checkpoint.query(SOURCE, max_new=2), tap=mended).n_steps

@@ -1,0 +1,67 @@
+"""How much memory this process may still take, and whether a checkpoint fits into it.
+
+A file may claim far more than it has on disk (a sparse one of 8 KB can be 1 GB long), so a size that a config allows
+says nothing of what this machine can hold.
+
+Source: proc(5) for MemAvailable, the kernel's "Control Group v2" for memory.max. Elsewhere nothing is known, and
+nothing is refused.
+"""
+
+from pathlib import Path
+
+from transformer.errors import CheckpointError
+
+_MEMINFO = Path("/proc/meminfo")
+_GROUP = Path("/sys/fs/cgroup")  # as a container sees its own group
+
+
+def available() -> int | None:
+    """Bytes that may still be taken; None if the system does not say."""
+    known = [found for found in (_of_machine(), _of_group()) if found is not None]
+    return min(known, default=None)
+
+
+def check_room(n_parameters: int, file_bytes: int, *, label: str) -> None:
+    """Refuse a checkpoint that does not fit, before any of its parameters is read.
+
+    Args:
+        n_parameters: Of the model.
+        file_bytes: Length of its tensor file, which is read as a whole.
+        label: How messages call the file.
+
+    Raises:
+        CheckpointError: Loading would take more than there is.
+    """
+    needed = file_bytes + 2 * 4 * n_parameters  # as float32 twice, while they are laid out
+    there = available()
+    if there is not None and needed > there:
+        raise CheckpointError(
+            "{label}: loading it takes {needed:,} bytes of memory; {there:,} are left here.",
+            label=label,
+            needed=needed,
+            there=max(there, 0),
+        )
+
+
+def _of_machine() -> int | None:
+    for line in _lines(_MEMINFO):
+        name, _, value = line.partition(":")
+        if name == "MemAvailable":
+            return int(value.split()[0]) * 1024
+    return None
+
+
+def _of_group() -> int | None:
+    most, used = _lines(_GROUP / "memory.max"), _lines(_GROUP / "memory.current")
+    if not most or not used or not most[0].isdigit():  # "max": no limit
+        return None
+    # What the group holds of files is given back when it is needed.
+    cached = sum(int(line.split()[1]) for line in _lines(_GROUP / "memory.stat") if line.startswith("inactive_file "))
+    return int(most[0]) - int(used[0]) + cached
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="ascii").splitlines()
+    except (OSError, ValueError):
+        return []

@@ -1,0 +1,95 @@
+"""Say where a model first computed what is not finite (NaN or infinite).
+
+Looking at every value would cost as much as the model itself. So a pass is looked at only where it ends, in what was
+recorded or in the logits; if that is not finite, the pass is made once more and every site is looked at, in the order
+of the computation.
+
+A tap may put in what is not finite on purpose: -inf into scores closes them. Such a value is not the model's; what
+the model makes of it is.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+
+import torch
+from torch import Tensor
+
+from transformer.errors import QueryError
+from transformer.model.tap import Tap, both, tap_of
+
+Pass = Callable[[Tap], object]
+"""Makes a pass of the model with a tap."""
+
+
+def check_recorded(values: Iterable[Tensor], again: Pass, *, tap: Tap) -> None:
+    """Refuse a recorded pass in which the model computed what is not finite.
+
+    Args:
+        values: What was recorded.
+        again: Makes the pass once more.
+        tap: What it was made with, the recorder left out.
+
+    Raises:
+        QueryError: A value is not finite, and it was not the tap that made it so; names the first site.
+    """
+    if not all(_is_finite(value) for value in values):
+        site = first_site(again, tap=tap)
+        if site is not None:
+            raise not_finite(site)
+
+
+def first_site(again: Pass, *, tap: Tap) -> str | None:
+    """The first site at which the model computes what is not finite; None if only the tap put it there."""
+    search = _Search()
+    again(both(tap_of(search), tap).also(_Confirm(search)))
+    return search.found
+
+
+def not_finite(site: str) -> QueryError:
+    """The error for a site."""
+    return QueryError(
+        "At {site} this model computes what is not a number (NaN) or is infinite: its parameters are damaged or far "
+        "too large. Choose another checkpoint.",
+        site=site,
+    )
+
+
+def _is_finite(value: Tensor) -> bool:
+    if not value.is_floating_point():
+        return True
+    # A sum is the cheapest look at all values; only one that overflows has to be looked at again.
+    return math.isfinite(value.sum()) or bool(value.isfinite().all())
+
+
+class _Search:
+    """Sees every value before the taps: suspects those that the model computed and that are not finite."""
+
+    causal = True
+
+    def __init__(self) -> None:
+        self.found: str | None = None
+        self.suspect = torch.tensor(False)
+
+    def wants(self, site: str) -> bool:
+        return self.found is None
+
+    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
+        self.suspect = ~value.isfinite()
+        return value
+
+
+class _Confirm:
+    """Sees every value after the taps: one that they mended goes no further."""
+
+    causal = True
+
+    def __init__(self, search: _Search) -> None:
+        self._search = search
+
+    def wants(self, site: str) -> bool:
+        return self._search.found is None
+
+    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
+        if bool((self._search.suspect & ~value.isfinite()).any()):
+            self._search.found = site
+        return value

@@ -1,0 +1,34 @@
+"""The file given as `train --card`: what a checkpoint's card says besides what training measures.
+
+It is read as strictly as the card of a folder, and more: what loading would leave out with a warning is refused here,
+while it can still be mended.
+"""
+
+from pathlib import Path
+
+from transformer.checkpoint import card, strictjson
+from transformer.errors import DataError
+
+MOST_CARD = card.MAX_BYTES // 4  # of --card; written with indents and with what training adds it is larger
+
+
+def read_card(path: Path | None) -> dict[str, object]:
+    """Read the file given as --card: what a card says besides what training measures.
+
+    Raises:
+        DataError: It cannot be read, or loading the checkpoint would leave something of it out.
+    """
+    if path is None:
+        return {}
+    try:
+        with path.open("rb") as file:
+            content = file.read(MOST_CARD + 1)
+    except OSError as error:
+        raise DataError("{file}: cannot be read ({reason}).", file=str(path), reason=error.strerror) from None
+    if len(content) > MOST_CARD:
+        raise DataError("{file}: over {most:,} bytes; shorten it.", file=str(path), most=MOST_CARD)
+    _, problems = card.read_card(content)
+    if problems:
+        raise DataError("{file}: cannot be a checkpoint's card. {problem}", file=str(path), problem=problems[0])
+    given: dict[str, object] = strictjson.parse(content)
+    return given
