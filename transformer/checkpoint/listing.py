@@ -1,14 +1,15 @@
 """Which checkpoints there are, without loading any: a look at each folder's config, header and card.
 
-A broken folder is listed with what is wrong with it. Hidden folders, the state of a running training
-(`*.training`), links that leave the root, and names that could not be shown on one line are left out.
+A broken folder is listed with what is wrong with it, and so is one that a killed save left under a hidden name. Other
+hidden folders, the state of a running training (`*.training`), links that leave the root, and names that could not be
+shown on one line are left out.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from transformer.checkpoint import tensorfile
+from transformer.checkpoint import hidden, tensorfile
 from transformer.checkpoint.agreement import check_tensors, most_bytes
 from transformer.checkpoint.card import MAX_BYTES as MAX_CARD
 from transformer.checkpoint.card import read_card
@@ -26,12 +27,14 @@ class Entry:
         folder: Where it is.
         error: Why it cannot be loaded, None if nothing was found.
         title: What its card calls it; its name if the card does not say.
+        root: The real path of the folder of checkpoints that it was found in; `load` checks that it still is there.
     """
 
     name: str
     folder: Path
     error: str | None
     title: str
+    root: Path
 
 
 def listing(folders: Sequence[Path]) -> list[Entry]:
@@ -46,43 +49,45 @@ def listing(folders: Sequence[Path]) -> list[Entry]:
     entries: list[Entry] = []
     names: set[str] = set()
     for root in folders:
-        for folder in _sub_folders(root):
+        for inside, folder in _sub_folders(root):
             name, number = folder.name, 1
             while name in names:
                 number += 1
                 name = f"{folder.name} ({number})"
             names.add(name)
-            entries.append(_look(folder, name))
+            entries.append(_look(folder, name, inside))
     return entries
 
 
-def _sub_folders(root: Path) -> Iterator[Path]:
+def _sub_folders(root: Path) -> Iterator[tuple[Path, Path]]:
+    """The real path of the root, and each folder of a checkpoint, be it only there in a hidden copy."""
     try:
         inside = root.resolve(strict=True)
-        found = sorted(inside.iterdir())
+        lost = {inside / name for name in hidden.missing(inside)}
+        found = sorted({*inside.iterdir(), *lost})
     except (OSError, ValueError, RuntimeError):
         return
     for folder in found:
         try:
-            stays = folder.resolve(strict=True).is_relative_to(inside) and folder.is_dir()
+            stays = folder in lost or (folder.resolve(strict=True).is_relative_to(inside) and folder.is_dir())
         except (OSError, RuntimeError):  # a link to nowhere or in a circle
             continue
-        hidden = folder.name.startswith(".") or folder.name.endswith(".training")
-        if stays and not hidden and folder.name.isprintable():
-            yield folder
+        left_out = folder.name.startswith(".") or folder.name.endswith(".training")
+        if stays and not left_out and folder.name.isprintable():
+            yield inside, folder
 
 
-def _look(folder: Path, name: str) -> Entry:
+def _look(folder: Path, name: str, root: Path) -> Entry:
     try:
-        files = FolderFiles(folder)
+        files = FolderFiles(folder, inside=root)
         title = _title(files)
     except CheckpointError as error:
-        return Entry(name, folder, error.sentence, name)
+        return Entry(name, folder, error.sentence, name, root)
     try:
         _check(files)
     except CheckpointError as error:
-        return Entry(name, folder, error.sentence, title or name)
-    return Entry(name, folder, None, title or name)
+        return Entry(name, folder, error.sentence, title or name, root)
+    return Entry(name, folder, None, title or name, root)
 
 
 def _title(files: FolderFiles) -> str:

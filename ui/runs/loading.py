@@ -72,7 +72,7 @@ def open_checkpoint(entry: Entry) -> Checkpoint:
     Raises:
         GlassformerError: The folder cannot be loaded.
     """
-    which = str(entry.folder), _signature(entry.folder)
+    which = str(entry.folder), str(entry.root), _signature(entry.folder)
     if which in _opened():
         return _open(*which)
     with st.spinner(say("Opening the checkpoint…")):  # here, as a cached function would keep one language for all
@@ -82,14 +82,14 @@ def open_checkpoint(entry: Entry) -> Checkpoint:
 
 
 @st.cache_resource(show_spinner=False)
-def _opened() -> set[tuple[str, _Signature]]:
+def _opened() -> set[tuple[str, str, _Signature]]:
     """What has been opened before, so that it will not take long."""
     return set()
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _open(folder: str, signature: _Signature) -> Checkpoint:
-    return load(Path(folder))
+def _open(folder: str, root: str, signature: _Signature) -> Checkpoint:
+    return load(Path(folder), inside=Path(root))
 
 
 def _signature(folder: Path) -> _Signature:

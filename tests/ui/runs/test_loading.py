@@ -118,6 +118,15 @@ def test_a_folder_that_broke_after_it_was_listed_raises_a_sentence(own):
         loading.open_checkpoint(entry)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="links need rights on Windows")
+def test_a_listed_folder_that_becomes_a_link_out_of_the_root_is_refused(own, checkpoint_folder):
+    entry = loading.usable()["works"]
+    shutil.rmtree(own / "works")
+    (own / "works").symlink_to(checkpoint_folder)
+    with pytest.raises(CheckpointError, match="'works': leads out of the folder of checkpoints"):
+        loading.open_checkpoint(entry)
+
+
 def test_one_queue_serves_everybody():
     assert loading.runner() is loading.runner()
 
