@@ -10,12 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from transformer.checkpoint import hidden, tensorfile
-from transformer.checkpoint.agreement import check_tensors, most_bytes
+from transformer.checkpoint.agreement import check_tensors, expected_shapes, most_bytes
 from transformer.checkpoint.card import MAX_BYTES as MAX_CARD
 from transformer.checkpoint.card import read_card
 from transformer.checkpoint.files import FolderFiles
 from transformer.checkpoint.load import CARD, CONFIG, MAX_CONFIG, MAX_TOKENIZER, TOKENIZER_NAMES, WEIGHTS, read_config
 from transformer.errors import CheckpointError
+
+_Signature = tuple[tuple[int, ...], ...]
+_LOOKED_AT = ("", CONFIG, WEIGHTS, CARD, *(name for names in TOKENIZER_NAMES.values() for name in names))
 
 
 @dataclass(frozen=True)
@@ -37,16 +40,25 @@ class Entry:
     root: Path
 
 
-def listing(folders: Sequence[Path]) -> list[Entry]:
+class Seen:
+    """What was found in folders before, so that those which did not change need not be looked at again."""
+
+    def __init__(self) -> None:
+        self.entries: dict[tuple[Path, str], tuple[_Signature, Entry]] = {}
+
+
+def listing(folders: Sequence[Path], *, seen: Seen | None = None) -> list[Entry]:
     """Look at every sub-folder of the given folders.
 
     Args:
         folders: Folders of checkpoint folders; those that do not exist are passed over.
+        seen: What earlier calls found; it then holds what this one did.
 
     Returns:
         One entry a checkpoint, in the order of the folders, by name within each.
     """
-    entries: list[Entry] = []
+    before = {} if seen is None else seen.entries
+    entries: dict[tuple[Path, str], tuple[_Signature, Entry]] = {}
     names: set[str] = set()
     for root in folders:
         for inside, folder in _sub_folders(root):
@@ -55,8 +67,26 @@ def listing(folders: Sequence[Path]) -> list[Entry]:
                 number += 1
                 name = f"{folder.name} ({number})"
             names.add(name)
-            entries.append(_look(folder, name, inside))
-    return entries
+            signature = _signature(folder)
+            known = before.get((folder, name))
+            entry = known[1] if known and known[0] == signature else _look(folder, name, inside)
+            entries[folder, name] = signature, entry
+    if seen is not None:
+        seen.entries = entries
+    return [entry for _, entry in entries.values()]
+
+
+def _signature(folder: Path) -> _Signature:
+    """What changes when somebody changes a file that `_look` reads, or puts another in its place."""
+    return tuple(_version(folder / name) for name in _LOOKED_AT)
+
+
+def _version(file: Path) -> tuple[int, ...]:
+    try:
+        found = file.stat()
+    except (OSError, RuntimeError):
+        return ()
+    return found.st_dev, found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _sub_folders(root: Path) -> Iterator[tuple[Path, Path]]:
@@ -107,5 +137,6 @@ def _check(files: FolderFiles) -> None:
         files.check_size(name, limit=MAX_TOKENIZER)
     files.check_size(WEIGHTS, limit=most_bytes(config))
     with files.open(WEIGHTS) as (file, size):
-        header = tensorfile.read_header(file, size, label=files.label(WEIGHTS))
+        most = len(expected_shapes(config))
+        header = tensorfile.read_header(file, size, label=files.label(WEIGHTS), most=most)
     check_tensors(config, header, label=files.label(WEIGHTS))

@@ -65,13 +65,15 @@ class Header:
     start: int
 
 
-def read_header(file: BinaryIO, size: int, *, label: str) -> Header:
+def read_header(file: BinaryIO, size: int, *, label: str, most: int | None = None) -> Header:
     """Read and check the header.
 
     Args:
         file: Open at its start; no more than the header is read.
         size: Length of the whole file in bytes.
         label: How messages call the file.
+        most: How many tensors the caller has a use for; a file with over twice as many is refused before they are
+            looked at one by one. None for any number.
 
     Raises:
         CheckpointError: The file is too short, too long or cut off, or its header is not valid.
@@ -86,6 +88,10 @@ def read_header(file: BinaryIO, size: int, *, label: str) -> Header:
     if not isinstance(record, dict):
         raise CheckpointError("{label}: its header is not a JSON object.", label=label)
     record.pop("__metadata__", None)  # free text; nothing here depends on it
+    if most is not None and len(record) > 2 * most:
+        raise CheckpointError(
+            "{label}: has {n:,} tensors; config.json calls for {most:,}.", label=label, n=len(record), most=most
+        )
     infos = [(name, _info(name, value, label)) for name, value in record.items()]
     infos.sort(key=lambda item: (item[1].begin, item[1].end))
     _check_layout(infos, size - LENGTH_BYTES - length, label)

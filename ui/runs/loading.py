@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from transformer.checkpoint.listing import Entry, listing
+from transformer.checkpoint.listing import Entry, Seen, listing
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.runs.query import Query
 from transformer.runs.replay import replay as record
@@ -50,7 +50,13 @@ def folders(arguments: Sequence[str] | None = None) -> list[Path]:
 
 @st.cache_resource(ttl=LOOK_AGAIN_SECONDS, show_spinner=False)
 def _entries(where: tuple[str, ...]) -> tuple[Entry, ...]:
-    return tuple(listing([Path(part) for part in where]))
+    return tuple(listing([Path(part) for part in where], seen=_seen()))
+
+
+@st.cache_resource(show_spinner=False)
+def _seen() -> Seen:
+    """What the folders held when they were last looked at."""
+    return Seen()
 
 
 def entries() -> tuple[Entry, ...]:
