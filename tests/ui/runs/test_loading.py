@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -74,6 +76,27 @@ def test_broken_folders_are_listed_with_their_error(own):
     assert "config.json" in errors["empty"]
     assert "config.json" in errors["garbage"]
     assert "model.safetensors" in errors["cut"]
+
+
+def test_nobody_waits_for_a_list_that_takes_long(own, monkeypatch):
+    go_on, real = threading.Event(), loading.listing
+
+    def slow(*arguments, **options):
+        go_on.wait(30)
+        return real(*arguments, **options)
+
+    listed = loading._Listed([own])
+    before = listed.entries()
+    monkeypatch.setattr(loading, "LOOK_AGAIN_SECONDS", 0)
+    monkeypatch.setattr(loading, "listing", slow)
+    (own / "new").mkdir()
+    started = time.monotonic()
+    assert listed.entries() == before
+    assert time.monotonic() - started < 5
+    go_on.set()
+    deadline = time.monotonic() + 20
+    while "new" not in {entry.name for entry in listed.entries()}:
+        assert time.monotonic() < deadline
 
 
 def test_only_what_can_be_opened_is_offered(own):
