@@ -55,8 +55,12 @@ class Curve:
         return self.epochs[qualities.index(max(qualities))] if qualities else None
 
 
-def load_curve(folder: Path) -> Curve | None:
+def load_curve(folder: Path, *, inside: Path | None = None) -> Curve | None:
     """Read the `training.csv` of a checkpoint folder.
+
+    Args:
+        folder: The folder.
+        inside: The real path of a folder that it may not leave by a link; None if any will do.
 
     Returns:
         The curve; None if the folder has no such file.
@@ -64,7 +68,7 @@ def load_curve(folder: Path) -> Curve | None:
     Raises:
         CheckpointError: It is too large, or holds no learning curve.
     """
-    files = FolderFiles(folder)
+    files = FolderFiles(folder, inside=inside)
     if not files.has(CURVE):
         return None
     return read_curve(files.read(CURVE, limit=MAX_BYTES), label=files.label(CURVE))

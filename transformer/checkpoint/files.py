@@ -6,11 +6,13 @@ it is touched. Each file is read once, and `changed` tells whether any was repla
 
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from transformer.checkpoint import hidden
 from transformer.errors import CheckpointError, shown
 from words import say, say_n
 
@@ -25,20 +27,24 @@ class FolderFiles:
 
     Args:
         folder: An existing folder.
+        inside: A real path that the folder and its files may not leave, not even by links that appeared since
+            somebody looked; None if any folder will do.
 
     Raises:
-        CheckpointError: There is no such folder.
+        CheckpointError: There is no such folder, or it leaves the other one.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, inside: Path | None = None) -> None:
         self.name = folder.name
+        self._inside_of = inside
         try:
             self._root = folder.resolve(strict=True)
             is_folder = stat.S_ISDIR(self._root.stat().st_mode)
-        except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-            raise CheckpointError("{folder}: there is no such folder.", folder=shown(folder.name)) from error
+        except (OSError, ValueError, RuntimeError) as error:  # a NUL in the name; links in a circle
+            raise _no_folder(folder) from error
         if not is_folder:
             raise CheckpointError("{folder}: expected a folder, found a file.", folder=shown(folder.name))
+        self._check_inside(self._root)
         self._versions: dict[Path, Version] = {}
 
     def label(self, name: str) -> str:
@@ -88,6 +94,7 @@ class FolderFiles:
         with os.fdopen(descriptor, "rb") as file:
             status = os.fstat(file.fileno())
             self._check_regular(name, status)
+            self._check_inside(_path_of(file.fileno()))
             self._versions[self._root / name] = _version(status)
             yield file, status.st_size
 
@@ -104,6 +111,13 @@ class FolderFiles:
         self._check_regular(name, path.lstat())
         return path
 
+    def _check_inside(self, path: Path | None) -> None:
+        if self._inside_of and path and not path.is_relative_to(self._inside_of):
+            raise CheckpointError(
+                "{folder}: leads out of the folder of checkpoints by now; put the files themselves there.",
+                folder=shown(self.name),
+            )
+
     def _check_size(self, name: str, size: int, limit: int) -> None:
         if size > limit:
             raise CheckpointError(
@@ -119,6 +133,30 @@ class FolderFiles:
     def _check_regular(self, name: str, status: os.stat_result) -> None:
         if not stat.S_ISREG(status.st_mode):
             raise CheckpointError("{label}: is not a regular file.", label=self.label(name))
+
+
+def _no_folder(folder: Path) -> CheckpointError:
+    copy = hidden.replaced(folder)
+    if copy is None:
+        return CheckpointError("{folder}: there is no such folder.", folder=shown(folder.name))
+    return CheckpointError(
+        "{folder}: a save was killed while it replaced this folder, whose files are in {copy}; rename that folder to "
+        "{folder}, or let the next save do it.",
+        folder=shown(folder.name),
+        copy=shown(copy.name),
+    )
+
+
+def _path_of(descriptor: int) -> Path | None:
+    """Where an open file really is, whatever its folders are called by now; None if the system does not tell."""
+    try:
+        if sys.platform == "darwin":
+            import fcntl
+
+            return Path(os.fsdecode(fcntl.fcntl(descriptor, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0")))
+        return Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+    except (OSError, ValueError):
+        return None
 
 
 def _version(status: os.stat_result) -> Version:

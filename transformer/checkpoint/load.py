@@ -58,6 +58,7 @@ class Checkpoint:
     Attributes:
         name: Name of the folder.
         folder: Where it was loaded from.
+        inside: What it was not to leave, None if anything would do.
         config: The features of the model.
         model: The model in evaluation mode, float32, frozen.
         src_tokenizer, tgt_tokenizer: One object when the vocabulary is shared.
@@ -75,6 +76,7 @@ class Checkpoint:
     card: Card
     content_hash: str
     warnings: tuple[str, ...] = ()
+    inside: Path | None = None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Checkpoint) and self.content_hash == other.content_hash
@@ -121,15 +123,19 @@ class _Content:
         return [name for name in self.files if name.endswith(".model")]
 
 
-def load(folder: Path | str) -> Checkpoint:
+def load(folder: Path | str, *, inside: Path | None = None) -> Checkpoint:
     """Load a checkpoint folder.
 
+    Args:
+        folder: The folder.
+        inside: The real path of a folder that it may not leave by a link; None if any will do.
+
     Raises:
-        CheckpointError: A file is missing, damaged, too large for the config or the memory that is left, or does not
-            fit the others.
+        CheckpointError: A file is missing, damaged, too large for the config or the memory that is left, does not fit
+            the others or lies outside of `inside`.
     """
     folder = Path(folder)
-    content = _read(folder)
+    content = _read(folder, inside)
     name, config, files = folder.resolve().name, content.config, content.files
     header = tensorfile.header_of(files[WEIGHTS], label=f"{name}/{WEIGHTS}")
     tokenizers = {file: _tokenizer(files[file], label=f"{name}/{file}") for file in content.tokenizers}
@@ -149,6 +155,7 @@ def load(folder: Path | str) -> Checkpoint:
         card=card,
         content_hash=_content_hash(files),
         warnings=(*warnings, *_odd_ids(config, tokenizers)),
+        inside=inside,
     )
 
 
@@ -171,10 +178,10 @@ def read_config(content: bytes, *, label: str) -> tuple[ModelConfig, tuple[str, 
     return config, (say("config.json has keys that mean nothing here and are ignored: {keys}.", keys=first(unknown)),)
 
 
-def _read(folder: Path) -> _Content:
+def _read(folder: Path, inside: Path | None) -> _Content:
     """Read every file once; all of them of one version, should somebody replace the folder meanwhile."""
     for _ in range(ATTEMPTS):
-        files = FolderFiles(folder)
+        files = FolderFiles(folder, inside=inside)
         content = {CONFIG: files.read(CONFIG, limit=MAX_CONFIG)}
         config, warnings = read_config(content[CONFIG], label=files.label(CONFIG))
         for name in TOKENIZER_NAMES[1 if config.shared_vocab else 2]:

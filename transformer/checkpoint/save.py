@@ -1,16 +1,20 @@
 """Write a checkpoint folder: all of it or nothing.
 
-The files go to a temporary folder beside the old one and are flushed to disk. Then the old folder is moved
-aside, the new one is renamed in, and only after that the old one is removed. Whatever fails on the way, the
-old folder is there again afterwards.
+The files go to a hidden folder beside the old one (see `transformer.checkpoint.hidden`) and are flushed to disk. Then
+the two change names in one call, so that a kill at any moment leaves a whole checkpoint under its name; where the
+system cannot do that, the old folder is moved aside and the new one renamed in. Only after that the old files are
+removed. Whatever fails on the way, the old folder is there again afterwards.
+
+Only a checkpoint or an empty folder is replaced, and only a checkpoint's own files are removed: what somebody else
+put beside them stays in the folder.
 """
 
 import hashlib
 import json
 import os
-import shutil
-import tempfile
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,11 +22,15 @@ import torch
 from safetensors.torch import save as to_safetensors
 from torch import Tensor
 
-from transformer.checkpoint.load import CARD, CONFIG, TOKENIZER_NAMES, WEIGHTS
+from transformer.checkpoint import hidden
+from transformer.checkpoint.exchange import exchange
+from transformer.checkpoint.files import FolderFiles
+from transformer.checkpoint.load import CARD, CONFIG, MAX_CONFIG, TOKENIZER_NAMES, WEIGHTS, read_config
 from transformer.errors import CheckpointError
 from transformer.model.config import ModelConfig
 
 CURVE = "training.csv"
+OWN = frozenset((CONFIG, WEIGHTS, CARD, CURVE, *(name for names in TOKENIZER_NAMES.values() for name in names)))
 
 
 @dataclass(frozen=True)
@@ -43,30 +51,64 @@ class Parts:
 
 
 def save(parts: Parts, folder: Path, *, dtype: torch.dtype = torch.float16) -> None:
-    """Write a checkpoint folder; an existing `training.csv` is kept.
+    """Write a checkpoint folder; an existing `training.csv` is kept, and so is what is no part of a checkpoint.
 
     Args:
         parts: What to write.
-        folder: Where; an existing folder is replaced.
+        folder: Where; an existing checkpoint is replaced. Where it is a link, what it leads to is.
         dtype: Of the parameters in the file.
 
     Raises:
-        CheckpointError: A parameter is too large for `dtype`.
+        CheckpointError: A parameter is too large for `dtype`, or there is something else in the place.
         OSError: The disk is full or the place cannot be written; the old folder is as it was.
     """
     files = _files(parts, dtype)
+    folder = Path(os.path.realpath(folder))
     folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    with _alone(folder.parent):
+        hidden.put_back(folder)
+        is_checkpoint(folder)
+        if folder.exists():
+            hidden.clear(folder, OWN)
+        new = hidden.make(folder)
+        try:
+            if (folder / CURVE).exists():
+                files[CURVE] = (folder / CURVE).read_bytes()
+            for name, content in files.items():
+                _write(new / name, content)
+            new.chmod(0o755)  # it was made private
+            _sync_folder(new)
+            _take_place(new, folder)
+        finally:
+            for copy in (new, hidden.aside(new)):
+                if folder.exists() or copy == new:  # otherwise the old one is all there is
+                    hidden.remove(copy, folder, OWN)
+
+
+def is_checkpoint(folder: Path) -> bool:
+    """Whether a checkpoint stands in a place that one may be written to, which is not so when it is damaged.
+
+    Returns:
+        True for a folder with the config and the parameters of a model; False if it is empty or missing.
+
+    Raises:
+        CheckpointError: It is a file, or a folder of something else.
+    """
+    if not os.path.lexists(folder):
+        return False
+    files = FolderFiles(folder)
     try:
-        if (folder / CURVE).exists():
-            files[CURVE] = (folder / CURVE).read_bytes()
-        for name, content in files.items():
-            _write(temporary / name, content)
-        temporary.chmod(0o755)  # mkdtemp made it private
-        _sync_folder(temporary)
-        _swap(temporary, folder)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        if not any(folder.iterdir()):
+            return False
+        read_config(files.read(CONFIG, limit=MAX_CONFIG), label=files.label(CONFIG))
+        if files.has(WEIGHTS):
+            return True
+    except (CheckpointError, OSError):
+        pass  # it is said below what this means
+    raise CheckpointError(
+        "{folder}: is neither empty nor a checkpoint, and nothing of it is replaced; choose another folder.",
+        folder=str(folder),
+    )
 
 
 def file_sha256(path: Path) -> str:
@@ -115,13 +157,30 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _swap(new: Path, folder: Path) -> None:
-    """Put `new` in the place of `folder`, which comes back if that fails."""
-    aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.old.", dir=folder.parent))
-    old = aside / folder.name
+def _take_place(new: Path, folder: Path) -> None:
+    """Put `new` in the place of `folder`; the old folder gets the name of `new`, or another hidden one."""
+    if not os.path.lexists(folder):
+        os.rename(new, folder)
+        _flush(new, folder, undo=lambda: os.rename(folder, new))
+    elif exchange(new, folder):
+        _flush(new, folder, undo=lambda: exchange(new, folder))
+    else:
+        _swap(new, folder)
+
+
+def _flush(new: Path, folder: Path, *, undo: Callable[[], object]) -> None:
     try:
-        if folder.exists():
-            os.rename(folder, old)
+        _sync_folder(folder.parent)
+    except BaseException:
+        undo()
+        raise
+
+
+def _swap(new: Path, folder: Path) -> None:
+    """Two renames, where the system has no exchange; the old folder comes back if something fails."""
+    old = hidden.aside(new)
+    try:
+        os.rename(folder, old)
         os.rename(new, folder)
         _sync_folder(folder.parent)
     except BaseException:
@@ -130,6 +189,20 @@ def _swap(new: Path, folder: Path) -> None:
         if old.exists():
             os.rename(old, folder)
         raise
+
+
+@contextmanager
+def _alone(parent: Path) -> Iterator[None]:
+    """One save at a time in a folder of checkpoints: what another one is writing is nothing left over."""
+    if sys.platform == "win32":
+        yield  # a folder cannot be locked there
+        return
+    import fcntl
+
+    descriptor = os.open(parent, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
     finally:
-        if folder.exists() or not old.exists():  # otherwise the old one is all there is
-            shutil.rmtree(aside, ignore_errors=True)
+        os.close(descriptor)  # which unlocks it

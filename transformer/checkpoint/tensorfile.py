@@ -65,20 +65,24 @@ class Header:
     start: int
 
 
-def read_header(file: BinaryIO, size: int, *, label: str) -> Header:
+def read_header(file: BinaryIO, size: int, *, label: str, most: int | None = None) -> Header:
     """Read and check the header.
 
     Args:
         file: Open at its start; no more than the header is read.
         size: Length of the whole file in bytes.
         label: How messages call the file.
+        most: How many tensors the caller has a use for; a file with over twice as many is refused before they are
+            looked at one by one. None for any number.
 
     Raises:
         CheckpointError: The file is too short, too long or cut off, or its header is not valid.
     """
     length = _header_length(file.read(LENGTH_BYTES), size, label)
+    content = file.read(length)
+    _check_number(content.count(b'"dtype"'), most, label)  # before the many are parsed
     try:
-        record = strictjson.parse(file.read(length), max_depth=4)
+        record = strictjson.parse(content, max_depth=4)
     except ClauseError as error:
         raise CheckpointError(
             "{label}: its header cannot be read: {problem}.", label=label, problem=error.sentence
@@ -86,6 +90,7 @@ def read_header(file: BinaryIO, size: int, *, label: str) -> Header:
     if not isinstance(record, dict):
         raise CheckpointError("{label}: its header is not a JSON object.", label=label)
     record.pop("__metadata__", None)  # free text; nothing here depends on it
+    _check_number(len(record), most, label)  # a name can be written in other ways
     infos = [(name, _info(name, value, label)) for name, value in record.items()]
     infos.sort(key=lambda item: (item[1].begin, item[1].end))
     _check_layout(infos, size - LENGTH_BYTES - length, label)
@@ -146,6 +151,13 @@ def _header_length(start: bytes, size: int, label: str) -> int:
             size=size,
         )
     return length
+
+
+def _check_number(n: int, most: int | None, label: str) -> None:
+    if most is not None and n > 2 * most:
+        raise CheckpointError(
+            "{label}: has {n:,} tensors; config.json calls for {most:,}.", label=label, n=n, most=most
+        )
 
 
 def _info(name: str, value: Any, label: str) -> TensorInfo:

@@ -92,6 +92,26 @@ def _check_worst(options: argparse.Namespace) -> None:
         raise DataError("--worst needs --pairs FILE: it lists pairs.")
     if options.worst and not options.worst.parent.is_dir():
         raise DataError("{file}: its folder does not exist; make it first.", file=str(options.worst))
+    if options.worst:
+        _check_own(options.worst)
+
+
+def _check_own(worst: Path) -> None:
+    """Only what an earlier call wrote is replaced."""
+    from transformer.training.evaluation import WORST_COLUMNS
+
+    begin = (",".join(WORST_COLUMNS) + "\n").encode("utf-8-sig")
+    try:
+        with worst.open("rb") as file:
+            found = file.read(len(begin))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise DataError("{file}: cannot be written ({reason}).", file=str(worst), reason=error.strerror) from None
+    if found not in (b"", begin):
+        raise DataError(
+            "{file}: was not written by --worst, so it is not replaced; choose another file.", file=str(worst)
+        )
 
 
 def _score_pairs(

@@ -20,6 +20,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     files.add_argument("--card", type=Path, help="JSON: title, languages, data, licence, examples for the card")
     files.add_argument("--start-from", type=Path, help="a checkpoint folder to go on from, with its vocabularies")
     files.add_argument("--resume", action="store_true", help="go on from the last full epoch")
+    files.add_argument("--force", action="store_true", help="replace a checkpoint that stands in --out")
     _add_model(parser.add_argument_group("model"))
     _add_settings(parser.add_argument_group("training"))
 
@@ -84,6 +85,7 @@ def _run(options: argparse.Namespace) -> None:
         device=options.device,
         start_from=options.start_from,
         resume=options.resume,
+        force=options.force,
         command=_command(),
         card=read_card(options.card),
     )

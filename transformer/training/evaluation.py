@@ -23,6 +23,7 @@ MAX_NEW = Query.max_new  # the pieces that the app writes at most unless it is t
 # How sacrebleu finds words where a language has no spaces; its signature names it.
 _WORDS = {"zh": "zh", **dict.fromkeys(("ja", "th", "lo", "km", "my", "yue"), "char")}
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for the beginning of a formula
+WORST_COLUMNS = ("decoding", "line", "source", "reference", "output", "chrf", "bleu")
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,7 @@ def worst_csv(held_out: HeldOut, scorings: Sequence[Scoring], *, count: int) -> 
     """
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(("decoding", "line", "source", "reference", "output", "chrf", "bleu"))
+    writer.writerow(WORST_COLUMNS)
     for scoring in scorings:
         by_score = sorted(
             range(len(held_out.pairs)), key=lambda i: (scoring.sentences[i].chrf, scoring.sentences[i].bleu)

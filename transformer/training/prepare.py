@@ -41,7 +41,7 @@ class Preparation:
         out: The folder to write.
         rules: What is kept.
         dev, test: Pairs to hold out; 0 for none. The seed of `rules` decides which.
-        force: Replace what an earlier call wrote; other files of the folder stay.
+        force: Replace what an earlier call wrote, as its report says; other files of the folder stay.
         card: Title, languages, data and licence, as far as they are given.
     """
 
@@ -77,8 +77,7 @@ def prepare(job: Preparation) -> dict[str, object]:
         contents |= _files(name, [cleaned.pairs[index] for index in indices])
     report = _report(job, cleaned, parts)
     contents[CARD] = _json(_card(job, cleaned.pairs, report))
-    contents[REPORT] = _json(report)
-    _write(job.out, contents)
+    _write(job.out, {REPORT: _json(report), **contents})  # the report first: by it a later call knows its own files
     return report
 
 
@@ -90,12 +89,28 @@ def _check_folder(job: Preparation) -> None:
         raise DataError(
             "{out}: holds files already; choose another folder, or --force to replace them.", out=str(job.out)
         )
+    for name in WRITTEN:
+        if os.path.lexists(job.out / name) and name not in _written_before(job.out):
+            raise DataError(
+                "{file}: was not written by prepare, so it is neither replaced nor removed; choose another folder.",
+                file=str(job.out / name),
+            )
     ours = {(job.out / name).resolve() for name in WRITTEN}
     for file in job.files:
         if file.resolve() in ours:
             raise DataError(
                 "{file}: would be overwritten by what is made of it; choose another --out.", file=str(file)
             )
+
+
+def _written_before(folder: Path) -> set[str]:
+    """The files that an earlier call wrote into a folder, by its report; none if there is no such report."""
+    try:
+        report = json.loads((folder / REPORT).read_bytes())
+        splits = [name for name in SPLITS if report["settings"] and report["splits"][name]]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return set()
+    return {CARD, REPORT, *(f"{name}{kind}.tsv" for name in splits for kind in ("", ".attribution"))}
 
 
 def _files(name: str, pairs: Sequence[CleanPair]) -> dict[str, str]:

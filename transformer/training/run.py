@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from transformer.checkpoint.load import CONFIG, TOKENIZER_NAMES, WEIGHTS, Checkpoint, load
+from transformer.checkpoint.load import CONFIG, TOKENIZER_NAMES, WEIGHTS, load
 from transformer.checkpoint.save import Parts, file_sha256, save
 from transformer.errors import DataError
 from transformer.model.config import ModelConfig
@@ -17,6 +17,7 @@ from transformer.text.normalise import normalise
 from transformer.text.tokenizer import Tokenizer
 from transformer.training.data import Batches, Example, Pair, encode_pairs, read_pairs, sample_pairs
 from transformer.training.loop import Row, Trainer, TrainSettings, has_bf16, keep_freed_memory, write_rows
+from transformer.training.place import claimed
 from transformer.training.scoring import Scores, held_out_loss, score, translate
 from transformer.training.state import has_state, read_state, write_state
 from transformer.training.vocabulary import PieceModel, learn_vocabulary
@@ -39,6 +40,7 @@ class Job:
         start_from: A checkpoint folder whose vocabularies and parameters the training begins with, or None. Its
             config is used instead of `config`, except for the dropout.
         resume: Go on from the last full epoch of an earlier call with the same job.
+        force: Replace a checkpoint that stands in `out`, without going on with its training.
         command: The command line, for the card.
         card: What the card says besides what is measured here (title, languages, data, licence, examples).
     """
@@ -52,6 +54,7 @@ class Job:
     device: str = "auto"
     start_from: Path | None = None
     resume: bool = False
+    force: bool = False
     command: str = ""
     card: dict[str, object]
 
@@ -91,13 +94,24 @@ def train(job: Job) -> list[Row]:
     Raises:
         DataError: A file cannot be read or written, holds no pair that fits, there is nothing to resume, or no such
             device.
-        CheckpointError: The checkpoint to start from is missing or damaged.
+        CheckpointError: The checkpoint to start from is missing or damaged, or `out` is not to be written.
         TokenizerError: Splits are to be sampled from a vocabulary that has only one for each text.
     """
     keep_freed_memory()
+    _check_start(job)
+    with claimed(job.out, resume=job.resume, force=job.force):
+        return _train(job)
+
+
+def _check_start(job: Job) -> None:
+    if job.start_from is not None and job.start_from.resolve() == job.out.resolve():
+        raise DataError("{out}: is what the training starts from; write to another folder.", out=str(job.out))
+
+
+def _train(job: Job) -> list[Row]:
     device = _device(job.device)
     pairs, dev_pairs = read_pairs(job.train), read_pairs(job.dev)
-    start = _load_start(job)
+    start = None if job.start_from is None else load(job.start_from)
     if start is not None:
         job = replace(job, config=replace(start.config, dropout=job.config.dropout))
     hashes = _hashes(job)
@@ -140,14 +154,6 @@ def train(job: Job) -> list[Row]:
         _go_on(trainer, state, job)
     _run_epochs(job, trainer, _Fixed(dev, [target for _, target in dev_pairs], tokenizers, hashes))
     return trainer.rows
-
-
-def _load_start(job: Job) -> Checkpoint | None:
-    if job.start_from is None:
-        return None
-    if job.start_from.resolve() == job.out.resolve():
-        raise DataError("{out}: is what the training starts from; write to another folder.", out=str(job.out))
-    return load(job.start_from)
 
 
 def _check_best_is_there(out: Path) -> None:

@@ -1,10 +1,13 @@
 """A made-up task that a tiny model learns perfectly: write a sequence of letters backwards."""
 
+import os
 import random
 import string
+from collections.abc import Mapping
 from pathlib import Path
 
 from transformer.errors import DataError
+from words import say
 
 SHORTEST, LONGEST = 2, 12
 
@@ -18,7 +21,7 @@ def write_reverse(folder: Path, *, train: int = 60_000, dev: int = 500, test: in
         seed: Decides the letters.
 
     Raises:
-        DataError: The folder cannot be written.
+        DataError: There are other files of these names, or the folder cannot be written to.
     """
     rng = random.Random(seed)
     seen: dict[str, None] = {}
@@ -28,15 +31,28 @@ def write_reverse(folder: Path, *, train: int = 60_000, dev: int = 500, test: in
     letters = list(seen)
     # Dev and test are drawn from all lengths alike: the many that are only two letters long come early.
     rng.shuffle(letters)
-    splits = {"dev": letters[:dev], "test": letters[dev : dev + test], "train": letters[dev + test :]}
+    parts = {"dev": letters[:dev], "test": letters[dev : dev + test], "train": letters[dev + test :]}
+    texts = {f"{name}.tsv": "".join(f"{row}\t{row[::-1]}\n" for row in rows) for name, rows in parts.items()}
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, rows in splits.items():
-            text = "".join(f"{row}\t{row[::-1]}\n" for row in rows)
-            (folder / f"{name}.tsv").write_text(text, encoding="utf-8")
+        _write(folder, {name: text.encode() for name, text in texts.items()})
     except OSError as error:
         raise DataError(
-            "{folder}: cannot be written ({reason}); --out is the folder for the files.",
+            "{folder}: cannot be written ({reason}).",
             folder=str(folder),
-            reason=error.strerror,
+            reason=error.strerror or say("unknown reason"),
         ) from None
+
+
+def _write(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """Write the files that are not there; one of other content is somebody else's."""
+    folder.mkdir(parents=True, exist_ok=True)
+    missing = [name for name in contents if not os.path.lexists(folder / name)]
+    for name in contents.keys() - missing:
+        if (folder / name).read_bytes() != contents[name]:
+            raise DataError(
+                "{file}: is there already and holds something else; choose another folder.", file=str(folder / name)
+            )
+    for name in missing:
+        partial = folder / f".{name}.partial"
+        partial.write_bytes(contents[name])
+        os.replace(partial, folder / name)

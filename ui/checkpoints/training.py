@@ -62,7 +62,7 @@ def _effort(tokens: float, seconds: float) -> list[str]:
 
 def _curves(checkpoint: Checkpoint) -> None:
     try:
-        curve = load_curve(checkpoint.folder)
+        curve = load_curve(checkpoint.folder, inside=checkpoint.inside)
     except CheckpointError as error:
         said = joined(" ", [error.sentence, say("So no curve is shown.")])
         st.warning(drawing.plain(said), icon=":material/warning:")

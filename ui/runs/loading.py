@@ -11,12 +11,14 @@ import gc
 import itertools
 import os
 import sys
+import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from transformer.checkpoint.listing import Entry, listing
+from transformer.checkpoint.listing import Entry, Seen, listing
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.runs.query import Query
 from transformer.runs.replay import replay as record
@@ -31,6 +33,7 @@ OPTION = "--checkpoints"
 SHIPPED = Path(__file__).resolve().parents[2] / "checkpoints"
 DEFAULT_NAME = "zh-en"
 LOOK_AGAIN_SECONDS = 10
+PATIENCE_SECONDS = 0.3  # that a visitor waits for a newer list
 
 _Signature = tuple[tuple[str, int, int], ...]
 
@@ -48,14 +51,44 @@ def folders(arguments: Sequence[str] | None = None) -> list[Path]:
     return list(dict.fromkeys([SHIPPED, *(Path(part).expanduser() for part in (*from_environment, *given))]))
 
 
-@st.cache_resource(ttl=LOOK_AGAIN_SECONDS, show_spinner=False)
-def _entries(where: tuple[str, ...]) -> tuple[Entry, ...]:
-    return tuple(listing([Path(part) for part in where]))
+class _Listed:
+    """What some folders hold, looked at in the background: only the very first to ask waits for all of it.
+
+    Args:
+        where: Folders of checkpoint folders.
+    """
+
+    def __init__(self, where: Sequence[Path]) -> None:
+        self._where, self._seen = where, Seen()
+        self._found: tuple[Entry, ...] | None = None
+        self._looked_at, self._looking = 0.0, threading.Thread()
+        self._lock = threading.Lock()
+
+    def entries(self) -> tuple[Entry, ...]:
+        """What was found last; what is there now, if that takes no more than a moment to see."""
+        with self._lock:
+            old = time.monotonic() - self._looked_at >= LOOK_AGAIN_SECONDS
+            if not self._looking.is_alive() and (old or self._found is None):
+                self._looking = threading.Thread(target=self._look, daemon=True)
+                self._looking.start()
+            looking = self._looking
+        if looking.is_alive():
+            looking.join(None if self._found is None else PATIENCE_SECONDS)
+        return self._found or ()
+
+    def _look(self) -> None:
+        self._found = tuple(listing(self._where, seen=self._seen))
+        self._looked_at = time.monotonic()
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _listed(where: tuple[str, ...]) -> _Listed:
+    return _Listed([Path(part) for part in where])
 
 
 def entries() -> tuple[Entry, ...]:
     """Every checkpoint folder that is there, the broken ones with their error; new ones appear after a moment."""
-    return _entries(tuple(map(str, folders())))
+    return _listed(tuple(map(str, folders()))).entries()
 
 
 def usable() -> dict[str, Entry]:
@@ -72,7 +105,7 @@ def open_checkpoint(entry: Entry) -> Checkpoint:
     Raises:
         GlassformerError: The folder cannot be loaded.
     """
-    which = str(entry.folder), _signature(entry.folder)
+    which = str(entry.folder), str(entry.root), _signature(entry.folder)
     if which in _opened():
         return _open(*which)
     with st.spinner(say("Opening the checkpoint…")):  # here, as a cached function would keep one language for all
@@ -82,14 +115,14 @@ def open_checkpoint(entry: Entry) -> Checkpoint:
 
 
 @st.cache_resource(show_spinner=False)
-def _opened() -> set[tuple[str, _Signature]]:
+def _opened() -> set[tuple[str, str, _Signature]]:
     """What has been opened before, so that it will not take long."""
     return set()
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _open(folder: str, signature: _Signature) -> Checkpoint:
-    return load(Path(folder))
+def _open(folder: str, root: str, signature: _Signature) -> Checkpoint:
+    return load(Path(folder), inside=Path(root))
 
 
 def _signature(folder: Path) -> _Signature:

@@ -126,3 +126,34 @@ def test_what_was_replaced_or_rewritten_is_noticed(folder):
     assert files.changed() == ["a"]
     (folder / "b").unlink()
     assert sorted(files.changed()) == ["a", "b"]
+
+
+@posix
+def test_a_folder_may_have_to_stay_inside_another(tmp_path, folder):
+    assert FolderFiles(folder, inside=tmp_path).read("a", limit=9) == b"12345"
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "away").symlink_to(folder)
+    with pytest.raises(CheckpointError, match="'away': leads out of the folder of checkpoints"):
+        FolderFiles(tmp_path / "root" / "away", inside=tmp_path / "root")
+
+
+@posix
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="this system does not tell where an open file is")
+def test_a_folder_that_becomes_a_link_between_check_and_opening_is_noticed(tmp_path, folder, monkeypatch):
+    """The check looks at a name; what counts is where the file is that was opened."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "a").write_bytes(b"secret")
+    (tmp_path / "root").mkdir()
+    folder = folder.rename(tmp_path / "root" / "tiny")
+    files, really_open = FolderFiles(folder, inside=tmp_path / "root"), os.open
+
+    def swap_and_open(path, *arguments, **options):
+        if not folder.is_symlink():
+            folder.rename(tmp_path / "root" / "aside")
+            folder.symlink_to(tmp_path / "elsewhere")
+        return really_open(path, *arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", swap_and_open)
+        with pytest.raises(CheckpointError, match="leads out of the folder of checkpoints"):
+            files.read("a", limit=9)

@@ -1,3 +1,4 @@
+import json
 import os
 import shutil
 import sys
@@ -64,6 +65,36 @@ def test_no_parameters_are_read(root, monkeypatch):
     monkeypatch.setattr(load.tensorfile, "read_tensors", None)
     monkeypatch.setattr(load.sentencepiece_check, "check", None)
     assert [entry.error for entry in list_checkpoints([root])] == [None, None]
+
+
+def test_what_did_not_change_is_not_looked_at_again(root, monkeypatch):
+    looked, look = [], listing._look
+
+    def note(folder, *arguments):
+        looked.append(folder.name)
+        return look(folder, *arguments)
+
+    monkeypatch.setattr(listing, "_look", note)
+    seen = listing.Seen()
+    first = list_checkpoints([root], seen=seen)
+    assert looked == ["shared", "tiny"]
+    assert list_checkpoints([root], seen=seen) == first
+    assert looked == ["shared", "tiny"]
+    (root / "tiny" / "source.model").unlink()
+    assert "source.model: is missing" in list_checkpoints([root], seen=seen)[1].error
+    assert looked == ["shared", "tiny", "tiny"]
+    shutil.rmtree(root / "tiny")
+    assert list_checkpoints([root], seen=seen) == first[:1]
+    assert len(seen.entries) == 1
+
+
+def test_tensors_are_counted_before_they_are_looked_at(root, monkeypatch):
+    header = {f"t{n}": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]} for n in range(10_000)}
+    text = json.dumps(header).encode()
+    (root / "tiny" / "model.safetensors").write_bytes(len(text).to_bytes(8, "little") + text)
+    monkeypatch.setattr(load.tensorfile, "_info", lambda *_: pytest.fail("a tensor was looked at"))
+    (root / "shared" / "config.json").unlink()
+    assert "has 10,000 tensors; config.json calls for" in list_checkpoints([root])[1].error
 
 
 def test_an_empty_folder_and_a_bad_card_do_no_harm(root):

@@ -2,6 +2,7 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 
 import pytest
 import torch
@@ -23,6 +24,20 @@ def parts(checkpoint_folder):
 def old(checkpoint_folder, tmp_path):
     """An existing folder to be replaced."""
     return shutil.copytree(checkpoint_folder, tmp_path / "place" / "tiny")
+
+
+@pytest.fixture(params=["exchange", "renames"])
+def exchanging(request, monkeypatch):
+    """Each way for a new folder to take the place of an old one."""
+    if request.param == "renames":
+        monkeypatch.setattr(saving, "exchange", lambda a, b: False)
+    return request.param
+
+
+@pytest.fixture
+def renames(monkeypatch):
+    """A system that cannot exchange two folders in one call."""
+    monkeypatch.setattr(saving, "exchange", lambda a, b: False)
 
 
 def contents(folder):
@@ -62,8 +77,52 @@ def test_an_existing_folder_is_replaced_and_its_learning_curve_kept(parts, old):
     save(parts, old)
     assert load(old).card.title == "New"
     assert (old / "training.csv").read_bytes() == curve
-    assert not (old / "stray").exists()
     assert os.listdir(old.parent) == ["tiny"]
+
+
+def test_what_a_save_did_not_write_stays_in_the_folder(parts, old, exchanging):
+    (old / "NOTES.md").write_text("my notes")
+    (old / "runs").mkdir()
+    (old / "runs" / "deep").write_text("deep")
+    for _ in range(2):
+        save(parts, old)
+        assert load(old).card.title == "New"
+        assert (old / "NOTES.md").read_text() == "my notes"
+        assert (old / "runs" / "deep").read_text() == "deep"
+        assert os.listdir(old.parent) == ["tiny"]
+
+
+@pytest.mark.parametrize("inside", [{"thesis.txt": b"x"}, {"config.json": b"{}", "model.safetensors": b""}])
+def test_a_folder_of_something_else_is_refused_and_left_alone(parts, tmp_path, inside):
+    (tmp_path / "docs").mkdir()
+    for name, content in inside.items():
+        (tmp_path / "docs" / name).write_bytes(content)
+    with pytest.raises(CheckpointError, match="docs: is neither empty nor a checkpoint"):
+        save(parts, tmp_path / "docs")
+    assert contents(tmp_path / "docs") == inside
+    assert os.listdir(tmp_path) == ["docs"]
+
+
+def test_a_file_is_not_replaced_by_a_folder(parts, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(CheckpointError, match="expected a folder, found a file"):
+        save(parts, tmp_path / "file")
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights on Windows")
+def test_a_link_stays_and_what_it_leads_to_is_replaced(parts, old, tmp_path):
+    (tmp_path / "latest").symlink_to(old)
+    save(parts, tmp_path / "latest")
+    assert (tmp_path / "latest").is_symlink()
+    assert load(old).card.title == "New"
+
+
+def test_an_empty_folder_is_written_to(parts, tmp_path, exchanging):
+    (tmp_path / "new").mkdir()
+    save(parts, tmp_path / "new")
+    assert load(tmp_path / "new").card.title == "New"
+    assert os.listdir(tmp_path) == ["new"]
 
 
 def failing(function, at):
@@ -93,7 +152,7 @@ def attempts(parts, folder, monkeypatch, name):
 
 
 @pytest.mark.parametrize(("name", "calls"), [("fsync", 7), ("rename", 2)])
-def test_whatever_fails_the_old_folder_is_whole_and_nothing_else_stays(parts, old, monkeypatch, name, calls):
+def test_whatever_fails_the_old_folder_is_whole_and_nothing_else_stays(parts, old, monkeypatch, renames, name, calls):
     before = contents(old)
     n_failed = 0
     for _ in attempts(parts, old, monkeypatch, name):
@@ -101,6 +160,14 @@ def test_whatever_fails_the_old_folder_is_whole_and_nothing_else_stays(parts, ol
         assert os.listdir(old.parent) == ["tiny"]
         n_failed += 1
     assert n_failed >= calls
+    assert load(old).card.title == "New"
+
+
+def test_an_exchange_is_undone_if_it_cannot_be_flushed(parts, old, monkeypatch):
+    before = contents(old)
+    failed = [contents(old) == before for _ in attempts(parts, old, monkeypatch, "fsync")]
+    assert len(failed) >= 8
+    assert all(failed)
     assert load(old).card.title == "New"
 
 
@@ -112,7 +179,7 @@ def test_whatever_fails_at_the_first_save_leaves_nothing(parts, tmp_path, monkey
     assert load(tmp_path / "place" / "new").card.title == "New"
 
 
-def test_even_if_nothing_can_be_renamed_any_more_the_old_files_are_not_lost(parts, old, monkeypatch):
+def test_even_if_nothing_can_be_renamed_any_more_the_old_files_are_not_lost(parts, old, monkeypatch, renames):
     before, calls = contents(old), []
     rename = os.rename
 
@@ -126,11 +193,16 @@ def test_even_if_nothing_can_be_renamed_any_more_the_old_files_are_not_lost(part
         patch.setattr(saving.os, "rename", once)
         with pytest.raises(OSError, match="Input/output"):
             save(parts, old)
-    (kept,) = old.parent.glob(".tiny.old.*/tiny")
+    (kept,) = old.parent.glob(".tiny.*.replaced")
     assert contents(kept) == before
+    with pytest.raises(CheckpointError, match=rf"whose files are in '{kept.name}'; rename that folder"):
+        load(old)
+    save(parts, old)
+    assert load(old).card.title == "New"
+    assert os.listdir(old.parent) == ["tiny"]
 
 
-def test_files_are_flushed_before_the_folder_and_the_folder_before_it_is_renamed(parts, old, monkeypatch):
+def test_files_are_flushed_before_the_folder_and_the_folder_before_it_is_renamed(parts, old, monkeypatch, renames):
     events, rename, fsync = [], os.rename, os.fsync
 
     def note_rename(source, target):

@@ -153,6 +153,27 @@ def test_a_folder_with_files_is_kept_unless_forced(text):
     assert sorted(everything(out)) == sorted({*WRITTEN, "notes.txt"} - {"test.tsv", "test.attribution.tsv"})
 
 
+@pytest.mark.parametrize("name", ["train.tsv", "test.tsv", "card.json", "report.json"])
+def test_files_that_prepare_did_not_write_are_never_replaced_or_removed(text, name):
+    out = text.parent / "data"
+    out.mkdir()
+    (out / name).write_text("mine", encoding="utf-8")
+    for test in (0, 30):
+        with pytest.raises(DataError, match=f"{name}: was not written by prepare"):
+            prepare(job(text, force=True, test=test))
+        assert everything(out) == {name: b"mine"}
+
+
+def test_a_file_of_ones_own_beside_those_of_an_earlier_call_is_not_removed(text):
+    out = text.parent / "data"
+    prepare(job(text, test=0))
+    (out / "test.tsv").write_text("mine", encoding="utf-8")
+    for test in (0, 30):
+        with pytest.raises(DataError, match=r"test.tsv: was not written by prepare"):
+            prepare(job(text, test=test, force=True))
+    assert (out / "test.tsv").read_text(encoding="utf-8") == "mine"
+
+
 def test_an_input_is_never_overwritten(text):
     out = text.parent / "data"
     prepare(job(text))

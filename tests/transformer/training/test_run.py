@@ -217,6 +217,25 @@ def test_the_made_up_task_is_reproducible_and_its_parts_are_disjoint(tmp_path):
         assert 2 <= len(source) <= 12
 
 
+def test_the_made_up_task_replaces_nothing(tmp_path):
+    sizes = {"train": 200, "dev": 20, "test": 30}
+    write_reverse(tmp_path / "a", **sizes)
+    write_reverse(tmp_path / "a", **sizes)  # the same again
+    (tmp_path / "a" / "dev.tsv").write_text("mine", encoding="utf-8")
+    (tmp_path / "a" / "train.tsv").unlink()
+    with pytest.raises(DataError, match=r"dev.tsv: is there already and holds something else; choose another folder"):
+        write_reverse(tmp_path / "a", **sizes)
+    assert (tmp_path / "a" / "dev.tsv").read_text(encoding="utf-8") == "mine"
+    assert not (tmp_path / "a" / "train.tsv").exists()
+
+
+def test_the_made_up_task_says_that_its_folder_is_a_file(tmp_path, capsys):
+    (tmp_path / "file").write_text("mine", encoding="utf-8")
+    assert main(["task", "reverse", "--out", str(tmp_path / "file")]) == 2
+    assert capsys.readouterr().err == f"error: {tmp_path / 'file'}: cannot be written (File exists).\n"
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
+
+
 @pytest.mark.parametrize("kind", ["unigram", "bpe", "char"])
 def test_vocabularies_are_reproducible_and_their_special_ids_fixed(kind):
     model = learn_vocabulary(TARGETS, size=300, kind=kind)

@@ -188,6 +188,7 @@ def test_the_command_scores_records_and_writes(checkpoint_folder, pairs_file, tm
         assert text in printed
     assert worst.read_bytes().startswith(b"\xef\xbb\xbfdecoding,line,")
     assert len(worst.read_text().splitlines()) == 5
+    assert main(arguments) == 0  # replaces its own
     found = [score.get("decoding") or score["measure"] for score in load(folder).card.scores]
     assert found == ["greedy", "beam", "alignment error rate"]
 
@@ -225,6 +226,14 @@ def test_bad_input_is_one_sentence(arguments, message, checkpoint_folder, pairs_
     assert status == 2
     assert error.startswith("error: ")
     assert message in error
+
+
+def test_worst_replaces_no_file_of_somebody_else(checkpoint_folder, pairs_file, capsys):
+    pairs = pairs_file()
+    before = pairs.read_bytes()
+    assert main(["evaluate", str(checkpoint_folder), "--pairs", str(pairs), "--greedy", "--worst", str(pairs)]) == 2
+    assert "was not written by --worst, so it is not replaced; choose another file." in capsys.readouterr().err
+    assert pairs.read_bytes() == before
 
 
 def test_max_pairs_below_one_is_refused(pairs_file):

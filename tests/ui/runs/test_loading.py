@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -76,6 +78,27 @@ def test_broken_folders_are_listed_with_their_error(own):
     assert "model.safetensors" in errors["cut"]
 
 
+def test_nobody_waits_for_a_list_that_takes_long(own, monkeypatch):
+    go_on, real = threading.Event(), loading.listing
+
+    def slow(*arguments, **options):
+        go_on.wait(30)
+        return real(*arguments, **options)
+
+    listed = loading._Listed([own])
+    before = listed.entries()
+    monkeypatch.setattr(loading, "LOOK_AGAIN_SECONDS", 0)
+    monkeypatch.setattr(loading, "listing", slow)
+    (own / "new").mkdir()
+    started = time.monotonic()
+    assert listed.entries() == before
+    assert time.monotonic() - started < 5
+    go_on.set()
+    deadline = time.monotonic() + 20
+    while "new" not in {entry.name for entry in listed.entries()}:
+        assert time.monotonic() < deadline
+
+
 def test_only_what_can_be_opened_is_offered(own):
     usable = loading.usable()
     assert "works" in usable
@@ -115,6 +138,15 @@ def test_a_folder_that_broke_after_it_was_listed_raises_a_sentence(own):
     entry = loading.usable()["works"]
     (own / "works" / "config.json").write_text("{}")
     with pytest.raises(CheckpointError, match=r"works/config\.json"):
+        loading.open_checkpoint(entry)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights on Windows")
+def test_a_listed_folder_that_becomes_a_link_out_of_the_root_is_refused(own, checkpoint_folder):
+    entry = loading.usable()["works"]
+    shutil.rmtree(own / "works")
+    (own / "works").symlink_to(checkpoint_folder)
+    with pytest.raises(CheckpointError, match="'works': leads out of the folder of checkpoints"):
         loading.open_checkpoint(entry)
 
 

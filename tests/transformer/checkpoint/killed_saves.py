@@ -1,0 +1,73 @@
+"""Saves that are killed: a process for each place, which SIGKILL ends there.
+
+Run as a program with the folder of a checkpoint, a folder for copies of it, and "exchange" or "renames". Copy number
+n is saved to by a process that is killed at its place number n; the last copy by one that was not killed.
+"""
+
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from transformer.checkpoint import save as saving
+from transformer.checkpoint.load import load
+
+CALLS = ("mkdir", "fsync", "rename", "unlink", "rmdir")
+
+
+class _Killer:
+    """Counts what is called, and kills the process before or after one of the calls."""
+
+    def __init__(self, place: int) -> None:
+        self._left = place
+
+    def _pass(self) -> None:
+        if self._left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        self._left -= 1
+
+    def around(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, with a place before it and one after it."""
+
+        def killing(*arguments: Any, **options: Any) -> Any:
+            self._pass()
+            result = call(*arguments, **options)
+            self._pass()
+            return result
+
+        return killing
+
+
+def _save(files: dict[str, bytes], parts: saving.Parts, folder: Path, place: int, way: str) -> None:
+    killer = _Killer(place)
+    saving._files = lambda *_: dict(files)
+    for name in CALLS:
+        setattr(os, name, killer.around(getattr(os, name)))
+    exchange = saving.exchange if way == "exchange" else lambda a, b: False
+    saving.exchange = killer.around(exchange)
+    saving.save(parts, folder)
+
+
+def main(source: Path, copies: Path, way: str) -> None:
+    """Kill saves until one comes to its end."""
+    checkpoint = load(source)
+    models = tuple((source / name).read_bytes() for name in ("source.model", "target.model"))
+    parts = saving.Parts(checkpoint.config, checkpoint.model.state_dict(), models, {"title": "New"})
+    files = saving._files(parts, saving.torch.float16)  # before the fork: torch has threads
+    for place in range(1_000):
+        folder = copies / f"{place:03}" / "tiny"
+        shutil.copytree(source, folder)
+        (folder / "NOTES.md").write_text("my notes", encoding="utf-8")
+        child = os.fork()
+        if child == 0:
+            _save(files, parts, folder, place, way)
+            os._exit(0)
+        if os.waitpid(child, 0)[1] == 0:
+            return
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])

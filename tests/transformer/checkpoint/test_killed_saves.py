@@ -1,0 +1,99 @@
+"""A save that is killed, wherever that is, loses no checkpoint and nothing that somebody else put beside it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from transformer.checkpoint import save as saving
+from transformer.checkpoint.exchange import exchange
+from transformer.checkpoint.listing import listing
+from transformer.checkpoint.load import load
+from transformer.checkpoint.save import OWN, Parts, save
+from transformer.errors import CheckpointError
+
+ROOT = Path(__file__).resolve().parents[3]
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no SIGKILL")
+
+
+@pytest.fixture(scope="module")
+def killed(checkpoint_folder, tmp_path_factory):
+    """Folders whose save was killed, one for each place, by the way in which folders change places."""
+
+    def kill(way):
+        copies = tmp_path_factory.mktemp(way)
+        program = [sys.executable, "-m", "tests.transformer.checkpoint.killed_saves"]
+        subprocess.run([*program, str(checkpoint_folder), str(copies), way], check=True, cwd=ROOT)
+        return sorted(copy / "tiny" for copy in copies.iterdir())
+
+    return {way: kill(way) for way in ("exchange", "renames")}
+
+
+@pytest.fixture
+def parts(checkpoint_folder):
+    checkpoint = load(checkpoint_folder)
+    models = tuple((checkpoint_folder / name).read_bytes() for name in ("source.model", "target.model"))
+    return Parts(checkpoint.config, checkpoint.model.state_dict(), models, {"title": "Newer"})
+
+
+def test_folders_are_exchanged_in_one_call_here(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    (tmp_path / "a" / "file").touch()
+    if not exchange(tmp_path / "a", tmp_path / "b"):
+        pytest.skip("this file system cannot")
+    assert os.listdir(tmp_path / "b") == ["file"]
+    with pytest.raises(FileNotFoundError):
+        exchange(tmp_path / "a", tmp_path / "nothing")
+
+
+def test_exchanged_folders_are_there_at_every_moment(killed, tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    if not exchange(tmp_path / "a", tmp_path / "b"):
+        pytest.skip("this file system cannot")
+    folders = killed["exchange"]
+    assert len(folders) > 30  # at two places around each call
+    titles = [load(folder).card.title for folder in folders]
+    assert titles == sorted(titles, reverse=True)  # "Tiny", then "New"
+    assert set(titles) == {"Tiny", "New"}
+    assert all(len(list(folder.parent.iterdir())) <= 2 for folder in folders)
+
+
+def test_between_two_renames_the_hidden_copy_is_found_and_said(killed):
+    lost = [folder for folder in killed["renames"] if not folder.exists()]
+    assert lost
+    for folder in lost:
+        (hidden,) = folder.parent.glob(".tiny.*.replaced")
+        with pytest.raises(CheckpointError, match=f"a save was killed .* in '{hidden.name}'; rename"):
+            load(folder)
+        (entry,) = listing([folder.parent])
+        assert (entry.name, entry.folder) == ("tiny", folder)
+        assert hidden.name in entry.error
+        assert load(hidden).card.title == "Tiny"
+
+
+@pytest.mark.parametrize("way", ["exchange", "renames"])
+def test_the_next_save_clears_what_was_left_and_loses_nothing(killed, parts, monkeypatch, way):
+    if way == "renames":
+        monkeypatch.setattr(saving, "exchange", lambda a, b: False)
+    monkeypatch.setattr(saving.os, "fsync", lambda descriptor: None)
+    for folder in killed[way]:
+        save(parts, folder)
+        assert os.listdir(folder.parent) == ["tiny"], folder
+        assert {file.name for file in folder.iterdir()} == {*OWN - {"pieces.model"}, "NOTES.md"}
+        assert (folder / "NOTES.md").read_text(encoding="utf-8") == "my notes"
+        assert load(folder).card.title == "Newer"
+
+
+def test_hidden_folders_of_other_names_are_left_alone(parts, tmp_path):
+    for name in (".tiny.original", ".tiny.backup_1", ".tiny.saving", ".other.abcdefgh.saving", ".tiny.old.abcdefgh"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").touch()
+    before = sorted(os.listdir(tmp_path))
+    save(parts, tmp_path / "tiny")
+    save(parts, tmp_path / "tiny")
+    assert sorted(os.listdir(tmp_path)) == sorted([*before, "tiny"])
+    assert all((tmp_path / name / "config.json").exists() for name in before)
