@@ -56,7 +56,7 @@ class TrainSettings:
         peak_rate: Highest learning rate.
         warmup: Steps until the peak.
         smoothing: Label smoothing.
-        sampling: Alpha of the sampled splits into pieces, new ones each epoch (see `Tokenizer.sample`); 0 for none.
+        sampling: Alpha of the sampled splits into pieces, new ones each epoch (see `Sampler.draw`); 0 for none.
         clip: Largest norm of the gradient.
         weight_decay: Of AdamW, on matrices only.
         seed: Decides initial values, dropout and order.
