@@ -22,7 +22,7 @@ from transformer.errors import ConfigError, shown
 from transformer.model.transformer import Transformer
 from transformer.training.data import Batch, Batches, make_batch
 from transformer.training.loss import target_loss
-from transformer.training.schedule import learning_rate
+from transformer.training.schedule import learning_rate, warmed
 from transformer.training.scoring import Scores
 
 Measure = Callable[[Transformer], tuple[float, Scores]]  # dev loss and scores
@@ -53,8 +53,8 @@ class TrainSettings:
         epochs: Passes over the training pairs.
         max_minutes: The rate nears 0 and the training ends after this time at the latest; 0 for no limit.
         batch_tokens: Target tokens a step, padding included.
-        peak_rate: Highest learning rate.
-        warmup: Steps until the peak.
+        peak_rate: Highest learning rate, which one step has (see `schedule`).
+        warmup: Steps until the peak; at most half of the training.
         smoothing: Label smoothing.
         sampling: Alpha of the sampled splits into pieces, new ones each epoch (see `Sampler.draw`); 0 for none.
         clip: Largest norm of the gradient.
@@ -118,6 +118,7 @@ class Trainer:
         self.settings = settings
         self.optimizer = make_optimizer(model, settings)
         self.rows: list[Row] = []
+        self.turn: tuple[int, float] | None = None  # step and seconds at which the rate was highest
         self.steps_an_epoch = len(batches.epoch(0))
 
     @property
@@ -148,12 +149,7 @@ class Trainer:
         bar = tqdm(groups, desc=f"epoch {epoch + 1}/{self.settings.epochs}", unit="step", mininterval=2.0)
         for index, group in enumerate(bar):
             step = first + index + 1
-            rate = learning_rate(
-                step,
-                self._progress(step, time.monotonic() - started),
-                peak=self.settings.peak_rate,
-                warmup=self.settings.warmup,
-            )
+            rate = self._rate(step, time.monotonic() - started)
             loss = self._step(make_batch(group, self.model.config).to(self.model.src_table.device), rate)
             n_tokens += sum(len(example.tgt) for example in group)
             total += loss
@@ -174,6 +170,14 @@ class Trainer:
         self.rows.append(row)
         log.info("%s", row)
         return row
+
+    def _rate(self, step: int, seconds: float) -> float:
+        """The learning rate of a step that begins after `seconds`; remembers where the rate turned."""
+        progress, warmup = self._progress(step, seconds), self.settings.warmup
+        if self.turn is None and warmed(step, progress, warmup=warmup) >= 1:
+            self.turn = step, seconds
+        turn = None if self.turn is None else self._progress(*self.turn)
+        return learning_rate(step, progress, peak=self.settings.peak_rate, warmup=warmup, turn=turn)
 
     def _progress(self, step: int, seconds: float) -> float:
         share = step / (self.steps_an_epoch * self.settings.epochs)
@@ -203,7 +207,7 @@ class Trainer:
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "rows": [asdict(row) for row in self.rows],
-            "settings": asdict(self.settings),
+            "turn": self.turn,
         }
 
     def load_state(self, state: dict[str, object]) -> None:
@@ -211,6 +215,7 @@ class Trainer:
         self.model.load_state_dict(state["model"])  # type: ignore[arg-type]
         self.optimizer.load_state_dict(state["optimizer"])  # type: ignore[arg-type]
         self.rows = [Row(**row) for row in state["rows"]]  # type: ignore[attr-defined]
+        self.turn = state["turn"]  # type: ignore[assignment]
 
 
 @contextmanager

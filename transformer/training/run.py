@@ -15,6 +15,7 @@ from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.text.normalise import normalise
 from transformer.text.tokenizer import Tokenizer
+from transformer.training import schedule
 from transformer.training.data import Batches, Example, Pair, encode_pairs, read_pairs, sample_pairs
 from transformer.training.loop import Row, Trainer, TrainSettings, has_bf16, keep_freed_memory, write_rows
 from transformer.training.scoring import Scores, held_out_loss, score, translate
@@ -255,9 +256,8 @@ def _identity(job: Job, hashes: _Hashes) -> dict[str, str]:
     files = {"training file": hashes.train[:12], "dev file": hashes.dev[:12]}
     if hashes.start is not None:
         files["parameters to start from"] = hashes.start[:12]
-    return {
-        name: str(value) for name, value in {**asdict(job.config), **settings, "pieces": job.pieces, **files}.items()
-    }
+    how = {"pieces": job.pieces, "schedule of the rate": schedule.NAME}
+    return {name: str(value) for name, value in {**asdict(job.config), **settings, **how, **files}.items()}
 
 
 def read_card(path: Path | None) -> dict[str, object]:
