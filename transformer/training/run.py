@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -10,17 +10,20 @@ import torch
 
 from transformer.checkpoint.load import TOKENIZER_NAMES, WEIGHTS, Checkpoint, load
 from transformer.checkpoint.save import Parts, file_sha256, save
-from transformer.errors import DataError
+from transformer.errors import ClauseError, DataError, TokenizerError
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
+from transformer.text import sentencepiece_check
 from transformer.text.normalise import normalise
 from transformer.text.tokenizer import Tokenizer
 from transformer.training import schedule
 from transformer.training.data import Batches, Example, Pair, encode_pairs, read_pairs, sample_pairs
-from transformer.training.loop import Row, Trainer, TrainSettings, has_bf16, keep_freed_memory, write_rows
+from transformer.training.loop import Trainer, TrainSettings, has_bf16, keep_freed_memory
+from transformer.training.rows import Row, write_rows
 from transformer.training.scoring import Scores, held_out_loss, score, translate
-from transformer.training.state import read_state, write_state
+from transformer.training.state import read_state, read_tokenizers, write_state
 from transformer.training.vocabulary import PieceModel, learn_vocabulary
+from words import say
 
 log = logging.getLogger("glassformer.training")
 
@@ -38,7 +41,7 @@ class Job:
         device: "cpu", "cuda" or "auto".
         start_from: A checkpoint folder whose vocabularies and parameters the training begins with, or None. Its
             config is used instead of `config`, except for the dropout.
-        resume: Go on from the last full epoch of an earlier call with the same job.
+        resume: Go on from the last full epoch of an earlier call with the same job, or from where its time was up.
         command: The command line, for the card.
         card: What the card says besides what is measured here (title, languages, data, licence, examples).
     """
@@ -101,7 +104,7 @@ def train(job: Job) -> list[Row]:
         job = replace(job, config=replace(start.config, dropout=job.config.dropout))
     hashes = _hashes(job)
     state = read_state(job.out, _identity(job, hashes)) if job.resume else None
-    tokenizers = _vocabularies(job, pairs) if state is None else _stored_vocabularies(state)
+    tokenizers = _vocabularies(job, pairs) if state is None else _stored_vocabularies(state, job)
     src, tgt = Tokenizer(tokenizers[0]), Tokenizer(tokenizers[-1])
     config = replace(job.config, src_vocab_size=src.size, tgt_vocab_size=tgt.size)
     dev_pairs = [pair for pair in dev_pairs if encode_pairs([pair], src, tgt, config)]
@@ -147,15 +150,22 @@ def _load_start(job: Job) -> Checkpoint | None:
     return load(job.start_from)
 
 
-def _go_on(trainer: Trainer, state: dict[str, object], job: Job) -> None:
+def _go_on(trainer: Trainer, state: Mapping[str, object], job: Job) -> None:
     try:
         trainer.load_state(state)
-    except (KeyError, TypeError, ValueError, RuntimeError):  # other names or shapes, or a part is missing
-        raise DataError(
-            "{out}: its training state is of another version of this program; leave out --resume to "
-            "start anew, or --start-from its checkpoint.",
-            out=job.out.name,
-        ) from None
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:  # other names or shapes
+        raise _of_another_version(job, error) from None
+
+
+def _of_another_version(job: Job, error: Exception) -> DataError:
+    """What is said of a state that is whole but does not fit this program or this job."""
+    problem = error.sentence if isinstance(error, ClauseError) else say("its parts are other ones")
+    return DataError(
+        "{out}: its training state is of another version of this program ({problem}); leave out --resume to "
+        "start anew, or --start-from its checkpoint.",
+        out=job.out.name,
+        problem=problem,
+    )
 
 
 def _run_epochs(job: Job, trainer: Trainer, fixed: _Fixed) -> None:
@@ -227,8 +237,20 @@ def _vocabularies(job: Job, pairs: Sequence[Pair]) -> tuple[bytes, ...]:
     )
 
 
-def _stored_vocabularies(state: dict[str, object]) -> tuple[bytes, ...]:
-    return tuple(file.numpy().tobytes() for file in state["tokenizers"])  # type: ignore[attr-defined]
+def _stored_vocabularies(state: Mapping[str, object], job: Job) -> tuple[bytes, ...]:
+    """The vocabularies of a state, checked as those of a checkpoint are before SentencePiece sees them."""
+    try:
+        found = read_tokenizers(state, count=1 if job.config.shared_vocab else 2)
+    except ClauseError as error:
+        raise _of_another_version(job, error) from None
+    for model in found:
+        try:
+            sentencepiece_check.check(model)
+        except TokenizerError as error:
+            raise DataError(
+                "{out}: a vocabulary in its training state {problem}", out=job.out.name, problem=error.sentence
+            ) from None
+    return found
 
 
 def _trainer(config: ModelConfig, batches: Batches, settings: TrainSettings, device: torch.device) -> Trainer:
