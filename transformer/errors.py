@@ -88,7 +88,10 @@ def shown(value: object) -> str:
     """A value as a message shows it: one line, and cut when it is long."""
     if isinstance(value, int) and abs(value) >= 10**30:
         return say("an integer of over 30 digits")  # Python refuses to print the longest ones
-    text = repr(value)
+    try:
+        text = repr(value).replace("\n", " ")  # that of a tensor has several lines
+    except RecursionError:
+        return say("a value that is nested too deep to be shown")
     return text if len(text) <= 60 else text[:57] + "..."
 
 

@@ -59,3 +59,15 @@ def test_a_value_may_have_the_name_of_a_parameter():
 def test_a_value_is_shown_in_one_short_line():
     assert shown("a" * 100) == "'" + "a" * 56 + "..."
     assert said(shown(10**40), PSEUDO).startswith("⟦")
+
+
+def test_what_is_shown_is_one_line_even_of_a_value_nested_too_deep():
+    class Lines:
+        def __repr__(self):
+            return "a\nb"
+
+    deep = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert shown(Lines()) == "a b"
+    assert shown(deep) == "a value that is nested too deep to be shown"

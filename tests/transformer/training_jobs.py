@@ -1,15 +1,19 @@
 """A job that is done in a second: a tiny model learns to write letters backwards."""
 
 import dataclasses
+import hashlib
+import io
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from tests.transformer.tiny import tiny_config
 from transformer.training import run
 from transformer.training.loop import TrainSettings
 from transformer.training.run import Job, train
+from transformer.training.state import START, paths
 from transformer.training.tasks import write_reverse
 
 SETTINGS = TrainSettings(epochs=2, batch_tokens=200, peak_rate=0.01, warmup=5, bf16=False)
@@ -37,6 +41,21 @@ def make_job(folder: Path, **changes: Any) -> Job:
 def with_settings(job: Job, **changes: Any) -> Job:
     """The same job with other settings."""
     return dataclasses.replace(job, settings=dataclasses.replace(job.settings, **changes))
+
+
+def stored(out: Path) -> dict[str, Any]:
+    """The training state that belongs to a checkpoint folder."""
+    content = paths(out)[0].read_bytes().split(b"\n", 1)[1]
+    state: dict[str, Any] = torch.load(io.BytesIO(content), weights_only=True)
+    return state
+
+
+def store(out: Path, state: object) -> None:
+    """Put something else in the place of the training state, with a SHA-256 that is right."""
+    content = io.BytesIO()
+    torch.save(state, content)
+    first = START + hashlib.sha256(content.getvalue()).hexdigest().encode() + b"\n"
+    paths(out)[0].write_bytes(first + content.getvalue())
 
 
 def train_and_stop(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:

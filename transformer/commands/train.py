@@ -19,7 +19,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     files.add_argument("--out", type=Path, required=True, help="the checkpoint folder to write")
     files.add_argument("--card", type=Path, help="JSON: title, languages, data, licence, examples for the card")
     files.add_argument("--start-from", type=Path, help="a checkpoint folder to go on from, with its vocabularies")
-    files.add_argument("--resume", action="store_true", help="go on from the last full epoch")
+    files.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on from the last full epoch, or from the step that --max-minutes ended",
+    )
     files.add_argument("--force", action="store_true", help="replace a checkpoint that stands in --out")
     _add_model(parser.add_argument_group("model"))
     _add_settings(parser.add_argument_group("training"))
@@ -44,10 +48,12 @@ def _add_model(model: Any) -> None:
 
 def _add_settings(training: Any) -> None:
     training.add_argument("--epochs", type=int, default=10)
-    training.add_argument("--max-minutes", type=float, default=0.0, help="end after this time, the rate at 0")
+    training.add_argument(
+        "--max-minutes", type=float, default=0.0, help="end at the step in which this time is up, the rate at 0"
+    )
     training.add_argument("--batch-tokens", type=int, default=3000, help="target tokens a step")
-    training.add_argument("--rate", type=float, default=1.2e-3, help="highest learning rate")
-    training.add_argument("--warmup", type=int, default=800, help="steps until the highest rate")
+    training.add_argument("--rate", type=float, default=1.2e-3, help="highest learning rate, reached once")
+    training.add_argument("--warmup", type=int, default=800, help="steps until the highest rate, at most half of all")
     training.add_argument("--smoothing", type=float, default=0.1)
     training.add_argument("--sampling", type=float, default=0.0, help="alpha of sampled splits into pieces; 0: none")
     training.add_argument("--clip", type=float, default=1.0)

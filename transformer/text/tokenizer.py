@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import sentencepiece
 
 from transformer.errors import TokenizerError
+from transformer.text.sampling import Sampler
 
 SPACE_MARK = "▁"  # SentencePiece writes a space as this sign, so that pieces can be joined again
 
@@ -59,28 +60,13 @@ class Tokenizer:
         pieces = self._processor.EncodeAsPieces(text)
         return Encoding(tuple(ids), tuple(pieces))
 
-    def sample(self, text: str, *, alpha: float) -> tuple[int, ...]:
-        """Split a text into pieces by chance, as ids; every call may give another split.
-
-        Args:
-            text: Any text.
-            alpha: For a unigram model how much better splits are preferred: from 0, where all are alike, to about
-                10, where hardly any but that of `encode` comes. For a BPE model the share of merges left out, 0 to
-                1: at 0 it gives the split of `encode`, at 1 single characters.
+    def sampler(self) -> Sampler:
+        """What draws splits of this vocabulary by chance.
 
         Raises:
             TokenizerError: The model knows one split only, as those of single characters do.
-
-        Source: Kudo, "Subword Regularization" (2018), for unigram models; Provilkov et al., "BPE-Dropout" (2020), for
-            BPE models.
         """
-        try:
-            return tuple(self._processor.encode(text, enable_sampling=True, alpha=alpha, nbest_size=-1))
-        except RuntimeError:
-            raise TokenizerError(
-                "this vocabulary has one split for each text (its pieces are characters or words), so "
-                "none can be sampled; leave out --sampling."
-            ) from None
+        return Sampler(self._processor.serialized_model_proto(), self._processor.Normalize)
 
     def decode(self, ids: Sequence[int]) -> str:
         """Join pieces to a text; control pieces (start, end, padding) leave no trace.

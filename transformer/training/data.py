@@ -7,13 +7,12 @@ of it is padding; and lengths are rounded up, so that few different shapes occur
 Shapes: B pairs, S source tokens, T target tokens.
 """
 
+import random
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import sentencepiece
 import torch
 from torch import Tensor
 
@@ -106,33 +105,30 @@ def encode_pairs(pairs: Sequence[Pair], src: Tokenizer, tgt: Tokenizer, config: 
 def sample_pairs(
     pairs: Sequence[Pair], src: Tokenizer, tgt: Tokenizer, config: ModelConfig, *, alpha: float, seed: int
 ) -> list[Example]:
-    """All pairs that fit, split into pieces by chance (see `Tokenizer.sample`); the same seed gives the same.
+    """All pairs that fit, split into pieces by chance (see `Sampler.draw`).
+
+    The same seed gives the same splits, in any process and whatever else was drawn before.
 
     Raises:
         TokenizerError: A vocabulary has one split only for each text.
     """
-
-    def draw() -> list[Example]:
-        examples = []
-        end = (config.eos_id,) if config.append_source_eos else ()
-        for source, target in pairs:
-            ids = src.sample(normalise(source, config.normalisation), alpha=alpha)
-            example = Example((*ids, *end), (*tgt.sample(target, alpha=alpha), config.eos_id))
-            if max(len(example.src), len(example.tgt)) <= config.max_len:
-                examples.append(example)
-        return examples
-
-    # SentencePiece seeds its generator once in each thread's life: a new thread starts from the new seed.
-    sentencepiece.set_random_generator_seed(seed % 2**32)
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        return thread.submit(draw).result()
+    rng = random.Random(seed)
+    src_sampler, tgt_sampler = src.sampler(), tgt.sampler()
+    examples = []
+    end = (config.eos_id,) if config.append_source_eos else ()
+    for source, target in pairs:
+        ids = src_sampler.draw(normalise(source, config.normalisation), alpha=alpha, rng=rng)
+        example = Example((*ids, *end), (*tgt_sampler.draw(target, alpha=alpha, rng=rng), config.eos_id))
+        if max(len(example.src), len(example.tgt)) <= config.max_len:
+            examples.append(example)
+    return examples
 
 
 class Batches:
     """The batches of one epoch after another, each epoch in an order of its own.
 
     Args:
-        draw: The examples of an epoch, by its number from 0.
+        draw: The examples of an epoch, by its number from 0; the same number gives the same ones, in any process.
         config: Gives the special ids.
         batch_tokens: Target tokens a batch, padding included.
         seed: Decides every order; epoch n is the same whether or not the epochs before it were drawn.

@@ -2,27 +2,28 @@
 
 One epoch after another: learn from every batch, then measure loss and scores on held-out pairs; the checkpoint
 folder holds the best epoch so far. The state after each epoch is kept beside it, so that a training that was
-stopped goes on from its last full epoch.
+stopped goes on from its last full epoch, and one whose time was up from its last step.
 """
 
-import csv
 import ctypes
 import logging
+import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import torch
+from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from tqdm import tqdm
 
-from transformer.errors import ConfigError, shown
+from transformer.errors import ClauseError, ConfigError, shown
 from transformer.model.transformer import Transformer
 from transformer.training.data import Batch, Batches, make_batch
 from transformer.training.loss import target_loss
-from transformer.training.schedule import learning_rate
+from transformer.training.rows import Cut, Row, Turn, read_cut, read_rows, read_turn
+from transformer.training.schedule import learning_rate, warmed
 from transformer.training.scoring import Scores
 
 Measure = Callable[[Transformer], tuple[float, Scores]]  # dev loss and scores
@@ -51,12 +52,13 @@ class TrainSettings:
 
     Attributes:
         epochs: Passes over the training pairs.
-        max_minutes: The rate nears 0 and the training ends after this time at the latest; 0 for no limit.
+        max_minutes: The rate nears 0, and the step in which this time is up is the last, also within an epoch; what
+            is learned by then is still scored and stored. 0 for no limit.
         batch_tokens: Target tokens a step, padding included.
-        peak_rate: Highest learning rate.
-        warmup: Steps until the peak.
+        peak_rate: Highest learning rate, which one step has (see `schedule`).
+        warmup: Steps until the peak; at most half of the training.
         smoothing: Label smoothing.
-        sampling: Alpha of the sampled splits into pieces, new ones each epoch (see `Tokenizer.sample`); 0 for none.
+        sampling: Alpha of the sampled splits into pieces, new ones each epoch (see `Sampler.draw`); 0 for none.
         clip: Largest norm of the gradient.
         weight_decay: Of AdamW, on matrices only.
         seed: Decides initial values, dropout and order.
@@ -87,22 +89,6 @@ class TrainSettings:
                 )
 
 
-@dataclass(frozen=True)
-class Row:
-    """One line of training.csv: the state after an epoch. Losses in nats a target token, without smoothing on dev."""
-
-    epoch: int
-    step: int
-    loss: float
-    dev_loss: float
-    dev_bleu: float
-    dev_chrf: float
-    learning_rate: float
-    tokens: int
-    seconds: float
-    dev_exact: float = 0.0
-
-
 class Trainer:
     """Holds what changes while a model is trained.
 
@@ -118,6 +104,8 @@ class Trainer:
         self.settings = settings
         self.optimizer = make_optimizer(model, settings)
         self.rows: list[Row] = []
+        self.turn: Turn | None = None  # step and seconds at which the rate was highest
+        self.cut: Cut | None = None  # set while the last row is that of a part of an epoch
         self.steps_an_epoch = len(batches.epoch(0))
 
     @property
@@ -128,11 +116,14 @@ class Trainer:
     @property
     def finished(self) -> bool:
         """Whether the epochs or the time are used up."""
-        limit = self.settings.max_minutes * 60
-        return len(self.rows) >= self.settings.epochs or bool(limit and self.seconds >= limit)
+        whole = len(self.rows) - (self.cut is not None)
+        return whole >= self.settings.epochs or self._is_up(self.seconds)
 
     def run_epoch(self, measure: Measure) -> Row:
-        """Learn from every batch once, then measure.
+        """Learn from every batch once, or until the time is up, then measure.
+
+        An epoch that the time cut is measured and gets a row as others do. Should the training go on, it goes on
+        with the next batch of that epoch, and the row of the whole epoch replaces that of the part.
 
         Args:
             measure: Gives dev loss and scores of the model.
@@ -140,40 +131,65 @@ class Trainer:
         Returns:
             The new row.
         """
-        epoch, started = len(self.rows), time.monotonic() - self.seconds
-        torch.manual_seed(self.settings.seed * 100_003 + epoch)
+        started = time.monotonic() - self.seconds
+        cut = self._begin_epoch()
+        epoch, before = len(self.rows), self.rows[-1] if self.rows else None
         groups = self.batches.epoch(epoch)
-        total, n_tokens, rate = 0.0, self.rows[-1].tokens if self.rows else 0, 0.0
-        first = self.rows[-1].step if self.rows else 0
-        bar = tqdm(groups, desc=f"epoch {epoch + 1}/{self.settings.epochs}", unit="step", mininterval=2.0)
-        for index, group in enumerate(bar):
-            step = first + index + 1
-            rate = learning_rate(
-                step,
-                self._progress(step, time.monotonic() - started),
-                peak=self.settings.peak_rate,
-                warmup=self.settings.warmup,
-            )
-            loss = self._step(make_batch(group, self.model.config).to(self.model.src_table.device), rate)
+        done, total, n_tokens = cut.steps, cut.loss, before.tokens if before else 0
+        n_tokens += sum(len(example.tgt) for group in groups[:done] for example in group)
+        first, rate = before.step if before else 0, 0.0
+        name = f"epoch {epoch + 1}/{self.settings.epochs}"
+        bar = tqdm(groups[done:], desc=name, unit="step", mininterval=2.0, initial=done, total=len(groups))
+        for group in bar:
+            done += 1
+            rate = self._rate(first + done, time.monotonic() - started)
+            total += self._step(make_batch(group, self.model.config).to(self.model.src_table.device), rate)
             n_tokens += sum(len(example.tgt) for example in group)
-            total += loss
-            bar.set_postfix(loss=f"{total / (index + 1):.3f}", rate=f"{rate:.1e}", refresh=False)
+            bar.set_postfix(loss=f"{total / done:.3f}", rate=f"{rate:.1e}", refresh=False)
+            if self._is_up(time.monotonic() - started) and done < len(groups):
+                self.cut = Cut(done, total, _chance(self.model))
+                bar.close()
+                break
         dev_loss, scores = measure(self.model)
         row = Row(
             epoch=epoch + 1,
-            step=first + len(groups),
-            loss=round(total / len(groups), 4),
+            step=first + done,
+            loss=round(total / done, 4),
             dev_loss=round(dev_loss, 4),
             dev_bleu=round(scores.bleu, 2),
             dev_chrf=round(scores.chrf, 2),
             learning_rate=rate,
             tokens=n_tokens,
-            seconds=round(time.monotonic() - started, 1),
+            seconds=math.ceil((time.monotonic() - started) * 10) / 10,  # never less than a limit that was reached
             dev_exact=round(scores.exact, 4),
         )
         self.rows.append(row)
         log.info("%s", row)
         return row
+
+    def _begin_epoch(self) -> Cut:
+        """What of the next epoch is done already; chance goes on from there."""
+        cut, self.cut = self.cut, None
+        if cut is None:
+            torch.manual_seed(self.settings.seed * 100_003 + len(self.rows))
+            return Cut(0, 0.0, ())
+        self.rows.pop()
+        torch.set_rng_state(cut.chance[0])
+        if len(cut.chance) > 1 and self.model.src_table.is_cuda:
+            torch.cuda.set_rng_state(cut.chance[1], self.model.src_table.device)
+        return cut
+
+    def _is_up(self, seconds: float) -> bool:
+        limit = self.settings.max_minutes * 60
+        return bool(limit) and seconds >= limit
+
+    def _rate(self, step: int, seconds: float) -> float:
+        """The learning rate of a step that begins after `seconds`; remembers where the rate turned."""
+        progress, warmup = self._progress(step, seconds), self.settings.warmup
+        if self.turn is None and warmed(step, progress, warmup=warmup) >= 1:
+            self.turn = step, seconds
+        turn = None if self.turn is None else self._progress(*self.turn)
+        return learning_rate(step, progress, peak=self.settings.peak_rate, warmup=warmup, turn=turn)
 
     def _progress(self, step: int, seconds: float) -> float:
         share = step / (self.steps_an_epoch * self.settings.epochs)
@@ -203,14 +219,46 @@ class Trainer:
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "rows": [asdict(row) for row in self.rows],
-            "settings": asdict(self.settings),
+            "turn": self.turn,
+            "cut": None if self.cut is None else [self.cut.steps, self.cut.loss, list(self.cut.chance)],
         }
 
-    def load_state(self, state: dict[str, object]) -> None:
-        """Go on from a state that `state` returned."""
+    def load_state(self, state: Mapping[str, object]) -> None:
+        """Go on from a state that `state` returned.
+
+        Raises:
+            ClauseError: The rows, or the optimizer's moments of a parameter, are missing or something else.
+            KeyError, TypeError, ValueError, RuntimeError: The parameters are other ones.
+        """
+        rows, turn, cut = read_rows(state["rows"]), read_turn(state["turn"]), read_cut(state["cut"])
         self.model.load_state_dict(state["model"])  # type: ignore[arg-type]
-        self.optimizer.load_state_dict(state["optimizer"])  # type: ignore[arg-type]
-        self.rows = [Row(**row) for row in state["rows"]]  # type: ignore[attr-defined]
+        if cut is not None:
+            torch.Generator().set_state(cut.chance[0])  # a RuntimeError if it is none
+        # What the groups say follows from the settings; only the moments are read from the file.
+        groups = self.optimizer.state_dict()["param_groups"]
+        moments = _moments(state["optimizer"], [p for group in self.optimizer.param_groups for p in group["params"]])
+        self.optimizer.load_state_dict({"state": moments, "param_groups": groups})
+        self.rows, self.turn, self.cut = rows, turn, cut
+
+
+def _moments(found: object, parameters: Sequence[Tensor]) -> dict[int, dict[str, Tensor]]:
+    """AdamW's state of each parameter, by number; torch itself would take a state that lacks some."""
+    moments = found.get("state") if isinstance(found, dict) else None
+    if not isinstance(moments, dict) or moments.keys() != set(range(len(parameters))):
+        raise ClauseError("the optimizer's state is not of these parameters")
+    for i, parameter in enumerate(parameters):
+        wanted = {"step": torch.Size(()), "exp_avg": parameter.shape, "exp_avg_sq": parameter.shape}
+        shapes = {name: getattr(value, "shape", None) for name, value in dict(moments[i]).items()}
+        if shapes != wanted:
+            raise ClauseError("the optimizer's state of parameter {i} is missing or of another shape", i=i)
+    return moments
+
+
+def _chance(model: Transformer) -> tuple[Tensor, ...]:
+    """The states of the generators that dropout draws from."""
+    device = model.src_table.device
+    cpu = torch.get_rng_state()
+    return (cpu, torch.cuda.get_rng_state(device)) if device.type == "cuda" else (cpu,)
 
 
 @contextmanager
@@ -238,14 +286,6 @@ def make_optimizer(model: Transformer, settings: TrainSettings) -> torch.optim.A
     others = [p for p in model.parameters() if p.dim() < 2]
     groups = [{"params": matrices, "weight_decay": settings.weight_decay}, {"params": others, "weight_decay": 0.0}]
     return torch.optim.AdamW(groups, lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
-
-
-def write_rows(rows: Sequence[Row], path: Path) -> None:
-    """Write training.csv."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, fieldnames=list(Row.__dataclass_fields__))
-        writer.writeheader()
-        writer.writerows(asdict(row) for row in rows)
 
 
 def has_bf16(device: torch.device) -> bool:

@@ -1,8 +1,7 @@
 """From files of pairs to a checkpoint folder: vocabularies, model, training, card."""
 
 import logging
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -10,16 +9,19 @@ import torch
 
 from transformer.checkpoint.load import CONFIG, TOKENIZER_NAMES, WEIGHTS, load
 from transformer.checkpoint.save import Parts, file_sha256, save
-from transformer.errors import DataError
+from transformer.errors import ClauseError, DataError, TokenizerError
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
+from transformer.text import sentencepiece_check
 from transformer.text.normalise import normalise
 from transformer.text.tokenizer import Tokenizer
+from transformer.training import schedule
 from transformer.training.data import Batches, Example, Pair, encode_pairs, read_pairs, sample_pairs
-from transformer.training.loop import Row, Trainer, TrainSettings, has_bf16, keep_freed_memory, write_rows
+from transformer.training.loop import Trainer, TrainSettings, has_bf16, keep_freed_memory
 from transformer.training.place import claimed
+from transformer.training.rows import Row, write_rows
 from transformer.training.scoring import Scores, held_out_loss, score, translate
-from transformer.training.state import has_state, read_state, write_state
+from transformer.training.state import read_state, read_tokenizers, write_state, writing
 from transformer.training.vocabulary import PieceModel, learn_vocabulary
 from words import say
 
@@ -39,7 +41,7 @@ class Job:
         device: "cpu", "cuda" or "auto".
         start_from: A checkpoint folder whose vocabularies and parameters the training begins with, or None. Its
             config is used instead of `config`, except for the dropout.
-        resume: Go on from the last full epoch of an earlier call with the same job.
+        resume: Go on from the last full epoch of an earlier call with the same job, or from where its time was up.
         force: Replace a checkpoint that stands in `out`, without going on with its training.
         command: The command line, for the card.
         card: What the card says besides what is measured here (title, languages, data, licence, examples).
@@ -118,7 +120,7 @@ def _train(job: Job) -> list[Row]:
     state = read_state(job.out, _identity(job, hashes)) if job.resume else None
     if state is not None:
         _check_best_is_there(job.out)
-    tokenizers = _vocabularies(job, pairs) if state is None else _stored_vocabularies(state)
+    tokenizers = _vocabularies(job, pairs) if state is None else _stored_vocabularies(state, job)
     src, tgt = Tokenizer(tokenizers[0]), Tokenizer(tokenizers[-1])
     config = replace(job.config, src_vocab_size=src.size, tgt_vocab_size=tgt.size)
     dev_pairs = [pair for pair in dev_pairs if encode_pairs([pair], src, tgt, config)]
@@ -166,15 +168,22 @@ def _check_best_is_there(out: Path) -> None:
         )
 
 
-def _go_on(trainer: Trainer, state: dict[str, object], job: Job) -> None:
+def _go_on(trainer: Trainer, state: Mapping[str, object], job: Job) -> None:
     try:
         trainer.load_state(state)
-    except (KeyError, TypeError, ValueError, RuntimeError):  # other names or shapes, or a part is missing
-        raise DataError(
-            "{out}: its training state is of another version of this program; leave out --resume to "
-            "start anew, or --start-from its checkpoint.",
-            out=job.out.name,
-        ) from None
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:  # other names or shapes
+        raise _of_another_version(job, error) from None
+
+
+def _of_another_version(job: Job, error: Exception) -> DataError:
+    """What is said of a state that is whole but does not fit this program or this job."""
+    problem = error.sentence if isinstance(error, ClauseError) else say("its parts are other ones")
+    return DataError(
+        "{out}: its training state is of another version of this program ({problem}); leave out --resume to "
+        "start anew, or --start-from its checkpoint.",
+        out=job.out.name,
+        problem=problem,
+    )
 
 
 def _run_epochs(job: Job, trainer: Trainer, fixed: _Fixed) -> None:
@@ -192,34 +201,11 @@ def _run_epochs(job: Job, trainer: Trainer, fixed: _Fixed) -> None:
             f"dev BLEU {row.dev_bleu:.1f}, dev chrF {row.dev_chrf:.1f}, {row.seconds / 60:.1f} min",
             flush=True,
         )
-        with _writing(job.out):
+        with writing(job.out):
             if row == max(trainer.rows, key=_quality):
                 _save_best(job, trainer, fixed)
             write_rows(trainer.rows, job.out / "training.csv")
             write_state(job.out, {**trainer.state(), "tokenizers": stored, "job": identity})
-
-
-@contextmanager
-def _writing(out: Path) -> Iterator[None]:
-    """Say in a sentence what keeps an epoch from being written, such as a full disk."""
-    try:
-        yield
-    except OSError as error:
-        reason = error.strerror or str(error)
-    except RuntimeError as error:
-        if "inline_container" not in str(error) and "writing" not in str(error):
-            raise
-        reason = say("the disk is full, or a file would be too large")  # torch's own writer does not say which
-    else:
-        return
-    if has_state(out):
-        raise DataError(
-            "{out}: this epoch cannot be written ({reason}). The epochs before it are whole: once there is room, "
-            "--resume goes on from there.",
-            out=str(out),
-            reason=reason,
-        )
-    raise DataError("{out}: the first epoch cannot be written ({reason}).", out=str(out), reason=reason)
 
 
 def _quality(row: Row) -> tuple[float, float, float]:
@@ -270,8 +256,20 @@ def _vocabularies(job: Job, pairs: Sequence[Pair]) -> tuple[bytes, ...]:
     )
 
 
-def _stored_vocabularies(state: dict[str, object]) -> tuple[bytes, ...]:
-    return tuple(file.numpy().tobytes() for file in state["tokenizers"])  # type: ignore[attr-defined]
+def _stored_vocabularies(state: Mapping[str, object], job: Job) -> tuple[bytes, ...]:
+    """The vocabularies of a state, checked as those of a checkpoint are before SentencePiece sees them."""
+    try:
+        found = read_tokenizers(state, count=1 if job.config.shared_vocab else 2)
+    except ClauseError as error:
+        raise _of_another_version(job, error) from None
+    for model in found:
+        try:
+            sentencepiece_check.check(model)
+        except TokenizerError as error:
+            raise DataError(
+                "{out}: a vocabulary in its training state {problem}", out=job.out.name, problem=error.sentence
+            ) from None
+    return found
 
 
 def _trainer(config: ModelConfig, batches: Batches, settings: TrainSettings, device: torch.device) -> Trainer:
@@ -301,6 +299,5 @@ def _identity(job: Job, hashes: _Hashes) -> dict[str, str]:
     files = {"training file": hashes.train[:12], "dev file": hashes.dev[:12]}
     if hashes.start is not None:
         files["parameters to start from"] = hashes.start[:12]
-    return {
-        name: str(value) for name, value in {**asdict(job.config), **settings, "pieces": job.pieces, **files}.items()
-    }
+    how = {"pieces": job.pieces, "schedule of the rate": schedule.NAME}
+    return {name: str(value) for name, value in {**asdict(job.config), **settings, **how, **files}.items()}

@@ -2,26 +2,75 @@
 
 It lies beside the checkpoint folder, in `<name>.training/state.pt`, as it is for the trainer alone: float32
 parameters, the optimizer's moments, the rows so far, the vocabularies, and what the training was started with.
+
+The file begins with a line of its own: a name, a version and the SHA-256 of everything after it, so that a bit that
+turned is noticed. The state before it stays as `state.before.pt`: should the newer one be damaged or missing, the
+training goes on from that one, an epoch earlier. A state is on the disk before it takes its place.
 """
 
+import contextlib
+import hashlib
+import io
+import logging
 import os
 import pickle
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
+from torch import Tensor
 
-from transformer.errors import DataError
+from transformer.errors import ClauseError, DataError, shown
 from words import joined, say
+
+START = b"glassformer training state 2 "  # the version is that of what a state holds
+_FIRST_LINE = re.compile(re.escape(START) + rb"([0-9a-f]{64})\n")
+_LINE_LENGTH = len(START) + 64 + 1
+
+# What torch raises on bytes that are no state of ours; each was seen, or is what the parts of torch.load may raise.
+_UNREADABLE = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    MemoryError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    pickle.UnpicklingError,
+)
+
+log = logging.getLogger("glassformer.training")
 
 
 def write_state(out: Path, state: Mapping[str, object]) -> None:
-    """Replace the state that belongs to the checkpoint folder `out`."""
-    path = _path(out)
+    """Replace the state that belongs to the checkpoint folder `out`; the one before it is kept beside it.
+
+    Raises:
+        OSError: The disk is full or the place cannot be written; the states there are as they were.
+    """
+    path, before = paths(out)
     path.parent.mkdir(parents=True, exist_ok=True)
+    content = io.BytesIO()
+    torch.save(dict(state), content)
+    digest = hashlib.sha256(content.getbuffer()).hexdigest().encode()
     partial = path.with_suffix(".partial")
-    torch.save(dict(state), partial)
-    os.replace(partial, path)
+    try:
+        with partial.open("wb") as file:
+            file.write(START + digest + b"\n")
+            file.write(content.getbuffer())
+            file.flush()
+            os.fsync(file.fileno())
+        if path.exists():
+            os.replace(path, before)
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+    _sync_folder(path.parent)
 
 
 def read_state(out: Path, identity: Mapping[str, str]) -> dict[str, object]:
@@ -31,37 +80,149 @@ def read_state(out: Path, identity: Mapping[str, str]) -> dict[str, object]:
         out: The checkpoint folder.
         identity: What the training that goes on was started with, by name; the state holds its own under "job".
 
+    Returns:
+        The newest state that is whole. What its parts hold is not looked at here, but for "job".
+
     Raises:
-        DataError: There is none, it is damaged, or it belongs to another training; names the differences.
+        DataError: There is none, each is damaged, or it belongs to another training; names the differences.
     """
-    path = _path(out)
-    if not path.exists():
+    path, before = paths(out)
+    there = [file for file in (path, before) if file.exists()]
+    if not there:
         raise DataError("{file}: nothing to resume; leave out --resume to start anew.", file=str(path))
+    problem = None
+    for file in there:
+        try:
+            state = _read(file)
+        except ClauseError as error:
+            problem = problem or error
+            continue
+        if file is not path:
+            log.warning("%s: %s; going on from the state before it.", path, problem or "is missing")
+        _check_job(state["job"], identity, file)
+        return state
+    assert problem is not None  # as no file could be read
+    raise DataError(
+        "{file}: {problem}; leave out --resume to start anew.", file=str(there[0]), problem=problem.sentence
+    )
+
+
+def read_tokenizers(state: Mapping[str, object], *, count: int) -> tuple[bytes, ...]:
+    """The bytes of the vocabularies that a state holds; whether they are vocabularies is not looked at.
+
+    Args:
+        state: What `read_state` returned.
+        count: How many the model has.
+
+    Raises:
+        ClauseError: They are missing, more or fewer, or something else.
+    """
+    found = state.get("tokenizers")
+    if not isinstance(found, list) or len(found) != count:
+        raise ClauseError("its vocabularies are {found}", found=shown(found))
+    return tuple(map(_bytes, found))
+
+
+def paths(out: Path) -> tuple[Path, Path]:
+    """Where the state of the training of `out` lies, and the one before it."""
+    folder = out.with_name(out.name + ".training")
+    return folder / "state.pt", folder / "state.before.pt"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """A state whose SHA-256 is right and which says what it was started with."""
     try:
-        state: dict[str, object] = torch.load(path, weights_only=True, map_location="cpu")
-        before: dict[str, str] = state["job"]  # type: ignore[assignment]
-    except (OSError, RuntimeError, EOFError, KeyError, TypeError, pickle.UnpicklingError):
+        with path.open("rb") as file:
+            first = _FIRST_LINE.fullmatch(file.read(_LINE_LENGTH))
+            content = file.read() if first else b""
+    except (OSError, MemoryError) as error:
+        raise ClauseError("cannot be read ({reason})", reason=str(error)[:120]) from None
+    if first is None:
+        raise ClauseError("damaged or of another version of this program")
+    if hashlib.sha256(content).hexdigest().encode() != first[1]:
+        raise ClauseError("damaged (its SHA-256 is another)")
+    try:
+        state = torch.load(io.BytesIO(content), weights_only=True, map_location="cpu")
+    except _UNREADABLE:
+        state = None
+    if not isinstance(state, dict) or "job" not in state:
+        raise ClauseError("damaged or of another version of this program")
+    return state
+
+
+def _check_job(before: object, identity: Mapping[str, str], path: Path) -> None:
+    if not isinstance(before, dict) or not all(isinstance(text, str) for pair in before.items() for text in pair):
         raise DataError(
-            "{file}: damaged or of another version; leave out --resume to start anew.", file=str(path)
-        ) from None
+            "{file}: says {found} where it should say what it was started with; leave out --resume to start anew.",
+            file=str(path),
+            found=shown(before),
+        )
     names = (*before, *(name for name in identity if name not in before))
     none = say("none")
     changed = [
-        say("{name} was {before}, is {now}", name=name, before=before.get(name, none), now=identity.get(name, none))
+        say(
+            "{name} was {before}, is {now}",
+            name=_short(name),
+            before=_short(before[name]) if name in before else none,
+            now=identity.get(name, none),
+        )
         for name in names
         if before.get(name) != identity.get(name)
     ]
     if changed:
+        shortened = [*changed[:8], *(["..."] if len(changed) > 8 else [])]
         raise DataError(
-            "{file} belongs to another training: {changes}.", file=str(path), changes=joined("; ", changed)
+            "{file} belongs to another training: {changes}.", file=str(path), changes=joined("; ", shortened)
         )
-    return state
 
 
-def has_state(out: Path) -> bool:
-    """Whether there is a state to go on from."""
-    return _path(out).exists()
+@contextlib.contextmanager
+def writing(out: Path) -> Iterator[None]:
+    """Say in a sentence what keeps an epoch from being written, such as a full disk.
+
+    Args:
+        out: The checkpoint folder.
+
+    Raises:
+        DataError: Nothing could be written; says what there is to go on from.
+    """
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+    except RuntimeError as error:
+        if "inline_container" not in str(error) and "writing" not in str(error):
+            raise
+        reason = say("the disk is full, or a file would be too large")  # torch's own writer does not say which
+    else:
+        return
+    if any(file.exists() for file in paths(out)):
+        raise DataError(
+            "{out}: this epoch cannot be written ({reason}). The epochs before it are whole: once there is room, "
+            "--resume goes on from there.",
+            out=str(out),
+            reason=reason,
+        )
+    raise DataError("{out}: the first epoch cannot be written ({reason}).", out=str(out), reason=reason)
 
 
-def _path(out: Path) -> Path:
-    return out.with_name(out.name + ".training") / "state.pt"
+def _short(text: str) -> str:
+    """A stored word as a message shows it: one line that a terminal can print, and cut when it is long."""
+    return text if len(text) <= 60 and text.isprintable() else shown(text)
+
+
+def _bytes(found: object) -> bytes:
+    if isinstance(found, Tensor) and found.dtype == torch.uint8 and found.dim() == 1:
+        with contextlib.suppress(RuntimeError, TypeError):  # a tensor without values of its own
+            return found.numpy().tobytes()
+    raise ClauseError("its vocabularies are not bytes")
+
+
+def _sync_folder(folder: Path) -> None:
+    """Where the system can do it: renamed files stay renamed when the power fails."""
+    with contextlib.suppress(OSError):  # Windows opens no folders
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

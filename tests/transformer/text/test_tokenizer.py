@@ -1,8 +1,7 @@
+import random
 import unicodedata
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-import sentencepiece
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -83,10 +82,9 @@ def learned(kind):
 
 
 def draws(tokenizer, *, alpha, n=60):
-    """Splits that are the same in every run: SentencePiece seeds its generator once in each thread's life."""
-    sentencepiece.set_random_generator_seed(1)
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        return list(thread.map(lambda _: tokenizer.sample(TEXT_TO_SPLIT, alpha=alpha), range(n)))
+    """Splits that are the same in every run."""
+    sampler, rng = tokenizer.sampler(), random.Random(1)
+    return [sampler.draw(TEXT_TO_SPLIT, alpha=alpha, rng=rng) for _ in range(n)]
 
 
 @pytest.mark.parametrize(("kind", "alpha"), [("unigram", 0.1), ("unigram", 0.5), ("bpe", 0.1), ("bpe", 0.5)])
@@ -113,9 +111,9 @@ def test_alpha_of_a_bpe_model_is_the_share_of_merges_left_out():
 
 
 def test_a_text_of_nothing_has_one_split():
-    assert learned("unigram").sample("", alpha=0.1) == ()
+    assert learned("unigram").sampler().draw("", alpha=0.1, rng=random.Random(1)) == ()
 
 
 def test_characters_cannot_be_split_otherwise_and_say_so():
     with pytest.raises(TokenizerError, match=r"one split for each text .*leave out --sampling\.$"):
-        learned("char").sample(TEXT_TO_SPLIT, alpha=0.1)
+        learned("char").sampler()

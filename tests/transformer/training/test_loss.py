@@ -5,7 +5,6 @@ import torch.nn.functional as F
 from tests.transformer.tiny import padded_source, target_ids, tiny_model
 from transformer.training.data import Batch
 from transformer.training.loss import ROWS, smoothed_loss, target_loss
-from transformer.training.schedule import learning_rate
 
 D, V = 6, 23
 LENGTHS = [1, ROWS - 1, ROWS, ROWS + 1, 2 * ROWS, 2 * ROWS + 5]
@@ -169,20 +168,3 @@ def test_more_padding_moves_neither_the_loss_nor_a_gradient():
         loss.backward()
     for (name, one), other in zip(narrow.named_parameters(), wide.parameters(), strict=True):
         assert torch.allclose(one.grad, other.grad, rtol=0, atol=1e-10), name
-
-
-def test_the_rate_rises_to_its_peak_and_falls_to_almost_nothing():
-    total, warmup = 200, 50
-    rates = [learning_rate(step, step / total, peak=2.0, warmup=warmup) for step in range(1, total + 1)]
-    top = rates.index(max(rates))
-    assert all(0 < rate <= 2.0 for rate in rates)
-    assert rates[: top + 1] == sorted(rates[: top + 1])
-    assert rates[top:] == sorted(rates[top:], reverse=True)
-    assert rates[0] == pytest.approx(2.0 / warmup)
-    assert rates[-1] <= 0.02 * 2.0
-    assert 30 <= top < 60
-
-
-def test_no_warm_up_starts_at_the_peak():
-    assert learning_rate(1, 0.0, peak=1.0, warmup=0) == 1.0
-    assert learning_rate(1, 2.0, peak=1.0, warmup=0) >= 0.0

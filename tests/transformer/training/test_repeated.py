@@ -1,0 +1,87 @@
+"""A training with sampled splits, repeated in another process: the same splits, the same weights, killed or not."""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import SOURCES, TARGETS
+from transformer.checkpoint.load import WEIGHTS
+from transformer.checkpoint.save import file_sha256
+
+ROOT = Path(__file__).resolve().parents[3]
+
+OPTIONS = """--layers 1 --d-model 16 --heads 2 --d-ff 16 --src-vocab 60 --tgt-vocab 60 --max-len 64 --epochs 3
+--sampling 0.2 --batch-tokens 300 --warmup 5 --no-bf16 --device cpu"""
+
+DRAWN = """
+import hashlib, sys
+from tests.conftest import SOURCES, TARGETS
+from tests.transformer.tiny import tiny_config
+from transformer.text.tokenizer import Tokenizer
+from transformer.training.data import sample_pairs
+from transformer.training.vocabulary import learn_vocabulary
+src, tgt = (Tokenizer(learn_vocabulary(texts, size=48, kind=sys.argv[1])) for texts in (SOURCES, TARGETS))
+pairs = list(zip(SOURCES, TARGETS))
+for seed in range(4):
+    found = sample_pairs(pairs, src, tgt, tiny_config(max_len=64), alpha=0.2, seed=seed)
+    print(hashlib.sha256(repr(found).encode()).hexdigest())
+"""
+
+# `train`, killed without a word right after the state of epoch `sys.argv[1]` was written (0: never).
+TRAIN = """
+import os, sys
+from transformer.__main__ import main
+from transformer.training import run
+last, arguments = int(sys.argv[1]), sys.argv[2:]
+write_state = run.write_state
+def write_and_die(out, state):
+    write_state(out, state)
+    if len(state["rows"]) == last:
+        os._exit(9)
+run.write_state = write_and_die
+sys.exit(main(arguments))
+"""
+
+
+def python(code, *arguments):
+    # Another seed of Python's own hashes each time: the order of a set must not matter.
+    environment = {**os.environ, "PYTHONHASHSEED": str(abs(hash(arguments)) % 1000), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+def test_two_processes_draw_the_same_splits_in_every_epoch(kind):
+    first, second = python(DRAWN, kind), python(DRAWN, kind)
+    assert first.returncode == 0, first.stderr
+    assert len(set(first.stdout.split())) == 4
+    assert second.stdout == first.stdout
+
+
+def test_two_processes_train_the_same_weights_and_so_does_one_that_was_killed(tmp_path):
+    text = "".join(f"{source}\t{target}\n" for source, target in zip(SOURCES, TARGETS, strict=True)) * 6
+    for name in ("train", "dev"):
+        (tmp_path / f"{name}.tsv").write_text(text, encoding="utf-8")
+    files = ["--train", tmp_path / "train.tsv", "--dev", tmp_path / "dev.tsv"]
+
+    def trained(name, *, killed_after=0, more=()):
+        out = tmp_path / "out" / name
+        done = python(TRAIN, killed_after, "train", *files, "--out", out, *shlex.split(OPTIONS), *more)
+        assert done.returncode == (9 if killed_after else 0), done.stderr
+        return file_sha256(out / WEIGHTS), _rows(out)
+
+    whole = trained("whole")
+    assert trained("again") == whole
+    trained("killed", killed_after=1)
+    assert trained("killed", more=["--resume"]) == whole
+
+
+def _rows(out):
+    lines = (out / "training.csv").read_text(encoding="utf-8").splitlines()
+    place = lines[0].split(",").index("seconds")
+    return json.dumps([[cell for i, cell in enumerate(line.split(",")) if i != place] for line in lines])

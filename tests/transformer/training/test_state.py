@@ -1,0 +1,204 @@
+"""The stored state of a training: damage is noticed, the state before it takes over, and nothing in it is trusted."""
+
+import dataclasses
+import os
+import pickle
+
+import pytest
+import torch
+
+from tests.transformer.training_jobs import make_job, store, stored, with_settings
+from transformer.__main__ import main
+from transformer.errors import DataError
+from transformer.training import run, state
+from transformer.training.run import train
+from transformer.training.state import paths
+from transformer.training.vocabulary import learn_vocabulary
+
+
+@pytest.fixture
+def job(tmp_path, monkeypatch):
+    """A job of one epoch; and the process keeps its own ways with memory."""
+    monkeypatch.setattr(run, "keep_freed_memory", lambda: None)
+    return with_settings(make_job(tmp_path), epochs=1)
+
+
+def resumed(job, **settings):
+    return train(dataclasses.replace(with_settings(job, **settings), resume=True))
+
+
+def flip(path, place):
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.002, 0.1, 0.3, 0.5, 0.7, 0.9, 0.999])
+def test_a_flipped_bit_is_noticed(job, share):
+    train(job)
+    path, _ = paths(job.out)
+    flip(path, int(share * path.stat().st_size))
+    with pytest.raises(DataError, match=r"state.pt: damaged .*; leave out --resume to start anew\.$"):
+        resumed(job, epochs=2)
+
+
+def test_the_state_before_a_damaged_one_takes_over(job, caplog):
+    whole = train(with_settings(dataclasses.replace(job, out=job.out.with_name("whole")), epochs=3))
+    expected = stored(job.out.with_name("whole"))
+    train(with_settings(job, epochs=3))
+    path, before = paths(job.out)
+    assert before.exists()
+    flip(path, 5_000)
+    rows = resumed(job, epochs=3)
+    assert f"{path}: damaged (its SHA-256 is another); going on from the state before it." in caplog.text
+    assert [row.loss for row in rows] == [row.loss for row in whole]
+    for name, tensor in expected["model"].items():
+        assert torch.equal(stored(job.out)["model"][name], tensor), name
+
+
+def test_a_training_killed_between_the_two_renames_goes_on(job, monkeypatch):
+    train(job)
+    path, before = paths(job.out)
+    os.replace(path, before)
+    assert [row.epoch for row in resumed(job, epochs=2)] == [1, 2]
+    assert path.exists()
+
+
+def test_a_state_is_on_the_disk_before_it_takes_its_place(job, monkeypatch):
+    done = []
+    fsync, replace = os.fsync, os.replace
+    monkeypatch.setattr(state.os, "fsync", lambda file: done.append("sync") or fsync(file))
+    monkeypatch.setattr(state.os, "replace", lambda a, b: done.append(f"to {b.name}") or replace(a, b))
+    for n in (1, 2):
+        state.write_state(job.out, {"n": n})
+    assert done == ["sync", "to state.pt", "sync", "sync", "to state.before.pt", "to state.pt", "sync"]
+    assert [file.name for file in sorted(paths(job.out)[0].parent.iterdir())] == ["state.before.pt", "state.pt"]
+
+
+def test_a_full_disk_leaves_the_states_as_they_were(job, monkeypatch):
+    state.write_state(job.out, {"n": 1})
+    content = paths(job.out)[0].read_bytes()
+
+    def full(file):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(state.os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        state.write_state(job.out, {"n": 2})
+    assert [file.name for file in paths(job.out)[0].parent.iterdir()] == ["state.pt"]
+    assert paths(job.out)[0].read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: content[:1000],
+        lambda content: content[:-1],
+        lambda _: b"",
+        lambda _: pickle.dumps([1], protocol=2),
+        lambda content: content.split(b"\n", 1)[1],  # as it was written before it had a SHA-256
+    ],
+)
+def test_a_damaged_state_is_refused(job, damage):
+    train(job)
+    path, _ = paths(job.out)
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(DataError, match=r"damaged .*; leave out --resume to start anew\.$"):
+        resumed(job, epochs=2)
+
+
+ROW = {**dict.fromkeys(("loss", "dev_loss", "dev_bleu", "dev_chrf", "learning_rate", "seconds", "dev_exact"), 1.0),
+       **dict.fromkeys(("epoch", "step", "tokens"), 1)}  # fmt: skip
+
+
+def nested(depth):
+    """A list in a list in a list."""
+    found = []
+    for _ in range(depth):
+        found = [found]
+    return found
+
+
+BAD = {
+    "rows": [[], None, {}, "rows", 3, [None], [[]], [{}], [{"epoch": 1}], [ROW | {"epoch": 2}], [ROW | {"more": 1}],
+             [ROW | {"seconds": float("nan")}], [ROW | {"seconds": -1.0}], [ROW | {"step": "1"}],
+             [ROW | {"loss": None}], [ROW | {"tokens": True}], [ROW | {"step": 2**70}], [ROW | {1: 1}],
+             torch.zeros(2)],
+    "optimizer": [None, {}, [], {"state": {}}, {"state": {}, "param_groups": []}, {"state": {0: {}}}, {"state": 3},
+                  torch.zeros(2)],
+    "model": [None, {}, [], {"other": torch.zeros(2)}, 3, {3: 4}],
+    "turn": ["x", 3, (1,), (1, "x"), (-1, 2.0), (1, float("nan")), [1, 2.0], (True, 1.0)],
+    "cut": ["x", 3, [], [1, 2.0], [1, 2.0, []], [1, 2.0, 3], [1, "x", [torch.zeros(3, dtype=torch.uint8)]],
+            [0, 1.0, [torch.zeros(3, dtype=torch.uint8)]], [1, 1.0, [torch.zeros(3, dtype=torch.uint8)]],
+            [1, 1.0, [None]], [1, 1.0, torch.zeros(2, 2)], {}],
+    "tokenizers": [None, [], {}, "x", 3, [None], [b"x"], [torch.zeros(3)], [torch.zeros(3, dtype=torch.uint8)] * 2,
+                   [torch.zeros(2, 2, dtype=torch.uint8)], [torch.zeros(0, dtype=torch.uint8)],
+                   [torch.zeros(9, dtype=torch.uint8)], [torch.empty(3, dtype=torch.uint8, device="meta")],
+                   [torch.zeros(3, dtype=torch.uint8).to_sparse()],
+                   [torch.tensor(list(learn_vocabulary(["a b c"], size=9, kind="char")), dtype=torch.uint8)]],
+    "job": [None, [], "x", 3, {}, nested(400), {1: "x"}, {"x": 1}, {"x" * 9_000: "y" * 9_000}, {"n_heads": "\ud800"},
+            {"a\nb": "c\x1b[2J"}, {str(i): "x" for i in range(500)}, torch.zeros(2)],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A finished training, to be damaged in many ways."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "keep_freed_memory", lambda: None)
+        job = with_settings(make_job(tmp_path_factory.mktemp("trained")), epochs=1)
+        train(job)
+        yield job, stored(job.out)
+
+
+@pytest.mark.parametrize("part", BAD)
+def test_whatever_a_part_of_the_state_holds_ends_in_a_sentence(trained, part):
+    job, state = trained
+    for bad in [*BAD[part], ...]:
+        found = {name: value for name, value in state.items() if name != part or bad is not ...}
+        store(job.out, {name: value for name, value in found.items() if name != part} if bad is ... else
+              found | {part: bad})  # fmt: skip
+        with pytest.raises(DataError) as caught:
+            resumed(job, epochs=2)
+        message = str(caught.value)
+        assert len(message) < 1_500, bad
+        assert message.isprintable(), bad
+        assert message.endswith("."), message
+
+
+def test_moments_of_one_parameter_alone_may_not_be_missing(trained):
+    job, state = trained
+    moments = state["optimizer"]["state"]
+    for changed in ({**moments, 3: {}}, {i: m for i, m in moments.items() if i != 3},
+                    {**moments, 3: moments[3] | {"exp_avg": torch.zeros(1)}}, {**moments, 3: None}):  # fmt: skip
+        store(job.out, state | {"optimizer": state["optimizer"] | {"state": changed}})
+        with pytest.raises(DataError, match="another version of this program"):
+            resumed(job, epochs=2)
+
+
+def test_what_the_groups_of_the_optimizer_say_follows_from_the_settings(trained):
+    job, state = trained
+    store(job.out, state)
+    expected = resumed(job, epochs=2)[-1].loss
+    groups = [group | {"betas": (0.1, 0.1), "weight_decay": 9.0} for group in state["optimizer"]["param_groups"]]
+    store(job.out, state | {"optimizer": state["optimizer"] | {"param_groups": groups}})
+    assert resumed(job, epochs=2)[-1].loss == expected
+
+
+@pytest.mark.parametrize("content", [[1], 3, None, {}, {"rows": []}])
+def test_something_else_with_a_right_sha_is_refused(trained, content):
+    job, _ = trained
+    paths(job.out)[1].unlink(missing_ok=True)
+    store(job.out, content)
+    with pytest.raises(DataError, match="damaged or of another version of this program"):
+        resumed(job, epochs=2)
+
+
+def test_the_command_says_it_in_one_line(job, capsys):
+    train(job)
+    flip(paths(job.out)[0], 9_000)
+    files = ["--train", str(job.train), "--dev", str(job.dev), "--out", str(job.out)]
+    assert main(["train", *files, "--resume"]) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith("error: ")
+    assert "SHA-256" in error

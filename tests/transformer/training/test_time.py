@@ -1,0 +1,117 @@
+"""The time as a limit: a training ends at a step, and goes on from it as if it had not ended."""
+
+import dataclasses
+from itertools import count
+
+import pytest
+import torch
+
+from tests.conftest import SOURCES, TARGETS
+from tests.transformer.training_jobs import SETTINGS, make_job, store, stored, with_settings
+from transformer.checkpoint.load import load
+from transformer.training import loop, run
+from transformer.training.loop import Trainer
+from transformer.training.run import train
+
+
+@pytest.fixture(autouse=True)
+def usual_memory(monkeypatch):
+    monkeypatch.setattr(run, "keep_freed_memory", lambda: None)
+
+
+@pytest.fixture
+def job(tmp_path):
+    return make_job(tmp_path)
+
+
+def steps(job, monkeypatch, *, up_after=None, a_step=0.0):
+    """Train with a clock of our own, and give the number of steps.
+
+    Args:
+        job: What to train.
+        monkeypatch: Puts the clock in place.
+        up_after: From this step on an hour has passed; None for never.
+        a_step: Seconds a step takes besides.
+    """
+    done = []
+    made = Trainer._step
+
+    def step(self, batch, rate):
+        done.append(rate)
+        return made(self, batch, rate)
+
+    def clock():
+        return a_step * len(done) + (3_600.0 if up_after is not None and len(done) >= up_after else 0.0)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "_step", step)
+        patch.setattr(loop.time, "monotonic", clock)
+        rows = train(job)
+    return len(done), rows
+
+
+def test_the_time_ends_a_training_at_a_step(job, monkeypatch):
+    job = with_settings(job, epochs=50, max_minutes=0.1)
+    n, rows = steps(job, monkeypatch, a_step=0.5)
+    assert n == 12  # of 0.5 s each, where 6 s are given; an epoch has 16
+    assert [(row.epoch, row.step) for row in rows] == [(1, 12)]
+    assert rows[0].seconds == 6.0
+    assert rows[0].learning_rate < 0.2 * SETTINGS.peak_rate
+    assert load(job.out).card.training["target_tokens"] == rows[0].tokens
+
+
+def test_one_step_is_done_however_short_the_time(job):
+    rows = train(with_settings(job, epochs=50, max_minutes=1e-6))
+    assert [row.step for row in rows] == [1]
+
+
+@pytest.mark.parametrize("sampling", [0.0, 0.2])
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.5, 0.55, 0.99])
+def test_a_training_that_the_time_ended_goes_on_at_the_next_step(tmp_path, monkeypatch, sampling, share):
+    text = "".join(f"{source}\t{target}\n" for source, target in zip(SOURCES, TARGETS, strict=True))
+    for name in ("train", "dev"):
+        (tmp_path / f"{name}.tsv").write_text(text * 16, encoding="utf-8")
+    job = make_job(tmp_path)
+    job = dataclasses.replace(job, pieces="unigram", config=dataclasses.replace(job.config, dropout=0.2, max_len=48))
+    job = with_settings(job, sampling=sampling, batch_tokens=200)
+    whole, expected = steps(dataclasses.replace(job, out=job.out.with_name("whole")), monkeypatch)
+    assert whole > 12
+    up_after = max(int(share * whole), 1)
+    first, _ = steps(with_settings(job, max_minutes=1.0), monkeypatch, up_after=up_after)
+    assert first == up_after
+    second, rows = steps(dataclasses.replace(job, resume=True), monkeypatch)
+    assert first + second == whole
+    timeless = [[dataclasses.replace(row, seconds=0.0) for row in found] for found in (rows, expected)]
+    assert timeless[0] == timeless[1]
+    resumed, state = stored(job.out), stored(job.out.with_name("whole"))
+    assert resumed["cut"] is state["cut"] is None
+    for name, tensor in state["model"].items():
+        assert torch.equal(resumed["model"][name], tensor), name
+    for i, moments in state["optimizer"]["state"].items():
+        for name, tensor in moments.items():
+            assert torch.equal(resumed["optimizer"]["state"][i][name], tensor), (i, name)
+
+
+def test_a_training_whose_time_is_up_is_not_resumed_without_more(job, monkeypatch):
+    job = with_settings(job, max_minutes=1.0)
+    _, rows = steps(job, monkeypatch, up_after=3)
+    assert steps(dataclasses.replace(job, resume=True), monkeypatch) == (0, rows)
+    n, more = steps(dataclasses.replace(with_settings(job, max_minutes=120.0), resume=True), monkeypatch)
+    assert n > 0
+    assert [row.epoch for row in more] == [1, 2]
+
+
+def test_the_time_may_be_up_again_and_again(job, monkeypatch):
+    _, expected = steps(dataclasses.replace(job, out=job.out.with_name("whole")), monkeypatch)
+    for n in count(1):
+        done, rows = steps(
+            dataclasses.replace(with_settings(job, max_minutes=1.0), resume=n > 1), monkeypatch, up_after=3
+        )
+        state = stored(job.out)
+        assert (state["cut"] is None) == (rows[-1].step % expected[0].step == 0)
+        if not done or (len(rows) == 2 and state["cut"] is None):
+            break
+        # The clock stands still but for the hour: progress is that of the steps.
+        store(job.out, state | {"rows": [row | {"seconds": 0.0} for row in state["rows"]]})
+    assert rows[-1].step == expected[-1].step
+    assert [row.loss for row in rows] == [row.loss for row in expected]

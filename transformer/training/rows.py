@@ -1,0 +1,124 @@
+"""What a training remembers of its epochs: a row for each, where its rate turned, and where the time cut it.
+
+Each is read back from a stored state with suspicion: whatever it holds is one of these records or a `ClauseError`.
+"""
+
+import csv
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import TypeGuard
+
+import torch
+from torch import Tensor
+
+from transformer.errors import ClauseError, shown
+
+Turn = tuple[int, float]  # step and seconds at which the rate was highest
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of training.csv: the state after an epoch. Losses in nats a target token, without smoothing on dev."""
+
+    epoch: int
+    step: int
+    loss: float
+    dev_loss: float
+    dev_bleu: float
+    dev_chrf: float
+    learning_rate: float
+    tokens: int
+    seconds: float
+    dev_exact: float = 0.0
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Where in an epoch the time was up: what is needed to go on there.
+
+    Attributes:
+        steps: Batches of the epoch that were learned from.
+        loss: Their losses, summed.
+        chance: The states of torch's generators, for the CPU and, where the model is on one, for the GPU.
+    """
+
+    steps: int
+    loss: float
+    chance: tuple[Tensor, ...]
+
+
+def write_rows(rows: Sequence[Row], path: Path) -> None:
+    """Write training.csv."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=list(Row.__dataclass_fields__))
+        writer.writeheader()
+        writer.writerows(asdict(row) for row in rows)
+
+
+def read_rows(found: object) -> list[Row]:
+    """The rows of a stored state.
+
+    Args:
+        found: What was stored: a list of dictionaries, one an epoch.
+
+    Raises:
+        ClauseError: There is no row, or one is not a row, not in its place or not made of numbers.
+    """
+    if not isinstance(found, list) or not found:
+        raise ClauseError("its rows are {found}; expected one an epoch", found=shown(found))
+    return [_row(values, number) for number, values in enumerate(found, start=1)]
+
+
+def _row(values: object, number: int) -> Row:
+    names = {field.name: field.type for field in fields(Row)}
+    if not isinstance(values, dict) or values.keys() != names.keys():
+        raise ClauseError("row {n} is {found}; expected a row of training.csv", n=number, found=shown(values))
+    for name, value in values.items():
+        if not (_is_count(value) if names[name] is int else isinstance(value, float | int) and not _is_bool(value)):
+            raise ClauseError("row {n} says {name} {found}", n=number, name=name, found=shown(value))
+    row = Row(**values)
+    # A loss may be NaN, where a training went wrong; time and place may not.
+    if row.epoch != number or not 0 <= row.seconds < math.inf:
+        raise ClauseError("row {n} is of epoch {epoch}", n=number, epoch=shown(row.epoch))
+    return row
+
+
+def read_turn(found: object) -> Turn | None:
+    """The turn of a stored state.
+
+    Raises:
+        ClauseError: It is no step with its time, nor None.
+    """
+    if found is None:
+        return None
+    if isinstance(found, tuple) and len(found) == 2:
+        step, seconds = found
+        if _is_count(step) and isinstance(seconds, float) and 0 <= seconds < math.inf:
+            return step, seconds
+    raise ClauseError("the turn of its rate is {found}", found=shown(found))
+
+
+def read_cut(found: object) -> Cut | None:
+    """The cut of a stored state.
+
+    Raises:
+        ClauseError: It is no place in an epoch, nor None.
+    """
+    if found is None:
+        return None
+    if isinstance(found, list) and len(found) == 3 and isinstance(found[2], list):
+        steps, loss, chance = found
+        states = [s for s in chance if isinstance(s, Tensor) and s.dtype == torch.uint8]
+        if _is_count(steps) and steps and isinstance(loss, float) and states and len(states) == len(chance):
+            return Cut(steps, loss, tuple(states))
+    raise ClauseError("the place in its last epoch is {found}", found=shown(found))
+
+
+def _is_count(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not _is_bool(value) and 0 <= value < 2**63
+
+
+def _is_bool(value: object) -> bool:
+    return isinstance(value, bool)
