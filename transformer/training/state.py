@@ -176,6 +176,11 @@ def _check_job(before: object, identity: Mapping[str, str], path: Path) -> None:
         )
 
 
+def has_state(out: Path) -> bool:
+    """Whether there is a state to go on from."""
+    return any(file.exists() for file in paths(out))
+
+
 @contextlib.contextmanager
 def writing(out: Path) -> Iterator[None]:
     """Say in a sentence what keeps an epoch from being written, such as a full disk.
@@ -196,7 +201,7 @@ def writing(out: Path) -> Iterator[None]:
         reason = say("the disk is full, or a file would be too large")  # torch's own writer does not say which
     else:
         return
-    if any(file.exists() for file in paths(out)):
+    if has_state(out):
         raise DataError(
             "{out}: this epoch cannot be written ({reason}). The epochs before it are whole: once there is room, "
             "--resume goes on from there.",
