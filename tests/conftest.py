@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
@@ -33,6 +33,15 @@ TARGETS = (
     "the moon is small",
     "in the lake swims a moon",
 )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """In CI a test that is left out is a failure: it would count as passing."""
+    report = yield
+    if report.skipped and os.environ.get("CI"):
+        report.outcome, report.longrepr = "failed", f"left out although CI is set: {report.longrepr}"
+    return report
 
 
 @pytest.fixture(scope="session")

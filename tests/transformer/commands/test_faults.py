@@ -71,8 +71,8 @@ def test_a_folder_that_was_deleted_cannot_be_resumed(job, monkeypatch):
     assert not job.out.exists()
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
-def test_cuda_that_is_not_there(job, capsys):
+def test_cuda_that_is_not_there(job, capsys, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert main(options(job, "--device", "cuda")) == 2
     assert "torch finds no CUDA device here" in said(capsys)
 
