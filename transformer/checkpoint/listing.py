@@ -17,7 +17,7 @@ from transformer.checkpoint.files import FolderFiles
 from transformer.checkpoint.load import CARD, CONFIG, MAX_CONFIG, MAX_TOKENIZER, TOKENIZER_NAMES, WEIGHTS, read_config
 from transformer.errors import CheckpointError
 
-_Signature = tuple[tuple[int, ...], ...]
+Signature = tuple[tuple[int, ...], ...]
 _LOOKED_AT = ("", CONFIG, WEIGHTS, CARD, *(name for names in TOKENIZER_NAMES.values() for name in names))
 
 
@@ -44,7 +44,7 @@ class Seen:
     """What was found in folders before, so that those which did not change need not be looked at again."""
 
     def __init__(self) -> None:
-        self.entries: dict[tuple[Path, str], tuple[_Signature, Entry]] = {}
+        self.entries: dict[tuple[Path, str], tuple[Signature, Entry]] = {}
 
 
 def listing(folders: Sequence[Path], *, seen: Seen | None = None) -> list[Entry]:
@@ -58,7 +58,7 @@ def listing(folders: Sequence[Path], *, seen: Seen | None = None) -> list[Entry]
         One entry a checkpoint, in the order of the folders, by name within each.
     """
     before = {} if seen is None else seen.entries
-    entries: dict[tuple[Path, str], tuple[_Signature, Entry]] = {}
+    entries: dict[tuple[Path, str], tuple[Signature, Entry]] = {}
     names: set[str] = set()
     for root in folders:
         for inside, folder in _sub_folders(root):
@@ -67,16 +67,16 @@ def listing(folders: Sequence[Path], *, seen: Seen | None = None) -> list[Entry]
                 number += 1
                 name = f"{folder.name} ({number})"
             names.add(name)
-            signature = _signature(folder)
+            sign = signature(folder)
             known = before.get((folder, name))
-            entry = known[1] if known and known[0] == signature else _look(folder, name, inside)
-            entries[folder, name] = signature, entry
+            entry = known[1] if known and known[0] == sign else _look(folder, name, inside)
+            entries[folder, name] = sign, entry
     if seen is not None:
         seen.entries = entries
     return [entry for _, entry in entries.values()]
 
 
-def _signature(folder: Path) -> _Signature:
+def signature(folder: Path) -> Signature:
     """What changes when somebody changes a file that `_look` reads, or puts another in its place."""
     return tuple(_version(folder / name) for name in _LOOKED_AT)
 

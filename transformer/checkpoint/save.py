@@ -77,7 +77,7 @@ def save(parts: Parts, folder: Path, *, dtype: torch.dtype = torch.float16) -> N
             for name, content in files.items():
                 _write(new / name, content)
             new.chmod(0o755)  # it was made private
-            _sync_folder(new)
+            sync_folder(new)
             _take_place(new, folder)
         finally:
             for copy in (new, hidden.aside(new)):
@@ -147,7 +147,12 @@ def _write(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Write a folder's names to the disk: files that were renamed stay renamed when the power fails.
+
+    Raises:
+        OSError: The system cannot do it here.
+    """
     if os.name == "nt":
         return  # Windows cannot open a folder
     descriptor = os.open(folder, os.O_RDONLY)
@@ -170,7 +175,7 @@ def _take_place(new: Path, folder: Path) -> None:
 
 def _flush(new: Path, folder: Path, *, undo: Callable[[], object]) -> None:
     try:
-        _sync_folder(folder.parent)
+        sync_folder(folder.parent)
     except BaseException:
         undo()
         raise
@@ -182,7 +187,7 @@ def _swap(new: Path, folder: Path) -> None:
     try:
         os.rename(folder, old)
         os.rename(new, folder)
-        _sync_folder(folder.parent)
+        sync_folder(folder.parent)
     except BaseException:
         if not new.exists():
             os.rename(folder, new)

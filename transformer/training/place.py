@@ -14,6 +14,7 @@ from pathlib import Path
 from transformer.checkpoint import hidden
 from transformer.checkpoint.save import is_checkpoint
 from transformer.errors import CheckpointError
+from transformer.training.state import folder_beside
 from words import say
 
 _LOCK = "lock"
@@ -39,7 +40,7 @@ def claimed(out: Path, *, resume: bool, force: bool) -> Iterator[None]:
     made: list[Path] = []
     try:
         try:
-            _make(folder.with_name(folder.name + ".training"), made)
+            _make(folder_beside(folder), made)
             descriptor = _locked(folder)
             os.rmdir(hidden.make(folder))  # so a save will be able to
         except OSError as error:
@@ -116,4 +117,4 @@ def _unlock(descriptor: int, folder: Path) -> None:
 
 
 def _lock(folder: Path) -> Path:
-    return folder.with_name(folder.name + ".training") / _LOCK
+    return folder_beside(folder) / _LOCK

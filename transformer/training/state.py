@@ -22,6 +22,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from transformer.checkpoint.save import sync_folder
 from transformer.errors import ClauseError, DataError, shown
 from words import joined, say
 
@@ -70,7 +71,8 @@ def write_state(out: Path, state: Mapping[str, object]) -> None:
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
-    _sync_folder(path.parent)
+    with contextlib.suppress(OSError):  # the state is there, if not yet for good
+        sync_folder(path.parent)
 
 
 def read_state(out: Path, identity: Mapping[str, str]) -> dict[str, object]:
@@ -125,8 +127,13 @@ def read_tokenizers(state: Mapping[str, object], *, count: int) -> tuple[bytes, 
 
 def paths(out: Path) -> tuple[Path, Path]:
     """Where the state of the training of `out` lies, and the one before it."""
-    folder = out.with_name(out.name + ".training")
+    folder = folder_beside(out)
     return folder / "state.pt", folder / "state.before.pt"
+
+
+def folder_beside(out: Path) -> Path:
+    """The folder of all that a training needs and a checkpoint does not."""
+    return out.with_name(out.name + ".training")
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -221,13 +228,3 @@ def _bytes(found: object) -> bytes:
         with contextlib.suppress(RuntimeError, TypeError):  # a tensor without values of its own
             return found.numpy().tobytes()
     raise ClauseError("its vocabularies are not bytes")
-
-
-def _sync_folder(folder: Path) -> None:
-    """Where the system can do it: renamed files stay renamed when the power fails."""
-    with contextlib.suppress(OSError):  # Windows opens no folders
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from transformer.checkpoint.listing import Entry, Seen, listing
+from transformer.checkpoint.listing import Entry, Seen, Signature, listing, signature
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.runs.query import Query
 from transformer.runs.replay import replay as record
@@ -34,8 +34,6 @@ SHIPPED = Path(__file__).resolve().parents[2] / "checkpoints"
 DEFAULT_NAME = "zh-en"
 LOOK_AGAIN_SECONDS = 10
 PATIENCE_SECONDS = 0.3  # that a visitor waits for a newer list
-
-_Signature = tuple[tuple[str, int, int], ...]
 
 
 def folders(arguments: Sequence[str] | None = None) -> list[Path]:
@@ -105,7 +103,7 @@ def open_checkpoint(entry: Entry) -> Checkpoint:
     Raises:
         GlassformerError: The folder cannot be loaded.
     """
-    which = str(entry.folder), str(entry.root), _signature(entry.folder)
+    which = str(entry.folder), str(entry.root), signature(entry.folder)
     if which in _opened():
         return _open(*which)
     with st.spinner(say("Opening the checkpoint…")):  # here, as a cached function would keep one language for all
@@ -115,21 +113,14 @@ def open_checkpoint(entry: Entry) -> Checkpoint:
 
 
 @st.cache_resource(show_spinner=False)
-def _opened() -> set[tuple[str, str, _Signature]]:
+def _opened() -> set[tuple[str, str, Signature]]:
     """What has been opened before, so that it will not take long."""
     return set()
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _open(folder: str, root: str, signature: _Signature) -> Checkpoint:
+def _open(folder: str, root: str, sign: Signature) -> Checkpoint:
     return load(Path(folder), inside=Path(root))
-
-
-def _signature(folder: Path) -> _Signature:
-    """Name, size and time of every file: a cheap sign that a folder was written anew."""
-    with os.scandir(folder) as files:
-        stats = [(file.name, file.stat()) for file in files if file.is_file()]
-    return tuple(sorted((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats))
 
 
 @st.cache_resource(show_spinner=False)
