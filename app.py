@@ -15,7 +15,9 @@ from streamlit.runtime.pages_manager import PagesManager
 
 from ui.components.assets import ensure_static, link
 from ui.components.serving import Scripts
+from ui.runs import foreign
 from ui.runs.loading import warm_up
+from ui.shared.entrance import Entrance
 from ui.shared.headers import Preload, SecurityHeaders
 
 
@@ -28,9 +30,13 @@ async def _lifespan(_: st.App) -> AsyncIterator[None]:
     # Caches are filled before there is a visitor, which Streamlit remarks on.
     logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context").setLevel(logging.ERROR)
     await asyncio.to_thread(ensure_static)
+    foreign.begin()
     await asyncio.to_thread(warm_up)
     yield
 
 
+_ENTRANCE = Middleware(Entrance, base=st.get_option("server.baseUrlPath"))
 _PRELOAD = Middleware(Preload, link=link())
-app = st.App("main.py", lifespan=_lifespan, middleware=[Middleware(SecurityHeaders), _PRELOAD, Middleware(Scripts)])
+app = st.App(
+    "main.py", lifespan=_lifespan, middleware=[Middleware(SecurityHeaders), _ENTRANCE, _PRELOAD, Middleware(Scripts)]
+)

@@ -4,31 +4,39 @@ from pathlib import Path
 
 from streamlit.navigation.page import StreamlitPage
 
-from ui.shared import style
+from ui.components.present.view import presenter
+from ui.glossary import listing
+from ui.shared import menu, style
 from ui.shared.door import st
 from ui.state import language
 from words import say
 
-NAME = "Glassformer"
 ICON = Path(__file__).parent / "static" / "icon.svg"
 
 language.begin()
-st.set_page_config(page_title=NAME, page_icon=str(ICON), layout="wide")
+st.set_page_config(page_title=menu.NAME, page_icon=str(ICON), layout="wide")
 style.apply()
+presenter()
 
 PAGES: dict[str, list[StreamlitPage]] = {
     say("Explore"): [
-        st.Page("pages/explore/step.py", title=say("Step through decoding"), url_path="home", default=True),
-        # The default page lives at "/" and nowhere else; who types its name shall find it too.
-        st.Page("pages/explore/step.py", title=say("Step through decoding"), url_path="step", visibility="hidden"),
+        # Streamlit wants a page at "/"; the server sends browsers on to the same page under its own name.
+        st.Page("pages/explore/start.py", title=menu.NAME, url_path="home", default=True, visibility="hidden"),
+        st.Page("pages/explore/start.py", title=say("Start"), url_path="start"),
+        st.Page("pages/explore/step.py", title=say("Step through decoding"), url_path="step"),
         st.Page("pages/explore/attention.py", title=say("Attention"), url_path="attention"),
         st.Page("pages/explore/positions.py", title=say("Positions"), url_path="positions"),
         st.Page("pages/explore/masks.py", title=say("Masks"), url_path="masks"),
         st.Page("pages/explore/inside.py", title=say("Inside the model"), url_path="inside"),
+        st.Page("pages/explore/glossary.py", title=say("Glossary"), url_path="glossary"),
     ],
     say("Debug"): [
         st.Page("pages/debug/checkpoints.py", title=say("Checkpoints"), url_path="checkpoints"),
+        st.Page("pages/debug/open.py", title=say("Open a checkpoint"), url_path="open"),
     ],
 }
 
-st.navigation(PAGES).run()
+page = st.navigation(PAGES, position="hidden")
+menu.begin(PAGES, page.url_path)
+listing.underline()  # before the page, which may stop
+page.run()

@@ -180,7 +180,7 @@ def report_cold(runs: int) -> None:
 def report_step(runs: int, *, query: str, steps: int) -> None:
     """Print the server's CPU for a step on the Step page against a rerun of an empty page."""
     with running("app.py") as (app, visitor), running(EMPTY_APP) as (empty, other):
-        visitor.rerun(query=query)  # decodes once; steps are what is measured
+        visitor.rerun(page="step", query=query)  # decodes once; steps are what is measured
         measure(app, visitor, by_stepper, 3)
         costs = [
             (

@@ -98,7 +98,7 @@ class PlainTrainer:
             loss = F.cross_entropy(
                 logits.flatten(0, 1),
                 batch.tgt_out.flatten(),
-                ignore_index=self.model.config.pad_id,
+                ignore_index=self.model.config.fill_id,
                 label_smoothing=self.smoothing,
             )
         loss.backward()

@@ -10,9 +10,11 @@ once. What they do not do: render, or run components' JavaScript.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from html import unescape
 from types import TracebackType
 
 from streamlit.proto.Alert_pb2 import Alert
@@ -25,6 +27,7 @@ from websockets.typing import Subprotocol
 
 ANSWER_SECONDS = 120.0
 PROTOCOL = Subprotocol("streamlit")
+_LINKS = re.compile(r'<a href="(\w+)\??([^"]*)"')
 
 
 class PageFailedError(RuntimeError):
@@ -48,12 +51,13 @@ class Widget:
     """A widget of the page: the id the server knows it by, and the fragment it stands in ("" for none).
 
     To set it, send `WidgetState(id=widget.id, int_value=3)` (or `trigger_value`, `json_value`, ...). `data` is the
-    JSON that a component was given.
+    JSON that a component was given, `options` are those of a menu.
     """
 
     id: str
     fragment_id: str
     data: str = ""
+    options: tuple[str, ...] = ()
 
 
 class Conversation:
@@ -72,6 +76,7 @@ class Conversation:
     def __init__(self, *, keeps_messages: bool = False) -> None:
         self.widgets: dict[str, Widget] = {}
         self.pages: dict[str, str] = {}
+        self.links: dict[str, str] = {}  # the address that the newest link to a page says
         self.query = ""
         self._page_script_hash = ""
         self._keeps_messages = keeps_messages
@@ -91,7 +96,7 @@ class Conversation:
         message = BackMsg()
         asked = message.rerun_script
         if page is not None and query is None:
-            self.query = ""  # going to another page empties the address
+            self.query = self.links.get(page, "")
         asked.query_string = self.query if query is None else query
         if page in self.pages:
             asked.page_script_hash = self.pages[page]
@@ -159,12 +164,15 @@ class Conversation:
             raise PageFailedError(f"{element.type}: {element.message}")
         if kind == "alert" and element.format == Alert.ERROR:
             result.errors.append(element.body)
+        if kind == "html":
+            self.links.update((page, unescape(query)) for page, query in _LINKS.findall(element.body))
         if kind in ("markdown", "text", "heading"):
             result.texts.append(element.body)
         # An id reads $$ID-<hash>-<key>; without a key it ends in "None".
         parts = str(getattr(element, "id", "")).split("-", 2)
         if len(parts) == 3 and parts[0] == "$$ID":
-            widget = Widget(element.id, delta.fragment_id, str(getattr(element, "json", "")))
+            options = tuple(element.options) if kind == "selectbox" else ()
+            widget = Widget(element.id, delta.fragment_id, str(getattr(element, "json", "")), options)
             self.widgets[parts[2]] = widget
             if widget.data:
                 result.drawn[parts[2]] = widget.data

@@ -126,7 +126,7 @@ def _torch_dropout() -> None:
 def _whole_loss() -> None:
     def target_loss(model: Transformer, batch: Batch, *, smoothing: float) -> Tensor:
         logits = model(batch.src, batch.tgt_in).float().flatten(0, 1)  # [B T, V]
-        pad_id = model.config.pad_id
+        pad_id = model.config.fill_id
         return F.cross_entropy(logits, batch.tgt_out.flatten(), ignore_index=pad_id, label_smoothing=smoothing)
 
     loop.target_loss = target_loss  # type: ignore[attr-defined]

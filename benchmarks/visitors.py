@@ -25,8 +25,8 @@ from websockets.exceptions import WebSocketException
 from benchmarks.raw_client import ANSWER_SECONDS, PROTOCOL, Conversation, PageFailedError, Rerun, stream_address
 from transformer.runs.trace import Trace
 
-PAGES = ("", "attention", "masks", "positions", "inside")  # in the order in which a visitor goes round
-WITH_STEPPER = ("", "attention", "inside")
+PAGES = ("step", "attention", "masks", "positions", "inside")  # in the order in which a visitor goes round
+WITH_STEPPER = ("step", "attention", "inside")
 PARTS = {
     "panel": ("All heads", "One map", "Flow"),
     "inside_panel": ("The model", "Residual stream", "Logit lens", "Feed-forward", "Embeddings"),
@@ -115,12 +115,12 @@ class Visitor:
         self._socket: ClientConnection | None = None
         self._page, self._sentence, self._step, self._layer = 0, "", 0, ""
 
-    async def open(self, url: str) -> Answer:
-        """Connect and run the first page."""
+    async def open(self, url: str, *, query: str | None = None) -> Answer:
+        """Connect and run the first page, with these parameters in its address."""
 
         async def ask() -> Rerun:
             self._socket = await connect(stream_address(url), subprotocols=[PROTOCOL], max_size=None)
-            return await self._rerun()
+            return await self._rerun(page=PAGES[0], query=query)
 
         return await self._timed("open", ask)
 
@@ -157,7 +157,7 @@ class Visitor:
     @property
     def page(self) -> str:
         """Where the visitor is."""
-        return PAGES[self._page] or "step"
+        return PAGES[self._page]
 
     def can(self, action: str) -> bool:
         """Whether the page that the visitor is on has what an action needs."""
@@ -178,8 +178,10 @@ class Visitor:
             self.number, action, at, seconds, result.received_bytes, sentence, self._step, result.drawn, error
         )
 
-    async def _rerun(self, *states: WidgetState, page: str | None = None, fragment_id: str = "") -> Rerun:
-        message = self._talk.request(page=page, states=states, fragment_id=fragment_id)
+    async def _rerun(
+        self, *states: WidgetState, page: str | None = None, query: str | None = None, fragment_id: str = ""
+    ) -> Rerun:
+        message = self._talk.request(page=page, query=query, states=states, fragment_id=fragment_id)
         if self._socket is None:
             raise ConnectionError("The visitor has not opened the app.")
         result = Rerun()
@@ -192,7 +194,8 @@ class Visitor:
     async def _translate(self) -> Rerun:
         self._sentence, self._step = next(self._own), 0
         box = self._talk.widgets["source"]
-        return await self._rerun(WidgetState(id=box.id, string_value=self._sentence))
+        state = WidgetState(id=box.id, string_value=self._sentence)
+        return await self._rerun(state, fragment_id=box.fragment_id)
 
     async def _go(self) -> Rerun:
         """Report another step, as the stepper in a browser does when it has settled."""
@@ -218,10 +221,13 @@ class Visitor:
         return await self._pick(key, self._random.choice(PARTS[key]))
 
     async def _pick(self, key: str, name: str) -> Rerun:
-        """Click one of the choices of a control."""
+        """Click one of the choices of a control, or take the one of a menu that ends so: "Layer 2"."""
         widget = self._talk.widgets[key]
         state = WidgetState(id=widget.id)
-        state.string_array_value.data.append(name)
+        if widget.options:
+            state.string_value = next(option for option in widget.options if option.endswith(name))
+        else:
+            state.string_array_value.data.append(name)
         return await self._rerun(state, fragment_id=widget.fragment_id)
 
     async def _turn(self) -> Rerun:

@@ -1,6 +1,6 @@
 """Arrays and labels in, a plain Plotly figure out; it opens in a notebook as well as in the app.
 
-Read `theme` first (colours, and text that is never taken for markup), then `heatmap`, `bars`, `curves`
+Read `theme` first (colours, and text that is never taken for markup), then `heatmap`, `bars`, `candidates`, `curves`
 and `training`.
 Nothing here knows torch or Streamlit. Each chart comes twice: `heatmap` returns a `go.Figure`,
 `heatmap_spec` the plain data of the same figure, which is much cheaper to make. A figure speaks English; the plain
@@ -12,13 +12,24 @@ Example:
     >>> figure.show()
 """
 
-from charts.bars import attention_bar, attention_bar_spec, candidates, candidates_spec
+from charts.bars import attention_bar, attention_bar_spec
+from charts.by_distance import (
+    distance_curves,
+    distance_curves_spec,
+    distance_map,
+    distance_map_spec,
+    spreads,
+    spreads_spec,
+)
+from charts.candidates import candidates, candidates_spec
 from charts.costs import cost_curves, cost_curves_spec, cost_shares, cost_shares_spec
 from charts.curves import entropy, entropy_spec
 from charts.diagram import model_diagram, model_diagram_spec
 from charts.embedding import embedding_rows, embedding_rows_spec, embedding_strengths, embedding_strengths_spec
+from charts.given import all_heads, one_map
 from charts.grid import grid, grid_spec
 from charts.heatmap import heatmap, heatmap_spec
+from charts.hidden_pieces import hidden_pieces, hidden_pieces_spec
 from charts.lens import lens_curves, lens_curves_spec, lens_table, lens_table_spec
 from charts.lens_map import lens_map, lens_map_spec
 from charts.mask_rows import logit_movement, logit_movement_spec, masked_row, masked_row_spec
@@ -53,6 +64,14 @@ from charts.positions import (
     position_table_spec,
     similarity_by_distance,
     similarity_by_distance_spec,
+)
+from charts.rotations import (
+    rotation_map,
+    rotation_map_spec,
+    turning_circle,
+    turning_circle_spec,
+    turning_waves,
+    turning_waves_spec,
 )
 from charts.signed import signed_rows, signed_rows_spec
 from charts.statistics import head_measure, head_measure_spec, row_measure, row_measure_spec

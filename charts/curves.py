@@ -10,10 +10,9 @@ from charts.hover import hover
 from charts.theme import GUIDE_COLOR, MARK_COLOR, TARGET_COLOR, Spec, as_figure, base_layout, literal
 from words import say
 
-HOW_TO_READ = say(
-    "The higher the point, the less sure the model was at that step: 0 bits is certain, 1 bit is like "
-    "tossing a coin between two pieces."
-)
+HOW_TO_READ = say("The higher the point, the less sure the model was at that step.")
+
+_MOST_MARKED = 48  # steps with a mark each; more marks would run into each other
 
 
 def entropy_spec(
@@ -23,15 +22,17 @@ def entropy_spec(
     step: int | None,
     title: str = say("How unsure each step was"),
     unit: str = say("bits"),
+    measure: str = say("Entropy"),
 ) -> Spec:
-    """Draw the entropy of the next-piece distribution at each step.
+    """Draw how unsure a model was at each step: the entropy of the next piece's distribution, or another measure.
 
     Args:
-        values: One for each step, in `unit`.
+        values: One for each step, from 0, in `unit`.
         labels: What each step does, such as "reads ▁I → predicts ▁like"; shown on hover.
         step: The current step, counted from 0; None marks none.
         title: What the chart shows.
-        unit: "bits" or "nats".
+        unit: "bits" or "nats"; "" for a share, 0 to 1.
+        measure: What the values are.
 
     Returns:
         The figure; a click on a point returns its step, counted from 0, as `customdata`.
@@ -42,12 +43,15 @@ def entropy_spec(
     heights = np.asarray(values, dtype=np.float64)
     if len(heights) != len(labels):
         raise ValueError(f"{len(heights)} values and {len(labels)} labels: give one label for each step.")
-    layout = base_layout(title, say("Step"), say("Entropy ({unit})", unit=unit))
+    name = say("{measure} ({unit})", measure=measure, unit=unit) if unit else measure
+    layout = base_layout(title, say("Step"), name)
     finite = heights[np.isfinite(heights)]
     layout["yaxis"] |= {"range": [0, max(1.0, float(finite.max(initial=0)) * 1.12)], "nticks": 6}
-    layout["xaxis"] |= {"range": [0.5, len(heights) + 0.5], "tickformat": "d", "showgrid": False}
+    beside = max(0.5, len(heights) / 40)  # steps of room for the mark of the first and of the last
+    layout["xaxis"] |= {"range": [1 - beside, len(heights) + beside], "tickformat": "d", "showgrid": False}
     layout["xaxis"] |= {"dtick": 1} if len(heights) <= 20 else {"nticks": 10}
-    layout |= {"height": 280, "hovermode": "closest"}
+    # A step among many is found by its column: its point is too small to be hit.
+    layout |= {"height": 280, "hovermode": "closest" if len(heights) <= _MOST_MARKED else "x"}
     if not len(heights):
         return {"data": [], "layout": layout}
     here = np.arange(len(heights)) == (-1 if step is None else step)
@@ -67,6 +71,8 @@ def _guide(place: int) -> Spec:
 
 
 def _line(heights: np.ndarray, labels: Sequence[str], here: np.ndarray, unit: str) -> Spec:
+    many = len(heights) > _MOST_MARKED
+    number = say("<b>{number} {unit}</b>", number="%{y:.2f}", unit=literal(unit)) if unit else "<b>%{y:.3f}</b>"
     return {
         "type": "scatter",
         "x": np.arange(1, len(heights) + 1),
@@ -76,12 +82,13 @@ def _line(heights: np.ndarray, labels: Sequence[str], here: np.ndarray, unit: st
         "hovertext": [literal(label) for label in labels],
         "hovertemplate": hover(
             say("Step {step}: {what}", step="%{x}", what="%{hovertext}"),
-            say("<b>{number} {unit}</b>", number="%{y:.2f}", unit=literal(unit)),
+            number,
         ),
-        "line": {"color": TARGET_COLOR, "width": 2},
+        "line": {"color": TARGET_COLOR, "width": 1.25 if many else 2},
+        "cliponaxis": False,
         "marker": {
             "color": TARGET_COLOR,
-            "size": np.where(here, 13, 7),
+            "size": np.where(here, 11 if many else 13, 2 if many else 7),
             "line": {"color": MARK_COLOR, "width": np.where(here, 2, 0)},
         },
     }

@@ -10,6 +10,7 @@ Source: Vaswani et al. (2017), figure 1, which has the norms behind the sums.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from charts.diagram_blocks import Block, Kind, Layer, Side, Stack, Sublayer, block_table, hover_text
@@ -99,16 +100,17 @@ _BETWEEN = 50  # where the memory goes up
 _TO_THE_MIDDLE = {"source": 25.0, "target": -25.0}
 
 
-def model_diagram_spec(*stacks: Stack, title: str) -> Spec:
+def model_diagram_spec(*stacks: Stack, title: str, links: Mapping[str, str] | None = None) -> Spec:
     """Draw a model.
 
     Args:
         *stacks: The encoder, whose last block is the memory, and the decoder, whose blocks of kind "cross" get it; or
             one of them.
         title: Which model it is.
+        links: Addresses of blocks, by their places, that a browser opens at a click.
 
     Returns:
-        The figure; a click on a block returns its `place` as `customdata`.
+        The figure; a click on another block returns its `place` as `customdata`.
     """
     drawing = _Drawing()
     columns = _COLUMNS
@@ -124,6 +126,7 @@ def model_diagram_spec(*stacks: Stack, title: str) -> Spec:
     layout |= {"height": int(height + 60), "shapes": drawing.shapes, "annotations": drawing.notes}
     layout["meta"] = {
         "fixed_height": True,  # drawn in pixels: squeezed into a window, its texts would overlap
+        "links": dict(links or {}),
         "table": block_table([*(bar[0] for bar in drawing.bars), *(plus[0] for plus in drawing.pluses)]),
     }
     return {"data": [_bars(drawing), _plus_marks(drawing)], "layout": layout}
@@ -166,6 +169,8 @@ def _inputs(drawing: _Drawing, stack: Stack, column: _Column) -> float:
     _bar(drawing, stack.embedding, column, y, x=(column.edge, column.inner))
     drawing.line((column.stream, y + _BLOCK), (column.stream, y + 2 * _BLOCK), colour=column.colour)
     y += _BLOCK + _GAP
+    if stack.positions is None:
+        return y
     _bar(drawing, stack.positions, column, y)
     _plus(drawing, stack.positions, column, y + _BLOCK / 2, start=column.outer)
     return y + _BLOCK + _GAP

@@ -69,7 +69,7 @@ class Stack:
         side: Its colour and its place.
         pre: Norms stand in the branches.
         ids, mask: What it starts from.
-        embedding, positions: What is looked up and what is added.
+        embedding, positions: What is looked up and what is added; None if nothing is.
         layers: The layers.
         end: What follows the layers: norms stand on the stream.
     """
@@ -79,7 +79,7 @@ class Stack:
     ids: Block
     mask: Block
     embedding: Block
-    positions: Block
+    positions: Block | None
     layers: tuple[Layer, ...]
     end: tuple[Block, ...]
 

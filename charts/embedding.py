@@ -147,9 +147,9 @@ def _marks(pieces: Sequence[str], kind: Strengths, colour: str, symbol: str) -> 
         "x": np.arange(len(pieces), dtype=np.int32),
         "y": values,
         "customdata": list(range(len(pieces))),
-        "hovertext": [f"{place}: {bold(piece)}" for place, piece in enumerate(pieces)],
+        "hovertext": [f"{n}: {bold(piece)}" for n, piece in enumerate(pieces, start=1)],
         "hovertemplate": hover(
-            say("position {position}", position="%{hovertext}"), with_number(literal(kind.name), "%{y:.3f}")
+            say("token {token}", token="%{hovertext}"), with_number(literal(kind.name), "%{y:.3f}")
         ),
         "marker": {"color": colour} if bars else {"color": colour, "symbol": symbol, "size": 8},
     }

@@ -13,9 +13,12 @@ from typing import Any
 import numpy as np
 
 from charts.following import follow_steps
-from charts.heatmap import CLOSED, LOG_FLOOR, WEIGHT, of_axis
-from charts.hover import hover, italic
-from charts.packing import GRID, GRID_CLOSED, Blocks, pack, pooled, unpacked
+from charts.groups import bracket, head_named
+from charts.heatmap import LOG_FLOOR
+from charts.hover import hover, italic, of_axis
+from charts.packing import GRID, GRID_CLOSED, Blocks, block_size, pack, pooled, unpacked
+from charts.prompt import part_tiles
+from charts.tables import CLOSED, WEIGHT
 from charts.theme import (
     GUIDE_COLOR,
     MARK_COLOR,
@@ -39,12 +42,13 @@ HOW_TO_READ = say(
 HOW_TO_READ_CLOSED = say("Grey cells are closed by the mask.")
 
 _MARGINS = 96  # pixels of title and axis
+_LEAST_TILE = 26  # pixels of a layer: lower ones cannot be told apart
 _PIECE_CHARACTERS = 48
 _MOST_FRAMED = 40  # rows of all tiles of a column
 
 
 def grid_spec(
-    maps: np.ndarray,
+    maps: np.ndarray | Blocks,
     *,
     queries: Sequence[str],
     keys: Sequence[str],
@@ -60,17 +64,20 @@ def grid_spec(
     show_scale: bool = True,
     width: int = 560,
     most_cells: int = 48_000,
+    group: int = 1,
+    prompt: int | None = None,
 ) -> Spec:
     """Draw all heads of all layers.
 
     Args:
-        maps: `[layer, head, query, key]`, weights 0 to 1; what stands in closed cells is not looked at.
+        maps: `[layer, head, query, key]`, weights 0 to 1; what stands in closed cells is not looked at. Or blocks of
+            them, where all of them are too much to hold: then `allowed` and `most_cells` say nothing more.
         queries: A label for each query.
         keys: A label for each key.
         title: What the maps are.
         query_axis: What the queries are, on hover.
         key_axis: What the keys are, on hover.
-        allowed: bool `[query, key]`, True = may attend. None: all may.
+        allowed: bool `[query, key]`, or `[layer, query, key]` where layers differ, True = may attend. None: all may.
         mask_reason: Why closed cells are closed, in a few words, shown on hover.
         chosen: Layer and head whose tile is framed; a layer alone frames its row.
         colour: The side the weights belong to.
@@ -79,6 +86,8 @@ def grid_spec(
         show_scale: Whether the colour scale is drawn beside the tiles.
         width: About how wide the chart will be, in pixels; tiles get a height to match.
         most_cells: Most cells to draw; more are drawn in blocks, and the chart says so.
+        group: How many heads beside each other share one head of keys and values; they stand under one bracket.
+        prompt: The row that predicts the first piece of the output, where a prompt stands before it: lines part them.
 
     Returns:
         The figure; `layout.height` suggests a height in pixels. A click gives the cell, `tile_at` its head.
@@ -86,31 +95,42 @@ def grid_spec(
     Raises:
         ValueError: If the sizes do not fit together.
     """
-    open_cells = np.ones(maps.shape[-2:], bool) if allowed is None else np.asarray(allowed, dtype=bool)
-    if maps.ndim != 4 or maps.shape[2:] != (len(queries), len(keys)) or open_cells.shape != maps.shape[2:]:
-        raise ValueError(f"Maps {maps.shape} and mask {open_cells.shape} for {len(queries)} x {len(keys)} labels.")
-    layout = _layout(maps.shape, title, width)
-    if not maps.size:
+    shape = (*(maps.weights if isinstance(maps, Blocks) else maps).shape[:2], len(queries), len(keys))
+    layout = _layout(shape, title, width)
+    blocks = maps if isinstance(maps, Blocks) else _pooled(maps, shape, allowed, most_cells)
+    if blocks is None:
         return {"data": [], "layout": layout}
-    blocks = pooled(np.asarray(maps, dtype=np.float32), open_cells, most_cells)
     layout["meta"] = {
         GRID: {
             **pack(blocks, own_scale=own_scale, least=LOG_FLOOR if log else 0),
-            "layers": [say("Layer {number}", number=number) for number in range(1, maps.shape[0] + 1)],
-            "heads": [say("head {number}", number=number) for number in range(1, maps.shape[1] + 1)],
+            "layers": [say("Layer {number}", number=number) for number in range(1, shape[0] + 1)],
+            "heads": [head_named(head, group) for head in range(shape[1])],
             "queries": _labels(queries, blocks.size),
             "keys": _labels(keys, blocks.size),
             "block": blocks.size,
-            "whole": {"queries": _cut(queries, blocks.size), "keys": _cut(keys, blocks.size)},
-        }
+        },
+        "least_height": _MARGINS + _LEAST_TILE * shape[0],
     }
-    _place(layout, maps.shape, blocks.weights.shape, chosen)
+    _place(layout, shape, blocks.weights.shape, chosen)
+    bracket(layout, shape[1], group, cells=blocks.weights.shape[3])
+    if prompt is not None:
+        part_tiles(layout, blocks.weights.shape, row=prompt / blocks.size, column=(prompt + 1) / blocks.size)
     _say(layout, blocks, own_scale=own_scale, log=log)
     names = (query_axis, key_axis)
     data = [_tiles(names, colour, blocks.size, own_scale=own_scale, log=log, show_scale=show_scale)]
     if not blocks.allowed.all():
         data.append(_closed(names, mask_reason))
     return {"data": data, "layout": layout}
+
+
+def _pooled(maps: np.ndarray, shape: tuple[int, ...], allowed: np.ndarray | None, most_cells: int) -> Blocks | None:
+    """The blocks of maps; None if there is nothing to draw."""
+    open_cells = np.ones(maps.shape[-2:], bool) if allowed is None else np.asarray(allowed, dtype=bool)
+    if maps.ndim != 4 or maps.shape != shape or open_cells.shape not in (shape[2:], (shape[0], *shape[2:])):
+        raise ValueError(f"Maps {maps.shape} and mask {open_cells.shape} for {shape[2]} x {shape[3]} labels.")
+    if not maps.size:
+        return None
+    return pooled(np.asarray(maps, dtype=np.float32), open_cells, block_size(shape, most_cells))
 
 
 def _whole_spec(*args: Any, **options: Any) -> Spec:
@@ -153,9 +173,9 @@ def follow_in_tiles(spec: Spec, queries: Sequence[int]) -> None:
     )
 
 
-def _labels(pieces: Sequence[str], size: int, limit: int | None = _PIECE_CHARACTERS) -> list[str]:
+def _labels(pieces: Sequence[str], size: int) -> list[str]:
     """Name each row or column of a tile; a block by its first and last piece."""
-    names = [literal(piece if limit is None else shortened(piece, limit=limit)) for piece in pieces]
+    names = [literal(shortened(piece, limit=_PIECE_CHARACTERS)) for piece in pieces]
     if size == 1:
         return [f"{place}: <b>{name}</b>" for place, name in enumerate(names, start=1)]
     blocks = [(first, min(first + size, len(names)) - 1) for first in range(0, len(names), size)]
@@ -166,18 +186,13 @@ def _labels(pieces: Sequence[str], size: int, limit: int | None = _PIECE_CHARACT
     ]  # fmt: skip
 
 
-def _cut(pieces: Sequence[str], size: int) -> dict[str, str]:
-    """The names that `_labels` cut, whole and by place: a table has room for them."""
-    both = zip(_labels(pieces, size), _labels(pieces, size, limit=None), strict=True)
-    return {str(place): whole for place, (short, whole) in enumerate(both) if short != whole}
-
-
 def _layout(shape: tuple[int, ...], title: str, width: int) -> Spec:
     n_layers, n_heads, n_queries, n_keys = shape
     layout = base_layout(title, say("Head"), say("Layer"))
     tile = (width - 70) / max(n_heads, 1)
     share = np.clip(n_queries / max(n_keys, 1), 0.4, 1.0)
-    layout["height"] = int(np.clip(_MARGINS + n_layers * tile * share, 180, 640))
+    most = max(640, _MARGINS + _LEAST_TILE * n_layers)
+    layout["height"] = int(np.clip(_MARGINS + n_layers * tile * share, 180, most))
     return layout
 
 
@@ -235,7 +250,7 @@ def _say(layout: Spec, blocks: Blocks, *, own_scale: bool, log: bool) -> None:
         said.append(say("each head has its own scale"))
     if log:
         said.append(say("logarithmic colours"))
-    if np.isnan(blocks.weights[:, :, blocks.allowed]).any():
+    if (np.isnan(blocks.weights) & blocks.allowed[:, None]).any():
         said.append(say("blank cells are no finite number"))
     subtitle(layout, said)
 

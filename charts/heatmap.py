@@ -7,12 +7,14 @@ computed there. It does not know which layer or head it shows: the title says th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from charts.hover import bold, hover, italic, with_number
+from charts.hover import bold, hover, italic, of_axis, with_number
 from charts.rounding import HALF_DIGITS, shortened
+from charts.tables import CLOSED, NOT_FINITE, WEIGHT, map_columns
 from charts.theme import (
     CELLS,
     MARK_COLOR,
@@ -41,11 +43,10 @@ LOG_FLOOR = 1e-4
 NUMBER = ".4~g"
 """How hover writes a number: four significant digits, so that nothing small reads as 0."""
 
+_FRAME = 150  # pixels of title and axis
 _ROUNDING = 0.01  # weights kept in half precision sum to 1 within this
 _MOST_NAMED = 4
 ROUNDED = say("numbers are rounded to three digits")
-WEIGHT = say("weight")
-CLOSED = say("closed by the mask")
 _ROUNDED_NUMBER = ".3~g"
 _MOST_GAPPED = 64  # above this many rows or columns a gap between cells would eat the cells
 
@@ -90,7 +91,8 @@ def heatmap_spec(
 
     Returns:
         The figure; `layout.height` suggests a height in pixels. The numbers of a large map are rounded
-        (`charts.rounding`); if hover has fewer than four digits because of that, the map says so.
+        (`charts.rounding`); if hover has fewer than four digits because of that, the map says so. Then `table` makes
+        the columns of a table with the numbers as they were.
 
     Raises:
         ValueError: If the sizes do not fit together, or a value on a logarithmic scale is negative.
@@ -113,11 +115,15 @@ def heatmap_spec(
         data += [_closed_cells(~open_cells, names, mask_reason), _hatching(~open_cells)]
     missing = open_cells & ~np.isfinite(values)
     if missing.any():
-        data.append(_closed_cells(missing, names, say("not a finite number")))
+        data.append(_closed_cells(missing, names, NOT_FINITE))
     layout["shapes"] = _frames(values.shape, marked_row, marked_cell)
     said = [ROUNDED] * (digits == HALF_DIGITS) + _odd_sums(drawn, open_cells) * rows_sum_to_one
     subtitle(layout, said)
-    return {"data": data, "layout": layout}
+    if digits is None:
+        return {"data": data, "layout": layout}
+    columns = partial(map_columns, drawn, queries=queries, keys=keys, query_axis=query_axis, key_axis=key_axis,
+                      allowed=open_cells, mask_reason=mask_reason, value_name=value_name)  # fmt: skip
+    return {"data": data, "layout": layout, "table": columns}
 
 
 heatmap = as_figure(heatmap_spec)
@@ -139,7 +145,7 @@ def _layout(
     # Numbering the revisions by the pieces keeps a zoom while stepping and drops it for another sentence.
     layout["xaxis"] = {**across["axis"], "range": [-0.5, len(keys) - 0.5], "uirevision": "\n".join(keys)}
     layout["yaxis"] = {**down["axis"], "range": [len(queries) - 0.5, -0.5], "uirevision": "\n".join(queries)}
-    layout["height"] = int(np.clip(150 + 26 * len(queries), 240, 640))
+    layout["height"] = int(np.clip(_FRAME + 26 * len(queries), 240, 640))
     layout["meta"] = {
         "cells": {"rows": _numbered(queries), "columns": _numbered(keys)},
         "ticks": {"xaxis": across["spec"], "yaxis": down["spec"]},
@@ -155,16 +161,6 @@ def _numbered(pieces: Sequence[str]) -> list[str]:
 def _hover(names: tuple[str, str], last_line: str) -> str:
     rows, columns = (literal(name) for name in names)
     return hover(of_axis(rows, "%{customdata[0]}"), of_axis(columns, "%{customdata[1]}"), last_line)
-
-
-def of_axis(axis: str, which: str) -> str:
-    """One row or column on hover, such as "Query 3".
-
-    Args:
-        axis: What the rows or columns are; already escaped.
-        which: One of them.
-    """
-    return say("{axis} {which}", axis=axis, which=which)
 
 
 def _map(

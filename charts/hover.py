@@ -67,3 +67,13 @@ def hover(*parts: str) -> str:
 @through
 def _without_name(template: str) -> str:
     return f"{template}<extra></extra>"
+
+
+def of_axis(axis: str, which: str) -> str:
+    """One row or column on hover, such as "Query 3".
+
+    Args:
+        axis: What the rows or columns are; already escaped.
+        which: One of them.
+    """
+    return say("{axis} {which}", axis=axis, which=which)

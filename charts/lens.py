@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from charts.bars import PROBABILITY
+from charts.candidates import PROBABILITY
 from charts.heatmap import NUMBER
 from charts.hover import bold, hover, on_lines, with_number
 from charts.theme import (
@@ -31,15 +31,15 @@ from words import say
 HOW_TO_READ_TABLE = say(
     "Each row is what the decoder would write after that depth: its most probable pieces, best first, with their "
     "probability, softmax(W · norm(stream)), where norm is the decoder's final norm if it has one; a frame marks the "
-    "piece that the output has, the last row is the model's own prediction."
+    "piece that the output has, the last row is the model's own."
 )
 HOW_TO_READ_CURVES = say(
-    "For the piece that the output has: its probability and its place among all candidates (1 is the top); below, "
+    "For the piece that the output has: its probability and its rank among all candidates (1 is the top); below, "
     "the entropy −Σ p log₂ p of each depth, and KL = Σ p_last log₂(p_last / p), how far it is from the last depth."
 )
 
 DEPTH_AXIS = say("After", about="what happened at a depth of the model")
-PLACE = say("place", about="in an order, 1 is the top")
+RANK = say("rank")
 AFTER = say("after", about="what happened at a depth of the model")
 _PALE_FROM = 0.6  # of the scale: there pale and dark text are about equally readable, in both themes
 _LINE = 9  # letters of a piece in a cell; a Chinese character takes the room of two
@@ -80,7 +80,7 @@ def lens_table_spec(
     values = np.asarray(probabilities, np.float32)
     if values.ndim != 2 or values.shape != np.shape(chosen) or [values.shape[1]] * len(depths) != [*map(len, pieces)]:
         raise ValueError(f"{values.shape} probabilities for {len(depths)} depths: give one for each piece.")
-    layout = base_layout(title, say("Place among the candidates"), "")
+    layout = base_layout(title, say("Rank among the candidates"), "")
     count = values.shape[1]
     layout["xaxis"] |= {"range": [-0.5, count - 0.5], "tickvals": list(range(count)), "fixedrange": True}
     layout["xaxis"] |= {"ticktext": [str(place + 1) for place in range(count)], "showgrid": False}
@@ -111,8 +111,9 @@ def lens_table_spec(
         for row, column in np.ndindex(values.shape)
     ]
     layout["shapes"] = [_frame(row, column) for row, column in np.argwhere(chosen).tolist()]
+    layout["meta"]["least_height"] = 110 + (50 if tall else 32) * len(depths)  # lower rows run into each other
     layout["meta"]["table"] = {
-        "columns": [AFTER, PLACE, say("piece"), PROBABILITY, say("in the output")],
+        "columns": [AFTER, RANK, say("piece"), PROBABILITY, say("in the output")],
         "rows": [
             [depth.name, place, piece, _number(probability), bool(is_chosen)]
             for depth, *row in zip(depths, pieces, probs, np.asarray(chosen).tolist(), strict=True)
@@ -131,7 +132,7 @@ def _cells(depth: Depth, pieces: Sequence[str], probabilities: Sequence[float]) 
     return [
         on_lines(
             row,
-            say("place {place}: {piece}", place=place, piece=bold(piece)),
+            say("rank {rank}: {piece}", rank=place, piece=bold(piece)),
             with_number(PROBABILITY, f"{probability:.4g}"),
         )
         for place, (piece, probability) in enumerate(zip(pieces, probabilities, strict=True), start=1)
@@ -236,7 +237,7 @@ def lens_curves_spec(
     panel = layout["yaxis"] | {"fixedrange": True}
     decades = range(int(np.ceil(np.log10(max(10.0, float(np.nanmax(lines[1], initial=1)))))) + 1)
     layout["yaxis"] = panel | {"domain": [0.7, 1], "range": [-0.05, 1.08], "tickvals": [0, 0.5, 1]}
-    place = say("Place", about="in an order, 1 is the top")
+    place = say("Rank")
     layout["yaxis2"] = panel | {
         "domain": [0.38, 0.62],
         "title": {"text": place, "standoff": 8},
@@ -250,13 +251,13 @@ def lens_curves_spec(
     layout["legend"] = {"orientation": "h", "x": 1, "xanchor": "right", "y": 0.3, "yanchor": "bottom"}
     styles = [
         (PROBABILITY, "y", TARGET_COLOR, "solid"),
-        (PLACE, "y2", TARGET_COLOR, "solid"),
+        (RANK, "y2", TARGET_COLOR, "solid"),
         (say("entropy"), "y3", NEUTRAL_COLOR, "solid"),
         (say("KL to the last"), "y3", GUIDE_COLOR, "dot"),
     ]
     data = [_curve(depths, values, *style) for values, style in zip(lines, styles, strict=True)]
     layout["meta"]["table"] = {
-        "columns": [AFTER, PROBABILITY, PLACE, say("entropy (bits)"), say("KL to the last (bits)")],
+        "columns": [AFTER, PROBABILITY, RANK, say("entropy (bits)"), say("KL to the last (bits)")],
         "rows": [[depth.name, *map(_number, row)] for depth, *row in zip(depths, *lines, strict=True)],
     }
     return {"data": data, "layout": layout}
@@ -276,7 +277,7 @@ def _curve(depths: Sequence[Depth], values: np.ndarray, name: str, axis: str, co
         "showlegend": axis == "y3",
         "hovertext": [literal(depth.name) for depth in depths],
         "hovertemplate": hover(
-            after("%{hovertext}"), with_number(name, f"%{{y:{',d' if name is PLACE else NUMBER}}}")
+            after("%{hovertext}"), with_number(name, f"%{{y:{',d' if name is RANK else NUMBER}}}")
         ),
         "line": {"color": colour, "width": 2, "dash": dash},
         "marker": {"color": colour, "size": 7},

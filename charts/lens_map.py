@@ -7,10 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from charts.bars import PROBABILITY
+from charts.candidates import PROBABILITY
 from charts.heatmap import NUMBER
 from charts.hover import bold, hover, with_number
-from charts.lens import DEPTH_AXIS, PLACE, Depth, after, depth_rows
+from charts.lens import DEPTH_AXIS, RANK, Depth, after, depth_rows
 from charts.theme import CELLS, MARK_COLOR, SCALES, Spec, as_figure, base_layout, colour_bar, ticks
 from words import say
 
@@ -78,7 +78,7 @@ def lens_map_spec(
     gap = 1 if len(steps) <= _MOST_GAPPED else 0
     trace = {
         "type": "heatmap",
-        "name": PLACE if measure == "rank" else PROBABILITY,
+        "name": RANK if measure == "rank" else PROBABILITY,
         "meta": CELLS,
         "text": text,
         "hovertemplate": hover("%{customdata[0]}", "%{customdata[1]}", *numbers),
@@ -97,9 +97,9 @@ def _on_hover(probability: np.ndarray, rank: np.ndarray, measure: str) -> tuple[
     """What hover says of a cell: what is drawn is a field of Plotly's, the other measure a text of its own."""
     if measure == "rank":
         text = [[f"{p:.4g}" for p in row] for row in probability.tolist()]
-        return text, (with_number(PLACE, "%{customdata[2]:,d}"), with_number(PROBABILITY, "%{text}"))
+        return text, (with_number(RANK, "%{customdata[2]:,d}"), with_number(PROBABILITY, "%{text}"))
     text = [[f"{place:,}" for place in row] for row in rank.tolist()]
-    return text, (with_number(PLACE, "%{text}"), with_number(PROBABILITY, f"%{{z:{NUMBER}}}"))
+    return text, (with_number(RANK, "%{text}"), with_number(PROBABILITY, f"%{{z:{NUMBER}}}"))
 
 
 def _probabilities(probability: np.ndarray) -> Spec:
@@ -111,7 +111,7 @@ def _ranks(rank: np.ndarray) -> Spec:
     """The first place is the strongest colour; the browser takes the logarithms (`theme.CELLS`)."""
     most = max(1, int(np.ceil(np.log10(np.max(rank)))))
     words = [f"{10**decade:,}" for decade in range(most + 1)]
-    bar = colour_bar(say("{value}, logarithmic", value=PLACE), marks=(list(range(most + 1)), words))
+    bar = colour_bar(say("{value}, logarithmic", value=RANK), marks=(list(range(most + 1)), words))
     shades = [shade for _, shade in reversed(SCALES["target"])]
     backwards = [[place / 4, shade] for place, shade in enumerate(shades)]
     scale = {"zmin": 0, "zmax": most, "colorscale": backwards, "colorbar": bar}
@@ -122,14 +122,13 @@ def _dots(first: np.ndarray, stays: np.ndarray) -> list[Spec]:
     """Marks that take no hover and no click, so those reach the cells under them."""
     lost = (first >= 0) & (first != stays)
     style = {"type": "scatter", "mode": "markers", "hoverinfo": "skip"}
-    line = {"color": MARK_COLOR, "width": 2}
     pale = SCALES["target"][0][1]
     marks: list[tuple[np.ndarray, np.ndarray, Spec]] = [
-        (np.flatnonzero(lost), first, {"symbol": "circle-open", "color": MARK_COLOR}),
-        (np.flatnonzero(stays >= 0), stays, {"symbol": "circle", "color": pale}),
+        (np.flatnonzero(lost), first, {"color": pale, "line": {"color": MARK_COLOR, "width": 2}}),
+        (np.flatnonzero(stays >= 0), stays, {"color": MARK_COLOR, "line": {"color": pale, "width": 1.5}}),
     ]
     return [
-        {**style, "x": places, "y": depth[places], "marker": {**marker, "size": 9, "line": line}}
+        {**style, "x": places, "y": depth[places], "marker": {"symbol": "circle", "size": 9, **marker}}
         for places, depth, marker in marks
         if places.size
     ]

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from charts.heatmap import WEIGHT
 from charts.hover import bold, hover, italic, on_lines, with_number
+from charts.tables import WEIGHT
 from charts.theme import (
     GUIDE_COLOR,
     MARK_COLOR,
@@ -35,7 +35,7 @@ HOW_TO_READ_MOVEMENT = say(
     "band is what float32 rounding explains, and exactly 0 has a place of its own under the logarithmic scale."
 )
 HOW_TO_READ_VECTORS = say(
-    "Each mark is one row: the largest |difference| over all components of that row's vector between the two runs; "
+    "Each mark is one row: the largest |difference| over all dimensions of that row's vector between the two runs; "
     "the shaded band is what float32 rounding explains, and exactly 0 has a place of its own under the logarithmic "
     "scale."
 )

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from charts.heatmap import heatmap_spec, of_axis
-from charts.hover import bold, hover, italic
+from charts.heatmap import heatmap_spec
+from charts.hover import bold, hover, italic, of_axis
 from charts.theme import CELLS, MARK_COLOR, MASK_COLOR, SCALES, Colour, Spec, as_figure, base_layout, literal
 from words import joined, say
 

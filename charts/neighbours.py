@@ -14,7 +14,6 @@ from typing import Literal
 import numpy as np
 
 from charts.hover import bold, hover, on_lines, with_number
-from charts.lens import PLACE
 from charts.neuron_bars import SIDES, lying, lying_bars
 from charts.theme import (
     GUIDE_COLOR,
@@ -130,7 +129,13 @@ def neighbour_bars_spec(
         [place, piece, int(i), float(cos) if np.isfinite(cos) else None, float(gap)]
         for place, (piece, i, cos, gap) in enumerate(zip(pieces, ids, cosine, distance, strict=True), start=1)
     ]
-    columns = [PLACE, say("piece"), say("id"), say("cosine"), say("distance")]
+    columns = [
+        say("place", about="in an order, 1 is the top"),
+        say("piece"),
+        say("id"),
+        say("cosine"),
+        say("distance"),
+    ]
     layout["meta"] = {"table": {"columns": columns, "rows": rows}}
     bars = lying_bars(drawn, [SIDES[colour][1]] * len(pieces))
     bars["customdata"] = [int(i) for i in ids]

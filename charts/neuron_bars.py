@@ -30,6 +30,11 @@ HOW_TO_READ_ACTIVE = say(
     "Each bar is one neuron's activation a = f(W_up·h + b) at the chosen token, the largest on top; in brackets is "
     "‖a·w‖, the length of what it adds to the stream, with w its column of W_down."
 )
+HOW_TO_READ_ACTIVE_GATED = say(
+    "Each bar is one neuron's activation a = f(W_gate·h) × W_up·h at the chosen token, biases added where there are "
+    "some, the largest on top; in brackets is ‖a·w‖, the length of what it adds to the stream, with w its column of "
+    "W_down."
+)
 HOW_TO_READ_EFFECT = say(
     "Each bar is the change of one piece's logit, W_out·N(w), for an activation of 1, less the mean over the "
     "vocabulary: the direct effect, past all later layers; N are the norms after it, their deviation held as it was."

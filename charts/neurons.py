@@ -31,9 +31,19 @@ HOW_TO_READ_SHARES = say(
     "Each cell is the share of a layer's neurons that add nothing, or next to nothing, at one token: the number of "
     "activations a = f(x) that count as silent, over d_ff; the frame is what the other charts look at."
 )
+HOW_TO_READ_SHARES_GATED = say(
+    "Each cell is the share of a layer's neurons that add nothing, or next to nothing, at one token: the number of "
+    "activations a, gate times second map, that count as silent, over d_ff; the frame is what the other charts look "
+    "at."
+)
 HOW_TO_READ_HISTOGRAM = say(
     "Bars: the share of all pre-activations x = W_up·h + b that fall into each bin; the stepped line is the chosen "
     "token alone; the curves, on the scale at the right, are what this model's function makes of x, and its slope."
+)
+HOW_TO_READ_HISTOGRAM_GATED = say(
+    "Bars: the share of all pre-activations x = W_gate·h + b that fall into each bin; the stepped line is the chosen "
+    "token alone; the curves, on the scale at the right, are what this model's function makes of x, and its slope. "
+    "That, times what the second map gives, is the activation."
 )
 HOW_TO_READ_TOKENS = say(
     "Each bar is the neuron's activation a at one token: a high bar means that this token's vector drives it. From "

@@ -29,7 +29,8 @@ class Blocks:
 
     Attributes:
         weights: [layer, head, row, column]; NaN where there is no number.
-        allowed: bool [row, column]; False where all that a block holds is closed.
+        allowed: bool [layer, row, column], [1, row, column] if all layers are alike; False where all that a block
+            holds is closed.
         size: A block is `size` x `size` cells, with the largest weight among them.
     """
 
@@ -38,28 +39,51 @@ class Blocks:
     size: int
 
 
-def pooled(weights: np.ndarray, allowed: np.ndarray, most_cells: int) -> Blocks:
-    """Draw as few cells as one as must be.
+def block_size(shape: tuple[int, ...], most_cells: int) -> int:
+    """Rows and columns of a block, as few as must be.
 
     Args:
-        weights: [layer, head, query, key], not empty.
-        allowed: bool [query, key], True = may attend.
+        shape: Of the maps [layer, head, query, key].
         most_cells: Most blocks over all maps.
     """
-    n_layers, n_heads, n_queries, n_keys = weights.shape
+    n_layers, n_heads, n_queries, n_keys = shape
     size = 1
     while n_layers * n_heads * -(-n_queries // size) * -(-n_keys // size) > most_cells:
         size += 1
+    return size
+
+
+def pooled(weights: np.ndarray, allowed: np.ndarray, size: int) -> Blocks:
+    """Draw blocks of cells as one.
+
+    Args:
+        weights: [layer, head, query, key], not empty.
+        allowed: bool [query, key] or [layer, query, key], True = may attend.
+        size: Rows and columns of a block.
+    """
+    n_queries, n_keys = weights.shape[2:]
     seen = weights
     with np.errstate(invalid="ignore"):
         finite = np.isfinite(weights.sum())  # cheaper than a look at millions of cells
     if not finite:
         seen = np.where(np.isfinite(weights), weights, _NO_WEIGHT)
     if not allowed.all():
-        seen = np.where(allowed, seen, _CLOSED_WEIGHT)
+        seen = np.where(allowed if allowed.ndim == 2 else allowed[:, None], seen, _CLOSED_WEIGHT)
     edges = [np.arange(0, n, size) for n in (n_queries, n_keys)]
     largest = np.maximum.reduceat(np.maximum.reduceat(seen, edges[0], axis=2), edges[1], axis=3)
-    return Blocks(np.where(largest < 0, np.nan, largest), largest[0, 0] > _CLOSED_WEIGHT, size)
+    return Blocks(np.where(largest < 0, np.nan, largest), largest[:, 0] > _CLOSED_WEIGHT, size)
+
+
+def open_blocks(allowed: np.ndarray, size: int) -> np.ndarray:
+    """Which blocks have a cell that is open, as `Blocks.allowed`.
+
+    Args:
+        allowed: bool [query, key] or [layer, query, key], True = may attend.
+        size: Rows and columns of a block.
+    """
+    each = allowed if allowed.ndim == 3 else allowed[None]
+    edges = [np.arange(0, n, size) for n in each.shape[1:]]
+    return np.asarray(np.logical_or.reduceat(np.logical_or.reduceat(each, edges[0], axis=1), edges[1], axis=2))
 
 
 def _tops(blocks: Blocks) -> np.ndarray:
@@ -91,7 +115,7 @@ def _codes(blocks: Blocks, tops: np.ndarray, least: float) -> np.ndarray:
         share = 1 - np.log10(np.maximum(share, least)) / np.log10(least)
     codes = np.rint(np.clip(share, 0, 1) * _STEPS).astype(np.uint8)
     codes[np.isnan(blocks.weights)] = _NO_NUMBER
-    codes[:, :, ~blocks.allowed] = _CLOSED
+    codes[np.broadcast_to(~blocks.allowed[:, None], codes.shape)] = _CLOSED
     n_layers, n_heads, rows, columns = codes.shape
     return codes.transpose(0, 2, 1, 3).reshape(n_layers * rows, n_heads * columns)
 

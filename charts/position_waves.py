@@ -120,7 +120,7 @@ def _pair_of_curves(table: np.ndarray, formula: np.ndarray, dimension: int, axis
             "line": {"color": colour, "width": width, "dash": dash},
             "marker": {"color": colour, "size": 5},
             "hovertemplate": hover(
-                say("dimension {dimension}, position {position}", dimension=dimension, position="%{x}"),
+                say("dimension {dimension}, p = {p}", dimension=dimension, p="%{x}"),
                 with_number(name, "%{y:.4f}"),
             ),
         }

@@ -13,6 +13,7 @@ import numpy as np
 from charts.hover import hover, with_number
 from charts.theme import (
     CELLS,
+    MARK_COLOR,
     NEUTRAL_COLOR,
     SCALES,
     SIGNED_SCALE,
@@ -27,9 +28,9 @@ from charts.theme import (
 from words import say
 
 HOW_TO_READ_TABLE = say(
-    "Each row is the vector PE(p) that is added to the token at position p, the first token's is 0; in the formula, "
-    "PE(p, 2i) = sin(p / 10000^(2i/d)) and PE(p, 2i+1) = cos(p / 10000^(2i/d)). On a narrow screen several "
-    "dimensions share a pixel."
+    "Each row is the vector PE(p) that is added to the token at position p, counted from 0: token 1 has p = 0. In "
+    "the formula, PE(p, 2i) = sin(p / 10000^(2i/d)) and PE(p, 2i+1) = cos(p / 10000^(2i/d)). On a narrow screen "
+    "several dimensions share a pixel."
 )
 HOW_TO_READ_SIMILARITY = say(
     "Each cell compares the vectors of two positions by their dot product p·q = Σ pⱼqⱼ; where only the distance "
@@ -44,6 +45,10 @@ HOW_TO_READ_DISTANCE = say(
     "band without width means that only the distance counts: for the formula p·q = Σ cos((p − q) · wᵢ)."
 )
 
+HOW_TO_READ_APART = say(
+    "Left of the line stand the sines, the even dimensions; right of it the cosines, the odd ones."
+)
+
 POSITION_AXIS = say("Position p")
 DIMENSION_AXIS = say("Dimension")
 DIMENSION = say("dimension")
@@ -56,6 +61,7 @@ def position_table_spec(
     dimensions: Sequence[int],
     title: str,
     note: str = "",
+    n_sines: int = 0,
 ) -> Spec:
     """Draw a table of positions with position 0 on top.
 
@@ -65,6 +71,7 @@ def position_table_spec(
         dimensions: The number of each column, from 0.
         title: What the map shows.
         note: What of the table is left out, shown under the title.
+        n_sines: How many of the first dimensions are sines, where the cosines come after them: a line parts the two.
 
     Returns:
         The figure; `layout.height` suggests a height in pixels.
@@ -72,13 +79,18 @@ def position_table_spec(
     Raises:
         ValueError: If the sizes do not fit together.
     """
-    rows = [with_number(say("position"), str(position)) for position in positions]
+    rows = [f"p = <b>{position}</b>" for position in positions]
     columns = [with_number(DIMENSION, str(dimension)) for dimension in dimensions]
     layout = base_layout(title, DIMENSION_AXIS, POSITION_AXIS)
     number_places(layout, "xaxis", dimensions, title=DIMENSION_AXIS)
     number_places(layout, "yaxis", positions, title=POSITION_AXIS)
     layout["height"] = int(np.clip(170 + 8 * len(positions), 280, 560))
     subtitle(layout, [literal(note)])
+    if n_sines:
+        layout["shapes"] = [
+            {"type": "line", "x0": n_sines - 0.5, "x1": n_sines - 0.5, "y0": 0, "y1": 1, "yref": "y domain",
+             "line": {"color": MARK_COLOR, "width": 2}}
+        ]  # fmt: skip
     return _map(values, layout, rows, columns, say("value"), signed=True)
 
 

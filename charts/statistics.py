@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from charts.groups import bracket
 from charts.heatmap import NUMBER, heatmap_spec
 from charts.hover import bold, hover, with_number
 from charts.theme import (
@@ -33,7 +34,7 @@ HOW_TO_READ_ROWS = say(
 )
 
 _BARS: dict[Colour, str] = {"source": SOURCE_COLOR, "target": TARGET_COLOR, "neutral": NEUTRAL_COLOR}
-_MOST_WRITTEN = 16  # heads; more numbers than these do not fit into their cells
+_MOST_WRITTEN = 12  # heads beside each other whose numbers do not touch
 _PALE_FROM = 0.6  # of the scale: there pale and dark text are about equally readable, in both themes
 _CELL = 34  # pixels
 
@@ -45,6 +46,7 @@ def head_measure_spec(
     value_name: str,
     chosen: tuple[int, int] | None = None,
     limits: tuple[float, float] | None = None,
+    group: int = 1,
 ) -> Spec:
     """Draw one number for each head, layer 1 on top.
 
@@ -54,6 +56,7 @@ def head_measure_spec(
         value_name: What a number is, on hover and beside the scale.
         chosen: Layer and head to frame, from 0.
         limits: Ends of the colour scale; None takes the smallest and the largest value.
+        group: How many heads beside each other share one head of keys and values; they stand under one bracket.
 
     Returns:
         The figure; `layout.height` suggests a height in pixels. A click's index is `(layer, head)`.
@@ -74,9 +77,10 @@ def head_measure_spec(
     )
     layout = spec["layout"]
     layout["height"] = int(np.clip(110 + _CELL * n_layers, 200, 640))
-    layout["meta"]["cells"] = {"rows": _bold(layers), "columns": _bold(heads)}
+    layout["meta"]["cells"] = {"rows": _bold(layers), "columns": _bold(_heads(n_heads, group))}
     if spec["data"] and n_heads <= _MOST_WRITTEN:
         layout["annotations"] = _written(np.asarray(values), spec["data"][0]["zmin"], spec["data"][0]["zmax"])
+    bracket(layout, n_heads, group)
     return spec
 
 
@@ -85,6 +89,15 @@ head_measure = as_figure(head_measure_spec)
 
 def _numbers(count: int) -> list[str]:
     return [str(number) for number in range(1, count + 1)]
+
+
+def _heads(count: int, group: int) -> list[str]:
+    """The heads on hover, each with the head of keys and values that it shares."""
+    if group == 1:
+        return _numbers(count)
+    return [
+        say("{number} (keys and values {group})", number=head + 1, group=head // group + 1) for head in range(count)
+    ]
 
 
 def _bold(names: Sequence[str]) -> list[str]:

@@ -44,10 +44,36 @@ HOW_TO_READ_NORM = say(
     "Over the d numbers of each token: their mean μ and standard deviation σ before the norm, and after "
     "y = γ (x − μ) / √(σ² + ε) + β; without γ and β they would be 0 and 1."
 )
+HOW_TO_READ_RMS_NORM = say(
+    "Over the d numbers of each token: their mean μ and standard deviation σ before the norm, and after "
+    "y = γ x / √(mean of x² + ε); without γ the mean of y² would be 1."
+)
+HOW_TO_READ_DEVIATION_NORM = say(
+    "Over the d numbers of each token: their mean μ and standard deviation σ before the norm, and after "
+    "y = γ (x − μ) / (s + ε) + β, with s the unbiased deviation; without γ and β they would be about 0 and 1."
+)
+HOW_TO_READ_BIASED_NORM = say(
+    "Over the d numbers of each token: their mean μ and standard deviation σ before the norm, and after "
+    "y = γ (x − μ) / (σ + ε) + β; without γ and β they would be about 0 and 1."
+)
+HOW_TO_READ_BIASED_STRIP = say(
+    "Each row is the chosen token's vector, a column for each dimension: as the norm reads it, with μ taken off and "
+    "divided by σ + ε, and times γ plus β, which is what the model goes on with."
+)
+HOW_TO_READ_RMS_STRIP = say(
+    "Each row is the chosen token's vector, a column for each dimension: as the norm reads it, divided by "
+    "√(mean of x² + ε), and times γ, which is what the model goes on with."
+)
+HOW_TO_READ_DEVIATION_STRIP = say(
+    "Each row is the chosen token's vector, a column for each dimension: as the norm reads it, with μ taken off and "
+    "divided by s + ε, and times γ plus β, which is what the model goes on with."
+)
 HOW_TO_READ_STRIP = say(
     "Each row is the chosen token's vector, a column for each dimension: as the norm reads it, with μ taken off and "
     "divided by √(σ² + ε), and times γ plus β, which is what the model goes on with."
 )
+
+_STEPS = 5  # of an axis, at most
 
 MOST_LINES = 128
 """Tokens drawn as a line each; of more only the least and the largest are drawn, and the chosen one."""
@@ -89,7 +115,7 @@ def stream_lines_spec(
     layout = base_layout(title, DEPTH_AXIS, capitalised(value_name))
     axis = ticks([depth.short for depth in depths], title=DEPTH_AXIS)
     layout["xaxis"] = {**axis["axis"], "range": [-0.3, len(depths) - 0.7], "fixedrange": True}
-    layout["yaxis"] |= {"nticks": 6} | ({"range": list(limits)} if limits else {"rangemode": "tozero"})
+    layout["yaxis"] |= {"nticks": 6, "range": list(limits)} if limits else whole_steps(numbers)
     layout |= {"height": 360, "hovermode": "closest", "meta": {"ticks": {"xaxis": axis["spec"]}}}
     pale, full = SIDES.get(colour, (GUIDE_COLOR, MARK_COLOR))
     strong = _lines(depths, numbers, pieces, [chosen], value_name, full)
@@ -112,6 +138,21 @@ def stream_lines_spec(
 
 
 stream_lines = as_figure(stream_lines_spec)
+
+
+def whole_steps(numbers: np.ndarray) -> Spec:
+    """An axis from 0 that ends at a tick: above the last one, a reader could not tell how high a line is.
+
+    Args:
+        numbers: What is drawn, from 0; what is not finite does not count.
+    """
+    top = float(np.max(numbers, initial=0, where=np.isfinite(numbers))) or 1.0
+    rough = top / _STEPS
+    decade = 10 ** np.floor(np.log10(rough))
+    step = float(decade * next(nice for nice in (1, 2, 2.5, 5, 10) if nice * decade >= rough))
+    count = int(np.ceil(top / step - 1e-9))
+    # A line along the very edge would be cut in half.
+    return {"range": [0, count * step * 1.02], "tickmode": "linear", "tick0": 0, "dtick": step}
 
 
 def named_token(place: int, piece: str) -> str:

@@ -30,14 +30,14 @@ MARK_COLOR = "#1F2933"
 GUIDE_COLOR = "#8A919B"
 
 HEAD_COLOURS: tuple[tuple[str, str], ...] = (
-    ("#0072B2", "#3A7FE0"),
-    ("#E69F00", "#E8A317"),
-    ("#009E73", "#2FD8A8"),
-    ("#CC79A7", "#D98AC4"),
-    ("#56B4E9", "#9AD8FF"),
-    ("#D55E00", "#F0643A"),
+    ("#006ACA", "#3A7FE0"),
+    ("#BB8712", "#E8A317"),
+    ("#1F6B57", "#2FD8A8"),
+    ("#F05697", "#D98AC4"),
+    ("#2191FD", "#9AD8FF"),
+    ("#B04A00", "#F0643A"),
     ("#20272E", "#F4F4F4"),
-    ("#7A5200", "#E9E04A"),
+    ("#503D00", "#E9E04A"),
     ("#3A22B8", "#8A4DFF"),
     ("#9866FF", "#BFA8FF"),
     ("#B20077", "#E0359B"),
@@ -45,13 +45,14 @@ HEAD_COLOURS: tuple[tuple[str, str], ...] = (
 )
 """Colour of each head's lines on a light and on a dark ground; after the last they begin again, and numbers tell.
 
-Okabe and Ito's set with ink for its black and brown for its yellow, which paper swallows, and four more that stay
-apart for colour-blind readers.
+The hues of Okabe and Ito's set, but as dark on paper as a line must be to stand out (a contrast of 3 to 1, which its
+yellow, sky blue and purple do not have), ink for its black, and four more; they stay apart for colour-blind readers.
 """
 
 Colour = Literal["source", "target", "neutral"]
 Spec = dict[str, Any]
-"""A figure as plain data: `data` (traces) and `layout`, as Plotly's schema names them."""
+"""A figure as plain data: `data` (traces) and `layout`, as Plotly's schema names them; and, where what is drawn was
+rounded, `table`, which makes the columns of a table with all that it was made of."""
 
 _Arguments = ParamSpec("_Arguments")
 
@@ -204,7 +205,8 @@ def as_figure(spec: Callable[_Arguments, Spec]) -> Callable[_Arguments, go.Figur
 
     @wraps(spec)
     def figure(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> go.Figure:
-        return go.Figure(_with_cells(said_throughout(spec(*args, **kwargs), ENGLISH)))
+        parts = said_throughout(spec(*args, **kwargs), ENGLISH)
+        return go.Figure(_with_cells({"data": parts["data"], "layout": parts["layout"]}))
 
     return figure
 

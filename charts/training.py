@@ -20,8 +20,8 @@ HOW_TO_READ_LOSSES = say(
     "not their heights, as only the training loss holds dropout and label smoothing."
 )
 HOW_TO_READ_SCORES: str = say(
-    "Higher is better: BLEU counts the runs of words, chrF the runs of letters that the outputs on the dev sentences "
-    "share with the references."
+    "Higher is better: BLEU counts the runs of words, chrF the runs of characters that the outputs on the dev "
+    "sentences share with the references."
 )
 HOW_TO_READ_EXACT = say("Exact is the share of outputs that equal their reference.")
 HOW_TO_READ_RATES = say(

@@ -11,8 +11,13 @@ To understand the model, read config, anatomy, masks, positions, attention, laye
 """
 
 from transformer.checkpoint.curve import Curve, load_curve
-from transformer.checkpoint.load import Checkpoint, load
+from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
+from transformer.importers.given import Given
+from transformer.importers.opening import QuestionsError, examine, load
+from transformer.maps.arrays import given_maps
+from transformer.maps.given import GivenAttention, GivenMaps
+from transformer.maps.npzfile import load_maps, save_maps
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.runs.interventions import ZeroHead
@@ -25,18 +30,26 @@ __all__ = [
     "Beam",
     "Checkpoint",
     "Curve",
+    "Given",
+    "GivenAttention",
+    "GivenMaps",
     "GlassformerError",
     "Greedy",
     "ModelConfig",
     "Query",
+    "QuestionsError",
     "RowLabel",
     "Sampling",
     "Step",
     "Trace",
     "Transformer",
     "ZeroHead",
+    "examine",
+    "given_maps",
     "load",
     "load_curve",
+    "load_maps",
     "run",
     "run_batch",
+    "save_maps",
 ]

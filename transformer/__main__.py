@@ -5,16 +5,25 @@ import logging
 import sys
 from collections.abc import Sequence
 
-from transformer.commands import evaluate, prepare, task, train, translate
+from transformer.commands import evaluate, import_model, prepare, task, train, translate
 from transformer.errors import GlassformerError
 
 INTERRUPTED = 130  # what a shell expects of a command that Ctrl-C ended
-COMMANDS = {"prepare": prepare, "train": train, "task": task, "translate": translate, "evaluate": evaluate}
+COMMANDS = {
+    "prepare": prepare,
+    "train": train,
+    "task": task,
+    "translate": translate,
+    "evaluate": evaluate,
+    "import": import_model,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m transformer", description="Train, score and try checkpoints.")
+    parser = argparse.ArgumentParser(
+        prog="python -m transformer", description="Train, import, score and try checkpoints."
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():
         command.add(commands.add_parser(name, help=command.HELP))

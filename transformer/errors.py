@@ -3,8 +3,9 @@
     GlassformerError
     ├── ConfigError       a field of a ModelConfig is missing, of the wrong type or out of range
     ├── CheckpointError   a file of a checkpoint folder is missing, damaged or does not fit the others
-    ├── TokenizerError    a SentencePiece file cannot be used
+    ├── TokenizerError    a vocabulary's file cannot be used, or an id is outside of it
     ├── QueryError        a request (source, settings, forced pieces) cannot be run on this checkpoint
+    ├── MapsError         attention maps from elsewhere cannot be shown as they are
     └── DataError         a training or scoring file cannot be read
 
 Every message is one or two sentences that name the value found, the limit and the remedy, so that a page can
@@ -73,11 +74,15 @@ class CheckpointError(GlassformerError):
 
 
 class TokenizerError(GlassformerError):
-    """A SentencePiece file cannot be used."""
+    """A vocabulary's file cannot be used, or an id is outside of it."""
 
 
 class QueryError(GlassformerError):
     """A request cannot be run on this checkpoint; nothing was changed."""
+
+
+class MapsError(GlassformerError):
+    """Attention maps from elsewhere cannot be shown as they are."""
 
 
 class DataError(GlassformerError):

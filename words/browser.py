@@ -1,6 +1,6 @@
 """Templates of the JavaScript, for the components' payloads.
 
-The scripts say their own sentences (`ui/components/shared/words.js`); English stands in them. For another language a
+The scripts say their own sentences (`ui/components/common/words.js`); English stands in them. For another language a
 payload brings a table from the English template to the translated one. `make words` lists the templates in
 `catalogues/browser.json`, as this module reads no scripts.
 """

@@ -1,20 +1,29 @@
 """Every checkpoint folder that was found: what the chosen one is, and why a broken one cannot be opened."""
 
-from ui.checkpoints import panels, scores, tensors, training
-from ui.frame.sidebar import sidebar
+from transformer.maps.given import GivenMaps
+from ui.checkpoints import foreign, given, panels, scores, tensors, training
+from ui.frame.sidebar import checkpoint_or_maps
+from ui.frame.source_box import head
+from ui.runs.open_run import publish
 from ui.shared.door import st
 from ui.state import session
 from words import say
 
 session.begin("checkpoints")
-st.title(say("Checkpoints"), anchor=False)
+head(say("Checkpoints"))
 panels.broken()
 chosen = st.container()
 panels.folders()  # first: if the chosen one cannot be opened, the page stops there
+foreign.what_opens()
+given.how_to_make_one()
 with chosen:
-    checkpoint = sidebar()
-    panels.card(checkpoint)
-    scores.scores(checkpoint)
-    training.training(checkpoint)
-    panels.features(checkpoint)
-    tensors.tensors(checkpoint)
+    found = checkpoint_or_maps()
+    if isinstance(found, GivenMaps):
+        given.card(found, st.session_state[session.MODEL])
+    else:
+        panels.card(found)
+        scores.scores(found)
+        training.training(found)
+        panels.features(found)
+        tensors.tensors(found)
+    publish(found)

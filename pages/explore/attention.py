@@ -1,11 +1,16 @@
 """Attention: every layer's and head's map of the sentence at hand, and how one weight came to be."""
 
 from transformer.checkpoint.load import Checkpoint
-from ui.attention import all_heads, flow, head_table, one_map, one_weight
+from transformer.maps.given import GivenMaps
+from ui.attention import all_heads, flow, head_table, one_map, one_weight, otherwise
 from ui.attention import controls as attention_controls
+from ui.frame.given import given_head
 from ui.frame.sentence import sentence
-from ui.frame.sidebar import sidebar
-from ui.frame.source_box import source_box
+from ui.frame.sidebar import checkpoint_or_maps
+from ui.frame.source_box import of_a_sentence
+from ui.runs import loading
+from ui.runs.attempt import attempt
+from ui.runs.open_maps import open_maps
 from ui.runs.open_run import open_run
 from ui.shared.door import st
 from ui.state import session
@@ -20,9 +25,7 @@ DRAW = {
 }
 
 session.begin("attention")
-st.title(say("Attention"), anchor=False)
-checkpoint = sidebar(shows_run=True)
-source_box(checkpoint, folded=True)
+TITLE = say("Attention")
 
 
 @st.fragment
@@ -31,10 +34,27 @@ def follow(checkpoint: Checkpoint) -> None:
     run = open_run(checkpoint)
     if run is None:
         return
-    sentence(run, compact=True)
+    sentence(run, compact=True, still=attempt(lambda: attention_controls.still(run)))
+    attention_controls.draw(run)
+    otherwise.draw(run)
+    attempt(lambda: DRAW[run.view.panel](run))
+    run.publish()
+
+
+@st.fragment
+def look(name: str) -> None:
+    """Draw the chosen part of maps that were given; a session keeps the name of their file, not the maps."""
+    if (maps := attempt(lambda: loading.open_maps(name))) is None:
+        return
+    given_head(TITLE, maps)
+    run = open_maps(maps, name)
     attention_controls.draw(run)
     DRAW[run.view.panel](run)
     run.publish()
 
 
-follow(checkpoint)
+found = checkpoint_or_maps(TITLE, shows_run=True)
+if isinstance(found, GivenMaps):
+    look(st.session_state[session.MODEL])
+else:
+    of_a_sentence(TITLE, found, follow)

@@ -3,7 +3,7 @@
 from transformer.checkpoint.load import Checkpoint
 from ui.frame.sentence import sentence
 from ui.frame.sidebar import sidebar
-from ui.frame.source_box import source_box
+from ui.frame.source_box import of_a_sentence
 from ui.inside import controls as inside_controls
 from ui.inside import ffn, lens, model, pieces, stream
 from ui.runs.open_run import open_run
@@ -20,9 +20,7 @@ DRAW = {
 }
 
 session.begin("inside")
-st.title(say("Inside the model"), anchor=False)
-checkpoint = sidebar(shows_run=True)
-source_box(checkpoint, folded=True)
+TITLE = say("Inside the model")
 
 
 @st.fragment
@@ -31,10 +29,9 @@ def follow(checkpoint: Checkpoint) -> None:
     run = open_run(checkpoint, kind=inside_controls.deeper_stack(checkpoint))
     if run is None:
         return
-    sentence(run, compact=True)
-    inside_controls.draw(run)
-    DRAW[run.view.inside_panel](run)
+    sentence(run, compact=True, still=inside_controls.still(run))
+    DRAW[run.view.inside_panel](run, inside_controls.draw(run))
     run.publish()
 
 
-follow(checkpoint)
+of_a_sentence(TITLE, sidebar(TITLE, shows_run=True), follow)

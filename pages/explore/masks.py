@@ -2,7 +2,7 @@
 
 from transformer.checkpoint.load import Checkpoint
 from ui.frame.sidebar import sidebar
-from ui.frame.source_box import source_box
+from ui.frame.source_box import of_a_sentence
 from ui.masks import panels
 from ui.masks.batch import KINDS
 from ui.runs.open_run import open_run
@@ -11,9 +11,7 @@ from ui.state import session
 from words import say
 
 session.begin("masks")
-st.title(say("Masks"), anchor=False)
-checkpoint = sidebar(shows_run=True)
-source_box(checkpoint, folded=True)
+TITLE = say("Masks")
 
 
 @st.fragment
@@ -26,4 +24,4 @@ def follow(checkpoint: Checkpoint) -> None:
     run.publish()
 
 
-follow(checkpoint)
+of_a_sentence(TITLE, sidebar(TITLE, shows_run=True), follow)

@@ -2,7 +2,7 @@
 
 from transformer.checkpoint.load import Checkpoint
 from ui.frame.sidebar import sidebar
-from ui.frame.source_box import source_box
+from ui.frame.source_box import of_a_sentence
 from ui.positions import controls as position_controls
 from ui.positions import panels
 from ui.runs.attempt import attempt
@@ -12,9 +12,7 @@ from ui.state import session
 from words import say
 
 session.begin("positions")
-st.title(say("Positions"), anchor=False)
-checkpoint = sidebar(shows_run=True)
-source_box(checkpoint, folded=True)
+TITLE = say("Positions")
 
 
 @st.fragment
@@ -28,4 +26,4 @@ def follow(checkpoint: Checkpoint) -> None:
         run.publish()
 
 
-follow(checkpoint)
+of_a_sentence(TITLE, sidebar(TITLE, shows_run=True), follow)

@@ -3,17 +3,15 @@
 from transformer.checkpoint.load import Checkpoint
 from ui.frame.sentence import sentence
 from ui.frame.sidebar import sidebar
-from ui.frame.source_box import source_box
+from ui.frame.source_box import of_a_sentence
 from ui.runs.open_run import open_run
 from ui.shared.door import st
 from ui.state import session
-from ui.step import panels
+from ui.step import hiding, panels
 from words import say
 
 session.begin("step")
-st.title(say("Step through decoding"), anchor=False)
-checkpoint = sidebar(shows_run=True, chooses_head=True)
-source_box(checkpoint)
+TITLE = say("Step through decoding")
 
 
 @st.fragment
@@ -22,9 +20,9 @@ def follow(checkpoint: Checkpoint) -> None:
     run = open_run(checkpoint, kind="cross")
     if run is None:
         return
-    sentence(run)
+    sentence(run, chosen=hiding.chosen(run))
     panels.draw(run)
     run.publish()
 
 
-follow(checkpoint)
+of_a_sentence(TITLE, sidebar(TITLE, shows_run=True, chooses_head=True), follow)

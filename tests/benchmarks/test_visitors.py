@@ -6,8 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from benchmarks.load import ROUND, Judge, percentile
+from benchmarks.raw_client import RawClient, Rerun
 from benchmarks.visitors import PAGES, SENTENCES, WEIGHTS, Answer, Visitor, foreign, sentences
 from tools.serve import serve
 from transformer.checkpoint.load import Checkpoint, load
@@ -96,3 +98,22 @@ def test_percentile_is_a_value_that_occurred():
     assert percentile(values, 0.95) == 95
     assert percentile([7.0], 0.95) == 7
     assert percentile([1.0, 2.0, 3.0], 0.5) == 2
+
+
+def test_another_sentence_draws_neither_the_sidebar_nor_the_page_around_it_again(tmp_path):
+    with serve("app.py", log=tmp_path / "app.log") as server, RawClient(server.url) as client:
+        opened = client.rerun(page="step")
+
+        def typed(text: str) -> Rerun:
+            box = client.widgets["source"]
+            return client.rerun(states=[WidgetState(id=box.id, string_value=text)], fragment_id=box.fragment_id)
+
+        translated, nothing = typed("你好。"), typed("")
+        offered = typed("Hello, how are you?")  # an offer above the run: what is below it must not lose its place
+        again = typed("你好。")
+    assert {"selectbox", "slider", "text_input"} <= set(opened.elements)
+    for rerun in (translated, nothing, offered, again):
+        assert "text_input" in rerun.elements
+        assert not {"selectbox", "slider"} & set(rerun.elements)
+    assert "stepper" not in nothing.drawn
+    assert len({rerun.drawn["stepper"] for rerun in (opened, translated, offered, again)}) == 4

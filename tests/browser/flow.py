@@ -1,7 +1,7 @@
 """What the tests of the flow view share: reaching its parts, and what it should draw, computed with numpy."""
 
-import csv
-import io
+import re
+from xml.etree import ElementTree
 
 import numpy as np
 from playwright.sync_api import expect
@@ -10,6 +10,7 @@ from tests.browser.flow_app import example
 from tests.browser.helpers import wait_for_idle
 
 THRESHOLD = 0.05
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 def choose(page, name):
@@ -44,17 +45,21 @@ def save(page, name):
     return download.value.path().read_bytes()
 
 
-def table(page):
-    """The saved table without its heading: dicts."""
-    return list(csv.DictReader(io.StringIO(save(page, "CSV").decode("utf-8-sig"))))
-
-
 def drawn(page):
-    """The lines that are drawn, as the saved table says."""
-    return {
-        (int(row["head"]), int(row["query number"]), int(row["key number"])): float(row["weight"])
-        for row in table(page)
-    }
+    """The lines that are drawn, as the saved picture has them: (head, query, key), counted from 1."""
+    picture = ElementTree.fromstring(save(page, "SVG").decode())
+    legend, stage = picture.findall(f"{SVG}g")
+    names = [int(text.text.split()[1]) for text in legend.iter(f"{SVG}text")]
+    heads = dict(zip((box.get("fill") for box in legend.iter(f"{SVG}rect")), names, strict=True))
+    lines, *columns = stage.findall(f"{SVG}g")
+    rows = [[float(text.get("y")) - 0.35 * float(column.get("font-size")) for text in column] for column in columns]
+    found = set()
+    for path in lines.iter(f"{SVG}path"):
+        numbers = [float(number) for number in re.findall(r"-?[\d.]+", path.get("d"))]
+        ends = zip(rows, (numbers[1], numbers[-1]), strict=True)
+        query, key = (int(np.abs(np.array(centres) - y).argmin()) + 1 for centres, y in ends)
+        found.add((heads[path.get("stroke")], query, key))
+    return found
 
 
 def painted_pixels(page):

@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from ui.components.flow.view import Flow, Pin, flow_view, last_pin
+from ui.components.flow.view import Choice, Flow, Pin, flow_view, last_choice
 
 HOSTILE = (
     "<img src=x onerror=alert(1)>", "<b>x</b>", "$x^2$", "**b**", "`c`", "[a](http://b.co)", ":red[x]", "=1+1", "+2",
@@ -48,14 +48,18 @@ def draw() -> None:
         row_of_step=tuple(range(rows)),
     )
 
-    def pinned() -> None:
-        st.session_state.told = last_pin("flow", n_queries=rows, n_keys=allowed.shape[1])
+    def chosen() -> None:
+        told = last_choice("flow", n_heads=len(weights), n_queries=rows, n_keys=allowed.shape[1])
+        st.session_state.told, st.session_state.shown = told.pin, told.heads
 
     if st.sidebar.button("pin key 3"):
         st.session_state.told = Pin("key", 2)
     head = st.sidebar.selectbox("head", [None, 1, 2])
     told = st.session_state.get("told")
-    flow_view(flow, key="flow", alt="A flow.", caption="How to read this.", head=head, pin=told, on_pin=pinned)
+    shown = st.session_state.get("shown", ()) if head is None else (head,)
+    flow_view(
+        flow, key="flow", alt="A flow.", caption="How to read this.", choice=Choice(shown, told), on_choice=chosen
+    )
     st.session_state.runs = st.session_state.get("runs", 0) + 1
     st.text(f"runs: {st.session_state.runs}")
     st.text(f"told: {told.side} {told.index}" if told else "told: nothing")

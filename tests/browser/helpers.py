@@ -9,17 +9,16 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Page, ViewportSize
+from playwright.sync_api import Locator, Page, ViewportSize
 
 from tools.browser import REMEDY, find_browser
-from tools.serve import ROOT
 
 VIEWPORT: ViewportSize = {"width": 1280, "height": 720}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 IDLE_MS = 60_000
 QUIET_MS = 300
 POLL_MS = 40  # looking at each frame would make the browser draw each frame
-SCREENSHOTS = Path(os.environ.get("GLASSFORMER_SCREENSHOTS", ROOT / "results" / "screenshots"))
+SCREENSHOTS = os.environ.get("GLASSFORMER_SCREENSHOTS")  # a folder; unset, none are taken, as they take minutes
 
 # The sandbox does not start for root; the rest keeps Chromium from calling home.
 BROWSER_FLAGS = [
@@ -99,13 +98,15 @@ def in_both_windows(page: Page) -> Iterator[tuple[str, int]]:
         yield scheme, size["width"]
 
 
-def screenshot(page: Page, name: str, *, whole: bool = False) -> Path:
-    """Save what the page shows as `results/screenshots/<name>.png` and return that path.
+def screenshot(page: Page, name: str, *, whole: bool = False, folder: str | None = SCREENSHOTS) -> Path | None:
+    """Save what the page shows as `<name>.png` for people to look at; returns that path, None if nobody asked.
 
     `whole` shows all of a long page: Streamlit scrolls inside the page, so the window is made that high.
     """
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    path = SCREENSHOTS / f"{re.sub(r'[^a-zA-Z0-9_.-]+', '-', name)}.png"
+    if not folder:
+        return None
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    path = Path(folder) / f"{re.sub(r'[^a-zA-Z0-9_.-]+', '-', name)}.png"
     size = page.viewport_size
     if whole and size:
         height = page.evaluate("document.querySelector('[data-testid=\"stMain\"]').scrollHeight")
@@ -115,3 +116,8 @@ def screenshot(page: Page, name: str, *, whole: bool = False) -> Path:
     if whole and size:
         page.set_viewport_size(size)
     return path
+
+
+def menu_link(page: Page, name: str) -> Locator:
+    """The link of the menu that leads to a page."""
+    return page.locator(".st-key-menu").get_by_role("link", name=name, exact=True)

@@ -5,7 +5,7 @@ import json
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import open_page, wait_for_idle
+from tests.browser.helpers import menu_link, open_page, wait_for_idle
 from tests.browser.made_up import IMAGE, NAME, write_made_up
 from tests.browser.story import SETTLED_MS
 from tools.serve import serve
@@ -60,10 +60,11 @@ def test_the_curves_are_drawn_and_hover_names_the_epoch(app, page):
 
 def test_the_chosen_checkpoint_stays_on_the_way_to_the_step_page(app, page):
     open_checkpoints(page, app)
-    page.get_by_test_id("stSidebarNav").get_by_text("Step through decoding").click()
+    menu_link(page, "Step through decoding").click()
     expect(page.locator(".gf-stepper")).to_be_visible(timeout=SETTLED_MS)
     wait_for_idle(page)
-    expect(page.locator(".st-key-examples")).to_contain_text("aabbcc")
+    page.get_by_role("button", name="Examples").click()
+    expect(page.get_by_role("button", name="aabbcc")).to_be_visible()
 
 
 def test_a_card_of_markup_is_shown_letter_by_letter(app, page):

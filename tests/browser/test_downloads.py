@@ -17,9 +17,7 @@ from tests.browser.figures import (
     ALLOWED,
     COUNT,
     ENTROPIES,
-    GRID_PIECES,
     HOSTILE,
-    MAPS,
     REASON,
     SHARES,
     WEIGHTS,
@@ -40,7 +38,7 @@ def saved(page, key, kind, folder):
 def table(page, key, folder):
     """The data as two readers see it, which must agree: a list of dicts, all text."""
     path, name = saved(page, key, "CSV", folder)
-    assert re.fullmatch(rf"{key}_.+\.csv", name)
+    assert name == f"{key}.csv"
     assert path.read_bytes().startswith(b"\xef\xbb\xbf")
     rows = list(csv.DictReader(io.StringIO(path.read_bytes().decode("utf-8-sig"), newline="")))
     options = {"encoding": "utf-8-sig", "dtype": str, "keep_default_na": False, "lineterminator": None}
@@ -124,20 +122,6 @@ def test_several_panels_make_one_table(figures, tmp_path):
     assert [(row["Place"], row["Height"]) for row in rows[32:]] == [("1", "0.5"), ("2", "0.25")]
 
 
-def test_a_map_of_maps_is_one_row_a_cell(figures, tmp_path):
-    rows = iter(table(figures, "grid", tmp_path))
-    for layer, head, query, key in np.ndindex(MAPS.shape):
-        row = next(rows)
-        numbers = [row[name] for name in ("layer", "head", "query number", "key number")]
-        assert numbers == [str(number + 1) for number in (layer, head, query, key)]
-        assert [row["query"], row["key"]] == [safe(GRID_PIECES[query]), safe(GRID_PIECES[key])]
-        if query < key:
-            assert (row["weight (rounded)"], row["note"]) == ("", REASON)
-        else:
-            assert float(row["weight (rounded)"]) == pytest.approx(MAPS[layer, head, query, key], abs=0.5 / 250)
-            assert row["note"] == ""
-
-
 def test_a_stated_table_is_taken_as_it_is(figures, tmp_path):
     rows = table(figures, "stated", tmp_path)
     assert [list(row.values()) for row in rows] == [["'=1+1", "2"], ["▁x", "-0.5"], ["'-", ""]]
@@ -152,7 +136,7 @@ def test_pictures_have_the_theme_s_background(app, new_page, figures, tmp_path):
     for page, is_dark in ((dark, True), (figures, False)):
         page.bring_to_front()
         path, name = saved(page, "curve", "PNG", tmp_path)
-        assert name == "curve_how-unsure-each-step-was.png"
+        assert name == "curve.png"
         picture = Image.open(path).convert("L")
         assert (picture.getpixel((2, 2)) < 60) is is_dark
         assert picture.width == 2 * round(plot(page, "curve").bounding_box()["width"])

@@ -1,4 +1,4 @@
-"""The flow view in a real browser: what is drawn is compared with numpy through counts, the readout and the CSV."""
+"""The flow view in a real browser: what is drawn is compared with numpy by counts, readout and saved picture."""
 
 import os
 import re
@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser import flow_app
-from tests.browser.flow import choose, drawn, expect_view, expected, painted_pixels, save, table, token
+from tests.browser.flow import choose, drawn, expect_view, expected, painted_pixels, save, token
 from tests.browser.flow_app import HOSTILE, example
 from tests.browser.helpers import open_page, wait_for_idle
 from tools.serve import ROOT, serve
@@ -49,9 +49,7 @@ def stage(flow_server, page):
 def test_all_lines_above_the_threshold_are_drawn(stage):
     lines = expected("cross")
     weights, _ = example("cross")
-    found = drawn(stage)
-    assert found.keys() == lines.keys()
-    assert all(abs(found[line] - lines[line]) < 1e-4 for line in lines)
+    assert drawn(stage) == lines.keys()
     share = sum(lines.values()) / weights.sum()
     said = f"{len(lines)} of {weights.size} lines drawn; they hold {share:.0%} of the weight."
     expect(stage.locator(".gf-flow-count")).to_contain_text(said)
@@ -62,7 +60,7 @@ def test_the_threshold_hides_lines(stage):
     stage.get_by_label("Hide lines below this weight").fill("0.3")
     lines = expected("cross", threshold=0.3)
     expect_view(stage, lines=len(lines))
-    assert drawn(stage).keys() == lines.keys()
+    assert drawn(stage) == lines.keys()
 
 
 def test_pointing_at_a_piece_isolates_its_lines_without_the_server(stage):
@@ -95,7 +93,7 @@ def test_a_pinned_piece_stays_and_python_hears(stage):
     expect(stage.get_by_text("told: query 2")).to_be_visible()
     stage.mouse.move(5, 5)
     expect_view(stage, pinned="query 2", focus="query 2")
-    assert drawn(stage).keys() == expected("cross", query=2).keys()
+    assert drawn(stage) == expected("cross", query=2).keys()
     token(stage, "key", 4).hover()
     weights, _ = example("cross")
     readout = re.sub(r"\s+", " ", stage.locator(".gf-flow-readout").inner_text())
@@ -217,9 +215,6 @@ def test_pieces_are_shown_letter_by_letter(stage):
     token(stage, "key", 0).click()
     assert stage.locator(".gf-flow :is(img, a, code, script)").count() == 0
     assert stage.locator(".gf-flow-token :is(b, i)").count() == 0
-    pieces = {row["key piece"] for row in table(stage)} | {row["query piece"] for row in table(stage)}
-    assert not [piece for piece in pieces if piece[:1] in "=+-@"]
-    assert {"'=1+1", "'+2", "'@x", "'-3"} & pieces
     picture = ElementTree.fromstring(save(stage, "SVG").decode())
     texts = [node.text for node in picture.iter("{http://www.w3.org/2000/svg}text")]
     assert set(HOSTILE[:13]) < set(texts)

@@ -44,9 +44,10 @@ def test_idle_is_not_reported_before_a_rerun_has_begun(small_app, page):
         assert page.get_by_text(f"number is {expected}", exact=True).is_visible()
 
 
-def test_screenshots_are_saved(small_app, page):
+def test_screenshots_are_saved(small_app, page, tmp_path):
     open_page(page, small_app.url)
-    saved = screenshot(page, "frame: a small app", whole=True)
+    saved = screenshot(page, "frame: a small app", whole=True, folder=str(tmp_path))
+    assert saved is not None
     assert saved.name == "frame-a-small-app.png"
     assert saved.read_bytes().startswith(b"\x89PNG")
 

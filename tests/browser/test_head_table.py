@@ -62,7 +62,7 @@ def back(page):
 def test_a_sorted_table_opens_the_head_that_its_row_names_again_and_again(server, tall):
     open_table(tall, server, "&kind=encoder")
     comes_to(tall, lambda: [row[0] for row in rows(tall)][:2], ["Layer 1, head 1", "Layer 1, head 2"])
-    press(tall, 200, HEADING)
+    press(tall, 140, HEADING)
     expect(tall.locator(f"{TABLE} [role=columnheader]").nth(1)).to_contain_text("↑", timeout=SETTLED_MS)
     comes_to(tall, lambda: sorted(found := [float(row[1]) for row in rows(tall)]) == found, expected=True)
     layer, head = (rows(tall)[0][0].split(" ")[place].strip(",") for place in (1, 3))
@@ -90,7 +90,7 @@ def test_the_chosen_head_is_marked_and_a_cell_of_the_map_opens_another(server, t
 def test_without_a_mouse_the_menu_opens_the_lowest_head_and_the_table_can_be_read(server, tall):
     open_table(tall, server, "&kind=decoder")
     lowest = min(rows(tall), key=lambda row: float(row[2]))[0]
-    menu = tall.get_by_label("Open a head (lowest first)")
+    menu = tall.get_by_label("Open the map of a head")
     menu.focus()
     tall.keyboard.press("ArrowDown")
     expect(tall.get_by_role("option").first).to_contain_text(lowest)
@@ -109,8 +109,12 @@ def test_the_file_holds_the_tables_numbers(server, tall, tmp_path):
     with tall.expect_download() as download:
         tall.get_by_text("Table as CSV").click()
     download.value.save_as(tmp_path / "heads.csv")
-    first, *lines = csv.reader((tmp_path / "heads.csv").read_text(encoding="utf-8").splitlines())
-    assert first[:3] == ["layer", "head", "entropy"]
+    first, *lines = csv.reader((tmp_path / "heads.csv").read_text(encoding="utf-8-sig").splitlines())
+    about = ["checkpoint", "sentence", "chart"]
+    assert first[: len(about) + 3] == [*about, "layer", "head", "entropy"]
+    assert lines[0][: len(about)] == ["reverse", "abcdef", "heads of Cross-attention"]
+    assert download.value.suggested_filename == "reverse_abcdef_heads-of-cross-attention.csv"
+    lines = [line[len(about) :] for line in lines]
     assert len(lines) == len(rows(tall)) == 8
     for line, row in zip(lines, rows(tall), strict=True):
         assert row[0] == f"Layer {line[0]}, head {line[1]}"

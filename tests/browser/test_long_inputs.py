@@ -21,7 +21,7 @@ N = 512
 MOST_BYTES = {512: 1_300_000, 128: 400_000}
 VIEWS = {
     "step": "Step 200 of 512",
-    "attention": "Pooled: a cell is the largest weight of 17 × 17 pieces",
+    "attention": "Pooled: a cell is the largest weight of 15 × 15 pieces",
     "attention?panel=head&kind=decoder&layer=2&head=3": "Numbers are rounded to three digits",
     "attention?panel=flow&kind=encoder&layer=2": "More than 6,000 lines cannot be told apart",
     "attention?panel=walk&layer=2&head=3": "The map has 512 × 512 cells, too many to pick one from here",
@@ -29,7 +29,7 @@ VIEWS = {
     "positions?positions=sentence": "Who drowns whom",
     "positions?positions=similarity": "Positions",
     "masks?mask=decoder": "Own shape [2, 1, 512, 512]",
-    "masks?masks=one_row": "over the 512 open keys",
+    "masks?masks=one_row&mask=source": "over the 512 open keys",
     "masks?masks=checks": "Rows 1 to 256 moved by exactly 0",
 }
 # A chart in a folded part has no width and is drawn when that opens.

@@ -63,12 +63,13 @@ def test_a_click_on_a_cell_says_why(server, page):
 
 def test_a_reload_finds_mask_sentence_cell_and_companions(server, page):
     open_masks(page, server)
-    page.get_by_role("button", name="Change the batch").click()
+    page.get_by_role("button", name="Batch").click()
     page.locator(".st-key-mask_companion_2 input").fill("ab")
     page.locator(".st-key-mask_companion_2 input").press("Enter")
     wait_for_idle(page)
     page.keyboard.press("Escape")
-    page.get_by_role("radio", name="4: ab").click()
+    page.locator(".st-key-sentence").get_by_role("combobox").click()
+    page.get_by_role("option", name="4: ab").click()
     wait_for_idle(page)
     click_cell(page, "mask_bool", 1, 5)
     said = verdict(page).inner_text()
@@ -77,7 +78,7 @@ def test_a_reload_finds_mask_sentence_cell_and_companions(server, page):
     wait_for_idle(page)
     wait_for_every_chart(page)
     expect(verdict(page)).to_have_text(re.compile(re.escape(said.split("?")[1].strip())))
-    page.get_by_role("button", name="Change the batch").click()
+    page.get_by_role("button", name="Batch").click()
     expect(page.locator(".st-key-mask_companion_2 input")).to_have_value("ab")
     expect(page.locator(".st-key-mask_bool .gtitle")).to_contain_text("Padding and causal, sentence 4")
 

@@ -75,11 +75,11 @@ def test_a_walk_through_the_parts_and_back_by_the_address(server, page):
 def test_a_clicked_bar_chooses_its_token(server, page):
     open_part(page, server, "?model=reverse&src=abcdef&positions=sentence")
     click_mark(page, "embedding_strengths", 1, 3)
-    expect(chart(page, "embedding_rows")).to_contain_text("What d at position 3 starts from")
+    expect(chart(page, "embedding_rows")).to_contain_text("What token 4, d, starts from")
     assert address(page)["key"] == "4"
     page.reload()
     wait_for_idle(page)
-    expect(chart(page, "embedding_rows")).to_contain_text("What d at position 3 starts from")
+    expect(chart(page, "embedding_rows")).to_contain_text("What token 4, d, starts from")
 
 
 def test_a_zoom_survives_a_shift(server, page):

@@ -16,7 +16,6 @@ from tests.browser.components import (
     switch,
 )
 from tests.browser.helpers import open_page, wait_for_idle
-from tests.browser.story import open_step
 
 CONTRAST = """
 ([front, back]) => {
@@ -189,7 +188,7 @@ def test_leaving_takes_the_keys_away_and_coming_back_works(stage):
 
 def test_a_run_without_output_says_so(stage):
     choose_run(stage, "nothing")
-    assert "Nothing was produced." in stage.locator(".gf-stepper .gf-caption").inner_text()
+    assert stage.locator(".gf-stepper .gf-caption").inner_text() == "It ended."
     stage.keyboard.press("ArrowRight")
     expect(stage.get_by_text("Nothing to draw yet.")).to_be_visible()
 
@@ -218,7 +217,6 @@ def test_text_can_be_read(app, new_page, scheme):
         ".gf-note",
         ".gf-caption",
         ".gf-new",
-        ".gf-id",
         ".gf-probability",
         ".gf-now .gf-piece",
     ):
@@ -245,19 +243,39 @@ STRONGEST = """list => {
 }"""
 
 
-@pytest.mark.parametrize(("width", "beside"), [(1280, True), (1110, False)])
-def test_a_short_output_stands_beside_its_source_where_there_is_room(server, new_page, width, beside):
-    page = new_page(viewport={"width": width, "height": 720})
-    open_step(page, server, "?model=reverse&src=noon")
-    source, target = (page.locator(f".gf-{side}").bounding_box() for side in ("source", "target"))
-    assert (source["x"] + source["width"] <= target["x"]) == beside
-    boxes = [each.bounding_box() for each in page.locator(".gf-button, .gf-slider, .gf-speed").all()]
-    assert max(box["y"] for box in boxes) < min(box["y"] + box["height"] for box in boxes), "they take two lines"
-    assert max(box["x"] + box["width"] for box in boxes) <= width
-    page.keyboard.press("End")
-    expect_step(page, 4)
-    assert page.locator(".gf-target").bounding_box() == target  # nothing moves while the text grows
-    assert page.locator(".gf-button").first.bounding_box() == boxes[0]
+def test_a_source_piece_says_who_looks_at_it(player):
+    player.locator(".gf-source .gf-chip").nth(3).click()
+    note = player.locator(".gf-note")
+    expect(note).to_have_text("Output shaded by who looks at ‘▁w3’: most at step 4 (1.00)")
+    weights = player.locator(".gf-target .gf-chip:not(.gf-start)").evaluate_all(
+        "chips => chips.map(chip => Number(chip.style.getPropertyValue('--weight')))"
+    )
+    assert weights == [float(step == 3) for step in range(24)]
+    player.keyboard.press("ArrowRight")  # a click leaves the focus there, but the arrows are meant for the steps
+    expect_step(player, 1)
+    player.locator(".gf-source .gf-chip").nth(3).click()
+    expect(note).not_to_contain_text("who looks")
+
+
+def test_source_pieces_are_one_stop_of_the_tab_key_and_arrows_go_between_them(player):
+    player.get_by_label("First step").focus()
+    player.keyboard.press("Shift+Tab")
+    player.keyboard.press("ArrowRight")
+    player.keyboard.press("ArrowRight")
+    player.keyboard.press("Enter")
+    expect(player.locator(".gf-source .gf-picked")).to_have_text("▁w2")
+    expect_step(player, 0)
+    player.keyboard.press("Escape")
+    expect(player.locator(".gf-source .gf-picked")).to_have_count(0)
+
+
+def test_in_guess_mode_a_source_piece_gives_away_nothing_that_comes_later(player):
+    switch(player, "guess")
+    player.locator(".gf-source .gf-chip").nth(3).click()
+    expect(player.locator(".gf-note")).to_contain_text("most at step 1 (0.00)")
+    assert player.locator(".gf-target .gf-chip").evaluate_all(
+        "chips => chips.every(chip => !Number(chip.style.getPropertyValue('--weight')))"
+    )
 
 
 def test_the_source_piece_that_is_looked_at_is_in_view(server, page):

@@ -15,17 +15,24 @@ from ui.components.assets import ensure_static
 _MARKED = """plot => plot._fullLayout.shapes.map(shape => shape.y0 ?? shape.yanchor)"""
 
 
-@pytest.fixture
-def stage(tmp_path, new_page):
-    """The page, opened on "glasses"."""
-    shutil.copy(ROOT / "tests" / "pages" / "two_slots_app.py", tmp_path / "app.py")
-    ensure_static(tmp_path / "static")
+@pytest.fixture(scope="module")
+def two_slots(tmp_path_factory):
+    """A server of a page with two slots."""
+    folder = tmp_path_factory.mktemp("two slots")
+    shutil.copy(ROOT / "tests" / "pages" / "two_slots_app.py", folder / "app.py")
+    ensure_static(folder / "static")
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    with serve(tmp_path / "app.py", log=tmp_path / "app.log", environment={"PYTHONPATH": path}) as running:
-        page = new_page(viewport={"width": 1600, "height": 900})
-        open_page(page, f"{running.url}/?model=reverse&src=glasses&panel=head")
-        wait_for_charts(page)
-        yield page
+    with serve(folder / "app.py", log=folder / "app.log", environment={"PYTHONPATH": path}) as running:
+        yield running
+
+
+@pytest.fixture
+def stage(two_slots, new_page):
+    """The page, opened on "glasses"."""
+    page = new_page(viewport={"width": 1600, "height": 900})
+    open_page(page, f"{two_slots.url}/?model=reverse&src=glasses&panel=head")
+    wait_for_charts(page)
+    return page
 
 
 def marked(page, key):
@@ -56,7 +63,7 @@ def test_both_slots_are_laid_out_alike(stage):
     areas = [
         [
             stage.locator(f".st-key-{slot}{name}").evaluate("element => getComputedStyle(element).gridArea")
-            for name in ("candidates", "force_choice", "entropy", "cross_map", "cross_row")
+            for name in ("candidates", "force_choice_place", "entropy", "cross_map", "cross_row")
         ]
         for slot in ("", "b-")
     ]

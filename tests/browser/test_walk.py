@@ -100,15 +100,15 @@ def test_without_a_choice_the_row_follows_the_step(app, page):
     expect(summary(page)).to_contain_text("from the query g → </s>", timeout=SETTLED_MS)
 
 
-def test_a_head_is_taken_from_its_bar_and_from_the_button(app, page):
+def test_it_opens_on_a_weight_and_a_head_is_taken_from_its_bar(app, page):
     open_page(page, f"{app.url}/attention?{WALK}")
-    page.get_by_role("button", name="Take layer 1, head 1").click()
-    wait_for_idle(page)
     wait_for_charts(page)
-    assert (address(page)["layer"], address(page)["head"]) == ("1", "1")
+    assert not {"layer", "head", "query", "key"} & address(page).keys()
+    layer, query = re.findall(r"In layer (\d).*from the query (.*?)\.", summary(page).inner_text())[0]
     click(page, NORMS, 2, None)
-    assert address(page)["head"] == "3"
-    expect(summary(page)).to_contain_text("layer 1, head 3")
+    assert (address(page)["layer"], address(page)["head"]) == (layer, "3")
+    expect(summary(page)).to_contain_text(f"layer {layer}, head 3")
+    expect(summary(page)).to_contain_text(f"from the query {query}")
 
 
 def test_vectors_come_when_they_are_asked_for_and_can_be_clicked(app, page):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import charts
-from charts.bars import percent
-from charts.theme import TARGET_COLOR, literal
+from charts.candidates import Others, percent
+from charts.theme import MARK_COLOR, TARGET_COLOR, literal
 
 PIECES = ["▁a", "▁a", "<br>"]
 
@@ -25,7 +25,7 @@ def test_the_chosen_piece_is_marked_by_more_than_colour():
     figure = draw(how_chosen="drawn by chance")
     assert figure.layout.yaxis.ticktext == ("▁a", "✓ <b>▁a</b>", literal("<br>"))
     assert [colour == TARGET_COLOR for colour in figure.data[0].marker.color] == [False, True, False]
-    assert list(figure.data[0].marker.line.width) == [0, 1.5, 0]
+    assert list(figure.data[0].marker.line.width) == [1, 1.5, 1]
     assert "drawn by chance" in figure.data[0].hovertext[1]
 
 
@@ -34,10 +34,35 @@ def test_nothing_is_marked_while_the_choice_is_hidden():
     assert "✓" not in "".join(figure.layout.yaxis.ticktext)
 
 
-def test_pieces_that_sampling_cut_off_are_hatched():
-    bars, _ = draw(kept=[True, True, False]).data
-    assert list(bars.marker.pattern.shape) == ["", "", "/"]
-    assert "cut off" in bars.hovertext[2]
+def test_where_a_piece_was_drawn_the_bars_are_what_it_was_drawn_from():
+    figure = draw(drawn_from=[0.3, 0.2, 0.0], others=Others(4_000, 0.2496, 0.5))
+    bars, own, rows = figure.data
+    assert list(bars.x) == [0.3, 0.2, 0.0, 0.5]
+    assert list(own.x) == [0.5, 0.25, 0.0004, 0.2496]
+    assert list(figure.layout.yaxis.ticktext)[3] == "4,000 others"
+    assert [note.text for note in figure.layout.annotations] == ["30.0%", "20.0%", "cut off", "50.0%"]
+    assert "cut off before sampling" in bars.hovertext[2]
+    assert "drawn from: probability <b>0.2000</b>" in rows.hovertext[1]
+    assert "the model's own: probability <b>0.2500</b>" in rows.hovertext[1]
+    assert list(bars.customdata) == [7, 8, 9, -1]
+    assert figure.layout.showlegend
+
+
+def test_a_table_has_both_probabilities_of_a_piece_that_was_drawn():
+    spec = charts.candidates_spec(
+        PIECES, [0.5, 0.25, 0.1], ids=[7, 8, 9], chosen=1, drawn_from=[0.6, 0.4, 0], others=Others(1, 0.15, 0.0)
+    )
+    table = spec["layout"]["meta"]["table"]
+    assert table["columns"] == ["rank", "piece", "id", "probability", "probability to be drawn", "note"]
+    assert table["rows"][1] == [2, "▁a", 8, 0.25, 0.4, "chosen"]
+    assert table["rows"][2] == [3, "<br>", 9, 0.1, 0.0, "cut off before sampling"]
+    assert table["rows"][3] == [None, "1 other", None, 0.15, 0.0, ""]
+
+
+def test_every_bar_has_an_edge_that_is_seen():
+    bars, _ = draw().data
+    assert min(bars.marker.line.width) >= 1
+    assert set(bars.marker.line.color) == {TARGET_COLOR, MARK_COLOR}
 
 
 def test_a_row_can_be_clicked_from_edge_to_edge():
@@ -106,3 +131,14 @@ def test_the_axis_of_weights_ends_above_the_largest_of_all_rows(largest, top):
 def test_attention_of_another_size_is_refused():
     with pytest.raises(ValueError, match="2 keys"):
         charts.attention_bar(np.array([1.0]), ["a", "b"], title="Shares")
+
+
+def test_what_rules_do_to_a_piece_is_marked_and_said():
+    rules = ["closed", None, "lowered"]
+    own = draw(rules=rules)
+    assert own.layout.yaxis.ticktext == ("⊘ ▁a", "✓ <b>▁a</b>", f"↓ {literal('<br>')}")
+    assert "closed by the model's settings" in html.unescape(own.data[0].hovertext[0])
+    assert [note.text for note in own.layout.annotations] == ["50.0%", "25.0%", literal("<0.1%")]
+    drawn = draw(rules=rules, drawn_from=[0.0, 1.0, 0.0])
+    assert [note.text for note in drawn.layout.annotations] == ["closed", "100%", "cut off"]
+    assert "cut off" not in drawn.data[0].hovertext[0]

@@ -23,6 +23,24 @@ def test_the_current_step_is_marked():
     assert not charts.entropy([1.5, 0.0], LABELS, step=None).layout.shapes
 
 
+def test_a_share_has_no_unit():
+    figure = charts.entropy([0.5, 0.0], LABELS, step=0, unit="", measure="1 − p")
+    assert figure.layout.yaxis.title.text == "1 − p"
+    assert "bits" not in figure.data[0].hovertemplate
+
+
+@pytest.mark.parametrize("count", [2, 20, 128])
+def test_no_mark_is_cut_or_runs_into_the_next(count):
+    figure = charts.entropy(np.ones(count), ["x"] * count, step=0)
+    plot = 300  # pixels, about, beside the candidates
+    first, last = figure.layout.xaxis.range
+    a_step = plot / (last - first)
+    sizes = figure.data[0].marker.size
+    assert (1 - first) * a_step >= sizes[0] / 2
+    assert (last - count) * a_step >= sizes[-1] / 2
+    assert max(sizes[1:]) <= max(7 if count == 2 else 0, a_step)
+
+
 def test_labels_are_shown_letter_by_letter():
     assert list(charts.entropy([1.5, 0.0], LABELS, step=0).data[0].hovertext) == [literal(label) for label in LABELS]
 

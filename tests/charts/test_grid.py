@@ -95,12 +95,11 @@ def test_what_is_too_large_is_pooled_and_says_so():
     assert figure.data[0].customdata[0][1][1][1] == "3 to 4: <b>k2</b> … <b>k3</b>"
 
 
-def test_a_name_that_is_cut_for_hover_is_kept_whole_for_a_table():
+def test_a_long_name_is_cut_for_hover():
     pieces = ["a", "<" * 60, "c"]
     spec = charts.grid_spec(maps_of(1, 1, 3, 3), queries=pieces, keys=names("k", 3), title="Maps")
     meta = spec["layout"]["meta"]["grid"]
     assert meta["queries"][1] == "2: <b>" + "&#60;" * 47 + "…</b>"
-    assert meta["whole"] == {"queries": {"1": "2: <b>" + "&#60;" * 60 + "</b>"}, "keys": {}}
 
 
 def test_a_pooled_block_is_closed_only_if_all_of_it_is():
@@ -151,3 +150,9 @@ def test_an_empty_grid_has_nothing_to_draw():
 def test_sizes_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="labels"):
         charts.grid(maps_of(1, 1, 2, 2), queries=["a"], keys=["b", "c"], title="Maps")
+
+
+def test_many_layers_are_not_squeezed():
+    spec = charts.grid_spec(maps_of(28, 16, 6, 6), queries=names("q", 6), keys=names("k", 6), title="Maps")
+    assert spec["layout"]["meta"]["least_height"] >= 28 * 20
+    assert spec["layout"]["height"] >= spec["layout"]["meta"]["least_height"]

@@ -5,7 +5,7 @@ import pytest
 
 import charts
 from charts.lens import HOW_TO_READ_TABLE, Depth, in_cell
-from charts.theme import DARK_COLORS, literal
+from charts.theme import DARK_COLORS, MARK_COLOR, literal
 from tests.charts.test_positions import colours
 
 DEPTHS = [Depth("embedding", "the embedding"), Depth("1 self", "layer 1's self-attention"), Depth("1 FFN", "<b>")]
@@ -39,7 +39,7 @@ def test_a_table_writes_each_piece_and_its_probability_into_a_cell():
     assert texts[6] == "▁Donaudam<br>pfschiff<br>0.62"
     assert [(note.x, note.y) for note in figure.layout.annotations[3:5]] == [(0, 1), (1, 1)]
     assert [(shape.x0 + shape.x1, shape.y0 + shape.y1) for shape in figure.layout.shapes] == [(0, 0), (2, 4)]
-    assert figure.data[0].hovertext[2][2].endswith("place 3: <b>中文中文中文</b><br>probability <b>0.01235</b>")
+    assert figure.data[0].hovertext[2][2].endswith("rank 3: <b>中文中文中文</b><br>probability <b>0.01235</b>")
     assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1]  # the first depth on top
     assert figure.layout.title.text == literal("A <table>")
     stated = figure.layout.meta["table"]
@@ -88,7 +88,7 @@ def test_a_table_needs_one_piece_a_number():
 def test_curves_are_four_lines_over_the_depths():
     figure = curves()
     assert {line.name: list(line.y) for line in figure.data} == {
-        "probability": [0.1, 0.2, 0.9], "place": [420, 3, 1], "entropy": [1, 2, 0.5], "KL to the last": [9, 3, 0],
+        "probability": [0.1, 0.2, 0.9], "rank": [420, 3, 1], "entropy": [1, 2, 0.5], "KL to the last": [9, 3, 0],
     }  # fmt: skip
     assert figure.layout.yaxis2.type == "log"
     assert figure.layout.yaxis2.range[0] > 3 > 0 > figure.layout.yaxis2.range[1]  # place 1 on top, 1,000 in view
@@ -109,7 +109,7 @@ def test_the_map_has_probabilities_places_and_paths():
     cells, lost, settled = figure.data
     np.testing.assert_array_equal(cells.z, HEIGHTS)
     assert cells.text[0][2] == "900"
-    assert "<br>place <b>%{text}</b><br>probability <b>%{z:.4~g}</b>" in cells.hovertemplate
+    assert "<br>rank <b>%{text}</b><br>probability <b>%{z:.4~g}</b>" in cells.hovertemplate
     assert cells.customdata[2, 1].tolist() == [f"after <b>{literal('<b>')}</b>", "step 2: <b>a → b</b>"]
     assert (list(lost.x), list(lost.y)) == ([0], [1])  # first on top and lost again
     assert (list(settled.x), list(settled.y)) == ([1, 2], [0, 2])
@@ -156,3 +156,11 @@ def test_the_caption_says_what_is_computed():
     """The numbers pass the final norm first; see `transformer.analysis.logit_lens.read`."""
     assert "softmax(W · norm(stream))" in HOW_TO_READ_TABLE
     assert "softmax(W · stream)" not in HOW_TO_READ_TABLE
+
+
+def test_the_mark_of_what_stays_is_filled_and_the_other_is_a_ring():
+    values = {"probability": HEIGHTS, "rank": RANK, "first": np.array([0, 1, 2]), "stays": np.array([-1, 2, 2])}
+    spec = charts.lens_map_spec(DEPTHS, list("abc"), **values, step=1, title="t")
+    ring, dot = (trace["marker"] for trace in spec["data"][1:])
+    assert dot["color"] == ring["line"]["color"] == MARK_COLOR
+    assert ring["color"] == dot["line"]["color"] != MARK_COLOR

@@ -28,7 +28,7 @@ def test_the_table_is_drawn_as_it_is_around_0():
     trace = figure.data[0]
     np.testing.assert_array_equal(trace.z, values)
     assert trace.zmax == -trace.zmin == pytest.approx(np.abs(values).max())
-    assert trace.customdata[2, 3].tolist() == ["position <b>2</b>", "dimension <b>9</b>"]
+    assert trace.customdata[2, 3].tolist() == ["p = <b>2</b>", "dimension <b>9</b>"]
     assert list(figure.layout.xaxis.ticktext) == ["0", "1", "8", "9"]
     assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1]  # position 0 on top
     assert figure.layout.title.text == literal("A <table>")
@@ -167,7 +167,7 @@ def test_strengths_are_bars_until_there_are_too_many(count, kind):
     assert [trace.type for trace in figure.data] == [kind, kind]
     np.testing.assert_array_equal([trace.y for trace in figure.data], values)
     assert list(figure.data[0].customdata) == list(range(count))
-    assert figure.data[0].hovertext[2] == f"2: <b>{literal('<b>')}</b>"
+    assert figure.data[0].hovertext[2] == f"3: <b>{literal('<b>')}</b>"
     assert (figure.layout.shapes[0].x0, figure.layout.shapes[0].x1) == (0.5, 1.5)
 
 

@@ -65,7 +65,7 @@ def test_a_head_without_a_number_has_none_written(means):
 
 def test_many_heads_have_no_room_for_numbers():
     assert not draw(np.ones((2, 17))).layout.annotations
-    assert len(draw(np.ones((2, 16))).layout.annotations) == 32
+    assert len(draw(np.ones((2, 12))).layout.annotations) == 24
 
 
 def test_each_row_has_its_bar_and_the_line_is_their_mean():

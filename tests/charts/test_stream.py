@@ -5,7 +5,7 @@ import pytest
 
 import charts
 from charts.lens import Depth
-from charts.stream import MOST_LINES
+from charts.stream import MOST_LINES, whole_steps
 from charts.theme import DARK_COLORS, literal
 from tests.charts.test_positions import colours
 
@@ -102,3 +102,16 @@ def test_every_colour_has_a_dark_twin(colour):
     for spec in specs:
         assert colours(spec) <= DARK_COLORS.keys()
         assert spec["layout"]["height"] > 100
+
+
+@pytest.mark.parametrize("largest", [0.004, 0.87, 6.56, 11.4, 20, 1234.5])
+def test_the_axis_of_sizes_ends_at_a_tick_above_every_line(largest):
+    axis = whole_steps(np.array([0.0, largest / 3, largest, np.nan]))
+    ticks = np.arange(0, axis["range"][1], axis["dtick"])
+    assert ticks[-1] >= largest * 0.999
+    assert 3 <= len(ticks) <= 7
+    assert ticks[-2] < largest
+
+
+def test_an_axis_of_nothing_is_still_one():
+    assert whole_steps(np.array([np.nan]))["range"][1] > 0

@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 MAIN = ROOT / "main.py"
 STEP = ROOT / "pages" / "explore" / "step.py"
 CHECKPOINTS = ROOT / "pages" / "debug" / "checkpoints.py"
+OPEN = ROOT / "pages" / "debug" / "open.py"
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from tests.pages.conftest import check
 from ui.state import session
 from ui.state.view import MAIN, Slot, View
-from ui.step.panels import FORCE_CHOICE
+from ui.step.choosing import FORCE_CHOICE
 
 
 def payload(test: AppTest, key: str) -> dict[str, Any]:
@@ -104,7 +104,9 @@ def address(test: AppTest) -> dict[str, Any]:
 
 def sentences(test: AppTest) -> str:
     """Notes and errors, without the escapes."""
-    return "\n".join(element.value.replace("\\", "") for element in (*test.info, *test.error, *test.success))
+    return "\n".join(
+        element.value.replace("\\", "") for element in (*test.info, *test.error, *test.success, *test.warning)
+    )
 
 
 def everything(test: AppTest) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from streamlit.testing.v1.element_tree import Block
 
 from tests.pages.conftest import ROOT, check
 from tests.pages.reading import address, everything, figure, go_to, numbers, payload, sentences, type_source, view
@@ -61,21 +62,21 @@ def test_the_page_opens_with_all_heads_of_all_three_kinds(attention):
 
 def test_the_selectors_open_any_head(attention):
     test = attention(query=1, key=1)
-    for key, choice in (("kind", "encoder"), ("layer", "2"), ("head", "3")):
-        check(test.button_group(key=key).set_value(choice).run())
-    test = press(test, all_heads.OPEN)
+    for key, choice in (("kind", "encoder"), ("layer", 1), ("head", 2)):
+        check(test.selectbox(key=key).set_value(choice).run())
+    check(test.button_group(key="panel").set_value("head").run())
     shown = address(test)
     assert (shown["panel"], shown["kind"], shown["layer"], shown["head"]) == ("head", "encoder", "2", "3")
     assert "query" not in shown  # another attention has other cells
     np.testing.assert_array_equal(the_map(test), trace_of(test).encoder_self[1, 2])
 
 
-def test_the_button_opens_what_is_chosen(attention):
+def test_one_map_shows_what_is_chosen_among_all_heads(attention):
     test = attention(layer=2, head=1)
     frames = [shape for shape in figure(test, GRIDS["cross"])["layout"]["shapes"] if shape["type"] == "rect"]
     assert len(frames) == 1
     assert not [shape for shape in figure(test, GRIDS["encoder"])["layout"]["shapes"] if shape["type"] == "rect"]
-    test = press(test, all_heads.OPEN)
+    check(test.button_group(key="panel").set_value("head").run())
     assert figure(test, one_map.MAP)["layout"]["title"]["text"] == "Cross-attention: layer 2, head 1"
     np.testing.assert_array_equal(the_map(test), trace_of(test).cross[1, 0])
 
@@ -207,7 +208,7 @@ def test_guess_mode_hides_what_comes_in_the_map(attention):
 
 def test_another_attention_forgets_the_cell_and_another_sentence_too(attention):
     test = attention(panel="head", query=2, key=4)
-    check(test.button_group(key="kind").set_value("decoder").run())
+    check(test.selectbox(key="kind").set_value("decoder").run())
     assert "query" not in address(test)
     test = type_source(attention(panel="head", query=2, key=4), "noon")
     assert "query" not in address(test)
@@ -220,12 +221,37 @@ def test_a_link_to_a_head_that_is_not_there_is_said(attention):
     assert view(test).layer is None
 
 
-def test_many_layers_are_in_a_menu(attention, monkeypatch):
-    monkeypatch.setattr(choices, "MOST_SEGMENTS", 3)
+def test_menus_of_layers_and_heads_name_themselves(attention):
     test = attention(panel="head", layer=2, head=3)
-    assert test.selectbox(key="head").options == ["All", "1", "2", "3", "4"]
-    check(test.selectbox(key="head").set_value("1").run())
+    assert test.selectbox(key="layer").options == ["All layers", "Layer 1", "Layer 2"]
+    assert test.selectbox(key="head").options == ["All heads", "Head 1", "Head 2", "Head 3", "Head 4"]
+    check(test.selectbox(key="head").set_value(0).run())
     assert address(test)["head"] == "1"
+    check(test.selectbox(key="layer").set_value(choices.NONE).run())
+    assert not {"layer", "head"} & address(test).keys()
+    assert test.selectbox(key="head").disabled
+
+
+def options(test):
+    """What the menu of rarely changed options is called; None without one."""
+    labels = [getattr(getattr(block.proto, "popover", None), "label", "") for block in blocks(test.main)]
+    return next((label for label in labels if label.startswith("Options")), None)
+
+
+def blocks(block):
+    """All blocks in a block."""
+    for child in getattr(block, "children", {}).values():
+        if isinstance(child, Block):
+            yield child
+            yield from blocks(child)
+
+
+def test_the_menu_of_options_says_how_many_are_not_as_at_first(attention):
+    assert options(attention()) == "Options"
+    assert options(attention(panel="head", log=1, words=1, together="max")) == "Options · 3"
+    assert options(attention(panel="head", layer=1, head=1, log=1, words=1, together="max")) == "Options · 2"
+    assert options(attention(panel="flow", log=1, hide=1)) == "Options · 1"  # lines have no colour scale
+    assert options(switch(attention(), "own_scale")) == "Options · 1"
 
 
 def test_nothing_here_runs_the_model_again(attention):

@@ -10,6 +10,7 @@ import pytest
 from charts.training import HOW_TO_READ_LOSSES
 from tests.pages.conftest import CHECKPOINTS
 from tests.pages.reading import figure, numbers, payload
+from transformer.importers.huggingface.families import FAMILIES
 from ui.checkpoints.training import BLEU_LEFT_OUT, TRAINING_LOSSES, TRAINING_RATES, TRAINING_SCORES
 from ui.runs import loading
 from ui.state import session
@@ -47,7 +48,7 @@ def test_the_chosen_checkpoint_is_described(open_page):
     assert "one vocabulary of 30 pieces for both sides" in unescaped(rows["Model"])
     assert rows["Examples"] == "glass · abcdef · transformer · noon · aabbcc"
     assert re.fullmatch(r"\d+ epochs, [\d,]+ target pieces, \d+ min", unescaped(rows["Trained for"]))
-    features = test.table[-1].value.iloc[:, 0]
+    features = next(one for one in test.table if "n_heads" in one.value.index).value.iloc[:, 0]
     assert features["n_heads"] == "4"
     assert features["bias"] == "yes"
 
@@ -129,7 +130,7 @@ def test_an_odd_curve_is_said_and_the_page_goes_on(open_page, spoil, monkeypatch
     test = open_page(CHECKPOINTS, model=folder.name)
     said = [element.value for kind in (test.warning, test.caption, test.info) for element in kind]
     assert any(says in unescaped(sentence) for sentence in said)
-    assert "Folders" in [element.value for element in test.subheader]
+    assert "Folders and files" in [element.value for element in test.subheader]
 
 
 def test_an_older_card_without_scores_and_training_is_shown(open_page, spoil, monkeypatch):
@@ -153,7 +154,9 @@ def test_a_broken_folder_is_listed_with_its_error_and_never_offered(open_page, b
     assert test.error[0].value.startswith(r"**broken** broken\/config\.json")
     assert "<script" not in text(test)
     assert not any("broken" in option for option in test.selectbox(key=session.MODEL).options)
-    assert "1 folder cannot be opened: see the page Checkpoints." in [caption.value for caption in test.caption]
+    assert "1 folder or file cannot be opened: see the page Checkpoints." in [
+        caption.value for caption in test.caption
+    ]
 
 
 def test_the_name_of_a_folder_is_text(open_page, broken):
@@ -201,3 +204,13 @@ def test_what_is_wrong_with_a_folder_stands_above_all_else(open_page, broken):
     elements = [element.type for element in test.main if element.type in ("error", "subheader")]
     assert elements[0] == "error"
     assert any("cannot be opened: see the top" in unescaped(element.value) for element in test.markdown)
+
+
+def test_the_families_that_open_are_those_of_the_code(open_page, tmp_path, monkeypatch):
+    (tmp_path / "lesson.pt").touch()
+    monkeypatch.setenv(loading.ENVIRONMENT, str(tmp_path))
+    test = open_page(CHECKPOINTS, model="reverse")
+    (families,) = [one.value.iloc[:, 0] for one in test.table if "GPT-2" in one.value.index]
+    said = ", ".join(unescaped(kinds) for kinds in families)
+    assert sorted(said.split(", ")) == sorted(FAMILIES)
+    assert "lesson.pt** of another program: see the page Open a checkpoint" in unescaped(text(test))

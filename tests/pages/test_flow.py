@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.pages.conftest import ROOT, check
-from tests.pages.reading import go_to, payload, view
+from tests.pages.reading import address, go_to, payload, view
 from tests.ui.unpacking import numbers_of
 from transformer.checkpoint.load import load
 from transformer.runs.query import Query
@@ -14,6 +14,7 @@ from transformer.runs.running import run
 from transformer.runs.trace import Trace
 from ui.attention import flow as flow_panels
 from ui.attention.flow import FLOW
+from ui.components.flow.view import Choice
 
 ATTENTION = ROOT / "pages" / "explore" / "attention.py"
 CHINESE = "我喜欢喝咖啡。"
@@ -77,12 +78,39 @@ def test_rows_and_columns_are_named_and_coloured(flow):
     assert data["queries"][:2] == ["<s> → c", "c → b"]
 
 
-def test_without_a_layer_heads_are_averaged_over_layers_and_it_says_so(flow):
+def test_without_a_layer_the_mean_of_all_heads_is_one_map_and_named_so(flow):
     trace = traced("zh-en", CHINESE)
-    data, received = sent(flow(model="zh-en", src=CHINESE))
-    same(received, trace.cross.mean(axis=0), trace.cross_mask)
-    assert data["layer"] == "mean of all 3 layers"
-    assert "heads of the same number" in data["caption"]
+    data, received = sent(flow(model="zh-en", src=CHINESE, heads="2"))
+    assert (data["heads"], data["together"], data["shown"]) == (1, True, [])
+    same(received, trace.cross.mean(axis=(0, 1))[None], trace.cross_mask)
+    assert data["layer"] == "mean of all 3 layers × 4 heads"
+    assert "mean of all heads of all layers" in data["caption"]
+
+
+def test_heads_and_following_are_in_the_address_and_come_back(flow):
+    data = payload(flow(model="reverse", src="abcd", layer=1, heads="1.3", follow=1), FLOW)
+    assert (data["shown"], data["following"], data["pin"]) == ([0, 2], True, None)
+    assert payload(flow(model="reverse", src="abcd", layer=1, heads="1.3", head=2), FLOW)["shown"] == [1]
+    assert payload(flow(model="reverse", src="abcd", layer=1, heads="1.90"), FLOW)["shown"] == [0]
+
+
+def test_there_is_one_choice_of_heads(flow):
+    assert not [menu for menu in flow(model="reverse", src="abcd", layer=1).selectbox if menu.key == "head"]
+
+
+@pytest.mark.parametrize(
+    ("told", "head", "heads"), [((), None, ()), ((2,), 2, ()), ((0, 3), None, (0, 3))], ids=["all", "one", "some"]
+)
+def test_what_the_reader_shows_is_kept(flow, monkeypatch, told, head, heads):
+    given = {}
+    monkeypatch.setattr(flow_panels, "flow_view", lambda _, **options: given.update(options))
+    monkeypatch.setattr(flow_panels, "last_choice", lambda *_, **__: Choice(told, None, following=True))
+    seen = []
+    monkeypatch.setattr(flow_panels.session, "replace", lambda _, **fields: seen.append(fields))
+    flow(model="reverse", src="abcd", layer=1)
+    seen.clear()
+    given["on_choice"]()
+    assert seen == [{"query": None, "key": None, "follow": True, "head": head, "heads": heads}]
 
 
 def test_a_step_changes_nothing_so_that_nothing_is_sent(flow):
@@ -127,7 +155,7 @@ def test_hidden_special_pieces_are_missing_and_their_share_is_said(flow):
 
 def test_the_address_chooses_the_head_and_the_pinned_piece(flow):
     data = payload(flow(model="reverse", src="abcd", layer=1, head=3, query=2, key=1), FLOW)
-    assert data["head"] == 2
+    assert data["shown"] == [2]
     assert data["pin"] == {"side": "query", "index": 1}
     data = payload(flow(model="reverse", src="abcd", layer=1, key=4), FLOW)
     assert data["pin"] == {"side": "key", "index": 3}
@@ -146,6 +174,14 @@ def test_the_callback_that_a_session_keeps_holds_no_weights(flow, monkeypatch):
     given = {}
     monkeypatch.setattr(flow_panels, "flow_view", lambda _, **options: given.update(options))
     flow(model="reverse", src="abcd", layer=1)
-    held = [cell.cell_contents for cell in given["on_pin"].__closure__]
+    held = [cell.cell_contents for cell in given["on_choice"].__closure__]
     assert held
     assert all(isinstance(value, int | str | tuple) for value in held)
+
+
+def test_following_the_step_is_in_the_address(flow):
+    test = flow(model="reverse", src="abcd", layer=2)
+    assert payload(test, FLOW)["following"] is False
+    again = flow(model="reverse", src="abcd", layer=2, follow=1)
+    assert payload(again, FLOW)["following"] is True
+    assert address(again)["follow"] == "1"

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import math
 
 import numpy as np
@@ -10,9 +11,9 @@ import torch
 
 from tests.pages.conftest import STEP, check
 from tests.pages.reading import figure, go_to, numbers, payload, sentences, view
-from transformer.analysis.head_statistics import measure
+from transformer.analysis.heads_by_layer import measure_by_layer
 from transformer.model.tap import Recorder, tap_of
-from ui.attention import head_table
+from ui.attention import head_counting, head_table
 from ui.attention.head_table import CSV, HEAD_MAP, HEAD_ROWS, MEASURE, OPEN_BY_MEASURE
 from ui.runs import loading
 from ui.runs.work import BusyError, Runner
@@ -115,10 +116,13 @@ def test_the_file_holds_the_same_heads_in_full_and_only_numbers(table, monkeypat
         head_table.st, "download_button", lambda label, data, **options: given.update(options, data=data)
     )
     found = shown(table(kind="encoder", layer=1, head=2))
-    first, *rows = csv.reader(io.StringIO(given["data"]))
+    first, *rows = csv.reader(io.StringIO(given["data"].decode("utf-8-sig")))
     assert given["key"] == CSV
-    assert given["file_name"] == "heads-encoder.csv"
-    assert first == ["layer", "head", *(name for name in found.columns if name != "open")]
+    assert given["file_name"] == "reverse_abcdef_heads-of-encoder-self-attention.csv"
+    about = ["checkpoint", "sentence", "chart"]
+    assert first == [*about, "layer", "head", *(name for name in found.columns if name != "open")]
+    assert {tuple(row[:3]) for row in rows} == {("reverse", SOURCE, "heads of Encoder self-attention")}
+    rows = [row[3:] for row in rows]
     assert [row[:2] for row in rows] == [[str(layer), str(head)] for layer in (1, 2) for head in (1, 2, 3, 4)]
     np.testing.assert_allclose(np.array(rows, dtype=float)[:, 2:], found.drop(columns="open"), rtol=0, atol=1e-4)
 
@@ -173,9 +177,9 @@ def test_the_menu_lists_the_heads_from_the_lowest_and_opens_one_again_and_again(
 def test_a_measure_that_another_attention_does_not_have_gives_way(table):
     test = table(kind="encoder")
     check(test.selectbox(key=MEASURE).set_value("next").run())
-    check(test.button_group(key="kind").set_value("decoder").run())
+    check(test.selectbox(key="kind").set_value("decoder").run())
     assert test.selectbox(key=MEASURE).value == "entropy_share"
-    check(test.button_group(key="kind").set_value("encoder").run())
+    check(test.selectbox(key="kind").set_value("encoder").run())
     assert "alt" in payload(test, HEAD_MAP)
     assert test.selectbox(key=MEASURE).value == "next"  # it was only set aside
 
@@ -198,7 +202,11 @@ def test_no_head_gets_a_label(table):
 
 def test_the_measures_are_computed_once_for_a_run_and_again_for_other_rows(table, monkeypatch):
     asked, fresh = [], Runner()
-    monkeypatch.setattr(head_table, "measure", lambda *of, **how: asked.append(how["n_rows"]) or measure(*of, **how))
+    monkeypatch.setattr(
+        head_counting,
+        "measure_by_layer",
+        lambda *of, **how: asked.append(how["n_rows"]) or measure_by_layer(*of, **how),
+    )
     monkeypatch.setattr(loading, "runner", lambda: fresh)
     test = table(kind="decoder")
     check(test.selectbox(key=MEASURE).set_value("largest").run())
@@ -225,3 +233,12 @@ def test_a_busy_model_is_said(table, monkeypatch):
     assert [error.value for error in test.error][-1].startswith("64 requests are waiting")
     assert not test.info
     assert not test.dataframe
+
+
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+def test_every_measure_is_in_sight_beside_the_sidebar_of_a_screen_of_1280_pixels(open_page, kind):
+    test = open_page(ATTENTION, model="zh-en", panel="table", kind=kind)
+    columns = json.loads(test.dataframe[0].proto.columns)
+    widths = [column["width"] for name, column in columns.items() if name != "_index" and not column.get("hidden")]
+    assert any(column.get("label") == "Norm" for column in columns.values())
+    assert sum(widths) <= 903

@@ -145,7 +145,7 @@ def test_side_layer_token_and_neuron_stay_in_the_address(page):
     assert "neuron 9 of layer 1" in figure(test, ffn_panels.TOKENS)["layout"]["title"]["text"]
     check(test.selectbox(key=ffn_controls.TOKEN).set_value(3).run())
     assert (address(test)["key"], address(test)["neuron"]) == ("4", "9")
-    check(next(c for c in test.segmented_control if c.key == ffn_controls.LAYER).set_value(1).run())
+    check(test.selectbox(key=ffn_controls.LAYER).set_value(1).run())
     assert address(test)["layer"] == "2"
     assert "neuron" not in address(test)  # of another layer it is another neuron
     check(next(c for c in test.segmented_control if c.key == "side").set_value("target").run())

@@ -2,6 +2,7 @@
 
 import itertools
 from copy import deepcopy
+from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
@@ -13,12 +14,13 @@ from tests.pages.reading import address, figure, numbers, sentences, view
 from tests.transformer.tiny import tiny_model
 from transformer.runs.replay import replay
 from ui.inside import blocks as model_blocks
-from ui.inside import costs, destinations
+from ui.inside import costs
 from ui.inside import model as inside_model_panels
 from ui.inside import shapes as shape_panels
-from ui.inside.blocks import blocks_of, each_layer, few_layers, one_layer, sized, stacks
+from ui.inside.blocks import blocks_of, each_layer, few_layers, one_layer, stacks
 from ui.inside.destinations import destination
 from ui.inside.features import in_words
+from ui.inside.sized import sized
 from ui.runs import loading
 
 INSIDE = ROOT / "pages" / "explore" / "inside.py"
@@ -129,11 +131,11 @@ def test_every_block_leads_to_a_view():
         block.place: destination(block.place) for s in stacks(one, grouping=each_layer) for block in blocks_of(s)
     }
     pages = {there.page for there in found.values() if there.page}
-    assert pages == set(destinations.PAGES.values())
-    assert all((ROOT / page).exists() for page in pages)
+    assert pages == {"attention", "masks", "positions"}
+    assert all((ROOT / "pages" / "explore" / f"{page}.py").exists() for page in pages)
     assert all(there.page or there.fields["inside_panel"] for there in found.values())
     cross = found["decoder.2.cross_attn"]
-    assert cross.page.endswith("attention.py")
+    assert cross.page == "attention"
     assert cross.fields.items() >= {"kind": "cross", "layer": 2, "panel": "overview"}.items()
     assert found["encoder.1.ffn"].fields.items() >= {
         "inside_panel": "ffn", "layer": 1, "side": "source", "kind": "encoder"}.items()  # fmt: skip
@@ -142,23 +144,26 @@ def test_every_block_leads_to_a_view():
     assert found["decoder.output"].fields == {"inside_panel": "lens"}
 
 
-def test_the_menu_opens_a_part_and_another_page(page, monkeypatch):
+def test_the_menu_opens_a_part(page):
     test = page(model="reverse", src="abcdef", query=2, key=3)
     check(test.selectbox(key=inside_model_panels.PLACE).set_value("decoder.1.ffn").run())
     check(test.button(key=inside_model_panels.OPEN).click().run())
     assert address(test)["inside"] == "ffn"
     assert view(test).layer == 1
     assert view(test).query is None  # a cell of the cross-attention that was looked at
-    went = []
-    monkeypatch.setattr(inside_model_panels.st, "switch_page", lambda page, **said: went.append((page, said)))
-    test = page(model="reverse", src="abcdef")
+
+
+def test_blocks_of_other_pages_have_their_addresses(page):
+    test = page(model="reverse", src="abcdef", query=2, key=3)
+    links = figure(test, inside_model_panels.DIAGRAM)["layout"]["meta"]["links"]
+    path, _, query = links["encoder.1.self_attn"].partition("?")
+    assert path == "attention"
+    expected = {"model": ["reverse"], "src": ["abcdef"], "kind": ["encoder"], "layer": ["2"]}
+    assert parse_qs(query).items() >= expected.items()
+    assert not {"query", "key"} & set(parse_qs(query))  # a cell of the map that was looked at
+    assert "decoder.1.ffn" not in links
     check(test.selectbox(key=inside_model_panels.PLACE).set_value("encoder.1.self_attn").run())
-    check(test.button(key=inside_model_panels.OPEN).click().run())
-    ((script, given),) = went
-    assert script == "pages/explore/attention.py"
-    expected = {"model": "reverse", "src": "abcdef", "kind": "encoder", "layer": "2"}
-    assert given["query_params"].items() >= expected.items()
-    assert (view(test).kind, view(test).layer) == ("encoder", 1)
+    assert "Open its view" in [text.value for text in test.markdown]  # a link, where there is a menu of pages
 
 
 # ------------------------------------------------------------------------------------------------ shapes
@@ -262,7 +267,7 @@ def test_the_current_length_is_chosen_first_and_the_sentence_is_counted_apart(pa
     layers = config.n_decoder_layers
     assert table["Cross: n² part"] == layers * 2 * len(trace.src_ids) * trace.n_steps * config.d_model
     buffers = sum(tensor.numel() for tensor in checkpoint_of(name).model.buffers())
-    assert (f"{buffers:,} values in buffers" in said(test)) == bool(buffers)
+    assert (f"{buffers:,} numbers in buffers" in said(test)) == bool(buffers)
     assert not sentences(test)
     options = costs.lengths(config, 5)
     assert all(one < other for one, other in itertools.pairwise(options))

@@ -116,7 +116,7 @@ def test_the_tables_are_named(page):
     assert "source has a table of its own: 6,000 pieces × 256" in said(page(model="zh-en"))
     target = said(page(model="zh-en", side="target"))
     assert "target has a table of its own: 5,000 pieces × 256" in target
-    assert "output projection is the same table" in target
+    assert "output layer uses the same table" in target
     assert "share one table of 30 pieces × 64" in said(page(model="reverse"))
 
 

@@ -1,6 +1,7 @@
 """The language of a session reaches pages, components and the address; English adds nothing anywhere."""
 
 import json
+import re
 
 import pytest
 
@@ -59,4 +60,7 @@ def test_a_language_that_is_chosen_is_spoken_and_choices_stay(open_page, two_lan
 
 def test_the_list_of_pages_is_spoken(open_page):
     test = open_page(MAIN, lang="qps")
-    assert test.title[0].value == "⟦Steep throouugh deecoodiing·⟧"
+    (menu,) = [element.proto.body for element in test.sidebar.get("html")]
+    names = re.findall(r">([^<]+)</a>", menu)
+    assert "⟦Steep throouugh deecoodiing·⟧" in names
+    assert all(name.startswith("⟦") for name in names)

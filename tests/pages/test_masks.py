@@ -79,7 +79,7 @@ def test_masks_are_those_of_the_ids(open_page, batch, name):
 
 def test_the_batch_shows_the_pieces_and_the_padding(open_page, batch):
     checkpoint, traces = batch
-    drawn = figure(open_page(MASKS, model=checkpoint.name), "mask_batch")
+    drawn = figure(open_page(MASKS, model=checkpoint.name, mask="source"), "mask_batch")
     real = np.array([[i != checkpoint.config.pad_id for i in trace.src_ids] for trace in traces])
     np.testing.assert_array_equal(open_cells(drawn), real)
     assert not real.all()
@@ -107,7 +107,7 @@ def test_shapes_are_stated(masks):
             "No: key 9 is padding of sentence 1, and key 9 comes after query 3: the future.",
         ),
         ({"mask": "decoder", "query": 9, "key": 8}, "No: key 8 is padding of sentence 1. Query 9 is padding itself"),
-        ({"mask": "target", "query": 1, "key": 1}, "Yes: key 1 is the start piece"),
+        ({"mask": "target", "query": 1, "key": 1}, "Yes: key 1 is the start mark"),
     ],
 )
 def test_every_cell_has_its_reason(masks, parameters, said):
@@ -136,7 +136,7 @@ def test_an_address_restores_everything(masks):
     found = address(test)
     assert {name: found[name] for name in request} == request
     assert [test.text_input(key=f"mask_companion_{i}").value for i in range(3)] == ["abc", "noon", ""]
-    assert test.button_group(key="sentence").value == 1
+    assert test.selectbox(key="sentence").value == 1
     assert (test.selectbox(key="mask_query").value, test.selectbox(key="mask_key").value) == (2, 3)
 
 
@@ -157,7 +157,7 @@ def test_a_companion_can_be_typed(masks):
 
 
 def test_one_sentence_alone_has_no_padding_and_says_what_to_do(masks):
-    test = masks(**{"with": ""})
+    test = masks(mask="source", **{"with": ""})
     assert "put another one beside it" in text(test)
     assert open_cells(figure(test, "mask_bool")).all()
     assert "cross-attention gets None as well" in text(test)
@@ -184,7 +184,7 @@ def test_another_model_brings_its_own_companions(masks):
     test = masks(**{"with": "abc", "sentence": 2})
     check(test.selectbox(key=session.MODEL).set_value("zh-en").run())
     assert [test.text_input(key=f"mask_companion_{i}").value for i in range(2)] == list(WITH["zh-en"])
-    assert test.button_group(key="sentence").value == 0
+    assert test.selectbox(key="sentence").value == 0
 
 
 def test_the_numbers_of_a_long_mask_are_folded(masks):
@@ -217,7 +217,7 @@ def test_a_mean_has_no_scores_so_the_first_head_is_shown(masks):
     test = masks(masks="one_row")
     assert "Layer 1, head 1" in figure(test, "mask_row")["layout"]["title"]["text"]
     assert "A mean of heads has no scores" in text(test)
-    check(test.button_group(key="mask_head").set_value(3).run())
+    check(test.selectbox(key="mask_head").set_value(3).run())
     assert "Layer 1, head 4" in figure(test, "mask_row")["layout"]["title"]["text"]
     assert (address(test)["layer"], address(test)["head"]) == ("1", "4")
 
@@ -296,3 +296,24 @@ def test_guessing_shows_nothing_of_what_comes(masks):
 def test_the_first_guess_has_nothing_later_to_change(masks):
     test = masks(guess=1, masks="checks")
     assert "no later piece to change" in sentences(test)
+
+
+# ---------------------------------------------------------------- what the page opens on, and what it asks
+
+
+def test_the_page_opens_on_the_causal_mask(open_page, batch):
+    checkpoint, traces = batch
+    test = open_page(MASKS, model=checkpoint.name)
+    expected = np.array(by_hand(traces[0], "causal", checkpoint.config.pad_id))
+    np.testing.assert_array_equal(open_cells(figure(test, "mask_bool")), expected)
+    assert "mask" not in address(test)
+
+
+@pytest.mark.parametrize("part", ["masks", "one_row"])
+@pytest.mark.parametrize("name", ["decoder", "cross"])
+def test_the_question_does_not_hold_its_answer(masks, part, name):
+    test = masks(masks=part, mask=name, query=1, key=2)
+    (asked,) = [line for line in text(test).split("\n") if "**May" in line]
+    question = asked.split("?**")[0].replace("\u2060", "")
+    assert "May query 1, which reads “<s>”, see key 2, “" in question
+    assert "→" not in question  # what the row predicts is the key that is asked for

@@ -82,7 +82,7 @@ def bars(test, key, place=0):
 @pytest.mark.parametrize("chosen", [{}, {"layer": 2, "head": 3, "guess": 1, "words": 1, "hide": 1}])
 def test_every_part_opens_with_the_attention_that_there_is(attention, stack, panel, chosen):
     test = attention(stack, panel, **chosen)
-    (kind,) = [group for group in test.button_group if group.key == "kind"]
+    (kind,) = [menu for menu in test.selectbox if menu.key == "kind"]
     assert len(kind.options) == 1
     assert not test.error
     assert "was asked for" not in sentences(test)

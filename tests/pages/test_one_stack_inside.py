@@ -191,7 +191,7 @@ def test_there_is_one_table(page, stack):
     test, (checkpoint, trace) = page(stack, "pieces"), run_of(stack)
     rows, width = checkpoint.model.src_table.shape
     assert f"This model has one table of {rows:,} pieces × {width} numbers" in said(test)
-    assert ("output projection is the same table" in said(test)) == (stack == "decoder")
+    assert ("output layer uses the same table" in said(test)) == (stack == "decoder")
     ids = trace.read_ids if stack == "decoder" else trace.src_ids
     token = test.selectbox(key=pieces_controls.TOKEN)
     assert token.value == (trace.first_row if stack == "decoder" else 0)

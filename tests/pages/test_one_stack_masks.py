@@ -35,7 +35,7 @@ def controls(test):
 
 
 def options(test, key):
-    return next(list(control.options) for control in test.segmented_control if control.key == key)
+    return list(test.selectbox(key=key).options)
 
 
 def open_cells(drawn):
@@ -126,8 +126,10 @@ def test_the_mask_of_an_encoder_alone_closes_padding(open_one_stack, batch):
 @pytest.mark.parametrize("stack", STACKS)
 def test_a_mask_that_there_is_not_falls_to_one_that_there_is(open_one_stack, stack):
     test = open_one_stack(stack, MASKS, mask="cross")
-    shown = "Target padding" if stack == "decoder" else "Source padding"
-    assert f"The mask “Cross” was chosen; this model does not use it. “{shown}” is shown." in sentences(test)
+    shown = "Causal" if stack == "decoder" else "Source padding"
+    assert f"The mask “Cross-attention” was chosen; this model does not use it. “{shown}” is shown." in sentences(
+        test
+    )
     assert address(test)["mask"] == "cross"
 
 

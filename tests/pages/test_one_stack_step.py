@@ -40,7 +40,7 @@ def test_a_decoder_alone_reads_its_prompt(open_one_stack):
     assert [chip["piece"] for chip in run["source"]] == list(trace.src_pieces)
     assert [chip["piece"] for chip in run["target"]] == list(trace.tgt_pieces)
     assert run["start_piece"] == trace.src_pieces[-1]
-    assert run["shading_label"] == "self-attention, mean of all 3 layers × 3 heads"
+    assert run["shading_label"] == "Prompt shaded by self-attention, mean of all 3 layers × 3 heads"
 
 
 def test_a_prompt_is_shaded_by_the_rows_of_the_steps(open_one_stack):

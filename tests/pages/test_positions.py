@@ -94,7 +94,7 @@ def test_waves_are_those_of_a_fourier_transform(page):
 def test_more_positions_are_drawn_when_asked_for(page):
     test = page(model="zh-en")
     assert "first 64 of 128 positions" in figure(test, panels.TABLE)["layout"]["title"]["subtitle"]["text"]
-    check(next(c for c in test.segmented_control if c.key == controls.COUNT).set_value(128).run())
+    check(test.selectbox(key=controls.COUNT).set_value(128).run())
     np.testing.assert_array_equal(z_of(test, panels.TABLE), table_of("zh-en"))
     assert "subtitle" not in figure(test, panels.TABLE)["layout"]["title"]
 
@@ -232,7 +232,7 @@ def test_a_sentence_starts_from_embedding_and_position(page, name, side):
 def test_another_token_is_chosen_and_stays_in_the_address(page):
     test = page("sentence", model="reverse", src="abcdef")
     check(test.selectbox(key=sentence.TOKEN).set_value(3).run())
-    assert "What d at position 3" in figure(test, sentence.ROWS)["layout"]["title"]["text"]
+    assert "What token 4, d," in figure(test, sentence.ROWS)["layout"]["title"]["text"]
     own = model("reverse")
     place = loading.open_checkpoint(loading.usable()["reverse"]).src_tokenizer.id_of("d")
     np.testing.assert_allclose(z_of(test, sentence.ROWS)[0], own.src_table.detach()[place], rtol=1e-5)
@@ -241,7 +241,7 @@ def test_another_token_is_chosen_and_stays_in_the_address(page):
 
 def test_a_place_beyond_the_sentence_is_moved(page):
     test = page("sentence", model="reverse", src="ab", key=12)
-    assert "at position 2" in figure(test, sentence.ROWS)["layout"]["title"]["text"]
+    assert "What token 3," in figure(test, sentence.ROWS)["layout"]["title"]["text"]
 
 
 def test_guessing_hides_what_is_still_to_come(page):
@@ -250,7 +250,7 @@ def test_guessing_hides_what_is_still_to_come(page):
     labels = figure(test, sentence.STRENGTHS)["layout"]["meta"]["ticks"]["xaxis"]["labels"]
     assert [label.removeprefix("▁") for label in labels][1:] == ["f", "e"]
     assert len(test.selectbox(key=sentence.TOKEN).options) == 3
-    assert "position 2" in figure(test, sentence.ROWS)["layout"]["title"]["text"]
+    assert "What token 3," in figure(test, sentence.ROWS)["layout"]["title"]["text"]
     check(next(c for c in test.segmented_control if c.key == "side").set_value("source").run())
     assert len(test.selectbox(key=sentence.TOKEN).options) == 7
 

@@ -8,9 +8,12 @@ from dataclasses import asdict
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.conftest import CHECKPOINTS, ROOT, STEP, check
+from tests.pages.conftest import CHECKPOINTS, OPEN, ROOT, STEP, check
 from tests.pages.speaking import texts_of_page
 from tests.pseudo_language import words_of, wrong
+from transformer.checkpoint.foreign import SUFFIXES
+from transformer.importers.huggingface.families import FAMILIES
+from ui.checkpoints.given import ARRAYS
 from ui.runs import loading
 
 EXPLORE = ROOT / "pages" / "explore"
@@ -22,8 +25,11 @@ PARTS_OF_PAGES = {
     "inside": ("inside", ["model", "stream", "lens", "ffn", "pieces"]),
 }
 PARTS = {
+    "start": (EXPLORE / "start.py", {}),
     "step": (STEP, {}),
     "checkpoints": (CHECKPOINTS, {}),
+    "open": (OPEN, {}),
+    "glossary": (EXPLORE / "glossary.py", {}),
     **{
         f"{page} {part}": (EXPLORE / f"{page}.py", {parameter: part})
         for page, (parameter, parts) in PARTS_OF_PAGES.items()
@@ -37,6 +43,7 @@ SPOKEN: tuple[str, ...] = (
     "attention table",
     "attention walk",
     "checkpoints",
+    "glossary",
     "inside ffn",
     "inside lens",
     "inside model",
@@ -45,10 +52,12 @@ SPOKEN: tuple[str, ...] = (
     "masks checks",
     "masks masks",
     "masks one_row",
+    "open",
     "positions sentence",
     "positions shift",
     "positions similarity",
     "positions table",
+    "start",
     "step",
 )
 
@@ -86,7 +95,17 @@ def data_of_models():
 def test_what_is_spoken_is_spoken_whole(open_page, name):
     page, part = PARTS[name]
     test = open_page(page, model=MODEL, src=SOURCE, lang="qps", **part)
-    files = {"dev", "tsv"} if name == "checkpoints" else set()  # what it was scored on
+    # What it was scored on; the name, a run's pieces in colour, and what an example means.
+    glosses = loading.open_checkpoint(loading.usable()["zh-en"]).card.glosses.values()
+    files = {
+        "checkpoints": {
+            "dev",
+            "tsv",
+            *words_of(*ARRAYS, *SUFFIXES, *FAMILIES, *(one.name for one in FAMILIES.values())),
+        },
+        "open": words_of(*SUFFIXES),
+        "start": {"Glassformer", "blue", "orange", "badge", SOURCE[::-1], *words_of(*glosses)},
+    }.get(name, set())
     examples = loading.open_checkpoint(loading.usable()[MODEL]).card.examples  # the Masks page runs them, too
     found = complaints(test, words_of(MODEL, SOURCE, examples) | data_of_models() | files, set(told_by_models()))
     if name in SPOKEN:

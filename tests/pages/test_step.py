@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.pages.conftest import MAIN, STEP, check
+from tests.pages.conftest import ROOT, STEP, check
 from tests.pages.reading import (
     address,
     figure,
@@ -12,16 +12,18 @@ from tests.pages.reading import (
     labels,
     numbers,
     output,
+    payload,
     run_of,
     sentences,
     step,
     type_source,
 )
 from tests.ui.unpacking import numbers_of
+from transformer.checkpoint.card import Card
 from ui.runs import loading
 from ui.state import session
 from ui.step import panels
-from ui.step.panels import FORCE_CHOICE
+from ui.step.choosing import FORCE_CHOICE, FORCE_OFFER, FORCE_PLACE
 
 MARKUP = "<img src=x onerror=alert(1)>"
 
@@ -42,7 +44,7 @@ def run_is_beam(test):
 
 
 def test_the_plain_address_opens_with_the_first_example(open_page):
-    test = open_page(MAIN)
+    test = open_page(STEP)
     checkpoint = loading.open_checkpoint(next(iter(loading.usable().values())))
     assert test.text_input(key=session.SOURCE).value == checkpoint.card.examples[0]
     assert run_of(test)["target"]
@@ -109,7 +111,8 @@ def test_an_output_that_was_cut_says_so(reverse):
     test = reverse(src="abcdef")
     check(test.slider(key=session.MAX_NEW).set_value(3).run())
     assert output(test) == "fed"
-    assert "cut after 3 pieces" in sentences(test)
+    assert (run_of(test)["cut"], run_of(test)["stop_reason"]) == (True, "Cut at the limit of 3 pieces.")
+    assert not sentences(test)
     assert address(test)["max"] == "3"
 
 
@@ -175,6 +178,28 @@ def test_branches_belong_to_their_sentence(reverse):
     assert labels(type_source(test, "abcdef")) == []
 
 
+def test_every_branch_that_was_tried_is_in_the_address(reverse, open_page):
+    test = force(check(go_to(reverse(src="abcdef"), 3)), "z")
+    assert "tried" not in address(test)  # it is the one that is forced
+    choose(test, 0)
+    test = force(check(go_to(test, 2)), "q")
+    assert len(labels(test)) == 3
+    again = open_page(STEP, **address(test))
+    assert labels(again) == labels(test)
+    assert output(again) == output(test)
+    elsewhere = open_page(ROOT / "pages" / "explore" / "attention.py", **address(test))
+    assert address(elsewhere) == address(test)  # kept on the way through other pages
+    assert "tried" not in address(type_source(again, "noon"))
+
+
+@pytest.mark.parametrize("tried", ["99", "1000000", "3.3", "0", "a.b", "5~1"])
+def test_a_link_with_branches_that_cannot_be_shows_none_of_them(reverse, tried):
+    test = reverse(src="abcdef", tried=tried)
+    assert output(test) == "fedcba"
+    assert labels(test) == []
+    assert not test.error
+
+
 def test_branches_of_beam_search_keep_its_results(reverse):
     test = reverse(src="abc", how="beam", beam=2, forced=12, result=2)
     assert output(test).startswith("z")
@@ -189,16 +214,64 @@ def test_branches_of_beam_search_keep_its_results(reverse):
 )
 def test_what_cannot_be_forced_is_refused_and_the_run_stays(reverse, piece, said):
     test = force(reverse(src="abcdef"), piece)
-    assert said in sentences(test)
+    assert said in refusal(test)
+    assert sentences(test) == ""  # nothing above the fold
+    assert test.text_input(key=FORCE_CHOICE).value == piece
     assert output(test) == "fedcba"
     assert "forced" not in address(test)
-    assert not test.error
 
 
-def test_a_refusal_is_said_once_and_forgotten_with_the_next_branch(reverse):
-    test = force(force(reverse(src="abcdef"), "no such piece"), "no such piece")
-    assert len(test.info) == 1
-    assert sentences(force(test, "z")) == ""
+def refusal(test):
+    """What is said at the field, without the escapes."""
+    place = next(block for block in test.get("flex_container") if block.proto.id.endswith(FORCE_PLACE))
+    return "\n".join(caption.value.replace("\\", "").replace("\u2060", "") for caption in place.caption)
+
+
+def offers(test):
+    return [button.label.replace("\\", "") for button in test.button if FORCE_OFFER in button.key]
+
+
+def test_one_refusal_stands_at_the_field_and_goes_with_the_next_try_or_step(reverse):
+    test = force(force(reverse(src="abcdef"), "no such piece"), "nor this")
+    assert refusal(test).startswith("“nor this” is not one piece of this model's vocabulary.")
+    assert refusal(test).count("\n") == 0
+    assert offers(test) == ["n"]
+    moved = check(go_to(test, 2))
+    assert (refusal(moved), moved.text_input(key=FORCE_CHOICE).value) == ("", "")
+    test = force(force(moved, "nor this"), "z")
+    assert (refusal(test), output(test)[:2]) == ("", "fz")
+
+
+def test_a_piece_that_is_there_already_is_said_at_the_field(reverse):
+    test = force(reverse(src="abcdef"), "f")
+    assert refusal(test).startswith("The output has “f” here already.")
+    assert "f" not in offers(test)
+
+
+@pytest.mark.parametrize(
+    ("model", "text", "first"),
+    [("zh-en", "glasshouse", "▁glass"), ("en-fr", "ordinateurs", "▁ordinateur"), ("reverse", "xyz", "x")],
+)
+def test_the_pieces_a_text_begins_with_are_offered_and_one_click_forces(open_page, model, text, first):
+    test = force(open_page(STEP, model=model), text)
+    assert offers(test)[0] == first
+    check(next(button for button in test.button if FORCE_OFFER in button.key).click().run())
+    assert run_of(test)["target"][0]["piece"] == first
+    assert run_of(test)["target"][0]["forced"]
+    assert (refusal(test), test.text_input(key=FORCE_CHOICE).value) == ("", "")
+
+
+def test_pieces_that_begin_with_a_text_are_offered_by_their_probability(open_page):
+    test = force(open_page(STEP, model="en-fr"), "ordin")
+    assert "▁ordinateur" in offers(test)
+    assert 1 <= len(offers(test)) <= 5
+
+
+def test_a_decoder_alone_offers_pieces_too(open_one_stack):
+    test = open_one_stack("decoder")
+    test = force(test, "babalomi")
+    assert offers(test)
+    assert all(offer.strip("▁").startswith("b") for offer in offers(test))
 
 
 def test_the_end_can_be_forced(reverse):
@@ -213,3 +286,34 @@ def test_a_link_that_forces_nonsense_shows_the_own_choice(reverse, forced):
     assert output(test) == "fedcba"
     assert sentences(test)
     assert labels(test) == []
+
+
+# ---------------------------------------------------------------- how unsure a step was
+
+
+@pytest.mark.parametrize("name", ["entropy", "ten", "rest"])
+def test_how_unsure_is_measured_is_chosen_and_stands_in_the_address(reverse, name):
+    test = reverse()
+    if name != "entropy":
+        check(test.segmented_control(key="unsure").set_value(name).run())
+    assert address(test).get("unsure", "entropy") == name
+    assert reverse(unsure=name).segmented_control(key="unsure").value == name
+    drawn = figure(test, panels.ENTROPY)
+    highest = numbers(drawn["data"][0]["y"]).max()
+    assert {"entropy": 0.7 < highest < 1.2, "ten": highest < 0.5, "rest": highest < 0.15}[name]
+
+
+def test_the_caption_says_label_smoothing_where_the_card_does(reverse, monkeypatch):
+    assert "label smoothing 0.1" in payload(reverse(), panels.ENTROPY)["caption"]
+    monkeypatch.setattr(Card, "label_smoothing", lambda self: None)
+    assert "smoothing" not in payload(reverse(), panels.ENTROPY)["caption"]
+
+
+def test_sampling_shows_what_was_drawn_from(reverse):
+    test = reverse(how="sampling", temp=5.0, seed=3)
+    drawn = figure(test, panels.CANDIDATES)
+    bars, own = (numbers(drawn["data"][place]["x"]) for place in (0, 1))
+    assert bars.sum() == pytest.approx(1, abs=1e-5)
+    assert own.sum() == pytest.approx(1, abs=1e-5)
+    assert own[0] > 0.8 > bars[0]
+    assert any("✓" in label for label in drawn["layout"]["yaxis"]["ticktext"])

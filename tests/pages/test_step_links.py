@@ -21,7 +21,7 @@ from tests.pages.reading import (
 )
 from ui.runs import loading
 from ui.state import session
-from ui.step import panels
+from ui.step import choosing, panels
 
 MARKUP = "<img src=x onerror=alert(1)>"
 
@@ -155,6 +155,19 @@ def test_a_forged_link_gets_a_default_and_one_note(open_page, parameters, said):
     assert not test.error
 
 
+def test_that_the_app_is_presented_is_nothing_that_a_link_asks_for(reverse):
+    test = force(check(go_to(reverse(src="abcdef", present=1), 2)), "z")
+    assert sentences(test) == ""
+    before = shown_by(test)
+    for presented in ("1", None):
+        check(go_back(test, address(test) | ({"present": presented} if presented else {})))
+        assert shown_by(test) == before
+
+
+def shown_by(test):
+    return output(test), step(test), labels(test)
+
+
 def test_notes_on_a_link_go_when_the_reader_goes_on(reverse):
     test = type_source(reverse(step=9999), "abc")
     assert sentences(test) == ""
@@ -179,7 +192,7 @@ def test_guess_mode_hides_what_comes(reverse):
 
 def test_a_guess_is_judged_and_the_step_revealed(reverse):
     test = reverse(src="abcdef", guess=1, step=3)
-    test.text_input(key=panels.GUESSED_PIECE).set_value("d")
+    test.text_input(key=choosing.GUESSED_PIECE).set_value("d")
     check(next(button for button in test.button if button.label == "Reveal").click().run())
     assert "Right. The model gave “d” a probability of" in sentences(test)
     assert payload(test, session.STEPPER)["revealed_step"] == 2
@@ -189,6 +202,39 @@ def test_a_guess_is_judged_and_the_step_revealed(reverse):
     check(go_to(test, 4))
     assert payload(test, session.STEPPER)["revealed_step"] is None
     assert "Right." not in sentences(test)
+
+
+def reveal(test, text):
+    test.text_input(key=choosing.GUESSED_PIECE).set_value(text)
+    return check(next(button for button in test.button if button.label == "Reveal").click().run())
+
+
+def test_a_wrong_guess_is_not_green(reverse):
+    test = reveal(reverse(src="abcdef", guess=1, step=3), "z")
+    assert not test.success
+    assert "The output has another piece. The model gave “z”" in test.warning[0].value.replace("\\", "")
+    assert "rank " in test.warning[0].value
+    assert len(reveal(reverse(src="abcdef", guess=1, step=3), "d").success) == 1
+
+
+def test_a_guess_of_several_pieces_is_judged_by_the_first_and_says_so(reverse):
+    for guess, right in (("dcb", True), ("xyz", False)):
+        test = reveal(reverse(src="abcdef", guess=1, step=3), guess)
+        assert f"“{guess}” is several pieces; the first, “{guess[0]}”, counts." in sentences(test)
+        assert bool(test.success) == right
+        assert payload(test, session.STEPPER)["revealed_step"] == 2
+
+
+def test_a_guess_that_cannot_be_judged_is_asked_again(reverse):
+    test = reveal(reverse(src="abcdef", guess=1, step=3), "她")
+    assert "“她” begins with no piece of this model's vocabulary. Guess again" in sentences(test)
+    assert not test.success
+    assert payload(test, session.STEPPER)["revealed_step"] is None
+    assert test.text_input(key=choosing.GUESSED_PIECE).value == "她"
+    assert "e → d" not in everything(test)
+    test = reveal(test, "")
+    assert payload(test, session.STEPPER)["revealed_step"] == 2
+    assert "begins with no piece" not in sentences(test)
 
 
 def test_guess_mode_does_not_name_a_later_branch(reverse):

@@ -8,7 +8,7 @@ from tests.pages.reading import address, figure, payload, view
 from ui.attention import one_map
 from ui.state import session
 from ui.state.view import MAIN, SECOND
-from ui.step import panels
+from ui.step import choosing, panels, results
 
 TWO = ROOT / "tests" / "pages" / "two_slots_app.py"
 CHARTS = (panels.CANDIDATES, panels.CROSS_ROW, panels.CROSS_MAP, panels.ENTROPY, one_map.MAP)
@@ -53,8 +53,8 @@ def test_a_step_of_one_slot_leaves_the_other(two, slot, other):
 @pytest.mark.parametrize(("slot", "other"), [(MAIN, SECOND), (SECOND, MAIN)])
 def test_a_head_of_one_slot_leaves_the_other(two, slot, other):
     before = drawn(two, other)
-    check(two.button_group(key=f"{slot}layer").set_value(1).run())
-    check(two.button_group(key=f"{slot}head").set_value(3).run())
+    check(two.selectbox(key=f"{slot}layer").set_value(1).run())
+    check(two.selectbox(key=f"{slot}head").set_value(3).run())
     assert (view(two, slot).layer, view(two, slot).head) == (1, 3)
     for name in (panels.CROSS_MAP, one_map.MAP):
         assert "layer 2, head 4" in title(two, f"{slot}{name}")
@@ -65,8 +65,8 @@ def test_a_head_of_one_slot_leaves_the_other(two, slot, other):
 def test_a_piece_forced_in_one_slot_leaves_the_other(two, slot, other):
     before = drawn(two, other)
     piece = {MAIN: "a", SECOND: "le"}[slot]
-    check(two.text_input(key=f"{slot}{panels.FORCE_CHOICE}").set_value(piece).run())
-    assert len(next(radio for radio in two.radio if radio.key == f"{slot}{panels.RESULT_CHOICE}").options) == 2
+    check(two.text_input(key=f"{slot}{choosing.FORCE_CHOICE}").set_value(piece).run())
+    assert len(next(radio for radio in two.radio if radio.key == f"{slot}{results.RESULT_CHOICE}").options) == 2
     assert drawn(two, other) == before
 
 
@@ -94,13 +94,13 @@ def twice(page, fields):
     import streamlit as st
 
     from ui.frame.sidebar import sidebar
-    from ui.frame.source_box import source_box
+    from ui.frame.source_box import head, source_box
     from ui.runs.open_run import open_run
     from ui.state import session
 
     session.begin(page)
     checkpoint = sidebar(shows_run=True)
-    source_box(checkpoint)
+    source_box(checkpoint, head("Two"))
     modules = {
         "overview": "attention.all_heads", "head": "attention.one_map", "flow": "attention.flow",
         "walk": "attention.one_weight", "table": "attention.head_table", "masks": "masks.panels",
@@ -116,10 +116,9 @@ def twice(page, fields):
             importlib.import_module("ui.positions.panels").draw(table, open_run(checkpoint, slot=slot))
             continue
         run = open_run(checkpoint, slot=slot)
-        if page != "masks":
-            importlib.import_module(f"ui.{page}.controls").draw(run)
+        row = None if page == "masks" else importlib.import_module(f"ui.{page}.controls").draw(run)
         part = fields.get("panel") or fields.get("inside_panel") or "masks"
-        importlib.import_module(f"ui.{modules[part]}").draw(run)
+        importlib.import_module(f"ui.{modules[part]}").draw(*(run, row) if page == "inside" else (run,))
 
 
 PARTS = (

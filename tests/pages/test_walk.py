@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from tests.pages.conftest import ROOT, check
-from tests.pages.reading import address, figure, go_to, numbers, payload, sentences, view
+from tests.pages.reading import address, figure, go_to, numbers, view
+from transformer.analysis.worth_seeing import worth_seeing
 from transformer.checkpoint.load import load
 from transformer.model.tap import Recorder, tap_of
 from transformer.runs import replay as replay_module
@@ -148,15 +149,41 @@ def test_an_address_beyond_the_map_falls_back(walking):
     assert chosen(walking(kind="cross", layer=1, head=1, query=77, key=88)) == (NONE, NONE)
 
 
-@pytest.mark.parametrize(("layer", "button"), [(None, "Take layer 1, head 1"), (2, "Take layer 2, head 1")])
-def test_a_mean_asks_for_a_head(walking, layer, button):
-    test = walking(kind="cross", **({"layer": layer} if layer else {}))
-    assert "choose one layer and one head" in sentences(test)
-    (found,) = [one for one in test.button if one.key == one_weight.TAKE_HEAD]
-    assert found.label == button
-    check(found.click().run())
-    assert view(test).head == 0
-    assert all(payload(test, key)["figure"] for key in CHARTS)
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+@pytest.mark.parametrize("layer", [None, 2])
+def test_it_opens_on_a_weight_worth_seeing_and_the_address_says_nothing_of_it(walking, reverse, kind, layer):
+    test = walking(kind=kind, **({"layer": layer} if layer else {}))
+    cell = worth_seeing(run(reverse, reverse.query("glass")), kind, layer=None if layer is None else layer - 1)
+    assert layer is None or cell.layer == layer - 1
+    said = text(test)
+    assert f"In layer {cell.layer + 1}, head {cell.head + 1}, the key" in said
+    assert figure(test, one_weight.MAP)["layout"]["shapes"][-1]["x0"] == cell.key - 0.5
+    assert figure(test, one_weight.MAP)["layout"]["shapes"][-1]["y0"] == cell.query - 0.5
+    assert not {"head", "query", "key", "step"} & address(test).keys()
+    assert any("worth a first look" in caption.value for caption in test.caption)
+    assert (test.selectbox(key="one_layer").value, test.selectbox(key="one_head").value) == (cell.layer, cell.head)
+
+
+def test_a_head_that_is_chosen_then_keeps_the_row_that_was_seen(walking, reverse):
+    test = walking(kind="cross")
+    cell = worth_seeing(run(reverse, reverse.query("glass")), "cross")
+    other = (cell.head + 1) % 4
+    check(test.selectbox(key="one_head").set_value(other).run())
+    assert (view(test).layer, view(test).head, view(test).query) == (cell.layer, other, cell.query)
+    assert not any("worth a first look" in caption.value for caption in test.caption)
+
+
+def test_after_a_step_the_row_is_that_of_the_step(walking, reverse):
+    test = check(go_to(walking(kind="cross"), 3))
+    cell = worth_seeing(run(reverse, reverse.query("glass")), "cross")
+    assert f"In layer {cell.layer + 1}, head {cell.head + 1}" in text(test)
+    assert f"the query **{run(reverse, reverse.query('glass')).row_label(2)}**" in text(test).replace("\u2060", "")
+
+
+def test_the_softmax_of_the_row_stands_under_the_softmax(walking):
+    said = [element.value for element in walking(kind="cross", layer=1, head=1).markdown]
+    order = [next(i for i, one in enumerate(said) if begin in one) for begin in ("4. softmax", "line by line", "5. ")]
+    assert order == sorted(order)
 
 
 def test_nothing_that_comes_later_is_seen_while_guessing(walking):

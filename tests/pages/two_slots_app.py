@@ -8,7 +8,7 @@ import streamlit as st
 from ui.attention import controls, one_map
 from ui.frame.sentence import sentence
 from ui.frame.sidebar import sidebar
-from ui.frame.source_box import source_box
+from ui.frame.source_box import head, source_box
 from ui.runs import loading
 from ui.runs.open_run import open_run
 from ui.shared import style
@@ -20,8 +20,9 @@ st.set_page_config(layout="wide")
 style.apply()
 session.begin("two")
 st.session_state.setdefault(f"{SECOND}{session.SOURCE}", "I like coffee.")
+row = head("Two")
 checkpoint = sidebar(shows_run=True)
-source_box(checkpoint, folded=True)
+source_box(checkpoint, row)
 
 
 @st.fragment

@@ -41,7 +41,7 @@ from transformer.model.anatomy import anatomy
 from transformer.model.tap import NO_TAP
 from transformer.runs import recording
 from transformer.text.normalise import normalise
-from transformer.text.tokenizer import SPACE_MARK, Tokenizer
+from transformer.text.tokenizer import SPACE_MARK, AnyTokenizer
 from words import joined, say
 
 BATCH_SENTENCES = 16
@@ -220,8 +220,8 @@ def _cross_weights(checkpoint: Checkpoint, group: Sequence[_Tokens]) -> list[Flo
     Row 0 has read the start id only; row t + 1 has read target piece t and predicts the next one.
     """
     config, model = checkpoint.config, checkpoint.model
-    src = _padded([tokens.src_ids for tokens in group], config.pad_id)  # [B, S]
-    read = _padded([(config.decoder_start_id, *tokens.tgt_ids) for tokens in group], config.pad_id)  # [B, T + 1]
+    src = _padded([tokens.src_ids for tokens in group], config.fill_id)  # [B, S]
+    read = _padded([(config.decoder_start_id, *tokens.tgt_ids) for tokens in group], config.fill_id)  # [B, T + 1]
     cross = anatomy(config).attention("cross")
     memory, _ = recording.read_source(model, src, (), tap=NO_TAP)
     patterns = (cross.site("*", "weights"),)
@@ -231,8 +231,8 @@ def _cross_weights(checkpoint: Checkpoint, group: Sequence[_Tokens]) -> list[Flo
     return [stacked[row, :, :, : len(tokens.tgt_ids) + 1, : len(tokens.src_ids)] for row, tokens in enumerate(group)]
 
 
-def _padded(rows: Sequence[Sequence[int]], pad_id: int) -> Tensor:
-    return pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=pad_id)
+def _padded(rows: Sequence[Sequence[int]], fill_id: int) -> Tensor:
+    return pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=fill_id)
 
 
 def _tokens(checkpoint: Checkpoint, pair: GoldPair, source_text: Spacing, target_text: Spacing) -> _Tokens | str:
@@ -257,7 +257,7 @@ def _tokens(checkpoint: Checkpoint, pair: GoldPair, source_text: Spacing, target
 
 
 def _side(
-    tokenizer: Tokenizer, words: Sequence[str], spacing: Spacing, clean: Callable[[str], str]
+    tokenizer: AnyTokenizer, words: Sequence[str], spacing: Spacing, clean: Callable[[str], str]
 ) -> tuple[tuple[int, ...], Floats]:
     """Ids of a side, and which share of each piece lies in each word.
 

@@ -45,6 +45,9 @@ _OF_NAME: Final[tuple[tuple[str, Part], ...]] = (
     ("src_table", "source_embedding"),
     ("tgt_table", "target_embedding"),
     ("*.embedding.positions.table", "positions"),
+    ("encoder.embedding.types.table", "source_embedding"),
+    ("mlm_head.*", "output"),
+    ("*.order.table", "positions"),
     ("*norm.weight", "norms"),
     ("*norm.bias", "norms"),
     *((f"{one.stack}.layers.*.{one.sublayer}.*", _OF_ATTENTION[one.kind][0]) for one in EVERY_PART.attentions),
@@ -110,7 +113,7 @@ def parts_of(config: ModelConfig) -> tuple[Part, ...]:
     has = anatomy(config)
     lacks = {part for one in EVERY_PART.attentions if one.kind not in has.kinds for part in _OF_ATTENTION[one.kind]}
     lacks |= {_OF_FFN[stack.name] for stack in EVERY_PART.stacks} - {_OF_FFN[stack.name] for stack in has.stacks}
-    lacks |= set() if has.writes else {"output"}
+    lacks |= set() if has.gives_logits else {"output"}
     lacks |= set() if has.reads and has.writes else {"target_embedding"}
     return tuple(part for part in PARTS if part not in lacks)
 
@@ -171,8 +174,11 @@ def multiply_adds(config: ModelConfig, *, n_source: int, n_target: int) -> dict[
         done[projections] = one.n_layers * 2 * d * config.d_head * heads
         done[maps] = one.n_layers * 2 * q * k * config.n_heads * config.d_head  # q·k, and weights·v
     for stack in parts.stacks:
-        done[_OF_FFN[stack.name]] = stack.n_layers * 2 * n_tokens[stack.name] * d * config.d_ff
-    done["output"] = n_target * d * config.tgt_vocab_size if parts.writes else 0
+        n_maps = 3 if config.gated else 2  # up, down, and the gate
+        done[_OF_FFN[stack.name]] = stack.n_layers * n_maps * n_tokens[stack.name] * d * config.d_ff
+    if parts.gives_logits:
+        n_last = n_target if parts.writes else n_source
+        done["output"] = n_last * d * (config.tgt_vocab_size + (d if parts.fills else 0))  # d: an MLM head's own map
     return done
 
 

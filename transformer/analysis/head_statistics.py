@@ -76,12 +76,12 @@ def entropy_share(weights: np.ndarray, allowed: np.ndarray) -> np.ndarray:
 
     Args:
         weights: [..., Q, K], 0 to 1.
-        allowed: Bool [Q, K], True = may attend.
+        allowed: Bool [..., Q, K], True = may attend.
 
     Returns:
         [..., Q], 0 to 1; NaN where fewer than two keys are open, as nothing can be spread there.
     """
-    n_open = np.asarray(allowed, dtype=bool).sum(axis=-1)  # [Q]
+    n_open = np.asarray(allowed, dtype=bool).sum(axis=-1)  # [..., Q]
     most = np.log2(np.maximum(n_open, 2))
     return np.where(n_open >= 2, entropy(weights) / most, np.nan)
 
@@ -135,7 +135,7 @@ def share_at(weights: np.ndarray, allowed: np.ndarray, *, offset: int) -> np.nda
 
     Args:
         weights: [..., Q, K] with Q = K.
-        allowed: Bool [Q, K], True = may attend.
+        allowed: Bool [..., Q, K], True = may attend.
         offset: From the query's place to the key's.
 
     Returns:
@@ -144,7 +144,7 @@ def share_at(weights: np.ndarray, allowed: np.ndarray, *, offset: int) -> np.nda
     n_queries, n_keys = weights.shape[-2:]
     rows = np.arange(n_queries)
     keys = np.clip(rows + offset, 0, n_keys - 1)
-    there = (rows + offset == keys) & np.asarray(allowed, dtype=bool)[rows, keys]
+    there = (rows + offset == keys) & np.asarray(allowed, dtype=bool)[..., rows, keys]
     return np.where(there, np.asarray(weights, dtype=np.float64)[..., rows, keys], np.nan)
 
 
@@ -153,13 +153,13 @@ def share_on(weights: np.ndarray, allowed: np.ndarray, *, key: int) -> np.ndarra
 
     Args:
         weights: [..., Q, K].
-        allowed: Bool [Q, K], True = may attend.
+        allowed: Bool [..., Q, K], True = may attend.
         key: Which, from 0.
 
     Returns:
         [..., Q], 0 to 1; NaN where the key is closed.
     """
-    is_open = np.asarray(allowed, dtype=bool)[:, key]
+    is_open = np.asarray(allowed, dtype=bool)[..., key]
     return np.where(is_open, np.asarray(weights, dtype=np.float64)[..., key], np.nan)
 
 
@@ -262,27 +262,53 @@ def measure(
         The measures, without those that no row has. Their rows are the run's own, without a batch's padding.
     """
     attention = EVERY_PART.attention(kind)
-    crosses, of_source = attention.stack != attention.keys_from, attention.keys_from == "encoder"
     n_queries, n_keys = trace.n_tokens(attention.stack), trace.n_tokens(attention.keys_from)
+    ends = attention.keys_from == "encoder" and trace.src_ids[n_keys - 1] == eos_id
     weights = trace.maps(kind)[:, :, :n_queries, :n_keys]
-    allowed = trace.mask(kind)[:n_queries, :n_keys]
+    masks = np.stack([trace.mask(kind, layer) for layer in range(len(weights))])[:, None, :n_queries, :n_keys]
+    return measure_maps(
+        weights, masks, kind,
+        end=n_keys - 1 if ends else None,
+        shares=None if shares is None else shares[:, :, :n_queries],
+        n_rows=None if attention.stack == "encoder" else n_rows,
+    )  # fmt: skip
+
+
+def measure_maps(
+    weights: np.ndarray,
+    allowed: np.ndarray,
+    kind: Kind,
+    *,
+    end: int | None = None,
+    shares: np.ndarray | None = None,
+    n_rows: int | None = None,
+) -> dict[Name, Measure]:
+    """All measures of every head that weights alone give; as `measure`, which knows what the rest is.
+
+    Args:
+        weights, allowed: [L, H, Q, K] and bool [Q, K] or [L, 1, Q, K], without padding.
+        kind: Which attention. If the keys are not the queries, self-attention has no distance, self, previous, next.
+        end, shares, n_rows: The end piece among the keys; the others as for `measure`.
+    """
+    attention = EVERY_PART.attention(kind)
+    n_queries, n_keys = weights.shape[-2:]
     found: dict[Name, np.ndarray] = {
         "entropy": entropy(weights),
         "entropy_share": entropy_share(weights, allowed),
         "largest": largest(weights),
     }
-    if not crosses:
+    if attention.stack != attention.keys_from:
+        found |= {"distance": relative_distance(weights), "diagonal": share_on_diagonal(weights)}
+    elif n_queries == n_keys:
         found["distance"] = distance(weights)
         found |= {name: share_at(weights, allowed, offset=offset) for name, offset in _OFFSETS.items()}
-    else:
-        found |= {"distance": relative_distance(weights), "diagonal": share_on_diagonal(weights)}
     found["first"] = share_on(weights, allowed, key=0)
-    if of_source and trace.src_ids[n_keys - 1] == eos_id:
-        found["end"] = share_on(weights, allowed, key=n_keys - 1)
+    if end is not None:
+        found["end"] = share_on(weights, allowed, key=end)
     if shares is not None:
-        found["norm_share"] = shares[:, :, :n_queries]
-    seen = n_queries if n_rows is None or attention.stack == "encoder" else n_rows
-    rows = allowed.any(axis=-1) & (np.arange(n_queries) < seen)
+        found["norm_share"] = shares
+    counted = allowed.reshape(-1, n_queries, n_keys).any(axis=(0, -1))
+    rows = counted & (np.arange(n_queries) < (n_queries if n_rows is None else n_rows))
     measures = {name: _counted(values, rows) for name, values in found.items()}
     return {name: measures[name] for name in NAMES if name in measures and measures[name].rows.any()}
 

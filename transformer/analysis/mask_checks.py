@@ -9,7 +9,7 @@ Ids are nested tuples, as traces hold them; results are plain arrays. Axes: B ba
 S source tokens, T target tokens, V target vocabulary. Source: Vaswani et al. (2017), section 3.2.3.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -19,7 +19,7 @@ from torch import Tensor
 
 from transformer.errors import QueryError
 from transformer.model.anatomy import Kind
-from transformer.model.masks import causal_mask, padding_mask
+from transformer.model.masks import causal_mask, padding_mask, within
 from transformer.model.tap import NO_TAP, Replacer, Tap, tap_of
 from transformer.model.transformer import Transformer
 from transformer.runs import recording
@@ -112,7 +112,7 @@ class Attention:
     """One layer's attention over a batch, before and after the mask, each [B, H, Q, K].
 
     Attributes:
-        scores: q . k / sqrt(d_head), float32.
+        scores: q . k / sqrt(d_head), or as the model makes them, float32.
         mask: Bool, as this attention got it, broadcast.
         weights: After mask and softmax, float32.
     """
@@ -252,19 +252,23 @@ def check_padding(
         n_pads: How many pads to add, from 1: once to the source, once to the target.
 
     Raises:
-        QueryError: With the pads, a side is longer than the model reads; or it computes what is not finite.
+        QueryError: The model has no padding piece; with the pads, a side is longer than it reads; or it computes what
+            is not finite.
     """
     parts = model.anatomy
+    if model.config.pad_id is None:
+        raise QueryError("This model has no padding piece, so no mask for it, and nothing to check.")
     src, tgt = torch.tensor([src_ids]), torch.tensor([tgt_ids])
     pads = torch.full((1, n_pads), model.config.pad_id)
     before = _finite(model, src, tgt)  # [1, T, V], or [1, S, D] of an encoder alone
     of_source = [one.site("*", "mask") for one in parts.attentions if one.keys_from == "encoder"]
-    of_causal = [one.site("*", "mask") for one in parts.attentions if one.causal]
     see_pads = tap_of(Replacer(dict.fromkeys(of_source, torch.ones_like)))
-    only_causal = tap_of(Replacer(dict.fromkeys(of_causal, lambda mask: causal_mask(mask.size(-1)).expand_as(mask))))
+    only_causal = tap_of(Replacer(_without_padding(model)))
 
     def moved(src: Tensor, tgt: Tensor, without: Tap) -> Movement:
-        kept, taken = (_moved(before, model(src, tgt, tap=tap)[:, : before.size(1)]) for tap in (NO_TAP, without))
+        kept, taken = (
+            _moved(before, _result(model, src, tgt, tap)[:, : before.size(1)]) for tap in (NO_TAP, without)
+        )
         return Movement(kept[0].numpy(), taken[0].numpy(), largest=float(before.abs().max()))
 
     return PaddingMovement(
@@ -273,10 +277,36 @@ def check_padding(
     )
 
 
+def _without_padding(model: Transformer) -> dict[str, Callable[[Tensor], Tensor]]:
+    """What makes of each causal attention's mask one that closes the future, and what a window does, but no pads."""
+
+    def unpadded(window: int) -> Callable[[Tensor], Tensor]:
+        def whole(mask: Tensor) -> Tensor:
+            n = mask.size(-1)
+            seen = within(causal_mask(n), window, n)
+            assert seen is not None  # as a mask went in
+            return seen.expand_as(mask)
+
+        return whole
+
+    return {
+        one.site(layer, "mask"): unpadded(model.config.window(layer))
+        for one in model.anatomy.attentions
+        if one.causal
+        for layer in range(one.n_layers)
+    }
+
+
 def _finite(model: Transformer, src: Tensor, tgt: Tensor) -> Tensor:
-    """The logits [B, T, V], or of an encoder alone its memory [B, S, D]; an error where they are not finite."""
-    result = model(src, tgt)
-    check_recorded((result,), lambda tap: model(src, tgt, tap=tap), tap=NO_TAP)
+    """What a pass ends with; an error where it is not finite."""
+    result = _result(model, src, tgt, NO_TAP)
+    check_recorded((result,), lambda tap: _result(model, src, tgt, tap), tap=NO_TAP)
+    return result
+
+
+def _result(model: Transformer, src: Tensor, tgt: Tensor, tap: Tap) -> Tensor:
+    """The logits [B, T, V], or of an encoder alone its memory [B, S, D], whatever head it has."""
+    result: Tensor = model(src, tgt, tap=tap) if model.anatomy.writes else model.encode(src, tap=tap)
     return result
 
 

@@ -2,12 +2,13 @@
 
 A feed-forward sub-layer computes down(f(up(x))) for each token by itself. A neuron is one of the d_ff numbers
 between: it reads x with its row of up_proj, and what it writes is its activation times its column of down_proj. All
-these columns, each times its activation, and the bias add up to the sub-layer's output.
+these columns, each times its activation, and the bias add up to the sub-layer's output. With a gate the sub-layer
+computes down(f(gate(x)) * up(x)): a neuron reads x twice, and its activation is the product.
 
 The direct effect on the logits goes straight from the column through the norms that still follow and the output
-projection; what later sub-layers make of it is left out. A norm divides by a deviation that every other part of the
-stream has a say in: it is held at the value that it had in the run (Elhage et al., section "Handling Layer
-Normalization"). A neuron has no name here, as nothing of this says what it is for.
+projection; what later sub-layers make of it is left out, and so is a soft cap of the logits. A norm divides by a
+size that every other part of the stream has a say in: it is held at the value that it had in the run (Elhage et al.,
+section "Handling Layer Normalization"). A neuron has no name here, as nothing of this says what it is for.
 
 Source: Vaswani et al. (2017), section 3.3; Geva et al., "Transformer Feed-Forward Layers Are Key-Value Memories"
 (2021); Elhage et al., "A Mathematical Framework for Transformer Circuits" (2021).
@@ -23,12 +24,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import StackName, anatomy
 from transformer.model.config import ModelConfig
-from transformer.model.layers import ACTIVATIONS
+from transformer.model.feed_forward import ACTIVATIONS
+from transformer.model.linear import widened
+from transformer.model.norms import Norm
 from transformer.model.transformer import Transformer
 from transformer.runs.replay import replay
 from transformer.runs.trace import Trace
@@ -147,7 +149,7 @@ def most_active_anywhere(activation: np.ndarray, count: int) -> np.ndarray:
 def columns(model: Transformer, stack: StackName, layer: int) -> np.ndarray:
     """What each neuron of a layer writes at an activation of 1, its column of down_proj: read-only [D, F]."""
     layers: Any = model.stack(stack).layers
-    written: np.ndarray = layers[layer].ffn.down_proj.weight.detach().numpy()
+    written: np.ndarray = widened(layers[layer].ffn.down_proj.weight.detach()).numpy()
     return written
 
 
@@ -155,6 +157,8 @@ def effect_sites(config: ModelConfig, layer: int) -> list[str]:
     """The sites whose deviations the norms between a decoder layer's feed-forward and the output divide by."""
     decoder = anatomy(config).stack("decoder")
     last, sites = decoder.n_layers - 1, []
+    if config.norm == "both":
+        sites = [f"decoder.{layer}.ffn.output"]  # a norm of its own reads the sub-layer's output
     if config.norm == "post":
         sites = [f"decoder.{layer}.ffn.residual"]
         later = range(layer + 1, last + 1)
@@ -194,12 +198,12 @@ def direct_effect(
     written = columns(model, "decoder", layer)[:, neuron].astype(np.float64)
     for name in effect_sites(model.config, layer):
         written = through_norm(_norm(model, name), written, inputs[name][token])
-    table = model.output_weight.detach().numpy()
-    effect: np.ndarray = table @ written.astype(table.dtype)
+    table = widened(model.output_weight.detach()).numpy()
+    effect: np.ndarray = table @ (written * model.config.output_scale).astype(table.dtype)
     return effect - effect.mean()
 
 
-def through_norm(norm: nn.LayerNorm, part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+def through_norm(norm: Norm, part: np.ndarray, whole: np.ndarray) -> np.ndarray:
     """What a norm makes of one part of a sum, if it divides by the deviation of the whole.
 
     Args:
@@ -208,11 +212,11 @@ def through_norm(norm: nn.LayerNorm, part: np.ndarray, whole: np.ndarray) -> np.
         whole: What the norm read, of which `part` is a part [D].
 
     Returns:
-        γ (part - mean of part) / √(variance of whole + ε) [D]; of all parts together, and β, it is the norm's output.
+        γ (part - its centre) / (size of the whole) [D]; of all parts together, and β, it is the norm's output.
     """
     gamma = norm.weight.detach().numpy().astype(np.float64)
-    deviation = np.sqrt(whole.astype(np.float64).var() + norm.eps)
-    return gamma * (part - part.mean()) / deviation
+    own, all_of_it = (torch.tensor(vector, dtype=torch.float64) for vector in (part, whole))
+    return np.asarray(gamma * (part - norm.centre(own).numpy()) / norm.size(all_of_it).numpy())
 
 
 def strongest(effect: np.ndarray, count: int) -> Effect:
@@ -223,11 +227,13 @@ def strongest(effect: np.ndarray, count: int) -> Effect:
     return Effect(raised, effect[raised], lowered, effect[lowered])
 
 
-def _norm(model: Transformer, name: str) -> nn.LayerNorm:
+def _norm(model: Transformer, name: str) -> Norm:
     """The norm that reads a site of `effect_sites`."""
     _, layer, *part = name.split(".")
     decoder: Any = model.decoder
-    norm: nn.LayerNorm = (
-        getattr(decoder.layers[int(layer)], f"{part[0]}_residual").norm if len(part) == 2 else decoder.final_norm
-    )
-    return norm
+    if len(part) < 2:
+        found: Norm = decoder.final_norm
+        return found
+    residual = getattr(decoder.layers[int(layer)], f"{part[0]}_residual")
+    inner: Norm = residual.output_norm if part[1] == "output" else residual.norm
+    return inner

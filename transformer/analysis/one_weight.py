@@ -1,5 +1,8 @@
 """How one attention weight came to be: q . k -> / sqrt(d_head) -> + mask -> softmax -> . V -> W_O, in numbers.
 
+Where a model makes its scores otherwise (another scale, a bias of positions, a cap), so does this; queries and keys
+are those that are multiplied, after a norm and a rotation if there are any.
+
 A run recorded what the model computed in float32. Here the same row is computed again, in float64 and by plain
 arithmetic, from the recorded queries, keys and values; how far both are apart is part of the result.
 
@@ -17,6 +20,8 @@ import numpy as np
 from transformer.errors import QueryError
 from transformer.model.anatomy import EVERY_PART, Kind
 from transformer.model.attention import MultiHeadAttention
+from transformer.model.config import ModelConfig
+from transformer.model.scores import Scoring, scoring
 from transformer.model.transformer import Transformer
 from words import say
 
@@ -51,13 +56,15 @@ class Walk:
         values: Every key's value [key, d_head].
         products: q times the chosen key, number by number [d_head].
         dots: q . k of every key [key].
-        scores: The same divided by sqrt(d_head) [key].
+        how: What is done to q . k, by the model's config.
+        added: What positions add to each score, 0 if nothing [key].
+        scores: q . k times the scale, 1 / sqrt(d_head) as a rule, plus what is added, capped if it is [key].
         allowed: Bool [key], True = may attend.
-        masked: Scores after the mask, -inf where it closes a key [key].
-        peak: The largest of them, which the softmax subtracts; None if no key may be seen.
-        exps: exp(score - peak), 0 where the mask closes a key [key].
-        total: Their sum; 0 if no key may be seen.
-        weights: exps / total, all 0 if no key may be seen [key].
+        masked: Scores after the mask, -inf (or the model's own fill) where it closes a key [key].
+        peak: The largest of them, which the softmax subtracts; None if all are -inf.
+        exps: exp(masked - peak) [key].
+        total: Their sum; 0 if all are -inf.
+        weights: exps / total, all 0 if the total is [key].
         weighted: Each value times its weight [key, d_head].
         head_out: Their sum, the head's output [d_head].
         w_o: The columns of W_O that belong to this head [d_model, d_head].
@@ -77,6 +84,8 @@ class Walk:
     values: np.ndarray
     products: np.ndarray
     dots: np.ndarray
+    how: Scoring
+    added: np.ndarray
     scores: np.ndarray
     allowed: np.ndarray
     masked: np.ndarray
@@ -113,14 +122,21 @@ def place(kind: Kind, layer: int) -> str:
     return EVERY_PART.attention(kind).place(layer)
 
 
-def sites(kind: Kind, layer: int) -> tuple[str, ...]:
+def biased(config: ModelConfig, kind: Kind) -> bool:
+    """Whether positions add something to the scores of an attention."""
+    return kind != "cross" and config.positions in ("relative", "alibi")
+
+
+def sites(kind: Kind, layer: int, *, config: ModelConfig | None = None) -> tuple[str, ...]:
     """The sites that `walk` needs, for `transformer.runs.replay.replay`.
 
     Args:
         kind: Which attention.
         layer: From 0.
+        config: Of the model; None stands for one whose positions add nothing to the scores.
     """
-    return tuple(f"{place(kind, layer)}.{name}" for name in RECORDED)
+    bias = ("bias",) if config is not None and biased(config, kind) else ()
+    return tuple(f"{place(kind, layer)}.{name}" for name in (*RECORDED, *bias))
 
 
 def strongest(weights: np.ndarray, allowed: np.ndarray) -> int:
@@ -159,20 +175,18 @@ def walk(
     Raises:
         QueryError: The run has no such head, row or column.
     """
-    found = {name: recorded[f"{place(kind, layer)}.{name}"] for name in RECORDED}
+    found, how = {name: recorded[f"{place(kind, layer)}.{name}"] for name in RECORDED}, scoring(model.config)
     n_heads, n_queries = found["queries"].shape[:2]
     n_keys = found["keys"].shape[1] if n_keys is None else n_keys
     _check("head", head, n_heads)
     _check("row", query, n_queries)
-    mask = np.broadcast_to(found["mask"], found["scores"].shape)[:, query]  # [head, key]
-    _check_closed(mask, n_keys, query)
-    mask = mask[:, :n_keys]
+    mask = _mask_of(found, n_keys, query)  # [head, key]
     q = found["queries"][:, query].astype(np.float64)  # [head, d_head]
     k, v = (_for_every_head(found[name][:, :n_keys], n_heads) for name in ("keys", "values"))  # [head, key, d_head]
     dots = np.einsum("hd,hkd->hk", q, k)  # [head, key]
-    scores = dots / np.sqrt(q.shape[-1])
-    exps, peaks = _exponentials(scores, mask)
-    weights = _shared_out(exps)
+    added = recorded[f"{place(kind, layer)}.bias"][:, query, :n_keys] if biased(model.config, kind) else 0 * dots
+    scores, masked = _scores(dots, how, added, mask)
+    exps, peaks, weights = _softmax(masked)
     outs = np.einsum("hk,hkd->hd", weights, v)  # [head, d_head]
     w_o, bias = _output_projection(model.attentions(kind)[layer])
     shares = np.einsum("hmd,hd->hm", w_o, outs)  # [head, d_model]
@@ -190,10 +204,12 @@ def walk(
         values=v[head],
         products=q[head] * k[head, chosen],
         dots=dots[head],
+        how=how,
+        added=added[head].astype(np.float64),
         scores=scores[head],
         allowed=mask[head],
-        masked=np.where(mask[head], scores[head], -np.inf),
-        peak=float(peaks[head]) if mask[head].any() else None,
+        masked=masked[head],
+        peak=None if np.isneginf(peaks[head]) else float(peaks[head]),
         exps=exps[head],
         total=float(exps[head].sum()),
         weights=weights[head],
@@ -221,9 +237,12 @@ def _check(name: Literal["head", "row", "key"], value: int, count: int) -> None:
     raise QueryError(missing[name])
 
 
-def _check_closed(mask: np.ndarray, n_keys: int, query: int) -> None:
+def _mask_of(found: Mapping[str, np.ndarray], n_keys: int, query: int) -> np.ndarray:
+    """A row's mask of the first keys [head, key]; all others are closed."""
+    mask = np.broadcast_to(found["mask"], found["scores"].shape)[:, query]
     if mask[:, n_keys:].any():
         raise QueryError("row {row} sees keys after key {last}; they cannot be left out.", row=query + 1, last=n_keys)
+    return mask[:, :n_keys]
 
 
 def _for_every_head(x: np.ndarray, n_heads: int) -> np.ndarray:
@@ -231,16 +250,19 @@ def _for_every_head(x: np.ndarray, n_heads: int) -> np.ndarray:
     return np.repeat(x.astype(np.float64), n_heads // len(x), axis=0)
 
 
-def _exponentials(scores: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """exp(score - peak) [head, key], 0 where closed, and the peaks [head]; taking the peak off keeps exp small."""
-    peaks = np.where(mask, scores, -np.inf).max(axis=-1, initial=-np.inf)  # [head]
-    shifted = np.where(mask, scores - np.where(mask.any(axis=-1), peaks, 0.0)[:, None], -np.inf)
-    return np.exp(shifted), peaks
+def _scores(dots: np.ndarray, how: Scoring, added: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Scores before and after the mask [head, key]."""
+    scores = dots * how.scale + added
+    scores = scores if how.cap is None else how.cap * np.tanh(scores / how.cap)
+    return scores, np.where(mask, scores, -np.inf if how.fill is None else how.fill)
 
 
-def _shared_out(exps: np.ndarray) -> np.ndarray:
+def _softmax(masked: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """exp(score - peak) [head, key], the peaks [head] and the weights; taking the peak off keeps exp small."""
+    peaks = masked.max(axis=-1, initial=-np.inf)  # [head]
+    exps = np.exp(masked - np.where(np.isneginf(peaks), 0.0, peaks)[:, None])
     totals = exps.sum(axis=-1, keepdims=True)  # [head, 1]
-    return np.divide(exps, totals, out=np.zeros_like(exps), where=totals != 0)
+    return exps, peaks, np.divide(exps, totals, out=np.zeros_like(exps), where=totals != 0)
 
 
 def _output_projection(attention: MultiHeadAttention) -> tuple[np.ndarray, np.ndarray]:

@@ -2,7 +2,8 @@
 
 The stream begins as embedding plus position. Every sub-layer adds its output to it. In a pre-norm model nothing else
 happens to it until the final norm; in a post-norm model a norm follows each sum, and what comes out of that is the
-stream. All numbers are made in float64 from what one pass recorded in float32.
+stream. Where each sub-layer has two norms, what it adds is its output after the second. All numbers are made in
+float64 from what one pass recorded in float32.
 
 Source: Vaswani et al. (2017), section 3.1; Xiong et al. (2020) for pre-norm; Ba et al., "Layer Normalization" (2016).
 
@@ -16,10 +17,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from torch import nn
+import torch
 
 from transformer.model.anatomy import StackName, anatomy
 from transformer.model.config import ModelConfig
+from transformer.model.norms import Norm
 from transformer.model.transformer import Transformer
 from words import say
 
@@ -80,7 +82,7 @@ def places(config: ModelConfig, stack: StackName) -> tuple[Place, ...]:
         QueryError: The model has no such stack.
     """
     parts = anatomy(config).stack(stack)
-    after = "residual" if config.norm == "pre" else "norm"
+    after = "norm" if config.norm == "post" else "residual"
     found = [Place("embedding", None, f"{stack}.embedding.output")]
     found += [
         Place(part, layer, f"{stack}.{layer}.{part}.{after}")
@@ -104,8 +106,13 @@ def sites(config: ModelConfig, stack: StackName) -> tuple[str, ...]:
     """
     needed = [place.site for place in places(config, stack)]
     for place in sublayers(config, stack):
-        needed += [f"{_prefix(place)}.{name}" for name in ("norm", "output", "residual")]
+        needed += [f"{_prefix(place)}.{name}" for name in ("norm", _added(config), "residual")]
     return tuple(dict.fromkeys(needed))
+
+
+def _added(config: ModelConfig) -> str:
+    """The site of what a sub-layer adds to the stream."""
+    return "output_norm" if config.norm == "both" else "output"
 
 
 def _prefix(place: Place) -> str:
@@ -157,7 +164,7 @@ def measure(recorded: Mapping[str, np.ndarray], config: ModelConfig, stack: Stac
 
     start = at(where[0].site)
     streams = [at(place.site) for place in where]
-    outputs = [at(f"{_prefix(place)}.output") for place in adding]
+    outputs = [at(f"{_prefix(place)}.{_added(config)}") for place in adding]
     pairs = list(zip(streams, outputs, strict=False))  # a sub-layer adds to what stood at the place before it
     return Stream(
         places=where,
@@ -186,13 +193,15 @@ def cosine(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Normed:
-    """One norm, token by token: y = γ (x - μ) / sqrt(σ² + ε) + β, with μ and σ over the numbers of one token.
+    """One norm, token by token: y = γ (x - centre) / size + β, over the numbers of one token.
+
+    Of a layer norm these are the mean μ and sqrt(σ² + ε); `transformer.model.norms` has those of other norms.
 
     Attributes:
         before: x, what the norm read [T, D].
-        standardised: (x - μ) / sqrt(σ² + ε) [T, D].
+        standardised: (x - centre) / size [T, D].
         after: y, what the model went on with [T, D].
-        mean_before, deviation_before: μ and σ of x [T].
+        mean_before, deviation_before: Mean μ and standard deviation σ of x [T].
         mean_after, deviation_after: The same of y [T].
         gamma: γ [D].
         beta: β, 0 if the norm has none [D].
@@ -212,7 +221,10 @@ class Normed:
 
 
 def norm_places(config: ModelConfig, stack: StackName) -> tuple[Place, ...]:
-    """The norms of a stack, each named by its sub-layer; the final norm comes last."""
+    """The norms of a stack, each named by its sub-layer; the final norm comes last.
+
+    Where a sub-layer has two, it is the one before it.
+    """
     return places(config, stack)[1:]
 
 
@@ -233,14 +245,14 @@ def normed(
     module = _module(model, stack, place)
     gamma = module.weight.detach().double().numpy()
     beta = np.zeros_like(gamma) if module.bias is None else module.bias.detach().double().numpy()
-    mean, deviation = before.mean(axis=1), before.std(axis=1)
-    standardised = (before - mean[:, None]) / np.sqrt(deviation[:, None] ** 2 + module.eps)
+    read_by_it = torch.tensor(before)
+    standardised = ((read_by_it - module.centre(read_by_it)) / module.size(read_by_it)).numpy()
     return Normed(
         before=before,
         standardised=standardised,
         after=after,
-        mean_before=mean,
-        deviation_before=deviation,
+        mean_before=before.mean(axis=1),
+        deviation_before=before.std(axis=1),
         mean_after=after.mean(axis=1),
         deviation_after=after.std(axis=1),
         gamma=gamma,
@@ -254,15 +266,16 @@ def _around(config: ModelConfig, stack: StackName, place: Place) -> tuple[str, s
     if place.layer is not None and config.norm == "post":
         return f"{_prefix(place)}.residual", f"{_prefix(place)}.norm"
     where = places(config, stack)
-    before = where[where.index(place) - 1].site
+    back = 2 if config.parallel_residual and place.part == "ffn" else 1  # it reads what its layer's attention reads
+    before = where[where.index(place) - back].site
     return before, place.site if place.layer is None else f"{_prefix(place)}.norm"
 
 
-def _module(model: Transformer, stack: StackName, place: Place) -> nn.LayerNorm:
+def _module(model: Transformer, stack: StackName, place: Place) -> Norm:
     owner = model.stack(stack)
     if place.layer is None:
         found = owner.final_norm
     else:
         found = getattr(owner.layers[place.layer], f"{place.part}_residual").norm
-    assert isinstance(found, nn.LayerNorm)
+    assert isinstance(found, Norm)
     return found

@@ -28,12 +28,13 @@ _WITHOUT_SPACES = re.compile(
 )
 
 
-def word_spans(pieces: Sequence[str], special: Sequence[bool]) -> tuple[Span, ...]:
+def word_spans(pieces: Sequence[str], special: Sequence[bool], continuation: str = "") -> tuple[Span, ...]:
     """Find the words of a row of pieces.
 
     Args:
         pieces: As the tokenizer wrote them.
         special: Whether each stands for no text of its own, as the end piece.
+        continuation: What a piece begins with that goes on with a word; empty if words begin at the mark of a space.
 
     Returns:
         First piece and end of each word, in order; together they hold every piece once.
@@ -44,13 +45,15 @@ def word_spans(pieces: Sequence[str], special: Sequence[bool]) -> tuple[Span, ..
     starts = [
         place
         for place, (piece, alone) in enumerate(zip(pieces, special, strict=True))
-        if place == 0 or alone or special[place - 1] or _starts_word(pieces[place - 1], piece)
+        if place == 0 or alone or special[place - 1] or _starts_word(pieces[place - 1], piece, continuation)
     ]
     return tuple(pairwise([*starts, len(pieces)]))
 
 
-def _starts_word(before: str, piece: str) -> bool:
+def _starts_word(before: str, piece: str, continuation: str) -> bool:
     """Whether a word begins between two pieces of text."""
+    if continuation:
+        return not piece.startswith(continuation)
     if piece.startswith(SPACE_MARK):
         return True
     if not before.strip(SPACE_MARK):
@@ -58,9 +61,10 @@ def _starts_word(before: str, piece: str) -> bool:
     return bool(_WITHOUT_SPACES.match(before[-1:]) or _WITHOUT_SPACES.match(piece[:1]))
 
 
-def word_text(pieces: Sequence[str], span: Span) -> str:
-    """A word as its pieces spell it, the mark of the space included."""
-    return "".join(pieces[slice(*span)])
+def word_text(pieces: Sequence[str], span: Span, continuation: str = "") -> str:
+    """A word as its pieces spell it, the mark of the space included, without signs that a piece goes on with it."""
+    first, *rest = pieces[slice(*span)]
+    return first + "".join(piece.removeprefix(continuation) for piece in rest)
 
 
 def by_words(weights: Floats, queries: Sequence[Span], keys: Sequence[Span]) -> Floats:

@@ -16,11 +16,13 @@ from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from words import Sentence, joined, say, say_n
 
+Shapes = Mapping[str, tuple[int, ...]]
+
 NAMED = 5  # things that a message lists
 
 
 @lru_cache(maxsize=64)  # the listing asks again every few seconds, and building the modules costs 20 ms
-def expected_shapes(config: ModelConfig) -> Mapping[str, tuple[int, ...]]:
+def expected_shapes(config: ModelConfig) -> Shapes:
     """Name and shape of every tensor in the file of such a model; nothing is allocated for them."""
     with torch.device("meta"):
         model = Transformer(config)
@@ -38,31 +40,50 @@ def check_tensors(config: ModelConfig, header: tensorfile.Header, *, label: str)
     Raises:
         CheckpointError: They differ; names the first five tensors of each kind.
     """
-    expected, found = expected_shapes(config), header.tensors
     wrong_dtype = [
-        f"{shown(name)} ({info.dtype})" for name, info in found.items() if info.dtype not in tensorfile.FLOATS
+        f"{shown(name)} ({info.dtype})"
+        for name, info in header.tensors.items()
+        if info.dtype not in tensorfile.FLOATS
     ]
+    _check(config, {name: info.shape for name, info in header.tensors.items()}, wrong_dtype, label)
+
+
+def check_shapes(config: ModelConfig, shapes: Shapes, *, label: str) -> None:
+    """Compare names and shapes of tensors with what the config implies.
+
+    Raises:
+        CheckpointError: They differ; names the first five tensors of each kind.
+    """
+    _check(config, shapes, [], label)
+
+
+def _check(config: ModelConfig, found: Shapes, wrong_dtype: Sequence[str], label: str) -> None:
+    expected = expected_shapes(config)
     wrong_shape = [
         say(
             "{name} (found {found}, expected {expected})",
             name=shown(name),
-            found=list(found[name].shape),
+            found=list(found[name]),
             expected=list(shape),
         )
         for name, shape in expected.items()
-        if name in found and found[name].shape != shape
+        if name in found and found[name] != shape
     ]
     missing = [shown(name) for name in expected if name not in found]
     unknown = [shown(name) for name in found if name not in expected]
-    faults = list(_faults(missing, unknown, wrong_dtype, wrong_shape))
+    faults = list(clauses(missing=missing, unknown=unknown, wrong_dtype=wrong_dtype, wrong_shape=wrong_shape))
     if faults:
         raise CheckpointError("{label}: {faults}.", label=label, faults=joined("; ", faults))
 
 
-def _faults(
-    missing: Sequence[str], unknown: Sequence[str], wrong_dtype: Sequence[str], wrong_shape: Sequence[str]
+def clauses(
+    *,
+    missing: Sequence[str],
+    unknown: Sequence[str],
+    wrong_shape: Sequence[str],
+    wrong_dtype: Sequence[str] = (),
 ) -> Iterator[Sentence]:
-    """A clause for each kind of fault that there is."""
+    """A clause for each kind of fault that there is, with the first five tensors of it as they shall be named."""
     if missing:
         yield say_n(
             "{n} tensor is missing: {names}", "{n} tensors are missing: {names}", len(missing), names=first(missing)
@@ -91,32 +112,32 @@ def _faults(
 
 
 def check_vocabularies(
-    config: ModelConfig, header: tensorfile.Header, pieces_of: Mapping[str, int], *, label: str
+    config: ModelConfig, shapes: Shapes, pieces_of: Sequence[tuple[str, int]], *, label: str
 ) -> None:
     """Compare each vocabulary's three sizes: the config's, the rows of the embedding, the tokenizer's pieces.
 
     Args:
         config: The config.
-        header: Of the tensor file.
-        pieces_of: Tokenizer file -> number of its pieces, source before target.
+        shapes: Of the tensors, by name.
+        pieces_of: Tokenizer file and number of its pieces, source before target.
         label: How messages call the folder.
 
     Raises:
         CheckpointError: They differ; names all three.
     """
     sides = (("src", config.src_vocab_size), ("tgt", config.tgt_vocab_size))
-    for (side, size), (file, n_pieces) in zip(sides, pieces_of.items(), strict=False):  # a shared one is the source's
-        table = header.tensors.get(f"{side}_table")
-        if table is None or len(table.shape) != 2:
+    for (side, size), (file, n_pieces) in zip(sides, pieces_of, strict=False):  # a shared one is the source's
+        table = shapes.get(f"{side}_table")
+        if table is None or len(table) != 2:
             continue  # check_tensors says so
-        if not size == table.shape[0] == n_pieces:
+        if not size == table[0] == n_pieces:
             raise CheckpointError(
                 "{label}: the {side} vocabulary has {size:,} pieces by config.json ({side}_vocab_size), "
                 "{rows:,} rows in {side}_table and {n_pieces:,} in {file}; all must be equal.",
                 label=label,
                 side=side,
                 size=size,
-                rows=table.shape[0],
+                rows=table[0],
                 n_pieces=n_pieces,
                 file=file,
             )

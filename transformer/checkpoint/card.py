@@ -4,6 +4,7 @@ A card is for people, so it is read leniently: a field of the wrong type is left
 unknown one is kept, and a missing card is an empty one. Nothing that a model computes depends on it.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,8 @@ from words import say
 MAX_BYTES = 1_000_000
 MAX_TEXT = 4_000  # characters of one text
 MAX_ITEMS = 100  # of a list or a table
+
+_SMOOTHING = re.compile(r"--smoothing[ =](\d*\.?\d+)(?= |$)")
 
 TEXTS = (
     "title", "description", "source_language", "target_language", "source_code", "target_code", "data", "licence",
@@ -34,6 +37,7 @@ class Card:
         data: What it was trained on.
         licence: Of that data.
         examples: Sentences to try.
+        glosses: What an example means in English, for those who cannot read it; by the example.
         scores: One record a scoring: file, sha256, how it was decoded, bleu, chrf and the like; or, where `measure`
             says "alignment error rate", aer, the head it is of, and those of all heads.
         training: How it was trained: command, epochs and the like.
@@ -51,6 +55,7 @@ class Card:
     data: str = ""
     licence: str = ""
     examples: tuple[str, ...] = ()
+    glosses: Mapping[str, str] = field(default_factory=dict)
     scores: tuple[Mapping[str, Any], ...] = ()
     training: Mapping[str, Any] = field(default_factory=dict)
     parameters: int | None = None
@@ -64,6 +69,15 @@ class Card:
     def first_example(self) -> str:
         """The sentence that the app opens with; empty if there is none."""
         return next(iter(self.tried()), "")
+
+    def label_smoothing(self) -> float | None:
+        """The label smoothing of the training, 0 to 1; None where the card does not say it."""
+        said = self.training.get("smoothing")
+        if said is None:
+            found = _SMOOTHING.search(str(self.training.get("command", "")))
+            said = float(found[1]) if found else None
+        is_number = isinstance(said, int | float) and not isinstance(said, bool)
+        return float(said) if said is not None and is_number and 0 <= said < 1 else None  # False for NaN, too
 
 
 def read_card(content: bytes) -> tuple[Card, tuple[str, ...]]:
@@ -142,6 +156,7 @@ def _count(value: Any) -> int:
 _READERS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(TEXTS, _text),
     "examples": _texts,
+    "glosses": _text_table,
     "scores": _tables,
     "training": _table,
     "parameters": _count,

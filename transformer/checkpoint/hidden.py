@@ -12,8 +12,10 @@ Only files that a checkpoint consists of are ever removed, by name. Whatever els
 import os
 import re
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
+
+Own = Callable[[Path], Collection[str]]
 
 _SAVING, _REPLACED = ".saving", ".replaced"
 _HIDDEN = re.compile(r"\.(?P<name>.+)\.[a-z0-9_]{8}(?P<kind>\.saving|\.replaced)", re.DOTALL)
@@ -49,23 +51,24 @@ def put_back(folder: Path) -> None:
         os.rename(copy, folder)
 
 
-def clear(folder: Path, own: Collection[str]) -> None:
+def clear(folder: Path, own: Own) -> None:
     """Remove what killed saves left beside a folder that is there."""
     for copy in _of(folder, _SAVING, _REPLACED):
         remove(copy, folder, own)
 
 
-def remove(copy: Path, folder: Path, own: Collection[str]) -> None:
+def remove(copy: Path, folder: Path, own: Own) -> None:
     """Remove a hidden folder.
 
     Args:
         copy: The hidden folder.
         folder: What gets all that lies in it and is no part of a checkpoint.
-        own: The names of the files that a checkpoint consists of; only they are removed.
+        own: The names of the files that a checkpoint in such a folder consists of; only they are removed.
     """
     try:
+        names = own(copy)
         for name in os.listdir(copy):
-            if name in own:
+            if name in names:
                 _unlink(copy / name)
             elif folder.is_dir() and not os.path.lexists(folder / name):
                 os.rename(copy / name, folder / name)

@@ -1,36 +1,51 @@
 """Which checkpoints there are, without loading any: a look at each folder's config, header and card.
 
+Files of attention maps (`.npz`) that lie beside the folders are listed with them, and so is what another program
+saved (see `transformer.checkpoint.foreign`), which is not looked into.
+
 A broken folder is listed with what is wrong with it, and so is one that a killed save left under a hidden name. Other
 hidden folders, the state of a running training (`*.training`), links that leave the root, and names that could not be
 shown on one line are left out.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from transformer.checkpoint import hidden, tensorfile
 from transformer.checkpoint.agreement import check_tensors, expected_shapes, most_bytes
 from transformer.checkpoint.card import MAX_BYTES as MAX_CARD
-from transformer.checkpoint.card import read_card
+from transformer.checkpoint.card import Card, read_card
 from transformer.checkpoint.files import FolderFiles
-from transformer.checkpoint.load import CARD, CONFIG, MAX_CONFIG, MAX_TOKENIZER, TOKENIZER_NAMES, WEIGHTS, read_config
-from transformer.errors import CheckpointError
+from transformer.checkpoint.foreign import is_foreign_file, is_foreign_folder
+from transformer.checkpoint.load import CARD, CONFIG, MAX_CONFIG, WEIGHTS, read_config
+from transformer.checkpoint.pieces import TOKENIZER_NAMES, tokenizer_files
+from transformer.errors import CheckpointError, GlassformerError
+from transformer.maps.npzfile import SUFFIX, check_maps
+from transformer.text.vocabularies import FILE_NAMES, VOCABULARY
 
 Signature = tuple[tuple[int, ...], ...]
-_LOOKED_AT = ("", CONFIG, WEIGHTS, CARD, *(name for names in TOKENIZER_NAMES.values() for name in names))
+MOST_EXAMPLES = 4  # of each folder, as a list may have thousands
+LONGEST_EXAMPLE = 200
+_OWN = (name for names in TOKENIZER_NAMES.values() for name in names)
+_LOOKED_AT = ("", CONFIG, WEIGHTS, CARD, *_OWN, VOCABULARY, *sorted(FILE_NAMES))
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One checkpoint folder.
+    """One checkpoint folder, one file of maps, or one file or folder of another program.
 
     Attributes:
         name: Tells it from all others in the list; the folder's name, with a number where that occurs twice.
-        folder: Where it is.
+        folder: Where it is; it may be a file.
         error: Why it cannot be loaded, None if nothing was found.
         title: What its card calls it; its name if the card does not say.
         root: The real path of the folder of checkpoints that it was found in; `load` checks that it still is there.
+        language: What its card says that it reads; empty if that is no language.
+        examples: The first of its card's examples.
+        gloss: What the first of them means in English.
+        holds: A model, maps that were given, or what another program saved: whether that is a model is not known.
     """
 
     name: str
@@ -38,6 +53,10 @@ class Entry:
     error: str | None
     title: str
     root: Path
+    language: str = ""
+    examples: tuple[str, ...] = ()
+    gloss: str = ""
+    holds: Literal["model", "maps", "foreign"] = "model"
 
 
 class Seen:
@@ -48,7 +67,7 @@ class Seen:
 
 
 def listing(folders: Sequence[Path], *, seen: Seen | None = None) -> list[Entry]:
-    """Look at every sub-folder of the given folders.
+    """Look at every sub-folder of the given folders, and at their files of maps and weights.
 
     Args:
         folders: Folders of checkpoint folders; those that do not exist are passed over.
@@ -61,7 +80,7 @@ def listing(folders: Sequence[Path], *, seen: Seen | None = None) -> list[Entry]
     entries: dict[tuple[Path, str], tuple[Signature, Entry]] = {}
     names: set[str] = set()
     for root in folders:
-        for inside, folder in _sub_folders(root):
+        for inside, folder in (*_sub_folders(root), *_files(root)):
             name, number = folder.name, 1
             while name in names:
                 number += 1
@@ -76,9 +95,25 @@ def listing(folders: Sequence[Path], *, seen: Seen | None = None) -> list[Entry]
     return [entry for _, entry in entries.values()]
 
 
-def signature(folder: Path) -> Signature:
-    """What changes when somebody changes a file that `_look` reads, or puts another in its place."""
-    return tuple(_version(folder / name) for name in _LOOKED_AT)
+def entry_at(place: Path, name: str, root: Path) -> Entry:
+    """The entry of one file or folder, wherever in a folder of checkpoints it lies.
+
+    Args:
+        place: A real path.
+        name: What it is called.
+        root: The real path of the folder of checkpoints.
+    """
+    return _look(place, name, root)
+
+
+def signature(folder: Path, names: Iterable[str] = _LOOKED_AT) -> Signature:
+    """What changes when somebody changes a file, or puts another in its place.
+
+    Args:
+        folder: The folder, or a file, whose own version goes by the name "".
+        names: Of files in it; those that `_look` reads if not given.
+    """
+    return tuple(_version(folder / name) for name in names)
 
 
 def _version(file: Path) -> tuple[int, ...]:
@@ -108,34 +143,73 @@ def _sub_folders(root: Path) -> Iterator[tuple[Path, Path]]:
             yield inside, folder
 
 
+def _files(root: Path) -> Iterator[tuple[Path, Path]]:
+    """The real path of the root, and each file in it that is called as maps or weights are."""
+    try:
+        inside = root.resolve(strict=True)
+        found = sorted(inside.iterdir())
+    except (OSError, ValueError, RuntimeError):
+        return
+    for file in found:
+        maps = file.suffix == SUFFIX and not file.name.startswith(".") and file.name.isprintable()
+        if (maps and not file.is_dir()) or _is_foreign(file, inside):
+            yield inside, file
+
+
+def _is_foreign(file: Path, inside: Path) -> bool:
+    """Whether a file is called as weights are, and stays in its folder."""
+    try:
+        return is_foreign_file(file) and inside in file.resolve(strict=True).parents
+    except (OSError, RuntimeError):
+        return False
+
+
+def _look_at_maps(file: Path, name: str, root: Path) -> Entry:
+    try:
+        files = FolderFiles(root, inside=root)
+        with files.open(file.name) as (content, size):
+            title = check_maps(content, size, label=files.label(file.name))
+    except GlassformerError as error:
+        return Entry(name, file, error.sentence, name, root, holds="maps")
+    return Entry(name, file, None, title or name, root, holds="maps")
+
+
 def _look(folder: Path, name: str, root: Path) -> Entry:
+    if folder.suffix == SUFFIX and not folder.is_dir():
+        return _look_at_maps(folder, name, root)
+    if not folder.is_dir() and is_foreign_file(folder):
+        return Entry(name, folder, None, name, root, holds="foreign")
     try:
         files = FolderFiles(folder, inside=root)
-        title = _title(files)
+        card = _card(files)
     except CheckpointError as error:
         return Entry(name, folder, error.sentence, name, root)
     try:
         _check(files)
     except CheckpointError as error:
-        return Entry(name, folder, error.sentence, title or name, root)
-    return Entry(name, folder, None, title or name, root)
+        if is_foreign_folder(files, folder):
+            return Entry(name, folder, None, name, root, holds="foreign")
+        return Entry(name, folder, error.sentence, card.title or name, root)
+    examples = tuple(example for example in card.tried() if len(example) <= LONGEST_EXAMPLE)[:MOST_EXAMPLES]
+    language = card.source_language if card.source_code else ""
+    gloss = card.glosses.get(examples[0], "") if examples else ""
+    return Entry(name, folder, None, card.title or name, root, language, examples, gloss)
 
 
-def _title(files: FolderFiles) -> str:
+def _card(files: FolderFiles) -> Card:
     if not files.has(CARD):
-        return ""
+        return Card()
     try:
-        card, _ = read_card(files.read(CARD, limit=MAX_CARD))
+        return read_card(files.read(CARD, limit=MAX_CARD))[0]
     except CheckpointError:
-        return ""  # a card is for people; loading warns of it
-    return card.title
+        return Card()  # a card is for people; loading warns of it
 
 
 def _check(files: FolderFiles) -> None:
     """What can be found wrong without reading parameters or trying tokenizers out."""
     config, _ = read_config(files.read(CONFIG, limit=MAX_CONFIG), label=files.label(CONFIG))
-    for name in TOKENIZER_NAMES[1 if config.shared_vocab else 2]:
-        files.check_size(name, limit=MAX_TOKENIZER)
+    for name, limit in tokenizer_files(files, config).items():
+        files.check_size(name, limit=limit)
     files.check_size(WEIGHTS, limit=most_bytes(config))
     with files.open(WEIGHTS) as (file, size):
         most = len(expected_shapes(config))

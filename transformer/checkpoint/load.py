@@ -3,49 +3,55 @@
     config.json         the features of the model (see `transformer.model.config`)
     model.safetensors   its parameters, float16 as a rule
     source.model        SentencePiece models: two, or one `pieces.model` when the vocabulary is shared
-    target.model
+    target.model        (tokenizers of other families: see `transformer.checkpoint.pieces`)
     card.json           what it is, for people; may be missing
     training.csv        its learning curve; may be missing
 
-Loading trusts nothing. Every file is read once, into memory, under a limit; the config is checked before the
-tensors' names, shapes and dtypes are compared with what it implies, and those before a model is made. Nothing
-in a folder is ever run or imported. A folder that cannot be used raises one error that says which file and
-why. Writing one is in `transformer.checkpoint.save`.
+Loading trusts nothing. Every file is read once, under a limit, the parameters a few megabytes at a time. The config
+is checked before the tensors' names, shapes and dtypes are compared with what it implies, and those before a model
+is made. Nothing in a folder is ever run or imported. A folder that cannot be used raises one error that says which
+file and why. Writing one is in `transformer.checkpoint.save`.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-
-import torch
-from torch import Tensor
+from types import MappingProxyType
+from typing import BinaryIO
 
 from transformer.checkpoint import strictjson, tensorfile
-from transformer.checkpoint.agreement import check_tensors, check_vocabularies, first, most_bytes
+from transformer.checkpoint.agreement import (
+    Shapes,
+    check_shapes,
+    check_tensors,
+    check_vocabularies,
+    first,
+    most_bytes,
+)
 from transformer.checkpoint.card import MAX_BYTES as MAX_CARD
 from transformer.checkpoint.card import Card, read_card
 from transformer.checkpoint.files import FolderFiles
-from transformer.checkpoint.memory import lay_out
-from transformer.checkpoint.room import check_room
-from transformer.errors import CheckpointError, ClauseError, ConfigError, TokenizerError, shown
+from transformer.checkpoint.filling import Places, Progress, Values, fill, silent
+from transformer.checkpoint.hashing import ContentHash, digest_of, hash_of
+from transformer.checkpoint.memory import Halves
+from transformer.checkpoint.pieces import Named, open_tokenizers, stored_tokenizers, tokenizer_files
+from transformer.errors import CheckpointError, ClauseError, ConfigError, shown
 from transformer.model.config import ModelConfig, unknown_keys
-from transformer.model.positions import FixedPositions
 from transformer.model.tap import NO_TAP, Tap
 from transformer.model.transformer import Transformer
 from transformer.runs import running
 from transformer.runs.interventions import Intervention
 from transformer.runs.query import Decoding, Greedy, Query
 from transformer.runs.trace import Trace
-from transformer.text import sentencepiece_check
-from transformer.text.tokenizer import Tokenizer
+from transformer.text.tokenizer import AnyTokenizer
+from transformer.text.vocabularies import Vocabularies
 from words import say
 
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "card.json"
-TOKENIZER_NAMES = {1: ("pieces.model",), 2: ("source.model", "target.model")}
-
 MAX_CONFIG = 64_000
-MAX_TOKENIZER = 16_000_000
+NO_CARD: Mapping[str, object] = MappingProxyType({})
 ATTEMPTS = 3  # at reading a folder that is being replaced
 
 _GREEDY = Greedy()
@@ -60,8 +66,9 @@ class Checkpoint:
         folder: Where it was loaded from.
         inside: What it was not to leave, None if anything would do.
         config: The features of the model.
-        model: The model in evaluation mode, float32, frozen.
-        src_tokenizer, tgt_tokenizer: One object when the vocabulary is shared.
+        model: The model in evaluation mode, frozen; float32, but for matrices that do not fit so (see `warnings`).
+        src_tokenizer, tgt_tokenizer: One object when the vocabulary is shared, unless the two sides split their texts
+            differently.
         card: What it is, for people.
         content_hash: SHA-256 of config, parameters and tokenizers, hexadecimal; the card has no part in it.
         warnings: Sentences about what was odd but could be loaded.
@@ -71,8 +78,8 @@ class Checkpoint:
     folder: Path
     config: ModelConfig
     model: Transformer
-    src_tokenizer: Tokenizer
-    tgt_tokenizer: Tokenizer
+    src_tokenizer: AnyTokenizer
+    tgt_tokenizer: AnyTokenizer
     card: Card
     content_hash: str
     warnings: tuple[str, ...] = ()
@@ -111,50 +118,146 @@ class Checkpoint:
 
 
 @dataclass(frozen=True)
-class _Content:
-    """What was read from a folder: the config, and the bytes of everything else."""
+class _InFile:
+    """The values in a tensor file, and who sees its bytes on the way."""
 
-    config: ModelConfig
-    warnings: tuple[str, ...]
-    files: Mapping[str, bytes]
+    file: BinaryIO
+    header: tensorfile.Header
+    label: str
+    digest: ContentHash
 
     @property
-    def tokenizers(self) -> list[str]:
-        return [name for name in self.files if name.endswith(".model")]
+    def shapes(self) -> Shapes:
+        return {name: info.shape for name, info in self.header.tensors.items()}
+
+    @property
+    def narrow(self) -> Halves:
+        kinds = {name: tensorfile.FLOATS.get(info.dtype) for name, info in self.header.tensors.items()}
+        return {name: dtype for name, dtype in kinds.items() if dtype in tensorfile.NARROW}
+
+    def write(self, places: Places) -> Iterator[str]:
+        self.file.seek(0)
+        self.digest.update(self.file.read(self.header.start))
+        for name in self.header.tensors:  # in the order of the file
+            tensorfile.read_into(
+                self.file, self.header, name, places[name], label=self.label, seen=self.digest.update
+            )
+            yield name
 
 
-def load(folder: Path | str, *, inside: Path | None = None) -> Checkpoint:
+def load(folder: Path | str, *, inside: Path | None = None, progress: Progress = silent) -> Checkpoint:
     """Load a checkpoint folder.
 
     Args:
         folder: The folder.
         inside: The real path of a folder that it may not leave by a link; None if any will do.
+        progress: Is told how many bytes of how many are loaded.
 
     Raises:
         CheckpointError: A file is missing, damaged, too large for the config or the memory that is left, does not fit
             the others or lies outside of `inside`.
     """
     folder = Path(folder)
-    content = _read(folder, inside)
-    name, config, files = folder.resolve().name, content.config, content.files
-    header = tensorfile.header_of(files[WEIGHTS], label=f"{name}/{WEIGHTS}")
-    tokenizers = {file: _tokenizer(files[file], label=f"{name}/{file}") for file in content.tokenizers}
-    check_vocabularies(config, header, {file: t.size for file, t in tokenizers.items()}, label=name)
-    check_tensors(config, header, label=f"{name}/{WEIGHTS}")
-    state = dict(tensorfile.read_tensors(files[WEIGHTS], header))
-    card, card_warnings = read_card(files[CARD]) if CARD in files else (Card(), ())
-    src, *rest = tokenizers.values()
-    warnings = (*content.warnings, *card_warnings, *_odd_values(state), *_odd_hashes(card, files))
+    for _ in range(ATTEMPTS):
+        files = FolderFiles(folder, inside=inside)
+        try:
+            checkpoint = _loaded(folder, files, progress)
+        except CheckpointError:
+            if not files.changed():
+                raise  # else the files may be of two versions, which do not fit each other
+        else:
+            if not files.changed():
+                return replace(checkpoint, inside=inside)
+    raise CheckpointError("{folder}: its files are being replaced; try again when that is done.", folder=files.name)
+
+
+def _loaded(folder: Path, files: FolderFiles, progress: Progress) -> Checkpoint:
+    """Read every file once: the small ones whole, that of the tensors a few megabytes at a time."""
+    name, label = folder.resolve().name, files.label(WEIGHTS)
+    config_file = files.read(CONFIG, limit=MAX_CONFIG)
+    config, warnings = read_config(config_file, label=files.label(CONFIG))
+    small = {CONFIG: config_file}
+    small |= {file: files.read(file, limit=limit) for file, limit in tokenizer_files(files, config).items()}
+    card, card_warnings = _card(files)
+    files.check_size(WEIGHTS, limit=most_bytes(config))
+    with files.open(WEIGHTS) as (file, size):
+        header = tensorfile.read_header(file, size, label=label)
+        tokenizers = open_tokenizers(small, config, label=name)
+        values = _InFile(file, header, label, ContentHash(small, large=WEIGHTS, size=size))
+        check_vocabularies(config, values.shapes, [(file, one.size) for file, one in tokenizers], label=name)
+        check_tensors(config, header, label=label)
+        filled = fill(config, values, label=label, progress=progress)
+    content_hash, of_weights = values.digest.done()
+    hashes = {file: hashlib.sha256(content).hexdigest() for file, content in small.items()} | {WEIGHTS: of_weights}
     return Checkpoint(
         name=name,
         folder=folder,
         config=config,
-        model=_build(config, state),
-        src_tokenizer=src,
-        tgt_tokenizer=rest[0] if rest else src,
+        model=filled.model,
+        src_tokenizer=tokenizers[0][1],
+        tgt_tokenizer=tokenizers[-1][1],
         card=card,
-        content_hash=_content_hash(files),
-        warnings=(*warnings, *_odd_ids(config, tokenizers)),
+        content_hash=content_hash,
+        warnings=(
+            *warnings,
+            *card_warnings,
+            *filled.warnings,
+            *_odd_hashes(card, hashes),
+            *_odd_ids(config, tokenizers),
+        ),
+    )
+
+
+def _card(files: FolderFiles) -> tuple[Card, Sequence[str]]:
+    if not files.has(CARD):
+        return Card(), ()
+    try:
+        return read_card(files.read(CARD, limit=MAX_CARD))
+    except CheckpointError as error:  # a card is for people; a model works without
+        return Card(), (error.sentence,)
+
+
+def assembled(
+    config: ModelConfig,
+    values: Values,
+    tokenizers: tuple[bytes, ...] | Vocabularies,
+    *,
+    source: Path,
+    card: Mapping[str, object] = NO_CARD,
+    inside: Path | None = None,
+    progress: Progress = silent,
+) -> Checkpoint:
+    """A checkpoint of what another program saved, put together without a folder of this one's.
+
+    Args:
+        config: The features of the model.
+        values: Its parameters: all that the config calls for, and no others.
+        tokenizers: As `save.Parts` has them.
+        source: The file or folder that it was read from.
+        card: What `card.json` would say.
+        inside, progress: As `load` has them.
+
+    Raises:
+        CheckpointError: A tensor is missing, left over or of another shape than the config implies, a tokenizer
+            cannot be used or is of another size, or the model does not fit into memory.
+    """
+    name, files = source.resolve().name, stored_tokenizers(tokenizers, config)
+    opened = open_tokenizers(files, config, label=name)
+    check_vocabularies(config, values.shapes, [(file, one.size) for file, one in opened], label=name)
+    check_shapes(config, values.shapes, label=name)
+    filled = fill(config, values, label=name, progress=progress)
+    digests = {tensor: digest_of(parameter) for tensor, parameter in filled.model.named_parameters()}
+    written, card_warnings = read_card(json.dumps(dict(card)).encode())
+    return Checkpoint(
+        name=name,
+        folder=source,
+        config=config,
+        model=filled.model,
+        src_tokenizer=opened[0][1],
+        tgt_tokenizer=opened[-1][1],
+        card=written,
+        content_hash=hash_of({CONFIG: config.to_json().encode(), **files, **digests}),
+        warnings=(*card_warnings, *filled.warnings, *_odd_ids(config, opened)),
         inside=inside,
     )
 
@@ -178,89 +281,19 @@ def read_config(content: bytes, *, label: str) -> tuple[ModelConfig, tuple[str, 
     return config, (say("config.json has keys that mean nothing here and are ignored: {keys}.", keys=first(unknown)),)
 
 
-def _read(folder: Path, inside: Path | None) -> _Content:
-    """Read every file once; all of them of one version, should somebody replace the folder meanwhile."""
-    for _ in range(ATTEMPTS):
-        files = FolderFiles(folder, inside=inside)
-        content = {CONFIG: files.read(CONFIG, limit=MAX_CONFIG)}
-        config, warnings = read_config(content[CONFIG], label=files.label(CONFIG))
-        for name in TOKENIZER_NAMES[1 if config.shared_vocab else 2]:
-            content[name] = files.read(name, limit=MAX_TOKENIZER)
-        files.check_size(WEIGHTS, limit=most_bytes(config))
-        with files.open(WEIGHTS) as (_, size):
-            check_room(config.count_parameters(), size, label=files.label(WEIGHTS))
-        content[WEIGHTS] = files.read(WEIGHTS, limit=most_bytes(config))
-        if files.has(CARD):
-            try:
-                content[CARD] = files.read(CARD, limit=MAX_CARD)
-            except CheckpointError as error:  # a card is for people; a model works without
-                warnings += (error.sentence,)
-        if not files.changed():
-            return _Content(config, warnings, content)
-    raise CheckpointError("{folder}: its files are being replaced; try again when that is done.", folder=files.name)
-
-
-def _tokenizer(model: bytes, *, label: str) -> Tokenizer:
-    try:
-        sentencepiece_check.check(model)
-        return Tokenizer(model)
-    except TokenizerError as error:
-        raise CheckpointError("{label}: {problem}", label=label, problem=error.sentence) from error
-
-
-def _build(config: ModelConfig, state: Mapping[str, Tensor]) -> Transformer:
-    """A model that takes the tensors over: nothing is initialised only to be overwritten."""
-    with torch.device("meta"):  # shapes without values
-        model = Transformer(config)
-    model.load_state_dict(state, assign=True)
-    for module in model.modules():
-        if isinstance(module, FixedPositions):
-            module.fill()  # a formula: no file holds it
-    lay_out(model)
-    return model.requires_grad_(False).eval()
-
-
-def _content_hash(files: Mapping[str, bytes]) -> str:
-    digest = hashlib.sha256()
-    for name in sorted(files.keys() - {CARD}):
-        digest.update(f"{name} {len(files[name])}\n".encode())
-        digest.update(files[name])
-    return digest.hexdigest()
-
-
-def _odd_values(state: Mapping[str, Tensor]) -> Sequence[str]:
-    odd = {name: int((~tensor.isfinite()).sum()) for name, tensor in state.items() if not tensor.isfinite().all()}
-    if not odd:
-        return []
-    counts = [
-        say("{name} ({count:,} of {total:,})", name=shown(name), count=count, total=state[name].numel())
-        for name, count in odd.items()
-    ]
-    return [
-        say(
-            "Some values are not finite (NaN or infinite), so outputs may be meaningless: {tensors}.",
-            tensors=first(counts),
-        )
-    ]
-
-
-def _odd_hashes(card: Card, files: Mapping[str, bytes]) -> Sequence[str]:
+def _odd_hashes(card: Card, hashes: Mapping[str, str]) -> Sequence[str]:
     """Files that are not those that the card was written for."""
-    odd = [
-        name
-        for name, expected in card.sha256.items()
-        if name in files and hashlib.sha256(files[name]).hexdigest() != expected.lower()
-    ]
+    odd = [name for name, expected in card.sha256.items() if name in hashes and hashes[name] != expected.lower()]
     return [say("{name} is not the file that card.json describes (its SHA-256 differs).", name=name) for name in odd]
 
 
-def _odd_ids(config: ModelConfig, tokenizers: Mapping[str, Tokenizer]) -> list[str]:
+def _odd_ids(config: ModelConfig, tokenizers: Sequence[Named]) -> list[str]:
     """Special ids that the tokenizers take for something else."""
     odd: list[str] = []
-    for file, tokenizer in tokenizers.items():
+    for file, tokenizer in tokenizers:
         for name in ("pad_id", "unk_id", "bos_id", "eos_id"):
             i = getattr(config, name)
-            if not tokenizer.is_special(i):
+            if i is not None and not tokenizer.is_special(i):
                 odd.append(
                     say(
                         "config.json says {name} = {i}; in {file} that is the piece {piece}.",
@@ -270,4 +303,4 @@ def _odd_ids(config: ModelConfig, tokenizers: Mapping[str, Tokenizer]) -> list[s
                         piece=shown(tokenizer.piece(i)),
                     )
                 )
-    return odd
+    return list(dict.fromkeys(odd))  # two tokenizers may have one table of ids

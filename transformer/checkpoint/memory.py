@@ -8,37 +8,84 @@ Three things make that two to three times faster, and change neither shapes nor 
 - W_Q, W_K and W_V of a self-attention read the same vector, so they lie as one matrix and are multiplied at once.
 - All parameters share one block of memory, large enough that NumPy asks the system for huge pages for it: the
   processor then looks up far fewer addresses.
+
+A model is made without values, and each value is written where it stays, so that a large model is in memory once.
+Where even that is too much, matrices that a file holds in 16 bits stay so, each by itself: `transformer.model.linear`
+then makes 32 bits of them whenever they are used.
 """
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from transformer.model.attention import MultiHeadAttention
+from transformer.model.config import ModelConfig
+from transformer.model.positions import FixedPositions
 from transformer.model.transformer import Transformer
 
 ALIGNMENT = 16  # float32 values, 64 bytes: a line of the processor's cache
-Group = tuple[nn.Parameter, ...]  # parameters that lie below each other as one
+Group = tuple[str, ...]  # names of parameters that lie below each other as one
+Halves = Mapping[str, torch.dtype]  # names of matrices that stay in 16 bits, and in which
+NO_HALVES: Halves = MappingProxyType({})
+
+
+def vacant(config: ModelConfig, *, halves: Halves = NO_HALVES) -> tuple[Transformer, dict[str, Tensor]]:
+    """A model whose parameters have places in memory and no values yet, and those places by name.
+
+    Whoever has written the values says `ready`.
+    """
+    with torch.device("meta"):  # shapes without values: nothing is initialised only to be overwritten
+        model = Transformer(config)
+    places = _places(model, halves)
+    model.load_state_dict(places, assign=True)
+    return model, places
+
+
+def ready(model: Transformer) -> Transformer:
+    """The model with the tables that a formula gives, for which no file has values; frozen, in evaluation mode."""
+    for module in model.modules():
+        if isinstance(module, FixedPositions):
+            module.fill()
+    _join(model)
+    return model.requires_grad_(False).eval()
 
 
 @torch.no_grad()
 def lay_out(model: Transformer) -> None:
-    """Move all parameters (float32, on the CPU) into one block, tall matrices by columns.
+    """Move the parameters (float32, on the CPU) of a model that has its values."""
+    places = _places(model, NO_HALVES)
+    for name, parameter in model.named_parameters():
+        parameter.data = places[name].copy_(parameter.detach())
+    _join(model)
 
-    A table that rows are only looked up in stays as it is.
-    """
+
+def _places(model: Transformer, halves: Halves) -> dict[str, Tensor]:
+    """Memory for all parameters, tall matrices by columns; a table that rows are only looked up in lies by rows."""
     looked_up = {id(model.src_table), id(model.target_table)}
-    if model.anatomy.writes:
+    if model.anatomy.gives_logits:
         looked_up -= {id(model.output_weight)}
-    groups = _groups(model)
-    sizes = [sum(p.numel() for p in group) for group in groups]
+    parameters = dict(model.named_parameters())
+    groups = _groups(model, apart=halves)
+    sizes = [sum(parameters[name].numel() for name in group) for group in groups]
     starts = np.cumsum([0] + [-(-size // ALIGNMENT) * ALIGNMENT for size in sizes]).tolist()
     block = torch.from_numpy(np.empty(starts[-1], dtype=np.float32))
+    places = {name: torch.empty(parameters[name].shape, dtype=dtype) for name, dtype in halves.items()}
     for group, start, size in zip(groups, starts, sizes, strict=False):  # the last start is the end
-        _place(group, block[start : start + size], by_rows=id(group[0]) in looked_up)
-    for attention in _self_attentions(model):
-        weight, *bias = (_joined(group) for group in _projections(attention))
-        attention.joined = weight, bias[0] if bias else None
+        below = [parameters[name] for name in group]
+        by_rows = id(below[0]) in looked_up
+        places |= zip(group, _rows(block[start : start + size], below, by_rows=by_rows), strict=True)
+    return places
+
+
+def _rows(place: Tensor, below: list[nn.Parameter], *, by_rows: bool) -> Iterable[Tensor]:
+    """The part of a place that each of the parameters below each other has."""
+    shape = (sum(len(p) for p in below), *below[0].shape[1:])
+    tall = len(shape) == 2 and shape[0] > shape[1] and not by_rows
+    whole = place.view(shape[::-1]).t() if tall else place.view(shape)
+    return whole.split([len(p) for p in below])
 
 
 def _self_attentions(model: Transformer) -> list[MultiHeadAttention]:
@@ -46,28 +93,32 @@ def _self_attentions(model: Transformer) -> list[MultiHeadAttention]:
     return [attention for kind in kinds for attention in model.attentions(kind)]
 
 
-def _projections(attention: MultiHeadAttention) -> list[Group]:
+def _projections(attention: MultiHeadAttention) -> list[tuple[nn.Parameter, ...]]:
     """W_Q, W_K, W_V, and their biases if they have any."""
     modules = (attention.q_proj, attention.k_proj, attention.v_proj)
     return list(zip(*(module.parameters() for module in modules), strict=True))
 
 
-def _groups(model: Transformer) -> list[Group]:
-    """All parameters in the model's order, those that are multiplied at once together."""
-    together = {id(p): group for one in _self_attentions(model) for group in _projections(one) for p in group}
-    groups = (together.get(id(p), (p,)) for p in model.parameters())
-    return list({id(group[0]): group for group in groups}.values())
+def _groups(model: Transformer, *, apart: Iterable[str]) -> list[Group]:
+    """All parameters but those apart, in the model's order, those that are multiplied at once together."""
+    names = {id(p): name for name, p in model.named_parameters()}
+    rows = [tuple(names[id(p)] for p in group) for one in _self_attentions(model) for group in _projections(one)]
+    aside = set(apart)
+    left = dict.fromkeys(name for name in names.values() if name not in aside)
+    together = {name: group for group in rows if all(one in left for one in group) for name in group}
+    return list(dict.fromkeys(together.get(name, (name,)) for name in left))
 
 
-def _place(group: Group, place: Tensor, *, by_rows: bool) -> None:
-    shape = (sum(len(p) for p in group), *group[0].shape[1:])
-    tall = len(shape) == 2 and shape[0] > shape[1] and not by_rows
-    whole = place.view(shape[::-1]).t() if tall else place.view(shape)
-    for parameter, rows in zip(group, whole.split([len(p) for p in group]), strict=True):
-        parameter.data = rows.copy_(parameter.detach())
+def _join(model: Transformer) -> None:
+    """Say of each self-attention that its projections lie below each other, if they do."""
+    for attention in _self_attentions(model):
+        groups = _projections(attention)
+        if all(p.dtype == torch.float32 for group in groups for p in group):
+            weight, *bias = (_joined(group) for group in groups)
+            attention.joined = weight, bias[0] if bias else None
 
 
-def _joined(group: Group) -> Tensor:
+def _joined(group: tuple[nn.Parameter, ...]) -> Tensor:
     """The one matrix or vector that the parameters of a group are the rows of."""
     first = group[0].data
     return first.as_strided((sum(len(p) for p in group), *first.shape[1:]), first.stride())

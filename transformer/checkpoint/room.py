@@ -7,6 +7,7 @@ Source: proc(5) for MemAvailable, the kernel's "Control Group v2" for memory.max
 nothing is refused.
 """
 
+import shutil
 from pathlib import Path
 
 from transformer.errors import CheckpointError
@@ -21,18 +22,18 @@ def available() -> int | None:
     return min(known, default=None)
 
 
-def check_room(n_parameters: int, file_bytes: int, *, label: str) -> None:
-    """Refuse a checkpoint that does not fit, before any of its parameters is read.
+def fits(needed: int) -> bool:
+    """Whether so many bytes may still be taken, as far as is known."""
+    there = available()
+    return there is None or needed <= there
 
-    Args:
-        n_parameters: Of the model.
-        file_bytes: Length of its tensor file, which is read as a whole.
-        label: How messages call the file.
+
+def check_bytes(needed: int, *, label: str) -> None:
+    """Refuse what takes more memory than there is.
 
     Raises:
-        CheckpointError: Loading would take more than there is.
+        CheckpointError: It does.
     """
-    needed = file_bytes + 2 * 4 * n_parameters  # as float32 twice, while they are laid out
     there = available()
     if there is not None and needed > there:
         raise CheckpointError(
@@ -40,6 +41,28 @@ def check_room(n_parameters: int, file_bytes: int, *, label: str) -> None:
             label=label,
             needed=needed,
             there=max(there, 0),
+        )
+
+
+def check_disk(folder: Path, needed: int, *, label: str) -> None:
+    """Refuse what takes more of a disk than is free.
+
+    Args:
+        folder: Where it would be written.
+        needed: Bytes.
+        label: How messages call the file that is opened.
+
+    Raises:
+        CheckpointError: It does.
+    """
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise CheckpointError(
+            "{label}: opening it takes {needed:,} bytes for temporary files; {free:,} are free. Set TMPDIR to a "
+            "folder with more room.",
+            label=label,
+            needed=needed,
+            free=free,
         )
 
 

@@ -14,20 +14,22 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import torch
-from safetensors.torch import save as to_safetensors
-from torch import Tensor
 
-from transformer.checkpoint import hidden
+from transformer.checkpoint import hidden, tensorwriter
 from transformer.checkpoint.exchange import exchange
 from transformer.checkpoint.files import FolderFiles
-from transformer.checkpoint.load import CARD, CONFIG, MAX_CONFIG, TOKENIZER_NAMES, WEIGHTS, read_config
+from transformer.checkpoint.load import CARD, CONFIG, MAX_CONFIG, WEIGHTS, read_config
+from transformer.checkpoint.pieces import TOKENIZER_NAMES, stored_tokenizers
+from transformer.checkpoint.tensorwriter import Held, Reader, State
 from transformer.errors import CheckpointError
 from transformer.model.config import ModelConfig
+from transformer.text.vocabularies import FILE_NAMES, VOCABULARY, Vocabularies
 
 CURVE = "training.csv"
 OWN = frozenset((CONFIG, WEIGHTS, CARD, CURVE, *(name for names in TOKENIZER_NAMES.values() for name in names)))
@@ -39,39 +41,45 @@ class Parts:
 
     Attributes:
         config: The features of the model.
-        state: Its parameters by name.
-        tokenizers: The bytes of its SentencePiece models: source and target, or one for both.
+        state: Its parameters by name; or what opens them where they are, to be read and written one at a time.
+        tokenizers: The bytes of its SentencePiece models: source and target, or one for both; or those of another
+            family.
         card: What `card.json` says.
     """
 
     config: ModelConfig
-    state: Mapping[str, Tensor]
-    tokenizers: tuple[bytes, ...]
+    state: State | Callable[[], Reader]
+    tokenizers: tuple[bytes, ...] | Vocabularies
     card: Mapping[str, object]
 
 
-def save(parts: Parts, folder: Path, *, dtype: torch.dtype = torch.float16) -> None:
+def save(parts: Parts, folder: Path, *, dtype: torch.dtype | None = None) -> None:
     """Write a checkpoint folder; an existing `training.csv` is kept, and so is what is no part of a checkpoint.
 
     Args:
         parts: What to write.
         folder: Where; an existing checkpoint is replaced. Where it is a link, what it leads to is.
-        dtype: Of the parameters in the file.
+        dtype: Of the parameters in the file; None for float16 where they are in memory, and for the least that each
+            needs where they are elsewhere.
 
     Raises:
-        CheckpointError: A parameter is too large for `dtype`, or there is something else in the place.
+        CheckpointError: A parameter is too large for `dtype` or cannot be read, or there is something else in the
+            place.
         OSError: The disk is full or the place cannot be written; the old folder is as it was.
     """
-    files = _files(parts, dtype)
+    files = {CONFIG: parts.config.to_json().encode(), **stored_tokenizers(parts.tokenizers, parts.config)}
     folder = Path(os.path.realpath(folder))
     folder.parent.mkdir(parents=True, exist_ok=True)
     with _alone(folder.parent):
         hidden.put_back(folder)
         is_checkpoint(folder)
         if folder.exists():
-            hidden.clear(folder, OWN)
+            hidden.clear(folder, _own_files)
         new = hidden.make(folder)
         try:
+            _write_weights(new / WEIGHTS, parts.state, dtype)
+            hashes = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+            files[CARD] = _card(parts, {**hashes, WEIGHTS: file_sha256(new / WEIGHTS)})
             if (folder / CURVE).exists():
                 files[CURVE] = (folder / CURVE).read_bytes()
             for name, content in files.items():
@@ -82,7 +90,7 @@ def save(parts: Parts, folder: Path, *, dtype: torch.dtype = torch.float16) -> N
         finally:
             for copy in (new, hidden.aside(new)):
                 if folder.exists() or copy == new:  # otherwise the old one is all there is
-                    hidden.remove(copy, folder, OWN)
+                    hidden.remove(copy, folder, _own_files)
 
 
 def is_checkpoint(folder: Path) -> bool:
@@ -111,40 +119,37 @@ def is_checkpoint(folder: Path) -> bool:
     )
 
 
+def _own_files(folder: Path) -> frozenset[str]:
+    """The files that a checkpoint consists of; names of other families' tokenizers only where there is one."""
+    return OWN | FILE_NAMES | {VOCABULARY} if (folder / VOCABULARY).exists() else OWN
+
+
 def file_sha256(path: Path) -> str:
     """SHA-256 of a file, hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _files(parts: Parts, dtype: torch.dtype) -> dict[str, bytes]:
-    state = {name: _stored(name, tensor, dtype) for name, tensor in parts.state.items()}
-    files = {CONFIG: parts.config.to_json().encode(), WEIGHTS: to_safetensors(state)}
-    names = TOKENIZER_NAMES[1 if parts.config.shared_vocab else 2]
-    files |= dict(zip(names, parts.tokenizers, strict=True))
-    card = {
-        **parts.card,
-        "parameters": parts.config.count_parameters(),
-        "sha256": {name: hashlib.sha256(content).hexdigest() for name, content in files.items()},
-    }
-    files[CARD] = (json.dumps(card, indent=2, ensure_ascii=False) + "\n").encode()
-    return files
+def _card(parts: Parts, hashes: Mapping[str, str]) -> bytes:
+    card = {**parts.card, "parameters": parts.config.count_parameters(), "sha256": hashes}
+    return (json.dumps(card, indent=2, ensure_ascii=False) + "\n").encode()
 
 
-def _stored(name: str, tensor: Tensor, dtype: torch.dtype) -> Tensor:
-    stored = tensor.detach().to("cpu", dtype).contiguous()
-    if bool((stored.isinf() & tensor.detach().cpu().isfinite()).any()):
-        raise CheckpointError(
-            "{name}: a value is too large for {dtype}; save with dtype=torch.float32.", name=name, dtype=str(dtype)
-        )
-    return stored
+def _write_weights(path: Path, state: State | Callable[[], Reader], dtype: torch.dtype | None) -> None:
+    with path.open("wb") as file, state() if callable(state) else nullcontext(Held(state)) as readable:
+        tensorwriter.write(file, readable, dtype)
+        _flush_file(file)
+
+
+def _flush_file(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def _write(path: Path, content: bytes) -> None:
     with path.open("wb") as file:
         file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+        _flush_file(file)
 
 
 def sync_folder(folder: Path) -> None:

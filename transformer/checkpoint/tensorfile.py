@@ -9,9 +9,8 @@ Source: the format's description in the safetensors README (github.com/huggingfa
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from io import BytesIO
 from typing import Any, BinaryIO
 
 import torch
@@ -24,6 +23,7 @@ from words import Sentence, say, say_n
 LENGTH_BYTES = 8
 MAX_HEADER = 4_000_000  # the largest model that ModelConfig allows needs a tenth of it
 MAX_ELEMENTS = 2**62
+CHUNK = 2**21  # values that `read_into` reads at once
 
 # Bits of one element of each dtype that the format knows.
 _BITS = {
@@ -34,6 +34,7 @@ _BITS = {
 }  # fmt: skip
 
 FLOATS = {"F16": torch.float16, "BF16": torch.bfloat16, "F32": torch.float32, "F64": torch.float64}
+NARROW = (torch.float16, torch.bfloat16)
 
 
 @dataclass(frozen=True)
@@ -97,27 +98,56 @@ def read_header(file: BinaryIO, size: int, *, label: str, most: int | None = Non
     return Header(dict(infos), LENGTH_BYTES + length)
 
 
-def read_tensors(content: bytes, header: Header) -> Iterator[tuple[str, Tensor]]:
-    """The tensors of a file as float32, one after another; the dtypes must be in `FLOATS`.
+def read_into(
+    file: BinaryIO,
+    header: Header,
+    name: str,
+    out: Tensor,
+    *,
+    label: str,
+    seen: Callable[[bytearray], object] | None = None,
+) -> Tensor:
+    """One tensor, read and converted a few megabytes at a time, so that it is never in memory twice.
+
+    It is read, not mapped: a mapped file that somebody cuts off would end the whole process.
 
     Args:
-        content: The whole file.
+        file: The open file.
         header: What `read_header` returned for it.
+        name: Of the tensor; its dtype must be in `FLOATS`.
+        out: Where it goes: of its shape, of any floating point, laid out in memory in any way.
+        label: How messages call the file.
+        seen: Is handed the bytes as they are read, all of the tensor's in their order.
 
-    Yields:
-        Name and tensor.
+    Returns:
+        `out`.
+
+    Raises:
+        CheckpointError: Its dtype is none of `FLOATS`, or the file has become shorter.
     """
-    view = memoryview(content)
-    for name, info in header.tensors.items():
-        # A copy of its own: bytes in a file need not lie where the processor wants numbers to begin.
-        own = bytearray(view[header.start + info.begin : header.start + info.end])
-        flat = torch.frombuffer(own, dtype=FLOATS[info.dtype]) if own else torch.empty(0)
-        yield name, flat.float().reshape(info.shape)
-
-
-def header_of(content: bytes, *, label: str) -> Header:
-    """`read_header` of a file that is in memory."""
-    return read_header(BytesIO(content), len(content), label=label)
+    info = header.tensors[name]
+    if info.dtype not in FLOATS:
+        raise CheckpointError(
+            "{label}: tensor {tensor} has dtype {dtype}; weights must be {dtypes}.",
+            label=label,
+            tensor=shown(name),
+            dtype=info.dtype,
+            dtypes=", ".join(FLOATS),
+        )
+    if tuple(out.shape) != info.shape:
+        raise ValueError(f"{name} is {info.shape}, out is {tuple(out.shape)}")
+    rows = out.unsqueeze(0) if out.dim() == 0 else out
+    row = max(math.prod(rows.shape[1:]), 1)
+    file.seek(header.start + info.begin)
+    for begin in range(0, len(rows) if info.end > info.begin else 0, max(CHUNK // row, 1)):
+        part = rows[begin : begin + max(CHUNK // row, 1)]
+        content = bytearray(part.numel() * _BITS[info.dtype] // 8)
+        if file.readinto(content) != len(content):  # type: ignore[attr-defined]  # every file on disk has it
+            raise CheckpointError("{label}: changed while it was read; try again.", label=label)
+        if seen is not None:
+            seen(content)
+        part.copy_(torch.frombuffer(content, dtype=FLOATS[info.dtype]).view(part.shape))
+    return out
 
 
 def _header_length(start: bytes, size: int, label: str) -> int:

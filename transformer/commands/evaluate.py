@@ -193,7 +193,7 @@ def _print_alignments(scores: AlignmentScores) -> None:
         print(f"  {'all layers':<28}" + " " * 8 * n_heads + f"{scores.mean[row]:.1%}")
     print(f"Linked by the same relative place, without a model: {scores.diagonal:.1%}")
     low, high = scores.outside.min(), scores.outside.max()
-    print(f"Weight on tokens of no word (end piece, lone space), left out of links: {low:.1%} to {high:.1%} by head")
+    print(f"Weight on tokens of no word (end mark, lone space), left out of links: {low:.1%} to {high:.1%} by head")
     print(f"Best head: decoder layer {best.layer}, head {best.head}, {ROW_NAMES[best.row].lower()}: {best.aer:.1%}")
 
 

@@ -5,7 +5,9 @@ import sys
 from pathlib import Path
 from typing import Any, get_args
 
-from transformer.model.config import Activation, ModelConfig, Normalisation, NormPlace, PositionKind
+from transformer.model.config import ModelConfig, Normalisation
+from transformer.model.config_layers import Activation, NormPlace
+from transformer.model.features import PositionKind
 
 HELP = "learn a vocabulary and a model from files of sentence pairs"
 

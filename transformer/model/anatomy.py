@@ -2,7 +2,7 @@
 
     encoder and decoder    the encoder reads the source, the decoder writes the target and reads both
     a decoder alone        reads a prompt and goes on with it; there is nothing else to read
-    an encoder alone       reads, and writes nothing
+    an encoder alone       reads, and writes nothing; with an MLM head it says which pieces fit at each of its tokens
 
 Nobody else decides this: whoever needs every stack or every attention asks here, and whoever needs one that the
 model does not have is told so in one sentence. It knows sizes and names, no parameters.
@@ -84,10 +84,12 @@ class Anatomy:
     Attributes:
         stacks: The encoder before the decoder.
         attentions: In the order of the computation.
+        fills: Whether it is an encoder alone with an MLM head.
     """
 
     stacks: tuple[Stack, ...]
     attentions: tuple[Attention, ...]
+    fills: bool = False
 
     @property
     def reads(self) -> bool:
@@ -96,8 +98,13 @@ class Anatomy:
 
     @property
     def writes(self) -> bool:
-        """Whether there is a decoder, which writes; if not, there are vectors, but neither logits nor steps."""
+        """Whether there is a decoder, which writes; if not, there are vectors, but no steps."""
         return any(stack.name == "decoder" for stack in self.stacks)
+
+    @property
+    def gives_logits(self) -> bool:
+        """Whether its vectors become logits: those of the next piece, or of the piece at a token itself."""
+        return self.writes or self.fills
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -130,10 +137,10 @@ class Anatomy:
 @lru_cache(maxsize=64)
 def anatomy(config: ModelConfig) -> Anatomy:
     """The parts of a model with these features."""
-    return _parts(config.n_encoder_layers, config.n_decoder_layers)
+    return _parts(config.n_encoder_layers, config.n_decoder_layers, fills=config.mlm_head)
 
 
-def _parts(n_encoder: int, n_decoder: int) -> Anatomy:
+def _parts(n_encoder: int, n_decoder: int, *, fills: bool = False) -> Anatomy:
     n_both = n_decoder if n_encoder else 0  # layers of a decoder that has an encoder to read
     decoder: tuple[Sublayer, ...] = ("self_attn", "cross_attn", "ffn") if n_both else ("self_attn", "ffn")
     stacks = Stack("encoder", n_encoder, ("self_attn", "ffn")), Stack("decoder", n_decoder, decoder)
@@ -145,6 +152,7 @@ def _parts(n_encoder: int, n_decoder: int) -> Anatomy:
     return Anatomy(
         tuple(stack for stack in stacks if stack.n_layers),
         tuple(attention for attention in attentions if attention.n_layers),
+        fills,
     )
 
 

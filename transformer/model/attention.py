@@ -1,9 +1,11 @@
 """Attention: every query takes a weighted mean of the values, weighted by how well it matches each key.
 
-`scaled_dot_product_attention` is the equation; `MultiHeadAttention` holds the learned projections around it.
+`scaled_dot_product_attention` is the equation; `MultiHeadAttention` holds the learned projections around it. What
+later models do otherwise stands in `transformer.model.scores` and `transformer.model.order`; on a first reading, take
+every `bias`, `how` and `order` for absent.
 
 Source: Vaswani et al. (2017), section 3.2, equation 1. Ainslie et al., "GQA" (2023), for heads of keys and values
-that several heads of queries share.
+that several heads of queries share. Henry et al., "Query-Key Normalization" (2020), for norms of queries and keys.
 
 Shapes: B batch, H heads, G heads of keys and values (H unless they are shared), Q queries, K keys, D d_model,
 d d_head.
@@ -18,11 +20,21 @@ from torch import Tensor, nn
 from transformer.model.cache import AttentionCache
 from transformer.model.config import ModelConfig
 from transformer.model.linear import Linear, linear
+from transformer.model.order import NO_ORDER, Order
+from transformer.model.rotary import rotate
+from transformer.model.scores import Scoring, capped, scoring
 from transformer.model.tap import NO_TAP, Tap
 
 
 def scaled_dot_product_attention(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, *, tap: Tap = NO_TAP
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    *,
+    how: Scoring | None = None,
+    bias: Tensor | None = None,
+    tap: Tap = NO_TAP,
 ) -> Tensor:
     """softmax(q k^T / sqrt(d_head)) v, over the keys that the mask allows.
 
@@ -33,31 +45,36 @@ def scaled_dot_product_attention(
         k: Keys [B, H, K, d].
         v: Values [B, H, K, d].
         mask: Bool, broadcasts to [B, H, Q, K]; True = may attend. None if every key may be seen.
+        how: How a score is made of q k^T; None: as above.
+        bias: Added to the scores [1, H, Q, K]; None: nothing.
         tap: Sees `scores` and `weights`; when it wants neither, torch's fused kernel computes the same result.
 
     Returns:
         [B, H, Q, d].
     """
-    if not (tap.wants("scores") or tap.wants("weights")):
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-    # Divided, because a sum of d products of independent numbers of size 1 has size sqrt(d): undivided, the softmax
-    # of wide heads would be nearly all on one key and have hardly any gradient.
-    scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))  # [B, H, Q, K]
-    scores = tap("scores", scores)
-    weights = tap("weights", masked_softmax(scores, mask))
+    how = how or Scoring(1 / math.sqrt(q.size(-1)))
+    if how.fused and not (tap.wants("scores") or tap.wants("weights")):
+        added = mask if bias is None or mask is None else bias.masked_fill(~mask, -torch.inf)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=bias if mask is None else added, scale=how.scale)
+    scores = q @ k.transpose(-2, -1) * how.scale  # [B, H, Q, K]
+    scores = tap("scores", capped(scores if bias is None else scores + bias, how.cap))
+    weights = tap("weights", masked_softmax(scores, mask, fill=how.fill))
     return weights @ v
 
 
-def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
+def masked_softmax(scores: Tensor, mask: Tensor | None, *, fill: float | None = None) -> Tensor:
     """Softmax over the keys that may be seen: the others weigh exactly 0, and so does a row without any.
 
     Args:
         scores: [B, H, Q, K].
         mask: Bool, broadcasts to the same shape; True = may attend. None if every key may be seen.
+        fill: What closed scores are replaced by, which then take part; None: minus infinity, by which they do not.
     """
     if mask is None:
         return scores.softmax(dim=-1)
     hidden = ~mask
+    if fill is not None:
+        return scores.masked_fill(hidden, fill).softmax(dim=-1)
     weights = scores.masked_fill(hidden, -torch.inf).softmax(dim=-1)
     return weights.masked_fill(hidden, 0.0)  # a row of only -inf is NaN after the softmax
 
@@ -83,11 +100,14 @@ class MultiHeadAttention(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.n_heads, self.n_kv_heads, self.d_head = config.n_heads, config.n_kv_heads, config.d_head
-        queries, keys = self.n_heads * self.d_head, self.n_kv_heads * self.d_head
-        self.q_proj = Linear(config.d_model, queries, bias=config.bias)  # W_Q
-        self.k_proj = Linear(config.d_model, keys, bias=config.bias)  # W_K
-        self.v_proj = Linear(config.d_model, keys, bias=config.bias)  # W_V
-        self.out_proj = Linear(queries, config.d_model, bias=config.bias)  # W_O
+        queries, keys, bias = self.n_heads * self.d_head, self.n_kv_heads * self.d_head, config.biases
+        self.q_proj = Linear(config.d_model, queries, bias=bias.attention)  # W_Q
+        self.k_proj = Linear(config.d_model, keys, bias=bias.attention)  # W_K
+        self.v_proj = Linear(config.d_model, keys, bias=bias.attention)  # W_V
+        self.out_proj = Linear(queries, config.d_model, bias=bias.attention_output)  # W_O
+        self.scoring = scoring(config)
+        norms = [nn.RMSNorm(self.d_head, eps=config.norm_eps) if config.qk_norm else None for _ in range(2)]
+        self.q_norm, self.k_norm = norms
         self.joined: tuple[Tensor, Tensor | None] | None = None  # W_Q, W_K, W_V and their biases; see `_project`
 
     def forward(
@@ -98,6 +118,7 @@ class MultiHeadAttention(nn.Module):
         *,
         tap: Tap = NO_TAP,
         cache: AttentionCache | None = None,
+        order: Order = NO_ORDER,
     ) -> Tensor:
         """Attend from `x` to `context` (the same tensor in self-attention).
 
@@ -107,23 +128,36 @@ class MultiHeadAttention(nn.Module):
             mask: Bool, broadcasts to [B, H, Q, K]; True = may attend. None if every key may be seen.
             tap: Sees the sites of `transformer.model.sites`.
             cache: Keys and values of earlier calls; extended in place.
+            order: What positions do here.
 
         Returns:
             [B, Q, D].
         """
         if cache is not None and cache.complete:
-            q = tap("queries", split_heads(self.q_proj(x), self.d_head))  # [B, H, Q, d]
+            q = self._ready("queries", split_heads(self.q_proj(x), self.d_head), self.q_norm, order, tap)
             k, v = cache.read()  # [B, G, K, d]
         else:
             q, k, v = self._project(x, context)  # [B, H, Q, d], [B, G, K, d], [B, G, K, d]
-            q, k, v = tap("queries", q), tap("keys", k), tap("values", v)
+            q = self._ready("queries", q, self.q_norm, order, tap)
+            k = self._ready("keys", k, self.k_norm, order, tap)
+            v = tap("values", v)
             if cache is not None:
                 k, v = cache.extend(k, v)
         if mask is not None:
             mask = tap("mask", mask)
         k, v = share_heads(k, self.n_heads), share_heads(v, self.n_heads)  # [B, H, K, d]
-        heads = tap("heads", scaled_dot_product_attention(q, k, v, mask, tap=tap))  # [B, H, Q, d]
+        bias = order.bias if order.bias is None else tap("bias", order.bias)  # [1, H, Q, K]
+        heads = scaled_dot_product_attention(q, k, v, mask, how=self.scoring, bias=bias, tap=tap)  # [B, H, Q, d]
+        heads = tap("heads", heads)
         return tap("output", self.out_proj(join_heads(heads)))
+
+    def _ready(self, name: str, x: Tensor, norm: nn.RMSNorm | None, order: Order, tap: Tap) -> Tensor:
+        """Queries or keys [B, H, T, d] as they are multiplied: normed and turned, if the model does so."""
+        if norm is not None or order.rotation is not None:
+            x = tap(f"projected_{name}", x)
+            x = x if norm is None else norm(x)
+            x = x if order.rotation is None else rotate(x, order.rotation)
+        return tap(name, x)
 
     def _project(self, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries of `x`, keys and values of `context`: three products, or for a loaded model one that is the same.

@@ -10,16 +10,18 @@ Source of the defaults: Vaswani et al., "Attention Is All You Need" (2017), sect
 import json
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, fields
-from typing import Any, Literal, Self, get_args, get_type_hints
+from typing import Any, Literal, Self, get_origin, get_type_hints
 
 from transformer.errors import ConfigError, shown
-from words import say, say_n
+from transformer.model.config_ids import Ids
+from transformer.model.config_layers import Activation, Layers
+from transformer.model.config_writing import Writing
+from transformer.model.features import TABLES, AttentionFeatures, PositionKind
+from transformer.model.field_types import check_type
+from words import say_n
 
 FORMAT_VERSION = 1
 
-NormPlace = Literal["pre", "post"]
-Activation = Literal["relu", "gelu"]
-PositionKind = Literal["sinusoidal", "learned"]
 Normalisation = Literal["nfc", "simplified-chinese"]
 
 # Far above any model this project is for, far below what would exhaust a machine.
@@ -27,16 +29,20 @@ MAX_LAYERS = 64
 MAX_WIDTH = 16_384
 MAX_VOCAB = 1_000_000
 MAX_LENGTH = 32_768
-MAX_PARAMETERS = 1_000_000_000
+MAX_PARAMETERS = 10_000_000_000  # the "7 B" class in 16 bits; what fits into memory is seen when it is loaded
 MAX_POSITION_VALUES = 2**25  # max_len * d_model: the sinusoids are computed, not counted as parameters
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelConfig:
+class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
     """The features of one Transformer: an encoder and a decoder, or one of them alone.
 
     A decoder alone goes on with the text that it is given, its prompt, and is its own source. An encoder alone writes
-    nothing: it gives a vector for each token. `transformer.model.anatomy` says what follows from a config.
+    nothing: it gives a vector for each token, or with an MLM head logits. `transformer.model.anatomy` says what
+    follows from a config. What a layer is made of stands in `Layers`, what ids mean in `Ids`, and
+    what an output may hold in `Writing`.
+
+    Fields about positions and attention that the paper does not have stand in `AttentionFeatures`.
 
     Attributes:
         n_encoder_layers: Encoder layers, 1 to 64; 0 for a decoder alone.
@@ -51,21 +57,20 @@ class ModelConfig:
             `n_heads`, one for each, and is replaced by it.
         shared_vocab: One vocabulary, one tokenizer and one embedding table for both sides; a model of one stack has
             no other.
-        norm: "pre" normalises the input of each sub-layer, "post" its sum with the residual.
-        final_norm: One more norm after the last encoder layer and after the last decoder layer.
-        norm_eps: The epsilon of every norm.
-        activation: Non-linearity of the feed-forward layer.
-        bias: Biases in the attention projections, the feed-forward layers and the norms.
         output_bias: A bias on the logits.
-        positions: "sinusoidal" (a formula) or "learned" (a table of parameters).
+        output_scale: The last vectors are multiplied by it before they become logits.
+        logit_cap: Soft limit c of the logits, c tanh(z / c); None for no limit.
+        mlm_head: An encoder alone ends with a head that gives every token's logits (see `transformer.model.output`).
+        mlm_activation: Non-linearity of that head.
+        positions: "sinusoidal" (a formula) or "learned" (a table of parameters) are added to the embeddings;
+            "rotary", "relative" and "alibi" act in the self-attentions (`transformer.model.order`); "none": there is
+            no order but by the causal mask.
         scale_embedding: Multiply token embeddings by sqrt(d_model) before adding positions.
+        embedding_norm: A norm after the embedding's sum.
+        n_token_types: Rows of a table of token types that the encoder adds to its embedding; 0 for none.
         tie_output: The output projection is the target embedding table.
         max_len: Most tokens on either side, special ones included.
         dropout: Probability that training zeroes a value of an embedding sum or a sub-layer's output.
-        pad_id, unk_id, bos_id, eos_id: Special ids, the same on both sides.
-        decoder_start_id: The id that the decoder reads first; some models use their `pad_id`.
-        prepend_source_bos: The source begins with `bos_id`.
-        append_source_eos: The source ends with `eos_id`.
         normalisation: Steps that source text goes through before the tokenizer, in order.
 
     Raises:
@@ -82,46 +87,44 @@ class ModelConfig:
     d_head: int = 0
     n_kv_heads: int = 0
     shared_vocab: bool = False
-    norm: NormPlace = "pre"
-    final_norm: bool = True
-    norm_eps: float = 1e-5
-    activation: Activation = "relu"
-    bias: bool = True
     output_bias: bool = False
+    output_scale: float = 1.0
+    logit_cap: float | None = None
+    mlm_head: bool = False
+    mlm_activation: Activation = "gelu"
     positions: PositionKind = "sinusoidal"
     scale_embedding: bool = True
+    embedding_norm: bool = False
+    n_token_types: int = 0
     tie_output: bool = True
     max_len: int = 256
     dropout: float = 0.1
-    pad_id: int = 0
-    unk_id: int = 1
-    bos_id: int = 2
-    eos_id: int = 3
-    decoder_start_id: int = 2
-    prepend_source_bos: bool = False
-    append_source_eos: bool = True
     normalisation: tuple[Normalisation, ...] = ("nfc",)
 
     def __post_init__(self) -> None:
-        if isinstance(self.normalisation, list):  # JSON has no tuples
-            object.__setattr__(self, "normalisation", tuple(self.normalisation))
-        self._check_types()
+        self._settle_attention(self.positions)
+        self._settle_writing()
+        kinds = get_type_hints(type(self))  # `field.type` may be the text of an annotation instead of its meaning
+        # They check their own.
+        apart = {field.name for part in (AttentionFeatures, Writing) for field in fields(part)}
+        for field in fields(self):
+            if field.name in apart:
+                continue
+            if get_origin(kinds[field.name]) is tuple and isinstance(getattr(self, field.name), list):  # from JSON
+                object.__setattr__(self, field.name, tuple(getattr(self, field.name)))
+            check_type(field.name, getattr(self, field.name), kinds[field.name])
         self._check_sizes()
         self._check_heads()
+        self._check_attention(
+            self.positions, d_head=self.d_head, n_encoder=self.n_encoder_layers, n_decoder=self.n_decoder_layers
+        )
         self._check_vocabularies()
-        self._check_ids()
+        self._check_output()
+        n_stacks = (self.n_encoder_layers > 0) + (self.n_decoder_layers > 0)
+        self.check_layers(d_model=self.d_model, n_stacks=n_stacks)
+        self.check_ids(src_size=self.src_vocab_size, tgt_size=self.tgt_vocab_size, max_len=self.max_len)
+        self._check_writing(size=self.tgt_vocab_size, closed=self.never_written)
         self._check_parameters()
-
-    def _check_types(self) -> None:
-        kinds = get_type_hints(type(self))  # `field.type` may be the text of an annotation instead of its meaning
-        for field in fields(self):
-            value, kind = getattr(self, field.name), kinds[field.name]
-            if kind in (int, float, bool):
-                _check_scalar(field.name, value, kind)
-            elif field.name == "normalisation":
-                _check_normalisation(value)
-            else:
-                _check_choice(field.name, value, get_args(kind))
 
     def _check_sizes(self) -> None:
         for name, least, most in (
@@ -147,10 +150,6 @@ class ModelConfig:
         if not 0.0 <= self.dropout < 1.0:
             raise ConfigError(
                 "dropout", "found {found}, expected a probability from 0 to below 1.", found=shown(self.dropout)
-            )
-        if not 0.0 < self.norm_eps <= 0.1:
-            raise ConfigError(
-                "norm_eps", "found {found}, expected a number above 0, at most 0.1.", found=shown(self.norm_eps)
             )
 
     def _check_heads(self) -> None:
@@ -188,25 +187,27 @@ class ModelConfig:
         if not self.shared_vocab and 0 in (self.n_encoder_layers, self.n_decoder_layers):
             raise ConfigError("shared_vocab", "found false; a model of one stack has one vocabulary, so it is true.")
 
-    def _check_ids(self) -> None:
-        smallest = min(self.src_vocab_size, self.tgt_vocab_size)
-        for name in ("pad_id", "unk_id", "bos_id", "eos_id", "decoder_start_id"):
-            value = getattr(self, name)
-            if not 0 <= value < smallest:
-                found, last = shown(value), smallest - 1
-                raise ConfigError(
-                    name,
-                    "found {found}, expected 0 to {last} (the smaller vocabulary's ids).",
-                    found=found,
-                    last=last,
-                )
-        if self.eos_id == self.pad_id:
+    def _check_output(self) -> None:
+        if self.sinusoid_layout == "fairseq" and self.pad_id is None:
             raise ConfigError(
-                "eos_id", "equals pad_id ({pad_id}); padding would end every sentence.", pad_id=self.pad_id
+                "pad_id", "is null, but sinusoids as fairseq has them are counted from it; name the id."
             )
+        for name, least, most in (("output_scale", 1e-6, 1e6), ("logit_cap", 1e-6, 1e6), ("n_token_types", 0, 1024)):
+            value = getattr(self, name)
+            if value is not None and not least <= value <= most:
+                found = shown(value)
+                raise ConfigError(
+                    name, "found {found}, expected {least:g} to {most:,g}.", found=found, least=least, most=most
+                )
+        if self.mlm_head and self.n_decoder_layers:
+            raise ConfigError(
+                "mlm_head", "found true in a model with a decoder; only an encoder alone has such a head."
+            )
+        if self.n_token_types and not self.n_encoder_layers:
+            raise ConfigError("n_token_types", "the encoder has them, and this model has no encoder; say 0.")
 
     def _check_parameters(self) -> None:
-        if self.max_len * self.d_model > MAX_POSITION_VALUES:
+        if self.positions in TABLES and self.max_len * self.d_model > MAX_POSITION_VALUES:
             raise ConfigError(
                 "max_len",
                 "found {found} with d_model = {d_model}; the table of positions may hold {most:,} "
@@ -230,24 +231,32 @@ class ModelConfig:
 
     def count_parameters(self) -> int:
         """Number of learned values, by arithmetic: nothing is built."""
-        d, bias = self.d_model, int(self.bias)
+        d, bias = self.d_model, self.biases
         queries, keys = self.n_heads * self.d_head, self.n_kv_heads * self.d_head
-        attention = 2 * d * (queries + keys) + bias * (queries + 2 * keys + d)
-        feed_forward = 2 * d * self.d_ff + bias * (self.d_ff + d)
-        norm = d + bias * d
+        attention = 2 * d * (queries + keys) + bias.attention * (queries + 2 * keys) + bias.attention_output * d
+        attention += 2 * self.d_head * self.qk_norm
+        n_up = 1 + self.gated  # linear maps up to d_ff
+        feed_forward = (n_up + 1) * d * self.d_ff + bias.ffn * (n_up * self.d_ff + d)
+        norm = 0 if self.norm_kind == "none" else d + bias.norms * d
+        norms = norm * (2 if self.norm == "both" else 1)  # around each sub-layer
         both = bool(self.n_encoder_layers and self.n_decoder_layers)  # then the decoder reads the encoder
-        encoder_layer = attention + feed_forward + 2 * norm
-        decoder_layer = (1 + both) * attention + feed_forward + (2 + both) * norm
+        encoder_layer = attention + feed_forward + 2 * norms
+        decoder_layer = (1 + both) * attention + feed_forward + (2 + both) * norms
         layers = self.n_encoder_layers * encoder_layer + self.n_decoder_layers * decoder_layer
-        positions = self.max_len * d if self.positions == "learned" else 0
-        once = (1 + both) * (positions + (norm if self.final_norm else 0))  # in each stack
-        tables = (self.src_vocab_size + (0 if self.shared_vocab else self.tgt_vocab_size)) * d
+        positions = {"learned": self.max_len * d, "relative": self.relative_buckets * self.n_heads}.get(
+            self.positions, 0
+        )
+        once = (1 + both) * (positions + norm * (self.final_norm + self.embedding_norm))  # in each stack
+        tables = (self.src_vocab_size + (0 if self.shared_vocab else self.tgt_vocab_size) + self.n_token_types) * d
+        head = (d * d + bias.ffn * d + norm) * self.mlm_head
         output = self.tgt_vocab_size * (d * (not self.tie_output) + self.output_bias)
-        return layers + once + tables + (output if self.n_decoder_layers else 0)
+        return layers + once + tables + head + (output if self.n_decoder_layers or self.mlm_head else 0)
 
     def to_json(self) -> str:
         """The config as JSON, with the format's version."""
-        record = {"format_version": FORMAT_VERSION, **asdict(self)}
+        inherited = {field.name for cls in (Layers, AttentionFeatures, Ids, Writing) for field in fields(cls)}
+        record, names = asdict(self), sorted((f.name for f in fields(self)), key=lambda name: name in inherited)
+        record = {"format_version": FORMAT_VERSION, **{name: record[name] for name in names}}  # the inherited last
         return json.dumps(record, indent=2, ensure_ascii=False) + "\n"
 
     @classmethod
@@ -281,30 +290,3 @@ def unknown_keys(record: Mapping[str, Any]) -> list[str]:
 
 def _divisors(number: int) -> str:
     return ", ".join(str(n) for n in range(1, min(number, 64) + 1) if number % n == 0)
-
-
-def _check_scalar(name: str, value: object, kind: Any) -> None:
-    accepted = (int, float) if kind is float else kind
-    # bool is an int in Python, but `n_heads: true` is a mistake.
-    if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
-        expected = _KIND_NAMES[kind]
-        raise ConfigError(name, "found {found}, expected {expected}.", found=shown(value), expected=expected)
-
-
-def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ConfigError(
-            name, "found {found}, expected one of {choices}.", found=shown(value), choices=", ".join(choices)
-        )
-
-
-def _check_normalisation(steps: object) -> None:
-    if not isinstance(steps, tuple):
-        raise ConfigError("normalisation", "found {found}, expected a list of names.", found=shown(steps))
-    for step in steps:
-        if not isinstance(step, str):
-            raise ConfigError("normalisation", "found {found}, expected a name.", found=shown(step))
-        _check_choice("normalisation", step, get_args(Normalisation))
-
-
-_KIND_NAMES = {int: say("a whole number"), float: say("a number"), bool: say("true or false")}

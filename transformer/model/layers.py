@@ -1,17 +1,20 @@
 """The layers: what stands around attention.
 
 Each sub-layer (attention or feed-forward) adds its output to the residual stream. A norm stands either before the
-sub-layer ("pre", x + f(norm(x))) or after the sum ("post", norm(x + f(x))).
+sub-layer ("pre", x + f(norm(x))) or after the sum ("post", norm(x + f(x))). Some models have two ("both",
+x + norm(f(norm(x)))), and in some both sub-layers of a layer read the same x ("parallel", x + f(norm(x)) + g(norm(x))
+with two norms). The smallest models of
+tutorials have neither norms nor a residual stream: f(x) takes the place of x.
 
 Source: Vaswani et al. (2017), sections 3.1 and 3.3 (post-norm); Xiong et al., "On Layer Normalization in the
-Transformer Architecture" (2020) for pre-norm.
+Transformer Architecture" (2020) for pre-norm; Gemma Team, "Gemma 2" (2024), section 2, for both; Wang and
+Komatsuzaki, "GPT-J-6B" (2021), for parallel.
 
-Shapes: B batch, T tokens, S source tokens, D d_model, F d_ff.
+Shapes: B batch, T tokens, S source tokens, D d_model.
 """
 
 from collections.abc import Callable
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer.model.anatomy import anatomy
@@ -19,31 +22,10 @@ from transformer.model.attention import MultiHeadAttention
 from transformer.model.cache import AttentionCache
 from transformer.model.config import ModelConfig
 from transformer.model.dropout import Dropout
-from transformer.model.linear import Linear
+from transformer.model.feed_forward import FeedForward
+from transformer.model.norms import make_norm
+from transformer.model.order import NO_ORDER, Order
 from transformer.model.tap import NO_TAP, Tap
-
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
-
-
-def make_norm(config: ModelConfig) -> nn.LayerNorm:
-    """A layer norm over d_model."""
-    return nn.LayerNorm(config.d_model, eps=config.norm_eps, bias=config.bias)
-
-
-class FeedForward(nn.Module):
-    """Two linear maps with a non-linearity between, applied to each token by itself."""
-
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__()
-        self.up_proj = Linear(config.d_model, config.d_ff, bias=config.bias)
-        self.down_proj = Linear(config.d_ff, config.d_model, bias=config.bias)
-        self.activation = ACTIVATIONS[config.activation]
-
-    def forward(self, x: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
-        """[B, T, D] -> [B, T, D]."""
-        hidden = tap("pre_activation", self.up_proj(x))  # [B, T, F]
-        hidden = tap("activation", self.activation(hidden))
-        return tap("output", self.down_proj(hidden))
 
 
 class Residual(nn.Module):
@@ -53,13 +35,31 @@ class Residual(nn.Module):
         super().__init__()
         self.norm = make_norm(config)
         self.dropout = Dropout(config.dropout)
-        self.pre = config.norm == "pre"
+        self.output_norm = make_norm(config) if config.norm == "both" else None
+        self.post, self.adds = config.norm == "post", config.residual
 
-    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor], *, tap: Tap = NO_TAP) -> Tensor:
-        """Add `sublayer`'s output to the stream `x` [B, T, D]."""
-        if self.pre:
-            return tap("residual", x + self.dropout(sublayer(tap("norm", self.norm(x)))))
-        return tap("norm", self.norm(tap("residual", x + self.dropout(sublayer(x)))))
+    def forward(
+        self, x: Tensor, sublayer: Callable[[Tensor], Tensor], *, onto: Tensor | None = None, tap: Tap = NO_TAP
+    ) -> Tensor:
+        """Add `sublayer`'s output to the stream.
+
+        Args:
+            x: The stream that it reads [B, T, D].
+            sublayer: What is computed between.
+            onto: What its output is added to, where that is not `x` [B, T, D].
+            tap: Sees the sub-layer's sites.
+
+        Returns:
+            [B, T, D].
+        """
+        if self.post:
+            made = self.dropout(sublayer(x))
+            return tap("norm", self.norm(tap("residual", x + made if self.adds else made)))
+        added = sublayer(tap("norm", self.norm(x)))
+        if self.output_norm is not None:
+            added = tap("output_norm", self.output_norm(added))
+        made = self.dropout(added)
+        return tap("residual", (x if onto is None else onto) + made if self.adds else made)
 
 
 class EncoderLayer(nn.Module):
@@ -71,21 +71,23 @@ class EncoderLayer(nn.Module):
         self.ffn = FeedForward(config)
         self.self_attn_residual = Residual(config)
         self.ffn_residual = Residual(config)
+        self.parallel = config.parallel_residual
 
-    def forward(self, x: Tensor, mask: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
+    def forward(self, x: Tensor, mask: Tensor, *, tap: Tap = NO_TAP, order: Order = NO_ORDER) -> Tensor:
         """One layer of the encoder.
 
         Args:
             x: The source stream [B, S, D].
             mask: Bool, broadcasts to [B, H, S, S].
             tap: Sees the layer's sites.
+            order: What positions do in its attention.
 
         Returns:
             [B, S, D].
         """
         attn, ffn = tap.child("self_attn"), tap.child("ffn")
-        x = self.self_attn_residual(x, lambda h: self.self_attn(h, h, mask, tap=attn), tap=attn)
-        x = self.ffn_residual(x, lambda h: self.ffn(h, tap=ffn), tap=ffn)
+        after = self.self_attn_residual(x, lambda h: self.self_attn(h, h, mask, tap=attn, order=order), tap=attn)
+        x = self.ffn_residual(x if self.parallel else after, lambda h: self.ffn(h, tap=ffn), onto=after, tap=ffn)
         return tap("output", x)
 
 
@@ -102,6 +104,7 @@ class DecoderLayer(nn.Module):
             self.cross_attn_residual = Residual(config)
         self.ffn = FeedForward(config)
         self.ffn_residual = Residual(config)
+        self.parallel = config.parallel_residual
 
     def forward(
         self,
@@ -112,6 +115,7 @@ class DecoderLayer(nn.Module):
         *,
         tap: Tap = NO_TAP,
         caches: tuple[AttentionCache, AttentionCache] | tuple[None, None] = (None, None),
+        order: Order = NO_ORDER,
     ) -> Tensor:
         """One layer of the decoder.
 
@@ -123,15 +127,18 @@ class DecoderLayer(nn.Module):
             cross_mask: Bool, broadcasts to [B, H, T, S]. None if every key may be seen.
             tap: Sees the layer's sites.
             caches: Of self-attention and cross-attention; extended in place.
+            order: What positions do in self-attention.
 
         Returns:
             [B, T, D].
         """
         attn, cross, ffn = tap.child("self_attn"), tap.child("cross_attn"), tap.child("ffn")
-        x = self.self_attn_residual(x, lambda h: self.self_attn(h, h, self_mask, tap=attn, cache=caches[0]), tap=attn)
+        after = self.self_attn_residual(
+            x, lambda h: self.self_attn(h, h, self_mask, tap=attn, cache=caches[0], order=order), tap=attn
+        )
         if self.reads_memory:
-            x = self.cross_attn_residual(
-                x, lambda h: self.cross_attn(h, memory, cross_mask, tap=cross, cache=caches[1]), tap=cross
+            after = self.cross_attn_residual(
+                after, lambda h: self.cross_attn(h, memory, cross_mask, tap=cross, cache=caches[1]), tap=cross
             )
-        x = self.ffn_residual(x, lambda h: self.ffn(h, tap=ffn), tap=ffn)
+        x = self.ffn_residual(x if self.parallel else after, lambda h: self.ffn(h, tap=ffn), onto=after, tap=ffn)
         return tap("output", x)

@@ -4,6 +4,10 @@ A decoding step multiplies one row with every matrix of the decoder. Math librar
 cut into blocks of outputs and multiplied as a batch, it takes them all. What it costs is reading the matrix, so small
 ones stay whole.
 
+A matrix may be kept in 16 bits, where memory is too small for 32 (`transformer.checkpoint.memory`). Its values are
+then made 32 bits wide a block at a time whenever they are used: what comes out differs by rounding alone, and takes
+two to three times as long.
+
 Shapes: I inputs, O outputs, n threads.
 """
 
@@ -12,6 +16,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 SMALLEST = 2**17  # values of a matrix that is worth cutting
+NARROW = (torch.float16, torch.bfloat16)
+WIDENED = 2**18  # values that are made 32 bits wide at once: 1 MB, which is still in the cache when it is multiplied
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -25,6 +31,10 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     Returns:
         [..., O].
     """
+    if weight.dtype in NARROW and x.dtype == torch.float32:
+        parts = [F.linear(x, rows.to(x.dtype)) for rows in weight.split(max(WIDENED // weight.size(1), 1))]
+        outputs = torch.cat(parts, dim=-1)
+        return outputs if bias is None else outputs + bias
     n_outputs, n_inputs = weight.shape
     n = torch.get_num_threads()
     if x.numel() > n_inputs or n == 1 or n_outputs % n or weight.numel() < SMALLEST or x.is_cuda:
@@ -32,6 +42,16 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     rows, blocks = x.view(1, 1, n_inputs).expand(n, 1, n_inputs), weight.view(n, -1, n_inputs).mT  # [n, I, O / n]
     outputs = torch.bmm(rows, blocks) if bias is None else torch.baddbmm(bias.view(n, 1, -1), rows, blocks)
     return outputs.view(*x.shape[:-1], n_outputs)
+
+
+def widened(values: Tensor) -> Tensor:
+    """The same values, in 32 bits at least."""
+    return values.float() if values.dtype in NARROW else values
+
+
+def rows_of(table: Tensor, ids: Tensor) -> Tensor:
+    """The rows of a table [V, D] that ids [...] name, in 32 bits at least -> [..., D]."""
+    return widened(F.embedding(ids, table))
 
 
 class Linear(nn.Linear):

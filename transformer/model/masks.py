@@ -11,17 +11,18 @@ import torch
 from torch import Tensor
 
 
-def padding_mask(ids: Tensor, *, pad_id: int) -> Tensor:
+def padding_mask(ids: Tensor, *, pad_id: int | None) -> Tensor:
     """Nobody attends to padding.
 
     Args:
         ids: Token ids [batch, key].
-        pad_id: The id that fills short rows.
+        pad_id: The id that fills short rows; None if there is none, and so no padding.
 
     Returns:
         Bool [batch, 1, 1, key], False where the key is padding.
     """
-    return (ids != pad_id)[:, None, None, :]
+    real = torch.ones_like(ids, dtype=torch.bool) if pad_id is None else ids != pad_id
+    return real[:, None, None, :]
 
 
 def causal_mask(n_queries: int, *, offset: int = 0, device: torch.device | None = None) -> Tensor:
@@ -40,9 +41,43 @@ def causal_mask(n_queries: int, *, offset: int = 0, device: torch.device | None 
     return (key <= query)[None, None]
 
 
+def window_mask(window: int, n_queries: int, *, offset: int = 0, device: torch.device | None = None) -> Tensor:
+    """A query sees the last `window` keys up to itself: i - window + 1 to i. What comes later is not its business.
+
+    Args:
+        window: How many keys, from 1.
+        n_queries: Number of query tokens.
+        offset: Number of tokens before the first query (those in a KV cache).
+        device: Where to make the mask.
+
+    Returns:
+        Bool [1, 1, query, offset + query].
+
+    Source: Beltagy et al., "Longformer" (2020), section 3.1; Jiang et al., "Mistral 7B" (2023).
+    """
+    query = torch.arange(n_queries, device=device)[:, None] + offset  # [query, 1]
+    key = torch.arange(offset + n_queries, device=device)[None, :]  # [1, key]
+    return (key > query - window)[None, None]
+
+
 def combine_masks(*masks: Tensor) -> Tensor:
     """A key is seen only where every mask allows it; the shapes broadcast."""
     combined = masks[0]
     for mask in masks[1:]:
         combined = combined & mask
     return combined
+
+
+def within(
+    mask: Tensor | None, window: int, n_queries: int, *, offset: int = 0, device: torch.device | None = None
+) -> Tensor | None:
+    """The mask of a layer that has a window; 0 is none, and one that is wider than the text closes nothing.
+
+    Args:
+        mask: What all layers have, bool [batch, 1, query, offset + query]; None if every key may be seen.
+        window, n_queries, offset, device: As `window_mask` takes them.
+    """
+    if not window or window >= offset + n_queries:
+        return mask
+    near = window_mask(window, n_queries, offset=offset, device=device)
+    return near if mask is None else combine_masks(mask, near)

@@ -1,18 +1,19 @@
 """What gives the model order: a table of vectors, one a position, added to the token embeddings.
 
 Attention by itself does not see order. Two tables are built here: sinusoids from a formula, and a table that
-is learned like any other parameter.
+is learned like any other parameter. Positions that act inside attention are in `transformer.model.order`.
 
-Source: Vaswani et al. (2017), section 3.5.
+Source: Vaswani et al. (2017), section 3.5. The other two layouts hold the same waves in another order (Marian) or
+nearly the same (fairseq); which one a model was trained with is not to be seen in its parameters.
 """
 
 import math
-from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 
 from transformer.model.config import ModelConfig
+from transformer.model.features import TABLES
 
 
 def sinusoidal_table(max_len: int, d_model: int) -> Tensor:
@@ -26,17 +27,46 @@ def sinusoidal_table(max_len: int, d_model: int) -> Tensor:
     Returns:
         Float32 [max_len, d_model], computed in float64.
     """
-    position = torch.arange(max_len, dtype=torch.float64)[:, None]  # [position, 1]
-    even = torch.arange(0, d_model, 2, dtype=torch.float64)  # [ceil(d_model / 2)]
-    angle = position * torch.exp(even * (-math.log(10_000.0) / d_model))  # [position, ceil(d_model / 2)]
+    angle = _angles(max_len, d_model)  # [position, ceil(d_model / 2)]
     table = torch.empty(max_len, d_model, dtype=torch.float64)
     table[:, 0::2] = angle.sin()
     table[:, 1::2] = angle[:, : d_model // 2].cos()
     return table.float()
 
 
-# What a kind of fixed table is computed by: max_len and d_model -> [max_len, d_model].
-FORMULAS: dict[str, Callable[[int, int], Tensor]] = {"sinusoidal": sinusoidal_table}
+def halves_table(max_len: int, d_model: int) -> Tensor:
+    """The same columns, all sines before all cosines.
+
+    Source: Junczys-Dowmunt et al., "Marian: Fast Neural Machine Translation in C++" (2018), whose program has it so.
+    """
+    angle = _angles(max_len, d_model)  # [position, ceil(d_model / 2)]
+    return torch.cat((angle.sin(), angle[:, : d_model // 2].cos()), dim=1).float()
+
+
+def fairseq_table(max_len: int, d_model: int, *, first: int) -> Tensor:
+    """Halves whose slowest wave has exactly the frequency 1 / 10000; an odd width ends with a column of 0.
+
+        table[p, i]              = sin((first + p) / 10000^(i / (n - 1))),    n = floor(d_model / 2)
+        table[p, n + i]          = cos((first + p) / 10000^(i / (n - 1)))
+
+    Args:
+        max_len: Number of rows.
+        d_model: Width.
+        first: Position of the first row; fairseq leaves those up to the padding id to padding.
+
+    Source: Ott et al., "fairseq" (2019), whose program took the formula from tensor2tensor.
+    """
+    half = d_model // 2
+    position = torch.arange(first, first + max_len, dtype=torch.float64)[:, None]  # [position, 1]
+    steps = torch.arange(half, dtype=torch.float64) / max(1, half - 1)  # [half]
+    angle = position * torch.exp(steps * -math.log(10_000.0))  # [position, half]
+    return torch.cat((angle.sin(), angle.cos(), torch.zeros(max_len, d_model % 2)), dim=1).float()
+
+
+def _angles(max_len: int, d_model: int) -> Tensor:
+    position = torch.arange(max_len, dtype=torch.float64)[:, None]  # [position, 1]
+    even = torch.arange(0, d_model, 2, dtype=torch.float64)  # [ceil(d_model / 2)]
+    return position * torch.exp(even * (-math.log(10_000.0) / d_model))  # [position, ceil(d_model / 2)]
 
 
 class FixedPositions(nn.Module):
@@ -46,14 +76,17 @@ class FixedPositions(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.formula = FORMULAS[config.positions]
+        self.layout, self.after_padding = config.sinusoid_layout, config.fill_id + 1
         self.register_buffer("table", torch.empty(config.max_len, config.d_model), persistent=False)
         if not self.table.is_meta:  # made without values: `transformer.checkpoint.load` fills it later
             self.fill()
 
     def fill(self) -> None:
         """Compute the table."""
-        self.table = self.formula(*self.table.shape)
+        if self.layout == "fairseq":
+            self.table = fairseq_table(*self.table.shape, first=self.after_padding)
+        else:
+            self.table = (halves_table if self.layout == "halves" else sinusoidal_table)(*self.table.shape)
 
     def forward(self, length: int, *, offset: int = 0) -> Tensor:
         """Vectors of positions offset to offset + length - 1, [length, d_model]."""
@@ -72,6 +105,8 @@ class LearnedPositions(nn.Module):
         return self.table[offset : offset + length]
 
 
-def make_positions(config: ModelConfig) -> FixedPositions | LearnedPositions:
-    """The table that a config names."""
-    return FixedPositions(config) if config.positions in FORMULAS else LearnedPositions(config)
+def make_positions(config: ModelConfig) -> FixedPositions | LearnedPositions | None:
+    """The table that a config names; None where positions act inside attention, or nowhere."""
+    if config.positions not in TABLES:
+        return None
+    return FixedPositions(config) if config.positions == "sinusoidal" else LearnedPositions(config)

@@ -3,23 +3,28 @@
 `{layer}` stands for a layer's number from 0. See `transformer.model.tap` for how a site is seen or replaced.
 """
 
-from transformer.model.anatomy import EVERY_PART, Anatomy, anatomy
+from transformer.model.anatomy import EVERY_PART, Anatomy, StackName, anatomy
 from transformer.model.config import ModelConfig
+from transformer.model.features import TABLES
 
 _ATTENTION = {
-    "norm": "[batch, query, d_model] pre: input of the sub-layer; post: output of the sub-layer's norm",
-    "queries": "[batch, head, query, d_head] projected queries",
-    "keys": "[batch, kv_head, key, d_head] projected keys, before they enter a cache",
+    "norm": "[batch, query, d_model] post: output of the norm after the sum; else: input of the sub-layer",
+    "projected_queries": "[batch, head, query, d_head] before they are normed or turned; only where they are",
+    "queries": "[batch, head, query, d_head] queries as they are multiplied: normed and turned, if the model does so",
+    "projected_keys": "[batch, kv_head, key, d_head] before they are normed or turned; only where they are",
+    "keys": "[batch, kv_head, key, d_head] keys as they are multiplied, before they enter a cache",
     "values": "[batch, kv_head, key, d_head] projected values, before they enter a cache",
     "mask": "bool, broadcasts to [batch, head, query, key]; True = may attend",
-    "scores": "[batch, head, query, key] q . k / sqrt(d_head), before the mask",
+    "bias": "[1, head, query, key] what positions add to the scores; only where they do",
+    "scores": "[batch, head, query, key] q . k / sqrt(d_head), with another scale, the bias and the cap if the model "
+    "has them; before the mask",
     "weights": "[batch, head, query, key] after mask and softmax; rows sum to 1",
     "heads": "[batch, head, query, d_head] weights . values, before the heads are joined",
     "output": "[batch, query, d_model] after the output projection",
     "residual": "[batch, query, d_model] the stream plus the sub-layer's output",
 }
 _FEED_FORWARD = {
-    "norm": "[batch, query, d_model] pre: input of the sub-layer; post: output of the sub-layer's norm",
+    "norm": "[batch, query, d_model] post: output of the norm after the sum; else: input of the sub-layer",
     "pre_activation": "[batch, query, d_ff] before the non-linearity",
     "activation": "[batch, query, d_ff] after the non-linearity",
     "output": "[batch, query, d_model] after the second projection",
@@ -27,24 +32,57 @@ _FEED_FORWARD = {
 }
 _EMBEDDING = {
     "tokens": "[batch, token, d_model] token embeddings, scaled if the config says so",
-    "positions": "[token, d_model] position vectors",
+    "positions": "[token, d_model] position vectors; only where a table of them is added",
     "output": "[batch, token, d_model] their sum: the residual stream's start",
 }
 
 
-def site_table(parts: Anatomy) -> dict[str, str]:
-    """Every site of such models, `{layer}` in the place of a number, with its axes and what it is."""
+# What only some models have, by the feature that brings it.
+_OUTPUT_NORM = {"output_norm": "[batch, query, d_model] the sub-layer's output after a norm of its own"}
+_GATED = {
+    "pre_activation": "[batch, query, d_ff] of the gate, before the non-linearity",
+    "linear": "[batch, query, d_ff] of the other map, which the gate is multiplied by",
+    "activation": "[batch, query, d_ff] their product, which the last projection reads",
+}
+_TYPES = {"types": "[batch, token, d_model] vectors of the token types"}
+_EMBEDDING_NORM = {"sum": "[batch, token, d_model] what the norm after the embedding reads"}
+_MLM_HEAD = {
+    "pre_activation": "[batch, token, d_model] after the dense map",
+    "activation": "[batch, token, d_model] after the non-linearity",
+    "output": "[batch, token, d_model] after the norm",
+}
+
+
+def site_table(parts: Anatomy, config: ModelConfig | None = None) -> dict[str, str]:
+    """Every site of such models, `{layer}` in the place of a number, with its axes and what it is.
+
+    Args:
+        parts: The stacks.
+        config: The features; None for those of the paper.
+    """
+    both, gated = config is not None and config.norm == "both", config is not None and config.gated
     sites: dict[str, str] = {}
     for stack in parts.stacks:
-        sites |= {f"{stack.name}.embedding.{name}": text for name, text in _EMBEDDING.items()}
+        sites |= {f"{stack.name}.embedding.{name}": text for name, text in _embedding(stack.name, config).items()}
         for sublayer in stack.sublayers:
-            names = _FEED_FORWARD if sublayer == "ffn" else _ATTENTION
+            names = _FEED_FORWARD | (_GATED if gated else {}) if sublayer == "ffn" else _ATTENTION
+            names = names | (_OUTPUT_NORM if both else {})
             sites |= {f"{stack.name}.{{layer}}.{sublayer}.{name}": text for name, text in names.items()}
         sites[f"{stack.name}.{{layer}}.output"] = "[batch, token, d_model] the residual stream after the layer"
         sites[f"{stack.name}.output"] = "[batch, token, d_model] after the final norm, if there is one"
     if parts.writes:
         sites["logits"] = "[batch, token, tgt_vocab] scores of the next piece, before the softmax"
+    if parts.fills:
+        sites |= {f"mlm_head.{name}": text for name, text in _MLM_HEAD.items()}
+        sites["logits"] = "[batch, token, tgt_vocab] scores of the piece at each token, before the softmax"
     return sites
+
+
+def _embedding(stack: StackName, config: ModelConfig | None) -> dict[str, str]:
+    if config is None:
+        return _EMBEDDING
+    types = _TYPES if config.n_token_types and stack == "encoder" else {}
+    return _EMBEDDING | types | (_EMBEDDING_NORM if config.embedding_norm else {})
 
 
 def sites(config: ModelConfig) -> dict[str, str]:
@@ -52,11 +90,25 @@ def sites(config: ModelConfig) -> dict[str, str]:
     parts = anatomy(config)
     n_layers: dict[str, int] = {stack.name: stack.n_layers for stack in parts.stacks}
     found: dict[str, str] = {}
-    for site, text in site_table(parts).items():
+    for site, text in site_table(parts, config).items():
         numbers = range(n_layers[site.split(".")[0]]) if "{layer}" in site else (0,)
-        found |= {site.replace("{layer}", str(layer)): text for layer in numbers}
+        found |= {site.replace("{layer}", str(layer)): text for layer in numbers if _has(config, site, layer)}
     return found
 
 
+def _has(config: ModelConfig, site: str, layer: int) -> bool:
+    """Whether a model has a site that only some have."""
+    placed = "self_attn" in site and layer not in config.unplaced_layers
+    match site.rpartition(".")[2]:
+        case "positions":
+            return config.positions in TABLES
+        case "bias":
+            return placed and config.positions in ("relative", "alibi")
+        case "projected_queries" | "projected_keys":
+            return config.qk_norm or (placed and config.positions == "rotary")
+        case _:
+            return True
+
+
 SITES = site_table(EVERY_PART)
-"""All sites that there can be: those of a model with an encoder and a decoder."""
+"""All sites that there can be; `sites` says which of them a model has."""

@@ -12,7 +12,6 @@ Shapes: B batch, S source tokens, T target tokens, D d_model, V target vocabular
 import math
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer.errors import QueryError
@@ -21,26 +20,38 @@ from transformer.model.attention import MultiHeadAttention
 from transformer.model.cache import KVCache
 from transformer.model.config import ModelConfig
 from transformer.model.dropout import Dropout
-from transformer.model.layers import DecoderLayer, EncoderLayer, make_norm
-from transformer.model.linear import linear
-from transformer.model.masks import causal_mask, combine_masks, padding_mask
+from transformer.model.layers import DecoderLayer, EncoderLayer
+from transformer.model.linear import linear, rows_of
+from transformer.model.masks import causal_mask, combine_masks, padding_mask, within
+from transformer.model.norms import make_norm
+from transformer.model.order import StackOrder
+from transformer.model.output import MLMHead
 from transformer.model.positions import make_positions
+from transformer.model.scores import capped
 from transformer.model.tap import NO_TAP, Tap
+from transformer.model.token_types import TokenTypes
 from words import say_n
 
 
 class Embedding(nn.Module):
-    """Token ids to vectors: a row of the table for each token, plus the vector of its position."""
+    """Token ids to vectors: a row of the table for each token, plus the vector of its position.
 
-    def __init__(self, config: ModelConfig) -> None:
+    Some models add a third vector, of the token's type, and some have a norm after the sum.
+    """
+
+    def __init__(self, config: ModelConfig, *, typed: bool = False) -> None:
         super().__init__()
+        self.types = TokenTypes(config) if typed else None
+        self.norm = make_norm(config) if config.embedding_norm else None
         self.positions = make_positions(config)
         self.dropout = Dropout(config.dropout)
         self.scale = math.sqrt(config.d_model) if config.scale_embedding else 1.0
         self.max_len = config.max_len
 
-    def forward(self, ids: Tensor, table: Tensor, *, tap: Tap = NO_TAP, offset: int = 0) -> Tensor:
-        """Embed ids [B, T] with the rows of `table` [vocabulary, D] -> [B, T, D]."""
+    def forward(
+        self, ids: Tensor, table: Tensor, types: Tensor | None = None, *, tap: Tap = NO_TAP, offset: int = 0
+    ) -> Tensor:
+        """Embed ids [B, T], of these types [B, T], with the rows of `table` [vocabulary, D] -> [B, T, D]."""
         length = ids.size(1)
         if offset + length > self.max_len:
             raise QueryError(
@@ -52,9 +63,14 @@ class Embedding(nn.Module):
                 )
             )
         # Scaled up, or the positions, of size 1, would drown the tokens: rows of the table have a length of about 1.
-        tokens = tap("tokens", F.embedding(ids, table) * self.scale)  # [B, T, D]
-        positions = tap("positions", self.positions(length, offset=offset))  # [T, D]
-        return tap("output", self.dropout(tokens + positions))
+        x = tap("tokens", rows_of(table, ids) * self.scale)  # [B, T, D]
+        if self.positions is not None:  # if None, they act inside attention, or nowhere
+            x = x + tap("positions", self.positions(length, offset=offset))  # [T, D]
+        if self.types is not None:
+            x = x + tap("types", self.types(ids, types))
+        if self.norm is not None:
+            x = self.norm(tap("sum", x))
+        return tap("output", self.dropout(x))
 
 
 class Encoder(nn.Module):
@@ -62,15 +78,19 @@ class Encoder(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.embedding = Embedding(config)
+        self.embedding = Embedding(config, typed=config.n_token_types > 0)
+        self.order = StackOrder(config, n_layers=config.n_encoder_layers, causal=False)
         self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.n_encoder_layers))
         self.final_norm = make_norm(config) if config.final_norm else nn.Identity()
 
-    def forward(self, ids: Tensor, table: Tensor, mask: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
-        """Source ids [B, S] -> memory [B, S, D]."""
-        x = self.embedding(ids, table, tap=tap.child("embedding"))
+    def forward(
+        self, ids: Tensor, table: Tensor, mask: Tensor, types: Tensor | None = None, *, tap: Tap = NO_TAP
+    ) -> Tensor:
+        """Source ids [B, S], of these types [B, S] -> memory [B, S, D]."""
+        x = self.embedding(ids, table, types, tap=tap.child("embedding"))
+        orders = self.order(ids.size(1), offset=0, like=x)
         for i, layer in enumerate(self.layers):
-            x = layer(x, mask, tap=tap.child(i))
+            x = layer(x, mask, tap=tap.child(i), order=orders[i])
         return tap("output", self.final_norm(x))
 
 
@@ -79,7 +99,8 @@ class Decoder(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.embedding = Embedding(config)
+        self.embedding, self.config = Embedding(config), config
+        self.order = StackOrder(config, n_layers=config.n_decoder_layers, causal=True)
         self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.n_decoder_layers))
         self.final_norm = make_norm(config) if config.final_norm else nn.Identity()
 
@@ -95,12 +116,15 @@ class Decoder(nn.Module):
         cache: KVCache | None = None,
     ) -> Tensor:
         """Target ids [B, T] and memory [B, S, D], if there is one -> [B, T, D]."""
-        x = self.embedding(ids, table, tap=tap.child("embedding"), offset=cache.length if cache else 0)
+        length, offset = ids.size(1), cache.length if cache else 0
+        x = self.embedding(ids, table, tap=tap.child("embedding"), offset=offset)
+        orders = self.order(length, offset=offset, like=x)
         for i, layer in enumerate(self.layers):
             caches = (cache.self_attn[i], cache.cross_attn[i]) if cache else (None, None)
-            x = layer(x, memory, self_mask, cross_mask, tap=tap.child(i), caches=caches)
+            mask = within(self_mask, self.config.window(i), length, offset=offset, device=ids.device)
+            x = layer(x, memory, mask, cross_mask, tap=tap.child(i), caches=caches, order=orders[i])
         if cache:
-            cache.length += ids.size(1)
+            cache.length += length
         return tap("output", self.final_norm(x))
 
 
@@ -121,6 +145,8 @@ class Transformer(nn.Module):
             self.encoder = Encoder(config)
         if self.anatomy.writes:
             self.decoder = Decoder(config)
+        self.mlm_head = MLMHead(config) if self.anatomy.fills else None
+        if self.anatomy.gives_logits:
             if not config.tie_output:
                 self.output_table = nn.Parameter(torch.empty(config.tgt_vocab_size, config.d_model))
             self.output_bias = nn.Parameter(torch.zeros(config.tgt_vocab_size)) if config.output_bias else None
@@ -171,11 +197,12 @@ class Transformer(nn.Module):
         padding[..., :1] = True  # the start id is read even where it is the padding id
         return combine_masks(causal, padding)
 
-    def encode(self, src_ids: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
+    def encode(self, src_ids: Tensor, types: Tensor | None = None, *, tap: Tap = NO_TAP) -> Tensor:
         """Read the source.
 
         Args:
             src_ids: [B, S]; short rows are filled with `pad_id`.
+            types: Each token's type [B, S], if the model has token types; None for type 0.
             tap: Sees the sites `encoder.*`.
 
         Returns:
@@ -185,7 +212,7 @@ class Transformer(nn.Module):
             QueryError: More than `max_len` tokens, or the model has no encoder.
         """
         self.anatomy.stack("encoder")
-        return self.encoder(src_ids, self.src_table, self.source_mask(src_ids), tap=tap.child("encoder"))
+        return self.encoder(src_ids, self.src_table, self.source_mask(src_ids), types, tap=tap.child("encoder"))
 
     def decode(
         self,
@@ -226,8 +253,13 @@ class Transformer(nn.Module):
         )
 
     def project(self, hidden: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
-        """The decoder's vectors [..., D] -> logits of the next piece [..., V]."""
-        return tap("logits", linear(hidden, self.output_weight, self.output_bias))
+        """The last vectors [..., D] -> logits [..., V]: of the next piece, or with an MLM head of the token's own."""
+        if self.mlm_head is not None:
+            hidden = self.mlm_head(hidden, tap=tap.child("mlm_head"))
+        if self.config.output_scale != 1.0:
+            hidden = hidden * self.config.output_scale
+        logits = linear(hidden, self.output_weight, self.output_bias)
+        return tap("logits", capped(logits, self.config.logit_cap))
 
     def forward(self, src_ids: Tensor, tgt_ids: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
         """Teacher forcing: logits after every target token, in one pass.
@@ -241,13 +273,13 @@ class Transformer(nn.Module):
 
         Returns:
             Logits [B, T, V]; row t is the score of the piece that follows `tgt_ids[:, : t + 1]`. An encoder alone
-            gives its memory [B, S, D].
+            gives its memory [B, S, D], or with an MLM head logits [B, S, V] of the piece at each token.
         """
         memory, src_mask = None, None
         if self.anatomy.reads:
             memory, src_mask = self.encode(src_ids, tap=tap), self.source_mask(src_ids)
             if not self.anatomy.writes:
-                return memory
+                return self.project(memory, tap=tap) if self.anatomy.fills else memory
         return self.project(self.decode(tgt_ids, memory, src_mask, tap=tap), tap=tap)
 
     def _initialise(self) -> None:

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from transformer.runs.decoding import Prefix
+from transformer.runs.rules import Rules, scores_of
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,8 @@ class Hypothesis:
     Attributes:
         ids: Its pieces, the end piece included if it has ended.
         log_prob: Its log-probability under the model, in nats.
-        score: `log_prob` divided by the length penalty; what hypotheses are ordered by.
+        score: What hypotheses are ordered by: `log_prob`, with a repetition penalty lowered by it, divided by the
+            length penalty.
         ended: Whether it ends with the end piece; if not, the length limit cut it.
     """
 
@@ -83,7 +85,7 @@ class _Beams:
     """The open and the finished hypotheses of every sentence."""
 
     def __init__(self, prefix: Prefix, size: int, alpha: float, max_new: int) -> None:
-        self.config = prefix.model.config
+        self.config, self.rules = prefix.model.config, Rules(prefix.model.config, prefix.n_prompt, max_new)
         n_sentences = prefix.ids.size(0)
         self.size, self.alpha, self.max_new = size, alpha, max_new
         prefix.select(torch.arange(n_sentences, device=prefix.ids.device).repeat_interleave(size))
@@ -93,6 +95,7 @@ class _Beams:
         # Summed in float64: two continuations must not become equal by rounding.
         self.log_probs = torch.full((n_sentences, size), -torch.inf, dtype=torch.float64)  # [B, K]
         self.log_probs[:, 0] = 0.0
+        self.lowered = torch.zeros_like(self.log_probs)  # what the rules add to them, 0 without a repetition penalty
         self.finished: list[list[Hypothesis]] = [[] for _ in range(n_sentences)]
 
     def extend(self, forced: list[Sequence[int]] | None) -> None:
@@ -101,26 +104,31 @@ class _Beams:
             return  # the model is not run on no rows at all
         n = len(self.searched)
         log_probs = self.prefix.next_log_probs().cpu()  # [B * K, V]
-        log_probs = log_probs.index_fill(1, torch.tensor([self.config.pad_id]), -torch.inf)
-        log_probs = log_probs.unflatten(0, (n, self.size))  # [B, K, V]
-        log_probs = _only(log_probs, [forced[sentence] for sentence in self.searched] if forced else ())
+        rules = [self.rules] * len(log_probs)
+        scores = scores_of(log_probs, self.prefix.ids, self.prefix.log_sums, rules)  # [B * K, V]
+        scores, log_probs = (values.unflatten(0, (n, self.size)) for values in (scores, log_probs))  # [B, K, V]
+        scores = _only(scores, log_probs, [forced[sentence] for sentence in self.searched] if forced else ())
         # No more than `size` continuations of one beam can be among the `size` best of its sentence.
-        log_probs, pieces = log_probs.topk(min(self.size, log_probs.size(-1)), dim=2)  # [B, K, k]
-        total = (self.log_probs[:, :, None] + log_probs).flatten(1)  # [B, K * k]
-        log_probs, flat = total.topk(self.size, dim=1)  # [B, K]
+        scores, pieces = scores.topk(min(self.size, scores.size(-1)), dim=2)  # [B, K, k]
+        own = log_probs.gather(2, pieces)  # [B, K, k]
+        total = (self.log_probs[:, :, None] + self.lowered[:, :, None] + scores).flatten(1)  # [B, K * k]
+        total, flat = total.topk(self.size, dim=1)  # [B, K]
         chosen = pieces.flatten(1).gather(1, flat)  # [B, K]
-        rows = flat // pieces.size(2) + torch.arange(n)[:, None] * self.size  # [B, K]
-        self._move(rows, chosen, log_probs)
+        beams = flat // pieces.size(2)  # [B, K]
+        own = self.log_probs.gather(1, beams) + own.flatten(1).gather(1, flat)  # [B, K]
+        own = own.masked_fill(total == -torch.inf, -torch.inf)
+        rows = beams + torch.arange(n)[:, None] * self.size  # [B, K]
+        self._move(rows, chosen, own, total - own)
 
-    def _move(self, rows: Tensor, chosen: Tensor, log_probs: Tensor) -> None:
+    def _move(self, rows: Tensor, chosen: Tensor, log_probs: Tensor, lowered: Tensor) -> None:
         """Go on with these rows of the batch and these pieces, each [B, K]; settled sentences stay behind."""
         kept = (self.log_probs > -torch.inf).any(dim=1)  # [B]
         self.searched = [sentence for sentence, keep in zip(self.searched, kept.tolist(), strict=True) if keep]
-        self.log_probs, chosen = log_probs[kept], chosen[kept]
+        self.log_probs, self.lowered, chosen = log_probs[kept], lowered[kept].nan_to_num(0.0), chosen[kept]
         device = self.prefix.ids.device
         self.prefix.select(rows[kept].flatten().to(device))
         self.prefix.append(chosen.flatten().to(device))
-        self._set_aside(chosen == self.config.eos_id)
+        self._set_aside(torch.isin(chosen, torch.tensor(self.config.end_ids)))
 
     def best(self) -> tuple[tuple[Hypothesis, ...], ...]:
         """For each sentence its best hypotheses, best first."""
@@ -138,8 +146,8 @@ class _Beams:
                 continue
             worst = sorted(h.score for h in finished)[-self.size]
             # A log-probability only falls, and the longest sequence is divided by the most.
-            bound = float(self.log_probs[row].max()) / length_penalty(self.max_new, self.alpha)
-            if bound <= worst:
+            bound = float((self.log_probs + self.lowered)[row].max()) / length_penalty(self.max_new, self.alpha)
+            if bound <= worst and self.config.repetition_penalty >= 1.0:  # below 1 it may rise
                 self.log_probs[row] = -torch.inf
         return bool((self.log_probs == -torch.inf).all())
 
@@ -150,15 +158,15 @@ class _Beams:
 
     def _hypothesis(self, row: int, beam: int, *, ended: bool) -> Hypothesis:
         ids = tuple(self.prefix.written[row * self.size + beam].tolist())
-        log_prob = float(self.log_probs[row, beam])
-        return Hypothesis(ids, log_prob, log_prob / length_penalty(len(ids), self.alpha), ended)
+        log_prob, lowered = float(self.log_probs[row, beam]), float(self.lowered[row, beam])
+        return Hypothesis(ids, log_prob, (log_prob + lowered) / length_penalty(len(ids), self.alpha), ended)
 
 
-def _only(log_probs: Tensor, forced: Sequence[Sequence[int]]) -> Tensor:
+def _only(scores: Tensor, log_probs: Tensor, forced: Sequence[Sequence[int]]) -> Tensor:
     """Close every continuation but the forced one, in the rows that have one this round."""
     for row, ids in enumerate(forced):
         for i in ids:
             kept = log_probs[row, :, i].clone()
-            log_probs[row] = -torch.inf
-            log_probs[row, :, i] = kept
-    return log_probs
+            scores[row] = -torch.inf
+            scores[row, :, i] = kept
+    return scores

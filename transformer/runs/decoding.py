@@ -19,6 +19,7 @@ from transformer.model.cache import KVCache
 from transformer.model.tap import NO_TAP, Tap
 from transformer.model.transformer import Transformer
 from transformer.runs.finite import first_site, not_finite
+from transformer.runs.rules import Rules, check_open, scores_of
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class DecodeStep:
 
     Attributes:
         index: The round, from 0; it chose target piece `index`.
-        ids: The id that each row chose; the padding id in rows that had ended before.
+        ids: The id that each row chose; what fills a batch in rows that had ended before.
         log_probs: Its log-probability under the model, in nats; 0 in rows that had ended before.
         finished: Whether each row has ended by now.
     """
@@ -66,6 +67,7 @@ class Prefix:
     ) -> None:
         model.anatomy.stack("decoder")
         self.model, self.tap, self._src_ids = model, tap, src_ids
+        self.log_sums = torch.zeros(src_ids.size(0))
         self.cache = cache if tap.causal else None
         self.memory, self.src_mask = memory, None
         mask = model.source_mask(src_ids)
@@ -86,7 +88,7 @@ class Prefix:
         return self.ids[:, self.n_prompt :]
 
     def next_log_probs(self) -> Tensor:
-        """Log-probabilities of the next piece [B, V], in nats.
+        """Log-probabilities of the next piece [B, V], in nats; `log_sums` is then what they lack to the logits [B].
 
         Raises:
             QueryError: The model computed something that is not a number; names the first site.
@@ -96,7 +98,10 @@ class Prefix:
             self.ids[:, n_past:], self.memory, self.src_mask, tap=self.tap, cache=self.cache
         )  # [B, T, D]
         last = hidden[:, -1:] if self.tap.causal else hidden  # a tap may mix the logits of tokens
-        log_probs = self.model.project(last, tap=self.tap.at(n_past))[:, -1].log_softmax(dim=-1)
+        logits = self.model.project(last, tap=self.tap.at(n_past))[:, -1]
+        log_probs = logits.log_softmax(dim=-1)
+        if self.model.config.has_rules:  # nothing else asks for them
+            self.log_sums = logits.logsumexp(dim=-1)
         if math.isnan(log_probs[:, 0].sum()):  # one logit that is NaN makes all of its row NaN, and so the sum
             raise not_finite(self._first_site())
         return log_probs
@@ -124,7 +129,7 @@ class Prefix:
             self.cache.select(rows)
 
 
-Choose = Callable[[Tensor], Tensor]  # log-probabilities [B, V] -> chosen ids [B]
+Choose = Callable[[Tensor], Tensor]  # what a choice goes by [B, V] -> chosen ids [B]
 
 
 def greedy(prefix: Prefix, *, max_new: int, forced: Sequence[Sequence[int]] | None = None) -> Iterator[DecodeStep]:
@@ -170,8 +175,7 @@ def sample(
     def draw(log_probs: Tensor) -> Tensor:
         probs = sampling_distribution(log_probs, temperature=temperature, top_k=top_k, top_p=top_p).cpu()
         rows = zip(probs, generators, strict=True)
-        drawn = [torch.multinomial(row, 1, generator=generator) for row, generator in rows]
-        return torch.cat(drawn).to(log_probs.device)
+        return torch.stack([race(row, generator).argmax() for row, generator in rows]).to(log_probs.device)
 
     return _rounds(prefix, draw, max_new, forced)
 
@@ -191,6 +195,8 @@ def sampling_distribution(log_probs: Tensor, *, temperature: float, top_k: int, 
     Source: Holtzman et al., "The Curious Case of Neural Text Degeneration" (2020) for top-p.
     """
     probs = (log_probs / temperature).softmax(dim=-1)
+    if not top_k and top_p >= 1.0:
+        return probs / probs.sum(dim=-1, keepdim=True)  # what follows would change nothing, and sort 5,000 pieces
     ordered, order = probs.sort(dim=-1, descending=True, stable=True)
     if top_k:
         ordered[..., top_k:] = 0.0
@@ -202,19 +208,31 @@ def sampling_distribution(log_probs: Tensor, *, temperature: float, top_k: int, 
     return kept / kept.sum(dim=-1, keepdim=True)
 
 
+def race(probs: Tensor, generator: torch.Generator) -> Tensor:
+    """The scores of one draw [V]: the piece with the highest is drawn, each as often as its probability says.
+
+    A piece of probability p arrives after a random time with mean 1 / p, exponentially distributed; the first wins.
+    `torch.multinomial` draws in the same way; here one sees how near the second came.
+    """
+    return probs / torch.empty_like(probs).exponential_(1, generator=generator)
+
+
 def _rounds(
     prefix: Prefix, choose: Choose, max_new: int, forced: Sequence[Sequence[int]] | None
 ) -> Iterator[DecodeStep]:
-    config = prefix.model.config
+    config, end_ids = prefix.model.config, prefix.model.config.end_ids
+    rules = [Rules(config, prefix.n_prompt, max_new)] * prefix.ids.size(0)
     finished = (False,) * prefix.ids.size(0)  # kept in Python: on a batch of a few, tensors would only cost time
     for index in range(max_new):
         log_probs = prefix.next_log_probs()  # [B, V]
-        log_probs[:, config.pad_id] = -torch.inf  # never written: a mask would hide it from every later step
-        ids = _force(choose(log_probs), forced, index)  # [B]
+        scores = scores_of(log_probs, prefix.ids, prefix.log_sums, rules)  # [B, V]
+        if config.has_rules:
+            check_open(scores)
+        ids = _force(choose(scores), forced, index)  # [B]
         chosen = log_probs.gather(1, ids[:, None])[:, 0].tolist()
-        step_ids = tuple(config.pad_id if over else i for i, over in zip(ids.tolist(), finished, strict=True))
+        step_ids = tuple(config.fill_id if over else i for i, over in zip(ids.tolist(), finished, strict=True))
         step_log_probs = tuple(0.0 if over else value for value, over in zip(chosen, finished, strict=True))
-        finished = tuple(over or i == config.eos_id for i, over in zip(step_ids, finished, strict=True))
+        finished = tuple(over or i in end_ids for i, over in zip(step_ids, finished, strict=True))
         yield DecodeStep(index, step_ids, step_log_probs, finished)
         if all(finished):
             return

@@ -178,4 +178,12 @@ def _parse_one(text: str) -> Intervention:
             kinds=", ".join(get_args(Kind)),
         )
     kind: Any = match[1]
-    return ZeroHead(kind, int(match[2]) - 1, int(match[3]) - 1)
+    layer, head = int(match[2]), int(match[3])
+    if layer > MAX_LAYERS or head > MAX_WIDTH:
+        raise QueryError(
+            "found the change {text}; layers go from 1 to {layers} and heads from 1 to {heads:,} at most.",
+            text=shown(text),
+            layers=MAX_LAYERS,
+            heads=MAX_WIDTH,
+        )
+    return ZeroHead(kind, layer - 1, head - 1)

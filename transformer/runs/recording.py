@@ -12,6 +12,7 @@ Shapes: B batch rows, S source tokens, T target tokens.
 """
 
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
 
 import torch
 import torch.nn.functional as F
@@ -21,20 +22,33 @@ from transformer.model.tap import Recorder, Tap
 from transformer.model.transformer import Transformer
 from transformer.runs.finite import check_recorded
 
+HEAD = ("mlm_head.pre_activation", "mlm_head.activation", "mlm_head.output", "logits")
+"""What an encoder alone computes after its memory, if it has an MLM head: made only where somebody wants it."""
+
 
 def read_source(
-    model: Transformer, src_ids: Tensor, patterns: Iterable[str], *, tap: Tap
+    model: Transformer, src_ids: Tensor, patterns: Iterable[str], *, passed: Iterable[str] = (), tap: Tap
 ) -> tuple[Tensor | None, dict[str, Tensor]]:
     """Read the source and record: the memory [B, S, D] and values by site; nothing without an encoder.
+
+    What `passed` names is computed as if it were recorded, looked at whether it is finite, and let go.
 
     Raises:
         QueryError: The memory or a recorded value is not finite.
     """
     if not model.anatomy.reads:
         return None, {}
-    recorder = Recorder(patterns)
-    memory = model.encode(src_ids, tap=tap.also(recorder))
-    check_recorded((memory, *recorder.values.values()), lambda seen: model.encode(src_ids, tap=seen), tap=tap)
+    recorder, passing = Recorder(patterns), _Passing(passed)
+    fills = model.anatomy.fills and any(recorder.wants(site) for site in HEAD)
+
+    def read(seen: Tap) -> Tensor:
+        memory = model.encode(src_ids, tap=seen)
+        if fills:
+            model.project(memory, tap=seen)
+        return memory
+
+    memory = read(tap.also(recorder, passing))
+    check_recorded((memory, *recorder.values.values(), *passing.sums), read, tap=tap)
     return memory, recorder.values
 
 
@@ -45,6 +59,7 @@ def read_target(
     src_mask: Tensor | None,
     patterns: Iterable[str],
     *,
+    passed: Iterable[str] = (),
     tap: Tap,
 ) -> dict[str, Tensor]:
     """Read an output and record; nothing without a decoder.
@@ -54,6 +69,7 @@ def read_target(
         read_ids: What the decoder reads [B, T].
         memory, src_mask: As `Transformer.decode` takes them.
         patterns: The sites to record.
+        passed: Sites that are computed as if they were recorded, looked at whether they are finite, and let go.
         tap: What the output was decoded with.
 
     Returns:
@@ -72,10 +88,30 @@ def read_target(
             model.project(model.decode(read_ids[:, :length], memory, src_mask, tap=seen), tap=seen)
 
     recorder = Recorder(patterns) if tap.causal else _LastRows(patterns)
-    read(tap.also(recorder))
+    passing = _Passing(passed)
+    read(tap.also(recorder, passing))
     values = recorder.stacked() if isinstance(recorder, _LastRows) else recorder.values
-    check_recorded(values.values(), read, tap=tap)
+    check_recorded((*values.values(), *passing.sums), read, tap=tap)
     return values
+
+
+class _Passing:
+    """Has values computed, and keeps of each only its sum, which says whether all of it is finite."""
+
+    causal = True
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        self._patterns = tuple(patterns)
+        self.sums: list[Tensor] = []
+
+    def wants(self, site: str) -> bool:
+        """Whether a pattern matches."""
+        return any(fnmatchcase(site, pattern) for pattern in self._patterns)
+
+    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
+        """Keep the sum."""
+        self.sums.append(value.sum())
+        return value
 
 
 class _LastRows(Recorder):

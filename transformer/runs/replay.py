@@ -25,7 +25,7 @@ def replay(checkpoint: Runnable, trace: Trace, sites: Sequence[str], *, tap: Tap
     Args:
         checkpoint: What the trace was made with.
         trace: The run.
-        sites: Names or patterns of `transformer.tap.SITES`, such as `"decoder.*.cross_attn.queries"`.
+        sites: Names or patterns of `transformer.tap.sites`, such as `"decoder.*.cross_attn.queries"`.
         tap: What the run was given beside its query.
 
     Returns:
@@ -49,7 +49,7 @@ def replay(checkpoint: Runnable, trace: Trace, sites: Sequence[str], *, tap: Tap
     for pattern in sites:
         if not any(fnmatchcase(site, pattern) for site in values):
             raise QueryError(
-                "{model} has no site {pattern}; transformer.tap.SITES lists them.",
+                "{model} has no site {pattern}; transformer.tap.sites lists them.",
                 model=checkpoint.name,
                 pattern=repr(pattern),
             )

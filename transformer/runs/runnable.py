@@ -1,13 +1,29 @@
-"""What a run needs of a checkpoint."""
+"""What losses and runs need of a checkpoint."""
 
 from typing import Protocol
 
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
-from transformer.text.tokenizer import Tokenizer
+from transformer.text.tokenizer import AnyTokenizer
 
 
-class Runnable(Protocol):
+class Scorable(Protocol):
+    """What can be computed with: a model and what splits its texts."""
+
+    @property
+    def model(self) -> Transformer:
+        """The model, in evaluation mode."""
+
+    @property
+    def src_tokenizer(self) -> AnyTokenizer:
+        """Of the source."""
+
+    @property
+    def tgt_tokenizer(self) -> AnyTokenizer:
+        """Of the target."""
+
+
+class Runnable(Scorable, Protocol):
     """What a run needs of a checkpoint; `transformer.Checkpoint` is one."""
 
     @property
@@ -21,15 +37,3 @@ class Runnable(Protocol):
     @property
     def config(self) -> ModelConfig:
         """The features of the model."""
-
-    @property
-    def model(self) -> Transformer:
-        """The model, in evaluation mode."""
-
-    @property
-    def src_tokenizer(self) -> Tokenizer:
-        """Of the source."""
-
-    @property
-    def tgt_tokenizer(self) -> Tokenizer:
-        """Of the target."""

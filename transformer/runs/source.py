@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from transformer.errors import QueryError
+from transformer.errors import QueryError, shown
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import Query
 from transformer.runs.runnable import Runnable
@@ -24,6 +24,7 @@ class Source:
         ids, pieces: Special pieces included.
         notes: What a reader should know of it.
         prompt_ids, prompt_pieces: What the decoder reads before it writes: its start piece, or the source.
+        forced: What the output begins with: what the query forces, then what the model does.
         room: Most pieces that can be written; the last one is not read, so it takes no place.
     """
 
@@ -33,6 +34,7 @@ class Source:
     notes: tuple[str, ...]
     prompt_ids: tuple[int, ...]
     prompt_pieces: tuple[str, ...]
+    forced: tuple[int, ...]
     room: int
 
 
@@ -52,12 +54,18 @@ def read_source(checkpoint: Runnable, query: Query) -> Source:
         )
     text = normalise(query.source, config.normalisation)
     encoding = tokenizer.encode(text)
+    if encoding.unread:
+        raise QueryError(
+            "This model has no tokenizer and reads ids from 0 to {last:,} only; found {found}. Type numbers, such as "
+            "12 7 5.",
+            last=tokenizer.size - 1,
+            found=shown(encoding.unread[0]),
+        )
     if not encoding.ids:
         if text.strip():
             raise QueryError("The source holds nothing that can be read. Type a sentence.")
         raise QueryError("The source is empty. Type a sentence.")
-    begin = (config.bos_id,) if config.prepend_source_bos else ()
-    end = (config.eos_id,) if config.append_source_eos else ()
+    begin, end = config.source_start, config.source_end
     ids = begin + encoding.ids + end
     pieces = (*map(tokenizer.piece, begin), *encoding.pieces, *map(tokenizer.piece, end))
     if len(ids) > config.max_len:
@@ -73,11 +81,23 @@ def read_source(checkpoint: Runnable, query: Query) -> Source:
     named = list(zip(encoding.pieces, encoding.ids, strict=True))
     unknown = [piece for piece, i in named if i == config.unk_id]
     known = [piece for piece, i in named if i != config.unk_id and piece != SPACE_MARK]
-    notes = notes_on(query.source, config.normalisation) + _unknown_note(unknown, whole=not known)
+    notes = notes_on(query.source, config.normalisation) + tokenizer.notes + _unknown_note(unknown, whole=not known)
     prompt_ids, prompt_pieces = _prompt(checkpoint, ids, pieces)
-    room = config.max_len - len(prompt_ids) + 1 if anatomy(config).writes else 0
+    room = _room(checkpoint, len(prompt_ids))
     _check_forced(checkpoint, query, room=room)
-    return Source(text, ids, pieces, notes, prompt_ids, prompt_pieces, room)
+    forced = query.forced + config.forced_ids[len(query.forced) :]
+    return Source(text, ids, pieces, notes, prompt_ids, prompt_pieces, forced[: max(room, 0)], room)
+
+
+def _room(checkpoint: Runnable, n_prompt: int) -> int:
+    """Most pieces that can be written behind a prompt: a prompt beyond the config's own limit has room for one."""
+    config = checkpoint.config
+    if not anatomy(config).writes:
+        return 0
+    limits = [config.max_len - n_prompt + 1]
+    limits += [] if config.max_length is None else [max(config.max_length - n_prompt, 1)]
+    limits += [] if config.max_new is None else [config.max_new]
+    return min(limits)
 
 
 def _prompt(
@@ -147,7 +167,9 @@ def _check_forced(checkpoint: Runnable, query: Query, *, room: int) -> None:
             )
         if i == config.pad_id:
             raise QueryError("forced piece id {i} is padding, which is never written; choose another piece.", i=i)
-        if i == config.eos_id and place < len(query.forced) - 1:
+        if i in config.banned_ids:
+            raise QueryError("forced piece id {i} is banned by this model's config; choose another piece.", i=i)
+        if i in config.end_ids and place < len(query.forced) - 1:
             raise QueryError("a piece is forced after the end of the sentence; end the forced pieces there.")
     if len(query.forced) > room:
         raise QueryError(

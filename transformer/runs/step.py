@@ -5,6 +5,7 @@ from typing import Literal
 
 import numpy as np
 
+RuleChange = Literal["closed", "lowered", "raised"]
 StopReason = Literal["end of sentence", "length limit", "no decoder"]
 
 
@@ -28,6 +29,8 @@ class Candidate:
         probability: Under the model, 0 to 1.
         log_probability: Under the model, in nats.
         sampling_probability: In the distribution that sampling drew from; None unless the query samples.
+        rule: What the rules of the model's config do to it at this step: "closed", it could not be chosen;
+            "lowered" or "raised", its score was; None: nothing.
         chosen: Whether the output has it.
     """
 
@@ -36,6 +39,7 @@ class Candidate:
     probability: float
     log_probability: float
     sampling_probability: float | None
+    rule: RuleChange | None
     chosen: bool
 
 
@@ -49,9 +53,9 @@ class Step:
         candidates: The most probable pieces, best first; the chosen one is always among them.
         entropy: Of the whole distribution, in bits.
         rank: Place of the chosen piece, 1 for the most probable.
-        forced: Whether the query forced the choice.
-        decoder_rows: Weights over the decoder's tokens so far [layer, head, token].
-        cross_rows: Weights over the source [layer, head, source]; [0, 0, 0] for a decoder alone.
+        forced: Whether the choice was forced, by the query or by the model.
+        decoder_rows: Weights over the decoder's tokens so far [layer, head, token]; [0, 0, 0] if no maps are kept.
+        cross_rows: Weights over the source [layer, head, source]; [0, 0, 0] for a decoder alone, too.
     """
 
     index: int

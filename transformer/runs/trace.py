@@ -17,17 +17,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 import torch
 
 from transformer.errors import QueryError
 from transformer.model.anatomy import Kind as Kind
 from transformer.model.anatomy import StackName
-from transformer.runs.decoding import sampling_distribution
-from transformer.runs.query import Query, Sampling
+from transformer.runs.distribution import best, change, drawn_from, entropy
+from transformer.runs.query import Query
+from transformer.runs.rules import Rules
 from transformer.runs.step import Candidate, Ranked, RowLabel, Step, StopReason
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +41,7 @@ class Trace:
     Attributes:
         query: What was asked for.
         checkpoint: Name of the checkpoint.
-        notes: What a reader should know: text that was converted, unknown pieces, an output that was cut.
+        notes: What a reader should know: text that was converted, unknown pieces.
         source_text: The source after the checkpoint's normalisation.
         src_ids, src_pieces: What the encoder read, special pieces and (in a batch) padding included; the prompt of a
             decoder alone.
@@ -48,13 +52,16 @@ class Trace:
         texts: The output as text after each step.
         stop_reason: Why decoding stopped.
         log_prob: Of the output under the model, in nats.
-        log_probs: Log-probabilities [step, tgt_vocab], in nats, float32.
+        log_probs: Log-probabilities [step, tgt_vocab], in nats, float32; the model's own, which `scores` may change.
+        log_sums: What they lack to the logits [step], float32.
         weights: Of each attention that the model has [layer, head, query, key], float32; [layer, head, 0, 0] if the
             run kept none. See `maps`.
-        masks: Of each attention, bool [query, key] as the first layer used it; True = may attend. See `mask`.
+        masks: Of each attention, bool [query, key] as the first layer used it, or [layer, query, key] where layers
+            have windows; True = may attend. See `mask`.
         hypotheses: Beam search's results, best first; empty for the other ways of decoding.
         vocabulary: The target's pieces by id.
-        pad_id: The padding piece, which is never written.
+        pad_id: The padding piece; None if the model has none.
+        rules: What the model's config lets an output hold.
         seconds: How long the run took; not part of equality.
     """
 
@@ -73,11 +80,13 @@ class Trace:
     stop_reason: StopReason
     log_prob: float
     log_probs: np.ndarray
+    log_sums: np.ndarray
     weights: Mapping[Kind, np.ndarray]
     masks: Mapping[Kind, np.ndarray]
     hypotheses: tuple[Ranked, ...]
     vocabulary: tuple[str, ...]
-    pad_id: int
+    pad_id: int | None
+    rules: Rules
     seconds: float
 
     def __post_init__(self) -> None:
@@ -100,6 +109,21 @@ class Trace:
         return len(self.tgt_ids)
 
     @property
+    def never_written(self) -> tuple[int, ...]:
+        """Pieces that decoding may not choose at any step; padding is one."""
+        return self.rules.config.never_written
+
+    @property
+    def forced_ids(self) -> tuple[int, ...]:
+        """What every output of this model begins with, unless the query forces other pieces there."""
+        return self.rules.config.forced_ids
+
+    @property
+    def n_forced(self) -> int:
+        """How many of the output's first pieces were not chosen but forced, by the query or by the model."""
+        return min(max(len(self.query.forced), len(self.forced_ids)), self.n_steps)
+
+    @property
     def kinds(self) -> tuple[Kind, ...]:
         """The attentions that the model has, in the order of the computation."""
         return tuple(self.weights)
@@ -115,23 +139,35 @@ class Trace:
         return sum(array.nbytes for array in self._arrays())
 
     def _arrays(self) -> tuple[np.ndarray, ...]:
-        return (self.log_probs, *self.weights.values(), *self.masks.values())
+        return (self.log_probs, self.log_sums, *self.weights.values(), *self.masks.values())
+
+    @property
+    def keeps_maps(self) -> bool:
+        """Whether its maps are here; if not, `transformer.runs.by_layer` makes them again, a layer at a time."""
+        return all(maps.shape[2:] == self.masks[kind].shape[-2:] for kind, maps in self.weights.items())
 
     def maps(self, kind: Kind) -> np.ndarray:
-        """Attention weights of one kind, [layer, head, query, key].
+        """Attention weights of one kind, [layer, head, query, key]; [layer, head, 0, 0] if the run keeps none.
 
         Raises:
             QueryError: The model has no such attention; `kinds` names those that it has.
         """
         return _of(kind, self.weights)
 
-    def mask(self, kind: Kind) -> np.ndarray:
+    def mask(self, kind: Kind, layer: int | None = None) -> np.ndarray:
         """The mask of one kind as used, bool [query, key]; True = may attend.
+
+        Args:
+            kind: Which attention.
+            layer: Of which layer, from 0; None: where any layer is open. They differ only where layers have windows.
 
         Raises:
             QueryError: The model has no such attention.
         """
-        return _of(kind, self.masks)
+        mask = _of(kind, self.masks)
+        if mask.ndim == 2:
+            return mask
+        return np.asarray(mask.any(axis=0) if layer is None else mask[layer])
 
     # The same by name, as people's notebooks have them.
     encoder_self = property(lambda self: self.maps("encoder"))
@@ -147,6 +183,8 @@ class Trace:
             return self.first_row + self.n_steps
         if "encoder" not in self.weights:
             return 0
+        if self.pad_id is None:
+            return len(self.src_ids)
         return int(np.flatnonzero(np.array(self.src_ids) != self.pad_id)[-1]) + 1  # pads stand at the end
 
     def row_of(self, step: int) -> int:
@@ -162,13 +200,24 @@ class Trace:
         """The labels of all decoder rows, in order."""
         return tuple(self.row_label(row) for row in range(len(self.read_pieces)))
 
+    def scores(self) -> np.ndarray:
+        """What the choices went by [step, tgt_vocab]: `log_probs` as the rules change them, -inf where closed."""
+        rows = [self.scores_at(step) for step in range(self.n_steps)]
+        return np.stack(rows) if rows else self.log_probs
+
+    def scores_at(self, step: int) -> np.ndarray:
+        """What the choice of one step went by [tgt_vocab]; a piece that was forced was not chosen by them."""
+        text = self.read_ids[: self.row_of(step) + 1]
+        scores = self.rules.scores(torch.tensor(self.log_probs[step]), text, float(self.log_sums[step]))
+        return scores.numpy()
+
     def entropies(self) -> np.ndarray:
         """Entropy of the next piece at every step, in bits, [step]."""
         return self._entropies
 
     @cached_property
     def _entropies(self) -> np.ndarray:
-        entropies = np.array([_entropy(row) for row in self.log_probs])
+        entropies = np.array([entropy(row) for row in self.log_probs])
         entropies.flags.writeable = False
         return entropies
 
@@ -190,7 +239,7 @@ class Trace:
             )
         chosen = self.tgt_ids[index]
         rank = self.rank_of(chosen, step=index)
-        listed = _best(self.log_probs[index], top_k)
+        listed = best(self.log_probs[index], top_k)
         if rank > top_k:
             listed.append(chosen)
         row = self.row_of(index)
@@ -201,9 +250,9 @@ class Trace:
             candidates=self._candidates(index, listed),
             entropy=float(self._entropies[index]),
             rank=rank,
-            forced=index < len(self.query.forced),
-            decoder_rows=self.maps("decoder")[:, :, row, : row + 1],
-            cross_rows=self.maps("cross")[:, :, row] if "cross" in self.kinds else none,
+            forced=index < self.n_forced or chosen == self.rules.end_at(index),
+            decoder_rows=self.maps("decoder")[:, :, row, : row + 1] if self.keeps_maps else none,
+            cross_rows=self.maps("cross")[:, :, row] if self.keeps_maps and "cross" in self.kinds else none,
         )
 
     def rank_of(self, piece_id: int, *, step: int) -> int:
@@ -211,8 +260,10 @@ class Trace:
         row = self.log_probs[step]
         return int((row > row[piece_id]).sum() + (row[:piece_id] == row[piece_id]).sum()) + 1
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """One row a step: what it read and predicted, how probable that was, and how sure the model was."""
+        import pandas as pd  # here, as it takes 70 MB and half a second, and most who run a model want no table
+
         steps = [self.step(t, top_k=1) for t in range(self.n_steps)]
         return pd.DataFrame(
             {
@@ -230,8 +281,8 @@ class Trace:
         )
 
     def _candidates(self, index: int, ids: Sequence[int]) -> tuple[Candidate, ...]:
-        row = self.log_probs[index]
-        drawn = self._sampling_row(index)
+        row, scores = self.log_probs[index], self.scores_at(index)
+        drawn = drawn_from(scores, self.query.decoding)
         return tuple(
             Candidate(
                 id=i,
@@ -239,35 +290,11 @@ class Trace:
                 probability=float(np.exp(row[i])),
                 log_probability=float(row[i]),
                 sampling_probability=None if drawn is None else float(drawn[i]),
+                rule=change(float(row[i]), float(scores[i])),
                 chosen=i == self.tgt_ids[index],
             )
             for i in ids
         )
-
-    def _sampling_row(self, index: int) -> np.ndarray | None:
-        decoding = self.query.decoding
-        if not isinstance(decoding, Sampling):
-            return None
-        log_probs = torch.tensor(self.log_probs[index])
-        log_probs[self.pad_id] = -torch.inf
-        return sampling_distribution(
-            log_probs, temperature=decoding.temperature, top_k=decoding.top_k, top_p=decoding.top_p
-        ).numpy()
-
-
-def _best(log_probs: np.ndarray, k: int) -> list[int]:
-    """The k most probable ids of a distribution [tgt_vocab], best first, without sorting all of it."""
-    least = -np.partition(-log_probs, k - 1)[k - 1] if k < len(log_probs) else -np.inf
-    among = np.flatnonzero(log_probs >= least)
-    order = np.argsort(-log_probs[among], kind="stable")[:k]
-    return [int(i) for i in among[order]]
-
-
-def _entropy(log_probs: np.ndarray) -> float:
-    """Entropy of one distribution [tgt_vocab] in bits, from 0; a piece of probability 0 adds nothing."""
-    precise = log_probs.astype(np.float64)
-    probs = np.exp(precise)
-    return abs(float((probs * np.where(probs > 0, precise, 0.0)).sum()) / np.log(2))
 
 
 def _of(kind: Kind, arrays: Mapping[Kind, np.ndarray]) -> np.ndarray:

@@ -8,22 +8,17 @@ Source: sentencepiece_model.proto of SentencePiece, for the field numbers. Types
 control, 4 user-defined, 5 unused, 6 byte.
 """
 
-import hashlib
 import math
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 
 from transformer.errors import ClauseError, TokenizerError, shown
-from transformer.text import protobuf
-from words import Sentence, joined, say, say_n
+from transformer.text import probing, protobuf
+from words import joined, say, say_n
 
 MAX_PIECES = 1_000_000
 MAX_PIECE_BYTES = 512
 PROBE_SECONDS = 60.0
-MAX_VERDICTS = 256
 
 UNKNOWN = 2  # a type of pieces
 TYPES = range(1, 7)
@@ -35,7 +30,6 @@ UNKNOWN_SURFACE, REPLACEMENTS = 44, 2
 _TEXTS_OF = {TRAINER: UNKNOWN_SURFACE, NORMALIZER: REPLACEMENTS, DENORMALIZER: REPLACEMENTS}
 
 _PROBE = Path(__file__).with_name("sentencepiece_probe.py")
-_NO_WINDOW = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # Windows would open one for a moment
 
 # What is often found where a model is expected, and what is then said of it.
 _OTHERS = (
@@ -65,8 +59,7 @@ class Piece:
     type: int
 
 
-_verdicts: dict[str, Sentence | None] = {}  # SHA-256 -> what is wrong, None for nothing
-_lock = Lock()
+_verdicts = probing.Verdicts()
 
 
 def check(model: bytes) -> None:
@@ -78,17 +71,7 @@ def check(model: bytes) -> None:
     Raises:
         TokenizerError: It is something else, damaged, beyond the limits, or SentencePiece fails on it.
     """
-    key = hashlib.sha256(model).hexdigest()
-    with _lock:
-        known, fault = key in _verdicts, _verdicts.get(key)
-    if not known:
-        fault = _fault(model)
-        with _lock:
-            if len(_verdicts) >= MAX_VERDICTS:
-                _verdicts.clear()
-            _verdicts[key] = fault
-    if fault is not None:
-        raise TokenizerError(fault)
+    _verdicts.check(model, _find_fault)
 
 
 def read(model: bytes) -> list[Piece]:
@@ -118,13 +101,9 @@ def read(model: bytes) -> list[Piece]:
     return pieces
 
 
-def _fault(model: bytes) -> Sentence | None:
-    try:
-        _check_pieces(read(model))
-        _try_out(model)
-    except TokenizerError as error:
-        return error.sentence
-    return None
+def _find_fault(model: bytes) -> None:
+    _check_pieces(read(model))
+    _try_out(model)
 
 
 def _piece(message: int | float | memoryview, i: int) -> Piece:
@@ -216,25 +195,4 @@ def _check_pieces(pieces: list[Piece]) -> None:
 
 def _try_out(model: bytes) -> None:
     """Load the model and use every piece once, in a process of its own."""
-    # -P keeps this file's folder out of the search for modules; others here are named like the standard
-    # library's.
-    command = [sys.executable, "-P", str(_PROBE)]
-    try:
-        probe = subprocess.run(
-            command, input=model, capture_output=True, timeout=PROBE_SECONDS, creationflags=_NO_WINDOW, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise TokenizerError(
-            "SentencePiece did not get through it in {seconds:.0f} seconds.", seconds=PROBE_SECONDS
-        ) from None
-    except OSError as error:
-        raise TokenizerError(
-            "could not be tried out: {reason} ({program}).", reason=error.strerror, program=shown(sys.executable)
-        ) from None
-    reason = " ".join(probe.stderr.decode(errors="replace").split())[-200:].rstrip(".")
-    if probe.returncode == 1:
-        raise TokenizerError("SentencePiece cannot use it: {reason}.", reason=reason or say("no reason given"))
-    if probe.returncode != 0:
-        raise TokenizerError(
-            "SentencePiece crashed on it (exit status {status}); the file is damaged.", status=probe.returncode
-        )
+    probing.try_out(_PROBE, model, library="SentencePiece", seconds=PROBE_SECONDS)

@@ -1,10 +1,12 @@
-"""Text to pieces to ids and back, with SentencePiece.
+"""Text to pieces to ids and back: what every tokenizer can do, and SentencePiece, which a training here learns.
 
-Source: Kudo and Richardson, "SentencePiece" (2018).
+Source: Kudo and Richardson, "SentencePiece" (2018). The tokenizers of other people's checkpoints are in
+`transformer.text.families`.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import sentencepiece
 
@@ -22,10 +24,81 @@ class Encoding:
         ids: The id of each token.
         pieces: The piece of each token as the text has it; where the id is the unknown one, the piece still
             shows what was not known.
+        unread: Words that have no tokens at all: only numbers are read where there is no vocabulary.
     """
 
     ids: tuple[int, ...]
     pieces: tuple[str, ...]
+    unread: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Wrapping:
+    """The ids that a tokenizer of another library puts around a text; `encode` never does.
+
+    Attributes:
+        before, after: Around a source.
+        start: What the decoder reads first; None if the tokenizer does not say.
+        forced: What the decoder writes first, as the language of the target; None for whatever it likes.
+    """
+
+    before: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
+    start: int | None = None
+    forced: int | None = None
+
+
+NO_WRAPPING = Wrapping()
+
+
+class AnyTokenizer(Protocol):
+    """What can be done with a vocabulary, wherever it comes from.
+
+    Pieces are texts for people: a space is written as ▁, a byte that is no whole character as <0xE4>.
+    """
+
+    @property
+    def pieces(self) -> tuple[str, ...]:
+        """All pieces, in the order of their ids."""
+
+    @property
+    def size(self) -> int:
+        """Number of pieces."""
+
+    @property
+    def continuation(self) -> str:
+        """What a piece begins with that goes on with a word; empty if a word begins at the mark of a space."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know of it."""
+
+    @property
+    def wrapping(self) -> Wrapping:
+        """What its own library puts around a text."""
+
+    def encode(self, text: str) -> Encoding:
+        """Split a text into pieces; no special pieces are added."""
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Join pieces to a text; special pieces leave no trace.
+
+        Raises:
+            TokenizerError: An id is outside the vocabulary.
+        """
+
+    def piece(self, i: int) -> str:
+        """The piece of an id.
+
+        Raises:
+            TokenizerError: The id is outside the vocabulary.
+        """
+
+    def id_of(self, piece: str) -> int | None:
+        """The id of a piece, None if the vocabulary has no such piece."""
+
+    def is_special(self, i: int) -> bool:
+        """Whether an id stands for no text of its own: start, end, padding, unknown, or an unused row."""
 
 
 class Tokenizer:
@@ -36,10 +109,15 @@ class Tokenizer:
 
     Attributes:
         pieces: All pieces, in the order of their ids.
+        continuation, notes, wrapping: See `AnyTokenizer`; the config says what goes around a text.
 
     Raises:
         TokenizerError: SentencePiece cannot read the model.
     """
+
+    continuation = ""
+    notes: tuple[str, ...] = ()
+    wrapping = NO_WRAPPING
 
     def __init__(self, model: bytes) -> None:
         self._processor = sentencepiece.SentencePieceProcessor()
@@ -98,8 +176,19 @@ class Tokenizer:
         p = self._processor
         return bool(p.IsControl(i) or p.IsUnknown(i) or p.IsUnused(i))
 
+    def join(self, pieces: Sequence[str]) -> str:
+        """Join pieces that are given as texts, also such as this vocabulary does not have."""
+        return str(self._processor.DecodePieces(list(pieces)))
+
     def _check(self, i: int) -> None:
-        if not 0 <= i < self.size:
-            raise TokenizerError(
-                "piece id {i} is outside the vocabulary; ids go from 0 to {last}.", i=i, last=self.size - 1
-            )
+        check_id(i, self.size)
+
+
+def check_id(i: int, size: int) -> None:
+    """Make sure that a vocabulary has an id.
+
+    Raises:
+        TokenizerError: It has not.
+    """
+    if not 0 <= i < size:
+        raise TokenizerError("piece id {i} is outside the vocabulary; ids go from 0 to {last}.", i=i, last=size - 1)

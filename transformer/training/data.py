@@ -16,10 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.errors import DataError
+from transformer.errors import ConfigError, DataError
 from transformer.model.config import ModelConfig
 from transformer.text.normalise import normalise
-from transformer.text.tokenizer import Tokenizer
+from transformer.text.tokenizer import AnyTokenizer, Tokenizer
 from transformer.training.corpus import read_lines
 from words import say_n
 
@@ -86,13 +86,13 @@ def read_numbered_pairs(path: Path) -> list[tuple[int, Pair]]:
     return pairs
 
 
-def encode_source(text: str, tokenizer: Tokenizer, config: ModelConfig) -> tuple[int, ...]:
+def encode_source(text: str, tokenizer: AnyTokenizer, config: ModelConfig) -> tuple[int, ...]:
     """A source text as the ids that the encoder reads."""
     ids = tokenizer.encode(normalise(text, config.normalisation)).ids
-    return (*ids, config.eos_id) if config.append_source_eos else ids
+    return (*config.source_start, *ids, *config.source_end)
 
 
-def encode_pairs(pairs: Sequence[Pair], src: Tokenizer, tgt: Tokenizer, config: ModelConfig) -> list[Example]:
+def encode_pairs(pairs: Sequence[Pair], src: AnyTokenizer, tgt: AnyTokenizer, config: ModelConfig) -> list[Example]:
     """All pairs that fit into `max_len` on both sides."""
     examples = []
     for source, target in pairs:
@@ -115,10 +115,10 @@ def sample_pairs(
     rng = random.Random(seed)
     src_sampler, tgt_sampler = src.sampler(), tgt.sampler()
     examples = []
-    end = (config.eos_id,) if config.append_source_eos else ()
+    start, end = config.source_start, config.source_end
     for source, target in pairs:
         ids = src_sampler.draw(normalise(source, config.normalisation), alpha=alpha, rng=rng)
-        example = Example((*ids, *end), (*tgt_sampler.draw(target, alpha=alpha, rng=rng), config.eos_id))
+        example = Example((*start, *ids, *end), (*tgt_sampler.draw(target, alpha=alpha, rng=rng), config.eos_id))
         if max(len(example.src), len(example.tgt)) <= config.max_len:
             examples.append(example)
     return examples
@@ -175,6 +175,8 @@ def make_batch(group: Sequence[Example], config: ModelConfig) -> Batch:
 
 def _padded(rows: Sequence[Sequence[int]], config: ModelConfig) -> Tensor:
     width = min(_rounded(max(len(row) for row in rows)), config.max_len)
+    if config.pad_id is None:
+        raise ConfigError("pad_id", "is null; training fills the rows of a batch with padding, so it needs one.")
     padded = torch.full((len(rows), width), config.pad_id)
     for i, row in enumerate(rows):
         padded[i, : len(row)] = torch.tensor(row)

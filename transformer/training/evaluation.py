@@ -120,7 +120,7 @@ def evaluate(
         scores=score(outputs, held_out.references, words=words),
         sentences=tuple(score_sentences(outputs, held_out.references, words=words)),
         n_unread=n_unread,
-        n_cut=sum(bool(written) and written[-1] != config.eos_id for written in ids),
+        n_cut=sum(bool(written) and written[-1] not in config.end_ids for written in ids),
     )
 
 
@@ -131,7 +131,8 @@ def _readable(checkpoint: Checkpoint, source: str) -> tuple[int, ...]:
         ids = encode_source(check_source(source), checkpoint.src_tokenizer, config)
     except QueryError:  # more characters than a query may have
         return ()
-    return ids if config.append_source_eos < len(ids) <= config.max_len else ()
+    n_around = len(config.source_start) + len(config.source_end)
+    return ids if n_around < len(ids) <= config.max_len else ()
 
 
 def decoding_name(decoding: Greedy | Beam) -> str:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import torch
 
-from transformer.checkpoint.load import CONFIG, TOKENIZER_NAMES, WEIGHTS, load
+from transformer.checkpoint.load import CONFIG, WEIGHTS, load
+from transformer.checkpoint.pieces import TOKENIZER_NAMES
 from transformer.checkpoint.save import Parts, file_sha256, save
 from transformer.errors import ClauseError, DataError, TokenizerError
 from transformer.model.config import ModelConfig
@@ -15,6 +16,7 @@ from transformer.model.transformer import Transformer
 from transformer.text import sentencepiece_check
 from transformer.text.normalise import normalise
 from transformer.text.tokenizer import Tokenizer
+from transformer.text.vocabularies import VOCABULARY
 from transformer.training import schedule
 from transformer.training.data import Batches, Example, Pair, encode_pairs, read_pairs, sample_pairs
 from transformer.training.loop import Trainer, TrainSettings, has_bf16, keep_freed_memory
@@ -224,6 +226,7 @@ def _save_best(job: Job, trainer: Trainer, fixed: _Fixed) -> None:
             "file": job.train.name,
             "sha256": fixed.hashes.train,
             **start,
+            "smoothing": job.settings.smoothing,
             "epochs": row.epoch,
             "target_tokens": row.tokens,
             "seconds": row.seconds,
@@ -244,6 +247,12 @@ def _save_best(job: Job, trainer: Trainer, fixed: _Fixed) -> None:
 
 def _vocabularies(job: Job, pairs: Sequence[Pair]) -> tuple[bytes, ...]:
     if job.start_from is not None:
+        if (job.start_from / VOCABULARY).exists():
+            raise DataError(
+                "{folder}: its tokenizer is another library's; a training can only start from a checkpoint with "
+                "SentencePiece models of its own.",
+                folder=job.start_from.name,
+            )
         names = TOKENIZER_NAMES[1 if job.config.shared_vocab else 2]
         return tuple((job.start_from / name).read_bytes() for name in names)
     sources = [normalise(source, job.config.normalisation) for source, _ in pairs]

@@ -19,7 +19,7 @@ from transformer.runs import recording
 from transformer.runs.beam import beam_search
 from transformer.runs.decoding import Prefix, collect, greedy
 from transformer.runs.query import Beam, Greedy
-from transformer.text.tokenizer import Tokenizer
+from transformer.text.tokenizer import AnyTokenizer
 from transformer.training.data import Example, make_batch
 from transformer.training.loss import target_loss
 
@@ -61,7 +61,7 @@ def held_out_loss(model: Transformer, examples: Sequence[Example]) -> float:
     return total / n_tokens
 
 
-def translate(model: Transformer, tokenizer: Tokenizer, examples: Sequence[Example]) -> list[str]:
+def translate(model: Transformer, tokenizer: AnyTokenizer, examples: Sequence[Example]) -> list[str]:
     """Greedy output for each example's source, in the order given; for a model that still learns."""
 
     def limit(n_source: int) -> int:
@@ -102,7 +102,7 @@ def decode(
     order = sorted(range(len(sources)), key=lambda i: len(sources[i]), reverse=True)
     for rows in _cut(order, BATCH_ROWS // size):
         batch = [torch.tensor(sources[i]) for i in rows]
-        src = pad_sequence(batch, batch_first=True, padding_value=model.config.pad_id)  # [B, S]
+        src = pad_sequence(batch, batch_first=True, padding_value=model.config.fill_id)  # [B, S]
         prefix = Prefix(model, src.to(model.src_table.device), cache=KVCache(model.config.n_decoder_layers))
         _check_first_step(prefix)
         outputs |= dict(zip(rows, _decode_batch(prefix, decoding, limit(src.size(1))), strict=True))

@@ -1,33 +1,41 @@
-"""The flow view: all heads of one layer as lines between the pieces of both sides."""
+"""The flow view: the heads of one layer, or the mean of all, as lines between the pieces of both sides."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
+from charts.tables import heads_columns
 from transformer.analysis.words import Span
 from transformer.model.anatomy import Kind
-from ui.attention import controls
-from ui.attention.maps import ALL_SPECIAL, DrawnMap, drawn_map, find_span, words_note
-from ui.components.flow.view import Flow, Pin, flow_view, last_pin
-from ui.runs.open_run import OpenRun
+from ui.attention.maps import ALL_SPECIAL, OTHER_SUMS, DrawnMap, drawn_map, find_span, first_from, words_note
+from ui.components.flow.view import Choice, Flow, Pin, flow_view, last_choice
+from ui.runs.groups import prompt_row, size_of
+from ui.runs.open_maps import AnyRun, OpenMaps
 from ui.runs.sides import KIND_NAMES
+from ui.shared import drawing
 from ui.shared.door import here, st
 from ui.state import session
+from ui.state.view import View
 from words import joined, say
 
 FLOW = "flow"
-ROW = "flow_controls"
 HOW_TO_READ = say(
     "How to read this: each line joins a query to a key that it looks at; its colour is the head, and the larger "
     "the weight the more opaque it is. A weight is softmax(q·k / √d_head + mask), the softmax taken over the "
     "keys: of all that one head brings to this query, the share that it takes from this key. The weights of one "
     "head and one query sum to 1."
 )
-MEAN_OF_LAYERS = say(
-    "This is a mean over all layers: heads of the same number in different layers were averaged, though they have "
-    "nothing else in common. Choose a layer to see what was computed."
+HOW_TO_READ_GIVEN = say(
+    "How to read this: each line joins a query to a key that it looks at; its colour is the head, and the larger "
+    "the weight the more opaque it is."
+)
+MEAN_OF_ALL = say(
+    "This is the mean of all heads of all layers: choose a layer to see the lines of its heads, which is what was "
+    "computed."
 )
 
 
@@ -42,46 +50,76 @@ class DrawnFlow:
     alt: str
 
 
-def draw(run: OpenRun) -> None:
+def draw(run: AnyRun) -> None:
     """Draw the lines of the chosen kind and layer."""
     drawn = drawn_flow(run)
-    with st.container(horizontal=True, gap="medium", vertical_alignment="center", key=run.key(ROW)):
-        controls.pieces(run.slot)
     if not drawn.flow.weights.size:
         st.info(ALL_SPECIAL)
         return
     view, flow, rows, columns = run.view, drawn.flow, drawn.rows, drawn.columns
-    n_queries, n_keys = len(rows), len(columns)
-    slot, key = run.slot, run.key(FLOW)
+    n_heads, n_queries, n_keys = run.trace.maps(view.kind).shape[1], len(rows), len(columns)
+    slot, key, together = run.slot, run.key(FLOW), flow.together
 
-    def take_pin() -> None:  # a session keeps it, so it must not hold the weights
-        pin = last_pin(key, n_queries=n_queries, n_keys=n_keys)
-        row, column = (pin.index if pin and pin.side == side else None for side in ("query", "key"))
+    def take() -> None:  # a session keeps it, so it must not hold the weights
+        told = last_choice(key, n_heads=n_heads, n_queries=n_queries, n_keys=n_keys)
+        row, column = (told.pin.index if told.pin and told.pin.side == side else None for side in ("query", "key"))
         query, place = None if row is None else rows[row][0], None if column is None else columns[column][0]
-        session.replace(slot, query=query, key=place)
+        heads = {} if together else _fields(told.heads)
+        session.replace(slot, query=query, key=place, follow=told.following, **heads)
 
+    of = drawing.origin(key, say("{kind}, {layer}", kind=flow.kind, layer=flow.layer))
     flow_view(
         flow,
         key=key,
+        file=of.stem(key),
+        table=drawing.table_behind(partial(_columns, flow), of, key=key),
         alt=here(drawn.alt),
-        caption=here(joined(" ", (HOW_TO_READ, *drawn.notes))),
-        head=view.head,
-        pin=_pin(drawn, view.query, view.key),
-        on_pin=take_pin,
+        caption=here(joined(" ", (HOW_TO_READ_GIVEN if isinstance(run, OpenMaps) else HOW_TO_READ, *drawn.notes))),
+        choice=Choice(
+            () if together else shown_heads(view, n_heads),
+            _pin(drawn, view.query, view.key),
+            following=view.follow,
+        ),
+        on_choice=take,
     )
 
 
-def drawn_flow(run: OpenRun) -> DrawnFlow:
-    """All heads of the chosen layer, cut to what may be seen; without a layer, each head's mean over all layers."""
+def _columns(flow: Flow) -> dict[str, Any]:
+    """The weights of all heads as a table: those of weak lines and of hidden heads, too."""
+    return heads_columns(
+        flow.weights[None],
+        layers=[flow.layer],
+        heads=[say("mean")] if flow.together else range(1, len(flow.weights) + 1),
+        queries=flow.queries,
+        keys=flow.keys,
+        allowed=flow.allowed,
+    )
+
+
+def shown_heads(view: View, n_heads: int) -> tuple[int, ...]:
+    """The heads whose lines are drawn: the one that is looked at on all pages, else those chosen here; () for all."""
+    return tuple(head for head in (view.heads if view.head is None else (view.head,)) if head < n_heads)
+
+
+def _fields(heads: tuple[int, ...]) -> dict[str, Any]:
+    """The heads that are shown as fields of the view: a single one is what the other parts look at, too."""
+    return {"head": heads[0], "heads": ()} if len(heads) == 1 else {"head": None, "heads": heads}
+
+
+def drawn_flow(run: AnyRun) -> DrawnFlow:
+    """All heads of the chosen layer, cut to what may be seen; without a layer the mean of all heads, as one.
+
+    Heads of the same number in different layers have nothing in common, so no mean is made of them.
+    """
     view = run.view
     kind: Kind = view.kind
-    n_layers, n_heads = run.trace.maps(kind).shape[:2]
-    layers = range(n_layers) if view.layer is None else [view.layer]
-    by_head = [[_head(run, kind, layer, head) for layer in layers] for head in range(n_heads)]
-    one = by_head[0][0]
-    weights = np.array([np.mean([of_layer.weights for of_layer in heads], axis=0) for heads in by_head])
-    notes = [MEAN_OF_LAYERS] * (view.layer is None) + [words_note(view.kind)] * view.words
-    if view.hide_special and weights.size:
+    n_heads = run.trace.maps(kind).shape[1]
+    together = view.layer is None
+    drawn = [_map(run, kind, None, None)] if together else [_map(run, kind, view.layer, n) for n in range(n_heads)]
+    one = drawn[0]
+    weights = np.array([of_head.weights for of_head in drawn])
+    notes = [MEAN_OF_ALL] * together + [words_note(run.looking, view.kind)] * view.words
+    if view.hide_special and weights.size and OTHER_SUMS not in one.notes:
         hidden = float(1 - weights.sum(axis=-1).mean())
         notes.append(
             say(
@@ -89,17 +127,16 @@ def drawn_flow(run: OpenRun) -> DrawnFlow:
                 share=abs(hidden),
             )
         )
-    mean = say("mean of all {layers} layers", layers=n_layers)
-    name = mean if view.layer is None else say("layer {layer}", layer=view.layer + 1)
-    alt = say(
-        "Lines from {queries} queries to {keys} keys, one colour a head: {attention}, {layer}.",
-        queries=len(one.queries),
-        keys=len(one.keys),
-        attention=KIND_NAMES[kind],
-        layer=name,
-    )
+    name = one.name if view.layer is None else say("layer {layer}", layer=view.layer + 1)
+    n_queries, n_keys, of = len(one.queries), len(one.keys), KIND_NAMES[kind]
+    alt = say("Lines from {queries} queries to {keys} keys, one colour a head: {attention}, {layer}.",
+              queries=n_queries, keys=n_keys, attention=of, layer=name)  # fmt: skip
+    if together:
+        alt = say("Lines from {queries} queries to {keys} keys: {attention}, {map}.",
+                  queries=n_queries, keys=n_keys, attention=of, map=name)  # fmt: skip
+    prompt = prompt_row(run, kind)
     flow = Flow(
-        sentence=" ".join((run.stepper.run_id, kind, str(view.words), str(view.hide_special))),
+        sentence=" ".join((run.run_id, kind, str(view.words), str(view.hide_special))),
         kind=here(KIND_NAMES[kind]),
         layer=here(name),
         queries=tuple(one.queries),
@@ -111,12 +148,18 @@ def drawn_flow(run: OpenRun) -> DrawnFlow:
         weights=weights,
         allowed=one.allowed,
         row_of_step=tuple(one.row_of_step()),
+        together=together,
+        group=size_of(run),
+        output=(None, None)
+        if prompt is None
+        else (first_from(one.rows, prompt), first_from(one.columns, prompt + 1)),
     )
     return DrawnFlow(flow, one.rows, one.columns, tuple(notes), alt)
 
 
-def _head(run: OpenRun, kind: Kind, layer: int, head: int) -> DrawnMap:
-    view = replace(run.view, layer=layer, head=head)
+def _map(run: AnyRun, kind: Kind, layer: int | None, head: int | None) -> DrawnMap:
+    """The map of a head; without one the mean of all, whatever stands for them elsewhere."""
+    view = replace(run.view, layer=layer, head=head, aggregate="mean")
     return drawn_map(replace(run.looking, view=view), run.checkpoint, kind)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from transformer.analysis.head_statistics import Name
-from transformer.model.anatomy import Anatomy, Kind
+from transformer.model.anatomy import EVERY_PART, Anatomy, Kind
 from words import say
 
 Unit = Literal["bits", "length", "share", "tokens", "weight"]
@@ -88,7 +88,10 @@ _ALIKE: dict[Name, Words] = {
         say("Mean weight that a row puts on the token after, k = q + 1; the last row has none and is left out."),
     ),
     "end": Words(
-        say("End"), say("share on the source's end piece"), "share", say("Mean weight on the source's end piece.")
+        say("End mark"),
+        say("share on the source's end mark"),
+        "share",
+        say("Mean weight on the source's end mark."),
     ),
     "diagonal": Words(
         say("Diagonal"),
@@ -112,21 +115,30 @@ _ALIKE: dict[Name, Words] = {
 """What is said alike of every attention; w is a weight, q a query, k a key."""
 
 
-def words(kind: Kind, parts: Anatomy) -> dict[Name, Words]:
+_GIVEN_FIRST = Words(
+    say("First piece"),
+    say("share on the first piece"),
+    "share",
+    say("Mean weight that a row puts on the first piece of all."),
+)
+
+
+def words(kind: Kind, parts: Anatomy | None) -> dict[Name, Words]:
     """How the measures of a kind are spoken of.
 
     Args:
         kind: Which attention.
-        parts: Of the model.
+        parts: Of the model; None for maps that were given.
     """
-    attention = parts.attention(kind)
+    attention = EVERY_PART.attention(kind)
     crosses, of_output = attention.keys_from != attention.stack, attention.keys_from == "decoder"
     on_itself = say("Mean weight that a row puts on itself, k = q.")
     on_what_it_reads = say("Mean weight that a row puts on the token it reads, k = q.")
+    on_self = on_what_it_reads if of_output and parts else on_itself
     return _ALIKE | {
         "distance": _distance_words(crosses=crosses),
-        "self": Words(say("Self"), say("share on itself"), "share", on_what_it_reads if of_output else on_itself),
-        "first": _first_words(of_output=of_output, reads=parts.reads),
+        "self": Words(say("Self"), say("share on itself"), "share", on_self),
+        "first": _first_words(of_output=of_output, reads=parts.reads) if parts else _GIVEN_FIRST,
     }
 
 
@@ -151,9 +163,9 @@ def _first_words(*, of_output: bool, reads: bool) -> Words:
         title = say("share on the first source piece")
         meaning = say("Mean weight that a row puts on the first source piece.")
     elif reads:
-        title = say("share on the start piece")
-        meaning = say("Mean weight that a row puts on the start piece.")
+        title = say("share on the start mark")
+        meaning = say("Mean weight that a row puts on the start mark.")
     else:
         title = say("share on the prompt's first piece")
         meaning = say("Mean weight that a row puts on the prompt's first piece.")
-    return Words(say("First"), title, "share", meaning)
+    return Words(say("First piece"), title, "share", meaning)

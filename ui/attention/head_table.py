@@ -12,17 +12,23 @@ import numpy as np
 import pandas as pd
 
 import charts
+from charts.groups import HOW_TO_READ as HOW_TO_READ_GROUPS
 from charts.statistics import HOW_TO_READ_HEADS, HOW_TO_READ_ROWS
 from charts.theme import capitalised
-from transformer.analysis.head_statistics import NAMES, Measure, Name, measure, norm_share, output_projections, site
-from transformer.checkpoint.load import Checkpoint
-from transformer.model.anatomy import EVERY_PART, anatomy
+from transformer.analysis.head_statistics import (
+    NAMES,
+    Measure,
+    Name,
+)
+from transformer.model.anatomy import anatomy
 from ui.attention import controls
+from ui.attention.head_counting import hides, measures_of
 from ui.attention.head_measures import UNITS, Words, words
-from ui.runs import loading
 from ui.runs.attempt import attempt
+from ui.runs.given import GivenLooking
+from ui.runs.groups import size_of
 from ui.runs.looking import Looking
-from ui.runs.open_run import OpenRun
+from ui.runs.open_maps import AnyRun
 from ui.runs.sides import KIND_NAMES, sides
 from ui.shared import choices, drawing
 from ui.shared.clicks import cell_of, on_click
@@ -39,6 +45,8 @@ OPEN_BY_MEASURE = "head_table_open_by_measure"
 MEASURE = "head_table_measure"
 CSV = "head_table_csv"
 
+OPEN_WIDTH = 118  # pixels
+_LEAST_COLUMN = 74
 MOST_WITHOUT_SCROLLING = 24  # heads
 A_WEIGHT_IS_NO_CAUSE = say(
     "These numbers say where a head's weights lie and how much it writes, for this sentence alone; another sentence "
@@ -48,18 +56,17 @@ A_WEIGHT_IS_NO_CAUSE = say(
 NOTHING = say("There is no number here: no row of these maps has a key that may be seen.")
 
 
-def draw(run: OpenRun) -> None:
+def draw(run: AnyRun) -> None:
     """Draw the part "What heads do" of the Attention page."""
     kind, looking = run.view.kind, run.looking
-    measures = attempt(lambda: measured(run.checkpoint, looking))
+    measures = attempt(lambda: measures_of(run))
     if measures is None:
         return
     if not measures:
         st.info(NOTHING, icon=":material/info:")
         return
-    st.caption(_scope(looking, measures))
-    spoken = words(kind, anatomy(run.checkpoint.config))
-    with st.container(horizontal=True):
+    spoken = words(kind, None if run.checkpoint is None else anatomy(run.checkpoint.config))
+    with st.container(horizontal=True, gap="small"):
         name = _choose_measure(run, measures, spoken)
         _open_by_measure(run, measures[name].means())
     n_heads = measures[name].values.shape[1]
@@ -69,42 +76,11 @@ def draw(run: OpenRun) -> None:
         widths=(2, 3) if n_heads <= 4 else (1, 1),  # more numbers need more room
     )
     _table(run, measures, spoken)
+    st.caption(_scope(looking, measures))
     st.caption(A_WEIGHT_IS_NO_CAUSE)
 
 
-def measured(checkpoint: Checkpoint, looking: Looking) -> dict[Name, Measure]:
-    """All measures of the heads of the kind looked at, over the rows that may be seen, computed once for all.
-
-    Raises:
-        BusyError: The model has too much to do.
-    """
-    kind, trace = looking.view.kind, looking.trace
-    sites = [site(kind, layer) for layer in range(len(trace.maps(kind)))]
-    heads = attempt(
-        lambda: loading.replay(checkpoint, trace, sites), missing=say("The share of output norm is missing.")
-    )
-    n_rows = looking.n_rows if _hides(looking) else None
-
-    def work() -> dict[Name, Measure]:
-        shares = None
-        if heads:
-            shares = norm_share(np.stack([heads[name] for name in sites]), output_projections(checkpoint.model, kind))
-        return measure(trace, kind, eos_id=checkpoint.config.eos_id, shares=shares, n_rows=n_rows)
-
-    # At 512 pieces this takes a second and 300 MB, so it is neither done again at a click nor by two at a time.
-    return loading.runner().compute(
-        ("head_measures", trace.query, trace.src_ids, trace.read_ids, kind, n_rows, bool(heads)),
-        work,
-        nbytes=lambda found: sum(one.values.nbytes + one.rows.nbytes for one in found.values()),
-    )
-
-
-def _hides(looking: Looking) -> bool:
-    """Whether rows may be hidden; the source is always seen."""
-    return looking.view.guess and EVERY_PART.attention(looking.view.kind).stack == "decoder"
-
-
-def _scope(looking: Looking, measures: dict[Name, Measure]) -> str:
+def _scope(looking: Looking | GivenLooking, measures: dict[Name, Measure]) -> str:
     view = looking.view
     n_rows = int(measures["largest"].rows.sum())
     name = KIND_NAMES[view.kind]
@@ -114,7 +90,7 @@ def _scope(looking: Looking, measures: dict[Name, Measure]) -> str:
         n_rows,
         attention=name,
     )
-    if _hides(looking):
+    if hides(looking):
         said = say_n(
             "{attention}, measured over the {n} row that may be seen.",
             "{attention}, measured over the {n} rows that may be seen.",
@@ -127,7 +103,7 @@ def _scope(looking: Looking, measures: dict[Name, Measure]) -> str:
     return joined(" ", [said, pieces])
 
 
-def _choose_measure(run: OpenRun, measures: dict[Name, Measure], spoken: dict[Name, Words]) -> Name:
+def _choose_measure(run: AnyRun, measures: dict[Name, Measure], spoken: dict[Name, Words]) -> Name:
     """Draw the choice; a measure that this attention lacks is remembered for the next one that has it."""
     asked = session.view(run.slot).measure
     if asked not in NAMES:
@@ -138,11 +114,12 @@ def _choose_measure(run: OpenRun, measures: dict[Name, Measure], spoken: dict[Na
         say("Measure in the charts"),
         {name: capitalised(spoken[name].title) for name in measures},
         otherwise="entropy_share",
+        bare=True,
         width=360,
     )
 
 
-def _open_by_measure(run: OpenRun, means: np.ndarray) -> None:
+def _open_by_measure(run: AnyRun, means: np.ndarray) -> None:
     """Draw a menu of all heads, the lowest first: in the table the keyboard can read, but neither sort nor press."""
     places = np.argsort(means, axis=None, kind="stable").tolist()
     n_heads = means.shape[1]
@@ -158,14 +135,15 @@ def _open_by_measure(run: OpenRun, means: np.ndarray) -> None:
             st.session_state[key] = None
 
     st.selectbox(
-        say("Open a head (lowest first)"),
+        say("Open the map of a head; those with the lowest measure come first"),
         places,
         index=None,
+        label_visibility="collapsed",
         key=key,
         format_func=label,
-        placeholder=say("Choose a head"),
+        placeholder=say("Open the map of a head, the lowest first"),
         on_change=go,
-        width=240,
+        width=360,
     )
 
 
@@ -173,12 +151,12 @@ def _head_name(layer: int, head: int) -> str:
     return say("Layer {layer}, head {head}", layer=layer + 1, head=head + 1)
 
 
-def _chosen(looking: Looking) -> tuple[int, int] | None:
+def _chosen(looking: Looking | GivenLooking) -> tuple[int, int] | None:
     view = looking.view
     return None if view.layer is None or view.head is None else (view.layer, view.head)
 
 
-def _head_map(run: OpenRun, one: Measure, said: Words) -> None:
+def _head_map(run: AnyRun, one: Measure, said: Words) -> None:
     slot, kind, key = run.slot, run.view.kind, run.key(HEAD_MAP)
 
     drawing.chart(
@@ -187,6 +165,7 @@ def _head_map(run: OpenRun, one: Measure, said: Words) -> None:
             title=say("All heads: {measure}", measure=said.full_title),
             value_name=UNITS[said.unit],
             chosen=_chosen(run.looking),
+            group=size_of(run),
         ),
         key=key,
         alt=say(
@@ -194,12 +173,20 @@ def _head_map(run: OpenRun, one: Measure, said: Words) -> None:
             attention=KIND_NAMES[kind],
             measure=said.title,
         ),
-        how_to_read=joined(" ", [HOW_TO_READ_HEADS, said.meaning, say("Click a cell to open its head.")]),
+        how_to_read=joined(
+            " ",
+            [
+                HOW_TO_READ_HEADS,
+                said.meaning,
+                *[HOW_TO_READ_GROUPS] * (size_of(run) > 1),
+                say("Click a cell to open its head."),
+            ],
+        ),
         on_click=on_click(key, cell_of, lambda cell: controls.open_head(slot, kind, *cell)),
     )
 
 
-def _head_rows(run: OpenRun, one: Measure, said: Words) -> None:
+def _head_rows(run: AnyRun, one: Measure, said: Words) -> None:
     looking, chosen = run.looking, _chosen(run.looking)
     if chosen is None:
         st.info(say("Choose a layer and a head to see its measure row by row."), icon=":material/info:")
@@ -235,6 +222,7 @@ def _head_rows(run: OpenRun, one: Measure, said: Words) -> None:
             head=_head_name(*chosen),
         ),
         how_to_read=joined(" ", read),
+        fit=True,
     )
 
 
@@ -250,7 +238,7 @@ def frame(measures: dict[Name, Measure]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _table(run: OpenRun, measures: dict[Name, Measure], spoken: dict[Name, Words]) -> None:
+def _table(run: AnyRun, measures: dict[Name, Measure], spoken: dict[Name, Words]) -> None:
     slot, kind, chosen, key = run.slot, run.view.kind, _chosen(run.looking), run.key(OPEN)
     numbers = frame(measures)
     n_heads = int(numbers["head"].max())
@@ -262,7 +250,7 @@ def _table(run: OpenRun, measures: dict[Name, Measure], spoken: dict[Name, Words
 
     columns: dict[str, Any] = {
         "open": st.column_config.ButtonColumn(
-            here(say("Open")), type="secondary", width=140, pinned=True, alignment="left", on_click=go, key=key
+            here(say("Open")), type="secondary", width=OPEN_WIDTH, pinned=True, alignment="left", on_click=go, key=key
         )
     }
     columns |= {name: _column(spoken[name]) for name in measures}
@@ -281,12 +269,13 @@ def _table(run: OpenRun, measures: dict[Name, Measure], spoken: dict[Name, Words
             "its formula."
         )
     )
-    drawing.csv_button(numbers, key=run.key(CSV), file_name=f"heads-{kind}.csv")
+    drawing.csv_button(numbers, key=run.key(CSV), title=say("heads of {attention}", attention=KIND_NAMES[kind]))
 
 
 def _column(said: Words) -> Any:
+    width = max(_LEAST_COLUMN, 18 + 6 * len(said.heading))  # all columns are in sight on a screen of 1280 pixels
     if said.share:
         return st.column_config.ProgressColumn(
-            said.heading, help=said.meaning, format="%.2f", min_value=0.0, max_value=1.0, width=104
+            said.heading, help=said.meaning, format="%.2f", min_value=0.0, max_value=1.0, width=width
         )
-    return st.column_config.NumberColumn(said.full_heading, help=said.meaning, format="%.2f", width=128)
+    return st.column_config.NumberColumn(said.heading, help=said.meaning, format="%.2f", width=width)

@@ -1,7 +1,5 @@
 """One attention map as the Attention page draws it: which heads, pieces or words, with special pieces or without.
 
-Decoder rows stand for the piece that they predict, a prompt's rows for the one that they read: those pieces make the
-words, and a row is special if its piece is.
 Nothing is renormalised: what is hidden is missing, and the map says how much.
 
 Knows nothing of Streamlit.
@@ -14,14 +12,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from charts.tables import CLOSED
 from transformer.analysis.rollout import cross_rollout, self_rollout
-from transformer.analysis.words import Span, by_words, open_words, word_spans, word_text
+from transformer.analysis.words import Span, by_words, open_words
 from transformer.checkpoint.load import Checkpoint
+from transformer.maps.given import GivenMaps
 from transformer.model.anatomy import EVERY_PART, Kind, anatomy
-from transformer.model.config import ModelConfig
 from transformer.runs.trace import Trace
-from transformer.text.tokenizer import SPACE_MARK, Tokenizer
-from ui.runs.looking import HIDDEN, Looking, heads_name
+from ui.attention.map_sides import both_sides
+from ui.runs.given import GivenLooking
+from ui.runs.layers import mean
+from ui.runs.looking import Looking, heads_name
 from ui.runs.sides import KIND_NAMES, Sides, sides
 from ui.state.view import Aggregate, View
 from words import Sentence, say
@@ -33,17 +34,11 @@ _WRITTEN_WORDS = say(
     "Words: weights are summed over the pieces of a key word. A row is the mean of the steps that write its word: "
     "the first of them reads the end of the word before, the others read the pieces of the word itself."
 )
-ALL_SPECIAL = say("All pieces here are special ones. Switch “Hide special” off to see them.")
+HIDDEN_PIECES = say("hidden: special pieces")
+ALL_SPECIAL = say("All pieces here are special ones. Switch “Hide special pieces” off, under “Options”, to see them.")
+FEW_KEYS = 40
 MAX_ROWS = say("rows of a maximum do not sum to 1")
-
-
-@dataclass(frozen=True)
-class _Side:
-    """What the rows or the columns are: labels, and for each the pieces that it stands for."""
-
-    labels: list[str]
-    spans: tuple[Span, ...]
-    special: list[bool]
+OTHER_SUMS = say("rows need not sum to 1, as whoever gave them said")
 
 
 @dataclass(frozen=True)
@@ -103,30 +98,32 @@ class DrawnMap:
         return top + int(query), left + int(key)
 
 
-def drawn_map(looking: Looking, checkpoint: Checkpoint, kind: Kind) -> DrawnMap:
+def drawn_map(looking: Looking | GivenLooking, checkpoint: Checkpoint | None, kind: Kind) -> DrawnMap:
     """The map of the chosen layer and head, or of the chosen aggregate.
 
     Args:
-        looking: The run, what of it is looked at and what may be seen.
-        checkpoint: What it ran on; its tokenizers say which pieces are special.
+        looking: The run or the given maps, what of them is looked at and what may be seen.
+        checkpoint: What it ran on; its tokenizers say which pieces are special. None for given maps, which say it.
         kind: Which attention.
     """
     view, of = looking.view, sides(looking, kind)
     is_max = aggregate_of(view) == "max"
-    queries, keys = _queries(looking, checkpoint, of, kind), _keys(looking, checkpoint, of, kind)
-    allowed = looking.trace.mask(kind)[: len(of.queries), : len(of.keys)]
-    stack = _stack(looking.trace, view, kind)[:, : len(of.queries), : len(of.keys)]
-    if view.words:  # a maximum is of words, not a sum of maxima of pieces
-        stack = by_words(stack, queries.spans, keys.spans)
+    queries, keys = both_sides(looking, checkpoint, of, kind)
+    allowed = looking.trace.mask(kind, view.layer)[: len(of.queries), : len(of.keys)]
+    if view.words:
         allowed = open_words(allowed, queries.spans, keys.spans)
-    weights = stack.max(axis=0) if is_max else stack.mean(axis=0)
-    notes: list[str] = [MAX_ROWS] * is_max
+    weights = _together(
+        looking, kind, _Cells(len(of.queries), len(of.keys), *([queries.spans, keys.spans] * view.words))
+    )
+    given = looking.trace if isinstance(looking.trace, GivenMaps) else None
+    sums = given is None or given.of(kind).sums_to_one
+    notes: list[str] = [*[MAX_ROWS] * is_max, *[OTHER_SUMS] * (not sums)]
     rows, columns = list(range(len(queries.labels))), list(range(len(keys.labels)))
     if view.hide_special:
         rows, columns = (
             [i for i in places if not side.special[i]] for places, side in ((rows, queries), (columns, keys))
         )
-        notes += _hidden(weights, rows, columns)
+        notes += _hidden(weights, rows, columns) if sums else [HIDDEN_PIECES]
     cut = np.ix_(rows, columns)
     name = map_name(looking.trace, view, kind)
     return DrawnMap(
@@ -137,31 +134,40 @@ def drawn_map(looking: Looking, checkpoint: Checkpoint, kind: Kind) -> DrawnMap:
         keys=[keys.labels[column] for column in columns],
         name=name,
         title=say("{attention}: {map}", attention=KIND_NAMES[kind], map=name),
-        sums_to_one=not is_max and len(columns) == len(keys.labels),
+        sums_to_one=sums and not is_max and len(columns) == len(keys.labels),
         notes=tuple(notes),
         rows=tuple(queries.spans[row] for row in rows),
         columns=tuple(keys.spans[column] for column in columns),
-        first_row=looking.trace.first_row,
+        first_row=0 if isinstance(looking, GivenLooking) else looking.trace.first_row,
     )
 
 
-def mask_reason(config: ModelConfig, kind: Kind) -> Sentence:
-    """Why the mask closes cells of an attention."""
-    parts = anatomy(config)
+def is_spread_thin(looking: Looking | GivenLooking) -> bool:
+    """Whether nearly all cells would be as pale as 0: a mean of heads shares its weight among many keys."""
+    n_keys = len(sides(looking, looking.view.kind).keys)
+    return aggregate_of(looking.view) in ("mean", "rollout") and n_keys > FEW_KEYS
+
+
+def mask_reason(checkpoint: Checkpoint | None, kind: Kind) -> Sentence:
+    """Why the mask closes cells of an attention; of given maps only that it does is known."""
+    if checkpoint is None:
+        return CLOSED
+    parts = anatomy(checkpoint.config)
     if not parts.attention(kind).causal:
         return say("closed by the mask: padding")
+    if any(checkpoint.config.windows):
+        return say("closed by the mask: comes later, or before the layer's window")
     if parts.reads:
         return say("closed by the mask: comes later in the output")
     return say("closed by the mask: comes later in the text")
 
 
-def piece_map(looking: Looking, kind: Kind) -> np.ndarray:
+def piece_map(looking: Looking | GivenLooking, kind: Kind) -> np.ndarray:
     """The same map between pieces, nothing merged or hidden [query, key]."""
-    stack = _stack(looking.trace, looking.view, kind)
-    return np.asarray(stack.max(axis=0) if aggregate_of(looking.view) == "max" else stack.mean(axis=0))
+    return _together(looking, kind, _Cells(None, None))
 
 
-def map_name(trace: Trace, view: View, kind: Kind) -> Sentence:
+def map_name(trace: Trace | GivenMaps, view: View, kind: Kind) -> Sentence:
     """Which layer and head a map is of; an aggregate says that it is one."""
     n_layers, n_heads = trace.maps(kind).shape[:2]
     aggregate = aggregate_of(view)
@@ -175,7 +181,7 @@ def map_name(trace: Trace, view: View, kind: Kind) -> Sentence:
     return say("layer {layer}, maximum of its {n_heads} heads", layer=view.layer + 1, n_heads=n_heads)
 
 
-def rollout_note(trace: Trace, view: View, kind: Kind) -> str:
+def rollout_note(trace: Trace | GivenMaps, view: View, kind: Kind) -> str:
     """How the rollout that is drawn was computed; empty if none is."""
     if aggregate_of(view) != "rollout":
         return ""
@@ -204,80 +210,61 @@ def aggregate_of(view: View) -> Aggregate | None:
     return view.aggregate if view.layer is None or view.head is None else None
 
 
-def _stack(trace: Trace, view: View, kind: Kind) -> np.ndarray:
-    """The maps whose mean or maximum is drawn [map, query, key]; one alone is itself."""
-    maps = trace.maps(kind)
+@dataclass(frozen=True)
+class _Cells:
+    """Which cells of maps are drawn: those that may be seen, between pieces or merged to words.
+
+    Attributes:
+        n_queries, n_keys: How many pieces may be seen; None for all.
+        queries, keys: The words; None for pieces.
+    """
+
+    n_queries: int | None
+    n_keys: int | None
+    queries: tuple[Span, ...] | None = None
+    keys: tuple[Span, ...] | None = None
+
+    def of(self, maps: np.ndarray) -> np.ndarray:
+        """Maps [..., query, key] -> [..., row, column]."""
+        seen = maps[..., : self.n_queries, : self.n_keys]
+        return seen if self.queries is None or self.keys is None else by_words(seen, self.queries, self.keys)
+
+    def largest(self, maps: np.ndarray, layer: int) -> np.ndarray:
+        """The largest weight of any of a layer's heads: of words, which is no sum of maxima of pieces."""
+        return np.asarray(self.of(maps).max(axis=0))
+
+
+def _together(looking: Looking | GivenLooking, kind: Kind, cells: _Cells) -> np.ndarray:
+    """The chosen head, or what stands for several of them [row, column]."""
+    view, aggregate = looking.view, aggregate_of(looking.view)
     if view.layer is not None and view.head is not None:
-        return maps[view.layer, view.head][None]
-    if view.aggregate == "rollout":
-        depth = len(maps) if view.layer is None else view.layer + 1
-        return _rollout(trace, kind, depth)[None]
-    chosen = maps if view.layer is None else maps[view.layer : view.layer + 1]
-    return chosen.reshape(-1, *maps.shape[-2:])
+        return cells.of(looking.heads(kind, view.layer)[view.head])
+    if aggregate == "rollout":
+        return cells.of(_rollout(looking, kind))
+    if view.layer is not None:
+        heads = cells.of(looking.heads(kind, view.layer))
+        return np.asarray(heads.max(axis=0) if aggregate == "max" else heads.mean(axis=0))
+    if aggregate == "max":
+        return np.asarray(np.max(looking.each(kind, cells.largest, key=("largest", cells)), axis=0))
+    return cells.of(np.mean(looking.each(kind, mean, key="mean"), axis=0))
 
 
-def _rollout(trace: Trace, kind: Kind, depth: int) -> np.ndarray:
-    attention = EVERY_PART.attention(kind)
+def _rollout(looking: Looking | GivenLooking, kind: Kind) -> np.ndarray:
+    attention, layer = EVERY_PART.attention(kind), looking.view.layer
+    depth = None if layer is None else layer + 1
+
+    def means(of: Kind) -> np.ndarray:
+        return np.stack(looking.each(of, mean, key="mean"))[:, None]  # [layer, 1, query, key]
+
     if attention.keys_from == attention.stack:
-        return self_rollout(trace.maps(kind)[:depth])
-    return cross_rollout(trace.encoder_self, trace.decoder_self[:depth], trace.cross[:depth])
+        return self_rollout(means(kind)[:depth])
+    return cross_rollout(means("encoder"), means("decoder")[:depth], means("cross")[:depth])
 
 
-def words_note(kind: Kind) -> Sentence:
+def words_note(looking: Looking | GivenLooking, kind: Kind) -> Sentence:
     """How weights between words come from those between pieces."""
-    return _READ_WORDS if EVERY_PART.attention(kind).stack == "encoder" else _WRITTEN_WORDS
-
-
-def _queries(looking: Looking, checkpoint: Checkpoint, of: Sides, kind: Kind) -> _Side:
-    """The rows: in the encoder and in a prompt what they read, in the decoder what they predict."""
-    trace, n_steps = looking.trace, looking.n_steps
-    if EVERY_PART.attention(kind).stack == "encoder":
-        return _side(of.queries, of.query_ids, checkpoint.src_tokenizer, checkpoint, words=looking.view.words)
-    n_given = trace.first_row
-    pieces = [*trace.read_pieces[:n_given], *trace.tgt_pieces[:n_steps]]
-    special = _special((*trace.read_ids[:n_given], *trace.tgt_ids[:n_steps]), checkpoint.tgt_tokenizer, checkpoint)
-    alone = list(special)
-    if looking.covered:  # neither the piece nor that it goes on with a word may be seen
-        pieces[-1], special[-1], alone[-1] = HIDDEN, False, True
-    if not looking.view.words:
-        return _Side(of.queries, _single(len(pieces)), special)
-    given = word_spans(pieces[:n_given], alone[:n_given])  # no row is both given and predicted
-    predicted = tuple((n_given + a, n_given + b) for a, b in word_spans(pieces[n_given:], alone[n_given:]))
-    read, words = ([_word(pieces, span) for span in spans] for spans in (given, predicted))
-    before = [trace.read_pieces[n_given], *words]
-    labels = [*read, *(f"{last} → {word}" for last, word in zip(before, words, strict=False))]
-    return _Side(labels, (*given, *predicted), [special[first] for first, _ in (*given, *predicted)])
-
-
-def _keys(looking: Looking, checkpoint: Checkpoint, of: Sides, kind: Kind) -> _Side:
-    """The columns: what they read."""
-    of_output = EVERY_PART.attention(kind).keys_from == "decoder"
-    tokenizer = checkpoint.tgt_tokenizer if of_output else checkpoint.src_tokenizer
-    return _side(of.keys, of.key_ids, tokenizer, checkpoint, words=looking.view.words)
-
-
-def _side(
-    pieces: Sequence[str], ids: Sequence[int], tokenizer: Tokenizer, checkpoint: Checkpoint, *, words: bool
-) -> _Side:
-    special = _special(ids, tokenizer, checkpoint)
-    if not words:
-        return _Side(list(pieces), _single(len(pieces)), special)
-    spans = word_spans(pieces, special)
-    return _Side([_word(pieces, span) for span in spans], spans, [special[first] for first, _ in spans])
-
-
-def _special(ids: Sequence[int], tokenizer: Tokenizer, checkpoint: Checkpoint) -> list[bool]:
-    """Which pieces stand for no text; an unknown one stands for some."""
-    return [tokenizer.is_special(i) and i != checkpoint.config.unk_id for i in ids]
-
-
-def _single(count: int) -> tuple[Span, ...]:
-    return tuple((place, place + 1) for place in range(count))
-
-
-def _word(pieces: Sequence[str], span: Span) -> str:
-    text = word_text(pieces, span)
-    return text.removeprefix(SPACE_MARK) or text
+    read = isinstance(looking, GivenLooking) or EVERY_PART.attention(kind).stack == "encoder"
+    return _READ_WORDS if read else _WRITTEN_WORDS
 
 
 def _hidden(weights: np.ndarray, rows: Sequence[int], columns: Sequence[int]) -> list[str]:
@@ -287,6 +274,11 @@ def _hidden(weights: np.ndarray, rows: Sequence[int], columns: Sequence[int]) ->
     totals = weights[rows].sum(axis=1)
     share = 1 - (weights[np.ix_(rows, columns)].sum(axis=1) / np.where(totals > 0, totals, 1)).mean() if rows else 0.0
     return [say("hidden: special pieces, on average {share:.2f} of a row's weight", share=share)]
+
+
+def first_from(spans: Sequence[Span], place: int) -> int | None:
+    """The first of the spans that begins at a place or after it; None if none does."""
+    return next((i for i, (first, _) in enumerate(spans) if first >= place), None)
 
 
 def find_span(spans: Sequence[Span], place: int | None) -> int | None:

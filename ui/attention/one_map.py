@@ -11,20 +11,25 @@ import numpy as np
 import charts
 from charts.following import HOW_TO_READ as HOW_TO_READ_MARK
 from charts.following import follow_steps
+from charts.heatmap import HOW_TO_READ as HOW_TO_READ_GIVEN
 from charts.heatmap import HOW_TO_READ_CLOSED
+from charts.prompt import HOW_TO_READ as HOW_TO_READ_PROMPT
+from charts.prompt import part_map
 from charts.theme import Spec, capitalised, literal
-from ui.attention import controls
 from ui.attention.maps import (
     ALL_SPECIAL,
     DrawnMap,
     aggregate_of,
     drawn_map,
+    first_from,
+    is_spread_thin,
     mask_reason,
     piece_map,
     rollout_note,
     words_note,
 )
-from ui.runs.open_run import OpenRun
+from ui.runs.groups import prompt_row, shared_by
+from ui.runs.open_maps import AnyRun, OpenMaps
 from ui.shared import drawing
 from ui.shared.clicks import cell_of, on_click
 from ui.shared.door import st
@@ -32,7 +37,6 @@ from ui.state import session
 from words import joined, say
 
 MAP: Final = "head_map"
-ROW: Final = "head_controls"
 CELL_ROW: Final = "head_cell"
 EXPLAIN: Final = "head_explain"
 LEAST_HEIGHT: Final = 320  # the names of the axes need room even where there are three rows
@@ -47,15 +51,15 @@ HOW_TO_READ_MEAN: Final = say(
 HOW_TO_READ_MAX: Final = say(
     "Each cell is the largest weight, softmax(q·k / √d_head), that any of the heads gives this key in this row."
 )
+HOW_TO_READ_OTHER_SUMS: Final = say(
+    "Each row is one query: the stronger a cell, the larger the weight that it gives to that key."
+)
 HOW_TO_READ_CELL: Final = say("Click a cell to look at it closer.")
 
 
-def draw(run: OpenRun) -> None:
+def draw(run: AnyRun) -> None:
     """Draw the part "One map" of the Attention page."""
     drawn = drawn_map(run.looking, run.checkpoint, run.view.kind)
-    with st.container(horizontal=True, gap="medium", vertical_alignment="center", key=run.key(ROW)):
-        controls.scales(run.slot)
-        controls.pieces(run.slot)
     if not drawn.weights.size:
         st.info(ALL_SPECIAL)
         return
@@ -67,14 +71,18 @@ def draw(run: OpenRun) -> None:
         query_axis=drawn.sides.query_axis,
         key_axis=drawn.sides.key_axis,
         allowed=drawn.allowed,
-        mask_reason=mask_reason(run.checkpoint.config, run.view.kind),
+        mask_reason=mask_reason(run.checkpoint, run.view.kind),
         marked_cell=drawn.cell(run.view),
         colour=drawn.sides.key_side,
         limits=(0.0, _largest(drawn) if run.view.own_scale else 1.0),
-        log=run.view.log_scale,
+        log=is_spread_thin(run.looking) if run.view.log_scale is None else run.view.log_scale,
         rows_sum_to_one=drawn.sums_to_one,
     )
-    _say(figure, drawn.notes)
+    config = None if run.checkpoint is None else run.checkpoint.config
+    shared = shared_by(run.view.head, config) if run.view.head is not None else ""
+    _say(figure, [*drawn.notes, *([shared] if shared else [])])
+    if (prompt := prompt_row(run, run.view.kind)) is not None:
+        part_map(figure, row=first_from(drawn.rows, prompt), column=first_from(drawn.columns, prompt + 1))
     follow_steps(figure, drawn.row_of_step(), n_rows=len(drawn.queries), n_columns=len(drawn.keys))
     drawing.chart(
         figure,
@@ -86,6 +94,7 @@ def draw(run: OpenRun) -> None:
             columns=drawn.sides.key_axis,
         ),
         how_to_read=_how_to_read(run, drawn),
+        fit=True,
         on_click=_choosing(run, drawn),
     )
     _cell(run, drawn)
@@ -96,11 +105,16 @@ def _largest(drawn: DrawnMap) -> float:
     return float(np.where(drawn.allowed, drawn.weights, 0.0).max()) or 1.0
 
 
-def _how_to_read(run: OpenRun, drawn: DrawnMap) -> str:
+def _how_to_read(run: AnyRun, drawn: DrawnMap) -> str:
     how = {"mean": HOW_TO_READ_MEAN, "max": HOW_TO_READ_MAX}.get(aggregate_of(run.view) or "", HOW_TO_READ)
+    if isinstance(run, OpenMaps) and how != HOW_TO_READ_MAX:  # by which formula is not known
+        how = HOW_TO_READ_GIVEN if run.trace.of(run.view.kind).sums_to_one else HOW_TO_READ_OTHER_SUMS
     parts = [rollout_note(run.trace, run.view, run.view.kind) or how]
-    parts += [words_note(run.view.kind)] * run.view.words + [HOW_TO_READ_CLOSED] * (not drawn.allowed.all())
+    parts += [words_note(run.looking, run.view.kind)] * run.view.words + [HOW_TO_READ_CLOSED] * (
+        not drawn.allowed.all()
+    )
     parts += [HOW_TO_READ_MARK] * (drawn.sides.current is not None)
+    parts += [HOW_TO_READ_PROMPT] * (prompt_row(run, run.view.kind) is not None)
     return joined(" ", [*parts, HOW_TO_READ_CELL])
 
 
@@ -114,7 +128,7 @@ def _say(figure: Spec, notes: Sequence[str]) -> None:
         layout["title"]["subtitle"] = {"text": joined(". ", lines), "font": {"size": 13}}
 
 
-def _choosing(run: OpenRun, drawn: DrawnMap) -> Callable[[], None]:
+def _choosing(run: AnyRun, drawn: DrawnMap) -> Callable[[], None]:
     """Callback of a click: the pieces of the cell are looked at from now on, here and in the other parts.
 
     A session keeps its callbacks, so this one holds one map and not the run with all its maps.
@@ -132,7 +146,7 @@ def _choosing(run: OpenRun, drawn: DrawnMap) -> Callable[[], None]:
     return on_click(key, cell_of, choose)
 
 
-def _cell(run: OpenRun, drawn: DrawnMap) -> None:
+def _cell(run: AnyRun, drawn: DrawnMap) -> None:
     """Say the number of the cell that is looked at, and lead to how it came to be."""
     cell = drawn.cell(run.view)
     if cell is None:
@@ -147,10 +161,12 @@ def _cell(run: OpenRun, drawn: DrawnMap) -> None:
             "Looked at: {query}, {key}: {reason}",
             query=query,
             key=key,
-            reason=mask_reason(run.checkpoint.config, run.view.kind),
+            reason=mask_reason(run.checkpoint, run.view.kind),
         )
     with st.container(horizontal=True, gap="medium", vertical_alignment="center", key=run.key(CELL_ROW)):
         st.markdown(said, width="content")
+        if isinstance(run, OpenMaps):
+            return
         st.button(
             say("How this weight came to be"),
             key=run.key(EXPLAIN),

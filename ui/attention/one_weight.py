@@ -14,10 +14,12 @@ from charts.signed import frame
 from transformer.analysis.one_weight import Walk, place, sites, strongest, walk
 from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import ModelConfig
-from ui.attention import one_weight_output, one_weight_stages, one_weight_text, one_weight_vectors
+from ui.attention import one_weight_output, one_weight_scores, one_weight_stages, one_weight_text, one_weight_vectors
 from ui.attention.one_weight_stages import OpenWeight
+from ui.attention.opening import opening, why
 from ui.runs import loading
 from ui.runs.attempt import attempt
+from ui.runs.open_maps import AnyRun, OpenMaps
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import KIND_NAMES, Sides, sides
 from ui.shared import choices, drawing
@@ -28,14 +30,14 @@ from words import joined, say, say_n
 
 QUERY_CHOICE: Final = "walk_query"
 KEY_CHOICE: Final = "walk_key"
-TAKE_HEAD: Final = "walk_take_head"
 MAP: Final = "walk_map"
 
 STAGES: Final = (
-    (one_weight_stages.dot, one_weight_stages.scores),
-    (one_weight_stages.mask, one_weight_stages.softmax),
-    (one_weight_stages.table, one_weight_output.values),
-    (one_weight_output.output, one_weight_output.lengths),
+    (one_weight_stages.dot, one_weight_stages.products),
+    (one_weight_stages.scores, one_weight_stages.mask),
+    (one_weight_stages.softmax, one_weight_stages.table),
+    (one_weight_output.values, one_weight_output.output),
+    (one_weight_output.share, one_weight_output.lengths),
 )
 MOST_ON_MAP: Final = 128  # rows and columns of the map that cells are picked from
 MAP_HEIGHT: Final = 300
@@ -45,53 +47,45 @@ DIGITS: Final = say(
     most=one_weight_text.INPUT_DIGITS,
     fewer=one_weight_text.RESULT_DIGITS,
 )
+NEEDS_A_MODEL: Final = say(
+    "How a weight came to be is computed from a model's queries, keys and values, and these are maps alone. Look at "
+    "the other parts, or choose a checkpoint in the sidebar."
+)
 _PADDING = say("closed: padding")
+READY: Final = say("Here q and k are as they are multiplied: after their norm or their rotation by position.")
 
 
-def draw(run: OpenRun) -> None:
+def draw(run: AnyRun) -> None:
     """Draw the part "One weight" of the Attention page."""
-    if run.view.layer is None or run.view.head is None:
-        _ask_for_head(run)
+    if isinstance(run, OpenMaps):
+        st.info(NEEDS_A_MODEL, icon=":material/info:")
         return
-    opened = _open(run, run.view.layer, run.view.head)
+    opened = _open(run)
     if opened is None:
         return
     _choices(opened)
     for stages in STAGES:  # two side by side where there is room
         drawing.beside(*(partial(stage, opened) for stage in stages))
+    st.caption(DIGITS)
     st.caption(one_weight_text.differences(opened.walk))
     one_weight_vectors.draw(opened)
 
 
-def _ask_for_head(run: OpenRun) -> None:
-    slot, layer = run.slot, run.view.layer or 0
-
-    st.info(
-        say("A mean of several heads has no q and k of its own: choose one layer and one head above."),
-        icon=":material/account_tree:",
-    )
-    st.button(
-        say("Take layer {layer}, head 1", layer=layer + 1),
-        key=run.key(TAKE_HEAD),
-        on_click=lambda: session.replace(slot, layer=layer, head=0),
-        type="primary",
-    )
-
-
-def _open(run: OpenRun, layer: int, head: int) -> OpenWeight | None:
+def _open(run: OpenRun) -> OpenWeight | None:
     """Compute the walk of what is looked at; if that cannot be done a sentence says why."""
-    kind = run.view.kind
+    kind, shown = run.view.kind, opening(run.looking)
+    layer, head = shown.layer, shown.head
     axes = sides(run.looking, kind)
 
     def compute() -> tuple[dict[str, np.ndarray], Walk]:
-        recorded = loading.replay(run.checkpoint, run.trace, sites(kind, layer))
+        recorded = loading.replay(run.checkpoint, run.trace, sites(kind, layer, config=run.checkpoint.config))
         return recorded, walk(
             recorded,
             run.checkpoint.model,
             kind=kind,
             layer=layer,
             head=head,
-            query=_query(run, axes),
+            query=_query(run, axes, shown.query),
             key=_inside(run.view.key, axes.keys),
             n_keys=len(axes.keys),
         )
@@ -101,15 +95,18 @@ def _open(run: OpenRun, layer: int, head: int) -> OpenWeight | None:
         return None
     recorded, found = done
     later = _later(run.checkpoint.config, kind)
-    reasons = [_reason(later, column, found) for column in range(len(axes.keys))]
+    window = run.checkpoint.config.window(layer) if later else 0
+    reasons = [_reason(later, window, column, found) for column in range(len(axes.keys))]
     queries = recorded[f"{place(kind, layer)}.queries"][head, : len(axes.queries)]  # [token, d_head]
-    return OpenWeight(run, found, axes, reasons, (queries, found.keys, found.values))
+    return OpenWeight(run, found, axes, reasons, (queries, found.keys, found.values), shown.query)
 
 
-def _query(run: OpenRun, axes: Sides) -> int:
-    """The row that was chosen, else that of the current step, else the first."""
-    chosen = _inside(run.view.query, axes.queries)
-    return (axes.current or 0) if chosen is None else chosen
+def _query(run: OpenRun, axes: Sides, worth_seeing: int | None) -> int:
+    """The row that was chosen, else the page's own choice, else that of the current step, else the first."""
+    for row in (_inside(run.view.query, axes.queries), worth_seeing, axes.current):
+        if row is not None:
+            return row
+    return 0
 
 
 def _inside(wanted: int | None, labels: list[str]) -> int | None:
@@ -124,9 +121,11 @@ def _later(config: ModelConfig, kind: Kind) -> str:
     return say("closed: comes later in the output") if parts.reads else say("closed: comes later in the text")
 
 
-def _reason(later: str, column: int, found: Walk) -> str:
+def _reason(later: str, window: int, column: int, found: Walk) -> str:
     if found.allowed[column]:
         return ""
+    if window and column <= found.query - window:
+        return say("closed: before the window of {n} keys", n=window)
     return later if later and column > found.query else _PADDING
 
 
@@ -137,10 +136,11 @@ def _choices(o: OpenWeight) -> None:
     """Draw what is looked at: two menus, the weight in a sentence, and the head's map to pick from."""
     left, right = st.columns(2, gap="large")
     with left:
-        _menu(o, QUERY_CHOICE, "query", o.axes.current)
+        _menu(o, QUERY_CHOICE, "query", o.axes.current if o.own_row is None else o.own_row)
         _menu(o, KEY_CHOICE, "key", strongest(o.walk.weights, o.walk.allowed))
         st.markdown(_summary(o))
-        st.caption(DIGITS)
+        if o.own_row is not None:
+            st.caption(why(o.run.looking))
     with right:
         _map(o)
 
@@ -151,9 +151,11 @@ def _menu(o: OpenWeight, widget: str, name: Literal["query", "key"], follows: in
     pieces: dict[int | None, str] = dict(choices.labelled(o.axes.queries if query else o.axes.keys).items())
     if follows is not None:
         piece = pieces[follows]
-        following = (
-            say("The current step ({piece})", piece=piece) if query else say("The strongest ({piece})", piece=piece)
-        )
+        following = say("The strongest ({piece})", piece=piece)
+        if query:
+            following = say("The current step ({piece})", piece=piece)
+        if query and o.own_row is not None:
+            following = say("Worth a first look ({piece})", piece=piece)
         pieces = {None: following, **pieces}
     kept = choices.field(o.run.slot, name, key=widget)
     choices.menu(kept, o.axes.query_axis if query else o.axes.key_axis, pieces)
@@ -179,7 +181,8 @@ def _summary(o: OpenWeight) -> str:
         weight=weight,
         query=query,
     )
-    return joined(" ", [nothing if reason else something, *_whose(o.run.checkpoint.config, w)])
+    return joined(" ", [something if not reason or w.weights[w.key] else nothing,
+                        *_whose(o.run.checkpoint.config, w)])  # fmt: skip
 
 
 def _whose(config: ModelConfig, w: Walk) -> Sequence[str]:
@@ -194,6 +197,8 @@ def _whose(config: ModelConfig, w: Walk) -> Sequence[str]:
         said = [say("q, k and v all come from the output so far.")]
     else:
         said = [say("q, k and v all come from the prompt and the output so far.")]
+    if one_weight_scores.is_changed(config, w):
+        said.append(READY)
     size = config.n_heads // config.n_kv_heads
     if size == 1:
         return said
@@ -211,6 +216,14 @@ def _whose(config: ModelConfig, w: Walk) -> Sequence[str]:
     return [*said, shared]
 
 
+def _why_closed(o: OpenWeight) -> str:
+    """Why cells of the map are closed."""
+    later = _later(o.run.checkpoint.config, o.walk.kind)
+    if later and o.run.checkpoint.config.window(o.walk.layer):
+        return say("closed: comes later, or before the window")
+    return later or _PADDING
+
+
 def _map(o: OpenWeight) -> None:
     w, n_rows, n_columns = o.walk, len(o.axes.queries), len(o.axes.keys)
     if max(n_rows, n_columns) > MOST_ON_MAP:
@@ -222,21 +235,22 @@ def _map(o: OpenWeight) -> None:
             )
         )
         return
-    allowed = o.run.trace.mask(w.kind)[:n_rows, :n_columns]
+    allowed = o.run.trace.mask(w.kind, w.layer)[:n_rows, :n_columns]
     figure = charts.heatmap_spec(
-        o.run.trace.maps(w.kind)[w.layer, w.head, :n_rows, :n_columns],
+        o.run.looking.heads(w.kind, w.layer)[w.head, :n_rows, :n_columns],
         queries=o.axes.queries,
         keys=o.axes.keys,
         title=say("Click a cell to follow it"),
         allowed=allowed,
-        mask_reason=_later(o.run.checkpoint.config, w.kind) or _PADDING,
+        mask_reason=_why_closed(o),
         marked_row=w.query,
         colour=o.axes.key_side,
     )
     figure["layout"]["height"] = MAP_HEIGHT
     figure["layout"]["shapes"].append(frame(w.key - 0.5, w.key + 0.5, w.query - 0.5, w.query + 0.5))
 
-    slot, chart, current = o.run.slot, o.run.key(MAP), o.axes.current
+    slot, chart = o.run.slot, o.run.key(MAP)
+    current = o.axes.current if o.own_row is None else None  # the row that is followed if none is chosen
 
     def take(cell: tuple[int, int]) -> None:
         session.replace(slot, query=None if cell[0] == current else cell[0], key=cell[1])
@@ -251,5 +265,6 @@ def _map(o: OpenWeight) -> None:
             head=w.head + 1,
         ),
         how_to_read=HOW_TO_READ_MAP,
+        fit=True,
         on_click=on_click(chart, cell_of, take),
     )

@@ -9,8 +9,9 @@ from ui.attention import one_weight_text
 from ui.attention.one_weight_stages import KEY, NORMS, SHARE, VALUES, OpenWeight, display, other_keys, stage, taking
 from ui.components.plotly.view import Click
 from ui.shared import drawing
-from ui.shared.clicks import place_of
+from ui.shared.clicks import on_click, place_of
 from ui.shared.door import st
+from ui.state import session
 from words import joined, say, say_n
 
 
@@ -103,14 +104,20 @@ def output(o: OpenWeight) -> None:
     )
 
 
-def lengths(o: OpenWeight) -> None:
-    """Draw how long that is, beside the other heads' shares."""
-    w = o.walk
+def share(o: OpenWeight) -> None:
+    """Write out how long that is, against the other heads' shares."""
     said = say("How much is that against the other heads? By length, the bias apart:")
-    st.markdown(joined("\n", [said, *display(one_weight_text.norm_share(w))]))
+    st.markdown(joined("\n", [said, *display(one_weight_text.norm_share(o.walk))]))
+
+
+def lengths(o: OpenWeight) -> None:
+    """Draw the lengths of all heads' shares."""
+    w = o.walk
+    slot, key = o.run.slot, o.run.key(NORMS)
+    taken = {"layer": w.layer} | ({} if o.own_row is None else {"query": w.query})  # a head alone is nothing
     drawing.chart(
         charts.head_norms_spec(w.norms, title=say("Length of each head's share"), chosen=w.head),
-        key=o.run.key(NORMS),
+        key=key,
         alt=say(
             "Length of what each of {all} heads adds; head {head} has {length:.3g}.",
             all=len(w.norms),
@@ -118,5 +125,5 @@ def lengths(o: OpenWeight) -> None:
             length=w.norms[w.head],
         ),
         how_to_read=say("‖head · W_O‖, the root of the sum of squares of y. Click a bar to follow that head."),
-        on_click=taking(o.run.slot, NORMS, place_of, into="head"),
+        on_click=on_click(key, place_of, lambda head: session.replace(slot, head=head, **taken)),
     )

@@ -13,7 +13,7 @@ import numpy as np
 
 import charts
 from transformer.analysis.one_weight import Walk
-from ui.attention import one_weight_text
+from ui.attention import one_weight_scores, one_weight_text
 from ui.components.plotly.view import Click
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import Sides
@@ -46,6 +46,7 @@ class OpenWeight:
         axes: What rows and columns are.
         reasons: Why each key is closed; "" if it is open.
         vectors: q, k and v of this head for every token that may be seen, each [token, d_head].
+        own_row: The row, if the page chose it by itself.
     """
 
     run: OpenRun
@@ -53,6 +54,7 @@ class OpenWeight:
     axes: Sides
     reasons: list[str]
     vectors: tuple[np.ndarray, np.ndarray, np.ndarray]
+    own_row: int | None = None
 
     @property
     def query(self) -> str:
@@ -76,7 +78,7 @@ def display(formula: str) -> list[str]:
 
 
 def dot(o: OpenWeight) -> None:
-    """Draw q, k and their products."""
+    """Write out q · k."""
     w = o.walk
     stage(
         say("##### 1. q · k: how well do they match?"),
@@ -87,6 +89,11 @@ def dot(o: OpenWeight) -> None:
         ),
         one_weight_text.dot(w),
     )
+
+
+def products(o: OpenWeight) -> None:
+    """Draw q, k and their products."""
+    w = o.walk
     drawing.chart(
         charts.query_times_key_spec(
             w.q, w.keys[w.key], title=say("q, k and their products"), query=o.query, key=o.key
@@ -138,15 +145,20 @@ def _key_chart(
 def scores(o: OpenWeight) -> None:
     """Draw the score of every key."""
     w = o.walk
-    stage(
-        say("##### 2. ÷ √d_head: the score"),
-        say(
-            "The same is done with every key. Dividing by √{n} keeps the scores of long vectors from growing so "
-            "large that the softmax gives all to one key.",
-            n=w.d_head,
-        ),
-        one_weight_text.score(w),
-    )
+    how_to_read = say("Pale: q · k. Dark: score = q · k / √{n}. Click a key to follow it.", n=w.d_head)
+    if one_weight_scores.is_otherwise(o.run.checkpoint.config, w):
+        stage(*one_weight_scores.stage(o.run.checkpoint.config, w))
+        how_to_read = say("Pale: q · k. Dark: the score. Click a key to follow it.")
+    else:
+        stage(
+            say("##### 2. ÷ √d_head: the score"),
+            say(
+                "The same is done with every key. Dividing by √{n} keeps the scores of long vectors from growing so "
+                "large that the softmax gives all to one key.",
+                n=w.d_head,
+            ),
+            one_weight_text.score(w),
+        )
     _key_chart(
         o,
         SCORES,
@@ -160,7 +172,7 @@ def scores(o: OpenWeight) -> None:
             key=o.key,
             score=w.scores[w.key],
         ),
-        how_to_read=say("Pale: q · k. Dark: score = q · k / √{n}. Click a key to follow it.", n=w.d_head),
+        how_to_read=how_to_read,
     )
 
 
@@ -169,24 +181,30 @@ def mask(o: OpenWeight) -> None:
     w = o.walk
     reason = o.reasons[w.key]
     n_closed = int((~w.allowed).sum())
+    what: str = say("The mask adds 0 where the query may look and −∞ where it may not.")
+    how_to_read: str = say(
+        "Each bar is score + mask; hatched keys are closed, their score is −∞. Click a key to follow it."
+    )
+    if w.how.fill is not None:
+        what = one_weight_scores.replaced(w.how.fill)
+        how_to_read = say("Each bar is a score; hatched keys are closed. Click a key to follow it.")
     said = [
-        say("The mask adds 0 where the query may look and −∞ where it may not."),
+        what,
         say_n("In this row it closes {n:,} key.", "In this row it closes {n:,} keys.", n_closed)
         if n_closed
         else say("In this row it closes none."),
         say("The chosen key is {reason}:", reason=reason) if reason else say("The chosen key is open:"),
     ]
     stage(say("##### 3. + mask: who may be seen?"), joined(" ", said), one_weight_text.masked(w))
+    closed_at = "−∞" if w.how.fill is None else one_weight_text.number(w.how.fill)
     _key_chart(
         o,
         MASKED,
         w.scores,
         title=say("Scores after the mask"),
-        closed=[joined(", ", ["−∞", reason]) if reason else "" for reason in o.reasons],
+        closed=[joined(", ", [closed_at, reason]) if reason else "" for reason in o.reasons],
         alt=say("Scores after the mask; {closed} of {all} keys are closed.", closed=n_closed, all=len(o.axes.keys)),
-        how_to_read=say(
-            "Each bar is score + mask; hatched keys are closed, their score is −∞. Click a key to follow it."
-        ),
+        how_to_read=how_to_read,
     )
 
 
@@ -209,7 +227,7 @@ def softmax(o: OpenWeight) -> None:
         w.weights,
         title=say("Weights of this row"),
         value_name=say("weight"),
-        closed=o.reasons,
+        closed=[reason if not weight else "" for reason, weight in zip(o.reasons, w.weights, strict=True)],
         limits=(0.0, 1.0),
         alt=say(
             "Attention weights of {query} over the keys; {key} gets {weight:.3f}.",

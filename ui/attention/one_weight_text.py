@@ -152,9 +152,28 @@ def score(walk: Walk) -> str:
     return rf"\frac{{q\cdot k}}{{\sqrt{{{walk.d_head}}}}} = \frac{{{tex(written)}}}{{{tex(root)}}} = {tex(found)}"
 
 
+def score_otherwise(walk: Walk, *, biased: bool) -> str:
+    """The score where it is not q . k / sqrt(d_head): times the scale, plus the bias, capped; a line for each."""
+    written, scale = number(walk.dots[walk.key]), number(walk.how.scale)
+    added = number(walk.added[walk.key])
+    by_hand = float(written) * float(scale) + (float(added) if biased else 0.0)
+    exact = walk.dots[walk.key] * walk.how.scale + walk.added[walk.key]
+    bias = rf" + {_factor(added)}" if biased else ""
+    product, total = rf" &= {_factor(written)}\cdot {_factor(scale)}{bias}", rf"&= {tex(result(exact, by_hand))}"
+    name = _text(say("score"))
+    if walk.how.cap is None:
+        return _lines(joined("", [name, product]), total)
+    s, cap = number(exact), number(walk.how.cap)
+    capped = result(walk.scores[walk.key], float(cap) * float(np.tanh(float(s) / float(cap))))
+    limited = joined("", [name, rf" &= {tex(cap)}\cdot\tanh\frac{{{tex(s)}}}{{{tex(cap)}}}"])
+    return _lines(rf"s{product}", total, limited, rf"&= {tex(capped)}")
+
+
 def masked(walk: Walk) -> str:
     """The score and the mask."""
     written = tex(number(walk.scores[walk.key]))
+    if walk.how.fill is not None:
+        return rf"{written} \to {tex(number(walk.masked[walk.key]))}"
     if walk.allowed[walk.key]:
         return rf"{written} + 0 = {written}"
     return rf"{written} + (-\infty) = -\infty"
@@ -216,7 +235,7 @@ def softmax(walk: Walk) -> str:
         return _text(say("no key is open: all weights are 0"))
     rows, total = softmax_table(walk)
     row, weight = next(row for row in rows if row.key == walk.key), _text(say("weight"))
-    if not walk.allowed[walk.key]:
+    if np.isneginf(walk.masked[walk.key]):
         return joined("", [r"e^{-\infty} = 0,\quad ", weight, rf" = \frac{{0}}{{{tex(total)}}} = 0"])
     return _lines(
         rf"d &= {tex(row.score)} - {_factor(number(walk.peak))}",

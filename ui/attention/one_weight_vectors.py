@@ -7,9 +7,9 @@ from typing import Final
 import numpy as np
 
 import charts
+from ui.attention import one_weight_scores
 from ui.attention.one_weight_stages import OpenWeight, taking
 from ui.components.plotly.view import Click
-from ui.runs.open_run import OpenRun
 from ui.shared import drawing
 from ui.shared.door import st
 from words import say
@@ -38,12 +38,13 @@ def draw(o: OpenWeight) -> None:
     with expander:
         for column, chart, vectors, side in zip(st.columns(3), MAPS, o.vectors, sides, strict=True):
             with column:
-                _vector_map(o.run, chart, vectors, *side)
+                _vector_map(o, chart, vectors, *side)
 
 
 def _vector_map(
-    run: OpenRun, chart: str, vectors: np.ndarray, name: str, labels: list[str], axis: str, marked: int, into: str
+    o: OpenWeight, chart: str, vectors: np.ndarray, name: str, labels: list[str], axis: str, marked: int, into: str
 ) -> None:
+    run = o.run
     first = int(np.clip(marked - MOST_TOKENS // 2, 0, max(len(labels) - MOST_TOKENS, 0)))
     last = min(first + MOST_TOKENS, len(labels))
     title = say("{name} of every token", name=name)
@@ -78,14 +79,25 @@ def _vector_map(
             last=last,
             n=vectors.shape[1],
         ),
-        how_to_read=drawing.formula(
-            say(
-                "One row is one token's {name} = {matrix} · x + b, x its vector; purple numbers are above 0, green "
-                "ones below. Click a row to follow it.",
-                name=name,
-                matrix=f"W_{name.upper()}",
-            ),
-            bias=run.checkpoint.config.bias,
-        ),
+        how_to_read=_how_to_read(o, name),
         on_click=taking(run.slot, chart, place_of, into=into),
+    )
+
+
+def _how_to_read(o: OpenWeight, name: str) -> str:
+    config = o.run.checkpoint.config
+    if name != "v" and one_weight_scores.is_changed(config, o.walk):
+        return say(
+            "One row is one token's {name} as it is multiplied, after its norm or its rotation by position; purple "
+            "numbers are above 0, green ones below. Click a row to follow it.",
+            name=name,
+        )
+    return drawing.formula(
+        say(
+            "One row is one token's {name} = {matrix} · x + b, x its vector; purple numbers are above 0, green "
+            "ones below. Click a row to follow it.",
+            name=name,
+            matrix=f"W_{name.upper()}",
+        ),
+        bias=config.biases.attention,
     )

@@ -20,6 +20,7 @@ from ui.shared.door import frame, st
 from words import Sentence, joined, say
 
 MOST_EXAMPLES = 8
+LONGEST_TITLE = 120
 BROKEN = say("cannot be opened: see the top of the page.")
 
 
@@ -43,13 +44,13 @@ def card(checkpoint: Checkpoint) -> None:
         say("Content hash"): checkpoint.content_hash[:12],
     }
     with st.container(key=style.CARD):
-        st.table(_table(rows), hide_header=True)
+        st.table(table(rows), hide_header=True)
 
 
 def in_short(config: ModelConfig) -> str:
     """A model in one sentence."""
     heads = say("{n} heads in each attention", n=config.n_heads)
-    most = say("at most {n} pieces a side", n=config.max_len)
+    most = say("at most {n} tokens a side", n=config.max_len)
     return joined(", ", [_layers(config), heads, _pieces(config), most])
 
 
@@ -90,7 +91,7 @@ def _examples(checkpoint: Checkpoint) -> str:
 def features(checkpoint: Checkpoint) -> None:
     """Draw the features of the chosen checkpoint's model, as config.json has them."""
     with st.expander(say("Features of the model (config.json)")):
-        st.table(_table({name: _shown(value) for name, value in asdict(checkpoint.config).items()}), hide_header=True)
+        st.table(table({name: _shown(value) for name, value in asdict(checkpoint.config).items()}), hide_header=True)
 
 
 def broken() -> None:
@@ -103,9 +104,14 @@ def broken() -> None:
 
 def folders() -> None:
     """Draw every folder that was found."""
-    st.subheader(say("Folders"))
+    st.subheader(say("Folders and files"))
     for entry in loading.entries():
         icon, said = (":material/check_circle:", entry.title) if entry.error is None else (":material/error:", BROKEN)
+        if entry.error is None and entry.holds == "maps":
+            title = shortened(entry.title, limit=LONGEST_TITLE)
+            icon, said = ":material/grid_on:", say("attention maps: {title}", title=title)
+        if entry.holds == "foreign":
+            icon, said = ":material/quiz:", say("of another program: see the page Open a checkpoint")
         st.markdown(joined(" ", [icon, f"**{drawing.plain(entry.name)}**", drawing.plain(said)]))
     st.caption(
         say(
@@ -117,7 +123,8 @@ def folders() -> None:
     )
 
 
-def _table(rows: Mapping[str, str] | Mapping[Sentence, str]) -> pd.DataFrame:
+def table(rows: Mapping[str, str] | Mapping[Sentence, str]) -> pd.DataFrame:
+    """Names and what is said of each, without those of which nothing is."""
     kept = {name: drawing.plain(value) for name, value in rows.items() if value}
     return frame({"": list(kept.values())}, index=list(kept))
 
@@ -125,4 +132,8 @@ def _table(rows: Mapping[str, str] | Mapping[Sentence, str]) -> pd.DataFrame:
 def _shown(value: object) -> str:
     if isinstance(value, bool):
         return say("yes") if value else say("no")
+    if value is None:
+        return ""  # a feature that the model does not have
+    if isinstance(value, dict):
+        return joined(", ", [joined(": ", [name, _shown(one)]) for name, one in value.items() if one is not None])
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -57,7 +57,7 @@ def _draw(checkpoint: Checkpoint) -> None:
         numbers=int(numbers[_NUMBERS].sum()),
     )
     st.caption(drawing.plain(said))
-    drawing.csv_button(numbers, key=CSV, file_name=f"{checkpoint.name}_tensors.csv", digits=9)
+    drawing.csv_button(numbers, key=CSV, title=say("tensors"), of_sentence=False)
 
 
 def listed(checkpoint: Checkpoint) -> pd.DataFrame:
@@ -69,8 +69,9 @@ def listed(checkpoint: Checkpoint) -> pd.DataFrame:
     """
     rows = []
     for name, tensor in checkpoint.model.named_parameters():
-        values: np.ndarray = tensor.detach().numpy()
+        values: np.ndarray = tensor.detach().float().numpy()
         spread = (values.min(), values.max(), values.mean(dtype=np.float64), values.std(dtype=np.float64))
         shape = f"[{', '.join(map(str, values.shape))}]"
-        rows.append((name, shape, values.size, str(values.dtype), *map(float, spread)))
+        held = str(tensor.dtype).removeprefix("torch.")
+        rows.append((name, shape, values.size, held, *map(float, spread)))
     return pd.DataFrame(rows, columns=list(map(str, _COLUMNS)))

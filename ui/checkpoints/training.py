@@ -87,6 +87,7 @@ def _losses(curve: Curve, mark: dict[str, Any]) -> None:
         key=TRAINING_LOSSES,
         alt=_alt(curve, mark, {say("Training loss"): training, say("dev loss"): dev}),
         how_to_read=HOW_TO_READ_LOSSES,
+        of_sentence=False,
     )
 
 
@@ -104,6 +105,7 @@ def _scores(curve: Curve, mark: dict[str, Any]) -> None:
         key=TRAINING_SCORES,
         alt=_alt(curve, mark, {"BLEU": bleu, "chrF": chrf, say("share of exact outputs"): exact}),
         how_to_read=joined(" ", said),
+        of_sentence=False,
     )
 
 
@@ -116,6 +118,7 @@ def _rates(curve: Curve, mark: dict[str, Any]) -> None:
         key=TRAINING_RATES,
         alt=_alt(curve, mark, {say("Learning rate"): rates}),
         how_to_read=HOW_TO_READ_RATES,
+        of_sentence=False,
     )
 
 

@@ -34,7 +34,14 @@ FOLDER = Path(__file__).resolve().parent
 STATIC = FOLDER.parents[1] / "static"
 PLOTLY_FILE = f"plotly-{plotly.__version__}.min.js"
 
-COMPONENTS = {"plotly_view": "plotly/view.js", "stepper": "stepper/view.js", "flow_view": "flow/view.js"}
+COMPONENTS = {
+    "plotly_view": "plotly/view.js",
+    "stepper": "stepper/view.js",
+    "flow_view": "flow/view.js",
+    "presenter": "present/view.js",
+    "glossary_marks": "glossary/marks.js",
+    "glossary_list": "glossary/list.js",
+}
 """The module that is each component."""
 
 STYLES = {
@@ -42,6 +49,8 @@ STYLES = {
     "plotly": "plotly/view.css",
     "stepper": "stepper/view.css",
     "flow": "flow/view.css",
+    "present": "present/view.css",
+    "glossary": "glossary/view.css",
 }
 
 _LOADER = "common/loader.js"

@@ -2,27 +2,94 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 
-from ui.components.stepper.stepper import stepper
+import numpy as np
+
+from ui.components.stepper.stepper import last_chosen, stepper
+from ui.runs.looking import chosen_map, heads_name
 from ui.runs.open_run import OpenRun
 from ui.state import session
+from words import say
 
 
-def sentence(run: OpenRun, *, compact: bool = False) -> None:
+@dataclass(frozen=True)
+class Chosen:
+    """A source piece that is looked at, for a page on which a click chooses another.
+
+    Attributes:
+        place: The piece, from 0.
+        take: Called with the piece that was clicked. A session keeps it: it must not hold a run.
+    """
+
+    place: int
+    take: Callable[[int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Still:
+    """What a part of a page looks at where nothing in it moves with the step.
+
+    Attributes:
+        weights: Of each source piece, 0 to 1; None if it looks at none.
+        label: What they are, as a sentence.
+    """
+
+    weights: np.ndarray | None = None
+    label: str = ""
+
+
+def sentence(
+    run: OpenRun, *, compact: bool = False, still: Still | None = None, chosen: Chosen | None = None
+) -> None:
     """Draw the source and the output with the controls of the step.
 
     Args:
         run: The run.
-        compact: On little height, for pages that are about something else.
+        compact: Without the running text, for pages that are about something else.
+        still: What is looked at, if the page has nothing that moves with the step: then there are no controls. In
+            guess mode there always are, as a step also decides what may be seen.
+        chosen: The source piece that is looked at, where a click chooses another.
     """
+    shown, key = run.stepper, run.key(session.STEPPER)
+    if still is not None and not run.view.guess:
+        shading = None if still.weights is None else np.asarray(still.weights, np.float32)[None]
+        shown = replace(shown, shading=shading, shading_label=still.label, still=True)
     stepper(
-        run.stepper,
-        key=run.key(session.STEPPER),
+        shown,
+        key=key,
         step=run.view.step,
         step_revision=session.standing(run.slot).step_revision,
         covered=run.view.guess,
         revealed_step=run.view.step if run.view.guess and run.looking.revealed else None,
         compact=compact,
+        chosen=None if chosen is None else chosen.place,
+        on_choose=None if chosen is None else partial(_choose, key, chosen.take),
         on_step_change=partial(session.settled, run.slot),
     )
+
+
+def _choose(key: str, take: Callable[[int], None]) -> None:
+    place = last_chosen(key)
+    if place is not None:
+        take(place)
+
+
+def one_token(run: OpenRun, place: int) -> Still:
+    """A part that looks at one token of the source."""
+    weights = np.zeros(len(run.trace.src_pieces), np.float32)
+    weights[min(place, len(weights) - 1)] = 1
+    return Still(weights, say("Shaded: the token that is looked at"))
+
+
+def encoder_attention(run: OpenRun) -> Still:
+    """A part that looks at how the source looks at itself: from the chosen query, or in the mean over all."""
+    view = run.view
+    chosen, whose = chosen_map(run.looking, "encoder"), heads_name(run.trace, view, "encoder")
+    if view.query is not None and view.query < len(chosen):
+        label = say("Shaded: what the chosen query looks at (encoder self-attention, {whose})", whose=whose)
+        return Still(chosen[view.query], label)
+    label = say("Shaded: what all queries look at on average (encoder self-attention, {whose})", whose=whose)
+    return Still(chosen.mean(axis=0), label)

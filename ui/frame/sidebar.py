@@ -1,18 +1,23 @@
-"""The sidebar: which checkpoint, how it decodes, and what a class may see."""
+"""The sidebar: which checkpoint or which given maps, how it decodes, and what a class may see."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from typing import NoReturn
 
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
+from transformer.maps.given import GivenMaps
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_SOURCE_CHARACTERS, MAX_TOP_K, Beam, Sampling
-from ui.runs import loading
+from ui.frame.foreign import open_foreign
+from ui.frame.source_box import head
+from ui.runs import foreign, loading
 from ui.runs.looking import no_head, no_layer
-from ui.shared import choices, drawing
+from ui.runs.open_run import address, publish
+from ui.shared import choices, drawing, menu
 from ui.shared.choices import KEEP
 from ui.shared.door import st
 from ui.state import language, session
@@ -22,33 +27,36 @@ from words import languages, name_of, say, say_n
 
 LANGUAGE = "language_choice"
 
+ONLY_MAPS = say("Attention maps that were given as they are, without a model: the page Attention shows them.")
+NEEDS_A_MODEL = say(
+    "This page needs a model, and what is chosen are attention maps alone: look at them on the page Attention, or "
+    "choose a checkpoint in the sidebar."
+)
 HOW_NAMES = {"greedy": say("Greedy"), "beam": say("Beam"), "sampling": say("Sampling")}
 
 
-def sidebar(*, shows_run: bool = False, chooses_head: bool = False) -> Checkpoint:
+def sidebar(title: str = "", *, shows_run: bool = False, chooses_head: bool = False) -> Checkpoint:
     """Draw the sidebar and open the checkpoint that it names; stops the page if there is none.
 
     Args:
+        title: Of the page, if it has not drawn its title yet: it stands above the reason why there is none.
         shows_run: Whether the page shows a run: then decoding and what is hidden can be chosen.
         chooses_head: Whether the decoder layer and head whose attention is shown are chosen here.
     """
-    usable = loading.usable()
-    if not usable:
-        st.error(say("No checkpoint can be opened. The page Checkpoints says why."))
-        st.stop()
-    _settle_model(list(usable))
-    st.session_state[session.DEFAULT_MODEL] = next(iter(usable))
-    with st.sidebar:
-        _language()
-        name = st.selectbox(
-            say("Checkpoint"),
-            list(usable),
-            key=session.MODEL,
-            format_func=lambda name: f"{usable[name].title or name} ({name})" if name in usable else name,
-            on_change=session.change_model,
-            persist_state=KEEP,
-        )
-    checkpoint = _open(usable[name])
+    found = checkpoint_or_maps(title, shows_run=shows_run, chooses_head=chooses_head)
+    if isinstance(found, GivenMaps):
+        _needs_a_model(title, found)
+    return found
+
+
+def checkpoint_or_maps(
+    title: str = "", *, shows_run: bool = False, chooses_head: bool = False
+) -> Checkpoint | GivenMaps:
+    """`sidebar` for a page that can draw given maps, too."""
+    entry = chosen_entry(title)
+    if entry.holds == "maps":
+        return _open_maps(entry.name, title)
+    checkpoint = _open(entry, title)
     with st.sidebar:
         st.caption(drawing.plain(checkpoint.card.description))
         _mention_broken()
@@ -59,6 +67,67 @@ def sidebar(*, shows_run: bool = False, chooses_head: bool = False) -> Checkpoin
                 _attention(parts.stack("decoder").n_layers, checkpoint.config.n_heads)
             _class_room()
     return checkpoint
+
+
+def chosen_entry(title: str = "") -> Entry:
+    """Draw the sidebar's choice of a checkpoint, and open nothing; stops the page if there is none.
+
+    Args:
+        title: As for `sidebar`.
+    """
+    usable = loading.usable() | foreign.listed() | loading.maps_there()
+    if not usable:
+        _end(title, say("No checkpoint can be opened. The page Checkpoints says why."))
+    asked = st.session_state.get(session.MODEL) or ""
+    if asked not in usable and (typed := foreign.at(asked)) is not None:
+        usable[asked] = typed
+    _settle_model(list(usable))
+    st.session_state[session.DEFAULT_MODEL] = next(iter(usable))
+    with st.sidebar:
+        _language()
+        name = st.selectbox(
+            say("Checkpoint"),
+            list(usable),
+            key=session.MODEL,
+            format_func=lambda name: _labelled(usable[name]) if name in usable else name,
+            on_change=session.change_model,
+            persist_state=KEEP,
+        )
+    return usable[name]
+
+
+def _labelled(entry: Entry) -> str:
+    """An entry in the choice of checkpoints."""
+    if entry.holds == "foreign":
+        return say("{name} (of another program)", name=entry.name)
+    if entry.holds == "maps":
+        return say("{name} (maps)", name=entry.name)
+    return f"{entry.title or entry.name} ({entry.name})"
+
+
+def _open_maps(name: str, title: str) -> GivenMaps:
+    """Open given maps; if that fails say why in the page."""
+    try:
+        maps = loading.open_maps(name)
+    except (GlassformerError, OSError) as error:
+        why = error.sentence if isinstance(error, GlassformerError) else say("Its file cannot be read.")
+        said = say("{name} cannot be opened. {why} Choose another checkpoint.", name=name, why=why)
+        _end(title, drawing.plain(said))
+    with st.sidebar:
+        st.caption(ONLY_MAPS)
+        _mention_broken()
+    return maps
+
+
+def _needs_a_model(title: str, maps: GivenMaps) -> NoReturn:
+    """Say on a page that needs a model why it is empty, and keep the choice for the other pages."""
+    if title:
+        head(title)
+    st.info(NEEDS_A_MODEL, icon=":material/info:")
+    link = address(maps, session.asked())
+    menu.link("attention", say("Look at these maps"), link, icon=":material/visibility:")
+    publish(maps)
+    st.stop()
 
 
 def _language() -> None:
@@ -73,15 +142,21 @@ def _speak() -> None:
     language.choose(st.session_state[LANGUAGE], session.WIDGETS)
 
 
-def _open(entry: Entry) -> Checkpoint:
+def _open(entry: Entry, title: str) -> Checkpoint:
     """Open a checkpoint; if that fails say why in the page, as the sidebar may be closed."""
     try:
-        return loading.open_checkpoint(entry)
+        return open_foreign(entry, title) if entry.holds == "foreign" else loading.open_checkpoint(entry)
     except (GlassformerError, OSError) as error:
         why = error.sentence if isinstance(error, GlassformerError) else say("Its folder cannot be read.")
         said = say("{name} cannot be opened. {why} Choose another checkpoint.", name=entry.name, why=why)
-        st.error(drawing.plain(said))
-        st.stop()
+        _end(title, drawing.plain(said))
+
+
+def _end(title: str, why: str) -> NoReturn:
+    if title:
+        head(title)
+    st.error(why)
+    st.stop()
 
 
 def _settle_model(names: list[str]) -> None:
@@ -104,8 +179,8 @@ def _mention_broken() -> None:
     if broken:
         st.caption(
             say_n(
-                "{n} folder cannot be opened: see the page Checkpoints.",
-                "{n} folders cannot be opened: see the page Checkpoints.",
+                "{n} folder or file cannot be opened: see the page Checkpoints.",
+                "{n} folders or files cannot be opened: see the page Checkpoints.",
                 broken,
             )
         )

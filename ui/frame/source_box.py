@@ -1,35 +1,66 @@
-"""The source box, and the examples beside it."""
+"""The first row of a page: its title, the source box and the examples."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Final
 
 from charts.theme import shortened
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import anatomy
-from ui.shared import drawing
+from ui.frame.offer import offer
+from ui.shared import drawing, style
 from ui.shared.choices import KEEP
 from ui.shared.door import st
 from ui.state import session
-from words import say
+from words import joined, say
 
-MOST_EXAMPLES: Final = 4  # more are in a menu: beside the sentence there is one line for them
 EXAMPLE_CHARACTERS: Final = 60
 EXAMPLE: Final = "example"
 
 
-def source_box(checkpoint: Checkpoint, *, folded: bool = False) -> None:
-    """Draw the source box with its examples.
+@st.fragment
+def of_a_sentence(title: str, checkpoint: Checkpoint, draw: Callable[[Checkpoint], None]) -> None:
+    """Draw a page about a sentence; another sentence runs this again, but not the sidebar and the menu beside it.
+
+    Args:
+        title: Of the page.
+        checkpoint: Whose examples are offered.
+        draw: Draws what is below the source box; best a fragment itself, as a step need not draw the box again.
+    """
+    with st.container():  # an offer comes and goes: outside, it would move what is below, and a fragment is its place
+        source_box(checkpoint, head(title))
+    draw(checkpoint)
+
+
+def head(title: str) -> AbstractContextManager[object]:
+    """Draw the title of a page.
+
+    Args:
+        title: The title.
+
+    Returns:
+        The row that it begins, for `source_box`.
+    """
+    row = st.container(horizontal=True, vertical_alignment="center", gap="small", key=style.HEAD)
+    with row:
+        st.title(title, anchor=False, width="content")
+    return row
+
+
+def source_box(checkpoint: Checkpoint, row: AbstractContextManager[object]) -> None:
+    """Draw the source box, and its examples in a menu.
 
     Args:
         checkpoint: Whose examples are offered.
-        folded: The examples are in a menu beside the box, where the page has other things to show.
+        row: Where; `head` made it.
     """
     if st.session_state.get(session.SOURCE) is None:
         st.session_state[session.SOURCE] = checkpoint.card.first_example()
     language = checkpoint.card.source_language
     label, go = _wording(checkpoint)
-    with st.container(horizontal=True, vertical_alignment="bottom", key="source_row"):
+    with row:
         st.text_input(
             label,
             key=session.SOURCE,
@@ -37,15 +68,15 @@ def source_box(checkpoint: Checkpoint, *, folded: bool = False) -> None:
             placeholder=say("Type {language}, then press Enter", language=language)
             if language
             else say("Type, then press Enter"),
+            label_visibility="collapsed",
             persist_state=KEEP,
         )
         st.button(go, type="primary", key="translate")
-        if folded and checkpoint.card.tried():
+        if checkpoint.card.tried():
             with st.popover(say("Examples"), key=f"{EXAMPLE}_menu"):
                 for index, example in enumerate(checkpoint.card.tried()):
-                    _example(example, index)
-    if not folded:
-        _examples(checkpoint)
+                    _example(checkpoint, example, index)
+    offer(checkpoint)
 
 
 def _wording(checkpoint: Checkpoint) -> tuple[str, str]:
@@ -58,29 +89,20 @@ def _wording(checkpoint: Checkpoint) -> tuple[str, str]:
     return say("Input"), say("Run")
 
 
-def _examples(checkpoint: Checkpoint) -> None:
-    """Draw the examples of the checkpoint, each one click; what has no room is in a menu."""
-    found = checkpoint.card.tried()
-    if not found:
-        return
-    shown = MOST_EXAMPLES if len(found) > MOST_EXAMPLES + 1 else len(found)  # a menu for one would save nothing
-    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="examples"):
-        st.caption(say("Examples"), width="content")
-        for index, example in enumerate(found[:shown]):
-            _example(example, index)
-        if len(found) > shown:
-            with st.popover(say("{n} more", n=len(found) - shown), type="tertiary", key=f"{EXAMPLE}_more"):
-                for index, example in enumerate(found[shown:], start=shown):
-                    _example(example, index)
-
-
-def _example(example: str, index: int) -> None:
-    short = shortened(" ".join(example.split()), limit=EXAMPLE_CHARACTERS)
+def _example(checkpoint: Checkpoint, example: str, index: int) -> None:
+    gloss = checkpoint.card.glosses.get(example, "")
+    short = glossed(example, gloss)
     st.button(
         drawing.plain(short),
         key=f"{EXAMPLE}_{index}",
-        help=drawing.plain(example) if short.endswith("…") else None,
+        help=drawing.plain(example) if not gloss and short.endswith("…") else None,
         type="tertiary",
         on_click=session.use_example,
         args=(example,),
     )
+
+
+def glossed(example: str, gloss: str) -> str:
+    """An example on one short line, with what it means if it has a gloss."""
+    short, meaning = (shortened(" ".join(text.split()), limit=EXAMPLE_CHARACTERS) for text in (example, gloss))
+    return joined(" ", [short, f"({meaning})"]) if meaning else short

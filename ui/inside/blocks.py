@@ -6,16 +6,19 @@ Knows nothing of Streamlit.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from charts.diagram_blocks import Block, Kind, Layer, Stack, Sublayer
-from transformer.analysis.costs import Part, multiply_adds
+from transformer.analysis.costs import Part
 from transformer.model import anatomy as parts
 from transformer.model.anatomy import EVERY_PART, StackName, anatomy
 from transformer.model.config import ModelConfig
-from transformer.model.transformer import Transformer
+from transformer.model.features import TABLES
 from ui.inside.features import ACTIVATIONS, FORMULAS, heads
-from ui.runs.sides import SIDE_OF, has_one_stack
+from ui.inside.further import further
+from ui.inside.last_blocks import end_of
+from ui.inside.sized import STREAM, Sized
+from ui.runs.sides import SIDE_OF
+from ui.shared.dialect import IN_ATTENTION
 from words import joined, say
 
 Grouping = Callable[[int], list[tuple[int, int]]]
@@ -34,7 +37,6 @@ _INPUTS: dict[StackName, tuple[str, str, str, str]] = {
     "decoder": (say("Target ids"), say("Mask of the decoder"), say("Target embedding"),
                 say("Positions of the target")),
 }  # fmt: skip
-_STREAM, _LENS = say("the part Residual stream"), say("the part Logit lens")
 _PARTS: dict[str, tuple[Part, ...]] = {
     "encoder.self_attn": ("encoder_projections", "encoder_maps"),
     "encoder.ffn": ("encoder_ffn",),
@@ -44,45 +46,6 @@ _PARTS: dict[str, tuple[Part, ...]] = {
 }
 
 
-@dataclass(frozen=True)
-class Sized:
-    """A model and the lengths of a sentence.
-
-    Attributes:
-        config: The features of the model.
-        parameters: Learned values by the full name of the tensor.
-        n_source, n_target: Tokens on each side.
-    """
-
-    config: ModelConfig
-    parameters: dict[str, int]
-    n_source: int
-    n_target: int
-
-    def held(self, *beginnings: str) -> int:
-        """Learned values of all tensors whose names begin so."""
-        return sum(count for name, count in self.parameters.items() if name.startswith(beginnings))
-
-    def length(self, stack: StackName) -> int:
-        """Tokens that a stack reads."""
-        return self.n_source if stack == "encoder" else self.n_target
-
-    def done(self, *components: Part) -> int:
-        """Multiply-adds of components in one pass."""
-        counts = multiply_adds(self.config, n_source=self.n_source, n_target=self.n_target)
-        return sum(counts[component] for component in components)
-
-    def stream(self, stack: StackName) -> str:
-        """Shape of a stack's residual stream."""
-        return f"[{self.length(stack)}, {self.config.d_model}]"
-
-
-def sized(model: Transformer, *, n_source: int, n_target: int) -> Sized:
-    """What the blocks are made from; lengths count tokens."""
-    counts = {name: tensor.numel() for name, tensor in model.named_parameters()}
-    return Sized(model.config, counts, n_source, n_target)
-
-
 def stacks(one: Sized, *, grouping: Grouping) -> tuple[Stack, ...]:
     """The stacks of a model as the diagram draws them.
 
@@ -90,14 +53,13 @@ def stacks(one: Sized, *, grouping: Grouping) -> tuple[Stack, ...]:
         one: The model and the lengths.
         grouping: Which layers are drawn as one: `each_layer`, `few_layers` or `one_layer`.
     """
-    ends = {"encoder": lambda: [_memory(one)], "decoder": lambda: [_output(one), _logits(one)]}
     return tuple(
         Stack(
             SIDE_OF[stack.name],
-            one.config.norm == "pre",
+            one.config.norm != "post",
             *_inputs(one, stack.name),
             tuple(_layer(one, stack, *group) for group in grouping(stack.n_layers)),
-            (*([_final_norm(one, stack.name)] if one.config.final_norm else []), *ends[stack.name]()),
+            (*([_final_norm(one, stack.name)] if one.config.final_norm else []), *end_of(one, stack.name)),
         )
         for stack in anatomy(one.config).stacks
     )
@@ -122,7 +84,7 @@ def one_layer(n_layers: int) -> list[tuple[int, int]]:
 
 def blocks_of(stack: Stack) -> Iterator[Block]:
     """Every block of a stack, from the bottom up."""
-    yield from (stack.ids, stack.mask, stack.embedding, stack.positions)
+    yield from (stack.ids, stack.mask, stack.embedding, *([stack.positions] if stack.positions else []))
     for layer in stack.layers:
         for sublayer in layer.sublayers:
             yield from (sublayer.norm, sublayer.block, sublayer.plus)
@@ -132,22 +94,30 @@ def blocks_of(stack: Stack) -> Iterator[Block]:
 # ------------------------------------------------------------------------------------------------ blocks
 
 
-def _inputs(one: Sized, stack: StackName) -> tuple[Block, Block, Block, Block]:
-    c, n = one.config, one.length(stack)
-    ids, mask, embedding, positions = _INPUTS[stack]
-    formula = FORMULAS.get(c.positions)
+def _inputs(one: Sized, stack: StackName) -> tuple[Block, Block, Block, Block | None]:
+    n, (ids, mask, embedding, positions) = one.length(stack), _INPUTS[stack]
     return (
         Block(place=f"{stack}.ids", text=say("Ids [{n}]", n=n), name=ids, shape=f"[{n}]", kind="edge",
               role=say("The number of each piece in the vocabulary."), leads_to=say("the part Embeddings")),
         Block(place=f"{stack}.mask", text=say("Mask"), name=mask, role=_mask_role(one, stack), kind="edge",
-              shape=say("[{n}, {n}], the same for all heads and layers", n=n), leads_to=say("the Masks page")),
+              shape=say("[{n}, {n}], the same for all heads", n=n) if any(one.config.windows)
+              else say("[{n}, {n}], the same for all heads and layers", n=n), leads_to=say("the Masks page")),
         _embedding(one, stack, embedding),
-        Block(place=f"{stack}.positions", name=positions, shape=one.stream(stack), kind="table",
-              text=say("Positions, {formula}", formula=formula) if formula else say("Positions, learned"),
-              role=say("A formula, nothing to learn: the vector of each position is added.") if formula
-              else say("A learned table: the vector of each position is added."),
-              parameters=one.held(f"{stack}.embedding.positions."), leads_to=say("the Positions page")),
+        _positions(one, stack, positions),
     )  # fmt: skip
+
+
+def _positions(one: Sized, stack: StackName, name: str) -> Block | None:
+    """The table of positions; None where none is added."""
+    if one.config.positions not in TABLES:
+        return None
+    text, role = say("Positions, learned"), say("A learned table: the vector of each position is added.")
+    if one.config.positions == "sinusoidal":
+        text = say("Positions, {formula}", formula=FORMULAS["interleaved"])
+        role = say("A formula, nothing to learn: the vector of each position is added.")
+    parameters = one.held(f"{stack}.embedding.positions.")
+    return Block(place=f"{stack}.positions", name=name, shape=one.stream(stack), kind="table", text=text, role=role,
+                 parameters=parameters, leads_to=say("the Positions page"))  # fmt: skip
 
 
 def _mask_role(one: Sized, stack: StackName) -> str:
@@ -168,10 +138,14 @@ def _embedding(one: Sized, stack: StackName, name: str) -> Block:
         role = say("The row of each token in a table, times √{width}.", width=c.d_model)
     if c.shared_vocab and not first:
         role = joined(" ", [role, say("The same table as the source's; its parameters count there.")])
+    inside = f"{stack}.embedding."
+    if one.held(f"{inside}norm.", f"{inside}types."):
+        role = joined(" ", [role, say("What the diagram leaves out around the sum counts here.")])
     return Block(
         place=f"{stack}.embedding", text=say("Embedding {rows:,} × {width}", rows=rows, width=c.d_model), name=name,
         role=role, shape=f"[{one.length(stack)}] → {one.stream(stack)}", kind="table", multiply_adds=0,
-        parameters=one.held("src_table" if first else "tgt_table"), leads_to=say("the Positions page, this sentence"),
+        parameters=one.held("src_table" if first else "tgt_table", f"{inside}norm.", f"{inside}types."),
+        leads_to=say("the Positions page, this sentence"),
     )  # fmt: skip
 
 
@@ -204,27 +178,37 @@ def _sublayer(
         leads_to=say("the part Feed-forward") if sub == "ffn" else say("the Attention page"),
     )  # fmt: skip
     norm = Block(
-        place=f"{place}.norm", text=say("norm"), shape=one.stream(stack.name), kind="norm", leads_to=_STREAM,
+        place=f"{place}.norm", text=say("norm"), shape=one.stream(stack.name), kind="norm", leads_to=STREAM,
         name=say("{layers}: {part}, norm each", layers=called, part=part) if each
         else say("{layer}: {part}, norm", layer=called, part=part),
-        role=_norm_role(one.config), parameters=one.held(f"{beginning}_residual.norm."),
+        role=_norm_role(one.config), parameters=one.held(f"{beginning}_residual."),
     )  # fmt: skip
     plus = Block(
         place=f"{place}.plus", text="+", name=say("{layer}: {part}, residual sum", layer=called, part=part),
         shape=one.stream(stack.name), kind="edge", role=say("Adds what the sub-layer made to the stream."),
-        leads_to=_STREAM,
+        leads_to=STREAM,
     )  # fmt: skip
     return Sublayer(block, norm, plus)
 
 
 def _norm_role(config: ModelConfig) -> str:
-    if config.norm == "pre" and config.bias:
+    if config.norm == "both":
+        return say("A norm of what the sub-layer reads; a second one follows its output.")
+    if config.norm_kind == "none":
+        return say("This model has no norms; the vector stays as it is.")
+    if config.norm_kind != "layer":
+        where = say("A norm of the sum of stream and output (post-norm).")
+        if config.norm == "pre":
+            where = say("A norm of what the sub-layer reads (pre-norm).")
+        return joined(" ", [where, *further(config)[:1]])
+    bias = config.biases.norms
+    if config.norm == "pre" and bias:
         return say(
             "Layer norm of what the sub-layer reads (pre-norm): mean 0 and variance 1, then scaled and shifted."
         )
     if config.norm == "pre":
         return say("Layer norm of what the sub-layer reads (pre-norm): mean 0 and variance 1, then scaled.")
-    if config.bias:
+    if bias:
         return say(
             "Layer norm of the sum of stream and output (post-norm): mean 0 and variance 1, then scaled and shifted."
         )
@@ -240,18 +224,33 @@ def _attention(one: Sized, stack: StackName, sub: parts.Sublayer) -> tuple[str, 
         "decoder": say("Every target token reads from itself and those before it, with {heads}.", heads=heads(c)),
         "cross": say("Every target token reads from the encoder's output, with {heads}.", heads=heads(c)),
     }[attention.kind]
-    text = say("Self-attention {n} × {width}", n=c.n_heads, width=c.d_head)
-    if attention.keys_from != stack:
-        text = say("Cross-attention {n} × {width}", n=c.n_heads, width=c.d_head)
+    if c.positions in IN_ATTENTION and attention.keys_from == stack:
+        role = joined(" ", [role, IN_ATTENTION[c.positions]])
+    text = _attention_text(c, within=attention.keys_from == stack)
     maps = f"[{c.n_heads}, {queries}, {one.length(attention.keys_from)}]"
     return text, role, say("{before} → maps {maps} → {after}", before=one.stream(stack), maps=maps,
                            after=one.stream(stack))  # fmt: skip
 
 
+def _attention_text(config: ModelConfig, *, within: bool) -> str:
+    """What stands on the block: how many heads of which width, and how many of keys and values if those are fewer."""
+    n, width, shared = config.n_heads, config.d_head, config.n_kv_heads
+    if shared < n:
+        if within:
+            return say("Self-attention {n} × {width}, K and V {shared}", n=n, width=width, shared=shared)
+        return say("Cross-attention {n} × {width}, K and V {shared}", n=n, width=width, shared=shared)
+    if within:
+        return say("Self-attention {n} × {width}", n=n, width=width)
+    return say("Cross-attention {n} × {width}", n=n, width=width)
+
+
 def _feed_forward(one: Sized, stack: StackName) -> tuple[str, str, str]:
     c, n = one.config, one.length(stack)
-    role = say("Each token by itself: up to d_ff = {d_ff:,} values, {function}, and down again.", d_ff=c.d_ff,
+    role = say("Each token by itself: up to d_ff = {d_ff:,} numbers, {function}, and down again.", d_ff=c.d_ff,
                function=ACTIVATIONS[c.activation])  # fmt: skip
+    if c.gated:
+        role = say("Each token by itself: up to d_ff = {d_ff:,} numbers by two maps, {function} of the one times the "
+                   "other, and down again.", d_ff=c.d_ff, function=ACTIVATIONS[c.activation])  # fmt: skip
     shape = f"{one.stream(stack)} → [{n}, {c.d_ff}] → {one.stream(stack)}"
     return say("Feed-forward {d_ff:,}", d_ff=c.d_ff), role, shape
 
@@ -260,49 +259,7 @@ def _final_norm(one: Sized, stack: StackName) -> Block:
     names = {"encoder": say("Final norm of the encoder"), "decoder": say("Final norm of the decoder")}
     return Block(
         place=f"{stack}.final_norm", text=say("final norm"), name=names[stack], kind="norm",
-        role=say("One more layer norm after the last layer."), shape=one.stream(stack),
-        parameters=one.held(f"{stack}.final_norm."), leads_to=_STREAM,
-    )  # fmt: skip
-
-
-def _memory(one: Sized) -> Block:
-    shape = one.stream("encoder")
-    text, name = say("Memory {shape}", shape=shape), say("Memory: the encoder's output")
-    role = say("One vector a source token; every cross-attention makes its keys and values from it.")
-    if has_one_stack(one.config):
-        text, name = say("Output {shape}", shape=shape), say("The encoder's output")
-        role = say("One vector a source token; this model writes nothing, so this is where it ends.")
-    return Block(place="encoder.memory", text=text, name=name, role=role, shape=shape, leads_to=_STREAM, kind="edge")
-
-
-def _output(one: Sized) -> Block:
-    c = one.config
-    return Block(
-        place="decoder.output", name=say("Output layer"), role=_output_role(one), kind="table",
-        text=say("Output {width} → {n:,}", width=c.d_model, n=c.tgt_vocab_size),
-        shape=f"{one.stream('decoder')} → [{one.n_target}, {c.tgt_vocab_size}]",
-        parameters=one.held("output_"), multiply_adds=one.done("output"), leads_to=_LENS,
-    )  # fmt: skip
-
-
-def _output_role(one: Sized) -> str:
-    c = one.config
-    if not c.tie_output:
-        if c.output_bias:
-            return say("Compares each vector with every row of a table of its own, with a bias.")
-        return say("Compares each vector with every row of a table of its own.")
-    if c.output_bias:
-        return say(
-            "Compares each vector with every row of the target embedding's table, so no parameters of its own, "
-            "with a bias."
-        )
-    return say("Compares each vector with every row of the target embedding's table, so no parameters of its own.")
-
-
-def _logits(one: Sized) -> Block:
-    shape = f"[{one.n_target}, {one.config.tgt_vocab_size:,}]"
-    return Block(
-        place="decoder.logits", text=say("Logits {shape}", shape=shape), name=say("Logits"), shape=shape, kind="edge",
-        role=say("A score of every piece of the target vocabulary after each token; softmax makes them "
-                 "probabilities."), leads_to=_LENS,
+        role=say("One more layer norm after the last layer.") if one.config.norm_kind == "layer"
+        else say("One more norm after the last layer."), shape=one.stream(stack),
+        parameters=one.held(f"{stack}.final_norm."), leads_to=STREAM,
     )  # fmt: skip

@@ -62,7 +62,7 @@ _ROLES: dict[Part, str] = {
                              "queries of the target, keys and values of the source"),
     "cross_maps": _MAPS,
     "decoder_ffn": _FFN,
-    "norms": say("Mean 0 and variance 1 for each token; the last one ends a stack"),
+    "norms": say("Bring each token's vector to one size; the last one ends a stack"),
     "output": say("A score for every target piece"),
 }  # fmt: skip
 _GROUPS = {"projections": say("Attention projections"), "ffn": say("Feed-forward"), "output": NAMES["output"]}
@@ -99,7 +99,7 @@ def sums(model: Transformer, held: dict[Part, Holding], *, n_source: int, n_targ
     if kept:
         shapes = [say("{rows:,} × {columns:,}", rows=rows, columns=columns) for rows, columns in kept.values()]
         said.append(
-            say("Not among them: {n:,} values in buffers ({shapes}), the sinusoids, which are a formula.",
+            say("Not among them: {n:,} numbers in buffers ({shapes}), the sinusoids, which are a formula.",
                 n=sum(rows * columns for rows, columns in kept.values()), shapes=_both(shapes))
         )  # fmt: skip
     else:
@@ -300,4 +300,4 @@ def _table(
     )
     said = say("Now: this sentence, {lengths}.", lengths=lengths)
     st.caption(joined(" ", [said, say("Further right: roles, and the learned tensors.")]))
-    drawing.csv_button(numbers, key=run.key(CSV), file_name="components.csv")
+    drawing.csv_button(numbers, key=run.key(CSV), title=say("components"))

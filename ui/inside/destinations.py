@@ -10,16 +10,13 @@ from dataclasses import dataclass, field
 from transformer.model.anatomy import EVERY_PART, StackName
 from ui.runs.sides import SIDE_OF
 
-PAGES = {"attention": "pages/explore/attention.py", "positions": "pages/explore/positions.py",
-         "masks": "pages/explore/masks.py"}  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Destination:
     """Where a block leads.
 
     Attributes:
-        page: Script of another page; None for a part of this one.
+        page: Name of another page in an address; None for a part of this one.
         fields: What is looked at there, by the names of `View`.
     """
 
@@ -40,14 +37,14 @@ def destination(place: str) -> Destination:
             return _in_layer(stack, int(layer), rest, side)
         case ["mask"]:
             wanted = {"encoder": "source", "decoder": "decoder"}[stack]
-            return Destination(PAGES["masks"], {"mask": wanted, "masks_panel": "masks"})
+            return Destination("masks", {"mask": wanted, "masks_panel": "masks"})
         case ["embedding"]:
-            return Destination(PAGES["positions"], side | {"positions_panel": "sentence"})
+            return Destination("positions", side | {"positions_panel": "sentence"})
         case ["positions"]:
-            return Destination(PAGES["positions"], side | {"positions_panel": "table"})
+            return Destination("positions", side | {"positions_panel": "table"})
         case ["ids"]:
             return Destination(None, side | {"inside_panel": "pieces"})
-        case ["final_norm" | "memory"]:
+        case ["final_norm" | "memory" | "mlm_head"]:
             return Destination(None, side | {"inside_panel": "stream"})
     return Destination(None, {"inside_panel": "lens"})
 
@@ -59,4 +56,4 @@ def _in_layer(stack: StackName, layer: int, rest: list[str], side: dict[str, obj
         return Destination(None, side | where | {"inside_panel": "stream"})
     if not found:
         return Destination(None, side | where | {"inside_panel": "ffn"})
-    return Destination(PAGES["attention"], where | {"head": None, "panel": "overview"})
+    return Destination("attention", where | {"head": None, "panel": "overview"})

@@ -7,17 +7,30 @@ from __future__ import annotations
 
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
+from ui.inside.further import further
 from ui.runs.sides import has_one_stack
+from ui.shared.dialect import IN_ATTENTION, about_scores
 from words import joined, say, say_n
 
-ACTIVATIONS = {"relu": "ReLU", "gelu": "GELU"}
-FORMULAS = {"sinusoidal": say("sinusoids")}  # tables of positions that nothing has to learn
+ACTIVATIONS = {
+    "relu": "ReLU",
+    "gelu": "GELU",
+    "gelu_tanh": say("GELU (tanh)"),
+    "silu": "SiLU",
+    "quick_gelu": say("quick GELU"),
+    "none": say("no function", about="between two linear maps"),
+}
+FORMULAS = {  # tables of positions that nothing has to learn, by their layout
+    "interleaved": say("sinusoids"),
+    "halves": say("sinusoids, all sines before all cosines"),
+    "fairseq": say("sinusoids as fairseq has them, all sines before all cosines"),
+}
 
 
 def in_words(config: ModelConfig) -> str:
     """The features of a model, in sentences."""
-    return joined(" ", [_layers(config), _widths(config), _norms(config), _positions(config), _tables(config),
-                        _biases(config), _most(config)])  # fmt: skip
+    return joined(" ", [_layers(config), _widths(config), _norms(config), _positions(config), *about_scores(config),
+                        _tables(config), _biases(config), *further(config), _most(config)])  # fmt: skip
 
 
 def _layers(config: ModelConfig) -> str:
@@ -31,32 +44,52 @@ def _layers(config: ModelConfig) -> str:
 
 
 def heads(config: ModelConfig) -> str:
-    """The heads of an attention."""
+    """The heads of an attention, and with how few heads of keys and values they do."""
+    if config.n_kv_heads < config.n_heads:
+        return say_n(
+            "{n_heads} heads of width {width} that share {n} head of keys and values",
+            "{n_heads} heads of width {width} that share {n} heads of keys and values",
+            config.n_kv_heads,
+            n_heads=config.n_heads,
+            width=config.d_head,
+        )
     return say_n("{n} head of width {width}", "{n} heads of width {width}", config.n_heads, width=config.d_head)
 
 
 def _widths(config: ModelConfig) -> str:
     c = config
     return say(
-        "The stream is d_model = {d_model:,} wide; each attention has {heads}; the feed-forward layer widens it to "
+        "The stream is d_model = {d_model:,} wide; each attention has {heads}; the feed-forward network widens it to "
         "d_ff = {d_ff:,}, {ratio:.3g} times as wide, with {function} between.",
         d_model=c.d_model, heads=heads(c), d_ff=c.d_ff, ratio=c.d_ff / c.d_model, function=ACTIVATIONS[c.activation],
     )  # fmt: skip
 
 
 def _norms(config: ModelConfig) -> str:
+    if config.norm_kind == "none":
+        return say("There are no norms.")
     if config.norm == "pre" and config.final_norm:
         return say("Norms stand before each sub-layer (pre-norm), one more after the last layer of each stack.")
     if config.norm == "pre":
         return say("Norms stand before each sub-layer (pre-norm), none after the last layer.")
+    if config.norm == "both" and config.final_norm:
+        return say(
+            "Norms stand before each sub-layer and on its output, one more after the last layer of each stack."
+        )
+    if config.norm == "both":
+        return say("Norms stand before each sub-layer and on its output, none after the last layer.")
     if config.final_norm:
         return say("Norms stand after each residual sum (post-norm), one more after the last layer of each stack.")
     return say("Norms stand after each residual sum (post-norm), none after the last layer.")
 
 
 def _positions(config: ModelConfig) -> str:
-    if config.positions in FORMULAS:
-        return say("Positions: {formula}, a formula.", formula=FORMULAS[config.positions])
+    if config.positions in IN_ATTENTION:
+        return IN_ATTENTION[config.positions]
+    if config.positions == "none":
+        return say("No positions.")
+    if config.positions == "sinusoidal":
+        return say("Positions: {formula}, a formula.", formula=FORMULAS[config.sinusoid_layout])
     if has_one_stack(config):
         return say("Positions: a learned table.")
     return say("Positions: a learned table on each side.")
@@ -82,17 +115,32 @@ def _tables(config: ModelConfig) -> str:
 
 
 def _biases(config: ModelConfig) -> str:
-    if not anatomy(config).writes:
-        if config.bias:
+    bias, logits = config.biases, anatomy(config).gives_logits
+    if not bias.everywhere and not bias.nowhere:
+        return _some_biases(config)
+    if not logits:
+        if bias.everywhere:
             return say("Biases in all linear layers and norms.")
         return say("No biases in linear layers and norms.")
-    if config.bias and config.output_bias:
+    if bias.everywhere and config.output_bias:
         return say("Biases in all linear layers and norms, one on the logits.")
-    if config.bias:
+    if bias.everywhere:
         return say("Biases in all linear layers and norms, none on the logits.")
     if config.output_bias:
         return say("No biases in linear layers and norms, one on the logits.")
     return say("No biases in linear layers and norms, none on the logits.")
+
+
+def _some_biases(config: ModelConfig) -> str:
+    bias = config.biases
+    where = {
+        say("queries, keys and values"): bias.attention,
+        say("the output of attention"): bias.attention_output,
+        say("the feed-forward network"): bias.ffn,
+        say("the norms"): bias.norms,
+        say("the logits"): config.output_bias and anatomy(config).gives_logits,
+    }
+    return say("Biases are on: {where}.", where=joined(", ", [name for name, there in where.items() if there]))
 
 
 def _most(config: ModelConfig) -> str:

@@ -5,13 +5,20 @@ What a neuron is for, nobody says here: only what it did in this sentence, and w
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 import charts
-from charts.neuron_bars import HOW_TO_READ_ACTIVE
-from charts.neurons import HOW_TO_READ_HISTOGRAM, HOW_TO_READ_MAP, HOW_TO_READ_SHARES, HOW_TO_READ_TOKENS
+from charts.neuron_bars import HOW_TO_READ_ACTIVE, HOW_TO_READ_ACTIVE_GATED
+from charts.neurons import (
+    HOW_TO_READ_HISTOGRAM,
+    HOW_TO_READ_HISTOGRAM_GATED,
+    HOW_TO_READ_MAP,
+    HOW_TO_READ_SHARES,
+    HOW_TO_READ_SHARES_GATED,
+    HOW_TO_READ_TOKENS,
+)
 from transformer.analysis import neurons
 from ui.inside import ffn_controls, tokens
 from ui.inside import neuron as neuron_panels
@@ -38,19 +45,24 @@ MOST_MAPPED: Final = 32
 POINTS: Final = 240
 
 
-def draw(run: OpenRun) -> None:
-    """Draw it."""
-    with st.container(horizontal=True, gap="medium", key=run.key("ffn_controls")):
+def draw(run: OpenRun, row: Any) -> None:
+    """Draw it.
+
+    Args:
+        run: What is looked at.
+        row: Where the controls of the page stand.
+    """
+    with row:
         side = tokens.choose_side(run, choices.field(run.slot, "side", forgets=ffn_controls.FORGETS))
         layer = ffn_controls.choose_layer(run, side)
         pieces = tokens.pieces_of(run, side)
-        token = tokens.choose(run, side, pieces, key=ffn_controls.TOKEN, width=240)
+        token = tokens.choose(run, side, pieces, key=ffn_controls.TOKEN, width=180)
         ffn_controls.choose_neuron(run)
     o = attempt(lambda: _opened(run, side, layer, pieces, token))
     if o is None:
         return
-    st.markdown(drawing.plain(what_it_does(o)))
     drawing.beside(lambda: _shares(o), lambda: _histogram(o))
+    st.markdown(drawing.plain(what_it_does(o)))
     drawing.beside(lambda: _active(o), lambda: _tokens(o))
     neuron_panels.draw(o)
     _map(o)
@@ -94,6 +106,9 @@ def what_it_does(o: OpenLayer) -> str:
             ratio=config.d_ff / config.d_model, function=o.function,
         )
     ]  # fmt: skip
+    if o.gated:
+        said += [say("A gate decides how much passes: an activation is {function} of the gate's number, times that "
+                     "of a second map.", function=o.function)]  # fmt: skip
     if o.kind == "relu":
         said += [say("Over these tokens {whole:.1%} of the activations are exactly 0, at {token} {here:.1%}.",
                      whole=whole, here=here, token=o.whose)]  # fmt: skip
@@ -123,7 +138,8 @@ def _shares(o: OpenLayer) -> None:
     )  # fmt: skip
     alt = say("The {share} among the activations of each layer of the {stack} at each of {n} tokens.",
               share=name, stack=stack, n=n_tokens)  # fmt: skip
-    drawing.chart(figure, key=key, alt=alt, how_to_read=HOW_TO_READ_SHARES, on_click=on_click(key, cell_of, take))
+    how_to_read = HOW_TO_READ_SHARES_GATED if o.gated else HOW_TO_READ_SHARES
+    drawing.chart(figure, key=key, alt=alt, how_to_read=how_to_read, on_click=on_click(key, cell_of, take))
 
 
 def _histogram(o: OpenLayer) -> None:
@@ -138,7 +154,11 @@ def _histogram(o: OpenLayer) -> None:
     alt = say("How the pre-activations of layer {layer} of the {stack} are spread, with {function}.",
               layer=o.layer + 1, stack=tokens.STACK_NAMES[o.stack], function=o.function)  # fmt: skip
     drawing.chart(
-        figure, key=o.run.key(HISTOGRAM), alt=alt, how_to_read=drawing.formula(HOW_TO_READ_HISTOGRAM, bias=o.bias)
+        figure,
+        key=o.run.key(HISTOGRAM),
+        alt=alt,
+        how_to_read=drawing.formula(HOW_TO_READ_HISTOGRAM_GATED if o.gated else HOW_TO_READ_HISTOGRAM, bias=o.bias),
+        fit=True,
     )
 
 
@@ -156,7 +176,7 @@ def _active(o: OpenLayer) -> None:
     )  # fmt: skip
     alt = say("The {n} most active neurons at {token}, from neuron {first} down.", n=len(listed), token=o.whose,
               first=listed[0] + 1)  # fmt: skip
-    how_to_read = drawing.formula(HOW_TO_READ_ACTIVE, bias=o.bias)
+    how_to_read = drawing.formula(HOW_TO_READ_ACTIVE_GATED if o.gated else HOW_TO_READ_ACTIVE, bias=o.bias)
     follow = on_click(key, place_of, lambda neuron: session.replace(slot, neuron=neuron))
     drawing.chart(figure, key=key, alt=alt, how_to_read=how_to_read, on_click=follow)
 

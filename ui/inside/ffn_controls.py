@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -64,8 +64,13 @@ class OpenLayer:
 
     @property
     def bias(self) -> bool:
-        """Whether the model has biases."""
-        return self.run.checkpoint.config.bias
+        """Whether its sub-layers have biases."""
+        return self.run.checkpoint.config.biases.ffn
+
+    @property
+    def gated(self) -> bool:
+        """Whether its sub-layers have a gate: then `before` is what the gate reads, `after` the product."""
+        return self.run.checkpoint.config.gated
 
     @property
     def kind(self) -> str:
@@ -82,7 +87,8 @@ def choose_layer(run: OpenRun, side: Side) -> int:
     """Draw the choice of a layer; all together, which other pages have, is none here."""
     count = anatomy(run.checkpoint.config).stack(STACKS[side]).n_layers
     kept = choices.field(run.slot, "layer", key=LAYER, forgets=FORGETS)
-    return choices.choose(kept, say("Layer"), choices.numbered(count), otherwise=min(kept.value or 0, count - 1))
+    kept = replace(kept, value=min(kept.value or 0, count - 1))
+    return choices.menu_of_layers(kept, count, all_together=False) or 0
 
 
 def take_layer(slot: Slot, layer: int) -> None:
@@ -97,7 +103,8 @@ def choose_neuron(run: OpenRun) -> None:
         choices.field(run.slot, "neuron", key=NEURON),
         say("Neuron (1 to {most:,})", most=d_ff),
         d_ff,
-        placeholder=say("most active"),
+        placeholder=say("Most active neuron"),
+        bare=True,
         help=say("Left empty, it is the most active one of the token."),
-        width=180,
+        width=210,
     )

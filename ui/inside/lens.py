@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -38,25 +38,37 @@ COLOUR_NAMES: Final[dict[LensColour, str]] = {
 }
 
 
-def draw(run: OpenRun) -> None:
-    """Draw the lens of the current step, and of all steps that may be seen."""
+def draw(run: OpenRun, row: Any) -> None:
+    """Draw the lens of the current step, and of all steps that may be seen.
+
+    Args:
+        run: What is looked at.
+        row: Where the controls of the page stand.
+    """
     if not anatomy(run.checkpoint.config).writes:
-        st.info(say("This model writes nothing: it has no output projection to read the stream with, so no lens."))
+        st.info(_no_lens(run))
         return
     found = attempt(lambda: lens_of(run.checkpoint, run.trace))
     if found is None:
         return
-    control, words = st.columns([2, 5], gap="medium")
-    with control:
-        depths = choices.choose(choices.field(run.slot, "depths"), say("Read after"), DEPTH_NAMES)
-    words.caption(drawing.plain(what_it_is(run.checkpoint)))
+    with row:
+        depths = choices.choose(choices.field(run.slot, "depths"), say("Read after"), DEPTH_NAMES, bare=True)
     lens = found.by_layer() if depths == "layer" else found
     if run.looking.covered:
         ask_first(run, say("The lens of this step would tell."), key=REVEAL)
     else:
-        st.markdown(drawing.plain(path_in_words(run, lens)))
         drawing.beside(lambda: _table(run, lens), lambda: _curves(run, lens), widths=(3, 2))
+        st.markdown(drawing.plain(path_in_words(run, lens)))
+    st.caption(drawing.plain(what_it_is(run.checkpoint)))
     _map(run, lens)
+
+
+def _no_lens(run: OpenRun) -> str:
+    if anatomy(run.checkpoint.config).fills:
+        return say(
+            "This model writes nothing; its head says which piece fits at a token, and the lens does not read it."
+        )
+    return say("This model writes nothing: it has no output layer to read the stream with, so no lens.")
 
 
 def lens_of(checkpoint: Checkpoint, trace: Trace) -> Lens:
@@ -91,18 +103,18 @@ def what_it_is(checkpoint: Checkpoint) -> str:
     """What the lens does with this model, and how far it can be trusted."""
     config = checkpoint.config
     how = say("The decoder's stream at every depth is read as if it were the last: sent through the output "
-              "projection as it is, for this model has no final norm.")  # fmt: skip
+              "layer as it is, for this model has no final norm.")  # fmt: skip
     if config.final_norm:
         how = say("The decoder's stream at every depth is read as if it were the last: sent through the final norm "
-                  "and the output projection.")  # fmt: skip
+                  "and the output layer.")  # fmt: skip
     elif config.norm == "post":
         how = say("The decoder's stream at every depth is read as if it were the last: sent through the output "
-                  "projection as it is, for a post-norm stream is already normalised.")  # fmt: skip
+                  "layer as it is, for a post-norm stream is already normalised.")  # fmt: skip
     said = [how, say("Those were trained for the last layer only, so an earlier depth may hold more than the lens "
                      "shows.")]  # fmt: skip
     if config.tie_output:
-        said.append(say("The projection is the embedding table, so the first depths tend to echo the piece that was "
-                        "just read."))  # fmt: skip
+        said.append(say("The output layer is the embedding table, so the first depths tend to echo the piece that "
+                        "was just read."))  # fmt: skip
     return joined(" ", said)
 
 
@@ -117,8 +129,8 @@ def path_in_words(run: OpenRun, lens: Lens) -> str:
     names, found = [depth.name for depth in depths_of(lens)], paths(lens.rank)
     first, stays = int(found.first[step]), int(found.stays[step])
     if stays < 0:
-        said = [say("Step {step}: “{piece}” stands at place {place:,} after the last layer.", step=step + 1,
-                    piece=piece, place=int(lens.rank[-1, step])), _why(run)]  # fmt: skip
+        said = [say("Step {step}: “{piece}” has rank {rank:,} after the last layer.", step=step + 1,
+                    piece=piece, rank=int(lens.rank[-1, step])), _why(run)]  # fmt: skip
         said += [say("It was first on top after {depth}.", depth=names[first])] if first >= 0 else []
         return joined(" ", said)
     if stays == 0:
@@ -171,7 +183,7 @@ def _table(run: OpenRun, lens: Lens) -> None:
     )
     alt = say("The {n} most probable pieces after each of {n_depths} depths at step {step}; the output has {piece}.",
               n=ids.shape[1], n_depths=len(ids), step=step + 1, piece=trace.tgt_pieces[step])  # fmt: skip
-    drawing.chart(figure, key=run.key(TABLE), alt=alt, how_to_read=HOW_TO_READ_TABLE)
+    drawing.chart(figure, key=run.key(TABLE), alt=alt, how_to_read=HOW_TO_READ_TABLE, fit=True)
 
 
 def _curves(run: OpenRun, lens: Lens) -> None:
@@ -185,9 +197,9 @@ def _curves(run: OpenRun, lens: Lens) -> None:
         divergence=lens.divergence[:, step],
         title=say("How “{piece}” came to the top", piece=piece),
     )
-    alt = say("Probability and place of {piece} by depth, and entropy and divergence of each depth's prediction.",
+    alt = say("Probability and rank of {piece} by depth, and entropy and divergence of each depth's distribution.",
               piece=piece)  # fmt: skip
-    drawing.chart(figure, key=run.key(CURVES), alt=alt, how_to_read=HOW_TO_READ_CURVES)
+    drawing.chart(figure, key=run.key(CURVES), alt=alt, how_to_read=HOW_TO_READ_CURVES, fit=True)
 
 
 # ------------------------------------------------------------------------------------------------ all steps

@@ -3,62 +3,75 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import charts
 from charts.diagram import HOW_TO_READ, HOW_TO_READ_ALONE
 from transformer.model.anatomy import Anatomy, anatomy
 from ui.components.plotly.view import Click
 from ui.inside import costs, shapes
-from ui.inside.blocks import blocks_of, each_layer, few_layers, one_layer, sized, stacks
+from ui.inside.blocks import blocks_of, each_layer, few_layers, one_layer, stacks
 from ui.inside.destinations import destination
 from ui.inside.features import in_words
-from ui.runs.open_run import OpenRun
-from ui.shared import choices, drawing
+from ui.inside.further import not_drawn
+from ui.inside.sized import sized
+from ui.runs.open_run import OpenRun, address
+from ui.shared import choices, drawing, menu
 from ui.shared.clicks import on_click
 from ui.shared.door import st
 from ui.state import session
-from ui.state.link import write_link
+from ui.state.link import Link
 from ui.state.view import Slot
-from words import say, say_n
+from words import joined, say, say_n
 
 DIAGRAM = "model_diagram"
 PLACE = "model_place"
 OPEN = "model_open"
-LEAVING = "model_leaving"
 
 
-def draw(run: OpenRun) -> None:
-    """Draw it."""
-    page = st.session_state.pop(run.key(LEAVING), None)
-    if page is not None:
-        # An empty address would become a step of the browser's history that means the defaults when gone back to.
-        st.switch_page(page, query_params=write_link(replace(run.link, view=run.view)))
+def draw(run: OpenRun, row: Any) -> None:
+    """Draw it.
+
+    Args:
+        run: What is looked at.
+        row: Where the controls of the page stand.
+    """
+    _diagram(run, row)
+    left_out = not_drawn(run.checkpoint.config)
+    if left_out:
+        st.caption(drawing.plain(joined(" ", left_out)))
     st.markdown(drawing.plain(in_words(run.checkpoint.config)))
-    _diagram(run)
     shapes.draw(run)
     costs.draw(run)
 
 
 def open_place(slot: Slot, place: str) -> None:
-    """Callback: go to the view of a block; another page opens as soon as the script runs.
+    """Callback: go to the view of a block on this page; to those on other pages the browser goes by itself.
 
     Args:
         slot: Where.
         place: The block's place, such as `encoder.0.self_attn`.
     """
     there = destination(place)
-    session.replace(slot, **there.fields)
-    if there.page is not None:
-        st.session_state[f"{slot}{LEAVING}"] = there.page
+    if there.page is None:
+        session.replace(slot, **there.fields)
 
 
-def _diagram(run: OpenRun) -> None:
+def _elsewhere(run: OpenRun, place: str) -> Link:
+    """What another page shows of a block; a cell is one of another map."""
+    fields = {"query": None, "key": None} | destination(place).fields
+    return address(run.checkpoint, replace(run.link, view=run.view), **fields)
+
+
+def _diagram(run: OpenRun, row: Any) -> None:
     checkpoint, parts = run.checkpoint, anatomy(run.checkpoint.config)
     one = sized(checkpoint.model, n_source=len(run.trace.src_ids), n_target=run.looking.n_rows)
     every = stacks(one, grouping=each_layer)
     known = {block.place: block.name for stack in every for block in blocks_of(stack)}
-    drawn = stacks(one, grouping=one_layer if _choose(run, known) else few_layers)
-    figure = charts.model_diagram_spec(*drawn, title=say("The loaded model: {name}", name=checkpoint.name))
+    drawn = stacks(one, grouping=one_layer if _choose(run, known, row) else few_layers)
+    links = {place: menu.href(page, _elsewhere(run, place)) for place in known if (page := destination(place).page)}
+    title = say("The loaded model: {name}", name=checkpoint.name)
+    figure = charts.model_diagram_spec(*drawn, title=title, links=links)
 
     slot, key = run.slot, run.key(DIAGRAM)
 
@@ -92,7 +105,7 @@ def _in_a_sentence(name: str, parts: Anatomy) -> str:
     )  # fmt: skip
 
 
-def _choose(run: OpenRun, known: dict[str, str]) -> bool:
+def _choose(run: OpenRun, known: dict[str, str], row: Any) -> bool:
     """Draw the menu of all blocks, for the keyboard; returns whether equal layers are to be drawn once."""
     slot, key = run.slot, run.key(PLACE)
 
@@ -101,10 +114,14 @@ def _choose(run: OpenRun, known: dict[str, str]) -> bool:
         if place in known:
             open_place(slot, place)
 
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key=run.key("model_controls")):
+    with row, choices.more(slot, "fold"):
         choices.keep_label(key, known.values())
-        st.selectbox(say("Block"), list(known), key=key, format_func=lambda place: known.get(place, ""), width=340)
-        st.button(say("Open its view"), key=run.key(OPEN), on_click=go)
+        place = st.selectbox(say("Block"), list(known), key=key, format_func=lambda place: known.get(place, ""))
+        page = destination(place).page
+        if page is None:
+            st.button(say("Open its view"), key=run.key(OPEN), on_click=go)
+        else:
+            menu.link(page, say("Open its view"), _elsewhere(run, place))
         if all(stack.n_layers == 1 for stack in anatomy(run.checkpoint.config).stacks):
             return False
         return choices.switch(choices.field(slot, "fold"), say("Draw equal layers once"))

@@ -43,7 +43,9 @@ def draw(o: OpenLayer) -> None:
             length=abs(here) * length, whole=whole),
     ]  # fmt: skip
     st.markdown(drawing.plain(joined(" ", said)))
-    if not anatomy(run.checkpoint.config).writes:
+    if anatomy(run.checkpoint.config).fills:
+        st.caption(say("What a neuron does to the logits of this model's head is not shown here."))
+    elif not anatomy(run.checkpoint.config).writes:
         st.caption(say("This model writes nothing: there are no logits that a neuron could change."))
     elif not tokens.writes(run, o.stack):
         st.caption(
@@ -83,6 +85,8 @@ def _effect(o: OpenLayer, activation: float) -> None:
     alt = say("The pieces that neuron {neuron} raises most, from {piece}, and lowers most.", neuron=neuron + 1,
               piece=trace.vocabulary[ids[0]])  # fmt: skip
     drawing.chart(figure, key=o.run.key(EFFECT), alt=alt, how_to_read=HOW_TO_READ_EFFECT)
+    if o.run.checkpoint.config.logit_cap:
+        st.caption(say("These are the logits before their soft cap."))
     if step < 0:
         said = say("At this token of the prompt the activation is {activation:.3f}, so each change counts "
                    "{activation:.3f} times.", activation=activation)  # fmt: skip

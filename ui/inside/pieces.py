@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -30,15 +30,20 @@ N_NEIGHBOURS: Final = 10
 MOST_MAPPED: Final = 60  # different pieces of the sentence
 
 
-def draw(run: OpenRun) -> None:
-    """Draw it."""
-    chosen = attempt(lambda: pieces_controls.draw(run))
+def draw(run: OpenRun, row: Any) -> None:
+    """Draw it.
+
+    Args:
+        run: What is looked at.
+        row: Where the controls of the page stand.
+    """
+    chosen = attempt(lambda: pieces_controls.draw(run, row))
     if chosen is None:
         return
-    st.markdown(drawing.plain(what_it_is(run, chosen)))
     drawing.beside(
         lambda: attempt(lambda: _bars(run, chosen)), lambda: attempt(lambda: _map(run, chosen)), widths=(2, 3)
     )
+    st.markdown(drawing.plain(what_it_is(run, chosen)))
 
 
 def what_it_is(run: OpenRun, chosen: Chosen) -> str:
@@ -59,7 +64,7 @@ def what_it_is(run: OpenRun, chosen: Chosen) -> str:
 
 
 def _table(run: OpenRun, chosen: Chosen) -> list[str]:
-    """Which table it is, and whether the output projection is the same one."""
+    """Which table it is, and whether the output layer uses the same one."""
     config, parts = run.checkpoint.config, anatomy(run.checkpoint.config)
     rows, width = chosen.book.values.shape
     if not (parts.reads and parts.writes):
@@ -75,7 +80,7 @@ def _table(run: OpenRun, chosen: Chosen) -> list[str]:
     else:
         said = say("The target has a table of its own: {rows:,} pieces × {width:,} numbers.", rows=rows, width=width)
     tied = parts.writes and config.tie_output
-    return [said, say("The output projection is the same table.")] if tied else [said]
+    return [said, say("The output layer uses the same table.")] if tied else [said]
 
 
 # ------------------------------------------------------------------------------------------------ the nearest
@@ -101,7 +106,7 @@ def _bars(run: OpenRun, chosen: Chosen) -> None:
     alt = say("The {n} pieces whose vectors are nearest to that of {piece}, from {first} down.", n=len(pieces),
               piece=chosen.piece, first=pieces[0])  # fmt: skip
     how_to_read = HOW_TO_READ_COSINE if by == "cosine" else HOW_TO_READ_DISTANCE
-    drawing.chart(figure, key=chart, alt=alt, how_to_read=how_to_read, on_click=follow)
+    drawing.chart(figure, key=chart, alt=alt, how_to_read=how_to_read, on_click=follow, of_sentence=False)
 
 
 def nearest(chosen: Chosen) -> Neighbours:

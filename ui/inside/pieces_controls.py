@@ -17,7 +17,7 @@ from charts.theme import Colour
 from transformer.analysis import neighbours
 from transformer.analysis.neighbours import Measure
 from transformer.text.normalise import normalise
-from transformer.text.tokenizer import SPACE_MARK, Tokenizer
+from transformer.text.tokenizer import SPACE_MARK, AnyTokenizer
 from ui.inside import tokens
 from ui.runs import loading
 from ui.runs.open_run import OpenRun
@@ -53,7 +53,7 @@ class Book:
     values: np.ndarray
     norms: np.ndarray
     ordinary: np.ndarray
-    tokenizer: Tokenizer
+    tokenizer: AnyTokenizer
 
 
 @dataclass(frozen=True)
@@ -71,21 +71,25 @@ class Chosen:
         return self.book.tokenizer.piece(self.id)
 
 
-def draw(run: OpenRun) -> Chosen:
+def draw(run: OpenRun, row: Any) -> Chosen:
     """Draw the choices.
+
+    Args:
+        run: What is looked at.
+        row: Where the controls of the page stand.
 
     Raises:
         BusyError: The model has too much to do.
     """
     slot = run.slot
-    with st.container(horizontal=True, gap="medium", key=run.key("piece_controls")):
+    with row:
         kept = choices.field(slot, "side")
         side = tokens.choose_side(run, replace(kept, take=partial(_forgetting, slot, kept.take)))
         book = open_book(run, side)
         ids = run.trace.src_ids if side == "source" else run.trace.read_ids[: run.looking.n_rows]
         token = _choose_token(run, side, [book.tokenizer.piece(i) for i in ids])
         _type(slot, book, run.checkpoint.config.normalisation)
-        by: Measure = choices.choose(choices.field(slot, "nearness"), say("Nearness"), MEASURES)
+        by: Measure = choices.choose(choices.field(slot, "nearness"), say("Nearness"), MEASURES, bare=True)
     drawing.notes([said for said in [_not_found(slot, book)] if said])
     own = _own(slot, book)
     return Chosen(side, book, ids[token] if own is None else own, by)
@@ -99,7 +103,7 @@ def open_book(run: OpenRun, side: Side) -> Book:
     """
     checkpoint = run.checkpoint
     model, shared = checkpoint.model, checkpoint.config.shared_vocab
-    table = (model.src_table if side == "source" else model.target_table).detach().numpy()
+    table = (model.src_table if side == "source" else model.target_table).detach().float().numpy()
     tokenizer = checkpoint.src_tokenizer if side == "source" else checkpoint.tgt_tokenizer
     key = (checkpoint.content_hash, "shared" if shared else side)
     norms, ordinary = loading.runner().compute(
@@ -116,7 +120,7 @@ def choose(slot: Slot, table: tuple[str, str], piece: int) -> None:
     session.replace(slot, piece=f"{table[1]}.{piece}")
 
 
-def find(text: str, tokenizer: Tokenizer) -> int | None:
+def find(text: str, tokenizer: AnyTokenizer) -> int | None:
     """The piece that a person means: the one that begins a word if there is one, else exactly the text."""
     candidates = (SPACE_MARK + text, text) if text else ()
     return next((i for i in map(tokenizer.id_of, candidates) if i is not None), None)
@@ -152,7 +156,7 @@ def _choose_token(run: OpenRun, side: Side, pieces: list[str]) -> int:
     fallback = 0 if side == "source" else run.looking.row  # of the output, what the current step reads
     wanted = min(fallback if kept.value is None else kept.value, len(pieces) - 1)
     kept = replace(kept, value=wanted, take=partial(_forgetting, run.slot, kept.take))
-    return choices.menu(kept, say("Piece of the sentence"), choices.labelled(pieces), width=200)
+    return choices.menu(kept, say("Piece of the sentence"), choices.labelled(pieces), bare=True, width=140)
 
 
 def _type(slot: Slot, book: Book, normalisation: Sequence[str]) -> None:
@@ -171,15 +175,16 @@ def _type(slot: Slot, book: Book, normalisation: Sequence[str]) -> None:
     st.text_input(
         say("Any other piece"),
         key=key,
-        placeholder=say("Type it"),
+        placeholder=say("Any other piece"),
+        label_visibility="collapsed",
         max_chars=MOST_TYPED,
         on_change=take,
-        width=160,
+        width=130,
         help=say("As the beginning of a word if the vocabulary has it so (▁ stands for the space), else as typed."),
     )
 
 
-def _not_one(text: str, tokenizer: Tokenizer) -> str:
+def _not_one(text: str, tokenizer: AnyTokenizer) -> str:
     parts = tokenizer.encode(text).pieces
     listed = " ".join(parts[:MOST_PARTS]) + (" …" if len(parts) > MOST_PARTS else "")
     return say("“{text}” is not one piece of this vocabulary; it is split into {parts}.", text=text, parts=listed)

@@ -11,6 +11,7 @@ from transformer.analysis.shapes import Pass, Shape, shapes_of
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import StackName, Sublayer, anatomy
 from transformer.model.config import ModelConfig
+from transformer.model.scores import plain_scores
 from ui.inside import tokens
 from ui.inside.features import ACTIVATIONS, heads
 from ui.runs import loading
@@ -126,17 +127,29 @@ def steps_of(seen: Pass, checkpoint: Checkpoint, stack: StackName) -> list[Step]
         Step(start, say("Ids"), "", ids[1:], say("one number a token")),
         Step(start, say("Rows of the table"), f"{table}.tokens", (), say("a table of {n:,} rows", n=rows)),
         Step(start, say("Position vectors"), f"{table}.positions", (), say("the same for every sentence")),
-        Step(start, say("Their sum: the stream"), f"{table}.output", ()),
     ]
+    if f"{table}.types" in seen.sites:
+        steps.append(
+            Step(start, say("Vectors of the token types"), f"{table}.types", (), say("all of the first type"))
+        )
+    if config.embedding_norm:
+        steps += [Step(start, say("Their sum"), f"{table}.sum", ()),
+                  Step(start, say("After a norm: the stream"), f"{table}.output", ())]  # fmt: skip
+    else:
+        placed = f"{table}.positions" in seen.sites
+        stream = say("Their sum: the stream") if placed else say("The stream")
+        steps.append(Step(start, stream, f"{table}.output", ()))
     for layers in equal_layers(seen, stack, parts.stack(stack).n_layers):
         steps += _layer(seen, checkpoint, stack, layers)
     last = say("Final norm") if config.final_norm else say("Last layer's output")
     is_memory = parts.writes and not writes
     steps.append(Step(say("End"), say("{last}: the memory", last=last) if is_memory else last, f"{stack}.output", ()))
-    if writes:
+    if parts.fills:
+        steps += _mlm_head(config)
+    if writes or parts.fills:
         each = say("a score of each of {n:,} pieces", n=config.tgt_vocab_size)
         steps.append(Step(say("End"), say("Logits"), "logits", (), each))
-    return [_with_shape(step, seen) for step in steps]
+    return [_with_shape(step, seen) for step in steps if not step.site or step.site in seen.sites]
 
 
 def equal_layers(seen: Pass, stack: str, n_layers: int) -> list[range]:
@@ -157,8 +170,10 @@ def _layer(seen: Pass, checkpoint: Checkpoint, stack: StackName, layers: range) 
         where, place = _of_layers(_NAMES[sub], which), f"{start}.{sub}"
         inner = _feed_forward(where, place, config) if sub == "ffn" else _attention(seen, where, place, config)
         norm = Step(where, say("Norm"), f"{place}.norm", ())
+        if config.norm == "both":
+            inner.append(Step(where, say("Norm of the output"), f"{place}.output_norm", ()))
         inner.append(Step(where, say("Stream + output"), f"{place}.residual", ()))
-        steps += [norm, *inner] if config.norm == "pre" else [*inner, norm]
+        steps += [*inner, norm] if config.norm == "post" else [norm, *inner]
     where = _of_layers(say("Layer"), which)
     return [*steps, Step(where, say("Stream after it"), f"{start}.output", ())]
 
@@ -178,11 +193,14 @@ def _attention(seen: Pass, where: str, place: str, config: ModelConfig) -> list[
     cut, row = (length, n_heads, d_head), (length, n_heads * d_head)  # before the heads' axis moves to the front
     return [
         Step(where, say("Queries, cut into heads"), "", cut, say("a view: nothing is copied")),
+        Step(where, say("Queries before norm and rotation"), f"{place}.projected_queries", ()),
         Step(where, say("Queries, heads first"), f"{place}.queries", (), heads(config)),
+        Step(where, say("Keys before norm and rotation"), f"{place}.projected_keys", ()),
         Step(where, say("Keys, heads first"), f"{place}.keys", (), say("as many as tokens that may be read")),
         Step(where, say("Values, heads first"), f"{place}.values", ()),
-        Step(where, say("Scores q·k / √{width}", width=config.d_head), f"{place}.scores", (),
-             say("every query with every key")),
+        Step(where, say("Bias of positions"), f"{place}.bias", (), say("added to the scores")),
+        Step(where, say("Scores q·k / √{width}", width=config.d_head) if plain_scores(config) else say("Scores"),
+             f"{place}.scores", (), say("every query with every key")),
         Step(where, say("Mask"), f"{place}.mask", (), say("1 stands for every head or query")),
         Step(where, say("Weights: softmax"), f"{place}.weights", (), say("over the keys that the mask allows")),
         Step(where, say("Weighted sums of values"), f"{place}.heads", (), say("each head its own")),
@@ -194,10 +212,27 @@ def _attention(seen: Pass, where: str, place: str, config: ModelConfig) -> list[
 def _feed_forward(where: str, place: str, config: ModelConfig) -> list[Step]:
     ratio = say("d_ff / d_model = {ratio:g}", ratio=config.d_ff / config.d_model)
     function = ACTIVATIONS[config.activation]
+    if config.gated:
+        product = say("{function} of the gate, times the other map", function=function)
+        return [
+            Step(where, say("Gate"), f"{place}.pre_activation", (), ratio),
+            Step(where, say("Up-projection"), f"{place}.linear", (), ratio),
+            Step(where, product, f"{place}.activation", (), say("each value for itself")),
+            Step(where, say("Down-projection"), f"{place}.output", (), say("back in d_model")),
+        ]
     return [
         Step(where, say("Up-projection"), f"{place}.pre_activation", (), ratio),
         Step(where, function, f"{place}.activation", (), say("each value for itself")),
         Step(where, say("Down-projection"), f"{place}.output", (), say("back in d_model")),
+    ]
+
+
+def _mlm_head(config: ModelConfig) -> list[Step]:
+    where = say("Head")
+    return [
+        Step(where, say("Dense map"), "mlm_head.pre_activation", ()),
+        Step(where, ACTIVATIONS[config.mlm_activation], "mlm_head.activation", (), say("each value for itself")),
+        Step(where, say("Norm"), "mlm_head.output", ()),
     ]
 
 

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 import charts
 from charts.embedding import embedding_rows_spec
 from charts.lens import Depth
-from charts.stream import HOW_TO_READ_ADDED, HOW_TO_READ_KEPT, HOW_TO_READ_NORM, HOW_TO_READ_SIZE, HOW_TO_READ_STRIP
+from charts.stream import (
+    HOW_TO_READ_ADDED,
+    HOW_TO_READ_BIASED_NORM,
+    HOW_TO_READ_BIASED_STRIP,
+    HOW_TO_READ_DEVIATION_NORM,
+    HOW_TO_READ_DEVIATION_STRIP,
+    HOW_TO_READ_KEPT,
+    HOW_TO_READ_NORM,
+    HOW_TO_READ_RMS_NORM,
+    HOW_TO_READ_RMS_STRIP,
+    HOW_TO_READ_SIZE,
+    HOW_TO_READ_STRIP,
+)
 from transformer.analysis import stream
 from transformer.analysis.stream import Normed, Place, Stream
 from transformer.model.anatomy import StackName
+from transformer.model.config_layers import NormKind
 from ui.inside import tokens
 from ui.runs import loading
 from ui.runs.attempt import attempt
@@ -31,6 +44,12 @@ ADDED: Final = "stream_added"
 NORM: Final = "stream_norm"
 STRIP: Final = "stream_strip"
 TOKEN: Final = "stream_token"
+HOW_TO_READ_NORMS: Final[dict[NormKind, tuple[str, str]]] = {
+    "layer": (HOW_TO_READ_NORM, HOW_TO_READ_STRIP),
+    "rms": (HOW_TO_READ_RMS_NORM, HOW_TO_READ_RMS_STRIP),
+    "deviation": (HOW_TO_READ_DEVIATION_NORM, HOW_TO_READ_DEVIATION_STRIP),
+    "biased_deviation": (HOW_TO_READ_BIASED_NORM, HOW_TO_READ_BIASED_STRIP),
+}
 
 
 @dataclass(frozen=True)
@@ -64,20 +83,25 @@ class OpenStream:
         return self.pieces[self.chosen]
 
 
-def draw(run: OpenRun) -> None:
-    """Draw it."""
-    with st.container(horizontal=True, gap="medium", key=run.key("stream_controls")):
+def draw(run: OpenRun, row: Any) -> None:
+    """Draw it.
+
+    Args:
+        run: What is looked at.
+        row: Where the controls of the page stand.
+    """
+    with row:
         side = tokens.choose_side(run)
         pieces = tokens.pieces_of(run, side)
-        chosen = tokens.choose(run, side, pieces, key=TOKEN, width=340)
+        chosen = tokens.choose(run, side, pieces, key=TOKEN, width=220)
     config, stack = run.checkpoint.config, STACKS[side]
     recorded = attempt(lambda: loading.replay(run.checkpoint, run.trace, stream.sites(config, stack)))
     if recorded is None:
         return
     measured = stream.measure(recorded, config, stack, n_tokens=len(pieces))
     o = OpenStream(run, side, pieces, chosen, recorded, measured)
-    st.markdown(drawing.plain(what_happens(o)))
     drawing.beside(lambda: _lines(o, SIZE), lambda: _lines(o, KEPT))
+    st.markdown(drawing.plain(what_happens(o)))
     _added(o)
     _norms(o)
 
@@ -95,16 +119,20 @@ def what_happens(o: OpenStream) -> str:
     n_sublayers = len(measured.sublayers)
     first, last = (float(measured.size[place].mean()) for place in (0, n_sublayers))
     kept = float(measured.kept[n_sublayers].mean())
-    if config.norm == "pre":
+    if config.norm == "both":
+        said = [say("In this model sub-layers read a normalised copy, and what they add to the stream is normalised "
+                    "too; in the mean over these tokens it goes from {first:.2f} to {last:.2f} in root mean square.",
+                    first=first, last=last)]  # fmt: skip
+    elif config.norm == "pre":
         said = [say("This model is pre-norm: sub-layers read a normalised copy and add to the stream itself; in the "
                     "mean over these tokens it goes from {first:.2f} to {last:.2f} in root mean square.",
                     first=first, last=last)]  # fmt: skip
-        if config.final_norm:
-            said += [say("The final norm brings it to {size:.2f}.", size=float(measured.size[-1].mean()))]
     else:
         said = [say("This model is post-norm: a norm follows every sum, so the stream is rescaled each time; in the "
                     "mean over these tokens it goes from {first:.2f} to {last:.2f} in root mean square.",
                     first=first, last=last)]  # fmt: skip
+    if config.norm != "post" and config.final_norm:
+        said += [say("The final norm brings it to {size:.2f}.", size=float(measured.size[-1].mean()))]
     said += [say("After the last layer its cosine with what it began as is {kept:.2f}.", kept=kept)]
     return joined(" ", said)
 
@@ -133,6 +161,7 @@ def _lines(o: OpenStream, key: str) -> None:
         key=o.run.key(key),
         alt=alt,
         how_to_read=how_to_read,
+        fit=True,
         on_click=tokens.clicked(o.run, o.side, key, len(o.pieces)),
     )
 
@@ -156,8 +185,13 @@ def _added(o: OpenStream) -> None:
 
 def _norms(o: OpenStream) -> None:
     config = o.run.checkpoint.config
+    if config.norm_kind == "none":
+        st.caption(say("This model has no norms."))
+        return
     where = stream.norm_places(config, o.stack)
-    names = {place: norm_name(one, pre=config.norm == "pre") for place, one in enumerate(where)}
+    names = {place: norm_name(one, pre=config.norm != "post") for place, one in enumerate(where)}
+    if config.norm == "both" or config.embedding_norm:
+        st.caption(say("Norms on a sub-layer's output, and one after the embedding, are not listed here."))
     chosen = choices.menu(choices.field(o.run.slot, "norm"), say("Norm"), names, width=340)
     place = where[chosen]
     found = stream.normed(o.recorded, o.run.checkpoint.model, o.stack, place, n_tokens=len(o.pieces))
@@ -168,13 +202,14 @@ def _norms(o: OpenStream) -> None:
         means=(found.mean_before, found.mean_after),
         deviations=(found.deviation_before, found.deviation_after),
         chosen=o.chosen,
-        title=norm_title(place, pre=config.norm == "pre"),
+        title=norm_title(place, pre=config.norm != "post"),
         token_axis=tokens.AXES[o.side],
         colour=o.side,
     )
     alt = say("Mean and standard deviation of each token's vector before and after {norm}.", norm=name)
     on_click = tokens.clicked(o.run, o.side, NORM, len(o.pieces))
-    drawing.chart(figure, key=o.run.key(NORM), alt=alt, how_to_read=HOW_TO_READ_NORM, on_click=on_click)
+    how_to_read, how_to_read_strip = HOW_TO_READ_NORMS[config.norm_kind]
+    drawing.chart(figure, key=o.run.key(NORM), alt=alt, how_to_read=how_to_read, on_click=on_click)
     rows = {
         say("before", about="before a norm"): found.before,
         say("standardised"): found.standardised,
@@ -187,7 +222,7 @@ def _norms(o: OpenStream) -> None:
     )
     alt = say("The vector of {token} before {norm}, standardised, and after, one column a dimension.",
               token=o.whose, norm=name)  # fmt: skip
-    drawing.chart(figure, key=o.run.key(STRIP), alt=alt, how_to_read=HOW_TO_READ_STRIP)
+    drawing.chart(figure, key=o.run.key(STRIP), alt=alt, how_to_read=how_to_read_strip)
 
 
 def norm_name(place: Place, *, pre: bool) -> str:

@@ -36,7 +36,8 @@ def choose_side(run: OpenRun, kept: choices.Kept | None = None) -> Side:
         kept: What is chosen, and where it goes; the view's side if it is nothing more.
     """
     kept = kept or choices.field(run.slot, "side")
-    return choices.choose(kept, say("Side"), {side: SIDES[side] for side in sides_of(run.checkpoint.config)})
+    return choices.choose(kept, say("Side"), {side: SIDES[side] for side in sides_of(run.checkpoint.config)},
+                          bare=True)  # fmt: skip
 
 
 def writes(run: OpenRun, stack: StackName) -> bool:
@@ -68,7 +69,7 @@ def choose(run: OpenRun, side: Side, pieces: list[str], *, key: str, width: int)
     token = min(run.view.key or 0, len(pieces) - 1) if side == "source" else chosen_row(run)
     label = say("Token") if side == "source" else say("Token (its step)")
     kept = choices.Kept(run.key(key), token, taking(run, side))
-    return choices.menu(kept, label, choices.labelled(pieces), width=width)
+    return choices.menu(kept, label, choices.labelled(pieces), bare=True, width=width)
 
 
 def taking(run: OpenRun, side: Side) -> Callable[[object], None]:

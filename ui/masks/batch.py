@@ -95,9 +95,18 @@ class Batch:
 
 @dataclass(frozen=True)
 class Axes:
-    """Rows and columns of one sentence's mask: labels, names of the axes, the keys' side, which rows are real."""
+    """Rows and columns of one sentence's mask.
+
+    Attributes:
+        queries, keys: Labels.
+        reads: What each row reads; of the decoder's rows the label without what it predicts.
+        names: Of the axes.
+        key_side: The keys' side.
+        real_queries: Which rows are real, [query].
+    """
 
     queries: list[str]
+    reads: list[str]
     keys: list[str]
     names: tuple[str, str]
     key_side: Colour
@@ -115,12 +124,11 @@ def axes(batch: Batch, name: MaskName) -> Axes:
     source = batch.pieces("source", sentence)
     real = batch.is_real("source" if kind == "encoder" else "target")[sentence]
     if kind == "encoder":
-        return Axes(source, source, (SOURCE_ROWS, SOURCE_COLUMNS), "source", real)
-    rows = batch.decoder_rows(sentence)
+        return Axes(source, source, source, (SOURCE_ROWS, SOURCE_COLUMNS), "source", real)
+    rows, read = batch.decoder_rows(sentence), batch.pieces("target", sentence)
     if kind == "cross":
-        return Axes(rows, source, (TARGET_ROWS, SOURCE_COLUMNS), "source", real)
-    read = batch.pieces("target", sentence)
-    return Axes(rows, read, (TARGET_ROWS, PROMPT_COLUMNS), "target", real)
+        return Axes(rows, read, source, (TARGET_ROWS, SOURCE_COLUMNS), "source", real)
+    return Axes(rows, read, read, (TARGET_ROWS, PROMPT_COLUMNS), "target", real)
 
 
 def closed_for(name: MaskName, masks: BatchMasks, sentence: int) -> dict[str, np.ndarray]:
@@ -155,7 +163,7 @@ def verdict(name: MaskName, masks: BatchMasks, found: Axes, batch: Batch, cell: 
     allowed = bool(masks.whole(name)[batch.sentence, query, key])
     future = name in ("causal", "decoder") and key > query
     if allowed and key == 0 and name in ("target", "decoder") and batch.parts.reads:  # a prompt has no start piece
-        why = say("Yes: key {key} is the start piece, which every query may read.", key=key + 1)
+        why = say("Yes: key {key} is the start mark, which every query may read.", key=key + 1)
     elif allowed:
         why = _why_open(name, query, key, batch.sentence)
     elif future and name == "decoder" and not masks.whole("target")[batch.sentence, query, key]:

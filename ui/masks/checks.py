@@ -38,12 +38,13 @@ def _causality(run: OpenRun, batch: Batch) -> Movement | None:
     pieces = batch.pieces("target", place)
     changed = choices.menu(
         choices.field(run.slot, "changed", key=CHANGED),
-        say("Position whose piece is changed"),
+        say("Token whose piece is changed"),
         choices.labelled(pieces[:n_rows], first=1),
         otherwise=n_rows // 2,
     )
     config, tokenizer = run.checkpoint.config, run.checkpoint.tgt_tokenizer
-    specials = (config.pad_id, config.unk_id, config.bos_id, config.eos_id, config.decoder_start_id)
+    named = (config.unk_id, config.bos_id, config.decoder_start_id, *config.end_ids, *config.never_written)
+    specials = tuple(i for i in named if i is not None)
     piece_id = change_for(batch.traces[place], changed, specials=specials)
     moved: Movement = loading.runner().compute(
         ("causality", run.checkpoint.content_hash, batch.src_ids, batch.tgt_ids, place, changed, piece_id),
@@ -54,7 +55,7 @@ def _causality(run: OpenRun, batch: Batch) -> Movement | None:
     )
     held, said = verdicts.causality_verdict(moved, place=changed, n_rows=n_rows, n_sentences=len(batch.traces))
     what = say(
-        "Position {n} reads “{piece}”; the second run reads “{other}” there.",
+        "Token {n} reads “{piece}”; the second run reads “{other}” there.",
         n=changed + 1,
         piece=pieces[changed],
         other=tokenizer.piece(piece_id),
@@ -64,7 +65,7 @@ def _causality(run: OpenRun, batch: Batch) -> Movement | None:
         {say("with the causal mask"): moved.kept[:n_rows], say("without it"): moved.taken[:n_rows]},
         rows=batch.decoder_rows(place)[:n_rows],
         title=say(
-            "Change at position {n} of sentence {sentence}: how far each row's logits move",
+            "Change at token {n} of sentence {sentence}: how far each row's logits move",
             n=changed + 1,
             sentence=place + 1,
         ),
@@ -78,6 +79,9 @@ def _causality(run: OpenRun, batch: Batch) -> Movement | None:
 def _padding(run: OpenRun, batch: Batch) -> Movement | None:
     st.subheader(say("Padding: pads are added, no row may move"), divider=False)
     place, config = batch.sentence, run.checkpoint.config
+    if config.pad_id is None:
+        st.info(say("This model has no padding piece, so there is nothing to check."), icon=":material/info:")
+        return None
     src = batch.src_ids[place][: batch.n_source(place)]
     tgt = batch.tgt_ids[place][: batch.n_target(place)]
     most = min(MOST_PADS, config.max_len - max(len(src), len(tgt)))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-
-import numpy as np
+from typing import Any
 
 from charts.theme import capitalised, shortened
+from transformer.analysis.mask_checks import BatchMasks
 from transformer.errors import QueryError
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import Query, check_source
 from transformer.runs.trace import Trace
 from ui.components.plotly.view import Click
-from ui.masks.batch import Axes, Batch, companion_query, default_companions, fit_cell
+from ui.masks.batch import Axes, Batch, companion_query, default_companions, fit_cell, verdict
 from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
@@ -30,34 +30,34 @@ MASKS: dict[MaskName, str] = {
     "target": say("Target padding"),
     "causal": say("Causal"),
     "decoder": say("Padding and causal"),
-    "cross": say("Cross"),
+    "cross": say("Cross-attention"),
 }
 ATTENTIONS: dict[MaskName, str] = {
-    "source": say("Encoder (padding)"),
-    "decoder": say("Decoder (padding, causal)"),
-    "cross": say("Cross (padding)"),
+    "source": say("Encoder self"),
+    "decoder": say("Decoder self"),
+    "cross": say("Cross-attention"),
 }
-TITLES: dict[MaskName, str] = {**MASKS, "cross": say("Cross-attention")}
 BOX = "mask_companion_"
-BATCH_ROW = "mask_batch_row"
 BATCH_MENU = "mask_batch_menu"
 QUERY_BOX = "mask_query"
 KEY_BOX = "mask_key"
+CELL = "mask_cell"
 SHOWN = 24  # characters of a sentence in its button
 
 
-def choose_batch(run: OpenRun) -> Batch | None:
-    """Draw the choice of a sentence, beside it the menu of the batch's further sentences, and run the batch.
+def choose_batch(run: OpenRun, row: Any) -> Batch | None:
+    """Draw the menu of the batch's further sentences and the choice of one, and run the batch.
+
+    Args:
+        run: The run.
+        row: Where the controls of the page stand.
 
     Returns:
         The batch; None if the model has too much to do.
     """
-    row = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key=run.key(BATCH_ROW))
-    choice = row.container(width="content")
-    with row.popover(say("Change the batch"), key=run.key(BATCH_MENU)):
+    with row, st.popover(say("Batch"), key=run.key(BATCH_MENU), help=say("The sentences that run together")):
         further = companions(run)
-    with choice:
-        return open_batch(run, further)
+    return open_batch(run, further, row)
 
 
 def companions(run: OpenRun) -> tuple[str, ...]:
@@ -90,12 +90,20 @@ def _keep_companions(slot: Slot) -> None:
     st.session_state[f"{slot}{session.COMPANIONS}"] = tuple(texts)
 
 
-def open_batch(run: OpenRun, further: Sequence[str]) -> Batch | None:
+def open_batch(run: OpenRun, further: Sequence[str], row: Any) -> Batch | None:
     """Run the page's sentence and its companions as one batch; says what was left out and why.
+
+    Args:
+        run: The run.
+        further: The companions.
+        row: Where the choice of a sentence stands.
 
     Returns:
         The batch; None if the model has too much to do.
     """
+    if further and run.checkpoint.config.pad_id is None:
+        st.info(say("This model has no padding piece to fill a batch with, so its sentence stands alone here."))
+        further = ()
     queries, refused = _queries(run, further)
     traces = attempt(lambda: _run(run, queries, refused))
     if traces is None:
@@ -105,7 +113,7 @@ def open_batch(run: OpenRun, further: Sequence[str]) -> Batch | None:
     n_rows = len(traces[0].read_ids)
     return Batch(
         traces=traces,
-        sentence=_which(run.slot, traces),
+        sentence=_which(run.slot, traces, row),
         n_rows=min(run.looking.n_rows, n_rows) if run.view.guess else n_rows,
         covered=run.looking.covered,
         parts=anatomy(run.checkpoint.config),
@@ -145,7 +153,7 @@ def _left_out(text: str, error: QueryError) -> str:
     return joined(" ", [said, capitalised(error.sentence)])
 
 
-def _which(slot: Slot, traces: Sequence[Trace]) -> int:
+def _which(slot: Slot, traces: Sequence[Trace], row: Any) -> int:
     """Draw the choice of a sentence."""
     asked, last = session.view(slot).sentence, len(traces) - 1
     if asked > last:
@@ -153,33 +161,32 @@ def _which(slot: Slot, traces: Sequence[Trace]) -> int:
         drawing.notes((said,))
         session.replace(slot, sentence=last)
     names = [drawing.plain(shortened(trace.source_text, limit=SHOWN)) for trace in traces]
-    return choices.choose(choices.field(slot, "sentence"), say("Sentence looked at"), choices.labelled(names))
+    with row:
+        kept = choices.field(slot, "sentence")
+        return choices.menu(kept, say("Sentence looked at"), choices.labelled(names), bare=True, width=160)
 
 
 def sections(slot: Slot) -> MasksPanel:
     """Draw the choice of a section."""
-    return choices.choose(choices.field(slot, "masks_panel"), say("Part"), PANELS)
+    return choices.choose(choices.field(slot, "masks_panel"), say("Part"), PANELS, bare=True)
 
 
 def which_mask(slot: Slot, there: Sequence[MaskName]) -> MaskName:
     """Draw the choice of a mask among those that the model uses."""
     own = {name: label for name, label in MASKS.items() if name in there}
-    chosen = choices.choose(choices.field(slot, "mask"), say("Mask"), own)
-    _say_missing(session.view(slot).mask, chosen, there)
-    return chosen
+    return choices.menu(choices.field(slot, "mask"), say("Mask"), own, otherwise="causal", bare=True, width=172)
 
 
 def which_attention(slot: Slot, there: Sequence[MaskName]) -> MaskName:
     """Draw the choice of an attention, named by the mask that it takes."""
     own = {name: label for name, label in ATTENTIONS.items() if name in there}
     kept = choices.field(slot, "mask", key="mask_attention")
-    chosen = choices.choose(kept, say("Attention and its mask"), own, otherwise="decoder")
-    _say_missing(kept.value, chosen, there)
-    return chosen
+    return choices.menu(kept, say("Attention and its mask"), own, otherwise="decoder", bare=True, width=148)
 
 
-def _say_missing(asked: MaskName, shown: MaskName, there: Sequence[MaskName]) -> None:
+def say_missing(slot: Slot, shown: MaskName, there: Sequence[MaskName]) -> None:
     """Say that a mask is not the one that was asked for; nobody asked for the default."""
+    asked = session.view(slot).mask
     if asked not in there and asked != View.mask:
         said = say(
             "The mask “{asked}” was chosen; this model does not use it. “{shown}” is shown.",
@@ -189,18 +196,38 @@ def _say_missing(asked: MaskName, shown: MaskName, there: Sequence[MaskName]) ->
         drawing.notes((said,))
 
 
-def cell(slot: Slot, found: Axes, mask: np.ndarray) -> tuple[int, int]:
-    """Draw the choice of a cell of a mask [query, key] and return it."""
-    view = session.view(slot)
-    chosen, notes = fit_cell(view.query, view.key, mask)
+def cell(run: OpenRun, name: MaskName, masks: BatchMasks, found: Axes, batch: Batch) -> tuple[int, int]:
+    """Draw the choice of a cell [query, key], ask whether its query may see its key, and answer; returns the cell."""
+    view = session.view(run.slot)
+    chosen, notes = fit_cell(view.query, view.key, masks.whole(name)[batch.sentence])
     drawing.notes(notes)
-    shown = {"query": chosen[0], "key": chosen[1]}
-    menus = (("query", QUERY_BOX, found.names[0], found.queries), ("key", KEY_BOX, found.names[1], found.keys))
-    for column, (field, box, name, labels) in zip(st.columns(2, gap="small"), menus, strict=True):
-        with column:
-            kept = choices.Kept(f"{slot}{box}", shown[field], partial(_take, slot, shown, field))
-            choices.menu(kept, name, choices.labelled(labels))
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key=run.key(CELL)):
+        _menus(run.slot, found, chosen)
+        allowed, why = verdict(name, masks, found, batch, chosen)
+        # A row's label also says what it predicts, and thereby what the key after it is: the answer.
+        asked = say(
+            "**May query {query}, which reads “{read}”, see key {key}, “{piece}”?**",
+            query=chosen[0] + 1,
+            read=drawing.plain(found.reads[chosen[0]]),
+            key=chosen[1] + 1,
+            piece=drawing.plain(found.keys[chosen[1]]),
+        )
+        icon = ":material/check_circle:" if allowed else ":material/block:"
+        with st.container(key=run.key("mask_verdict")):
+            st.markdown(joined(" ", [icon, asked, drawing.plain(why)]))
     return chosen
+
+
+def _menus(slot: Slot, found: Axes, chosen: tuple[int, int]) -> None:
+    shown = {"query": chosen[0], "key": chosen[1]}
+    queries = {n: say("Query {n}: {piece}", n=n + 1, piece=piece) for n, piece in enumerate(found.queries)}
+    keys = {n: say("Key {n}: {piece}", n=n + 1, piece=piece) for n, piece in enumerate(found.keys)}
+    for field, box, name, labels in (
+        ("query", QUERY_BOX, found.names[0], queries),
+        ("key", KEY_BOX, found.names[1], keys),
+    ):
+        kept = choices.Kept(f"{slot}{box}", shown[field], partial(_take, slot, shown, field))
+        choices.menu(kept, name, labels, bare=True, width=168)
 
 
 def _take(slot: Slot, cell: dict[str, int], field: str, place: int) -> None:
@@ -210,15 +237,14 @@ def _take(slot: Slot, cell: dict[str, int], field: str, place: int) -> None:
 
 def layer_and_head(run: OpenRun, n_layers: int) -> tuple[int, int]:
     """Draw the choice of a layer and a head; where the view has a mean, it is the first."""
-    view, n_heads = run.view, run.checkpoint.config.n_heads
+    view = run.view
     shown = {"layer": min(view.layer or 0, n_layers - 1), "head": view.head or 0}
-    rows = (("layer", say("Layer"), n_layers), ("head", say("Head"), n_heads))
-    for column, (field, label, count) in zip(st.columns(2, gap="small"), rows, strict=True):
-        with column:
-            kept = choices.Kept(run.key(f"mask_{field}"), shown[field], partial(_take, run.slot, shown, field))
-            choices.choose(kept, label, choices.numbered(count))
-    if view.layer is None or view.head is None:
-        st.caption(say("A mean of heads has no scores of its own, so one head is shown."))
+    layer, head = (
+        choices.Kept(run.key(f"mask_{name}"), place, partial(_take, run.slot, shown, name))
+        for name, place in shown.items()
+    )
+    choices.menu_of_layers(layer, n_layers, all_together=False)
+    choices.menu_of_heads(head, run.checkpoint.config.n_heads, all_together=False)
     return shown["layer"], shown["head"]
 
 

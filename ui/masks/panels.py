@@ -21,15 +21,15 @@ from charts.masks import (
 from transformer.analysis.mask_checks import BatchMasks, additive, batch_masks, record_attention
 from ui.components.plotly.view import Click
 from ui.masks import checks, controls, words
-from ui.masks.batch import KINDS, Axes, Batch, axes, closed_for, verdict
+from ui.masks.batch import KINDS, Axes, Batch, axes, closed_for
 from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
-from ui.shared import drawing
+from ui.shared import choices, drawing
 from ui.shared.clicks import cell_of, place_below
 from ui.shared.door import frame, st
 from ui.state.view import MaskName
-from words import joined, say
+from words import say
 
 BATCH = "mask_batch"
 OWN = "mask_own"
@@ -52,31 +52,36 @@ class _Row:
 
 def draw(run: OpenRun) -> None:
     """Draw the chosen section of the page."""
-    batch = controls.choose_batch(run)
+    row = choices.bar(run.slot)
+    with row:
+        section = controls.sections(run.slot)
+    batch = controls.choose_batch(run, row)
     if batch is None:
         return
-    if len(batch.traces) == 1:
-        st.caption(drawing.plain(words.about_batch(batch)))
     if run.view.guess and batch.parts.writes:
         st.info(words.GUESSING, icon=":material/visibility_off:")
     masks = batch_masks(run.checkpoint.model, batch.src_ids, batch.tgt_ids)
-    left, right = st.columns([1, 2], gap="small")
-    with left:
-        section = controls.sections(run.slot)
     if section == "checks":
         checks.draw(run, batch)
         return
-    with right:
-        one_row = section == "one_row"
-        which, panel = (controls.which_attention, _one_row) if one_row else (controls.which_mask, _masks)
+    with row:
+        which = controls.which_attention if section == "one_row" else controls.which_mask
         name = which(run.slot, masks.names)
-    panel(run, batch, masks, name)
+        if section == "one_row":
+            where = controls.layer_and_head(run, batch.parts.attention(KINDS[name]).n_layers)
+    controls.say_missing(run.slot, name, masks.names)
+    special = words.about_special(run.checkpoint.config, name, section)
+    if special:
+        st.info(drawing.plain(special))
+    if section == "one_row":
+        _one_row(run, batch, masks, name, where)
+    else:
+        _masks(run, batch, masks, name)
 
 
 def _masks(run: OpenRun, batch: Batch, masks: BatchMasks, name: MaskName) -> None:
     found = axes(batch, name)
-    cell = controls.cell(run.slot, found, masks.whole(name)[batch.sentence])
-    _say_verdict(run, name, masks, found, batch, cell)
+    cell = controls.cell(run, name, masks, found, batch)
     if len(found.keys) <= MOST_BESIDE:
         left, right = st.columns(2, gap="medium")
     else:  # a long sentence's pieces are read only on the whole width, and its cells have no room for signs
@@ -86,8 +91,7 @@ def _masks(run: OpenRun, batch: Batch, masks: BatchMasks, name: MaskName) -> Non
     with right:
         _mask_chart(run, name, masks, found, batch, cell, as_bool=False)
     st.markdown(drawing.plain(words.about_mask(name, masks, n_heads=run.checkpoint.config.n_heads)))
-    if len(batch.traces) > 1:
-        st.caption(drawing.plain(words.about_batch(batch)))
+    st.caption(drawing.plain(words.about_batch(batch)))
     drawing.beside(
         lambda: _batch_chart(run, batch, found), lambda: _own_chart(run, name, masks, batch, found), gap="medium"
     )
@@ -98,22 +102,13 @@ def _conventions(batch: Batch, masks: BatchMasks) -> None:
     st.subheader(say("Two conventions"), divider=False)
     st.code(words.CONVERSION, language="python")
     st.warning(words.TORCH, icon=":material/warning:")
-    st.caption(drawing.plain(words.agreement(*_differences(batch, masks))))
+    cells, different = _differences(batch, masks)
+    if cells:
+        st.caption(drawing.plain(words.agreement(cells, different)))
     if batch.parts.writes:
         st.caption(drawing.plain(words.without_mask(batch)))
     with st.expander(say("Mistakes that are easily made")):
         st.markdown(words.MISTAKES)
-
-
-def _say_verdict(
-    run: OpenRun, name: MaskName, masks: BatchMasks, found: Axes, batch: Batch, cell: tuple[int, int]
-) -> None:
-    allowed, why = verdict(name, masks, found, batch, cell)
-    query, key = drawing.plain(found.queries[cell[0]]), drawing.plain(found.keys[cell[1]])
-    asked = say("**May “{query}” see “{key}”?**", query=query, key=key)
-    icon = ":material/check_circle:" if allowed else ":material/block:"
-    with st.container(key=run.key("mask_verdict")):
-        st.markdown(joined(" ", [icon, asked, drawing.plain(why)]))
 
 
 def _mask_chart(
@@ -126,7 +121,7 @@ def _mask_chart(
     *,
     as_bool: bool,
 ) -> None:
-    place, title = batch.sentence, controls.TITLES[name]
+    place, title = batch.sentence, controls.MASKS[name]
     whole = masks.whole(name)[place]
     figure = charts.mask_map_spec(
         whole,
@@ -154,6 +149,7 @@ def _mask_chart(
             all=whole.size,
         ),
         how_to_read=HOW_TO_READ_BOOL if as_bool else HOW_TO_READ_ADDITIVE,
+        fit=True,
         on_click=controls.follow_click(run, key, partial(_cell_in, shape=whole.shape)),
     )
 
@@ -201,7 +197,7 @@ def _own_chart(run: OpenRun, name: MaskName, masks: BatchMasks, batch: Batch, fo
     own = masks.own(name)
     figure = charts.mask_own_shape_spec(
         own,
-        title=say("{mask} at its own shape {shape}", mask=controls.TITLES[name], shape=list(own.shape)),
+        title=say("{mask} at its own shape {shape}", mask=controls.MASKS[name], shape=list(own.shape)),
         sentences=_named(len(batch.traces)),
         colour=found.key_side,
     )
@@ -210,7 +206,7 @@ def _own_chart(run: OpenRun, name: MaskName, masks: BatchMasks, batch: Batch, fo
         key=run.key(OWN),
         alt=say(
             "{mask} mask before broadcasting, shape {shape}: {closed} of {all} entries are False.",
-            mask=controls.TITLES[name],
+            mask=controls.MASKS[name],
             shape=list(own.shape),
             closed=int((~own).sum()),
             all=own.size,
@@ -225,18 +221,19 @@ def _differences(batch: Batch, masks: BatchMasks) -> tuple[int, int]:
     for name in (name for name in controls.ATTENTIONS if name in masks.names):
         whole = masks.whole(name)
         for place, trace in enumerate(batch.traces):
+            if trace.masks[KINDS[name]].ndim == 3:
+                continue  # layers have windows besides
             recorded = trace.mask(KINDS[name])[: whole.shape[1], : whole.shape[2]]
             cells += recorded.size
             different += int((recorded != whole[place]).sum())
     return cells, different
 
 
-def _one_row(run: OpenRun, batch: Batch, masks: BatchMasks, name: MaskName) -> None:
+def _one_row(run: OpenRun, batch: Batch, masks: BatchMasks, name: MaskName, where: tuple[int, int]) -> None:
     found, place = axes(batch, name), batch.sentence
     kind = KINDS[name]
-    layer, head = controls.layer_and_head(run, batch.parts.attention(kind).n_layers)
-    cell = controls.cell(run.slot, found, masks.whole(name)[place])
-    _say_verdict(run, name, masks, found, batch, cell)
+    layer, head = where
+    cell = controls.cell(run, name, masks, found, batch)
     recorded = attempt(
         lambda: loading.runner().compute(
             ("mask_scores", run.checkpoint.content_hash, batch.src_ids, batch.tgt_ids, kind, layer),
@@ -252,8 +249,10 @@ def _one_row(run: OpenRun, batch: Batch, masks: BatchMasks, name: MaskName) -> N
         values[place, head, cell[0]] for values in (recorded.scores, recorded.mask, recorded.weights)
     )
     row = _Row(scores, allowed, weights, why)
-    _row_chart(run, found, cell, (layer, head), row)
+    _row_chart(run, found, cell, where, row)
     st.markdown(drawing.plain(words.about_cell(scores, allowed, weights, cell)))
+    if run.view.layer is None or run.view.head is None:
+        st.caption(say("A mean of heads has no scores of its own, so one head is shown."))
     with st.expander(say("The numbers of this row")):
         st.dataframe(_numbers(row, found.keys), hide_index=True)
 
@@ -290,6 +289,7 @@ def _row_chart(run: OpenRun, found: Axes, cell: tuple[int, int], where: tuple[in
             closed=int((~row.allowed).sum()),
         ),
         how_to_read=HOW_TO_READ_ROW,
+        fit=True,
         on_click=controls.follow_click(run, ROW, partial(_key_in, query=query, n_keys=len(found.keys))),
     )
 

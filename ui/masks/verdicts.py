@@ -47,7 +47,7 @@ def nothing_later(batch: Batch) -> str:
         return say("This model is an encoder alone: it has no causal mask, and every row may see what comes later.")
     if not batch.parts.reads:
         return say("There is no later piece to change: the prompt is one piece, and nothing after it is read.")
-    return say("There is no later piece to change: the decoder reads only the start piece.")
+    return say("There is no later piece to change: the decoder reads only the start mark.")
 
 
 def no_pad_fits(batch: Batch, most: int) -> str:

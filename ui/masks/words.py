@@ -10,8 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from transformer.analysis.mask_checks import BatchMasks
+from transformer.model.config import ModelConfig
+from transformer.model.scores import plain_scores
 from ui.masks.batch import Batch
-from ui.state.view import MaskName
+from ui.state.view import MaskName, MasksPanel
 from words import joined, say, say_n
 
 GUESSING = say(
@@ -63,6 +65,8 @@ MISTAKES = joined(
 def about_batch(batch: Batch) -> str:
     """How long the sentences of the batch are, and who is padded."""
     n_sentences = len(batch.traces)
+    if batch.traces[0].pad_id is None:
+        return say("This model has no padding piece, so nothing is ever closed as padding.")
     if n_sentences == 1:
         return say("One sentence alone needs no padding; put another one beside it to see padding at work.")
     source = [batch.n_source(i) for i in range(n_sentences)]
@@ -119,6 +123,28 @@ _TAKEN_BY: dict[MaskName, str] = {
     "decoder": say("Decoder self-attention takes it: a key is seen where both masks allow it."),
     "cross": say("Cross-attention takes it: source padding, seen by the queries of the target."),
 }
+
+
+def about_special(config: ModelConfig, name: MaskName, section: MasksPanel) -> str:
+    """What this page does not draw of a model's masks and scores; "" if it draws all."""
+    said: list[str] = []
+    if any(config.windows) and name in ("causal", "decoder"):
+        said.append(
+            say("Layers of this model have windows, which close keys far back, too; the masks here are without them.")
+            if section == "masks"
+            else say("Where this layer has a window, keys far back are closed, too, whatever reason is given.")
+        )
+    if config.mask_fill is not None:
+        said.append(
+            say(
+                "This model replaces closed scores by {fill:g}; where this page says −∞, read that. The weights are "
+                "those of the model, 0 unless a row is closed throughout.",
+                fill=config.mask_fill,
+            )
+        )
+    if section == "one_row" and not plain_scores(config):
+        said.append(say("Scores are as this model makes them, not q·k / √d_head alone."))
+    return joined(" ", said)
 
 
 def agreement(cells: int, different: int) -> str:

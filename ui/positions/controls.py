@@ -11,7 +11,11 @@ import numpy as np
 from transformer.analysis import position_study as study
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import anatomy
+from transformer.model.config import ModelConfig
+from transformer.model.features import TABLES
 from transformer.runs.finite import not_finite
+from ui.positions import counting, in_attention, otherwise
+from ui.positions.counting import COUNT as COUNT
 from ui.runs import loading
 from ui.runs.sides import SIDE_OF, SIDES, STACKS, fit_parts
 from ui.shared import choices
@@ -28,10 +32,7 @@ PARTS: dict[PositionsPanel, str] = {
     "sentence": say("Sentence"),
 }
 MEASURES = {False: say("Dot product"), True: say("Cosine")}
-COUNT = "positions_count"
 PAIR = "positions_pair"
-DEFAULT_COUNT = 64
-COUNTS = (16, 32, 64, 128, 256, 512)
 MOST_SHIFTED = 512  # positions that a shift is measured on
 FOLLOWS = 1e-3
 """A table nearer to the formula than this is the formula, rounded."""
@@ -52,6 +53,7 @@ class Table:
         count: How many positions are drawn.
         view: What is looked at.
         difference: The largest difference of any value from the formula.
+        note: How the table is drawn otherwise than the model has it; "" if it is not.
         slot: Where it is drawn.
     """
 
@@ -65,6 +67,7 @@ class Table:
     count: int
     view: View
     difference: float
+    note: str
     slot: Slot
 
     def key(self, name: str) -> str:
@@ -120,26 +123,30 @@ def spread(d_model: int) -> tuple[int, ...]:
     return tuple(sorted({0, min(1, d_model - 1), d_model // 8, d_model // 4, d_model - 1}))
 
 
-def draw(checkpoint: Checkpoint, slot: Slot = MAIN) -> Table:
+def draw(checkpoint: Checkpoint, slot: Slot = MAIN) -> Table | in_attention.Shown | None:
     """Draw the controls of the page and of its chosen part, and return what is to be drawn.
+
+    A model whose positions act inside attention has parts of its own; of one that has none, a sentence says it.
 
     Raises:
         QueryError: The chosen part measures a table in which something is not finite.
         BusyError: The model has too much to do.
     """
+    if checkpoint.config.positions not in TABLES:
+        return in_attention.draw(checkpoint, slot)
     _settle(checkpoint, slot)
-    with st.container(horizontal=True, gap="medium", key=f"{slot}positions_controls"):
-        panel = choices.choose(choices.field(slot, "positions_panel"), say("Part"), PARTS)
+    with choices.bar(slot):
+        panel = choices.choose(choices.field(slot, "positions_panel"), say("Part"), PARTS, bare=True)
         parts = anatomy(checkpoint.config)
         sides = {SIDE_OF[stack.name]: SIDES[SIDE_OF[stack.name]] for stack in parts.stacks}
         first, *others = (table_of(checkpoint, side) for side in sides)
         alone = not all(np.array_equal(first, other) for other in others)
         if alone or (others and panel == "sentence"):
-            choices.choose(choices.field(slot, "side"), say("Side"), sides)
+            choices.choose(choices.field(slot, "side"), say("Side"), sides, bare=True)
         if panel in ("table", "similarity"):
-            _count(checkpoint.config.max_len, slot)
+            counting.choose(checkpoint.config.max_len, slot)
         if panel == "similarity":
-            choices.choose(choices.field(slot, "cosine"), say("Measure"), MEASURES)
+            choices.choose(choices.field(slot, "cosine"), say("Measure"), MEASURES, bare=True)
     return _table(checkpoint, fit_parts(session.view(slot), parts)[0], slot, only=not others, alone=alone)
 
 
@@ -180,8 +187,18 @@ def _pair_name(table: Table, pair: int) -> str:
 
 def table_of(checkpoint: Checkpoint, side: Side) -> np.ndarray:
     """The checkpoint's own table of one side: [position, d_model]; do not write to it."""
-    table: Any = checkpoint.model.stack(STACKS[side]).embedding.positions.table  # a buffer or a parameter
-    return table.detach().numpy()
+    positions: Any = checkpoint.model.stack(STACKS[side]).embedding.positions  # its table is a buffer or a parameter
+    return in_turns(positions.table.detach().numpy(), checkpoint.config)
+
+
+def in_turns(table: np.ndarray, config: ModelConfig) -> np.ndarray:
+    """A table [position, d_model] whose sines stand before its cosines with both in turns, as in the paper."""
+    if config.positions != "sinusoidal" or config.sinusoid_layout == "interleaved":
+        return table
+    d_model = table.shape[1]
+    n_sines = d_model // 2 if config.sinusoid_layout == "fairseq" else -(-d_model // 2)
+    turns = [n_sines + dim // 2 if dim % 2 else dim // 2 for dim in range(d_model - d_model % 2)]
+    return table[:, [*turns, *(dim for dim in range(d_model) if dim not in turns)]]
 
 
 def _table(checkpoint: Checkpoint, view: View, slot: Slot, *, only: bool, alone: bool) -> Table:
@@ -201,22 +218,12 @@ def _table(checkpoint: Checkpoint, view: View, slot: Slot, *, only: bool, alone:
         only=only,
         alone=alone,
         learned=checkpoint.config.positions == "learned",
-        count=min(view.drawn or DEFAULT_COUNT, len(values)),
+        count=counting.chosen(view, len(values)),
         view=view,
         difference=difference,
+        note=otherwise.about_layout(checkpoint.config),
         slot=slot,
     )
-
-
-def _count(max_len: int, slot: Slot) -> None:
-    options = [count for count in COUNTS if count < max_len]
-    options += [max_len] if max_len <= COUNTS[-1] else []
-    own = max((n for n in options if n <= DEFAULT_COUNT), default=max_len)
-    kept = choices.field(slot, "drawn", key=COUNT)
-    if kept.value not in options:
-        session.replace(slot, drawn=None)
-    if len(options) > 1:
-        choices.choose(kept, say("Positions drawn"), {count: str(count) for count in options}, otherwise=own)
 
 
 def _settle(checkpoint: Checkpoint, slot: Slot) -> None:
@@ -243,5 +250,9 @@ def _settle(checkpoint: Checkpoint, slot: Slot) -> None:
             ),
             slot,
         )
+    panel = view.positions_panel
+    if panel not in PARTS:
+        session.add_note(otherwise.no_such_part(checkpoint.config, panel), slot)
+        panel = View.positions_panel
     dims = tuple(dim for dim in view.dims if dim < d_model)
-    session.replace(slot, dims=dims, shift=min(view.shift, most))
+    session.replace(slot, dims=dims, shift=min(view.shift, most), positions_panel=panel)

@@ -6,12 +6,19 @@ import numpy as np
 
 import charts
 from charts.position_waves import HOW_TO_READ_CURVES, HOW_TO_READ_WAVES
-from charts.positions import HOW_TO_READ_COSINE, HOW_TO_READ_DISTANCE, HOW_TO_READ_SIMILARITY, HOW_TO_READ_TABLE
+from charts.positions import (
+    HOW_TO_READ_APART,
+    HOW_TO_READ_COSINE,
+    HOW_TO_READ_DISTANCE,
+    HOW_TO_READ_SIMILARITY,
+    HOW_TO_READ_TABLE,
+)
 from transformer.analysis import position_study as study
-from ui.positions import controls, sentence, shift
+from ui.positions import bias, controls, sentence, shift, turning
 from ui.positions.controls import Table
+from ui.positions.in_attention import Shown
 from ui.runs.open_run import OpenRun
-from ui.shared import drawing
+from ui.shared import choices, drawing
 from ui.shared.door import st
 from ui.shared.numbers import digits, short
 from words import joined, say, say_n
@@ -26,17 +33,25 @@ MOST_CELLS = 32_768  # 128 positions of 256 dimensions: 130 kB
 MOST_MEASURED = 512  # positions in which waves are looked for
 
 
-def draw(table: Table, run: OpenRun | None) -> None:
+def draw(table: Table | Shown, run: OpenRun | None) -> None:
     """Draw the chosen part.
 
     Args:
         table: What `position_controls.draw` returned.
         run: The run; only the sentence needs one.
     """
+    if isinstance(table, Shown):
+        if table.turning is None:
+            bias.draw(table, run)
+        else:
+            turning.draw(table, table.turning, run)
+        return
     if table.view.positions_panel == "sentence":
         if run is not None:
             sentence.draw(run)
         return
+    if table.note:
+        st.caption(drawing.plain(table.note))
     {"table": _table, "similarity": _similarity, "shift": shift.draw}[table.view.positions_panel](table)
 
 
@@ -44,19 +59,27 @@ def draw(table: Table, run: OpenRun | None) -> None:
 
 
 def _table(table: Table) -> None:
-    st.markdown(drawing.plain(joined(" ", [_origin(table), _who_has_it(table), _meaning(table)])))
     dims = drawn_dims(table.count, table.d_model)
+    n_sines = 0
+    if table.view.apart and table.follows:
+        n_sines = int((dims % 2 == 0).sum())
+        dims = np.concatenate([dims[dims % 2 == 0], dims[dims % 2 == 1]])
     figure = charts.position_table_spec(
         table.values[: table.count, dims],
         positions=range(table.count),
         dimensions=dims.tolist(),
         title=say("Table of positions: {whose}", whose=table.whose),
         note=_left_out(table, len(dims)),
+        n_sines=n_sines,
     )
     alt = say(
         "The table of positions of {whose} as a map, one row a position, one column a dimension.", whose=table.whose
     )
-    drawing.chart(figure, key=table.key(TABLE), alt=alt, how_to_read=HOW_TO_READ_TABLE)
+    read = [HOW_TO_READ_TABLE] + [HOW_TO_READ_APART] * bool(n_sines)
+    drawing.chart(figure, key=table.key(TABLE), alt=alt, how_to_read=joined(" ", read), fit=True, of_sentence=False)
+    st.markdown(drawing.plain(joined(" ", [_origin(table), _who_has_it(table), _meaning(table)])))
+    if table.follows:
+        choices.switch(choices.field(table.slot, "apart"), say("Sines and cosines apart"))
     controls.choose_dims(table)
     drawing.beside(lambda: _curves(table), lambda: _waves(table))
 
@@ -122,6 +145,12 @@ def _meaning(table: Table) -> str:
             "rest is the rounding of its numbers.",
             gap=gap,
         )
+    if not table.learned:
+        return say(
+            "The largest difference between any value and the paper's formula is {gap}: these are sinusoids, too, of "
+            "another formula.",
+            gap=gap,
+        )
     return say(
         "The largest difference between any value and the formula is {gap}, where the values themselves go up to "
         "{largest:.2f}: this is not the formula. That is no fault: vectors of positions need only tell the positions "
@@ -146,7 +175,7 @@ def _curves(table: Table) -> None:
         dimensions=", ".join(map(str, dims)),
         n=table.count,
     )
-    drawing.chart(figure, key=table.key(CURVES), alt=alt, how_to_read=HOW_TO_READ_CURVES)
+    drawing.chart(figure, key=table.key(CURVES), alt=alt, how_to_read=HOW_TO_READ_CURVES, of_sentence=False)
 
 
 def _wave(dim: int, length: str) -> str:
@@ -171,7 +200,7 @@ def _waves(table: Table) -> None:
         "Wavelength of each dimension on a logarithmic axis: the formula's, and the strongest in {whose}.",
         whose=table.whose,
     )
-    drawing.chart(figure, key=table.key(WAVES), alt=alt, how_to_read=HOW_TO_READ_WAVES)
+    drawing.chart(figure, key=table.key(WAVES), alt=alt, how_to_read=HOW_TO_READ_WAVES, of_sentence=False)
     said = say(
         "The strongest wave holds {share:.0%} of a dimension's variance in the mean; of pure noise it would hold "
         "{noise:.0%}, as {n} positions tell only {waves} waves apart.",
@@ -210,6 +239,8 @@ def _similarity(table: Table) -> None:
             key=table.key(SIMILARITY),
             alt=alt,
             how_to_read=HOW_TO_READ_COSINE if cosine else HOW_TO_READ_SIMILARITY,
+            fit=True,
+            of_sentence=False,
         )
     with right:
         figure = charts.similarity_by_distance_spec(
@@ -220,7 +251,9 @@ def _similarity(table: Table) -> None:
             name=name,
             whose=table.whose,
         )
-        drawing.chart(figure, key=table.key(DISTANCE), alt=alt, how_to_read=HOW_TO_READ_DISTANCE)
+        drawing.chart(
+            figure, key=table.key(DISTANCE), alt=alt, how_to_read=HOW_TO_READ_DISTANCE, fit=True, of_sentence=False
+        )
 
 
 def _what_resembles(values: np.ndarray, spread: study.ByDistance, *, cosine: bool) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import charts
 from charts.embedding import HOW_TO_READ_ROWS, HOW_TO_READ_STRENGTHS, Strengths
 from transformer.analysis.stream import rms
-from ui.frame.sentence import sentence
+from ui.frame.sentence import Still, one_token, sentence
 from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
@@ -70,13 +70,14 @@ def start_of(run: OpenRun) -> Start:
 
 def draw(run: OpenRun) -> None:
     """Draw the sentence, how large the vectors of its tokens are, and those of one token."""
-    sentence(run, compact=True)
+    on_source = run.view.side == "source"
+    sentence(run, compact=True, still=one_token(run, run.view.key or 0) if on_source else Still())
     start = attempt(lambda: start_of(run))
     if start is None:
         return
-    st.markdown(drawing.plain(_who_drowns_whom(start)))
     chosen = _choose_token(run, start)
     _strengths(run, start, chosen)
+    st.markdown(drawing.plain(_who_drowns_whom(start)))
     _rows(run, start, chosen)
 
 
@@ -130,9 +131,9 @@ def _compared_without(token: float, position: float) -> str:
 def _choose_token(run: OpenRun, start: Start) -> int:
     """Draw the choice of a token; it is the row or column that is looked at on other pages."""
     kept = choices.field(run.slot, _PLACES[run.view.side], key=TOKEN)
-    pieces = {token: f"{token}: {piece}" for token, piece in enumerate(start.pieces)}
-    last = len(pieces) - 1
-    return choices.menu(kept, say("Token at position"), pieces, otherwise=min(kept.value or 0, last), width=340)
+    pieces = {place: say("Token {n}: {piece}", n=place + 1, piece=piece) for place, piece in enumerate(start.pieces)}
+    own = min(kept.value or 0, len(pieces) - 1)
+    return choices.menu(kept, say("Token"), pieces, otherwise=own, bare=True, width=240)
 
 
 def _strengths(run: OpenRun, start: Start, chosen: int) -> None:
@@ -149,7 +150,7 @@ def _strengths(run: OpenRun, start: Start, chosen: int) -> None:
     follow = on_click(key, place_of, lambda token: session.replace(slot, **{field: token}))
     n = len(start.pieces)
     alt = say("Root mean square of embedding, position and sum for each of {n} tokens.", n=n)
-    drawing.chart(figure, key=key, alt=alt, how_to_read=HOW_TO_READ_STRENGTHS, on_click=follow)
+    drawing.chart(figure, key=key, alt=alt, how_to_read=HOW_TO_READ_STRENGTHS, fit=True, on_click=follow)
 
 
 def _embeddings(start: Start) -> list[tuple[str, np.ndarray]]:
@@ -159,13 +160,13 @@ def _embeddings(start: Start) -> list[tuple[str, np.ndarray]]:
 
 
 def _rows(run: OpenRun, start: Start, chosen: int) -> None:
-    position = say("position {place}", place=chosen)
+    position = say("position, p = {p}", p=chosen)
     rows = [*_embeddings(start), (position, start.positions), (say("sum"), start.total)]
     piece = start.pieces[chosen]
     figure = charts.embedding_rows_spec(
         np.stack([vectors[chosen] for _, vectors in rows]),
         [name for name, _ in rows],
-        title=say("What {piece} at position {place} starts from", piece=piece, place=chosen),
+        title=say("What token {n}, {piece}, starts from", piece=piece, n=chosen + 1),
     )
     alt = say("Embedding, position and sum of token {piece}, one column a dimension.", piece=piece)
     drawing.chart(figure, key=run.key(ROWS), alt=alt, how_to_read=HOW_TO_READ_ROWS)

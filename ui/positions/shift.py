@@ -43,13 +43,12 @@ def draw(table: Table) -> None:
     controls.choose_shift(table)
     shift = min(table.view.shift, table.most_shift)
     draw_points, draw_errors = (_rotation, _rotation_errors) if table.follows else (_map, _map_errors)
-    said = st.container()
     left, right = st.columns(2, gap="large")
     with left:
         sentence = draw_points(table, shift)
     with right:
         draw_errors(table, shift)
-    said.markdown(drawing.plain(sentence))
+    st.markdown(drawing.plain(sentence))
 
 
 def _left_out(rows: np.ndarray) -> str:
@@ -82,7 +81,9 @@ def _rotation(table: Table, shift: int) -> str:
         cosine=2 * pair + 1,
         shift=shift,
     )
-    drawing.chart(figure, key=table.key(POINTS), alt=alt, how_to_read=HOW_TO_READ_ROTATION)
+    drawing.chart(
+        figure, key=table.key(POINTS), alt=alt, how_to_read=HOW_TO_READ_ROTATION, fit=True, of_sentence=False
+    )
     return joined(" ", _what_turns(table, shift, angle))
 
 
@@ -179,7 +180,7 @@ def _map(table: Table, shift: int) -> str:
         cosine=2 * pair + 1,
         shift=shift,
     )
-    drawing.chart(figure, key=table.key(POINTS), alt=alt, how_to_read=HOW_TO_READ_MAP)
+    drawing.chart(figure, key=table.key(POINTS), alt=alt, how_to_read=HOW_TO_READ_MAP, fit=True, of_sentence=False)
     missed = say(
         "The formula's rotation does not shift this table: Rₖ·PE(p) misses PE(p+{shift}) by up to {error:.2f}.",
         shift=shift,
@@ -236,7 +237,7 @@ def _map_errors(table: Table, shift: int) -> None:
 def _draw_errors(table: Table, figure: Spec, alt: str, how_to_read: str) -> None:
     slot, key = table.slot, table.key(ERRORS)
     follow = on_click(key, place_of, lambda shift: session.replace(slot, shift=shift))
-    drawing.chart(figure, key=key, alt=alt, how_to_read=how_to_read, on_click=follow)
+    drawing.chart(figure, key=key, alt=alt, how_to_read=how_to_read, fit=True, of_sentence=False, on_click=follow)
 
 
 def spread_shifts(largest: int, chosen: int, *, most: int) -> tuple[int, ...]:

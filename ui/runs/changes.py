@@ -29,7 +29,7 @@ def banner(changes: Sequence[Intervention], slot: Slot) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center", key=f"{slot}{UNTOUCHED}_row"):
         st.warning(drawing.plain(told(changes)), icon=":material/science:")
-        st.button(say("Show the untouched run"), key=f"{slot}{UNTOUCHED}", on_click=partial(session.untouched, slot))
+        st.button(say("Show the unchanged run"), key=f"{slot}{UNTOUCHED}", on_click=partial(session.untouched, slot))
 
 
 def told(changes: Sequence[Intervention]) -> str:

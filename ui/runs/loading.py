@@ -1,4 +1,4 @@
-"""Checkpoints and runs, shared by all sessions of the server.
+"""Checkpoints, runs and given maps, shared by all sessions of the server.
 
 Checkpoints are looked for in the folder `checkpoints/` of the project, in the folders of the environment variable
 `GLASSFORMER_CHECKPOINTS` (separated as in `PATH`), and in those given as `--checkpoints DIR` after `--` on the
@@ -13,19 +13,32 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from transformer.checkpoint.files import FolderFiles
+from transformer.checkpoint.filling import Progress
 from transformer.checkpoint.listing import Entry, Seen, Signature, listing, signature
 from transformer.checkpoint.load import Checkpoint, load
+from transformer.errors import QueryError, shown
+from transformer.maps.given import GivenMaps
+from transformer.maps.npzfile import read_maps
+from transformer.model.anatomy import Kind
+from transformer.runs.by_layer import each_layer
 from transformer.runs.query import Query
 from transformer.runs.replay import replay as record
 from transformer.runs.running import run_batch
+from transformer.runs.together import run_together
 from transformer.runs.trace import Trace
-from ui.runs.work import Runner
+from ui.runs.layers import Work
+from ui.runs.shelf import Open, Opening, Shelf
+from ui.runs.work import MAP_BYTES, Runner
 from ui.shared.door import st
+from ui.shared.drawing import plain
 from words import say
 
 ENVIRONMENT = "GLASSFORMER_CHECKPOINTS"
@@ -33,7 +46,9 @@ OPTION = "--checkpoints"
 SHIPPED = Path(__file__).resolve().parents[2] / "checkpoints"
 DEFAULT_NAME = "zh-en"
 LOOK_AGAIN_SECONDS = 10
-PATIENCE_SECONDS = 0.3  # that a visitor waits for a newer list
+PATIENCE_SECONDS = 0.3  # that a visitor waits for a newer list, and for a checkpoint before he sees a bar
+DRAW_AGAIN_SECONDS = 0.2
+WIDENS = 2.2  # what a file of 16 bits a number becomes, and what lies in memory beside it
 
 
 def folders(arguments: Sequence[str] | None = None) -> list[Path]:
@@ -89,44 +104,117 @@ def entries() -> tuple[Entry, ...]:
     return _listed(tuple(map(str, folders()))).entries()
 
 
+def look_again() -> None:
+    """Forget the list, as something was written into a folder."""
+    _listed.clear()
+
+
 def usable() -> dict[str, Entry]:
     """The checkpoint folders that can be opened, by name, the default first."""
-    found = {entry.name: entry for entry in entries() if entry.error is None}
+    found = {entry.name: entry for entry in entries() if entry.error is None and entry.holds == "model"}
     if DEFAULT_NAME in found:
         return {DEFAULT_NAME: found.pop(DEFAULT_NAME), **found}
     return found
 
 
+def maps_there() -> dict[str, Entry]:
+    """The files of maps that can be opened, by name."""
+    return {entry.name: entry for entry in entries() if entry.error is None and entry.holds == "maps"}
+
+
+def open_maps(name: str) -> GivenMaps:
+    """The maps of a file; read once, and again when it changes.
+
+    Args:
+        name: Of its entry.
+
+    Raises:
+        GlassformerError: There is no such file now, or it holds no maps that can be shown.
+    """
+    entry = maps_there().get(name)
+    if entry is None:
+        raise QueryError("{name} is no file of maps any more.", name=shown(name))
+    return _open_maps(str(entry.folder), str(entry.root), signature(entry.folder))
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _open_maps(file: str, root: str, sign: Signature) -> GivenMaps:
+    path = Path(file)
+    with FolderFiles(Path(root), inside=Path(root)).open(path.name) as (content, size):
+        return read_maps(content, size, label=path.name)
+
+
 def open_checkpoint(entry: Entry) -> Checkpoint:
-    """The checkpoint of a folder; loaded once, and again when its files change.
+    """The checkpoint of a folder; loaded once, and again when its files change. Who waits long sees how far it is.
 
     Raises:
         GlassformerError: The folder cannot be loaded.
     """
     which = str(entry.folder), str(entry.root), signature(entry.folder)
-    if which in _opened():
-        return _open(*which)
-    with st.spinner(say("Opening the checkpoint…")):  # here, as a cached function would keep one language for all
-        checkpoint = _open(*which)
-    _opened().add(which)
-    return checkpoint
+    return in_memory(which, entry.folder, partial(_load, entry.folder, entry.root))
+
+
+def in_memory(which: Hashable, source: Path, work: Open) -> Checkpoint:
+    """A checkpoint that is in memory, or will be when this returns.
+
+    Args:
+        which: Says all that decides what is opened.
+        source: The folder or file.
+        work: Opens it.
+
+    Raises:
+        GlassformerError: What `work` raises.
+    """
+    found = _shelf().find(which)
+    if found is not None:
+        return found
+    opening = _shelf().open(which, work, n_bytes=int(WIDENS * _size(source)))
+    if not opening.wait(PATIENCE_SECONDS):
+        _show_progress(source.name, opening)
+    return opening.result()
+
+
+def _load(folder: Path, root: Path, progress: Progress) -> Checkpoint:
+    return load(folder, inside=root, progress=progress)
+
+
+def _size(folder: Path) -> int:
+    """Bytes of the files of a folder, or of a file; 0 if that cannot be said."""
+    try:
+        found = [folder] if folder.is_file() else list(folder.iterdir())
+        return sum(file.stat().st_size for file in found)
+    except OSError:
+        return 0
+
+
+def _show_progress(name: str, opening: Opening) -> None:
+    """Say how far a checkpoint is, until it is there."""
+    place = st.empty()
+    while not opening.wait(DRAW_AGAIN_SECONDS):
+        done, whole = (round(n / 1e6) for n in (opening.done, opening.whole))
+        text = say("Opening {name}", name=plain(name))
+        if opening.whole:
+            text = say("Opening {name}: {done:,} of {whole:,} MB", name=plain(name), done=done, whole=whole)
+        place.progress(opening.done / max(opening.whole, 1), text)
+    place.empty()
 
 
 @st.cache_resource(show_spinner=False)
-def _opened() -> set[tuple[str, str, Signature]]:
-    """What has been opened before, so that it will not take long."""
-    return set()
-
-
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _open(folder: str, root: str, sign: Signature) -> Checkpoint:
-    return load(Path(folder), inside=Path(root))
+def _shelf() -> Shelf:
+    """The checkpoints in memory."""
+    return Shelf()
 
 
 @st.cache_resource(show_spinner=False)
 def runner() -> Runner:
     """The one queue in front of the model."""
-    return Runner()
+    return Runner(visitor=_visitor, runs=partial(run_together, most_map_bytes=MAP_BYTES))
+
+
+def _visitor() -> str | None:
+    """Whose script this thread runs: a session, which is a tab; None outside of scripts."""
+    context = get_script_run_ctx(suppress_warning=True)
+    return None if context is None else context.session_id
 
 
 def replay(checkpoint: Checkpoint, trace: Trace, sites: Sequence[str]) -> dict[str, np.ndarray]:
@@ -141,6 +229,41 @@ def replay(checkpoint: Checkpoint, trace: Trace, sites: Sequence[str]) -> dict[s
         lambda: record(checkpoint, trace, sites),
         nbytes=lambda values: sum(value.nbytes for value in values.values()),
     )
+
+
+def by_layer(
+    checkpoint: Checkpoint,
+    trace: Trace,
+    kind: Kind,
+    work: Work,
+    *,
+    key: Hashable,
+    layers: tuple[int, ...] | None,
+) -> list[np.ndarray]:
+    """What some work makes of each layer's maps of a run that keeps none; see `ui.runs.layers`.
+
+    Raises:
+        BusyError: The model has too much to do.
+    """
+    return runner().compute(
+        ("by_layer", trace.query, trace.src_ids, trace.read_ids, kind, key, layers),
+        lambda: each_layer(checkpoint, trace, kind, work, layers=layers),
+        nbytes=lambda found: sum(array.nbytes for array in found),
+    )
+
+
+def trace_again(checkpoint: str, query: Query) -> Trace:
+    """The trace of a query that was run before, for what comes later and must not hold the run until then.
+
+    Args:
+        checkpoint: Name of the checkpoint.
+        query: What was asked for.
+
+    Raises:
+        QueryError: Its checkpoint is another one now.
+        BusyError: The model has too much to do.
+    """
+    return runner().trace(open_checkpoint(usable()[checkpoint]), query)
 
 
 def batch(checkpoint: Checkpoint, queries: Sequence[Query]) -> tuple[Trace, ...]:

@@ -9,18 +9,23 @@ Knows nothing of Streamlit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from charts.candidates import Others
+from transformer.maps.given import GivenMaps
 from transformer.runs.query import Greedy, Query, Sampling
+from transformer.runs.step import Candidate, RuleChange
 from transformer.runs.trace import Kind, Trace
-from transformer.text.tokenizer import SPACE_MARK, Tokenizer
+from ui.runs.layers import ByLayer, Work, mean, whole
 from ui.state.view import MAIN, Slot, View
-from words import Sentence, joined, say
+from words import Sentence, say
 
 N_CANDIDATES = 10
 HIDDEN = "?"
+_ROUNDING = 1e-6  # what float32 probabilities that sum to 1 may lack
 
 
 @dataclass(frozen=True)
@@ -32,12 +37,14 @@ class Looking:
         view: What is looked at; its step, layer and head exist in the trace.
         revealed: In guess mode, whether the current piece may be seen.
         slot: Where it is drawn.
+        by_layer: Makes the maps of a trace that keeps none.
     """
 
     trace: Trace
     view: View
     revealed: bool = True
     slot: Slot = MAIN
+    by_layer: ByLayer | None = field(default=None, compare=False)
 
     @property
     def covered(self) -> bool:
@@ -70,15 +77,43 @@ class Looking:
 
     def weights(self) -> np.ndarray:
         """That attention's weights in the chosen layer and head, or a mean: all rows [query, key]."""
-        maps = self.trace.maps(self.kind)  # [layer, head, query, key]
-        if self.view.layer is None:
-            return maps.mean(axis=(0, 1))
-        layer = maps[self.view.layer]
-        return layer.mean(axis=0) if self.view.head is None else layer[self.view.head]
+        return chosen_map(self, self.kind)
+
+    def each(
+        self, kind: Kind, work: Work, *, key: Hashable, layers: tuple[int, ...] | None = None
+    ) -> list[np.ndarray]:
+        """What some work makes of the maps of each layer [head, query, key], or of those layers that are named.
+
+        Args:
+            kind: Which attention.
+            work: Makes it.
+            key: Says which work it is, with all that decides its result beside the run.
+            layers: Which, from 0; None for all.
+
+        Raises:
+            BusyError: The trace keeps no maps, and the model has too much to do.
+        """
+        if self.by_layer is not None and not self.trace.keeps_maps:
+            return self.by_layer(kind, work, key=key, layers=layers)
+        maps = self.trace.maps(kind)
+        return [work(maps[layer], layer) for layer in (range(len(maps)) if layers is None else layers)]
+
+    def heads(self, kind: Kind, layer: int) -> np.ndarray:
+        """The maps of all heads of a layer [head, query, key]; errors as `each`."""
+        return self.each(kind, whole, key="heads", layers=(layer,))[0]
 
     def whose(self) -> Sentence:
         """Which layer and head that is; a mean says that it is one."""
         return heads_name(self.trace, self.view, self.kind)
+
+
+def chosen_map(looking: Looking, kind: Kind) -> np.ndarray:
+    """An attention's weights in the layer and head that are looked at, or a mean: all rows [query, key]."""
+    view = looking.view
+    if view.layer is None:
+        return np.mean(looking.each(kind, mean, key="mean"), axis=0)
+    layer = looking.heads(kind, view.layer)
+    return layer.mean(axis=0) if view.head is None else layer[view.head]
 
 
 def row_labels(trace: Trace, n_rows: int, *, covered: bool) -> list[str]:
@@ -89,7 +124,7 @@ def row_labels(trace: Trace, n_rows: int, *, covered: bool) -> list[str]:
     return labels
 
 
-def heads_name(trace: Trace, view: View, kind: Kind) -> Sentence:
+def heads_name(trace: Trace | GivenMaps, view: View, kind: Kind) -> Sentence:
     """Which layer and head a map is of; a mean says that it is one."""
     n_layers, n_heads = trace.maps(kind).shape[:2]
     if view.layer is None:
@@ -110,12 +145,28 @@ def fit_view(view: View, trace: Trace, *, kind: Kind = "cross") -> tuple[View, t
     Returns:
         The view, and a note for each value that had to be moved.
     """
-    n_layers, n_heads = trace.maps(kind if kind in trace.kinds else trace.kinds[-1]).shape[:2]
+    shape = trace.maps(kind if kind in trace.kinds else trace.kinds[-1]).shape
     notes: list[str] = []
-    step, layer, head = view.step, view.layer, view.head
+    step = view.step
     if step >= max(trace.n_steps, 1):
         notes.append(_no_step(step, trace.n_steps))
         step = max(trace.n_steps - 1, 0)
+    view, moved = fit_head(view, *shape[:2])
+    return replace(view, step=step), (*notes, *moved)
+
+
+def fit_head(view: View, n_layers: int, n_heads: int) -> tuple[View, tuple[str, ...]]:
+    """Move layer and head into what an attention has.
+
+    Args:
+        view: What was asked for.
+        n_layers, n_heads: Of the attention.
+
+    Returns:
+        The view, and a note for each value that had to be moved.
+    """
+    notes: list[str] = []
+    layer, head = view.layer, view.head
     if layer is not None and layer >= n_layers:
         notes.append(no_layer(layer, n_layers))
         layer, head = None, None
@@ -124,7 +175,7 @@ def fit_view(view: View, trace: Trace, *, kind: Kind = "cross") -> tuple[View, t
         head = None
     if layer is None:
         head = None  # a head of all layers together is nothing
-    return replace(view, step=step, layer=layer, head=head), tuple(notes)
+    return replace(view, layer=layer, head=head), tuple(notes)
 
 
 def no_layer(layer: int, count: int) -> str:
@@ -149,13 +200,26 @@ def _no_step(step: int, count: int) -> str:
 
 @dataclass(frozen=True)
 class CandidateList:
-    """The candidates of a step as parallel lists, for the chart."""
+    """The candidates of a step as parallel lists, for the chart.
+
+    Attributes:
+        pieces, ids: Which, the likeliest first; the chosen one is always among them.
+        probabilities: Under the model.
+        ranks: From 1.
+        drawn_from: Their probabilities in the distribution that was drawn from; None unless the query samples.
+        others: All pieces that are not listed, where they could be drawn, too.
+        rules: What rules of the model make of each; None where they change nothing.
+        chosen: Place of the piece that the output has.
+        how_chosen: How it came to be chosen.
+    """
 
     pieces: list[str]
     probabilities: list[float]
     ids: list[int]
     ranks: list[int]
-    kept: list[bool] | None
+    drawn_from: list[float] | None
+    others: Others | None
+    rules: list[RuleChange | None]
     chosen: int | None
     how_chosen: str
 
@@ -170,15 +234,27 @@ def candidate_list(looking: Looking) -> CandidateList:
     sampled = isinstance(looking.trace.query.decoding, Sampling)
     yours = is_yours(looking.trace, looking.view.step)
     how = say("forced by you") if yours else say("drawn at random") if sampled else say("chosen")
+    if step.forced and step.index >= len(looking.trace.query.forced):
+        how = say("forced by the model's settings")
+    drawn_from = [c.sampling_probability or 0.0 for c in listed] if sampled else None
     return CandidateList(
         pieces=[c.piece for c in listed],
         probabilities=[c.probability for c in listed],
         ids=[c.id for c in listed],
         ranks=ranks,
-        kept=[bool(c.sampling_probability) for c in listed] if sampled else None,
+        drawn_from=drawn_from,
+        others=None if drawn_from is None else _others(looking, listed, drawn_from),
+        rules=[c.rule for c in listed],
         chosen=next(i for i, c in enumerate(listed) if c.chosen),
         how_chosen=how,
     )
+
+
+def _others(looking: Looking, listed: Sequence[Candidate], drawn_from: Sequence[float]) -> Others:
+    count = len(looking.trace.vocabulary) - len(listed)
+    rest = 1 - sum(candidate.probability for candidate in listed), 1 - sum(drawn_from)
+    probability, drawn = (max(share, 0.0) if share > _ROUNDING else 0.0 for share in rest)
+    return Others(count, probability, drawn)
 
 
 def is_yours(trace: Trace, step: int) -> bool:
@@ -189,8 +265,10 @@ def is_yours(trace: Trace, step: int) -> bool:
     n_forced = len(trace.query.forced)
     if step >= n_forced - 1:
         return step == n_forced - 1
+    if trace.tgt_ids[step : step + 1] == trace.forced_ids[step : step + 1]:
+        return False  # the model's config has it there
     greedy = isinstance(trace.query.decoding, Greedy)
-    return greedy and int(trace.log_probs[step].argmax()) != trace.tgt_ids[step]
+    return greedy and int(trace.scores_at(step).argmax()) != trace.tgt_ids[step]
 
 
 def branch_at(written: tuple[int, ...], step: int, piece_id: int) -> tuple[int, ...]:
@@ -201,39 +279,3 @@ def branch_at(written: tuple[int, ...], step: int, piece_id: int) -> tuple[int, 
 def own_choice(query: Query) -> Query:
     """The same query with nothing forced."""
     return replace(query, forced=(), hypothesis=0)
-
-
-def find_piece(text: str, tokenizer: Tokenizer, log_probs: np.ndarray) -> int | None:
-    """The id of the piece that a person means by a text: as typed, or as the beginning of a word.
-
-    Where both are pieces it is the likelier one at this step: after "l'" it is "homme", elsewhere "▁homme".
-
-    Args:
-        text: As typed.
-        tokenizer: Of the output.
-        log_probs: `[vocab]`, of the step.
-    """
-    text = text.encode("utf-8", "replace").decode("utf-8").strip()
-    found = [tokenizer.id_of(piece) for piece in (SPACE_MARK + text, text) if text]
-    return max((i for i in found if i is not None), key=lambda i: float(log_probs[i]), default=None)
-
-
-def no_piece(text: str) -> str:
-    """What is said of a text that is not one piece."""
-    return say("“{text}” is not one piece of this model's vocabulary.", text=text)
-
-
-def judge(guess: str, looking: Looking, tokenizer: Tokenizer) -> str:
-    """One sentence on a guess of the current piece."""
-    trace, step = looking.trace, looking.view.step
-    i = find_piece(guess, tokenizer, trace.log_probs[step])
-    if i is None:
-        return no_piece(guess.strip())
-    found = say(
-        "The model gave “{piece}” a probability of {probability:.3f}: place {rank:,}.",
-        piece=trace.vocabulary[i],
-        probability=np.exp(trace.log_probs[step, i]),
-        rank=trace.rank_of(i, step=step),
-    )
-    right = i == trace.tgt_ids[step]
-    return joined(" ", [say("Right.") if right else say("The output has another piece."), found])

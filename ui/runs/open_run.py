@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 from charts.theme import capitalised
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError, QueryError
+from transformer.maps.given import GivenMaps
 from transformer.model.anatomy import anatomy
 from transformer.runs.trace import Kind, Trace
 from ui.components.stepper.stepper import StepperRun, settled_step
-from ui.runs import loading
+from ui.runs import foreign, loading
 from ui.runs.attempt import attempt
 from ui.runs.changes import banner
-from ui.runs.looking import Looking, fit_view
-from ui.runs.sides import fit_parts
+from ui.runs.drawn import Drawn
+from ui.runs.looking import Looking, fit_view, own_choice
+from ui.runs.sides import fit_aggregate, fit_parts
 from ui.runs.stepper_run import stepper_run
 from ui.runs.work import BusyError
-from ui.shared import drawing
+from ui.shared import drawing, menu
 from ui.shared.door import st
 from ui.state import session
 from ui.state.link import DEFAULT_NEW, Link
-from ui.state.view import MAIN, Slot, View
+from ui.state.view import MAIN, Slot
 from words import joined, say
 
 REVISION_LENGTH = 12
@@ -29,20 +34,20 @@ STEPPER_RUN = "stepper_run"
 
 
 @dataclass(frozen=True)
-class OpenRun:
+class OpenRun(Drawn):
     """The run that a page draws.
 
     Attributes:
+        looking: The trace and what of it is looked at.
         checkpoint: What it ran on.
         link: What the session asks for.
-        looking: The trace and what of it is looked at.
         stepper: The same for the stepper in the browser.
         earlier: It is the last run that could be done, not what the session asks for.
     """
 
+    looking: Looking
     checkpoint: Checkpoint
     link: Link
-    looking: Looking
     stepper: StepperRun
     earlier: bool = False
 
@@ -52,18 +57,13 @@ class OpenRun:
         return self.looking.trace
 
     @property
-    def view(self) -> View:
-        """What is looked at."""
-        return self.looking.view
+    def run_id(self) -> str:
+        """Changes exactly when the run does."""
+        return self.stepper.run_id
 
-    @property
-    def slot(self) -> Slot:
-        """Where it is drawn."""
-        return self.looking.slot
-
-    def key(self, name: str) -> str:
-        """The key of something that is drawn from this run; a page may draw another run beside it."""
-        return f"{self.slot}{name}"
+    def again(self) -> Callable[[], Trace]:
+        """Gets the trace once more, for what a session keeps."""
+        return partial(foreign.trace_again, self.checkpoint.name, self.trace.query)
 
     def publish(self) -> None:
         """Write the address of what is shown; the address of what could not be done would show nothing.
@@ -71,7 +71,20 @@ class OpenRun:
         An address says the main slot only.
         """
         if not self.earlier and self.slot == MAIN:
-            session.publish(_address(self.checkpoint, replace(self.link, view=self.view)))
+            tried = session.tried_on(self.slot, own_choice(self.trace.query))
+            publish(self.checkpoint, replace(self.link, view=self.view, tried=tried))
+
+
+def publish(checkpoint: Checkpoint | GivenMaps, link: Link | None = None) -> None:
+    """Write the address, and have the menu lead there on other pages.
+
+    Args:
+        checkpoint: The one that is open, or the maps.
+        link: What is shown; what the session asks for if a page shows no run.
+    """
+    link = address(checkpoint, session.asked() if link is None else link)
+    session.publish(link)
+    menu.carry(link)
 
 
 def open_run(checkpoint: Checkpoint, *, kind: Kind | None = None, slot: Slot = MAIN) -> OpenRun | None:
@@ -90,19 +103,27 @@ def open_run(checkpoint: Checkpoint, *, kind: Kind | None = None, slot: Slot = M
     """
     link = _changes_of(checkpoint, _of(checkpoint, session.asked(slot), slot), slot)
     if not (link.source or "").strip():
+        _lead_on(checkpoint, link, slot)
         drawing.notes(session.take_notes(slot))
         st.info(_ask_for_source(checkpoint), icon=":material/keyboard:")
         return None
     done = attempt(lambda: _run(checkpoint, link, slot))
     if done is not None:
         session.stand(slot, last_query=done[1].query)
-        return _opened(checkpoint, *done, kind, slot)
+        return attempt(lambda: _opened(checkpoint, *done, kind, slot))  # of a long run maps are computed now
+    _lead_on(checkpoint, link, slot)
     before = _last_trace(checkpoint, slot)
     if before is None:
         drawing.notes(session.take_notes(slot))
         return None
     st.caption(say("What follows is still the last result."))
     return replace(_opened(checkpoint, link, before, kind, slot), earlier=True)
+
+
+def _lead_on(checkpoint: Checkpoint, link: Link, slot: Slot) -> None:
+    """Have the menu keep what was asked for, though it could not be done."""
+    if slot == MAIN:
+        menu.carry(address(checkpoint, link))
 
 
 def _run(checkpoint: Checkpoint, link: Link, slot: Slot) -> tuple[Link, Trace]:
@@ -123,19 +144,20 @@ def _run(checkpoint: Checkpoint, link: Link, slot: Slot) -> tuple[Link, Trace]:
 
 def _opened(checkpoint: Checkpoint, link: Link, trace: Trace, kind: Kind | None, slot: Slot) -> OpenRun:
     view, missing = fit_parts(link.view, anatomy(checkpoint.config))
+    view, instead = fit_aggregate(view, checkpoint.config)
     view, moved = fit_view(view, trace, kind=kind or view.kind)
-    drawing.notes((*session.take_notes(slot), *missing, *moved, *trace.notes))
+    drawing.notes((*session.take_notes(slot), *missing, *instead, *moved, *trace.notes))
     run_id = f"{checkpoint.content_hash[:REVISION_LENGTH]} {trace.query.to_json()}"
     banner(trace.query.interventions, slot)
-    looking = Looking(trace, view, slot=slot)
+    looking = Looking(trace, view, slot=slot, by_layer=partial(loading.by_layer, checkpoint, trace))
     if (kind or view.kind) not in ("cross", looking.kind):  # another attention's head says nothing of the source
         looking = replace(looking, view=replace(view, layer=None, head=None))
     run = _stepper_run(looking, checkpoint, run_id)
     here = session.standing(slot)
     step = settled_step(run, key=f"{slot}{session.STEPPER}", step=view.step, step_revision=here.step_revision)
     session.replace(slot, step=step)
-    looking = Looking(trace, replace(view, step=step), here.revealed == (run_id, step), slot)
-    return OpenRun(checkpoint, link, looking, run)
+    looking = replace(looking, view=replace(view, step=step), revealed=here.revealed == (run_id, step))
+    return OpenRun(looking, checkpoint, link, run)
 
 
 def _stepper_run(looking: Looking, checkpoint: Checkpoint, run_id: str) -> StepperRun:
@@ -175,18 +197,30 @@ def _changes_of(checkpoint: Checkpoint, link: Link, slot: Slot) -> Link:
             change.check(checkpoint.config)
     except QueryError as error:
         session.stand(slot, interventions=())
-        session.add_note(joined(" ", [capitalised(error.sentence), say("The untouched run is shown.")]), slot)
+        session.add_note(joined(" ", [capitalised(error.sentence), say("The unchanged run is shown.")]), slot)
         return replace(link, interventions=())
     return link
 
 
-def _address(checkpoint: Checkpoint, link: Link) -> Link:
-    """The link with everything left out that the app would take by itself."""
+def address(checkpoint: Checkpoint | GivenMaps, link: Link, **fields: Any) -> Link:
+    """The link with everything left out that the app would take by itself.
+
+    Args:
+        checkpoint: The one that is open, or the maps.
+        link: What it shall say.
+        fields: What else is looked at, by the names of `View`.
+    """
+    link = replace(link, revision=checkpoint.content_hash[:REVISION_LENGTH], view=replace(link.view, **fields))
+    if link.tried == (link.forced,):
+        link = replace(link, tried=())
+    if isinstance(checkpoint, GivenMaps):  # nothing is run
+        asked = Link(model=link.model, revision=link.revision, view=link.view)
+        return replace(asked, model="") if asked.model == st.session_state.get(session.DEFAULT_MODEL) else asked
     if link.source == checkpoint.card.first_example():
         link = replace(link, source=None)
     if link.max_new == min(DEFAULT_NEW, checkpoint.config.max_len):
         link = replace(link, max_new=DEFAULT_NEW)
-    if link.model == st.session_state.get(session.DEFAULT_MODEL):
+    if link.model == st.session_state.get(session.DEFAULT_MODEL) and not link.answers:
         link = replace(link, model="")
     plain = replace(link, revision="")
     return plain if plain == Link() else link

@@ -8,12 +8,15 @@ Knows nothing of Streamlit.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from charts.theme import Colour
-from transformer.model.anatomy import Anatomy, Kind, StackName, anatomy
+from transformer.maps.given import GivenMaps
+from transformer.model.anatomy import EVERY_PART, Anatomy, Kind, StackName, anatomy
 from transformer.model.config import ModelConfig
-from ui.runs.looking import Looking
+from ui.runs.given import GivenLooking, can_roll, has_words
+from ui.runs.looking import Looking, fit_head
 from ui.state.view import Side, View
 from words import say
 
@@ -34,6 +37,8 @@ SOURCE_COLUMNS = say("Source piece (key)")
 TARGET_ROWS = say("Reads → predicts (query)")
 TARGET_COLUMNS = say("Output piece read (key)")
 PROMPT_COLUMNS = say("Piece read (key)")
+GIVEN_TARGET_ROWS = say("Target piece (query)")
+GIVEN_TARGET_COLUMNS = say("Target piece (key)")
 
 
 def has_one_stack(config: ModelConfig) -> bool:
@@ -48,7 +53,7 @@ class Sides:
     Attributes:
         queries, keys: A label for each row and column that may be seen.
         query_axis, key_axis: Names of the axes.
-        query_ids, key_ids: Piece ids, for a decoder row the piece that it reads.
+        query_ids, key_ids: Piece ids, for a decoder row the piece that it reads; nothing of given maps.
         query_side, key_side: Colours of the sides, "source" or "target".
         current: Row of the current step; None in the encoder.
     """
@@ -64,13 +69,15 @@ class Sides:
     current: int | None
 
 
-def sides(looking: Looking, kind: Kind) -> Sides:
+def sides(looking: Looking | GivenLooking, kind: Kind) -> Sides:
     """The axes of the maps of one kind.
 
     Args:
-        looking: The run and what of it may be seen.
+        looking: The run and what of it may be seen, or maps that were given.
         kind: Which attention.
     """
+    if isinstance(looking, GivenLooking):
+        return _given(looking.trace, kind)
     trace = looking.trace
     source, source_ids = list(trace.src_pieces), trace.src_ids
     if kind == "encoder":
@@ -86,6 +93,22 @@ def sides(looking: Looking, kind: Kind) -> Sides:
     )
 
 
+def _given(maps: GivenMaps, kind: Kind) -> Sides:
+    attention, one = EVERY_PART.attention(kind), maps.of(kind)
+    query, key = SIDE_OF[attention.stack], SIDE_OF[attention.keys_from]
+    return Sides(
+        queries=list(one.queries),
+        keys=list(one.keys),
+        query_axis=SOURCE_ROWS if query == "source" else GIVEN_TARGET_ROWS,
+        key_axis=SOURCE_COLUMNS if key == "source" else GIVEN_TARGET_COLUMNS,
+        query_ids=(),
+        key_ids=(),
+        query_side=query,
+        key_side=key,
+        current=None,
+    )
+
+
 def fit_parts(view: View, parts: Anatomy) -> tuple[View, tuple[str, ...]]:
     """Look at an attention and at a side that a model has.
 
@@ -96,21 +119,64 @@ def fit_parts(view: View, parts: Anatomy) -> tuple[View, tuple[str, ...]]:
     Returns:
         The view, and a note for each that there is not; of a default nobody asked for, nothing is said.
     """
-    notes: list[str] = []
-    kind, side = view.kind, view.side
-    if kind not in parts.kinds:
-        kind = parts.kinds[-1]
-        if view.kind != View.kind:
-            notes.append(
-                say(
-                    "{asked} was asked for; this model does not have it. {shown} is shown.",
-                    asked=KIND_NAMES[view.kind],
-                    shown=KIND_NAMES[kind],
-                )
-            )
+    side = view.side
+    kind, notes = _fit_kind(view, parts.kinds, _not_in_model)
     stacks = [stack.name for stack in parts.stacks]
     if STACKS[side] not in stacks:
         side = SIDE_OF[stacks[0]]
         if view.side != View.side:
             notes.append(_WITHOUT[view.side])
     return replace(view, kind=kind, side=side), tuple(notes)
+
+
+def fit_aggregate(view: View, config: ModelConfig) -> tuple[View, tuple[str, ...]]:
+    """Put heads together in a way that a model allows.
+
+    Args:
+        view: What was asked for.
+        config: Of the model.
+
+    Returns:
+        The view, and a note if another way was asked for.
+    """
+    if view.aggregate != "rollout" or config.residual:
+        return view, ()
+    note = say(
+        "Rollout was asked for; it follows the residual stream, which this model does not have. The mean is shown."
+    )
+    return replace(view, aggregate="mean"), (note,)
+
+
+def fit_given(view: View, maps: GivenMaps) -> tuple[View, tuple[str, ...]]:
+    """Look at an attention, a layer and a head that are there, and only as maps alone allow.
+
+    Args:
+        view: What was asked for.
+        maps: What there is.
+
+    Returns:
+        The view, and a note for each that there is not; of a default nobody asked for, nothing is said.
+    """
+    kind, notes = _fit_kind(view, maps.kinds, _not_in_maps)
+    fitted, moved = fit_head(replace(view, kind=kind), *maps.maps(kind).shape[:2])
+    if fitted.aggregate == "rollout" and not can_roll(maps, kind):
+        fitted = replace(fitted, aggregate="mean")
+        notes.append(say("Rollout was asked for; these maps do not have all that it needs. The mean is shown."))
+    words, hidden = fitted.words and has_words(maps), fitted.hide_special and bool(maps.special)
+    return replace(fitted, words=words, hide_special=hidden), (*notes, *moved)
+
+
+def _fit_kind(view: View, kinds: Sequence[Kind], missing: Callable[[str, str], str]) -> tuple[Kind, list[str]]:
+    """An attention that is there, and a note if another was asked for; of the default nothing is said."""
+    if view.kind in kinds:
+        return view.kind, []
+    kind = kinds[-1]
+    return kind, [] if view.kind == View.kind else [missing(KIND_NAMES[view.kind], KIND_NAMES[kind])]
+
+
+def _not_in_model(asked: str, instead: str) -> str:
+    return say("{asked} was asked for; this model does not have it. {shown} is shown.", asked=asked, shown=instead)
+
+
+def _not_in_maps(asked: str, instead: str) -> str:
+    return say("{asked} was asked for; these maps do not have it. {shown} is shown.", asked=asked, shown=instead)

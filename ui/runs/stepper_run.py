@@ -32,6 +32,7 @@ def stepper_run(looking: Looking, checkpoint: Checkpoint, run_id: str) -> Steppe
         shading=_shading(looking),
         shading_label=_shading_label(looking),
         stop_reason=_stop_sentence(trace),
+        cut=trace.stop_reason == "length limit",
     )
 
 
@@ -48,8 +49,8 @@ def _shading_label(looking: Looking) -> str:
     if not looking.trace.n_steps:
         return ""
     if looking.kind == "cross":
-        return say("cross-attention, {whose}", whose=looking.whose())
-    return say("self-attention, {whose}", whose=looking.whose())
+        return say("Source shaded by cross-attention, {whose}", whose=looking.whose())
+    return say("Prompt shaded by self-attention, {whose}", whose=looking.whose())
 
 
 def _stop_sentence(trace: Trace) -> str:

@@ -1,8 +1,8 @@
 """Running the model for many visitors: one bounded queue in front of it, and a cache of what it gave.
 
-One thread runs the model. A visitor's session waits for its answer, so a visitor holds at most one place in the
-queue however fast they click, and requests are served in the order they came. The same request of several visitors
-is run once.
+One thread runs the model; in which order, `ui.runs.queue` says. Runs that wait when it becomes free are decoded
+together, and between two rounds of decoding it does what comes before the run it is at. Nobody is made to wait for
+company. The same request of several visitors is run once.
 
 Knows nothing of Streamlit.
 """
@@ -10,12 +10,13 @@ Knows nothing of Streamlit.
 from __future__ import annotations
 
 import logging
+import math
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import torch
 from cachetools import LRUCache
@@ -23,14 +24,18 @@ from cachetools import LRUCache
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import SaidError
 from transformer.runs.query import Query
-from transformer.runs.running import run
+from transformer.runs.together import run_together
 from transformer.runs.trace import Trace
+from ui.runs.queue import OTHER_COST, FairQueue, Request, cost_of
 from words import say_n
 
-MAX_WAITING = 256  # a class of 100 that translates at the same moment, twice over; a sentence takes about 30 ms
-MAX_SECONDS = 60.0
+MAX_WAITING = 256  # a class of 100 that translates at the same moment, twice over
+MAX_PLACES = 8  # of one visitor; a page that is drawn asks for one thing at a time
+MAX_SECONDS = 240.0  # 60 tokens of a model of half a billion numbers, with every map, on a busy machine
 CACHE_BYTES = 512 * 2**20
 """Room for three runs of 512 pieces with 6+6 layers of 8 heads, 150 MB each; thousands of ordinary ones."""
+MAP_BYTES = CACHE_BYTES // 3
+"""Most memory for one run's maps: beyond it they are made again, a layer at a time, for whoever looks at one."""
 
 _LOG = logging.getLogger("glassformer.runs")
 _Result = TypeVar("_Result")
@@ -48,29 +53,43 @@ class _Kept:
     nbytes: int
 
 
+class Runs(Protocol):
+    """What makes traces; `transformer.runs.together.run_together` does."""
+
+    def __call__(
+        self, checkpoint: Checkpoint, queries: Sequence[Query], *, pause: Callable[[], None]
+    ) -> Iterator[Trace | Exception]:
+        """The trace or the error of each query, in order."""
+
+
 class Runner:
     """Gives traces and whatever else needs the model: from the cache, from work under way, or by new work.
 
     Args:
-        max_waiting: Most requests in the queue, the running one included.
+        max_waiting: Most requests in the queue, those under way included.
+        max_places: Most of them that one visitor may have.
         max_seconds: Longest time to wait for an answer.
         cache_bytes: Most memory for finished results.
-        compute: What makes a trace; `transformer.run` unless a test says otherwise.
+        runs: What makes traces; `run_together`, which keeps all maps, unless somebody says otherwise.
+        visitor: Says who asks, in the thread that asks; None is nobody in particular.
     """
 
     def __init__(
         self,
         *,
         max_waiting: int = MAX_WAITING,
+        max_places: int = MAX_PLACES,
         max_seconds: float = MAX_SECONDS,
         cache_bytes: int = CACHE_BYTES,
-        compute: Callable[[Checkpoint, Query], Trace] = run,
+        runs: Runs = run_together,
+        visitor: Callable[[], Hashable] = lambda: None,
     ) -> None:
-        self._compute = compute
-        self._max_waiting, self._max_seconds = max_waiting, max_seconds
+        self._runs, self._visitor = runs, visitor
+        self._max_waiting, self._max_places, self._max_seconds = max_waiting, max_places, max_seconds
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="model", initializer=_one_thread)
         self._lock = threading.Lock()
-        self._under_way: dict[Hashable, Future[Any]] = {}
+        self._queue = FairQueue()
+        self._under_way: dict[Hashable, Request] = {}
         self._cache: LRUCache[Hashable, _Kept] = LRUCache(cache_bytes, getsizeof=lambda kept: kept.nbytes)
         self.n_runs = 0
 
@@ -81,7 +100,9 @@ class Runner:
             QueryError: The query does not fit the checkpoint.
             BusyError: The queue is full, or the answer took too long.
         """
-        return self.compute(query, lambda: self._run(checkpoint, query), nbytes=lambda trace: trace.nbytes)
+        request = Request(query, self._visitor(), cost_of(query), _trace_bytes, checkpoint=checkpoint, query=query)
+        trace: Trace = self._answer(request)
+        return trace
 
     def compute(self, key: Hashable, work: Callable[[], _Result], *, nbytes: Callable[[_Result], int]) -> _Result:
         """The result of any work with the model.
@@ -94,11 +115,15 @@ class Runner:
         Raises:
             BusyError: The queue is full, or the answer took too long.
         """
+        result: _Result = self._answer(Request(key, self._visitor(), OTHER_COST, nbytes, work=work))
+        return result
+
+    def _answer(self, request: Request) -> Any:
         with self._lock:
-            kept = self._cache.get(key)
+            kept = self._cache.get(request.key)
             if kept is not None:
                 return kept.result
-            future: Future[_Result] = self._under_way.get(key) or self._submit(key, work, nbytes)
+            future = self._admitted(request)
         try:
             return future.result(timeout=self._max_seconds)
         except FutureTimeoutError:
@@ -106,9 +131,26 @@ class Runner:
                 "The model did not answer within {seconds:g} seconds. Try again.", seconds=self._max_seconds
             ) from None
 
-    def _submit(
-        self, key: Hashable, work: Callable[[], _Result], nbytes: Callable[[_Result], int]
-    ) -> Future[_Result]:
+    def _admitted(self, request: Request) -> Future[Any]:
+        """Where the result will be: that of the same request under way, or of this one, which waits from now on."""
+        if request.key in self._under_way:
+            return self._under_way[request.key].future
+        self._check_room(request.visitor)
+        self._under_way[request.key] = request
+        self._queue.put(request)
+        self._pool.submit(self._turn)  # as many turns as requests: one that finds nothing left is over at once
+        return request.future
+
+    def _check_room(self, visitor: Hashable) -> None:
+        own = sum(one.visitor == visitor for one in self._under_way.values()) if visitor is not None else 0
+        if own >= self._max_places:
+            raise BusyError(
+                say_n(
+                    "{n} request of yours is waiting for the model. Try again in a moment.",
+                    "{n} requests of yours are waiting for the model. Try again in a moment.",
+                    own,
+                )
+            )
         if len(self._under_way) >= self._max_waiting:
             raise BusyError(
                 say_n(
@@ -117,29 +159,60 @@ class Runner:
                     len(self._under_way),
                 )
             )
-        future = self._pool.submit(self._work, key, work, nbytes)
-        self._under_way[key] = future
-        return future
 
-    def _work(self, key: Hashable, work: Callable[[], _Result], nbytes: Callable[[_Result], int]) -> _Result:
-        try:
-            result = work()
-            kept = _Kept(result, nbytes(result) + 10_000)  # the labels, about
-        except BaseException:
-            with self._lock:
-                self._under_way.pop(key, None)
-            raise
+    def _turn(self, before: float = math.inf) -> None:
+        """Do what is next, if its mark is smaller than that of the run that stands still meanwhile."""
         with self._lock:
-            self._under_way.pop(key, None)
-            if kept.nbytes <= self._cache.maxsize:
-                self._cache[key] = kept
-        return result
+            taken = self._queue.take(before=before)
+        if not taken:
+            return
+        try:
+            results = self._results(taken, lambda: self._turn(taken[0].mark))
+            for request, result in zip(taken, results, strict=True):
+                self._settle(request, result)
+        except BaseException as error:  # nobody waits for an answer that will not come
+            for request in taken:
+                if not request.future.done():
+                    self._settle(request, error)
+        finally:
+            with self._lock:
+                self._queue.done(taken)
 
-    def _run(self, checkpoint: Checkpoint, query: Query) -> Trace:
-        trace = self._compute(checkpoint, query)
+    def _results(self, taken: Sequence[Request], pause: Callable[[], None]) -> Iterator[Any]:
+        first = taken[0]
+        if first.work is not None:
+            yield first.work()
+        elif first.checkpoint is not None:
+            queries = [request.query for request in taken if request.query is not None]
+            for trace in self._runs(first.checkpoint, queries, pause=pause):
+                if not isinstance(trace, Exception):
+                    self._log(trace)
+                yield trace
+
+    def _settle(self, request: Request, result: Any) -> None:
+        """Keep a result and give it to all who wait for it; an error is given and not kept."""
+        kept = None
+        if not isinstance(result, BaseException):
+            try:
+                kept = _Kept(result, request.nbytes(result) + 10_000)  # the labels, about
+            except Exception as error:
+                result = error
+        with self._lock:
+            self._under_way.pop(request.key, None)
+            if kept is not None and kept.nbytes <= self._cache.maxsize:
+                self._cache[request.key] = kept
+        if isinstance(result, BaseException):
+            request.future.set_exception(result)
+        else:
+            request.future.set_result(result)
+
+    def _log(self, trace: Trace) -> None:
         self.n_runs += 1
-        _LOG.info("model run %d: %s, %d steps, %.3f s", self.n_runs, checkpoint.name, trace.n_steps, trace.seconds)
-        return trace
+        _LOG.info("model run %d: %s, %d steps, %.3f s", self.n_runs, trace.checkpoint, trace.n_steps, trace.seconds)
+
+
+def _trace_bytes(trace: Trace) -> int:
+    return trace.nbytes
 
 
 def _one_thread() -> None:

@@ -12,14 +12,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeVar
 
+from ui.shared import style
 from ui.shared.door import here, st
 from ui.state import session
 from ui.state.view import Slot, View
-from words import say
+from words import say, say_n
 
 KEEP: Final = "session"  # a widget of the request keeps its value while another page is looked at
 ALL: Final = say("All")  # layers or heads together
 MOST_SEGMENTS: Final = 8  # more choices are in a menu
+MORE: Final = "more_options"
+NARROW: Final = 104  # pixels of a menu that says "All layers"
 
 NONE: Final = "none"  # stands for None among a widget's options: Streamlit takes None for nothing chosen
 _LABELS: Final = "labels"
@@ -66,9 +69,7 @@ def numbered(count: int) -> dict[int, str]:
 
 def layer_and_head(slot: Slot, layer_label: str, n_layers: int, n_heads: int) -> tuple[int | None, int | None]:
     """Draw the choices of a layer and of a head, each with all together as the first; what there is not is let go."""
-    view = session.view(slot)
-    gone = [name for name, count in (("layer", n_layers), ("head", n_heads)) if (getattr(view, name) or 0) >= count]
-    session.replace(slot, **dict.fromkeys(gone))
+    let_go(slot, n_layers, n_heads)
     layer = choose(field(slot, "layer"), layer_label, {None: ALL, **numbered(n_layers)})
     head = choose(
         field(slot, "head"),
@@ -78,6 +79,51 @@ def layer_and_head(slot: Slot, layer_label: str, n_layers: int, n_heads: int) ->
         help=say("Choose a layer to choose among its heads.") if layer is None else None,
     )
     return layer, head
+
+
+def menu_of_layers(kept: Kept, n_layers: int, *, all_together: bool = True) -> int | None:
+    """Draw the choice of a layer as a menu that names itself, for a row without labels above."""
+    layers: dict[int | None, str] = {place: say("Layer {n}", n=place + 1) for place in range(n_layers)}
+    every: dict[int | None, str] = {None: say("All layers")} if all_together else {}
+    return menu(kept, say("Layer"), every | layers, bare=True, width=NARROW)
+
+
+def menu_of_heads(kept: Kept, n_heads: int, *, all_together: bool = True, disabled: bool = False) -> int | None:
+    """Draw the choice of a head likewise."""
+    heads: dict[int | None, str] = {place: say("Head {n}", n=place + 1) for place in range(n_heads)}
+    every: dict[int | None, str] = {None: say("All heads")} if all_together else {}
+    help = say("Choose a layer to choose among its heads.") if disabled else None
+    return menu(kept, say("Head"), every | heads, bare=True, disabled=disabled, help=help, width=NARROW)
+
+
+def let_go(slot: Slot, n_layers: int, n_heads: int) -> View:
+    """Let go of a layer and of a head that there is not; returns the view without them."""
+    view = session.view(slot)
+    gone = [name for name, count in (("layer", n_layers), ("head", n_heads)) if (getattr(view, name) or 0) >= count]
+    session.replace(slot, **dict.fromkeys(gone))
+    return session.view(slot)
+
+
+def bar(slot: Slot) -> Any:
+    """A row for the controls of a page; what stands in it says itself what it is, without a label above."""
+    return st.container(horizontal=True, gap="small", vertical_alignment="center", key=f"{slot}{style.BAR}")
+
+
+def more(slot: Slot, *names: str) -> Any:
+    """A menu at the end of a row for what is rarely changed; it says how much of it is not as at first.
+
+    Args:
+        slot: Where.
+        names: Fields of the view that are changed in it.
+    """
+    view = session.view(slot)
+    count = sum(getattr(view, name) != getattr(View, name) for name in names)
+    return st.popover(
+        say("Options · {n}", n=count) if count else say("Options"),
+        key=f"{slot}{MORE}",
+        icon=":material/tune:",
+        help=say_n("{n} of them is not as at first.", "{n} of them are not as at first.", count) if count else None,
+    )
 
 
 def labelled(pieces: Sequence[str], *, first: int = 0) -> dict[int, str]:
@@ -112,7 +158,7 @@ def choose(
         What is chosen.
     """
     if len(options) - (None in options) > MOST_SEGMENTS:
-        return menu(kept, label, options, otherwise=otherwise, disabled=disabled, help=help, width=width)
+        return menu(kept, label, options, otherwise=otherwise, bare=bare, disabled=disabled, help=help, width=width)
     value, widget = _shown(kept, options, otherwise)
     st.segmented_control(
         label,
@@ -132,13 +178,21 @@ def menu(
     options: Mapping[_Value, str],
     *,
     otherwise: _Value | None = None,
+    bare: bool = False,
     disabled: bool = False,
     help: str | None = None,
     width: int | None = None,
 ) -> _Value:
     """Draw a choice as a menu; arguments as for `choose`. Without a width it takes all there is."""
     value, widget = _shown(kept, options, otherwise)
-    st.selectbox(label, **widget, disabled=disabled, help=help, width=width or "stretch")
+    st.selectbox(
+        label,
+        **widget,
+        label_visibility="collapsed" if bare else "visible",
+        disabled=disabled,
+        help=help,
+        width=width or "stretch",
+    )
     return value
 
 
@@ -173,7 +227,7 @@ def slider(kept: Kept, label: str, least: int, most: int) -> int:
     return value
 
 
-def number(kept: Kept, label: str, most: int, *, placeholder: str, help: str, width: int) -> None:
+def number(kept: Kept, label: str, most: int, *, placeholder: str, help: str, width: int, bare: bool = False) -> None:
     """Draw a box for one of many things, counted from 1; empty for None, and for one that there is not."""
     _set(kept.key, None if kept.value is None or kept.value >= most else kept.value + 1)
     st.number_input(
@@ -186,6 +240,7 @@ def number(kept: Kept, label: str, most: int, *, placeholder: str, help: str, wi
         on_change=_taking(kept, lambda number: None if number is None else int(number) - 1),
         help=help,
         width=width,
+        label_visibility="collapsed" if bare else "visible",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Callable, Sequence
 from typing import Literal
@@ -11,13 +12,20 @@ import pandas as pd
 from charts.theme import Spec
 from ui.components.plotly.view import plotly_view
 from ui.shared.door import here, st
+from ui.shared.saving import Origin, Table, csv_bytes, decoding_of, saved, with_origin
+from ui.shared.style import TABLE_BEHIND
+from ui.state import session
+from ui.state.language import current
+from ui.state.view import MAIN, SECOND
 from words import joined, say, through
 
 _MARKUP = re.compile(r"([!-/:-@\[-`{-~])")
 # Escapes do not keep Streamlit from making links, arrows and pictures of plain text such as "www.", "a@b.c", "->"
 # and ":streamlit:". A word joiner inside, which nobody sees, does.
 _REWRITTEN = re.compile(r"(?<=[-<>~])(?=[->=])|(?=@)|(?<=:)(?=[/a-z])|(?<=www)(?=\.)", re.IGNORECASE)
+_TAGS = re.compile(r"<[^>]*>|[\u2068\u2069]")
 _WORD_JOINER = "\u2060"
+LEAST_FITTED = 300  # pixels of a chart that is fitted to a window; one with many rows says more: `meta.least_height`
 
 
 @through
@@ -56,19 +64,35 @@ def beside(
             one()
 
 
-def csv_button(table: pd.DataFrame, *, key: str, file_name: str, digits: int = 6) -> None:
+def origin(key: str, title: str, *, of_sentence: bool = True) -> Origin:
+    """What a chart or a table is of, for the files that it is saved to.
+
+    Args:
+        key: Names it on the page; begins with its slot.
+        title: Of the chart or table.
+        of_sentence: Whether it is of the sentence at hand, and not of the model alone.
+    """
+    query = session.standing(SECOND if key.startswith(SECOND) else MAIN).last_query if of_sentence else None
+    name = str(st.session_state.get(session.MODEL) or "")
+    if query is None:
+        return Origin(checkpoint=name, chart=here(title))
+    return Origin(checkpoint=name, sentence=query.source, decoding=decoding_of(query), chart=here(title))
+
+
+def csv_button(table: pd.DataFrame, *, key: str, title: str, of_sentence: bool = True) -> None:
     """Draw the button under a table that saves its numbers.
 
     Args:
         table: What is saved.
         key: Of the button.
-        file_name: What the file is called.
-        digits: Significant digits of a number.
+        title: What the table is of.
+        of_sentence: Whether it is of the sentence at hand, and not of the model alone.
     """
+    of = origin(key, title, of_sentence=of_sentence)
     st.download_button(
         say("Table as CSV"),
-        table.to_csv(index=False, float_format=f"%.{digits}g"),
-        file_name=file_name,
+        csv_bytes(with_origin(table, of, current())),
+        file_name=f"{of.stem('')}.csv",
         mime="text/csv",
         key=key,
         on_click="ignore",
@@ -76,7 +100,42 @@ def csv_button(table: pd.DataFrame, *, key: str, file_name: str, digits: int = 6
     )
 
 
-def chart(figure: Spec, *, key: str, alt: str, how_to_read: str, on_click: Callable[[], None] | None = None) -> None:
+def table_behind(make: Table, of: Origin, *, key: str) -> str:
+    """Draw a button that nobody sees, for the CSV button of a chart of ours to press.
+
+    What a browser has of a chart may be rounded or a part; this writes the whole table, here, once somebody saves it.
+
+    Args:
+        make: Makes the table's columns. A session keeps it: it must not hold a run.
+        of: What the table is of.
+        key: Of the chart.
+
+    Returns:
+        A CSS selector of the button.
+    """
+    name = f"{key}{TABLE_BEHIND}"
+    st.download_button(
+        say("Table as CSV"),
+        saved(make, of, current()),
+        file_name=f"{of.stem(key)}.csv",
+        mime="text/csv",
+        key=name,
+        on_click="ignore",
+    )
+    return f".st-key-{name} button"
+
+
+def chart(
+    figure: Spec,
+    *,
+    key: str,
+    alt: str,
+    how_to_read: str,
+    fit: bool = False,
+    on_click: Callable[[], None] | None = None,
+    table: Table | None = None,
+    of_sentence: bool = True,
+) -> None:
     """Draw a chart with the sentence that says how to read it, in the session's language.
 
     Args:
@@ -84,7 +143,31 @@ def chart(figure: Spec, *, key: str, alt: str, how_to_read: str, on_click: Calla
         key: Names this place on the page.
         alt: The chart in one or two sentences, for people who cannot see it.
         how_to_read: One sentence.
+        fit: Whether the chart is what its page is about: it takes the height that is left on the first screen.
         on_click: Called when a mark is clicked.
+        table: Makes the columns of what is saved as CSV, where it is more than what is drawn. A session keeps it: it
+            must not hold a run. None: what the figure says, or the browser makes one of what it draws.
+        of_sentence: Whether it is of the sentence at hand, and not of the model alone.
     """
-    height = figure["layout"]["height"]
-    plotly_view(here(figure), key=key, alt=here(alt), height=height, caption=here(how_to_read), on_click=on_click)
+    said = here(figure)
+    of = origin(key, title_of(said), of_sentence=of_sentence)
+    make = table or figure.get("table")
+    behind = table_behind(make, of, key=key) if make else ""
+    plotly_view(
+        said,
+        key=key,
+        alt=here(alt),
+        height=figure["layout"]["height"],
+        caption=here(how_to_read),
+        fit=figure["layout"].get("meta", {}).get("least_height", LEAST_FITTED) if fit else 0,
+        on_click=on_click,
+        file=of.stem(key),
+        about=here(of.columns()),
+        table=behind,
+    )
+
+
+def title_of(figure: Spec) -> str:
+    """The title of a chart as a reader sees it."""
+    title = str(figure["layout"].get("title", {}).get("text", ""))
+    return html.unescape(_TAGS.sub(" ", title))

@@ -1,4 +1,4 @@
-"""The little that the theme cannot say: how tight the page's head is, and that examples look like words to pick.
+"""The little that the theme cannot say: how tight the page's head is, and what stays in sight.
 
 The rules are fixed text of ours; no data ever goes into them. A key of a run begins with its slot, so such rules name
 the key's end only: `st-key-candidates` and `st-key-b-candidates` both hold "-candidates".
@@ -8,54 +8,99 @@ from __future__ import annotations
 
 from ui.shared.door import st
 
+HEAD = "page_head"
 STEP_GRID = "step_grid"
 GUESSING = "guessing"
 CARD = "card"
 COUNTED = "counted"
+TABLE_BEHIND = "_table_behind"
+BAR = "controls_bar"
+DIAGRAM, LANE, BLOCK, WAYS = "start_diagram", "lane", "block", "ways"
 
 _RULES = """
 <style>
 [class*="-step_grid"] {
-  display: grid; gap: 1.5rem 2.5rem; grid-template-columns: minmax(0, 3fr) minmax(0, 2fr);
-  grid-template-areas: "candidates entropy" "force ." "map row";
+  display: grid; gap: 0.75rem 1.5rem; grid-template-columns: minmax(0, 2fr) minmax(0, 3fr);
+  grid-template-areas: "candidates map" "force map" "entropy row"; grid-template-rows: min-content 1fr;
 }
 [class*="-step_grid"] > * { width: 100% !important; min-width: 0; }
 [class*="-step_grid"] > :is([class*="-candidates"], [class*="-guessing"]) { grid-area: candidates; }
-[class*="-step_grid"] > [class*="-force_choice"] { grid-area: force; margin-top: -0.75rem; }
+[class*="-step_grid"] > [class*="-force_choice"] { grid-area: force; }
 [class*="-step_grid"] > [class*="-entropy"] { grid-area: entropy; }
 [class*="-step_grid"] > [class*="-cross_row"] { grid-area: row; }
 [class*="-step_grid"] > [class*="-cross_map"] { grid-area: map; }
 @media (max-width: 900px) {
   [class*="-step_grid"] {
     grid-template-columns: minmax(0, 1fr);
-    grid-template-areas: "candidates" "force" "entropy" "row" "map";
+    grid-template-areas: "candidates" "force" "map" "row" "entropy"; grid-template-rows: none;
   }
 }
-[data-testid="stMainBlockContainer"] {
-  padding: 3.75rem clamp(1.5rem, 3vw, 4rem) 4rem; max-width: 96rem;
+/* The app's own bar holds two buttons in the corners: the page begins beside them, not under them. */
+[data-testid="stHeader"] { background: none; }
+[data-testid="stHeader"], [data-testid="stHeader"] * { pointer-events: none; }
+[data-testid="stHeader"] :is(button, a, button *, a *) { pointer-events: auto; }
+[data-testid="stMainBlockContainer"] { padding: 0.6rem 3.25rem 4rem clamp(1.5rem, 3vw, 4rem); max-width: 96rem; }
+/* The page, the fragment of its sentence, and in that the one of its run. */
+[data-testid="stMainBlockContainer"] > [data-testid="stVerticalBlock"],
+[data-testid="stMainBlockContainer"] > * > * > [data-testid="stVerticalBlock"],
+[data-testid="stMainBlockContainer"] > * > * > * > * > [data-testid="stVerticalBlock"]:not([class*="st-key-"]) {
+  gap: 0.6rem;
 }
+.stApp:has([data-testid="stExpandSidebarButton"]) .st-key-page_head { padding-left: 1.75rem; }
+/* What stands above the stepper's controls scrolls away, they stay. */
+.st-key-stepper, [class*="-stepper"] { position: sticky; top: calc(-1 * var(--gf-above, 200vh)); z-index: 20; }
 /* Charts take the room, lines of text do not. */
 [data-testid="stMainBlockContainer"] [data-testid="stMarkdownContainer"] > p,
 [data-testid="stMainBlockContainer"] [data-testid="stCaptionContainer"] p { max-width: 54rem; }
-[data-testid="stMainBlockContainer"] h1 { padding: 0 0 0.25rem; font-size: 1.75rem; }
-.st-key-examples { row-gap: 0.375rem; column-gap: 0.5rem; margin-top: -0.375rem; }
-.st-key-examples button {
-  min-height: 2rem; padding: 0 0.7rem; border: 1px solid rgb(128 128 128 / 35%) !important; border-radius: 1rem;
+/* The button of the presentation stands under Streamlit's menu; what it begins hides the menu, too. */
+.st-key-presenter { position: fixed; z-index: 30; top: 3rem; right: 0.5rem; width: auto !important; }
+:root.gf-present .st-key-presenter { top: 0.6rem; }
+:root.gf-present :is([data-testid="stSidebar"], [data-testid="stHeader"]) { display: none; }
+:root.gf-present [data-testid="stMainBlockContainer"] { max-width: none; }
+/* Nothing but what lies over the page: no room for it. */
+.st-key-glossary_marks { position: absolute; width: 0; height: 0; }
+[data-testid="stMainBlockContainer"] h1 { padding: 0; font-size: 1.35rem; white-space: nowrap; }
+.st-key-page_head { min-height: 2.6rem; }
+.st-key-page_head > .st-key-source { min-width: 12rem; }
+.st-key-menu { margin-top: -2.75rem; }
+.st-key-menu p { margin: 0; padding: 0.7rem 0 0.1rem 0.5rem; font-size: 0.875rem; opacity: 0.6; }
+.st-key-menu a {
+  display: block; padding: 0.15rem 0.5rem; border-radius: 0.25rem; color: inherit; text-decoration: none;
+  font-size: 0.875rem; line-height: 1.6;
 }
-.st-key-examples button p { font-size: 0.875rem; }
+.st-key-menu a:is(:hover, [aria-current]) { background: color-mix(in srgb, currentColor 9%, transparent); }
+.st-key-menu a[aria-current] { font-weight: 600; }
+.st-key-menu h2 { padding: 0 0 0.4rem 0.5rem; font-size: 1.35rem; }
+[class*="_table_behind"] { display: none; }
 [class*="-result_choice"] [data-testid="stRadio"] { display: flex; column-gap: 1.25rem; align-items: baseline; }
 [class*="-result_choice"] [data-testid="stWidgetLabel"] { flex: none; }
-:is(.st-key-source_row, [class*="-untouched_row"]) { flex-wrap: nowrap; }
+[class*="-untouched_row"] { flex-wrap: nowrap; }
 /* Tables wrap their text at 400 px otherwise, however wide they are. */
 .st-key-card td [data-testid="stMarkdownContainer"], .st-key-counted td [data-testid="stMarkdownContainer"] {
   max-width: none; white-space: normal;
 }
 .st-key-card td p, .st-key-counted td:last-child p { overflow-wrap: anywhere; }
+/* A row of controls is one line high: its segments are narrower, its menus and its button no higher than they. */
+[class*="-controls_bar"] { column-gap: 0.5rem; row-gap: 0.375rem; }
+[class*="-controls_bar"] :is([data-testid="stSelectbox"] [role="group"], [data-testid="stPopoverButton"]) {
+  height: 2.125rem; min-height: 0;
+}
+[class*="-mask_cell"] > [class*="-mask_verdict"] { min-width: 20rem; }
+[class*="-controls_bar"] [role="combobox"] { height: 2rem; padding-right: 0; }
+[class*="-controls_bar"] [data-testid="stSelectbox"] button { height: 2rem; }
+[class*="-controls_bar"] [role="radiogroup"] button { min-height: 2.125rem; padding: 0 0.5rem; }
+/* Two charts beside each other need more room than the sidebar leaves in a small window. */
+@media (max-width: 960px) {
+  [data-testid="stMain"] [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
+  [data-testid="stMain"] [data-testid="stColumn"] { min-width: calc(100% - 1.5rem); }
+}
+@media (max-width: 900px) and (min-width: 641px) { .st-key-page_head > :has(h1) { flex: 1 0 100% !important; } }
 @media (max-width: 640px) {
   [data-testid="stMainBlockContainer"] { padding-left: 1rem; padding-right: 1rem; }
-  .st-key-examples { flex-wrap: nowrap; overflow-x: auto; padding-bottom: 0.25rem; }
-  .st-key-examples > * { flex-shrink: 0; }
-  .st-key-examples button { white-space: nowrap; }
+  .st-key-page_head { padding-right: 1.75rem; }
+  [data-testid="stMainBlockContainer"] h1 { font-size: 1.15rem; }
+  .st-key-page_head > * { order: 1; }
+  .st-key-page_head > :is(:has(h1), .st-key-example_menu) { order: 0; }
 }
 </style>
 """

@@ -12,6 +12,7 @@ from typing import Any
 
 from transformer.errors import QueryError
 from transformer.runs.query import MAX_NEW, MAX_SOURCE_CHARACTERS, check_source
+from ui.state import branches
 from words import say
 
 MAX_FORCED = MAX_NEW
@@ -63,6 +64,13 @@ class Reader:
             self.notes.append(say("The link's forced pieces could not be read; they were left out."))
             return ()
         return ids
+
+    def branches(self, name: str) -> tuple[branches.Branch, ...]:
+        """Forced beginnings."""
+        found = branches.read(self.text(name, 2 * branches.LONGEST_TEXT) or "", longest=MAX_FORCED)
+        if found is None:
+            self.notes.append(say("The link's other branches could not be read; they were left out."))
+        return found or ()
 
     def choice(self, name: str, options: Sequence[str], default: str) -> str:
         """One of a few words; the default if it is missing or another."""

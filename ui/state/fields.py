@@ -54,6 +54,12 @@ def flag(name: str) -> Any:
     return _field(False, Spelling(name, lambda reader, said, _: reader.flag(said), int))
 
 
+def either(name: str) -> Any:
+    """Yes or no, or neither said: then the page decides."""
+    words = {"0": False, "1": True}
+    return _field(None, Spelling(name, lambda reader, said, _: words.get(reader.text(said, MAX_WORD) or ""), int))
+
+
 def choice(name: str, default: str) -> Any:
     """One of the words of the field's type, a `Literal`."""
     return _field(default, Spelling(name, lambda reader, said, words: reader.choice(said, words, default)))

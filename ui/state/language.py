@@ -14,6 +14,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from words import ENGLISH, PSEUDO, languages, negotiated
 
 PARAMETER = "lang"  # in the address
+PRESENT = "present"  # in the address, too; the browser alone reads and writes it (`common/present.js`)
 LANGUAGE = "language"  # in the session: the language spoken now
 CHOSEN = "language_chosen"  # in the session: what the address shall say of it, else None
 
@@ -55,12 +56,12 @@ def in_address() -> dict[str, str]:
 
 
 def without(parameters: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """The parameters of an address that are a link's, and not the reader's language.
+    """The parameters of an address that are a link's: not the reader's language, nor that the app is presented.
 
     Args:
         parameters: All of them.
     """
-    return {name: values for name, values in parameters.items() if name != PARAMETER}
+    return {name: values for name, values in parameters.items() if name not in (PARAMETER, PRESENT)}
 
 
 def choose(language: str, choices: Iterable[str]) -> None:

@@ -16,7 +16,9 @@ from typing import Any
 from transformer.errors import QueryError
 from transformer.runs.interventions import Intervention, parse, write
 from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_TOP_K, Beam, Decoding, Greedy, Query, Sampling
+from ui.state import answers, branches
 from ui.state.address import Reader
+from ui.state.answers import Answers
 from ui.state.view import MOST_COMPANIONS, View, read_view, write_view
 from words import say
 
@@ -32,15 +34,18 @@ class Link:
     Attributes:
         model: Name of a checkpoint; empty for the default one.
         revision: Beginning of the content hash that the link was made with; empty if not said.
+        answers: What the reader said of a model of another program that its files do not say.
         source: The sentence; None for the checkpoint's first example.
         decoding, max_new, forced, hypothesis: As in `transformer.Query`.
         interventions: What is changed inside the model, as in `transformer.Query`.
         companions: Further sentences, which the Masks page runs in one batch with it; None for the page's own choice.
+        tried: Every branch that was tried, oldest first; nothing if there is only the one that is shown.
         view: What is looked at.
     """
 
     model: str = ""
     revision: str = ""
+    answers: Answers = ()
     source: str | None = None
     decoding: Decoding = field(default_factory=Greedy)
     max_new: int = DEFAULT_NEW
@@ -48,6 +53,7 @@ class Link:
     hypothesis: int = 0
     interventions: tuple[Intervention, ...] = ()
     companions: tuple[str, ...] | None = None
+    tried: tuple[branches.Branch, ...] = ()
     view: View = field(default_factory=View)
 
     def query(self, content_hash: str) -> Query:
@@ -75,10 +81,12 @@ def write_link(link: Link) -> dict[str, str]:
     values: dict[str, object] = {
         "model": link.model or None,
         "rev": link.revision or None,
+        "answers": answers.write(link.answers) or None,
         "src": link.source,
         "max": None if link.max_new == DEFAULT_NEW else link.max_new,
         **_decoding_values(link.decoding),
         "forced": ".".join(map(str, link.forced)) or None,
+        "tried": branches.write(link.tried) or None,
         "result": link.hypothesis + 1 if link.hypothesis else None,
         "do": write(link.interventions) or None,
         "with": None if link.companions is None else "\n".join(link.companions),
@@ -100,10 +108,12 @@ def read_link(parameters: Mapping[str, Sequence[str]]) -> tuple[Link, tuple[str,
     link = Link(
         model=reader.text("model", MAX_NAME) or "",
         revision=reader.text("rev", MAX_NAME) or "",
+        answers=_read_answers(reader),
         source=reader.source("src"),
         decoding=_read_decoding(reader),
         max_new=reader.integer("max", 1, MAX_NEW) or DEFAULT_NEW,
         forced=reader.ids("forced"),
+        tried=reader.branches("tried"),
         interventions=_read_interventions(reader),
         companions=reader.sentences("with", most=MOST_COMPANIONS),
         view=read_view(reader),
@@ -123,6 +133,13 @@ def _read_interventions(reader: Reader) -> tuple[Intervention, ...]:
     except QueryError as error:
         reader.notes.append(say("The link's changes of the model were left out: {problem}", problem=error.sentence))
         return ()
+
+
+def _read_answers(reader: Reader) -> Answers:
+    found = answers.read(reader.text("answers", answers.LONGEST) or "")
+    if found is None:
+        reader.notes.append(say("The link's answers about the model could not be read; they were left out."))
+    return found or ()
 
 
 def _decoding_values(decoding: Decoding) -> dict[str, object]:

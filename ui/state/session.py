@@ -21,7 +21,7 @@ import streamlit as st
 
 from transformer.runs.interventions import Intervention
 from transformer.runs.query import Beam, Decoding, Greedy, Query, Sampling
-from ui.state import language
+from ui.state import answered, branches, language
 from ui.state.link import DEFAULT_NEW, Link, read_link, write_link
 from ui.state.view import MAIN, Slot, View
 
@@ -34,12 +34,11 @@ WIDGETS: Final = (MODEL, SOURCE, HOW, BEAM_SIZE, LENGTH_PENALTY, TEMPERATURE, TO
 
 # The address bar.
 URL_WRITTEN, URL_MEANT, URL_OPENED, URL_PAGE = "url_written", "url_meant", "url_opened", "url_page"
-URL_ON_ITS_WAY, WHEN_WRITTEN = "url_on_its_way", "when_written"
+URL_ON_ITS_WAY, WHEN_WRITTEN, URL_LINKED = "url_on_its_way", "when_written", "url_linked"
 
 STANDING = "standing"  # of a slot
 STEPPER = "stepper"  # of a slot: what its stepper in the browser reports
 
-MAX_BRANCHES = 12
 MAX_ON_ITS_WAY = 30
 SLOTS: Final[tuple[Slot, ...]] = get_args(Slot)
 
@@ -58,7 +57,7 @@ class Standing:
         guess: What the reader guessed there.
         notes: What is said above the run.
         last_query: The last one that could be run.
-        branches: A query with nothing forced, and the forced beginnings that were tried on it, oldest first.
+        branches: A query with nothing forced (None: the one at hand), and the beginnings tried on it, oldest first.
     """
 
     view: View = dataclasses.field(default_factory=View)
@@ -110,14 +109,13 @@ def begin(page: str) -> None:
     language.begin()
     parameters = language.without({name: tuple(st.query_params.get_all(name)) for name in st.query_params})
     other_page = bool(state.get(URL_PAGE)) and state[URL_PAGE] != page
-    # Going to another page of the app empties the address; that is no request for the defaults.
-    moved = other_page and not parameters
+    # A link of ours says what the session says, but for what the session heard of since it was drawn.
+    moved = other_page and parameters == {name: (value,) for name, value in linked().items()}
     state[URL_PAGE] = page
-    state[URL_OPENED] = False
+    state[URL_OPENED] = moved
     if moved or parameters == state.get(URL_WRITTEN):
         _wrote(parameters)
         if moved:
-            state[URL_MEANT] = None
             for slot in SLOTS:
                 replace(slot, query=None, key=None)  # of other pieces there
         if other_page:
@@ -126,7 +124,10 @@ def begin(page: str) -> None:
     if parameters in state.get(URL_ON_ITS_WAY, ()) and state.get(WHEN_WRITTEN) != _asked():
         return
     link, notes = read_link(parameters)
+    before, _ = read_link({name: (value,) for name, value in (state.get(URL_MEANT) or {}).items()})
+    known = standing(MAIN).branches if _request(before) == _request(link) else (None, ())
     apply(link)
+    stand(MAIN, branches=(known[0], tuple(dict.fromkeys((*link.tried, *known[1])))[-branches.MOST :]))
     stand(MAIN, notes=notes)
     state[URL_OPENED] = True
     _wrote(parameters)
@@ -142,6 +143,21 @@ def publish(link: Link) -> None:
         _wrote({name: (value,) for name, value in written.items()}, before=before)
         st.query_params.from_dict(written | language.in_address())
     state[URL_MEANT] = written
+
+
+def _request(link: Link) -> Link:
+    """What a link asks for, whatever branch of it is shown and looked at."""
+    return dataclasses.replace(link, revision="", forced=(), hypothesis=0, tried=(), companions=None, view=View())
+
+
+def link_to(parameters: dict[str, str]) -> None:
+    """Remember where the links to other pages lead, so that whoever follows one is known."""
+    st.session_state[URL_LINKED] = parameters
+
+
+def linked() -> dict[str, str]:
+    """Where the links to other pages lead."""
+    return st.session_state.get(URL_LINKED, {})
 
 
 def _carry_over() -> None:
@@ -173,6 +189,7 @@ def apply(link: Link) -> None:
             **_decoding_widgets(link.decoding),
         }
     )  # fmt: skip
+    answered.keep(link.model, link.answers)
     stand(MAIN, view=link.view, revision=link.revision, interventions=link.interventions)
     show(MAIN, link.forced, link.hypothesis, link.view.step)
 
@@ -205,6 +222,7 @@ def asked(slot: Slot = MAIN) -> Link:
     return Link(
         model=said(MODEL) or "",
         revision=here.revision,
+        answers=answered.of(said(MODEL) or ""),
         source=said(SOURCE),
         decoding=decoding,
         max_new=said(MAX_NEW, DEFAULT_NEW),
@@ -212,6 +230,7 @@ def asked(slot: Slot = MAIN) -> Link:
         hypothesis=here.hypothesis,
         interventions=here.interventions,
         companions=said(COMPANIONS),
+        tried=here.branches[1],
         view=here.view,
     )
 
@@ -219,7 +238,7 @@ def asked(slot: Slot = MAIN) -> Link:
 def new_run() -> None:
     """Callback: another model, sentence or way of decoding. What belonged to the runs before is dropped."""
     for slot in SLOTS:
-        stand(slot, revision="")
+        stand(slot, revision="", branches=(None, ()))
         replace(slot, query=None, key=None)
         show(slot, (), 0, 0)
 
@@ -237,6 +256,13 @@ def change_model() -> None:
     for slot in SLOTS:
         stand(slot, interventions=())  # of another model's heads
     new_run()
+
+
+def read_with(model: str, sentence: str) -> None:
+    """Callback: another checkpoint, and a sentence for it."""
+    st.session_state[MODEL] = model
+    change_model()
+    st.session_state[SOURCE] = sentence
 
 
 # ---------------------------------------------------------------- what is said, and where a run stands
@@ -279,11 +305,16 @@ def reveal(slot: Slot, run_id: str, step: int, guess: str = "") -> None:
     stand(slot, revealed=(run_id, step), guess=guess)
 
 
+def tried_on(slot: Slot, base: Query) -> tuple[tuple[int, ...], ...]:
+    """The forced beginnings that were tried on a query."""
+    family, tried = standing(slot).branches
+    return tried if family in (None, base) else ()
+
+
 def remember_branch(slot: Slot, base: Query, forced: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
     """Add a forced beginning to those tried on a query; the oldest leave when there are too many."""
-    family, tried = standing(slot).branches
-    tried = tried if family == base else ()
+    tried = tried_on(slot, base)
     if forced and forced not in tried:
-        tried = (*tried, forced)[-MAX_BRANCHES:]
+        tried = (*tried, forced)[-branches.MOST :]
     stand(slot, branches=(base, tried))
     return tried

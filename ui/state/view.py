@@ -13,17 +13,18 @@ from typing import Final, Literal
 
 from transformer.runs.trace import Kind
 from ui.state.address import Reader
-from ui.state.fields import choice, flag, integer, parameters, place, places, read_fields, text, write_fields
+from ui.state.fields import choice, either, flag, integer, parameters, place, places, read_fields, text, write_fields
 
 Aggregate = Literal["mean", "max", "rollout"]
 AttentionPanel = Literal["overview", "head", "flow", "walk", "table"]
-PositionsPanel = Literal["table", "similarity", "shift", "sentence"]
+PositionsPanel = Literal["table", "similarity", "shift", "sentence", "rotations", "pair", "distance"]
 MasksPanel = Literal["masks", "one_row", "checks"]
 InsidePanel = Literal["model", "stream", "lens", "ffn", "pieces"]
 MaskName = Literal["source", "target", "causal", "decoder", "cross"]
 Side = Literal["source", "target"]
 Depths = Literal["layer", "sublayer"]
 LensColour = Literal["probability", "rank"]
+Unsureness = Literal["entropy", "ten", "rest"]
 Nearness = Literal["cosine", "distance"]
 
 Slot = Literal["", "b-"]
@@ -39,6 +40,7 @@ MAX_STEP = 1_000_000  # the run says how many steps there are
 MAX_LAYER = 1000
 MAX_PLACE = 32_768
 MAX_DIMS = 12
+MOST_HEADS = 128
 MOST_COMPANIONS = 3
 
 
@@ -52,13 +54,17 @@ class View:
         head: Head from 0, None for all heads together.
         query, key: The cell that is looked at, row and column from 0; None if none was chosen.
         guess: Hide what comes next until it was guessed.
-        log_scale: Colours go by the logarithm of the weight.
+        unsure: How the Step page measures how unsure a step was.
+        log_scale: Colours go by the logarithm of the weight; None where that helps.
         own_scale: Colours go from 0 to the largest weight of each head instead of to 1.
         words: Pieces are merged to words.
         hide_special: Special pieces are left out.
         cosine: The Positions page compares directions instead of dot products.
+        follow: The flow view shows the row of the step that is looked at, and moves with it.
         fold: Equal layers of the diagram are drawn once.
+        apart: The table of positions has its sines before its cosines.
         kind: Which attention.
+        heads: The heads that the part Flow shows, from 0, where no single head is chosen; none of them for all.
         aggregate: What stands for all heads together.
         panel: Which part of the Attention page.
         positions_panel: Which part of the Positions page.
@@ -80,6 +86,8 @@ class View:
         lens_colour: What colours the lens of all steps.
         nearness: What makes an embedding near.
         piece: A piece of a table of embeddings, as "source.17"; "" for one of the sentence.
+        hidden: The token that an encoder with an MLM head is not shown, from 0; None for the page's own choice.
+        term: A term of the glossary, by its English name; "" for none.
     """
 
     step: int = place("step", MAX_STEP, 0)
@@ -88,13 +96,17 @@ class View:
     query: int | None = place("query", MAX_PLACE)
     key: int | None = place("key", MAX_PLACE)
     guess: bool = flag("guess")
-    log_scale: bool = flag("log")
+    unsure: Unsureness = choice("unsure", "entropy")
+    log_scale: bool | None = either("log")
     own_scale: bool = flag("own")
     words: bool = flag("words")
     hide_special: bool = flag("hide")
     cosine: bool = flag("cosine")
     fold: bool = flag("fold")
+    apart: bool = flag("apart")
     kind: Kind = choice("kind", "cross")
+    heads: tuple[int, ...] = places("heads", most=MAX_LAYER, count=MOST_HEADS)
+    follow: bool = flag("follow")
     aggregate: Aggregate = choice("together", "mean")
     panel: AttentionPanel = choice("panel", "overview")
     positions_panel: PositionsPanel = choice("positions", "table")
@@ -102,7 +114,7 @@ class View:
     shift: int = integer("shift", MAX_PLACE, 1)
     dims: tuple[int, ...] = places("dims", most=MAX_PLACE, count=MAX_DIMS)
     masks_panel: MasksPanel = choice("masks", "masks")
-    mask: MaskName = choice("mask", "source")
+    mask: MaskName = choice("mask", "causal")
     sentence: int = place("sentence", MOST_COMPANIONS + 1, 0)
     inside_panel: InsidePanel = choice("inside", "model")
     neuron: int | None = place("neuron", MAX_PLACE)
@@ -116,6 +128,8 @@ class View:
     lens_colour: LensColour = choice("lens", "probability")
     nearness: Nearness = choice("near", "cosine")
     piece: str = text("piece")
+    hidden: int | None = place("hidden", MAX_PLACE)
+    term: str = text("term")
 
 
 NAMES = parameters(View)

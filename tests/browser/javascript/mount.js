@@ -98,7 +98,7 @@ test("parts move into the large view and come back, and so does the focus", asyn
   home.append(part, make("i"));
   document.body.append(home);
   let changes = 0;
-  const large = makeLarge(home, [part], { className: "x", opener: () => opener, changed: () => { changes += 1; } });
+  const large = makeLarge(home, [part], { className: "x", name: () => "", opener: () => opener, changed: () => { changes += 1; } });
   large.open();
   equal([large.isOpen(), part.parentElement === large.dialog, changes], [true, true, 1]);
   const closed = new Promise((resolve) => { large.dialog.addEventListener("close", resolve); });

@@ -22,7 +22,7 @@ test("texts have a common start, whole letters only", () => {
 
 test("a run's texts are put together from what each step changed", () => {
   const run = unpacked({
-    run_id: "r", source: [{ piece: "x", id: 1 }], target: [], start_piece: "<s>", shading_label: "", stop_reason: "",
+    run_id: "r", source: [{ piece: "x", id: 1 }], target: [], start_piece: "<s>", shading_label: "", stop_reason: "", cut: false, still: false,
     texts: [[0, "🙂"], [2, " b"], [0, "c"]],
     shading: { levels: 255, count: 3, filled: null, steps: base64(Uint8Array.of(0, 255, 51)) },
   });
@@ -30,7 +30,7 @@ test("a run's texts are put together from what each step changed", () => {
 });
 
 test("a run may be without shading", () => {
-  const run = unpacked({ run_id: "r", source: [], target: [], start_piece: "", shading_label: "", stop_reason: "",
+  const run = unpacked({ run_id: "r", source: [], target: [], start_piece: "", shading_label: "", stop_reason: "", cut: false, still: false,
     texts: [], shading: null });
   equal([run.texts, run.shading], [[], null]);
 });

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.transformer.tiny import random_ids, tiny_model
 from transformer.analysis import neurons
+from transformer.model.norms import LayerNorm
 from transformer.model.tap import Recorder, tap_of
 
 RANDOM = np.random.default_rng(0)
@@ -124,7 +125,7 @@ def test_the_direct_effect_of_an_early_layer_passes_every_norm_after_it(changes)
 
 
 def test_a_part_through_a_norm_and_the_rest_through_it_are_the_norm():
-    norm = torch.nn.LayerNorm(6).double()
+    norm = LayerNorm(6).double()
     with torch.no_grad():
         norm.weight.copy_(torch.tensor(RANDOM.normal(size=6)))
     norm.requires_grad_(False)

@@ -29,6 +29,19 @@ def test_words_are_found(pieces, expected):
     assert words(*pieces) == expected
 
 
+@pytest.mark.parametrize(
+    ("pieces", "continuation", "expected"),
+    [
+        (["[CLS]", "the", "fox", "##es", "'", "s", "[SEP]"], "##", ["[CLS]", "the", "foxes", "'", "s", "[SEP]"]),
+        (["12", "7", "5"], " ", ["12", "7", "5"]),
+        (["##es", "##t", "a"], "##", ["##est", "a"]),
+    ],
+)
+def test_words_of_vocabularies_that_mark_what_goes_on(pieces, continuation, expected):
+    spans = word_spans(pieces, [piece.startswith("[") for piece in pieces], continuation)
+    assert [word_text(pieces, span, continuation) for span in spans] == expected
+
+
 def test_weights_are_summed_over_key_pieces_and_averaged_over_query_pieces():
     weights = np.array([[0.1, 0.2, 0.7], [0.5, 0.25, 0.25], [0.0, 0.4, 0.6]])
     merged = by_words(weights, [(0, 1), (1, 3)], [(0, 2), (2, 3)])

@@ -95,3 +95,22 @@ def test_no_card_raises(record):
     card, warnings = read_card(json.dumps(record).encode())
     assert isinstance(card, Card)
     assert all(isinstance(warning, str) for warning in warnings)
+
+
+@pytest.mark.parametrize(
+    ("training", "smoothing"),
+    [
+        ({"smoothing": 0.1}, 0.1),
+        ({"smoothing": 0}, 0.0),
+        ({"command": "python -m transformer train --smoothing 0.2 --seed 1"}, 0.2),
+        ({"command": "train --smoothing=.15"}, 0.15),
+        ({"smoothing": 0.1, "command": "train --smoothing 0.2"}, 0.1),
+        ({"command": "train --smoothing much"}, None),
+        ({"command": 7, "smoothing": "0.1"}, None),
+        ({"smoothing": True}, None),
+        ({"smoothing": 1e9}, None),
+        ({}, None),
+    ],
+)
+def test_label_smoothing_is_what_the_card_says(training, smoothing):
+    assert Card(training=training).label_smoothing() == smoothing

@@ -4,21 +4,16 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 
-from tests.transformer.tiny import padded_source, target_ids, tiny_model
+from tests.transformer.tiny import padded_source, target_ids, tiny_config, tiny_model
 from transformer.model.cache import KVCache
-from transformer.tap import NO_TAP, SITES, Recorder, Replacer, tap_of
+from transformer.tap import NO_TAP, Recorder, Replacer, sites, tap_of
 
 EVERYTHING = ("*",)
-LAYERS = {"encoder": 2, "decoder": 3}
 
 
 def all_sites():
-    """The table of sites with every layer's number put in."""
-    return {
-        site.replace("{layer}", str(layer)): text
-        for site, text in SITES.items()
-        for layer in range(LAYERS[site.split(".")[0]] if "{layer}" in site else 1)
-    }
+    """The sites of a tiny model, without the features that only some have."""
+    return sites(tiny_config())
 
 
 def run(model, *visitors):

@@ -75,6 +75,15 @@ def test_text_that_is_nearly_right_is_refused(text):
         parse("_".join(["zero-cross.1.1"] * (MAX_INTERVENTIONS + 1)))
 
 
+@pytest.mark.parametrize("text", ["zero-cross.99.1", "zero-cross.65.1", "zero-cross.1.20000"])
+def test_a_refused_address_counts_from_1_as_it_does(text):
+    with pytest.raises(QueryError) as refused:
+        parse(text)
+    assert text in str(refused.value)
+    assert "from 1 to 64" in str(refused.value)
+    assert "98" not in str(refused.value)
+
+
 @pytest.mark.parametrize("values", WRONG)
 def test_wrong_values_are_refused(values):
     with pytest.raises(QueryError, match=r"found .*, expected"):

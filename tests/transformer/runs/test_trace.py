@@ -314,6 +314,6 @@ def test_a_trace_cannot_be_changed(trace):
 
 def test_its_size_is_that_of_its_arrays(trace):
     kinds = ("encoder", "decoder", "cross")
-    arrays = [trace.log_probs, *map(trace.maps, kinds), *map(trace.mask, kinds)]
+    arrays = [trace.log_probs, trace.log_sums, *map(trace.maps, kinds), *map(trace.mask, kinds)]
     assert trace.nbytes == sum(array.nbytes for array in arrays)
     assert all(not hasattr(value, "requires_grad") for value in vars(trace).values())

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer.errors import TokenizerError
-from transformer.text import protobuf, sentencepiece_check
+from transformer.text import probing, protobuf, sentencepiece_check
 from transformer.text.tokenizer import Tokenizer
 
 
@@ -145,7 +145,7 @@ def test_a_crash_stays_in_the_other_process(model, tmp_path, monkeypatch, death)
     probe = tmp_path / "probe.py"
     probe.write_text(f"import ctypes, os, sys\nsys.stdin.buffer.read()\n{death}\n", encoding="utf-8")
     monkeypatch.setattr(sentencepiece_check, "_PROBE", probe)
-    monkeypatch.setattr(sentencepiece_check, "_verdicts", {})
+    monkeypatch.setattr(sentencepiece_check, "_verdicts", probing.Verdicts())
     refused(model, "SentencePiece crashed on it .exit status")
 
 
@@ -153,7 +153,7 @@ def test_a_model_that_takes_for_ever_is_given_up(model, tmp_path, monkeypatch):
     probe = tmp_path / "probe.py"
     probe.write_text("import time\ntime.sleep(60)\n", encoding="utf-8")
     monkeypatch.setattr(sentencepiece_check, "_PROBE", probe)
-    monkeypatch.setattr(sentencepiece_check, "_verdicts", {})
+    monkeypatch.setattr(sentencepiece_check, "_verdicts", probing.Verdicts())
     monkeypatch.setattr(sentencepiece_check, "PROBE_SECONDS", 0.3)
     refused(model, "did not get through it in 0 seconds")
 

@@ -24,7 +24,7 @@ def test_a_text_of_the_vocabulary_comes_back(tokenizer):
     assert tokenizer.decode(encoding.ids) == text
     assert "".join(encoding.pieces).replace(SPACE_MARK, " ").strip() == text
     assert tuple(tokenizer.piece(i) for i in encoding.ids) == encoding.pieces
-    assert all(tokenizer.id_of(piece) == i for i, piece in zip(*vars(encoding).values(), strict=True))
+    assert all(tokenizer.id_of(piece) == i for i, piece in zip(encoding.ids, encoding.pieces, strict=True))
 
 
 @given(TEXT)

@@ -42,6 +42,7 @@ def test_a_short_training_learns_and_writes_a_checkpoint(job):
     assert checkpoint.warnings == ()
     assert checkpoint.card.title == "Backwards"
     assert checkpoint.card.training["command"] == "python -m transformer train"
+    assert checkpoint.card.label_smoothing() == 0.1
     assert checkpoint.card.scores[0]["file"] == "dev.tsv"
     assert checkpoint.run("abc").output_text is not None
     with (job.out / "training.csv").open(encoding="utf-8", newline="") as file:

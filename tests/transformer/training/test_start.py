@@ -9,7 +9,8 @@ import torch
 
 from tests.conftest import SOURCES, TARGETS
 from tests.transformer.training_jobs import make_job, train_and_stop, with_settings
-from transformer.checkpoint.load import TOKENIZER_NAMES, WEIGHTS, load
+from transformer.checkpoint.load import WEIGHTS, load
+from transformer.checkpoint.pieces import TOKENIZER_NAMES
 from transformer.checkpoint.save import file_sha256
 from transformer.errors import CheckpointError, DataError, TokenizerError
 from transformer.training import run

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import transformer
+from tests.transformer.featured import featured
 from transformer.analysis.one_weight import sites, walk
 from transformer.runs.replay import replay
 from transformer.runs.running import run
@@ -171,3 +172,35 @@ def test_differences_are_said(every_walk):
     said = one_weight_text.differences(every_walk[0])
     for amount in vars(every_walk[0].differences).values():
         assert f"{amount:.1e}" in said
+
+
+def lines_of(formula):
+    """Name and right-hand side of each line; a line without a name goes on with the one above."""
+    body = formula.removeprefix(r"\begin{aligned}").removesuffix(r"\end{aligned}")
+    return [line.split("&= ", 1)[1] for line in body.split(r"\\ ")]
+
+
+@pytest.mark.parametrize(("name", "kind"), [("relative", "encoder"), ("relative", "cross"), ("windows", "decoder"),
+                                            ("alibi", "decoder")])  # fmt: skip
+def test_a_score_that_is_made_otherwise_is_written_so_that_it_can_be_done_again(tmp_path, name, kind):
+    checkpoint = featured(name, tmp_path)
+    trace = run(checkpoint, checkpoint.query("ba lo mi ta", max_new=6))
+    for layer, maps in enumerate(trace.maps(kind)):
+        recorded = replay(checkpoint, trace, sites(kind, layer, config=checkpoint.config))
+        for query in range(maps.shape[1]):
+            found = walk(recorded, checkpoint.model, kind=kind, layer=layer, head=1, query=query)
+            biased = name in ("relative", "alibi") and kind != "cross"
+            product, total, *capped = lines_of(one_weight_text.score_otherwise(found, biased=biased))
+            dot, scale, *bias = re.findall(FACTOR, product)
+            by_hand = value(dot) * value(scale) + sum(map(value, bias))
+            assert len(bias) == biased
+            assert same(total.replace(r"\cdot 10^{", "e").replace("}", ""), by_hand)
+            assert bool(capped) == (name == "windows")
+            if capped:
+                cap, inside, again = re.fullmatch(
+                    rf"({NUMBER})\\cdot\\tanh\\frac\{{({NUMBER})\}}\{{({NUMBER})\}}", capped[0]
+                ).groups()
+                assert cap == again
+                written = capped[1].replace(r"\cdot 10^{", "e").replace("}", "")
+                assert same(written, value(cap) * math.tanh(value(inside) / value(cap)))
+                assert same(written, found.scores[found.key])

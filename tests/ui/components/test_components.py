@@ -119,6 +119,7 @@ PAYLOADS = {
     "PlotlyPayload": "plotly/view.py",
     "StepperPayload": "stepper/stepper.py",
     "FlowPayload": "flow/view.py",
+    "GlossaryMarksPayload": "glossary/view.py",
 }
 
 

@@ -127,10 +127,21 @@ def pinned_page(report):
     """What Python makes of a report of the browser; three queries, two keys."""
     from streamlit import session_state, text
 
-    from ui.components.flow.view import last_pin
+    from ui.components.flow.view import last_choice
 
     session_state["f"] = {"pin": report}
-    text(last_pin("f", n_queries=3, n_keys=2))
+    text(last_choice("f", n_heads=4, n_queries=3, n_keys=2).pin)
+
+
+def chosen_page(report):
+    """What Python makes of the heads in a report; there are four."""
+    from streamlit import session_state, text
+
+    from ui.components.flow.view import last_choice
+
+    session_state["f"] = {"pin": report}
+    told = last_choice("f", n_heads=4, n_queries=3, n_keys=2)
+    text(f"{told.heads} {told.following}")
 
 
 def read(report):
@@ -182,4 +193,22 @@ def test_heads_are_told_apart_by_colour(vision, theme):
 def test_heads_stand_out_from_the_ground(theme, ground):
     for pair in HEAD_COLOURS:
         low, high = sorted((luminance(pair[theme]), luminance(ground)))
-        assert (high + 0.05) / (low + 0.05) > 2.1
+        assert (high + 0.05) / (low + 0.05) >= 3
+
+
+@pytest.mark.parametrize(
+    ("report", "said"),
+    [
+        ({"shown": [2, 0], "following": True}, "(0, 2) True"),
+        ({"shown": [], "following": False}, "() False"),
+        ({"shown": [0, 1, 2, 3]}, "() False"),
+        ({"shown": [1, 9, -1, "2", None], "following": 1}, "(1,) False"),
+        ({"shown": "0 1"}, "() False"),
+        (None, "() False"),
+    ],
+    ids=str,
+)
+def test_heads_and_following_are_read(report, said):
+    page = AppTest.from_function(chosen_page, args=(report,)).run()
+    assert not page.exception
+    assert page.text[0].value == said

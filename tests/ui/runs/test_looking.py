@@ -5,21 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from transformer.runs import decoding
 from transformer.runs.query import Beam, Sampling
 from transformer.text.tokenizer import SPACE_MARK
-from ui.runs.looking import (
-    HIDDEN,
-    N_CANDIDATES,
-    Looking,
-    branch_at,
-    candidate_list,
-    find_piece,
-    fit_view,
-    is_yours,
-    judge,
-    own_choice,
-)
+from ui.runs.looking import HIDDEN, N_CANDIDATES, Looking, branch_at, candidate_list, fit_view, is_yours, own_choice
 from ui.runs.stepper_run import stepper_run
+from ui.runs.typed import N_OFFERS, find_piece, first_piece, judge, pieces_like
 from ui.state.view import View
 
 
@@ -112,12 +103,13 @@ def test_the_stepper_gets_every_step(trace, reverse):
     assert not any(chip.forced for chip in run.target)
     assert all(0.5 < chip.probability <= 1 for chip in run.target)
     assert run.stop_reason == "The model ended the sentence."
+    assert not run.cut
 
 
 def test_the_shading_is_what_is_looked_at(trace, reverse):
     run = stepper_run(looking(trace, layer=1, head=1), reverse, "id")
     np.testing.assert_allclose(run.shading, trace.cross[1, 1])
-    assert run.shading_label == "cross-attention, layer 2, head 2"
+    assert run.shading_label == "Source shaded by cross-attention, layer 2, head 2"
 
 
 def test_unknown_and_special_pieces_are_told_apart(tiny):
@@ -135,7 +127,9 @@ def test_forced_pieces_are_marked(trace, reverse):
 
 def test_a_cut_output_says_so(reverse):
     cut = reverse.run(reverse.query("glass", max_new=3))
-    assert stepper_run(looking(cut), reverse, "id").stop_reason == "Cut at the limit of 3 pieces."
+    shown = stepper_run(looking(cut), reverse, "id")
+    assert shown.stop_reason == "Cut at the limit of 3 pieces."
+    assert shown.cut
 
 
 # ---------------------------------------------------------------- candidates
@@ -147,7 +141,7 @@ def test_the_candidates_come_best_first_with_their_ranks(trace):
     assert listed.chosen == 0
     assert listed.ranks == list(range(1, N_CANDIDATES + 1))
     assert listed.probabilities == sorted(listed.probabilities, reverse=True)
-    assert (listed.kept, listed.how_chosen) == (None, "chosen")
+    assert (listed.drawn_from, listed.others, listed.how_chosen) == (None, None, "chosen")
 
 
 def test_what_the_model_wrote_before_a_forced_piece_is_not_the_readers(reverse):
@@ -171,10 +165,33 @@ def test_a_forced_piece_is_listed_with_its_true_rank(reverse, trace):
 def test_sampling_says_what_could_be_drawn(reverse):
     query = reverse.query("glass", decoding=Sampling(top_k=3, seed=1))
     listed = candidate_list(looking(reverse.run(query)))
-    assert listed.kept is not None
-    assert listed.kept[:3] == [True] * 3
-    assert not any(listed.kept[3:])
+    assert listed.drawn_from is not None
+    assert min(listed.drawn_from[:3]) > 0
+    assert listed.drawn_from[3:] == [0.0] * (N_CANDIDATES - 3)
     assert listed.how_chosen == "drawn at random"
+
+
+@pytest.mark.parametrize(
+    "how", [{"temperature": 3.0}, {"temperature": 0.5, "top_k": 4}, {"temperature": 5.0, "top_p": 0.8}, {}]
+)
+def test_what_is_shown_is_the_very_distribution_that_was_drawn_from(reverse, monkeypatch, how):
+    drawn_from, draw = [], decoding.race
+
+    def race(row, generator):
+        drawn_from.append(row.clone().numpy())
+        return draw(row, generator)
+
+    monkeypatch.setattr(decoding, "race", race)
+    run = reverse.run(reverse.query("glass", decoding=Sampling(**how, seed=1)))
+    assert len(drawn_from) >= run.n_steps
+    for step, row in enumerate(drawn_from[: run.n_steps]):
+        listed = candidate_list(looking(run, step=step))
+        np.testing.assert_allclose(listed.drawn_from, row[listed.ids], rtol=1e-4, atol=1e-7)
+        assert listed.ids[listed.chosen] == run.tgt_ids[step]
+        assert listed.drawn_from[listed.chosen] > 0
+        unlisted = np.delete(row, listed.ids)
+        assert listed.others.count == len(unlisted)
+        assert listed.others.drawn_from == pytest.approx(unlisted.sum(), abs=2e-6)
 
 
 # ---------------------------------------------------------------- branches
@@ -224,9 +241,37 @@ def test_what_is_no_piece_is_not_found(text, reverse):
 
 
 def test_a_guess_is_judged(trace, reverse):
-    assert judge("a", looking(trace, step=2), reverse.tgt_tokenizer).startswith("Right. The model gave “a”")
-    wrong = judge("z", looking(trace, step=2), reverse.tgt_tokenizer)
-    assert wrong.startswith("The output has another piece. The model gave “z”")
-    assert "place " in wrong
-    nowhere = judge(" <img> ", looking(trace, step=2), reverse.tgt_tokenizer)
-    assert nowhere == "“<img>” is not one piece of this model's vocabulary."
+    right, wrong, nowhere = (
+        judge(text, looking(trace, step=2), reverse.tgt_tokenizer) for text in ("a", "z", " <img> ")
+    )
+    assert (right.right, wrong.right, nowhere.right) == (True, False, None)
+    assert right.text.startswith("Right. The model gave “a”")
+    assert wrong.text.startswith("The output has another piece. The model gave “z”")
+    assert "rank " in wrong.text
+    assert nowhere.text.startswith("“<img>” begins with no piece of this model's vocabulary.")
+
+
+def test_several_pieces_are_judged_by_the_first(trace, reverse):
+    for text, right in (("ab", True), ("ba", False)):
+        found = judge(text, looking(trace, step=2), reverse.tgt_tokenizer)
+        assert found.right is right
+        assert found.text.startswith(f"“{text}” is several pieces; the first, “{text[0]}”, counts.")
+
+
+def test_a_text_offers_its_first_piece_and_the_likeliest_that_begin_with_it(tiny):
+    tokenizer = tiny.tgt_tokenizer
+    words = [piece.strip(SPACE_MARK) for i, piece in enumerate(tokenizer.pieces) if not tokenizer.is_special(i)]
+    text = max(words, key=len)[:-1]
+    log_probs = np.linspace(-1, -9, tokenizer.size)
+    found = pieces_like(text, tokenizer, log_probs)
+    assert found[0] == first_piece(text, tokenizer)
+    assert all(tokenizer.piece(i).strip(SPACE_MARK).casefold().startswith(text.casefold()) for i in found[1:])
+    assert [*found[1:]] == sorted(found[1:], key=lambda i: -log_probs[i])
+    assert len(found) <= N_OFFERS
+    assert pieces_like(SPACE_MARK, tokenizer, log_probs) == []
+
+
+def test_the_first_piece_is_none_where_the_vocabulary_does_not_know_it(tiny, reverse):
+    for tokenizer in (tiny.tgt_tokenizer, reverse.tgt_tokenizer):
+        assert first_piece("😀", tokenizer) is None
+        assert first_piece("  ", tokenizer) is None

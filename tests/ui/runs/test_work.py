@@ -3,58 +3,18 @@
 import logging
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
 
 import pytest
 
+from tests.ui.runs.held import CHECKPOINT, WAIT, Model, query, runner, until_waiting
 from transformer.errors import QueryError
-from transformer.runs.query import Query
-from ui.runs.work import BusyError, Runner
-
-CHECKPOINT = SimpleNamespace(name="made up")
-WAIT = 30.0  # seconds; only a broken runner ever waits that long
-
-
-def query(text):
-    return Query(checkpoint="hash", source=text)
-
-
-class Model:
-    """A made-up model: it writes down what it ran, and can be held."""
-
-    def __init__(self, *, nbytes=1000, held=False):
-        self.ran, self.nbytes = [], nbytes
-        self.go, self.started = threading.Event(), threading.Semaphore(0)
-        if not held:
-            self.go.set()
-
-    def __call__(self, checkpoint, query):
-        self.ran.append(query.source)
-        self.started.release()
-        assert self.go.wait(WAIT)
-        if query.source.startswith("bad"):
-            raise QueryError("refused")
-        return SimpleNamespace(query=query, nbytes=self.nbytes, n_steps=1, seconds=0.0)
-
-    def wait_until_it_runs(self):
-        assert self.started.acquire(timeout=WAIT)
-
-
-def runner(model, **options):
-    return Runner(compute=model, **options)
+from ui.runs.work import BusyError
 
 
 @pytest.fixture
 def visitors():
     with ThreadPoolExecutor(40) as pool:
         yield pool
-
-
-def until_waiting(runner, count):
-    """Return once `count` requests are in the queue."""
-    done = threading.Event()
-    while len(runner._under_way) < count:
-        assert not done.wait(0.001)
 
 
 # ---------------------------------------------------------------- the cache
@@ -140,7 +100,7 @@ def test_who_waits_too_long_is_told_and_the_run_goes_on():
     work = runner(model, max_seconds=0.05)
     with pytest.raises(BusyError, match=r"within 0\.05 seconds"):
         work.trace(CHECKPOINT, query("a"))
-    under_way = work._under_way[query("a")]
+    under_way = work._under_way[query("a")].future
     model.go.set()
     finished = under_way.result(WAIT)
     assert work.trace(CHECKPOINT, query("a")) is finished

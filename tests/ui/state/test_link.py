@@ -14,8 +14,8 @@ from ui.state.link import DEFAULT_NEW, Link, read_link, write_link
 from ui.state.view import MAX_DIMS, NAMES, View
 
 KEYS = (
-    "model", "rev", "src", "how", "beam", "lp", "temp", "k", "p", "seed", "max", "forced", "result", "do", "with",
-    *NAMES,
+    "model", "rev", "answers", "src", "how", "beam", "lp", "temp", "k", "p", "seed", "max", "forced", "result", "do",
+    "with", *NAMES,
 )  # fmt: skip
 PLAIN = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 BEAMS = st.builds(Beam, size=st.integers(1, MAX_BEAM), length_penalty=st.floats(0, 2))
@@ -69,6 +69,7 @@ CHANGES = st.builds(
     layer=st.integers(0, 20),
     head=st.integers(0, 20),
 )
+ANSWERS = st.none() | st.booleans() | st.integers(-9, 9_999) | st.floats(0, 2) | PLAIN.filter(bool)
 LINES = PLAIN.filter(lambda text: text.splitlines() == [text]).map(lambda text: unicodedata.normalize("NFC", text))
 
 
@@ -80,6 +81,7 @@ def links(draw):
     return Link(
         model=draw(PLAIN),
         revision=draw(PLAIN),
+        answers=tuple(draw(st.dictionaries(st.sampled_from(["n_heads", "norm"]), ANSWERS)).items()),
         source=None if source is None else unicodedata.normalize("NFC", source),
         decoding=decoding,
         max_new=max_new,

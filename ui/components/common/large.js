@@ -1,7 +1,10 @@
 // @ts-check
-// The large view: parts of a component move into a dialog as large as the window, and come back.
+// The large view: parts of a component move into a dialog as large as the window, and come back. Its letters are large,
+// and it says what the step reads and predicts, since arrow keys go on stepping; the stepper is behind it.
 
 import { make } from "./dom.js";
+import { largeHere } from "./present.js";
+import { followStatus } from "./step.js";
 
 /**
  * @typedef {object} Large
@@ -15,16 +18,24 @@ import { make } from "./dom.js";
  * Make the dialog, at the end of what it belongs to.
  * @param {HTMLElement} home where the parts stand on the page, before all else
  * @param {HTMLElement[]} parts
- * @param {{ className: string, opener: () => HTMLElement, changed: () => void }} options `changed` is called once the
- *   parts have moved; `opener` is the button that leads there, which gets the focus back
+ * @param {{ className: string, name: () => string, opener: () => HTMLElement, changed: () => void }} options `name` is
+ *   the component's, which says its run; `changed` is called once the parts have moved; `opener` is the button that
+ *   leads there, which gets the focus back
  * @returns {Large}
  */
-export function makeLarge(home, parts, { className, opener, changed }) {
+export function makeLarge(home, parts, { className, name, opener, changed }) {
   const dialog = make("dialog", className);
+  const status = make("p", "gf-status");
+  status.setAttribute("aria-live", "polite");
+  dialog.append(status);
+  let unfollow = () => {};
+  const setType = () => dialog.style.setProperty("--gf-rem", `${largeHere()}px`);
   home.append(dialog);
   dialog.addEventListener("click", (event) => event.target === dialog && isBeside(dialog, event) && dialog.close());
   // For Escape, the button and a click beside the dialog alike.
   dialog.addEventListener("close", () => {
+    unfollow();
+    window.removeEventListener("resize", setType);
     home.prepend(...parts);
     home.style.height = "";
     changed();
@@ -33,6 +44,9 @@ export function makeLarge(home, parts, { className, opener, changed }) {
   const open = () => {
     if (dialog.open) return;
     home.style.height = `${home.offsetHeight}px`;  // the page behind keeps its place
+    setType();
+    window.addEventListener("resize", setType);
+    unfollow = followStatus(name(), status);
     dialog.append(...parts);
     dialog.showModal();
     changed();

@@ -7,6 +7,7 @@
 // returned is called at once, on a page that still shows us; so a cleanup first looks whether we are really gone.
 
 import { make, markTheme } from "./dom.js";
+import { PRESENT_EVENT } from "./present.js";
 import { STYLES } from "./served.js";
 import { STEP_EVENT } from "./step.js";
 import { speak, spoken } from "./words.js";
@@ -26,6 +27,7 @@ import { speak, spoken } from "./words.js";
  * @property {(view: View) => void} resized
  * @property {(view: View) => void} [fontsCame]
  * @property {(view: View) => void} [stepped]
+ * @property {(view: View) => void} [scaled] the presentation began or ended, or its letters have another size
  * @property {(view: View) => void} [close]
  */
 
@@ -84,11 +86,14 @@ function start(part, parent) {
   for (const element of part.watched(view)) sizes.observe(element);
   document.fonts.ready.then(() => gone || part.fontsCame?.(view));
   const onStep = () => part.stepped?.(view);
+  const onScale = () => part.scaled?.(view);
   document.addEventListener(STEP_EVENT, onStep);
+  document.addEventListener(PRESENT_EVENT, onScale);
   const end = () => {
     gone = true;
     sizes.disconnect();
     document.removeEventListener(STEP_EVENT, onStep);
+    document.removeEventListener(PRESENT_EVENT, onScale);
     root.remove();
     part.close?.(view);
   };

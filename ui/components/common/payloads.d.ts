@@ -32,6 +32,10 @@ export interface PlotlyPayload extends Spoken {
   height: number;
   caption: string;
   name: string;
+  file: string;
+  about: [column: string, value: string][];
+  table: string;
+  fit: number;
   clickable: boolean;
 }
 
@@ -59,6 +63,8 @@ export interface SentRun {
   shading: Packed | null;
   shading_label: string;
   stop_reason: string;
+  cut: boolean;
+  still: boolean;
 }
 
 export interface StepperPayload extends Spoken {
@@ -69,6 +75,8 @@ export interface StepperPayload extends Spoken {
   covered: boolean;
   revealed_step: number | null;
   compact: boolean;
+  chosen: number | null;
+  choosable: boolean;
 }
 
 export type Side = "query" | "key";
@@ -93,13 +101,44 @@ export interface FlowPayload extends Spoken {
   weights: Packed;
   open: string | null;
   colours: [light: string, dark: string][];
-  head: number | null;
+  together: boolean;
+  group: number;
+  output: { query: number | null; key: number | null };
+  shown: number[];
+  following: boolean;
   pin: Pin | null;
   reports: boolean;
   heard: string | null;
   name: string;
+  file: string;
+  table: string;
   alt: string;
   caption: string;
+}
+
+/** A term of the glossary; `also` and `among` are words with "|" between, left out where there are none. */
+export interface GlossaryTerm {
+  id: string;
+  name: string;
+  text: string;
+  also?: string;
+  among?: string;
+}
+
+export interface GlossaryMarksPayload extends Spoken {
+  terms: GlossaryTerm[];
+  apart: string;
+}
+
+/** A term with where it is seen, if it is seen anywhere. */
+export interface ListedTerm extends GlossaryTerm {
+  place?: string;
+  address?: string;
+}
+
+export interface GlossaryListPayload extends Spoken {
+  terms: ListedTerm[];
+  chosen: string;
 }
 
 declare global {

@@ -2,6 +2,7 @@
 // What a reader takes along, made here: a table as CSV (RFC 4180), a picture as SVG or PNG.
 
 import { make, pen } from "./dom.js";
+import { withFonts } from "./fonts.js";
 
 /** @typedef {string | number | null | undefined} Cell */
 
@@ -30,6 +31,15 @@ export function csvText(rows) {
 }
 
 /**
+ * Press the button by which Python saves a table: what is drawn may be rounded, or a part.
+ * @param {string} selector
+ */
+export function press(selector) {
+  const button = document.querySelector(selector);
+  if (button instanceof HTMLElement) button.click();
+}
+
+/**
  * @param {string} name
  * @param {Cell[][]} rows
  */
@@ -43,7 +53,7 @@ export function saveTable(name, rows) {
  * @param {string} svg
  */
 export async function savePicture(name, format, svg) {
-  const drawn = new Blob([svg], { type: "image/svg+xml" });
+  const drawn = new Blob([format === "svg" ? svg : await withFonts(svg)], { type: "image/svg+xml" });
   saveFile(`${name}.${format}`, format === "svg" ? drawn : await painted(drawn));
 }
 

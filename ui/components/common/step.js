@@ -26,6 +26,37 @@ export function currentStep(name = "") {
 }
 
 /**
+ * A stepper says in an element what its step reads and predicts.
+ * @typedef {{ name: () => string | undefined, said: HTMLElement }} Teller
+ */
+
+/** @type {Set<Teller>} */
+const tellers = new Set();
+
+/**
+ * Offer what a stepper says; what comes back withdraws it.
+ * @param {Teller} teller
+ */
+export function offerStatus(teller) {
+  tellers.add(teller);
+  return () => { tellers.delete(teller); };
+}
+
+/**
+ * Show what the stepper of a component's run says, now and at every step, until the function is called that comes back.
+ * @param {string} name
+ * @param {HTMLElement} shown
+ */
+export function followStatus(name, shown) {
+  const told = Array.from(tellers).findLast((teller) => runOf(teller.name() ?? "") === runOf(name));
+  const copy = () => shown.replaceChildren(...Array.from(told?.said.childNodes ?? [], (node) => node.cloneNode(true)));
+  const watcher = new MutationObserver(copy);
+  if (told) watcher.observe(told.said, { childList: true, characterData: true, subtree: true });
+  copy();
+  return () => watcher.disconnect();
+}
+
+/**
  * Have every chart of a stepper's run mark a step.
  * @param {number | null} step
  * @param {string} [name]

@@ -1,7 +1,7 @@
 // @ts-check
-// What the reader does: pointing, pinning, hiding heads. Python is told only which piece was pinned.
+// What the reader does: pointing, pinning, hiding heads. Python is told what an address keeps.
 
-import { everyHead, KEPT, pinned, same } from "./choices.js";
+import { everyHead, KEPT, pinned, same, shownHeads } from "./choices.js";
 import { update } from "./drawing.js";
 
 /** @import { Side } from "../common/payloads.js" */
@@ -14,6 +14,7 @@ import { update } from "./drawing.js";
 export function hide(view, heads) {
   KEPT.hidden = heads;
   update(view);
+  tell(view);
 }
 
 /**
@@ -73,12 +74,19 @@ export function toggleFollowing(view) {
 }
 
 /**
- * Tell Python what is pinned; it says in the next data what it has heard.
+ * Tell Python what is chosen; it says in the next data what it has heard. No head at all is said as all of them: an
+ * address that shows nothing would help nobody.
  * @param {View} view
  */
 function tell(view) {
+  const shown = shownHeads(view);
+  const some = shown.length < view.model.heads && !view.data.together ? shown : [];
+  if (!view.data.together) KEPT.shown = some.join(" ");
   if (!view.data.reports) return;
   view.sent += 1;
   view.stamp = `${view.mount} ${view.sent}`;
-  view.setStateValue("pin", { side: view.pin?.side ?? null, index: view.pin?.index ?? null, stamp: view.stamp });
+  view.setStateValue("pin", {
+    side: view.pin?.side ?? null, index: view.pin?.index ?? null, shown: some, following: view.following,
+    stamp: view.stamp,
+  });
 }

@@ -2,11 +2,12 @@
 // What stands above the lines: actions, heads and the threshold.
 
 import { make, makeButton } from "../common/dom.js";
+import { press } from "../common/save.js";
 import { say } from "../common/words.js";
 import { hide, toggleFollowing, toggleHead } from "./acts.js";
 import { everyHead, KEPT } from "./choices.js";
 import { update } from "./drawing.js";
-import { saveData, saveDrawing } from "./saving.js";
+import { saveDrawing } from "./saving.js";
 
 /** @import { View } from "./types.js" */
 
@@ -25,6 +26,7 @@ export function makeHeads(view) {
   const bar = make("div", "gf-flow-heads");
   bar.setAttribute("role", "group");
   bar.setAttribute("aria-label", say("Heads shown"));
+  view.heads = bar;
   view.chips = make("div", "gf-flow-chips");
   const all = button("gf-flow-all", say("All"), say("Show all heads"), () => hide(view, []));
   const none = button("gf-flow-none", say("None"), say("Hide all heads"), () => hide(view, everyHead(view)));
@@ -34,12 +36,18 @@ export function makeHeads(view) {
 
 /** @param {View} view */
 export function fillHeads(view) {
-  if (view.chips.childElementCount === view.model.heads) return;
+  const { group } = view.data;
+  if (view.chips.childElementCount === view.model.heads && view.chips.dataset.group === String(group)) return;
+  view.chips.dataset.group = String(group);
   view.chips.replaceChildren(...everyHead(view).map((head) => {
-    const values = { n: head + 1 };
+    const values = { n: head + 1, group: Math.floor(head / group) + 1 };
     const chip = make("button", "gf-flow-chip");
     chip.type = "button";
-    chip.title = say("Head {n}: click to hide or show it, double-click (or Shift+Enter) to see it alone", values);
+    chip.title = group === 1
+      ? say("Head {n}: click to hide or show it, double-click (or Shift+Enter) to see it alone", values)
+      : say("Head {n}, keys and values {group}: click to hide or show it, double-click (or Shift+Enter) to see it alone",
+        values);
+    chip.classList.toggle("gf-flow-next-group", group > 1 && head > 0 && head % group === 0);
     chip.append(make("span", "gf-flow-swatch"), make("span", "", String(head + 1)));
     chip.addEventListener("click", (event) => toggleHead(view, head, event.shiftKey));
     chip.addEventListener("dblclick", () => toggleHead(view, head, true));
@@ -72,7 +80,7 @@ export function makeActions(view) {
     () => (large.isOpen() ? large.close() : large.open()));
   bar.append(
     view.follow,
-    button("", "CSV", say("Save the lines that are drawn as a table"), () => saveData(view)),
+    button("", "CSV", say("Save the weights of all heads as a table"), () => press(view.data.table)),
     button("", "SVG", say("Save the picture as SVG"), () => saveDrawing(view, "svg")),
     button("", "PNG", say("Save the picture as PNG"), () => saveDrawing(view, "png")),
     view.expand,

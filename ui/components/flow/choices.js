@@ -8,9 +8,10 @@ import { rowOfStep } from "../common/step.js";
 
 /**
  * On this browser page, also while another page of the app is shown.
- * @type {{ threshold: number, hidden: number[], head: number | null }}
+ * `shown` is what Python was last told of the heads, or told us.
+ * @type {{ threshold: number, hidden: number[], shown: string }}
  */
-export const KEPT = { threshold: 0.05, hidden: [], head: null };
+export const KEPT = { threshold: 0.05, hidden: [], shown: "" };
 
 /** @type {{ query: "key", key: "query" }} */
 export const OTHER = { query: "key", key: "query" };
@@ -18,6 +19,14 @@ export const OTHER = { query: "key", key: "query" };
 /** @param {Pick<View, "model">} view */
 export function everyHead({ model }) {
   return Array.from({ length: model.heads }, (_, head) => head);
+}
+
+/**
+ * The heads whose lines are drawn; a mean of heads is always one.
+ * @param {Pick<View, "model" | "data">} view
+ */
+export function shownHeads({ model, data }) {
+  return everyHead({ model }).filter((head) => data.together || !KEPT.hidden.includes(head));
 }
 
 /**

@@ -2,6 +2,7 @@
 // The two columns of pieces: made once, filled for new data.
 
 import { make, pieceText } from "../common/dom.js";
+import { say } from "../common/words.js";
 import { point, togglePin } from "./acts.js";
 import { focusToken, indexOf, onFocus, onKey } from "./keys.js";
 import { SIDES } from "./weights.js";
@@ -43,13 +44,20 @@ function token(text, index) {
 
 /** @param {View} view */
 export function fillColumns(view) {
-  const { queries, keys } = view.data;
-  const signature = JSON.stringify([queries, keys]);
+  const { queries, keys, output } = view.data;
+  const signature = JSON.stringify([queries, keys, output]);
   if (signature === view.signature) return;
   view.signature = signature;
   const { activeElement: focused } = /** @type {Document | ShadowRoot} */ (view.root.getRootNode());
   const at = focused instanceof HTMLElement && focused.dataset.index !== undefined ? view.pointed : null;
   view.tokens = { query: queries.map(token), key: keys.map(token) };
-  for (const side of SIDES) view.lists[side].replaceChildren(...view.tokens[side]);
+  for (const side of SIDES) {
+    const first = output[side] === null ? undefined : view.tokens[side][output[side]];
+    if (first && output[side]) {
+      first.classList.add("gf-flow-output");
+      first.title = side === "query" ? say("From here on rows predict the output") : say("Here the output begins");
+    }
+    view.lists[side].replaceChildren(...view.tokens[side]);
+  }
   if (at) focusToken(view, at.side, at.index);
 }

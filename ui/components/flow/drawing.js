@@ -4,7 +4,7 @@
 import { cssVariable, pen } from "../common/dom.js";
 import { say } from "../common/words.js";
 import { paintCanvas } from "./canvas.js";
-import { everyHead, KEPT, pinned, stepRow } from "./choices.js";
+import { everyHead, KEPT, pinned, shownHeads, stepRow } from "./choices.js";
 import { rowCentre, scene } from "./places.js";
 import { colourOf, drawCount, drawReadout, pieceAt } from "./readout.js";
 import { chooseLines, formatWeight, meansOf, SIDES } from "./weights.js";
@@ -16,12 +16,11 @@ import { chooseLines, formatWeight, meansOf, SIDES } from "./weights.js";
 export function update(view) {
   if (!view.rows) return;
   const started = performance.now();
-  const hidden = new Set(KEPT.hidden);
-  view.shown = everyHead(view).filter((head) => !hidden.has(head));
+  view.shown = shownHeads(view);
   look(view);
   view.chosen = chooseLines(view.model, view.shown, KEPT.threshold, view.focus);
   view.painted = scene(view, view.spans.middle, view.rows);
-  drawChips(view, hidden);
+  drawChips(view);
   for (const side of SIDES) drawTokens(view, side);
   markStep(view);
   drawReadout(view);
@@ -51,14 +50,12 @@ function look(view) {
   view.pair = { query, key };
 }
 
-/**
- * @param {View} view
- * @param {Set<number>} hidden
- */
-function drawChips(view, hidden) {
+/** @param {View} view */
+function drawChips(view) {
+  view.heads.hidden = view.data.together;
   Array.from(view.chips.children).forEach((chip, head) => {
     if (chip instanceof HTMLElement) chip.style.setProperty("--head", colourOf(view, head));
-    chip.setAttribute("aria-pressed", String(!hidden.has(head)));
+    chip.setAttribute("aria-pressed", String(view.shown.includes(head)));
     chip.setAttribute("aria-label", say("Head {n}", { n: head + 1 }));
   });
   const weight = KEPT.threshold.toFixed(2);
@@ -113,7 +110,7 @@ export function appearance(view) {
     faint: view.root.dataset.theme === "dark" ? "#27313d" : "#ebe8df",
     background: cssVariable(view.root, "--st-background-color", "#ffffff"),
     text: plain, query: sideOf(view.data.query_side), key: sideOf(view.data.key_side),
-    line: view.focus ? 2.2 : 1.6, size: view.textSize,
+    line: (view.focus ? 2.2 : 1.6) * view.scale, size: view.textSize,
   };
 }
 

@@ -11,15 +11,16 @@ const BLOCK_MOST = 11;
 /**
  * Where the pieces stand: the longer column sets the height, the shorter is spread a little and centred.
  *
- * `room` is the height to fill, if rows of at least 15 and at most `widest` pixels can.
+ * `room` is the height to fill, if rows of at least 15 and at most `widest` pixels can; the 15 grow with the letters.
  * @param {Model} model
  * @param {number} room
  * @param {number} widest
+ * @param {number} [scale]
  * @returns {Rows}
  */
-export function placeRows(model, room, widest) {
+export function placeRows(model, room, widest, scale = 1) {
   const most = Math.max(model.queries, model.keys, 1);
-  const pitch = Math.min(widest, Math.max(15, Math.floor(room / most)));
+  const pitch = Math.min(widest, Math.max(15 * scale, Math.floor(room / most)));
   const height = pitch * most;
   const column = (/** @type {number} */ count) => {
     const own = Math.min(height / Math.max(1, count), pitch * 1.5);

@@ -53,7 +53,7 @@ function swatched(view, head, ...rest) {
   const item = make("span", "gf-flow-item");
   const swatch = make("span", "gf-flow-swatch");
   swatch.style.setProperty("--head", colourOf(view, head));
-  item.append(swatch, say("head {n}", { n: head + 1 }), ...rest);
+  item.append(swatch, view.data.together ? say("mean") : say("head {n}", { n: head + 1 }), ...rest);
   return item;
 }
 

@@ -2,8 +2,7 @@
 // What the flow view is saved as.
 
 import { pen, visible } from "../common/dom.js";
-import { savePicture, saveTable } from "../common/save.js";
-import { say } from "../common/words.js";
+import { savePicture } from "../common/save.js";
 import { appearance, update } from "./drawing.js";
 import { scene } from "./places.js";
 import { titleOf } from "./readout.js";
@@ -14,7 +13,7 @@ import { svgPicture } from "./svg.js";
 const MIDDLE = 460;
 
 /**
- * The picture and the table are of what stays: the pinned piece, not the one that the mouse happens to be on.
+ * The picture is of what stays: the pinned piece, not the one that the mouse happens to be on.
  * @param {View} view
  * @param {() => void} act
  */
@@ -27,26 +26,12 @@ function steady(view, act) {
   update(view);
 }
 
-/** @param {View} view */
-export function saveData(view) {
-  const { layer, name, queries, keys } = view.data;
-  const head = [say("layer"), say("head"), say("query number"), say("query piece"), say("key number"),
-    say("key piece"), say("weight")];
-  steady(view, () => {
-    const lines = [...view.chosen.lines].sort((a, b) => a.head - b.head || a.query - b.query || a.key - b.key);
-    saveTable(name, [head, ...lines.map((line) => [
-      layer, line.head + 1, line.query + 1, queries[line.query], line.key + 1, keys[line.key],
-      Number(line.weight.toFixed(5)),
-    ])]);
-  });
-}
-
 /**
  * @param {View} view
  * @param {"svg" | "png"} format
  */
 export function saveDrawing(view, format) {
-  steady(view, () => savePicture(view.data.name, format, picture(view)));
+  steady(view, () => savePicture(view.data.file, format, picture(view)));
 }
 
 /** @param {string} text */

@@ -92,6 +92,7 @@ export interface View extends Seen {
   readout: HTMLElement;
   count: HTMLElement;
   caption: HTMLElement;
+  heads: HTMLElement;
   chips: HTMLElement;
   slider: HTMLInputElement;
   cutText: HTMLElement;
@@ -116,8 +117,12 @@ export interface View extends Seen {
   /** Of the pieces that stand there. */
   signature: string;
   width: number;
+  /** The height that the lines were given. */
+  room: number;
   rows?: Rows;
   spans: { left: number; right: number; middle: number };
+  /** By how much letters, and all that goes with them, are larger than usual. */
+  scale: number;
   textSize: number;
   painted: Scene;
   note: string;

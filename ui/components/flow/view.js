@@ -1,16 +1,17 @@
 // @ts-check
 // Lines from queries to keys, one colour a head. Pointing, pinning, hiding heads and the threshold all happen here;
-// Python is told only which piece was pinned.
+// Python is told what an address keeps: the pinned piece, the heads that are shown, and following the step.
 
 import { make } from "../common/dom.js";
 import { makeLarge } from "../common/large.js";
 import { mount } from "../common/mount.js";
+import { whatMakesRoom } from "../common/room.js";
 import { say } from "../common/words.js";
 import { fillHeads, makeActions, makeHeads, makeThreshold } from "./bars.js";
 import { everyHead, KEPT, same } from "./choices.js";
 import { fillColumns, makeColumn } from "./columns.js";
 import { markStep, paint, reveal, update } from "./drawing.js";
-import { layOut } from "./layout.js";
+import { layOut, roomOf } from "./layout.js";
 import { titleOf } from "./readout.js";
 import { decode, SIDES } from "./weights.js";
 
@@ -21,7 +22,7 @@ import { decode, SIDES } from "./weights.js";
 function stage(view) {
   const heads = make("div", "gf-flow-axes");
   view.axes = { query: make("div", "gf-flow-axis"), key: make("div", "gf-flow-axis") };
-  heads.append(view.axes.query, make("div"), view.axes.key);
+  heads.append(view.axes.query, view.title, view.axes.key);
   view.lists = { query: makeColumn(view, "query"), key: makeColumn(view, "key") };
   const middle = make("div", "gf-flow-middle");
   view.canvas.setAttribute("role", "img");
@@ -43,21 +44,19 @@ function create(root) {
   view.readout.setAttribute("aria-live", "polite");
   root.append(view.body, view.caption);
   view.large = makeLarge(root, [view.body], {
-    className: "gf-flow-dialog", opener: () => view.expand, changed: () => {
+    className: "gf-flow-dialog", name: () => view.data.name, opener: () => view.expand, changed: () => {
       view.expand.textContent = view.large.isOpen() ? say("Close") : say("Expand");
       layOut(view);
     },
   });
-  const head = make("div", "gf-flow-head");
-  head.append(view.title, makeActions(view));
   const tools = make("div", "gf-flow-tools");
-  tools.append(makeHeads(view), makeThreshold(view));
-  view.body.append(head, tools, view.readout, ...stage(view), view.count);
+  tools.append(makeHeads(view), makeThreshold(view), makeActions(view));
+  view.body.append(tools, view.readout, ...stage(view), view.count);
   return view;
 }
 
 /**
- * Take what Python says: a head or a pinned piece that is news; else the reader's own choice stays.
+ * Take what Python says: heads, a pinned piece or following that are news; else the reader's own choice stays.
  * @param {View} view
  * @param {FlowPayload} data
  */
@@ -69,10 +68,12 @@ function adopt(view, data) {
     view.pin = data.pin;
     if (data.pin) view.following = false;
   }
+  if (!view.data || (heard && data.following !== view.data.following)) view.following = data.following && !view.pin;
   Object.assign(view, { data, model: decode(data) });
-  if (data.head !== KEPT.head) {
-    KEPT.head = data.head;
-    KEPT.hidden = data.head === null ? [] : everyHead(view).filter((head) => head !== data.head);
+  const shown = data.shown.join(" ");
+  if (heard && !data.together && shown !== KEPT.shown) {
+    KEPT.shown = shown;
+    KEPT.hidden = data.shown.length ? everyHead(view).filter((head) => !data.shown.includes(head)) : [];
   }
   /** @type {(place: Pin | null) => Pin | null} */
   const kept = (place) =>
@@ -114,7 +115,9 @@ function stepped(view) {
 }
 
 export const component = mount({
-  styles: "flow", className: "gf-flow", create, show, stepped, watched: (view) => [view.root, view.scroll],
-  resized: (view) => view.root.clientWidth && view.width !== view.scroll.clientWidth && layOut(view),
+  styles: "flow", className: "gf-flow", create, show, stepped, scaled: layOut,
+  watched: (view) => [view.root, view.scroll, ...whatMakesRoom()],
+  resized: (view) => view.root.clientWidth
+    && (view.width !== view.scroll.clientWidth || view.room !== roomOf(view)) && layOut(view),
   fontsCame: (view) => view.data && layOut(view),
 });

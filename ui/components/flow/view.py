@@ -1,7 +1,8 @@
 """All heads of one attention layer as lines between two columns of pieces, as BertViz's head view draws them.
 
 The weights of every head are sent once; pointing at a piece, pinning it, hiding heads and moving the threshold
-happen in the browser. Python hears only which piece was pinned.
+happen in the browser. Python hears what is worth keeping in an address: the pinned piece, the heads that are shown,
+and whether the row of the step is followed.
 """
 
 from __future__ import annotations
@@ -30,6 +31,21 @@ class Pin:
     index: int
 
 
+@dataclass(frozen=True)
+class Choice:
+    """What the reader chose.
+
+    Attributes:
+        heads: The heads that are shown, from 0; none of them for all.
+        pin: The pinned piece.
+        following: The row of the current step is pinned, at every step.
+    """
+
+    heads: tuple[int, ...] = ()
+    pin: Pin | None = None
+    following: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class Flow:
     """One kind of attention in one layer.
@@ -45,6 +61,9 @@ class Flow:
         allowed: Bool [query, key]; True = may attend. Other cells are not sent.
         row_of_step: For each decoding step its row, or None; empty where rows are no steps. The browser marks the
             row of the step that is looked at.
+        together: The weights are one map, a mean of many heads, and no head's.
+        group: How many heads beside each other share one head of keys and values.
+        output: The first row and the first column of the output, where a prompt stands before it.
     """
 
     sentence: str
@@ -59,6 +78,9 @@ class Flow:
     weights: np.ndarray
     allowed: np.ndarray
     row_of_step: tuple[int | None, ...] = ()
+    together: bool = False
+    group: int = 1
+    output: tuple[int | None, int | None] = (None, None)
 
     def __post_init__(self) -> None:
         """Refuse parts that do not fit together."""
@@ -78,24 +100,27 @@ def flow_view(
     key: str,
     alt: str,
     caption: str,
-    head: int | None = None,
-    pin: Pin | None = None,
-    on_pin: Callable[[], None] | None = None,
+    choice: Choice | None = None,
+    on_choice: Callable[[], None] | None = None,
+    file: str = "",
+    table: str = "",
 ) -> None:
     """Draw the lines in place.
 
-    What the reader chose (a pinned piece, hidden heads, the threshold) outlives a change of data.
+    What the reader chose (a pinned piece, heads, the threshold) outlives a change of data.
 
     Args:
         flow: What to draw.
-        key: Names this place on the page, and the files it is saved to.
+        key: Names this place on the page.
         alt: The view in one or two sentences, for people who cannot see it.
         caption: How to read it.
-        head: The head to show alone, from 0; None for all. Taken when it is news.
-        pin: The piece to pin. Taken when it is news and the browser has not moved on meanwhile.
-        on_pin: Called before the page runs again when the reader pinned a piece or let it go; `last_pin(key)`
-            tells which. Without it Python is told nothing.
+        choice: What is chosen. Taken when it is news and the browser has not moved on meanwhile.
+        on_choice: Called before the page runs again when the reader chose otherwise; `last_choice(key)` tells what.
+            Without it Python is told nothing.
+        file: What its pictures are called, without their endings; its key if not given.
+        table: A CSS selector of the button that saves its weights.
     """
+    choice = choice or Choice()
     payload = {
         "sentence": flow.sentence,
         "kind": flow.kind,
@@ -109,25 +134,40 @@ def flow_view(
         "row_of_step": flow.row_of_step,
         **encoded(flow.weights, flow.allowed),
         "colours": HEAD_COLOURS,
-        "head": head,
-        "pin": None if pin is None else {"side": pin.side, "index": pin.index},
-        "reports": on_pin is not None,
+        "together": flow.together,
+        "group": 1 if flow.together else flow.group,
+        "output": dict(zip(("query", "key"), flow.output, strict=True)),
+        "shown": choice.heads,
+        "following": choice.following,
+        "pin": None if choice.pin is None else {"side": choice.pin.side, "index": choice.pin.index},
+        "reports": on_choice is not None,
         "heard": _report(key).get("stamp"),
         "name": key,
+        "file": file or key,
+        "table": table,
         "alt": alt,
         "caption": caption,
     }
-    _MOUNT(key=key, data=wrapped(payload), on_pin_change=on_pin or ignore)
+    _MOUNT(key=key, data=wrapped(payload), on_pin_change=on_choice or ignore)
 
 
-def last_pin(key: str, *, n_queries: int, n_keys: int) -> Pin | None:
-    """Read what is pinned; for use inside an `on_pin` callback.
+def last_choice(key: str, *, n_heads: int, n_queries: int, n_keys: int) -> Choice:
+    """Read what is chosen; for use inside an `on_choice` callback.
 
     Args:
         key: The key given to `flow_view`.
+        n_heads: How many heads there are; others are left out.
         n_queries, n_keys: How many pieces there are; a place outside is none.
     """
     report = _report(key)
+    told = report.get("shown")
+    heads = tuple(head for head in range(n_heads) if isinstance(told, list) and head in told)
+    if len(heads) == n_heads:
+        heads = ()
+    return Choice(heads, _pin(report, n_queries, n_keys), following=report.get("following") is True)
+
+
+def _pin(report: dict[str, Any], n_queries: int, n_keys: int) -> Pin | None:
     side, index = report.get("side"), report.get("index")
     if side not in ("query", "key") or isinstance(index, bool) or not isinstance(index, int):
         return None

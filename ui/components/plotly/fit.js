@@ -5,8 +5,10 @@ import { say } from "../common/words.js";
 
 /** @import { Layout, Plot, Ticks } from "./types.js" */
 
-const PIXELS_PER_LABEL = 15;
+const PIXELS_PER_LABEL = 14;  // as `ROW_PIXELS` of charts/theme.py
 const CLOSE_BUTTON = 48;
+const AXIS_TITLE = 14;
+const BESIDE_AXIS = 60;  // a title may be a little longer than its axis
 const ORDINAL = new Intl.PluralRules("en", { type: "ordinal" });
 
 /**
@@ -31,19 +33,20 @@ export function wrapped(text, width, size) {
  * @param {Layout} layout
  * @param {number} width
  * @param {boolean} isLarge
+ * @param {number} [scale] of all letters
  */
-export function fitTitle(layout, width, isLarge) {
+export function fitTitle(layout, width, isLarge, scale = 1) {
   const title = layout.title;
   if (!title?.text) return;
   const size = title.font.size;
   const lines = wrapped(title.text, width - 16 - (isLarge ? CLOSE_BUTTON : 0), size);
   const note = title.subtitle?.text;
-  const below = note ? wrapped(note, width - 16, 13) : [];
+  const below = note ? wrapped(note, width - 16, title.subtitle.font.size) : [];
   title.text = lines.join("<br>");
   if (note) title.subtitle.text = below.join("<br>");
   // Plotly 4.1 places the first of several lines a cap height too high.
   if (lines.length > 1) title.pad = { ...title.pad, t: (title.pad?.t ?? 0) + 0.7 * size };
-  const top = 26 + lines.length * size * 1.3 + below.length * 18;
+  const top = (26 + below.length * 18) * scale + lines.length * size * 1.3;
   layout.margin = { ...layout.margin, t: Math.max(layout.margin?.t ?? 0, top) };
 }
 
@@ -57,7 +60,7 @@ export function fitHeads(layout, width) {
   const room = width - (layout.margin?.l ?? 0) - (layout.margin?.r ?? 0);
   layout.annotations = layout.annotations.map((/** @type {any} */ note) => (
     note.x === 0 && note.xref === "paper" && note.yref?.endsWith(" domain")
-      ? { ...note, text: wrapped(note.text, room, note.font?.size ?? 12).join("<br>") } : note));
+      ? { ...note, text: wrapped(note.text, room, note.font?.size ?? layout.font?.size ?? 12).join("<br>") } : note));
 }
 
 /**
@@ -81,16 +84,18 @@ function thinned(title, n) {
  * @param {Ticks[string]} ticks
  * @param {number} length
  * @param {number[] | undefined} range
+ * @param {number} [scale] of all letters
  */
-export function fitTicks(axis, ticks, length, range) {
+export function fitTicks(axis, ticks, length, range, scale = 1) {
   const [first, last] = range ? [Math.min(...range), Math.max(...range)] : [-0.5, ticks.labels.length - 0.5];
-  const room = Math.max(1, Math.floor(length / PIXELS_PER_LABEL));
+  const room = Math.max(1, Math.floor(length / (PIXELS_PER_LABEL * scale)));
   const step = Math.max(1, Math.ceil((last - first) / room));
   const kept = ticks.labels.map((_, index) => index).filter((index) => index % step === 0);
   axis.tickmode = "array";
   axis.tickvals = kept;
   axis.ticktext = kept.map((index) => ticks.labels[index]);
-  axis.title = { ...axis.title, text: step === 1 ? ticks.title : thinned(ticks.title, step) };
+  const title = step === 1 ? ticks.title : thinned(ticks.title, step);
+  axis.title = { ...axis.title, text: wrapped(title, length + BESIDE_AXIS * scale, AXIS_TITLE * scale).join("<br>") };
   return step;
 }
 
@@ -101,15 +106,16 @@ export function fitTicks(axis, ticks, length, range) {
  * @param {Plot} drawn
  * @param {number} width
  * @param {number} height
+ * @param {number} [scale] of all letters
  */
-export function fitAllTicks(layout, ticks, drawn, width, height) {
+export function fitAllTicks(layout, ticks, drawn, width, height, scale = 1) {
   let signature = "";
   for (const [name, spec] of Object.entries(ticks ?? {})) {
     const axis = (layout[name] ??= {});
     const [start, end] = axis.domain ?? [0, 1];
-    const guess = ((name[0] === "x" ? width : height) - 150) * (end - start);
+    const guess = ((name[0] === "x" ? width : height) - 150 * scale) * (end - start);
     const known = drawn._fullLayout?.[name];
-    signature += `${name}:${fitTicks(axis, spec, known?._length ?? guess, known?.range)};`;
+    signature += `${name}:${fitTicks(axis, spec, known?._length ?? guess, known?.range, scale)};`;
   }
   return signature;
 }

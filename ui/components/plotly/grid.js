@@ -6,7 +6,7 @@ import { bytesOf } from "../common/unpack.js";
 /** @import { Grid, Trace } from "./types.js" */
 
 const STEPS = 250;
-export const CLOSED = 255;
+const CLOSED = 255;
 
 /**
  * The weight that a byte stands for; `least` is the start of a logarithmic scale, 0 for a linear one.

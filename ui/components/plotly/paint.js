@@ -2,6 +2,7 @@
 // Gives a figure the colours and fonts of the app's theme.
 
 import { cssVariable, isDark } from "../common/dom.js";
+import { PLAIN_TYPE } from "../common/present.js";
 
 /** @import { Layout, Theme } from "./types.js" */
 
@@ -53,7 +54,7 @@ export function axisNames(layout) {
  * @param {Theme} theme
  */
 export function paint(layout, theme) {
-  layout.font = { size: 13, ...layout.font, family: theme.font, color: theme.text };
+  layout.font = { size: PLAIN_TYPE, ...layout.font, family: theme.font, color: theme.text };
   layout.paper_bgcolor = TRANSPARENT;
   layout.plot_bgcolor = TRANSPARENT;
   layout.xaxis ??= {};
@@ -67,6 +68,6 @@ export function paint(layout, theme) {
     ...layout.hoverlabel,
     bgcolor: theme.panel,
     bordercolor: theme.border,
-    font: { family: theme.font, color: theme.text, size: 13 },
+    font: { family: theme.font, color: theme.text, size: PLAIN_TYPE },
   };
 }

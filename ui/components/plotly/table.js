@@ -4,16 +4,14 @@
 // A map is one row a cell, any other chart one row a mark. Columns are named by the axes. A figure for which that
 // does not fit says its table itself: `layout.meta.table = {columns, rows}`, in plain text and numbers. A trace whose
 // hover ends in a reason in italics holds the places that have no number. Traces that only draw a mark, or only catch
-// the mouse, are no data: they have neither hover nor name, or no colour.
+// the mouse, are no data: they have neither hover nor name, or no colour. The table of a map of maps is Python's.
 
-import { bytesOf } from "../common/unpack.js";
 import { say } from "../common/words.js";
-import { CLOSED, restoreGrid } from "./grid.js";
 import { decoded, rawText, shortest } from "./numbers.js";
 import { TRANSPARENT } from "./paint.js";
 
 /** @import { Cell } from "../common/save.js" */
-/** @import { Figure, Grid, Layout, Table, Trace } from "./types.js" */
+/** @import { Figure, Layout, Table, Trace } from "./types.js" */
 
 /** @typedef {{ titles: string[], at: (place: any) => Cell[] }} Columns */
 
@@ -138,46 +136,6 @@ function markTable(trace, layout, closed) {
 }
 
 /**
- * Number and name of what hover writes as `3: <b>name</b>`.
- * @param {string} label
- * @returns {Cell[]}
- */
-function numberedName(label) {
-  const [, number, name] = rawText(label).match(/^(\d+(?: to \d+)?): ([^]*)$/) ?? [];
-  return [/^\d+$/.test(number) ? Number(number) : number, name];
-}
-
-/**
- * Every cell of a map of maps; the number is as exact as the byte that was sent.
- * @param {Grid} packed
- * @param {Trace[]} data
- * @returns {Table}
- */
-function gridTable(packed, data) {
-  /** @type {Trace} */
-  const trace = { meta: "grid" };
-  /** @param {"queries" | "keys"} side */
-  const named = (side) => packed[side].map((label, place) => packed.whole[side][place] ?? label);
-  restoreGrid(trace, { ...packed, queries: named("queries"), keys: named("keys") });
-  const reason = data.map(reasonOf).find((why) => why !== undefined) ?? "";
-  const codes = bytesOf(packed.codes);
-  /** @type {[row: [string, string], column: [string, string], number: number][][]} */
-  const cells = trace.customdata;
-  const rows = cells.flatMap((line, i) => line.map(([[, query], [, key], number], j) => {
-    const layer = Math.floor(i / packed.queries.length), head = Math.floor(j / packed.keys.length);
-    const known = trace.z[i][j] !== null;
-    const closed = codes[i * line.length + j] === CLOSED;
-    return [layer + 1, head + 1, ...numberedName(query), ...numberedName(key),
-      known ? Number(number.toPrecision(4)) : null, closed ? reason : ""];
-  }));
-  // Head by head, not across the picture.
-  rows.sort((one, other) => Number(one[0]) - Number(other[0]) || Number(one[1]) - Number(other[1]));
-  const columns = [say("layer"), say("head"), say("query number"), say("query"), say("key number"), say("key"),
-    say("weight (rounded)"), say("note")];
-  return { columns, rows };
-}
-
-/**
  * One table out of several: their columns side by side, and which trace a row is from.
  * @param {Table[]} tables
  * @param {string[]} names
@@ -209,7 +167,7 @@ function tidied({ columns, rows }) {
 }
 
 /** @param {string[]} columns */
-function numbered(columns) {
+export function numbered(columns) {
   return columns.map((name, place) => {
     const before = columns.slice(0, place).filter((other) => other === name).length;
     return before ? `${name} ${before + 1}` : name;
@@ -223,7 +181,6 @@ function numbered(columns) {
  */
 export function tableOf({ data, layout }) {
   if (layout.meta?.table) return layout.meta.table;
-  if (layout.meta?.grid) return tidied(gridTable(layout.meta.grid, data));
   const drawn = data.filter(isData);
   const traces = drawn.filter((trace) => reasonOf(trace) === undefined);
   const tables = traces.map((trace) => {

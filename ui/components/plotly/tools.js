@@ -2,29 +2,23 @@
 // The small buttons under a chart: reset the zoom, show the chart large, save its data and its picture.
 
 import { make, makeButton } from "../common/dom.js";
-import { savePicture, saveTable } from "../common/save.js";
+import { press, savePicture, saveTable } from "../common/save.js";
 import { say } from "../common/words.js";
-import { parsedFigure, rawText } from "./numbers.js";
+import { parsedFigure } from "./numbers.js";
 import { themeOf } from "./paint.js";
-import { tableOf } from "./table.js";
+import { numbered, tableOf } from "./table.js";
 import { isZoomed, resetZoom } from "./zoom.js";
 
 /** @import { Tools, View } from "./types.js" */
 
-/**
- * A name for a file: the chart's key and its title, in letters and numbers of any script.
- * @param {View} view
- */
-function fileName(view) {
-  const title = rawText(parsedFigure(view.data.figure).layout.title?.text).toLowerCase().normalize("NFC");
-  const words = title.replace(/[^\p{L}\p{M}\p{N}]+/gu, "-").replace(/^-|-$/g, "");
-  return [view.data.name, Array.from(words).slice(0, 60).join("")].filter(Boolean).join("_");
-}
-
 /** @param {View} view */
 function saveData(view) {
-  const { columns, rows } = tableOf(parsedFigure(view.data.figure));
-  saveTable(fileName(view), [columns, ...rows]);
+  const { file, about, table, figure } = view.data;
+  if (table) return press(table);
+  const { columns, rows } = tableOf(parsedFigure(figure));
+  const values = about.map(([, value]) => value);
+  const names = numbered([...about.map(([name]) => name), ...columns]);
+  saveTable(file, [names, ...rows.map((row) => [...values, ...row])]);
 }
 
 /**
@@ -38,7 +32,7 @@ async function saveDrawing(view, format) {
   const { offsetWidth: width, offsetHeight: height } = view.plot;
   const figure = { data: view.plot.data, layout };
   const svg = await view.plotly.toImage(figure, { format: "svg", width, height, imageDataOnly: true });
-  await savePicture(fileName(view), format, svg);
+  await savePicture(view.data.file, format, svg);
 }
 
 /**

@@ -29,7 +29,6 @@ export interface Grid {
   heads: string[];
   queries: string[];
   keys: string[];
-  whole?: any;
 }
 
 /** `layout.meta.follow`: what `charts/following.py` says. */
@@ -87,6 +86,8 @@ export interface View {
   plotly?: Plotly;
   width: number;
   height: number;
+  /** By how much letters, and all that goes with them, are larger than Python says. */
+  scale: number;
   clicks: number;
   wanted: boolean;
   drawing: boolean;
@@ -94,6 +95,8 @@ export interface View {
   listening: boolean;
   ranges: Record<string, number[] | null>;
   ticks?: Ticks;
+  /** `layout.meta.links`: marks that lead to another page, by what they carry. */
+  links?: Record<string, string>;
   labelled: string;
   follow?: Follow;
   shapes: Record<string, any>[];

@@ -3,9 +3,13 @@
 
 import { make, makeButton } from "../common/dom.js";
 import { makeLarge } from "../common/large.js";
+import { openInPlace } from "../common/links.js";
 import { mount } from "../common/mount.js";
+import { typeScale } from "../common/present.js";
+import { roomUnder, whatMakesRoom } from "../common/room.js";
 import { DARK_COLORS } from "../common/served.js";
 import { say } from "../common/words.js";
+import { enlarge } from "./enlarge.js";
 import { fitAllTicks, fitHeads, fitTitle } from "./fit.js";
 import { markStep, moveMark } from "./follow.js";
 import { restoreGrid } from "./grid.js";
@@ -18,6 +22,8 @@ import { askedRanges } from "./zoom.js";
 /** @import { Component, PlotlyPayload } from "../common/payloads.js" */
 /** @import { Figure, Plot, Plotly, Trace, View } from "./types.js" */
 
+const MOST_GROWN = 1.3;
+const BELOW = 8;
 const CONFIG = { displaylogo: false, displayModeBar: false, showTips: false, responsive: false, showLink: false };
 
 // ---------------------------------------------------------------- drawing
@@ -61,22 +67,24 @@ function restoreCells(trace, cells) {
  */
 function prepared(view, { data, layout }) {
   const theme = themeOf(view.root);
-  const { width, height } = view;
+  const { width, height, scale } = view;
   const figure = theme.dark ? recolour({ data, layout }, DARK_COLORS) : { data, layout };
   for (const trace of figure.data) {
     restoreCells(trace, layout.meta?.cells);
     restoreGrid(trace, layout.meta?.grid);
   }
   view.ranges = askedRanges(layout);
-  markStep(view, figure.layout);
   paint(figure.layout, theme);
+  enlarge(figure, scale);
+  markStep(view, figure.layout);
   Object.assign(figure.layout, { width, height, autosize: false });
-  fitTitle(figure.layout, width, view.large.isOpen());
+  fitTitle(figure.layout, width, view.large.isOpen(), scale);
   fitHeads(figure.layout, width);
   // A finger that drags means to scroll the page, not to zoom the chart.
   if (byFinger()) figure.layout.dragmode = false;
   view.ticks = layout.meta?.ticks;
-  view.labelled = fitAllTicks(figure.layout, view.ticks, view.plot, width, height);
+  view.links = layout.meta?.links;
+  view.labelled = fitAllTicks(figure.layout, view.ticks, view.plot, width, height, scale);
   return figure;
 }
 
@@ -87,6 +95,8 @@ function prepared(view, { data, layout }) {
 function report(view, event) {
   const point = event.points?.[0];
   if (!point || !view.data.clickable) return;
+  const elsewhere = view.links?.[point.customdata];
+  if (elsewhere) return openInPlace(elsewhere);
   view.clicks += 1;
   const index = point.pointNumber ?? point.pointIndex ?? [];
   view.setTriggerValue("click", {
@@ -104,7 +114,7 @@ function report(view, event) {
 function labelsChanged(view) {
   if (!view.ticks || !view.plot._fullLayout) return false;
   const probe = Object.fromEntries(Object.keys(view.ticks).map((name) => [name, {}]));
-  return fitAllTicks(probe, view.ticks, view.plot, 0, 0) !== view.labelled;
+  return fitAllTicks(probe, view.ticks, view.plot, 0, 0, view.scale) !== view.labelled;
 }
 
 /**
@@ -127,6 +137,7 @@ async function draw(view) {
 /** @param {View} view */
 async function drawOnce(view) {
   view.width = Math.floor(view.root.clientWidth);
+  view.scale = typeScale(view.large.isOpen());
   view.height = heightOf(view);
   if (!view.width) return;  // in a closed tab or expander: the size observer calls again when it opens
   const figure = parsedFigure(view.data.figure);
@@ -175,20 +186,39 @@ async function react(view, plotly, figure) {
 // ---------------------------------------------------------------- room
 
 /**
- * The height of a chart: what Python says, or all there is in the large view.
+ * The height that a chart asks for: what Python says, grown with the letters.
+ * @param {View} view
+ */
+function ownHeight(view) {
+  return Math.round(view.data.height * typeScale(view.large.isOpen()));
+}
+
+/**
+ * What the window has left under all that stands above a chart; its own height where that is too little, as it is
+ * for a chart that nobody sees before scrolling.
+ * @param {View} view
+ */
+function fitted(view) {
+  const height = ownHeight(view);
+  const room = roomUnder(view.frame) - BELOW;
+  return room < view.data.fit ? height : Math.min(room, Math.round(height * MOST_GROWN));
+}
+
+/**
+ * The height of a chart: its own or what the window has, or all there is in the large view.
  * @param {View} view
  */
 function heightOf(view) {
-  if (!view.large.isOpen()) return view.data.height;
+  if (!view.large.isOpen()) return view.data.fit ? fitted(view) : ownHeight(view);
   // A picture whose parts have a size of their own is not squeezed: it scrolls.
-  const least = view.plot.layout?.meta?.fixed_height ? view.data.height : 200;
+  const least = view.plot.layout?.meta?.fixed_height ? ownHeight(view) : 200;
   return Math.max(least, Math.floor(view.root.clientHeight));
 }
 
 /** @param {View} view */
 function placed(view) {
   const isLarge = view.large.isOpen();
-  view.root.style.height = isLarge ? "" : `${view.data.height}px`;
+  view.root.style.height = isLarge ? "" : `${heightOf(view)}px`;
   view.tools.expand.hidden = isLarge;
   draw(view);
 }
@@ -197,7 +227,7 @@ function placed(view) {
 function resized(view) {
   requestAnimationFrame(() => {
     if (view.gone || (Math.floor(view.root.clientWidth) === view.width && heightOf(view) === view.height)) return;
-    draw(view);
+    placed(view);
   });
 }
 
@@ -217,7 +247,8 @@ function create(frame) {
   foot.append(view.tools.group, view.caption);
   frame.append(root, foot);
   view.large = makeLarge(frame, [root, foot], {
-    className: "gf-chart-dialog", opener: () => view.tools.expand, changed: () => placed(view),
+    className: "gf-chart-dialog", name: () => view.data.name, opener: () => view.tools.expand,
+    changed: () => placed(view),
   });
   const cross = makeButton("gf-close", "✕", say("Close (Esc)"), view.large.close);
   cross.setAttribute("aria-label", say("Close"));
@@ -257,5 +288,5 @@ function discard(view) {
 
 export const component = mount({
   styles: "plotly", className: "gf-chart-frame", create, show, resized, close,
-  watched: (view) => [view.root], stepped: moveMark,
+  watched: ({ root }) => [root, ...whatMakesRoom()], stepped: moveMark, scaled: placed,
 });

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -57,7 +57,11 @@ def plotly_view(
     alt: str,
     height: int,
     caption: str = "",
+    fit: int = 0,
     on_click: Callable[[], None] | None = None,
+    file: str = "",
+    about: Mapping[str, str] | None = None,
+    table: str = "",
 ) -> Click | None:
     """Draw a figure in place.
 
@@ -68,8 +72,13 @@ def plotly_view(
         alt: The chart in one or two sentences, for people who cannot see it.
         height: In pixels. Our charts suggest one: `fig.layout.height`.
         caption: A sentence under the chart, such as how to read it.
+        fit: The height is fitted to what a window has left under all that stands above the chart, unless that is less
+            than this, in pixels. 0: it is not fitted.
         on_click: Called before the page runs again after a click; `last_click(key)` tells which. Without it
             the chart takes no clicks. Pass `lambda: None` to use only the returned value.
+        file: What its files are called, without their endings; its key if not given.
+        about: Columns that a saved table begins with, the same in each row: what it is of.
+        table: A CSS selector of the button that saves its table; "": the browser makes one of what it draws.
 
     Returns:
         The click that caused this run, else None.
@@ -81,6 +90,10 @@ def plotly_view(
         "height": height,
         "caption": caption,
         "name": key,
+        "file": file or key,
+        "about": list((about or {}).items()),
+        "table": table,
+        "fit": fit,
         "clickable": on_click is not None,
     }
     result = _MOUNT(key=key, data=wrapped(payload), on_click_change=on_click or ignore)

@@ -13,7 +13,7 @@ function sourceChip(chip) {
   const item = make("li", "gf-chip");
   if (chip.special) item.classList.add("gf-special");
   if (chip.unknown) item.classList.add("gf-unknown");
-  item.append(pieceText(chip.piece), make("span", "gf-id", String(chip.id)), make("span", "gf-weight"));
+  item.append(pieceText(chip.piece));
   return item;
 }
 
@@ -21,7 +21,7 @@ function sourceChip(chip) {
 function startChip(piece) {
   const item = make("li", "gf-chip gf-start gf-special");
   item.title = say("The model reads this first; it is not part of the output.");
-  item.append(pieceText(piece), make("span", "gf-id", say("start")));
+  item.append(pieceText(piece), make("span", "gf-probability", say("start")));
   return item;
 }
 
@@ -50,9 +50,10 @@ export function buildChips(view, choose) {
 export function fillTarget(view, index, hidden) {
   const chip = view.run.target[index];
   const item = view.targetChips[index];
-  const state = index > view.step ? "future" : hidden ? "hidden" : "shown";
+  const { still } = view.run;
+  const state = index > view.step && !still ? "future" : hidden ? "hidden" : "shown";
   item.className = `gf-chip gf-${state}`;
-  item.classList.toggle("gf-now", index === view.step);
+  item.classList.toggle("gf-now", index === view.step && !still);
   item.classList.toggle("gf-special", Boolean(chip.special) && state === "shown");
   item.classList.toggle("gf-forced", Boolean(chip.forced) && state === "shown");
   item.dataset.filler = filler(chip.piece);
@@ -61,27 +62,35 @@ export function fillTarget(view, index, hidden) {
   if (state !== "shown") {
     const isNext = state === "hidden";
     item.title = isNext ? say("What comes here? Guess first.") : say("Step {n}, not reached yet", { n: index + 1 });
-    item.replaceChildren(make("bdi", "gf-piece", isNext ? "?" : "·"), make("span", "gf-id", "\u00a0"),
-      make("span", "gf-probability", "\u00a0"));
+    item.replaceChildren(make("bdi", "gf-piece", isNext ? "?" : "·"), make("span", "gf-probability", "\u00a0"));
     return;
   }
+  const values = { piece: chip.piece, id: chip.id };
   item.title = chip.forced
-    ? say("Chosen by you, not by the model. Click to go to this step.")
-    : say("Go to this step");
+    ? say("{piece}, id {id}: chosen by you, not by the model. Click to go to its step.", values)
+    : say("{piece}, id {id}. Below it: the probability that the model gave it. Click to go to its step.", values);
   const probability = make("span", "gf-probability", formatProbability(chip.probability));
   probability.dataset.forced = say("yours");
-  item.replaceChildren(pieceText(chip.piece), make("span", "gf-id", String(chip.id)), probability);
+  item.replaceChildren(pieceText(chip.piece), probability);
+}
+
+/**
+ * How much a step looks at a source piece, 0 to 1; null if there is no shading.
+ * @param {View} view
+ * @param {number} step
+ * @param {number} index
+ */
+export function weightAt({ run: { source, shading, still } }, step, index) {
+  return shading ? shading.steps[(still ? 0 : step) * source.length + index] / shading.levels : null;
 }
 
 /** @param {View} view */
 export function drawSource(view) {
   const { source, shading } = view.run;
   view.sourceChips.forEach((item, index) => {
-    const weight = shading ? shading.steps[view.step * source.length + index] / shading.levels : null;
+    const weight = weightAt(view, view.step, index);
     const chip = source[index];
     item.style.setProperty("--weight", String(weight ?? 0));
-    const shown = item.lastElementChild;
-    if (shown) shown.textContent = weight === null ? String(chip.id) : formatProbability(weight);
     item.title = sourceTitle(chip, weight === null ? null : weight.toFixed((shading?.levels ?? 0) > 255 ? 3 : 2));
   });
 }
@@ -103,8 +112,6 @@ function sourceTitle({ piece, id, unknown }, weight) {
  * @param {View} view
  */
 export function strongestSource(view) {
-  const { source, shading } = view.run;
-  if (!shading) return null;
-  const weights = shading.steps.subarray(view.step * source.length, (view.step + 1) * source.length);
-  return view.sourceChips[weights.indexOf(Math.max(...weights))] ?? null;
+  const weights = view.sourceChips.map((_, index) => weightAt(view, view.step, index) ?? 0);
+  return view.run.shading ? view.sourceChips[weights.indexOf(Math.max(...weights))] ?? null : null;
 }

@@ -6,23 +6,29 @@ import { tellStep } from "../common/step.js";
 import { say, sayNodes } from "../common/words.js";
 import { drawSource, fillTarget, strongestSource } from "./chips.js";
 import { commonStart, saidProbability } from "./numbers.js";
+import { drawNote, drawPicked } from "./picked.js";
 
 /** @import { View } from "./types.js" */
 
 /** @param {View} view */
 export function render(view) {
-  const { target, stop_reason: reason } = view.run;
+  const { target, still, stop_reason: reason } = view.run;
   view.root.classList.toggle("gf-empty", !target.length);
   tellStep(stepOf(view), view.data.name);
   if (!target.length) {
     view.text.replaceChildren();
-    view.caption.replaceChildren(say("Nothing was produced. {reason}", { reason }));
+    view.caption.replaceChildren(reason || say("Nothing was produced."));
+    if (still || view.data.choosable) drawSource(view);
+    drawPicked(view);
+    drawNote(view);
     return;
   }
-  const covered = view.data.covered && view.data.revealed_step !== view.step;
+  const covered = isCovered(view);
   drawSource(view);
   view.targetChips.forEach((_, index) => fillTarget(view, index, covered && index === view.step));
   drawText(view, covered);
+  drawPicked(view);
+  drawNote(view);
   view.caption.replaceChildren(...caption(view, covered));
   drawControls(view);
   view.root.dataset.step = String(view.step);
@@ -30,6 +36,14 @@ export function render(view) {
   const strongest = strongestSource(view);
   if (strongest) keepInView(view.sourceList, strongest);
   view.text.scrollTop = view.text.scrollHeight;
+}
+
+/**
+ * Whether the step's piece is hidden until somebody guesses it.
+ * @param {View} view
+ */
+export function isCovered({ data, step }) {
+  return data.covered && data.revealed_step !== step;
 }
 
 /**
@@ -59,11 +73,11 @@ function drawText(view, covered) {
  */
 export function reserve(view) {
   view.text.style.minHeight = "";
-  if (!view.run || view.root.classList.contains("gf-long")) return;
+  if (!view.run) return;
   const probe = make("p", "gf-text gf-probe", `${view.run.texts.at(-1) ?? ""} ?`);
   probe.dir = "auto";
   view.text.before(probe);
-  const height = probe.offsetHeight;
+  const height = Math.ceil(probe.getBoundingClientRect().height);
   probe.remove();
   view.text.style.minHeight = `${height}px`;
 }
@@ -74,18 +88,21 @@ export function reserve(view) {
  * @param {boolean} covered
  */
 function caption(view, covered) {
-  const { target, start_piece: start, stop_reason: reason } = view.run;
+  const { target, start_piece: start, stop_reason: reason, cut } = view.run;
   const chip = target[view.step];
   const step = make("b", "", say("Step {n} of {all}", { n: view.step + 1, all: target.length }));
   const read = pieceText(view.step ? target[view.step - 1].piece : start, "gf-quoted");
-  if (covered) return sayNodes("{step}: reads ‘{read}’, predicts ?", { step, read });
+  if (covered) {
+    const asked = sayNodes("{step}: reads ‘{read}’, predicts ?", { step, read });
+    return view.halted === view.step ? [...asked, make("span", "gf-stop", say(". Play waits for a guess."))] : asked;
+  }
   const piece = pieceText(chip.piece, "gf-quoted");
   const p = make("span", "gf-said", saidProbability(chip.probability));
   const said = chip.forced
     ? sayNodes("{step}: reads ‘{read}’, you chose ‘{piece}’ (the model gave it {p})", { step, read, piece, p })
     : sayNodes("{step}: reads ‘{read}’, predicts ‘{piece}’ ({p})", { step, read, piece, p });
   const isLast = view.step === target.length - 1;
-  return isLast && reason ? [...said, make("span", "gf-stop", say(". {reason}", { reason }))] : said;
+  return isLast && reason && !cut ? [...said, make("span", "gf-stop", say(". {reason}", { reason }))] : said;
 }
 
 /** @param {View} view */
@@ -100,13 +117,11 @@ function drawControls(view) {
 }
 
 /**
- * Scroll a list, and nothing around it, so that an entry is seen: in the middle of a high list, on top of a low one.
+ * Scroll a list, and nothing around it, so that an entry is seen, with its row on top.
  * @param {HTMLElement} list
  * @param {HTMLElement} item
  */
 function keepInView(list, item) {
   const [frame, place] = [list.getBoundingClientRect(), item.getBoundingClientRect()];
-  if (place.top >= frame.top && place.bottom <= frame.bottom) return;
-  const above = frame.height > 3 * place.height ? (frame.height - place.height) / 2 : 0;
-  list.scrollTop += place.top - frame.top - above;
+  if (place.top < frame.top || place.bottom > frame.bottom) list.scrollTop += place.top - frame.top;
 }

@@ -1,7 +1,7 @@
 // @ts-check
 // Keys for the stepper that was used last, wherever the focus is, unless the key belongs to something else.
 
-import { runOf } from "../common/step.js";
+import { offerStatus, runOf } from "../common/step.js";
 import { stepOf } from "./drawing.js";
 import { go, togglePlay } from "./moving.js";
 
@@ -18,12 +18,15 @@ const steppers = [];
 // A choice that was clicked keeps the focus, but the arrows that follow are meant for the steps; only who came to it
 // by keyboard wants to move it. Listening while the event goes down, we are asked before the choice is.
 const clicked = new WeakSet();
+/** @type {WeakMap<View, () => void>} */
+const silenced = new WeakMap();
 let pointerAt = -POINTER_MS;
 
 /** @param {View} view */
 export function enter(view) {
   view.root.addEventListener("pointerdown", () => prefer(view));
   view.root.addEventListener("focusin", () => prefer(view));
+  silenced.set(view, offerStatus({ name: () => view.data?.name, said: view.caption }));
   steppers.unshift(view);
   if (steppers.length > 1) return;
   document.addEventListener("keydown", onKey, true);
@@ -36,6 +39,7 @@ export function enter(view) {
  * @param {View} view
  */
 export function leave(view) {
+  silenced.get(view)?.();
   steppers.splice(steppers.indexOf(view), 1);
   if (!steppers.length) {
     document.removeEventListener("keydown", onKey, true);
@@ -62,6 +66,14 @@ function onFocus(event) {
   else clicked.delete(at);
 }
 
+/**
+ * Whether the focus was left behind by a click.
+ * @param {Event} event
+ */
+export function isLeftOver(event) {
+  return clicked.has(event.composedPath()[0]);
+}
+
 /** @param {Element} element */
 function isShown(element) {
   return Boolean(element.getClientRects().length);
@@ -75,8 +87,9 @@ function isShown(element) {
 function isTaken(event, view) {
   const at = event.composedPath()[0];
   if (at instanceof Element) {
+    if (view.sourceList.contains(at)) return !isLeftOver(event);
     if (view.root.contains(at)) return at.matches("select, input");
-    const leftover = clicked.has(at) && at.closest("[role='radiogroup']");
+    const leftover = isLeftOver(event) && at.closest("[role='radiogroup']");
     if (!leftover && (at.closest(TYPING) || at.closest(ARROWED))) return true;
   }
   return Array.from(document.querySelectorAll(DIALOGS)).some(isShown);

@@ -2,7 +2,7 @@
 // Moves from step to step. Every step is taken here, at once; Python is told only where the reader came to rest.
 
 import { say } from "../common/words.js";
-import { render } from "./drawing.js";
+import { isCovered, render } from "./drawing.js";
 import { icon } from "./icons.js";
 
 /** @import { View } from "./types.js" */
@@ -26,6 +26,7 @@ export function go(view, wanted) {
   const step = clamp(view, wanted);
   if (step === view.step) return;
   view.step = step;
+  view.halted = null;
   render(view);
   clearTimeout(view.settling);
   view.settling = setTimeout(() => settle(view), SETTLE_MS);
@@ -58,14 +59,27 @@ export function pause(view) {
   showPlaying(view, false);
 }
 
+/**
+ * In guess mode Play stops at a step that nobody has guessed yet, and the stepper says so; keys may go on.
+ * @param {View} view
+ */
+function halts(view) {
+  if (!isCovered(view)) return false;
+  pause(view);
+  view.halted = view.step;
+  render(view);
+  return true;
+}
+
 /** @param {View} view */
 export function play(view) {
   clearInterval(view.timer ?? undefined);
   const end = view.run.target.length - 1;
-  if (view.step >= end) go(view, 0);
+  if (view.step >= end && !isCovered(view)) go(view, 0);
+  if (halts(view)) return;
   view.timer = setInterval(() => {
     go(view, view.step + 1);
-    if (view.step >= view.run.target.length - 1) pause(view);
+    if (!halts(view) && view.step >= view.run.target.length - 1) pause(view);
   }, PLAY_MS / view.speed);
   showPlaying(view, true);
 }

@@ -71,9 +71,12 @@ class StepperRun:
         target: The output pieces; their number is the number of steps.
         start_piece: What the decoder reads first, for example `<s>`.
         texts: The output text after each step.
-        shading: Weight of each source piece at each step, `[step, source]`, 0 to 1. None: no shading.
-        shading_label: What the shading shows, for example "Layer 3, head 2".
+        shading: Weight of each source piece at each step, `[step, source]`, 0 to 1; of a run that stands still
+            `[1, source]`. None: no shading.
+        shading_label: What the shading shows, as a sentence.
         stop_reason: Why the run ended, as a sentence.
+        cut: Whether it ended at a limit: then the sentence stands there at every step.
+        still: Whether nothing on the page moves with the step: then all of the output is there, and nothing to step.
     """
 
     run_id: str
@@ -84,13 +87,15 @@ class StepperRun:
     shading: np.ndarray | None = None
     shading_label: str = ""
     stop_reason: str = ""
+    cut: bool = False
+    still: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a run whose parts do not fit together."""
         steps = len(self.target)
         if len(self.texts) != steps:
             raise ValueError(f"{len(self.texts)} texts for {steps} output pieces: give one text for each step.")
-        shape = (steps, len(self.source))
+        shape = (1 if self.still else steps, len(self.source))
         if self.shading is not None and self.shading.shape != shape:
             raise ValueError(
                 f"Shading of shape {self.shading.shape} for {shape[0]} steps and {shape[1]} source pieces."
@@ -109,6 +114,8 @@ class StepperRun:
             "shading": None if self.shading is None else packed(self.shading),
             "shading_label": self.shading_label,
             "stop_reason": self.stop_reason,
+            "cut": self.cut,
+            "still": self.still,
         }
 
 
@@ -121,7 +128,9 @@ def stepper(
     covered: bool = False,
     revealed_step: int | None = None,
     compact: bool = False,
+    chosen: int | None = None,
     on_step_change: Callable[[], None] | None = None,
+    on_choose: Callable[[], None] | None = None,
 ) -> int:
     """Show a run and let the reader step through it.
 
@@ -134,9 +143,11 @@ def stepper(
         covered: Guess mode: the current output piece and what follows from it are hidden behind "?".
         revealed_step: In guess mode, the one step whose piece is shown because it was guessed. Other steps
             stay covered even before Python hears that the reader moved on.
-        compact: Source and output side by side on little height, without the running text: for pages that are about
-            something else.
+        compact: Without the running text: for pages that are about something else.
+        chosen: A source piece to mark, from 0.
         on_step_change: Called before the page runs again when the reader has come to rest on another step.
+        on_choose: Called likewise when a source piece was clicked; `last_chosen(key)` tells which. Without it a click
+            there picks the piece, to see who looks at it.
 
     Returns:
         The step the reader rests on, 0 to number of steps - 1.
@@ -149,9 +160,24 @@ def stepper(
         "covered": covered,
         "revealed_step": revealed_step,
         "compact": compact,
+        "chosen": chosen,
+        "choosable": on_choose is not None,
     }
-    _MOUNT(key=key, data=wrapped(payload), on_step_change=on_step_change or ignore)
+    _MOUNT(
+        key=key, data=wrapped(payload), on_step_change=on_step_change or ignore, on_chosen_change=on_choose or ignore
+    )
     return settled_step(run, key=key, step=step, step_revision=step_revision)
+
+
+def last_chosen(key: str) -> int | None:
+    """Which source piece was clicked, from 0; for use inside an `on_choose` callback.
+
+    Args:
+        key: The key given to `stepper`.
+    """
+    state = st.session_state.get(key)
+    place = state.get("chosen") if isinstance(state, dict) else None
+    return place if isinstance(place, int) and not isinstance(place, bool) and place >= 0 else None
 
 
 def settled_step(run: StepperRun, *, key: str, step: int, step_revision: int = 0) -> int:

@@ -10,14 +10,18 @@ export interface Run extends Omit<SentRun, "texts" | "shading"> {
 
 export interface View {
   root: HTMLElement;
-  sourceNote: HTMLElement;
-  targetNote: HTMLElement;
+  targetName: HTMLElement;
   sourceList: HTMLElement;
   targetList: HTMLElement;
   sourceChips: HTMLElement[];
   targetChips: HTMLElement[];
   text: HTMLElement;
   caption: HTMLElement;
+  note: HTMLElement;
+  /** The controls and what they say. */
+  bar: HTMLElement;
+  /** The source piece that was picked. */
+  picked: number | null;
   first: HTMLButtonElement;
   back: HTMLButtonElement;
   play: HTMLButtonElement;
@@ -26,6 +30,7 @@ export interface View {
   slider: HTMLInputElement;
   data: StepperPayload;
   setStateValue: (name: string, value: unknown) => void;
+  setTriggerValue: (name: string, value: unknown) => void;
   run: Run;
   /** What the chips show; others are made when it changes. */
   shape: string;
@@ -34,5 +39,7 @@ export interface View {
   settled: number;
   speed: number;
   timer: number | null;
+  /** The step at which Play stopped since nobody had guessed it. */
+  halted: number | null;
   settling: number;
 }

@@ -11,26 +11,24 @@ import { render, reserve } from "./drawing.js";
 import { enter, leave } from "./keys.js";
 import { clamp, go, pause } from "./moving.js";
 import { unpacked } from "./numbers.js";
+import { watchSource } from "./picking.js";
 
 /** @import { Component, StepperPayload } from "../common/payloads.js" */
 /** @import { View } from "./types.js" */
 
-// Longer runs do not keep room for what is still to come: the blank would fill the screen. Their controls stand above
-// the output instead, where growing text cannot move them.
-const LONG_PIECES = 28;
-const LONG_TEXT = 160;
-
 /**
+ * One of the two rows: its name, and what is in it.
  * @param {string} className
  * @param {string} heading
+ * @param {HTMLElement[]} content
  */
-function block(className, heading) {
-  const section = make("section", `gf-block ${className}`);
-  const head = make("div", "gf-head");
-  const note = make("span", "gf-note");
-  head.append(make("span", "gf-heading", heading), note);
-  section.append(head);
-  return { section, note };
+function side(className, heading, ...content) {
+  const section = make("section", `gf-side ${className}`);
+  const inside = make("div", "gf-inside");
+  inside.append(...content);
+  const name = make("h2", "gf-heading", heading);
+  section.append(name, inside);
+  return { section, name };
 }
 
 /** @param {HTMLElement} root */
@@ -39,31 +37,31 @@ function create(root) {
   root.setAttribute("role", "group");
   const label = say("Step through the translation. Arrow keys move, Home and End jump, Space plays.");
   root.setAttribute("aria-label", label);
-  const source = block("gf-source", say("Source"));
-  const target = block("gf-target", say("Output so far"));
   const view = /** @type {View} */ (/** @type {Partial<View>} */ ({
-    root, sourceNote: source.note, targetNote: target.note, step: 0, speed: 1, timer: null,
+    root, step: 0, speed: 1, timer: null, halted: null, picked: null,
     sourceList: make("ol", "gf-pieces"), targetList: make("ol", "gf-pieces"),
-    text: make("p", "gf-text"), caption: make("p", "gf-caption"),
+    text: make("p", "gf-text"), caption: make("p", "gf-caption"), note: make("p", "gf-note"), bar: make("div", "gf-bar"),
   }));
   view.text.dir = "auto";
+  // What scrolls would be a stop of the Tab key, but it follows the step by itself.
+  view.text.tabIndex = view.targetList.tabIndex = -1;
   view.caption.setAttribute("aria-live", "polite");
-  source.section.append(view.sourceList);
-  target.section.append(view.text, view.targetList);
-  root.append(source.section, target.section, view.caption, makeControls(view));
+  const says = make("div", "gf-says");
+  says.append(view.caption, view.note);
+  view.bar.append(makeControls(view), says);
+  const target = side("gf-target", say("Output so far"), view.text, view.targetList);
+  view.targetName = target.name;
+  root.append(side("gf-source", say("Source"), view.sourceList).section, target.section, view.bar);
+  watchSource(view);
   enter(view);
   return view;
 }
 
 /** @param {View} view */
 function build(view) {
-  const { source, target, texts, shading_label: label } = view.run;
   buildChips(view, (index) => go(view, index));
-  const long = Math.max(source.length, target.length) > LONG_PIECES || (texts.at(-1) ?? "").length > LONG_TEXT;
-  view.root.classList.toggle("gf-long", long);
-  view.slider.max = String(Math.max(1, target.length));
-  view.sourceNote.textContent = label ? say("Shaded by {label}", { label }) : "";
-  view.targetNote.textContent = say("below each piece: its id and its probability");
+  view.picked = null;
+  view.slider.max = String(Math.max(1, view.run.target.length));
 }
 
 /**
@@ -76,7 +74,7 @@ function adopt(view, data) {
   const another = view.run?.run_id !== run.run_id;
   const news = another || view.revision !== data.step_revision;
   if (view.run && another) pause(view);
-  const shape = JSON.stringify([run.source, run.target, run.start_piece, run.shading_label]);
+  const shape = JSON.stringify([run.source, run.target, run.start_piece, run.shading_label, run.still]);
   Object.assign(view, { run, data, revision: data.step_revision });
   if (news) {
     clearTimeout(view.settling);
@@ -92,11 +90,31 @@ function adopt(view, data) {
  * @param {View} view
  * @param {Component<StepperPayload>} component
  */
-function show(view, { data: { payload }, setStateValue }) {
-  view.setStateValue = setStateValue;
+function show(view, { data: { payload }, setStateValue, setTriggerValue }) {
+  Object.assign(view, { setStateValue, setTriggerValue });
+  view.root.classList.toggle("gf-compact", payload.compact);
+  view.root.classList.toggle("gf-still", payload.run.still);
+  view.targetName.textContent = payload.run.still ? say("Output") : say("Output so far");
   adopt(view, payload);
-  view.root.classList.toggle("gf-compact", Boolean(payload.compact));
   render(view);
+  stick(view);
+}
+
+/**
+ * Tell the page how much stands above the controls: so much may scroll away, and they stay in sight.
+ * @param {View} view
+ */
+function stick(view) {
+  const root = view.root.getRootNode();
+  const place = root instanceof ShadowRoot ? root.host.closest("[data-testid='stElementContainer']") : null;
+  const above = view.run?.still || !view.run?.target.length ? "200vh" : `${view.bar.offsetTop}px`;
+  if (place instanceof HTMLElement) place.style.setProperty("--gf-above", above);
+}
+
+/** @param {View} view */
+function resized(view) {
+  reserve(view);
+  stick(view);
 }
 
 /** @param {View} view */
@@ -108,5 +126,5 @@ function close(view) {
 
 export const component = mount({
   styles: "stepper", className: "gf-stepper", create, show, close,
-  watched: (view) => [view.root], resized: reserve, fontsCame: reserve,
+  watched: (view) => [view.root], resized, fontsCame: resized,
 });

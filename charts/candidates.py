@@ -1,0 +1,278 @@
+"""The likeliest next pieces of one step as bars; where a piece was drawn by chance, those of what was drawn from.
+
+The axis ends at 0 and 1 on every step, so that steps can be compared by eye.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from charts.hover import bold, hover, on_lines, with_number
+from charts.theme import (
+    LEGEND,
+    MARK_COLOR,
+    TARGET_COLOR,
+    TARGET_PALE,
+    Spec,
+    as_figure,
+    base_layout,
+    literal,
+    shortened,
+)
+from words import joined, say, say_n
+
+PROBABILITY = say("probability")
+HOW_TO_READ = say(
+    "Each bar is one piece the model could say next, and how likely it finds it; ✓ marks the one taken."
+)
+HOW_TO_READ_DRAWN = say(
+    "Each bar is one piece and its probability to be drawn: the model's own (the tick beside it), after temperature, "
+    "top-k and top-p; ✓ marks the one taken."
+)
+HOW_TO_READ_RULES = say(
+    "Settings of this model change what it writes: ⊘ is closed here, ↓ and ↑ are scored lower and higher than shown."
+)
+_MARKS = {"closed": "⊘", "lowered": "↓", "raised": "↑"}
+_FRAME = 110  # pixels of title and axis
+
+
+@dataclass(frozen=True)
+class Others:
+    """The pieces that are not listed: how many, and what they have together."""
+
+    count: int
+    probability: float
+    drawn_from: float
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One row of candidates: how it is named on the axis and on hover, what is drawn, and what is said of it."""
+
+    label: str
+    named: str
+    id: int
+    probability: float
+    drawn_from: float | None = None
+    chosen: bool = False
+    note: str = ""
+    closed: bool = False
+
+    @property
+    def length(self) -> float:
+        """Of its bar."""
+        return self.probability if self.drawn_from is None else self.drawn_from
+
+
+def candidates_spec(
+    pieces: Sequence[str],
+    probabilities: Sequence[float],
+    *,
+    ids: Sequence[int],
+    chosen: int | None,
+    title: str = say("Likeliest next pieces"),
+    ranks: Sequence[int] | None = None,
+    drawn_from: Sequence[float] | None = None,
+    others: Others | None = None,
+    rules: Sequence[str | None] | None = None,
+    how_chosen: str = say("chosen"),
+) -> Spec:
+    """Draw the likeliest next pieces, the first on top.
+
+    Args:
+        pieces: The candidates, likeliest first.
+        probabilities: Their probabilities under the model, 0 to 1.
+        ids: Their token ids; a click on a bar returns its id as `customdata`.
+        chosen: Place in `pieces` of the one that was taken; None if it is not among them or still hidden.
+        title: What the chart shows.
+        ranks: Their ranks counted from 1; None: in order.
+        drawn_from: Their probabilities in the distribution that sampling drew from. Then these are the bars, and
+            ticks show the model's own. None: nothing was drawn.
+        others: The pieces that are not listed, for a last row. None: no such row.
+        rules: What rules of the model make of each: "closed", "lowered", "raised" or None. None: nothing of all.
+        how_chosen: How it was taken, on hover: "chosen", "drawn by chance", "chosen by you".
+
+    Returns:
+        The figure; `layout.height` suggests a height in pixels.
+
+    Raises:
+        ValueError: If the lists differ in length.
+    """
+    count = len(pieces)
+    ranks = list(range(1, count + 1)) if ranks is None else ranks
+    shares = [None] * count if drawn_from is None else drawn_from
+    rules = [None] * count if rules is None else rules
+    if {len(probabilities), len(ids), len(ranks), len(shares), len(rules)} != {count}:
+        raise ValueError(f"{count} pieces need as many probabilities, ids, ranks, rules and shares to be drawn.")
+    rows = [
+        _Row(
+            label=_label(piece, place == chosen, _MARKS.get(rule or "", "")),
+            named=on_lines(bold(piece), say("id {id}, rank {rank}", id=int(token), rank=rank)),
+            id=int(token),
+            probability=float(probability),
+            drawn_from=None if share is None else float(share),
+            chosen=place == chosen,
+            note=_note(share, how_chosen if place == chosen else "", rule),
+            closed=rule == "closed",
+        )
+        for place, (piece, token, rank, probability, share, rule) in enumerate(
+            zip(pieces, ids, ranks, probabilities, shares, rules, strict=True)
+        )
+    ]
+    table = [[int(rank), piece, *_cells(row)] for rank, piece, row in zip(ranks, pieces, rows, strict=True)]
+    if others is not None and others.count:
+        name = say_n("{n:,} other", "{n:,} others", others.count)
+        rows.append(_Row(name, name, -1, others.probability, others.drawn_from))
+        table.append([None, name, *_cells(rows[-1])])
+    layout = _candidate_layout(title, rows)
+    if not count:
+        return {"data": [], "layout": layout}
+    drawn = [say("probability to be drawn")] * (drawn_from is not None)
+    columns = [say("rank"), say("piece"), say("id"), PROBABILITY, *drawn, say("note")]
+    layout["meta"] = {"table": {"columns": columns, "rows": table}}
+    own = [_own_ticks(rows)] if drawn else []
+    return {"data": [_candidate_bars(rows), *own, _whole_rows(rows)], "layout": layout}
+
+
+candidates = as_figure(candidates_spec)
+
+
+def _label(piece: str, chosen: bool, mark: str) -> str:
+    label = f"{mark} {literal(shortened(piece))}".strip()
+    return f"✓ <b>{label}</b>" if chosen else label
+
+
+def _note(drawn_from: float | None, how_chosen: str, rule: str | None) -> str:
+    said = [how_chosen] if how_chosen else []
+    if rule == "closed":
+        said.append(say("closed by the model's settings"))
+    elif drawn_from == 0:
+        said.append(say("cut off before sampling"))
+    if rule == "lowered":
+        said.append(say("scored lower by the repetition penalty"))
+    if rule == "raised":
+        said.append(say("scored higher by the repetition penalty"))
+    return joined("; ", said)
+
+
+def _cells(row: _Row) -> list[Any]:
+    """The row in a table, after its rank and its piece."""
+    drawn = [] if row.drawn_from is None else [row.drawn_from]
+    return [row.id if row.id >= 0 else None, row.probability, *drawn, row.note]
+
+
+def _candidate_layout(title: str, rows: Sequence[_Row]) -> dict[str, Any]:
+    layout = base_layout(title, say("Probability"), say("Piece"))
+    layout["xaxis"] |= {"range": [0, 1], "tickformat": ".0%", "fixedrange": True}
+    layout["yaxis"] |= {
+        "range": [len(rows) - 0.5, -0.5],
+        "tickmode": "array",
+        "tickvals": list(range(len(rows))),
+        "ticktext": [row.label for row in rows],
+        "showgrid": False,
+        "fixedrange": True,
+    }
+    layout["margin"] |= {"r": 64}
+    layout |= {"bargap": 0.28, "barmode": "overlay"}
+    layout["height"] = int(np.clip(_FRAME + 10 + 28 * len(rows), 200, 560))
+    layout["annotations"] = [_percent(place, row) for place, row in enumerate(rows)]
+    if any(row.drawn_from is not None for row in rows):
+        layout |= {"showlegend": True, "legend": dict(LEGEND)}
+        layout["margin"] |= {"t": 76}
+    return layout
+
+
+def _percent(place: int, row: _Row) -> dict[str, Any]:
+    """Write a number at the right edge, where all of them line up."""
+    return {
+        "x": 1,
+        "xref": "paper",
+        "xanchor": "right",
+        "xshift": 60,
+        "y": place,
+        "yref": "y",
+        "text": _at_the_edge(row),
+        "showarrow": False,
+    }
+
+
+def _at_the_edge(row: _Row) -> str:
+    if row.drawn_from == 0 and row.closed:
+        return say("closed")
+    return say("cut off") if row.drawn_from == 0 and row.id >= 0 else percent(row.length)
+
+
+def percent(probability: float) -> str:
+    """Write a probability so that only 0 reads as 0% and only 1 as 100%.
+
+    Args:
+        probability: 0 to 1.
+    """
+    if probability in (0, 1):
+        return f"{probability:.0%}"
+    if probability < 0.001:
+        return literal("<0.1%")
+    return literal(">99.9%") if probability >= 0.9995 else f"{probability:.1%}"
+
+
+def _candidate_bars(rows: Sequence[_Row]) -> Spec:
+    return {
+        "type": "bar",
+        "name": say("drawn from"),
+        "x": np.array([row.length for row in rows]),
+        "y": np.arange(len(rows)),
+        "orientation": "h",
+        "customdata": [row.id for row in rows],
+        "hovertext": [on_lines(row.named, *_on_hover(row)) for row in rows],
+        "hovertemplate": hover("%{hovertext}"),
+        "marker": {
+            "color": [TARGET_COLOR if row.chosen else TARGET_PALE for row in rows],
+            # A pale bar alone is hard to see, and one of 0.1 % is nothing but its edge.
+            "line": {
+                "color": [MARK_COLOR if row.chosen else TARGET_COLOR for row in rows],
+                "width": [1.5 if row.chosen else 1.0 if row.length else 0.0 for row in rows],
+            },
+        },
+    }
+
+
+def _on_hover(row: _Row) -> list[str]:
+    own, drawn = f"{row.probability:.4f}", "" if row.drawn_from is None else f"{row.drawn_from:.4f}"
+    numbers = [with_number(PROBABILITY, own)]
+    if drawn:
+        numbers = [with_number(say("drawn from: probability"), drawn),
+                   with_number(say("the model's own: probability"), own)]  # fmt: skip
+    return [literal(row.note), *numbers]
+
+
+def _own_ticks(rows: Sequence[_Row]) -> Spec:
+    """The model's own probabilities, where bars are of what was drawn from."""
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": say("the model's own"),
+        "x": np.array([row.probability for row in rows]),
+        "y": np.arange(len(rows)),
+        "hoverinfo": "skip",
+        "cliponaxis": False,
+        "marker": {"symbol": "line-ns-open", "size": 13, "color": MARK_COLOR, "line": {"width": 2.5}},
+    }
+
+
+def _whole_rows(rows: Sequence[_Row]) -> Spec:
+    """Rows from edge to edge that nobody sees: a bar of 0.1 % is too thin to be pointed at."""
+    return {
+        "type": "bar",
+        "x": np.ones(len(rows), dtype=np.float32),
+        "y": np.arange(len(rows)),
+        "orientation": "h",
+        "showlegend": False,
+        "customdata": [row.id for row in rows],
+        "hovertext": [on_lines(row.named, *_on_hover(row)) for row in rows],
+        "hovertemplate": hover("%{hovertext}"),
+        "marker": {"color": "rgba(0,0,0,0)", "line": {"width": 0}},
+    }

@@ -1,0 +1,52 @@
+"""Heads that share one head of keys and values, on charts that have heads beside each other."""
+
+from __future__ import annotations
+
+from charts.theme import GUIDE_COLOR, MARK_COLOR, Spec
+from words import say
+
+HOW_TO_READ = say("Heads under one bracket share one head of keys and values (K, V); only their queries differ.")
+
+_MOST_NAMED = 12  # groups whose names do not touch
+_ROOM = 22  # pixels above the plot
+
+
+def head_named(head: int, group: int) -> str:
+    """A head on hover, with the head of keys and values that it shares.
+
+    Args:
+        head: From 0.
+        group: How many heads share one.
+    """
+    if group == 1:
+        return say("head {number}", number=head + 1)
+    return say("head {number} (keys and values {group})", number=head + 1, group=head // group + 1)
+
+
+def bracket(layout: Spec, n_heads: int, group: int, *, cells: int = 1) -> None:
+    """Draw a bracket over each group of heads that stand beside each other, and a line between groups.
+
+    Args:
+        layout: Of the figure; the horizontal axis has the heads.
+        n_heads: How many heads there are.
+        group: How many of them share a head of keys and values; nothing is drawn if it is 1.
+        cells: Columns a head.
+    """
+    if group == 1:
+        return
+    n_groups = n_heads // group
+    layout["margin"]["t"] += _ROOM
+    shapes, names = layout.setdefault("shapes", []), layout.setdefault("annotations", [])
+    for one in range(n_groups):
+        left, right = one * group * cells - 0.5, (one + 1) * group * cells - 0.5
+        inside = 0.06 * (right - left)
+        over = {"type": "line", "yref": "y domain", "line": {"color": MARK_COLOR, "width": 2}}
+        shapes.append({**over, "x0": left + inside, "x1": right - inside, "y0": 1.006, "y1": 1.006})
+        if one:
+            line = {"color": GUIDE_COLOR, "width": 3}
+            shapes.append(
+                {"type": "line", "yref": "y domain", "x0": left, "x1": left, "y0": 0, "y1": 1, "line": line}
+            )
+        text = say("K, V {number}", number=one + 1) if n_groups <= _MOST_NAMED else str(one + 1)
+        names.append({"x": (left + right) / 2, "xref": "x", "y": 1, "yref": "y domain", "yanchor": "bottom",
+                      "yshift": 3, "text": text, "showarrow": False, "font": {"size": 12}})  # fmt: skip

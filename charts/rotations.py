@@ -1,0 +1,221 @@
+"""Rotary positions as rotations: by position and pair of dimensions, as points on a circle, and as wavelengths.
+
+Positions, pairs and dimensions are counted from 0, as in the formula.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from charts.hover import hover, on_lines, with_number
+from charts.positions import POSITION_AXIS, number_places
+from charts.theme import (
+    CELLS,
+    GUIDE_COLOR,
+    LEGEND,
+    MARK_COLOR,
+    NEUTRAL_COLOR,
+    SCALES,
+    SIGNED_SCALE,
+    Spec,
+    as_figure,
+    base_layout,
+    colour_bar,
+    literal,
+    subtitle,
+)
+from words import say, say_n
+
+HOW_TO_READ_ROTATIONS = say(
+    "Each row is a position p, each column a pair of dimensions (i, i + n/2) of a query or key; the colour is the "
+    "cosine of the angle p·wᵢ by which that pair is turned there: 1 is not turned, −1 is half a turn. Click a column "
+    "to follow its pair."
+)
+HOW_TO_READ_CIRCLE = say(
+    "Each point is the pair's first unit vector, turned as a query or key at position p is: by p·wᵢ, against the "
+    "clock. What counts for a score is the angle between two points, and so their distance."
+)
+HOW_TO_READ_TURNS = say(
+    "Each point is a pair of dimensions and how many positions it takes to turn once, 2π/wᵢ. A pair above the dotted "
+    "line never gets around in a text that this model reads."
+)
+
+PAIR_AXIS = say("Pair i (dimensions i and i + n/2)")
+_NUMBERED = 16  # points of the circle that are numbered
+_OUTWARD = ("middle right", "top right", "top center", "top left", "middle left", "bottom left", "bottom center",
+            "bottom right")  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Turns:
+    """A line of `turning_waves_spec`: its name, the wavelength of each pair, and whether it is the one looked at."""
+
+    name: str
+    wavelengths: np.ndarray
+    main: bool = False
+
+
+def rotation_map_spec(
+    angles: np.ndarray, *, n_pairs: int, pair: int | None, title: str, pairs: Sequence[int], note: str = ""
+) -> Spec:
+    """Draw by how much each pair is turned at each position, position 0 on top.
+
+    Args:
+        angles: In radians [position, pair], those that are drawn.
+        n_pairs: How many pairs there are.
+        pair: The pair that is followed, from 0: framed if it is drawn.
+        title: What the map shows.
+        pairs: The number of each column, from 0.
+        note: What is left out, shown under the title.
+
+    Returns:
+        The figure; a click's index is the cell.
+
+    Raises:
+        ValueError: If there is not one number for each column.
+    """
+    cosines = np.cos(np.asarray(angles, np.float64)).astype(np.float32)
+    if cosines.ndim != 2 or cosines.shape[1] != len(pairs):
+        raise ValueError(f"{cosines.shape} angles and {len(pairs)} numbers of pairs do not fit.")
+    layout = base_layout(title, PAIR_AXIS, POSITION_AXIS)
+    number_places(layout, "xaxis", pairs, title=PAIR_AXIS)
+    number_places(layout, "yaxis", range(len(cosines)), title=POSITION_AXIS)
+    layout["height"] = int(np.clip(170 + 8 * len(cosines), 280, 560))
+    subtitle(layout, [literal(note)])
+    speeds = angles[1] if len(angles) > 1 else np.zeros(len(pairs))
+    columns = [_pair(one, n_pairs, float(speed)) for one, speed in zip(pairs, speeds, strict=True)]
+    layout["meta"]["cells"] = {"rows": [f"p = <b>{p}</b>" for p in range(len(cosines))], "columns": columns}
+    if pair is not None and pair in pairs:
+        place = list(pairs).index(pair)
+        line = {"color": MARK_COLOR, "width": 2}
+        layout["shapes"] = [{"type": "rect", "x0": place - 0.5, "x1": place + 0.5, "y0": -0.5,
+                             "y1": len(cosines) - 0.5, "line": line}]  # fmt: skip
+    cosine = say("cosine of the angle")
+    trace = {
+        "type": "heatmap", "z": cosines, "zmin": -1, "zmax": 1, "colorscale": SIGNED_SCALE, "meta": CELLS,
+        "hovertemplate": hover("%{customdata[0]}", "%{customdata[1]}", with_number(cosine, "%{z:.3f}")),
+        "colorbar": colour_bar(cosine), "x0": 0, "dx": 1, "y0": 0, "dy": 1,
+    }  # fmt: skip
+    return {"data": [trace] if cosines.size else [], "layout": layout}
+
+
+def _pair(pair: int, n_pairs: int, speed: float) -> str:
+    which = say("pair {pair}: dimensions {first} and {second}", pair=f"<b>{pair}</b>", first=pair,
+                second=pair + n_pairs)  # fmt: skip
+    return on_lines(which, say("turned by p · {degrees}°", degrees=f"{np.degrees(speed):.4g}"))
+
+
+def turning_circle_spec(speed: float, n_positions: int, *, title: str, note: str = "") -> Spec:
+    """Draw where a pair's first unit vector is turned to, position after position.
+
+    Args:
+        speed: Radians a position.
+        n_positions: How many positions.
+        title: What the chart shows.
+        note: What is left out, shown under the title.
+    """
+    layout = base_layout(title, say("First dimension of the pair"), say("Second dimension of the pair"))
+    layout |= {"height": 460, "hovermode": "closest"}
+    both = {"range": [-1.25, 1.25], "zeroline": True, "nticks": 5, "constrain": "domain"}
+    layout["xaxis"] |= both
+    layout["yaxis"] |= both | {"scaleanchor": "x"}
+    subtitle(layout, [literal(note)])
+    layout["shapes"] = [{"type": "circle", "x0": -1, "x1": 1, "y0": -1, "y1": 1, "layer": "below",
+                         "line": {"color": GUIDE_COLOR, "width": 1, "dash": "dot"}}]  # fmt: skip
+    places = np.arange(n_positions)
+    angles = places * speed
+    points = {
+        "type": "scatter",
+        "x": np.cos(angles).astype(np.float32),
+        "y": np.sin(angles).astype(np.float32),
+        "mode": "markers+text",
+        "text": [str(p) if p < _NUMBERED and _is_free(p, speed) else "" for p in range(n_positions)],
+        "textposition": [_OUTWARD[int(np.round(angle / (np.pi / 4))) % 8] for angle in angles],
+        "customdata": np.degrees(angles).astype(np.float32),
+        "hovertext": [say("{turns:.3g} turns", turns=turns) for turns in angles / (2 * np.pi)],
+        "hovertemplate": hover(
+            say("position p = {p}", p="%{pointNumber}"),
+            say("turned by {degrees}°", degrees="<b>%{customdata:,.4~g}</b>"),
+            "%{hovertext}",
+        ),
+        "marker": {
+            "color": places, "colorscale": SCALES["neutral"], "cmin": 0, "cmax": max(1, n_positions - 1),
+            "size": 10, "colorbar": colour_bar(POSITION_AXIS), "showscale": True,
+            "line": {"color": MARK_COLOR, "width": 1},
+        },
+    }  # fmt: skip
+    return {"data": [points], "layout": layout}
+
+
+def _is_free(place: int, speed: float) -> bool:
+    """Whether the number of a position would not stand on that of an earlier one."""
+    apart = np.abs(np.angle(np.exp(1j * speed * (place - np.arange(place)))))
+    return bool((apart > 0.15).all())
+
+
+def turning_waves_spec(
+    lines: Sequence[Turns], *, limits: Sequence[tuple[str, int]], pair: int | None, title: str
+) -> Spec:
+    """Draw how many positions each pair takes to turn once.
+
+    Args:
+        lines: The chosen layers first; others, or what they were before a scaling, after them.
+        limits: Lengths of texts to compare with, each with its name.
+        pair: The pair that is followed, marked.
+        title: What the chart shows.
+
+    Returns:
+        The figure; a click on a point gives its pair as `customdata`.
+    """
+    layout = base_layout(title, PAIR_AXIS, say("Positions a turn (log)"))
+    layout |= {"height": 400, "showlegend": True, "legend": dict(LEGEND), "hovermode": "closest"}
+    layout["margin"]["t"] = 52 + 22 * (len(lines) + len(limits))  # where it is narrow, each has a line of its own
+    layout["yaxis"] |= {"type": "log", "dtick": 1, "exponentformat": "power"}
+    layout["xaxis"] |= {"showgrid": False, "tickformat": "d"}
+    styles = [(NEUTRAL_COLOR, "solid"), (MARK_COLOR, "dash"), (GUIDE_COLOR, "dashdot")]
+    data = [_turns(line, *styles[min(place, 2)], pair) for place, line in enumerate(lines)]
+    n_pairs = max((len(line.wavelengths) for line in lines), default=0)
+    data += [_limit(name, length, n_pairs) for name, length in limits]
+    return {"data": data, "layout": layout}
+
+
+def _turns(line: Turns, colour: str, dash: str, pair: int | None) -> Spec:
+    count = len(line.wavelengths)
+    places = np.arange(count)
+    here = places == (-1 if pair is None or not line.main else pair)
+    return {
+        "type": "scatter",
+        "name": literal(line.name),
+        "x": places.astype(np.int32),
+        "y": np.asarray(line.wavelengths, np.float32),
+        "customdata": places.tolist(),
+        "mode": "lines+markers" if line.main else "lines",
+        "line": {"color": colour, "width": 2 if line.main else 1.5, "dash": dash},
+        "marker": {"color": colour, "size": np.where(here, 13, 6), "line": {"color": MARK_COLOR,
+                                                                            "width": np.where(here, 2, 0)}},
+        "hovertemplate": hover(
+            say("pair {pair}: {name}", pair="%{x}", name=literal(line.name)),
+            say("one turn in {positions} positions", positions="<b>%{y:.4s}</b>"),
+        ),
+    }  # fmt: skip
+
+
+def _limit(name: str, length: int, n_pairs: int) -> Spec:
+    return {
+        "type": "scatter",
+        "name": say_n("{name}: {n:,} token", "{name}: {n:,} tokens", length, name=literal(name)),
+        "x": np.array([0, max(n_pairs - 1, 0)], dtype=np.int32),
+        "y": np.array([length, length], dtype=np.int32),
+        "mode": "lines",
+        "line": {"color": GUIDE_COLOR, "width": 1.5, "dash": "dot"},
+        "marker": {"color": "rgba(0,0,0,0)"},  # it is no data, so it is not saved as such
+        "hoverinfo": "skip",
+    }
+
+
+rotation_map = as_figure(rotation_map_spec)
+turning_circle = as_figure(turning_circle_spec)
+turning_waves = as_figure(turning_waves_spec)

@@ -1,0 +1,97 @@
+"""Maps as the columns of a table, a row a cell: all of their cells, with the numbers that were computed.
+
+What is sent to a browser may be rounded, in blocks, or without what is too weak for a line. What is saved is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from words import say
+
+WEIGHT = say("weight")
+CLOSED = say("closed by the mask")
+MOST_ROWS = 2**24
+"""Of one table: 512 tokens of 6 layers with 8 heads are 12.6 million. More would take gigabytes to write."""
+NOT_FINITE = say("not a finite number")
+
+
+def map_columns(
+    weights: np.ndarray,
+    *,
+    queries: Sequence[str],
+    keys: Sequence[str],
+    query_axis: str = say("query"),
+    key_axis: str = say("key"),
+    allowed: np.ndarray | None = None,
+    mask_reason: str = CLOSED,
+    value_name: str = WEIGHT,
+) -> dict[str, Any]:
+    """The cells of a map, or of several of the same pieces one after another.
+
+    Args:
+        weights: [..., query, key].
+        queries, keys: A label for each row and column.
+        query_axis, key_axis: What they are.
+        allowed: bool [query, key], or what broadcasts to the weights, True = may attend; other cells have a reason
+            and no number. None: all may.
+        mask_reason: Why cells are closed.
+        value_name: What a number is.
+
+    Returns:
+        Each column by its name, float32 where they were.
+    """
+    n_rows, n_columns = len(queries), len(keys)
+    open_cells = np.ones((n_rows, n_columns), bool) if allowed is None else np.asarray(allowed, dtype=bool)
+    values = np.where(open_cells, np.asarray(weights, dtype=np.float32), np.float32(np.nan))
+    n_maps = int(np.prod(values.shape[:-2]))
+    notes = np.full(values.shape, "", dtype=object)
+    notes[~np.isfinite(values)] = NOT_FINITE
+    notes[np.broadcast_to(~open_cells, values.shape)] = mask_reason
+    row = np.tile(np.repeat(np.arange(n_rows), n_columns), n_maps)
+    column = np.tile(np.arange(n_columns), n_maps * n_rows)
+    table = {
+        say("{title} number", title=query_axis): row + 1,
+        query_axis: np.array(queries, dtype=object)[row],
+        say("{title} number", title=key_axis): column + 1,
+        key_axis: np.array(keys, dtype=object)[column],
+        value_name: values.reshape(-1),
+    }
+    return table | ({say("note"): notes.reshape(-1)} if notes.astype(bool).any() else {})
+
+
+def too_many(count: int) -> dict[str, Any]:
+    """What stands in place of a table of so many weights."""
+    note = say(
+        "These heads have {count:,} weights, and a table has at most {most:,} rows: save those of one head.",
+        count=count,
+        most=MOST_ROWS,
+    )
+    return {say("note"): np.array([note], dtype=object)}
+
+
+def heads_columns(
+    maps: np.ndarray, *, layers: Sequence[int | str], heads: Sequence[int | str], **of_maps: Any
+) -> dict[str, Any]:
+    """The cells of the maps of several heads, head by head.
+
+    Args:
+        maps: [layer, head, query, key].
+        layers: What each layer is called: its number, or that it is a mean.
+        heads: The same of each head.
+        of_maps: As for `map_columns`.
+
+    Returns:
+        Each column by its name; beyond `MOST_ROWS` one cell that says so.
+    """
+    if maps.size > MOST_ROWS:
+        return too_many(maps.size)
+    cells = int(np.prod(maps.shape[2:]))
+    which = {
+        say("layer"): np.repeat(np.array(layers, dtype=object), len(heads) * cells),
+        say("head"): np.tile(np.repeat(np.array(heads, dtype=object), cells), len(layers)),
+    }
+    return which | map_columns(maps, **of_maps)

@@ -1,0 +1,25 @@
+"""A model of another program: what was understood of it, what is asked, a sentence to try, and the way on."""
+
+from ui.frame.foreign import publish
+from ui.frame.sidebar import chosen_entry
+from ui.frame.source_box import head
+from ui.open import choosing, examining, keeping, questions, report, trying
+from ui.shared.door import st
+from ui.state import session
+from words import say
+
+session.begin("open")
+head(say("Open a checkpoint"))
+st.caption(say("A model that another program saved: what is known of it, what is guessed, and what you have to say."))
+entry = choosing.source(chosen_entry())
+publish()
+if entry is None:
+    choosing.how_to_bring_one()
+    st.stop()
+found = examining.examined(entry)
+if found is not None:
+    report.summary(found)
+    questions.questions(entry, found)
+    if found.can_be_written and trying.trying(entry) is not None:
+        keeping.going_on(entry)
+    report.details(found)

@@ -1,0 +1,38 @@
+"""Start: what this is, the diagram of the loaded model with a sentence running through it, and the ways on."""
+
+from transformer.checkpoint.load import Checkpoint
+from ui.frame.sidebar import sidebar
+from ui.frame.source_box import head, source_box
+from ui.runs.open_run import open_run, publish
+from ui.shared import menu
+from ui.shared.door import st
+from ui.start import diagram, examples, ways
+from ui.state import session
+from words import say
+
+session.begin("start")
+
+
+@st.fragment
+def show(checkpoint: Checkpoint) -> None:
+    """Draw the page; another sentence runs this again. Without one the ways on remain."""
+    row = head(menu.NAME)
+    st.markdown(
+        say(
+            "A Transformer you can see through: type a sentence, and a trained model works on it before your eyes, "
+            "piece by piece, with every number that it computes on the way. Each block below leads to the page where "
+            "that part is seen at work."
+        )
+    )
+    source_box(checkpoint, row)
+    examples.draw(checkpoint)
+    run = open_run(checkpoint)
+    if run is not None:
+        diagram.draw(run)
+        run.publish()
+    else:
+        publish(checkpoint)
+    ways.draw(checkpoint)
+
+
+show(sidebar(menu.NAME))

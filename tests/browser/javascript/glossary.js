@@ -1,0 +1,72 @@
+// @ts-check
+
+import { finder, formsOf } from "../../../ui/components/glossary/matching.js";
+import { eachText } from "../../../ui/components/glossary/texts.js";
+import { make } from "../../../ui/components/common/dom.js";
+import { equal, test } from "./harness.js";
+
+const term = (/** @type {string} */ name, /** @type {object} */ more = {}) => ({ id: name, name, text: `${name}.`, ...more });
+
+const TERMS = [
+  term("piece"), term("vocabulary"), term("attention"), term("self-attention"), term("head"), term("key"), term("query"),
+  term("value", { among: "key|query" }), term("matrix", { also: "matrices" }), term("batch"), term("NaN"),
+  term("output projection (W_O)"), term("end mark", { also: "</s>" }),
+];
+
+/**
+ * What is found in a text: ids, and the words that they stand for.
+ * @param {string} text
+ * @param {import("../../../ui/components/common/payloads.js").GlossaryTerm[]} [terms]
+ */
+function found(text, terms = TERMS) {
+  return finder(terms, "arrow keys|output layer")(text, () => text).map(({ id, start, end }) => [id, text.slice(start, end)]);
+}
+
+test("a term is found in either number and case", () => {
+  equal(found("Pieces of both vocabularies, in batches"), [["piece", "Pieces"], ["vocabulary", "vocabularies"], ["batch", "batches"]]);
+  equal(found("Two matrices and a NaN"), [["matrix", "matrices"], ["NaN", "NaN"]]);
+});
+
+test("a term is a whole word", () => {
+  equal(found("A headline, a masterpiece, ▁head, two-headed, key_bias, keyed, piece-wise"), []);
+});
+
+test("the longest term comes first", () => {
+  equal(found("Self-attention and attention"), [["self-attention", "Self-attention"], ["attention", "attention"]]);
+});
+
+test("what stands in brackets is another name", () => {
+  equal(formsOf(term("output projection (W_O)")), ["output projection", "w_o"]);
+  equal(found("through W_O, until </s>"), [["output projection (W_O)", "W_O"], ["end mark", "</s>"]]);
+});
+
+test("an everyday word is a term only in company", () => {
+  equal(found("The largest value is 3."), []);
+  equal(found("Each key has a value."), [["key", "key"], ["value", "value"]]);
+});
+
+test("phrases in which a word means something else are left alone", () => {
+  equal(found("The arrow keys move; a key is found."), [["key", "key"]]);
+});
+
+test("what somebody typed is data", () => {
+  equal(found("“the key” reads ‘piece’, the head"), [["head", "head"]]);
+});
+
+test("chinese terms need no edges", () => {
+  const terms = [term("query", { name: "查询" }), term("logit", { name: "logit（未归一化得分）" })];
+  equal(found("每个查询的logit相加", terms), [["query", "查询"], ["logit", "logit"]]);
+});
+
+test("only our own words are walked, shadow trees included", () => {
+  const root = make("div");
+  const host = make("div");
+  host.attachShadow({ mode: "open" }).append(make("p", "", "inside"), make("p", "gf-text", "output"));
+  const paragraph = make("p", "", "a ");
+  paragraph.append(make("bdi", "", "piece"), make("code", "", "key"), " b");
+  root.append(paragraph, make("button", "", "press"), host, make("td", "", "cell"), make("p", "", " "));
+  /** @type {string[]} */
+  const texts = [];
+  eachText(root, (text) => texts.push(text.data));
+  equal(texts, ["a ", " b", "inside"]);
+});

@@ -1,0 +1,176 @@
+"""What stands on the first screen, what stays in sight, and that nothing jumps or is cut on the way."""
+
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.helpers import open_page, wait_for_idle
+from tests.browser.story import browser_step, wait_for_charts, wait_for_rest
+
+FIFTEEN = quote("如果明天不下雨，我们就和朋友一起去公园里玩吧。")  # 15 pieces, and 14 come out
+LONG = quote("我不知道她为什么昨天晚上没有来参加我们的会议。" * 6)  # 60 and more
+PLAYER = ".gf-stepper .gf-controls"
+
+# The pieces of a list that are seen in part: neither whole in its frame nor whole outside.
+CUT = """lists => lists.flatMap(list => {
+  const frame = list.getBoundingClientRect();
+  return [...list.children].filter(chip => {
+    const { top, bottom, left, right } = chip.getBoundingClientRect();
+    const inside = top >= frame.top - 1 && bottom <= frame.bottom + 1
+      && left >= frame.left - 1 && right <= frame.right + 1;
+    return !inside && bottom > frame.top + 1 && top < frame.bottom - 1;
+  }).map(chip => chip.textContent);
+})"""
+
+
+def bottom_of(page: Page, key: str) -> float:
+    """Where a chart ends, its axis names included."""
+    box = page.locator(f".st-key-{key} .gf-chart").bounding_box()
+    assert box is not None
+    return box["y"] + box["height"]
+
+
+def player_is_seen(page: Page) -> bool:
+    box, size = page.locator(PLAYER).bounding_box(), page.viewport_size
+    return bool(box and size and box["y"] >= 0 and box["y"] + box["height"] <= size["height"])
+
+
+def test_candidates_and_map_are_on_the_first_screen_and_the_player_stays(server, page):
+    open_page(page, f"{server.url}/step?model=zh-en&src={FIFTEEN}&step=5")
+    wait_for_charts(page)
+    wait_for_rest(page)
+    assert bottom_of(page, "candidates") <= 720
+    assert bottom_of(page, "cross_map") <= 720
+    assert player_is_seen(page)
+    page.mouse.move(800, 500)
+    page.mouse.wheel(0, 700)
+    page.wait_for_function(  # a busy browser scrolls late
+        "() => document.querySelector('.st-key-candidates .gf-chart').getBoundingClientRect().bottom < 300"
+    )
+    wait_for_rest(page)
+    assert player_is_seen(page)
+    page.get_by_label("Next step").click()
+    assert browser_step(page) == 6
+
+
+def test_the_map_is_on_the_first_screen_of_its_page(server, page):
+    open_page(page, f"{server.url}/attention?model=zh-en&src={FIFTEEN}&step=5&panel=head&layer=2&head=2")
+    wait_for_charts_of(page, "head_map")
+    assert bottom_of(page, "head_map") <= 720
+    assert player_is_seen(page)
+
+
+def wait_for_charts_of(page: Page, key: str) -> None:
+    expect(page.locator(f".st-key-{key} .main-svg").first).to_be_visible(timeout=30_000)
+    wait_for_rest(page)
+
+
+# Goes through all steps from the first one, in the page: what is cut at any, and all places that the two lists had.
+WALK = f"""async stepper => {{
+  const cut = {CUT}, seen = new Set(), found = [];
+  const press = key => stepper.dispatchEvent(new KeyboardEvent("keydown", {{ key, bubbles: true, composed: true }}));
+  press("Home");
+  for (let step = -1; step !== stepper.dataset.step; press("ArrowRight")) {{
+    step = stepper.dataset.step;
+    await new Promise(requestAnimationFrame);
+    found.push(...cut([...stepper.querySelectorAll(".gf-pieces")]));
+    const boxes = [".gf-source", ".gf-target"].map(side => stepper.querySelector(side).getBoundingClientRect());
+    seen.add(boxes.map(box => [Math.round(box.top), Math.round(box.height)].join("+")).join(" "));
+  }}
+  return {{ last: Number(stepper.dataset.step), places: [...seen], cut: found }};
+}}"""
+
+
+@pytest.mark.parametrize(("source", "least_steps"), [(FIFTEEN, 13), (LONG, 35)])
+def test_no_piece_is_cut_and_nothing_jumps_while_a_sentence_grows(server, page, source, least_steps):
+    open_page(page, f"{server.url}/step?model=zh-en&src={source}")
+    for width in (1280, 1024, 850, 390):
+        page.set_viewport_size({"width": width, "height": 720})
+        wait_for_idle(page)
+        slider = page.locator(".gf-slider").bounding_box()
+        assert slider["width"] >= 90
+        page.locator(".gf-stepper").focus()
+        walk = page.locator(".gf-stepper").evaluate(WALK)
+        assert walk["last"] >= least_steps
+        assert (len(walk["places"]), walk["cut"]) == (1, []), width
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize(
+    ("where", "shaded"),
+    [
+        ("attention?kind=encoder&panel=head&layer=1&head=1", "encoder self-attention, layer 1, head 1"),
+        ("inside?inside=stream&key=2", "the token that is looked at"),
+        ("inside?inside=model", None),
+    ],
+)
+def test_without_anything_to_step_there_is_no_player(server, page, where, shaded):
+    open_page(page, f"{server.url}/{where}&model=reverse&src=glass")
+    expect(page.locator(".gf-target .gf-chip")).to_have_count(7)  # all of the output
+    expect(page.locator(PLAYER)).to_be_hidden()
+    weights = page.locator(".gf-source .gf-chip").evaluate_all(
+        "chips => chips.map(chip => Number(chip.style.getPropertyValue('--weight')))"
+    )
+    if shaded is None:
+        assert not any(weights)
+        return
+    expect(page.locator(".gf-note")).to_contain_text(shaded)
+    assert sum(weights) == pytest.approx(1, abs=0.02)
+
+
+ATTENTION = {
+    "overview": ".st-key-overview_cross .gf-chart",
+    "head": ".st-key-head_map .gf-chart",
+    "flow": ".gf-flow-scroll",
+    "walk": ".st-key-walk_map .gf-chart",
+    "table": ".st-key-head_table_map .gf-chart",
+}
+OTHER_PAGES = {
+    "masks": ".st-key-mask_bool .gf-chart",
+    "masks?masks=one_row": ".st-key-mask_row .gf-chart",
+    "masks?masks=checks": ".st-key-mask_causality .gf-chart",
+    "positions": ".st-key-position_table .gf-chart",
+    "positions?positions=similarity": ".st-key-position_similarity .gf-chart",
+    "positions?positions=shift": ".st-key-position_points .gf-chart",
+    "positions?positions=sentence": ".st-key-embedding_strengths .gf-chart",
+    "inside?inside=stream": ".st-key-stream_size .gf-chart",
+    "inside?inside=lens": ".st-key-lens_table .gf-chart",
+    "inside?inside=ffn": ".st-key-ffn_histogram .gf-chart",
+}
+
+
+@pytest.mark.parametrize("options", ["", "&log=1&own=1&words=1&hide=1"], ids=["", "options"])
+@pytest.mark.parametrize("panel", ATTENTION)
+def test_controls_take_one_row_and_the_chart_of_each_part_is_on_the_first_screen(server, page, panel, options):
+    open_page(page, f"{server.url}/attention?model=zh-en&src={FIFTEEN}&step=5&layer=2&panel={panel}{options}")
+    chart_is_on_the_first_screen(page, ATTENTION[panel])
+    row = page.locator(".st-key-controls_bar").bounding_box()
+    assert row["height"] <= 44
+
+
+@pytest.mark.parametrize("where", OTHER_PAGES)
+def test_the_first_chart_of_a_part_is_on_the_first_screen(server, page, where):
+    path, _, query = where.partition("?")
+    open_page(page, f"{server.url}/{path}?model=zh-en&src={FIFTEEN}&step=5&{query}")
+    chart_is_on_the_first_screen(page, OTHER_PAGES[where])
+
+
+def chart_is_on_the_first_screen(page: Page, chart: str) -> None:
+    expect(page.locator(chart).first).to_be_visible(timeout=30_000)
+    wait_for_rest(page)
+    box = page.locator(chart).first.bounding_box()
+    assert box["y"] + box["height"] <= 720
+    assert box["height"] >= 200
+
+
+def test_beside_an_open_sidebar_nothing_is_squeezed(server, page):
+    page.set_viewport_size({"width": 850, "height": 720})
+    open_page(page, f"{server.url}/masks?model=zh-en")
+    wait_for_charts_of(page, "mask_bool")
+    widths = [chart.bounding_box()["width"] for chart in page.locator(".gf-chart").all()]
+    assert min(widths) > 400
+    open_page(page, f"{server.url}/glossary")
+    meanings = page.locator(".gf-glossary-entry dd").evaluate_all("all => all.map(one => one.clientWidth)")
+    assert len(meanings) > 100
+    assert min(meanings) > 300

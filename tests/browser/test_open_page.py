@@ -1,0 +1,104 @@
+"""From a file to stepping through it in under a minute of a user's time: four kinds of models of other programs."""
+
+import re
+import time
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser import foreign_models
+from tests.browser.helpers import PHONE, menu_link, open_page, wait_for_idle
+from tests.browser.story import SETTLED_MS
+from tools.serve import serve
+
+STARTS_MS = 90_000  # the process that opens a pickle imports torch, beside whatever else runs here
+PAIRS = "\n".join(f"{word} => {word[::-1]}" for word in ("abcdef", "glass", "letters", "something", "qwerty"))
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory):
+    """The app with a folder as a user fills it, and one model that lies beside it."""
+    folder = tmp_path_factory.mktemp("open_page")
+    own = folder / "own"
+    own.mkdir()
+    foreign_models.tutorial(own)
+    for make in (foreign_models.marian, foreign_models.gpt2, foreign_models.bert):
+        (own / make.__name__).mkdir()
+        make(own / make.__name__)
+    (folder / "outside.pt").write_bytes((own / "lesson.pt").read_bytes())
+    with serve(log=folder / "app.log", arguments=["--checkpoints", str(own)]) as running:
+        yield running
+
+
+def choose(page, label, option):
+    page.get_by_role("combobox", name=label, exact=True).click()
+    page.get_by_role("option", name=option, exact=True).click()
+
+
+def fill(page, label, text, key="Enter"):
+    box = page.get_by_role("textbox", name=label, exact=True)
+    box.fill(text)
+    box.press(key)
+
+
+def test_a_tutorials_file_with_its_questions(app, page):
+    began = time.monotonic()
+    open_page(page, f"{app.url}/open")
+    choose(page, "File or folder", "lesson.pt")
+    main = page.get_by_test_id("stMain")
+    expect(main).to_contain_text("questions are open", timeout=STARTS_MS)
+    began_again = time.monotonic()
+    choose(page, "Tokenizer", "letters.model")
+    expect(main).to_contain_text("6 questions are open", timeout=SETTLED_MS)
+    page.get_by_text("Compare the choices with a few sentences").click()
+    fill(page, "Sentences", PAIRS, "Control+Enter")
+    page.get_by_role("button", name="Compare the choices", exact=True).click()
+    expect(main).to_contain_text("To rank the answers", timeout=STARTS_MS)
+    page.get_by_role("button", name="Take the first choice of each").click()
+    expect(main).to_contain_text("Every question is answered", timeout=SETTLED_MS)
+    fill(page, "Sentence", "transformer")
+    expect(main).to_contain_text("remrofsnart", timeout=SETTLED_MS)
+    page.get_by_test_id("stMain").get_by_role("link", name="Step through decoding").click()
+    expect(page.get_by_role("button", name="Next step")).to_be_visible(timeout=SETTLED_MS)
+    assert time.monotonic() - began < 60 + (began_again - began)  # a user waits for the file; the rest is the app's
+    expect(page).to_have_url(re.compile(r"model=lesson\.pt&answers=pieces%3Dletters\.model%2Cn_heads%3D4"))
+
+    page.reload()  # the address alone opens the same model
+    wait_for_idle(page)
+    expect(page.get_by_role("button", name="Next step")).to_be_visible(timeout=SETTLED_MS)
+    menu_link(page, "Open a checkpoint").click()
+    expect(main).to_contain_text("Every question is answered", timeout=SETTLED_MS)
+
+
+@pytest.mark.parametrize(
+    ("model", "page_name", "shows"),
+    [
+        ("marian", "Step through decoding", "Next step"),
+        ("gpt2", "Step through decoding", "Next step"),
+        ("bert", "Look at its attention", "All heads"),
+    ],
+)
+def test_a_folder_of_hugging_faces(app, page, model, page_name, shows):
+    began = time.monotonic()
+    open_page(page, f"{app.url}/open")
+    choose(page, "File or folder", model)
+    main = page.get_by_test_id("stMain")
+    fill(page, "Sentence", "the cat sees a dog")
+    expect(main).to_contain_text("Read as", timeout=SETTLED_MS)
+    main.get_by_role("link", name=page_name).click()
+    wait_for_idle(page)
+    expect(page).to_have_url(re.compile(f"model={model}&src=the"))
+    found = page.get_by_role("button", name=shows).or_(page.get_by_role("radio", name=shows))
+    expect(found.first).to_be_visible(timeout=SETTLED_MS)
+    assert time.monotonic() - began < 60
+
+
+def test_a_path_outside_is_refused_and_a_phone_holds_the_page(app, new_page):
+    page = new_page(viewport=PHONE, color_scheme="dark")
+    open_page(page, f"{app.url}/open?model=lesson.pt")
+    expect(page.get_by_test_id("stMain")).to_contain_text("questions are open", timeout=STARTS_MS)
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    box = page.get_by_role("combobox", name="File or folder")
+    box.fill("../outside.pt")
+    box.press("Enter")
+    expect(page.get_by_test_id("stAlert")).to_contain_text("“../outside.pt” is no model of another program")

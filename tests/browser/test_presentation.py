@@ -1,0 +1,186 @@
+"""Large type in a real browser: the app presented with one key, and a chart shown as large as the window."""
+
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.helpers import open_page, wait_for_idle
+from tests.browser.story import address, browser_step, open_step, source_box, wait_for_charts, wait_for_rest
+
+FULL = {"width": 1920, "height": 1080}
+SMALL = {"width": 1280, "height": 720}
+SENTENCE = quote("He goes to school by bus every day with his two small children.")  # 15 pieces
+PRESENTED = ":root.gf-present"
+TICKS = ".gf-chart :is(.xtick, .ytick) text"
+SIZES = "texts => texts.map(text => parseFloat(getComputedStyle(text).fontSize))"
+FLOW_SIZES = "pieces => pieces.map(piece => parseFloat(getComputedStyle(piece).fontSize))"
+# Texts of charts that leave their chart, labels of an axis that run into each other, a page wider than its window.
+CLIPPED = """() => {
+  const found = [], main = document.querySelector("[data-testid=stMain]");
+  if (main.scrollWidth > main.clientWidth + 1) found.push("the page");
+  const meet = (a, b, axis) => {
+    const [along, across] = [Math.min(a.right, b.right) - Math.max(a.left, b.left),
+      Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top)];
+    return along > 2 && across > (axis === "x" ? 2 : 0.35 * a.height);
+  };
+  for (const chart of document.querySelectorAll(".gf-chart")) {
+    const frame = chart.getBoundingClientRect();
+    for (const text of chart.querySelectorAll(".main-svg text")) {
+      const box = text.getBoundingClientRect();
+      const out = box.left < frame.left - 2 || box.right > frame.right + 2
+        || box.top < frame.top - 2 || box.bottom > frame.bottom + 2;
+      if (box.width && out) found.push(text.textContent);
+    }
+    for (const axis of ["x", "y"]) {
+      const level = [...chart.querySelectorAll(`.${axis}tick text`)]
+        .filter(text => !/rotate\\(-?[1-9]/.test(text.getAttribute("transform")));
+      const boxes = level.map(text => text.getBoundingClientRect());
+      boxes.slice(1).forEach((box, n) => { if (meet(boxes[n], box, axis)) found.push(level[n].textContent); });
+    }
+  }
+  return found;
+}"""
+
+
+def presented(page):
+    return page.locator(PRESENTED).count() == 1
+
+
+def charts_at_rest(page):
+    wait_for_idle(page)
+    wait_for_charts(page)
+    wait_for_rest(page)
+
+
+@pytest.mark.parametrize("place", ["/?", "/inside?inside=lens&", "/positions?positions=sentence&"])
+def test_one_key_sets_page_and_charts_in_large_type_and_clips_nothing(server, new_page, place):
+    page = new_page(viewport=FULL)
+    open_page(page, f"{server.url}{place}model=en-fr&src={SENTENCE}")
+    charts_at_rest(page)
+    expect(page.get_by_test_id("stSidebar")).to_be_visible()
+    plain = max(page.locator(TICKS).evaluate_all(SIZES))
+    page.keyboard.press("p")
+    expect(page.get_by_test_id("stSidebar")).to_be_hidden()
+    charts_at_rest(page)
+    assert set(page.locator(TICKS).evaluate_all(SIZES)) == {24}
+    assert page.evaluate("parseFloat(getComputedStyle(document.documentElement).fontSize)") == 24
+    assert page.evaluate(CLIPPED) == []
+    page.set_viewport_size(SMALL)
+    charts_at_rest(page)
+    assert max(page.locator(TICKS).evaluate_all(SIZES)) > plain
+    assert page.evaluate(CLIPPED) == []
+    page.keyboard.press("P")
+    expect(page.get_by_test_id("stSidebar")).to_be_visible()
+    charts_at_rest(page)
+    assert max(page.locator(TICKS).evaluate_all(SIZES)) == plain
+
+
+def test_chips_grow_with_the_page(server, page):
+    open_step(page, server)
+    chips = page.locator(".gf-source .gf-chip .gf-piece")
+    before = max(chips.evaluate_all(FLOW_SIZES))
+    page.set_viewport_size(FULL)
+    page.keyboard.press("p")
+    expect(page.locator(PRESENTED)).to_have_count(1)
+    assert max(chips.evaluate_all(FLOW_SIZES)) == pytest.approx(1.5 * before)
+
+
+def test_it_outlives_a_step_a_reload_and_another_page(server, page):
+    open_step(page, server, "?model=reverse&src=abcdef&lang=qps")
+    page.keyboard.press("p")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("location.search.includes('step=2')")
+    wait_for_idle(page)
+    here = {"model": "reverse", "src": "abcdef", "step": "2", "lang": "qps", "present": "1"}
+    assert address(page) | {"rev": ""} == here | {"rev": ""}
+    page.reload()
+    charts_at_rest(page)
+    assert (presented(page), browser_step(page)) == (True, 2)
+    assert address(page)["lang"] == "qps"
+    assert max(page.locator(TICKS).evaluate_all(SIZES)) > 13
+    page.locator("[data-testid=stSidebar] a[href*=attention]").evaluate("link => link.click()")
+    page.wait_for_function("location.pathname.endsWith('attention')")
+    charts_at_rest(page)
+    assert (presented(page), address(page)["present"]) == (True, "1")
+    assert (source_box(page).input_value(), browser_step(page)) == ("abcdef", 2)
+    page.keyboard.press("Escape")
+    expect(page.get_by_test_id("stSidebar")).to_be_visible()
+    assert "present" not in address(page)
+    page.reload()
+    charts_at_rest(page)
+    assert not presented(page)
+
+
+def test_typing_begins_nothing_and_the_button_does(server, page):
+    open_step(page, server)
+    source_box(page).fill("")
+    source_box(page).press_sequentially("pop")
+    assert not presented(page)
+    assert source_box(page).input_value() == "pop"
+    button = page.get_by_role("button", name="Presentation")
+    assert button.inner_text() == "P"
+    button.click()
+    expect(page.locator(PRESENTED)).to_have_count(1)
+    source_box(page).press("Escape")  # belongs to the field
+    assert presented(page)
+    button.click()
+    expect(page.locator(PRESENTED)).to_have_count(0)
+
+
+# ---------------------------------------------------------------- a chart as large as the window
+
+
+def focused_in(page):
+    """What the focus is in, down through our components."""
+    return page.evaluate(
+        """() => {
+          let at = document.activeElement;
+          while (at.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
+          return at.closest("dialog") ? "dialog" : at.textContent;
+        }"""
+    )
+
+
+def test_a_large_chart_has_large_type_says_the_step_and_steps_by_arrow_keys(server, page):
+    open_step(page, server, "?model=reverse&src=abcdef")
+    page.locator(".st-key-cross_map").get_by_role("button", name="Show this chart large").click()
+    large, status = page.locator("dialog[open]"), page.locator("dialog[open] .gf-status")
+    expect(status).to_contain_text("Step 1 of 7: reads ‘<s>’, predicts ‘f’")
+    page.wait_for_function(f"() => [...document.querySelectorAll('dialog[open] {TICKS}')].length")
+    assert max(large.locator(TICKS).evaluate_all(SIZES)) == 18
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    expect(status).to_contain_text("Step 3 of 7: reads ‘e’, predicts ‘d’")
+    page.wait_for_function(
+        "() => document.querySelector('dialog[open] .js-plotly-plot')._fullLayout.shapes[0].y0 === 1.5"
+    )
+    wait_for_idle(page)
+    assert focused_in(page) == "dialog"
+    page.keyboard.press("Escape")
+    expect(large).to_have_count(0)
+    assert focused_in(page) == "Expand"
+    charts_at_rest(page)
+    assert max(page.locator(TICKS).evaluate_all(SIZES)) == 13
+    assert browser_step(page) == 3
+
+
+def test_the_large_flow_view_does_the_same(server, page):
+    open_page(page, f"{server.url}/attention?model=reverse&src=abcdef&panel=flow&layer=2")
+    pieces = page.locator(".gf-flow-token")
+    expect(pieces.first).to_be_visible()
+    before = max(pieces.evaluate_all(FLOW_SIZES))
+    page.get_by_role("button", name="Expand").click()
+    status = page.locator("dialog[open] .gf-status")
+    expect(status).to_contain_text("Step 1 of 7")
+    assert max(pieces.evaluate_all(FLOW_SIZES)) > before
+    page.keyboard.press("ArrowRight")
+    expect(status).to_contain_text("Step 2 of 7: reads ‘f’, predicts ‘e’")
+    expect(page.locator("dialog[open] .gf-flow-query .gf-flow-token").nth(1)).to_have_class(
+        "gf-flow-token gf-flow-now"
+    )
+    wait_for_idle(page)
+    assert focused_in(page) == "dialog"
+    page.keyboard.press("Escape")
+    expect(status).to_have_count(0)
+    assert focused_in(page) == "Expand"

@@ -1,0 +1,79 @@
+"""The start page in a real browser: it stands on one screen, runs no charts, and its blocks lead on and back."""
+
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.helpers import PHONE, open_page, wait_for_idle
+from tests.browser.story import address, source_box
+
+FIFTEEN = "My brother and I walk to the old school every Monday morning."
+BLOCKS = ".st-key-start_diagram a"
+OVERFLOW = """() => { const main = document.querySelector('[data-testid="stMain"]');
+  return [main.scrollHeight - innerHeight, document.documentElement.scrollWidth - innerWidth]; }"""
+
+
+@pytest.mark.parametrize("query", ["", f"?model=en-fr&src={quote(FIFTEEN)}", "?model=reverse", "?src=I+like+tea."])
+def test_it_stands_on_one_screen(server, page, query):
+    open_page(page, f"{server.url}/start{query}")
+    expect(page.locator(BLOCKS).first).to_be_visible()
+    assert max(page.evaluate(OVERFLOW)) <= 0
+    ways = page.locator(".st-key-ways a")
+    assert all(way.is_visible() for way in ways.all())
+    assert ways.last.bounding_box()["y"] < 720
+
+
+def test_on_a_phone_nothing_runs_over_the_edge(server, new_page):
+    page = new_page(viewport=PHONE, color_scheme="dark")
+    open_page(page, f"{server.url}/start?model=en-fr&src={quote(FIFTEEN)}")
+    assert page.evaluate(OVERFLOW)[1] <= 0
+    for block in page.locator(BLOCKS).all():
+        box = block.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= PHONE["width"]
+
+
+def test_it_does_not_run_the_script_of_charts(server, new_page):
+    page = new_page(fresh=True)
+    open_page(page, f"{server.url}/start?model=reverse")
+    assert page.evaluate("window.Plotly") is None
+
+
+def test_each_block_is_reached_by_keyboard_and_is_one_entry(server, new_page):
+    page = new_page(fresh=True)  # a browser counts 50 entries at most, and tabs are shared
+    open_page(page, f"{server.url}/start?model=reverse&src=noon")
+    for place in range(page.locator(BLOCKS).count()):
+        before = page.evaluate("history.length")
+        block = page.locator(BLOCKS).nth(place)
+        block.focus()
+        there = block.get_attribute("href").partition("?")[0]
+        page.keyboard.press("Enter")
+        page.wait_for_url(f"**/{there}?**")
+        wait_for_idle(page)
+        # Going back leaves the entries ahead, which the next one takes the place of.
+        assert page.evaluate("history.length") == (before + 1 if place == 0 else before)
+        assert (address(page)["src"], source_box(page).input_value()) == ("noon", "noon")
+        page.go_back()
+        wait_for_idle(page)
+        expect(page.get_by_role("heading", level=1)).to_have_text("Glassformer")
+        assert source_box(page).input_value() == "noon"
+
+
+def test_what_reads_a_text_is_one_click_and_one_entry_away(server, page):
+    open_page(page, f"{server.url}/")
+    own = source_box(page).input_value()
+    source_box(page).fill("I like tea.")
+    source_box(page).press("Enter")
+    wait_for_idle(page)
+    page.get_by_role("button", name="Read it with English to French").click()
+    wait_for_idle(page)
+    assert (address(page)["model"], source_box(page).input_value()) == ("en-fr", "I like tea.")
+    page.reload()
+    wait_for_idle(page)
+    assert (address(page)["model"], source_box(page).input_value()) == ("en-fr", "I like tea.")
+    for sentence in ("I like tea.", own):
+        page.go_back()
+        wait_for_idle(page)
+        assert "model" not in address(page)
+        assert source_box(page).input_value() == sentence

@@ -1,0 +1,142 @@
+"""Pages on models whose positions and attentions are not the paper's: each says what it cannot draw."""
+
+import numpy as np
+import pytest
+
+from tests.pages.conftest import CHECKPOINTS, ROOT, STEP
+from tests.pages.reading import figure, numbers
+from tests.transformer.featured import FEATURED, featured
+from ui.attention import one_weight
+from ui.positions import panels
+from ui.runs import loading
+
+ATTENTION, INSIDE, MASKS, POSITIONS = (
+    ROOT / "pages" / "explore" / f"{page}.py" for page in ("attention", "inside", "masks", "positions")
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("featured")
+    for name in FEATURED:
+        featured(name, made)
+    return made
+
+
+@pytest.fixture
+def open_model(folder, open_page, monkeypatch):
+    monkeypatch.setenv(loading.ENVIRONMENT, str(folder))
+    return lambda name, page, **parameters: open_page(page, model=name, src="ba lo mi", **parameters)
+
+
+def text(test):
+    return "\n".join(
+        element.value.replace("\\", "") for element in (*test.markdown, *test.caption, *test.info, *test.warning)
+    )
+
+
+def opened(name):
+    return loading.open_checkpoint(loading.usable()[name])
+
+
+PARTS = [
+    (STEP, {}),
+    (CHECKPOINTS, {}),
+    *((ATTENTION, {"panel": panel}) for panel in ("overview", "head", "flow", "walk", "table")),
+    *((MASKS, {"masks": panel}) for panel in ("masks", "one_row", "checks")),
+    *((INSIDE, {"inside": panel}) for panel in ("model", "stream", "ffn")),
+    *((POSITIONS, {"positions": panel}) for panel in ("table", "similarity", "shift", "sentence")),
+    *((POSITIONS, {"positions": panel}) for panel in ("rotations", "pair", "distance")),
+]
+
+
+@pytest.mark.parametrize("name", FEATURED)
+def test_every_part_of_every_page_is_drawn(open_model, name):
+    for page, parameters in PARTS:
+        test = open_model(name, page, **parameters)
+        assert not test.error, (page, parameters, test.error)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("rotary", "has rotary positions: every self-attention turns its queries and keys, 4 of the 4 dimensions"),
+        ("relative", "has relative positions"),
+        ("alibi", "has ALiBi"),
+        ("no positions", "has no positions: it does not see the order of its tokens"),
+    ],
+)
+def test_a_model_without_a_table_of_positions_says_what_it_has(open_model, name, said):
+    test = open_model(name, POSITIONS)
+    assert said in text(test)
+    assert ("positions_panel" in {control.key for control in test.button_group}) == (name != "no positions")
+
+
+@pytest.mark.parametrize("name", ["halves", "fairseq"])
+def test_sinusoids_of_another_layout_are_drawn_in_turns(open_model, name):
+    test = open_model(name, POSITIONS)
+    table = opened(name).model.encoder.embedding.positions.table.numpy()
+    drawn = numbers(figure(test, panels.TABLE)["data"][0]["z"])
+    assert np.array_equal(drawn[:, 0::2], table[:, :6])
+    assert np.array_equal(drawn[:, 1::2], table[:, 6:])
+    assert "all sines stand before all cosines" in text(test)
+    if name == "halves":
+        assert "the table is the formula" in text(test)
+    else:
+        assert "its first row is that of p = 1" in text(test)
+        assert "sinusoids, too, of another formula" in text(test)
+
+
+def test_the_attention_page_says_how_scores_are_made(open_model):
+    assert "q·k is not divided by √d_head" in text(open_model("relative", ATTENTION, kind="encoder"))
+    assert "Relative positions add" not in text(open_model("relative", ATTENTION, kind="cross"))
+    said = text(open_model("windows", ATTENTION))
+    for part in ("RMS norm", "multiplied by 0.3", "capped at ±5", "so many keys: 3, ∞, 2"):
+        assert part in said
+    assert "every layer closes it" in text(open_model("windows", ATTENTION, panel="head"))
+    assert "every layer closes it" not in text(open_model("windows", ATTENTION, panel="head", layer=1))
+    assert "not that of the paper" not in text(open_model("halves", ATTENTION))
+
+
+def test_one_weight_writes_out_what_the_model_does(open_model):
+    said = text(open_model("windows", ATTENTION, panel="walk", layer=1, head=1, query=3, key=1))
+    assert "2. The score" in said
+    assert r"cdot 0.3" in said
+    assert r"tanh" in said
+    assert "after their norm or their rotation" in said
+    said = text(open_model("relative", ATTENTION, panel="walk", kind="encoder", layer=1, head=1))
+    assert "does not divide by √5" in said
+    assert "has learned for this distance" in said
+    said = text(open_model("alibi", ATTENTION, panel="walk", layer=1, head=1))
+    assert "replaces it by -1e+09" in said
+    assert "÷ √d_head" in text(open_model("halves", ATTENTION, panel="walk"))
+
+
+def test_a_map_closes_what_its_own_layer_closes(open_model):
+    test = open_model("windows", ATTENTION, panel="walk", layer=3, head=1)
+    drawn = numbers(figure(test, one_weight.MAP)["data"][0]["z"])
+    assert np.isfinite(drawn).sum(axis=1).max() == 2  # the window of layer 3
+    wide = open_model("windows", ATTENTION, panel="walk", layer=2, head=1)
+    assert np.isfinite(numbers(figure(wide, one_weight.MAP)["data"][0]["z"])).sum(axis=1).max() > 3
+
+
+def test_the_masks_page_says_what_it_does_not_draw(open_model):
+    assert "have windows" in text(open_model("windows", MASKS))
+    assert "replaces closed scores by -1e+09" in text(open_model("alibi", MASKS))
+    assert "Scores are as this model makes them" in text(open_model("relative", MASKS, masks="one_row"))
+    assert "have windows" not in text(open_model("rotary", MASKS))
+
+
+def test_the_model_in_words(open_model):
+    assert "Rotary positions turn queries and keys." in text(open_model("rotary", INSIDE))
+    assert "sinusoids, all sines before all cosines" in text(open_model("halves", INSIDE))
+    assert "No positions." in text(open_model("no positions", INSIDE))
+
+
+def test_the_checkpoints_page_lists_the_numbers_of_rotary_positions(open_model):
+    tables = [one.value.iloc[:, 0] for one in open_model("windows", CHECKPOINTS).table]
+    features = next(one for one in tables if "rotary" in one.index).map(lambda text: text.replace("\\", ""))
+    assert features["rotary"].startswith("base: 1000000.0, local_base: 10000.0, share: 1.0, scaling: none")
+    assert features["windows"] == "3, 0, 2"
+    assert "mask_fill" not in features
+    assert not any("None" in text for text in features)

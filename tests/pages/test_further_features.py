@@ -1,0 +1,147 @@
+"""Pages on models with other norms, gates, heads and ids than the paper's: drawn truly, or said in one sentence."""
+
+import numpy as np
+import pytest
+
+from tests.pages.conftest import ROOT, STEP, check
+from tests.pages.reading import figure, payload
+from tests.transformer.one_stack import alone
+from ui.inside import ffn, lens, model, neuron, stream
+from ui.runs import loading
+from ui.state import session
+from ui.step import panels
+
+EXPLORE = ROOT / "pages" / "explore"
+INSIDE, MASKS, ATTENTION = EXPLORE / "inside.py", EXPLORE / "masks.py", EXPLORE / "attention.py"
+GPT_2 = {"pad_id": None, "unk_id": None, "bos_id": None, "prepend_source_bos": False}
+MODELS = {
+    "gemma": ("decoder", {"norm": "both", "norm_kind": "rms", "gated": True, "activation": "gelu_tanh",
+                          "logit_cap": 3.0, "bias": False}),
+    "neox": ("decoder", {"parallel_residual": True, "activation": "gelu", "tie_output": False}),
+    "gpt": ("decoder", {"activation": "gelu_tanh", "further_eos_ids": (9,), "banned_ids": (7,), "min_new": 5,
+                        "no_repeat_ngram": 2, "repetition_penalty": 1.5, "max_new": 6, "forced_end_id": 9, **GPT_2}),
+    "bert": ("encoder", {"norm": "post", "final_norm": False, "embedding_norm": True, "n_token_types": 2,
+                         "mlm_head": True, "output_bias": True, "activation": "gelu"}),
+    "bare": ("encoder", {"norm_kind": "none", "norm": "post", "final_norm": False, "residual": False, "n_heads": 1,
+                         "activation": "none"}),
+    "tutorial": ("decoder", {"norm_kind": "deviation", "norm_bias": False, "forced_ids": (9,)}),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("further")
+    for name, (stack, changes) in MODELS.items():
+        alone(stack, made, **changes).folder.rename(made / name)
+    return made
+
+
+@pytest.fixture
+def page(folder, open_page, monkeypatch):
+    monkeypatch.setenv(loading.ENVIRONMENT, str(folder))
+    return lambda name, script, **parameters: open_page(script, model=name, **({"src": "ba lo mi"} | parameters))
+
+
+def said(test):
+    return "\n".join(element.value.replace("\\", "") for element in (*test.markdown, *test.caption, *test.info))
+
+
+def drawn(test):
+    return {element.key for element in test.get("bidi_component")} - {session.STEPPER}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("part", ["model", "stream", "lens", "ffn", "pieces"])
+def test_every_part_of_inside_opens(page, name, part):
+    test = page(name, INSIDE, inside=part)
+    assert not test.error
+    encoder = MODELS[name][0] == "encoder"
+    strip = stream.ADDED if name == "bare" else stream.STRIP  # which has no norms
+    expected = {"model": model.DIAGRAM, "stream": strip, "lens": None if encoder else lens.MAP,
+                "ffn": ffn.MAP if encoder else neuron.EFFECT}.get(part)  # fmt: skip
+    assert expected is None or expected in drawn(test)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("script", [STEP, ATTENTION, EXPLORE / "positions.py", MASKS])
+def test_every_other_page_opens(page, name, script):
+    assert not page(name, script).error
+
+
+def test_without_a_stream_there_is_no_rollout(page):
+    test = page("bare", ATTENTION, panel="head", layer=1, together="rollout")
+    assert "Rollout was asked for; it follows the residual stream" in said(test)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_all_parameters_stand_in_some_block_and_some_line(page, name):
+    test = page(name, INSIDE, inside="model")
+    total = loading.open_checkpoint(loading.usable()[name]).config.count_parameters()
+    rows = figure(test, model.DIAGRAM)["layout"]["meta"]["table"]["rows"]
+    assert sum(row[3] or 0 for row in rows) == total
+    assert test.dataframe[1].value.set_index("Component")["Parameters"]["All"] == total
+
+
+def test_what_a_diagram_cannot_draw_is_said(page):
+    assert "leaves out the norm on each sub-layer's output" in said(page("gemma", INSIDE, inside="model"))
+    assert "it reads what attention reads" in said(page("neox", INSIDE, inside="model"))
+    bert = said(page("bert", INSIDE, inside="model"))
+    assert "leaves out the norm after the embedding's sum. The diagram leaves out the token types." in bert
+    assert "leaves out" not in said(page("gpt", INSIDE, inside="model"))
+
+
+def test_features_are_named(page):
+    gemma = said(page("gemma", INSIDE, inside="model"))
+    for text in ("Norms stand before each sub-layer and on its output", "RMS norms", "has a gate", "GELU (tanh)",
+                 "between −3 and 3", "No biases in linear layers and norms"):  # fmt: skip
+        assert text in gemma
+    tutorial = said(page("tutorial", INSIDE, inside="model"))
+    assert "unbiased standard deviation" in tutorial
+    assert "Biases are on: queries, keys and values, the output of attention, the feed-forward network." in tutorial
+    assert "A table of 2 token types" in said(page("bert", INSIDE, inside="model"))
+
+
+def test_norms_are_told_by_their_own_formula(page):
+    for name, formula in (("gemma", "mean of x²"), ("tutorial", "(s + ε)"), ("gpt", "√(σ² + ε)")):
+        test = page(name, INSIDE, inside="stream")
+        assert formula in payload(test, stream.NORM)["caption"]
+        assert "to within" in said(test)
+
+
+def test_shapes_name_every_site_of_the_model(page):
+    embedding = {"encoder.embedding.types", "encoder.embedding.sum"}
+    for name, sites in (("gemma", {"decoder.0.ffn.linear", "decoder.0.ffn.output_norm"}),
+                        ("bert", embedding | {"mlm_head.output", "logits"})):  # fmt: skip
+        table = page(name, INSIDE, inside="model").dataframe[0].value
+        assert sites <= set(table["Name in the code"])
+
+
+def test_a_model_without_padding_stands_alone_on_the_masks_page(page):
+    test = page("gpt", MASKS, **{"with": "mi"})
+    assert "This model has no padding piece to fill a batch with" in said(test)
+    test = page("gpt", MASKS, masks="checks")
+    assert "no padding piece, so there is nothing to check" in said(test)
+    assert not test.error
+
+
+def test_what_rules_of_decoding_do_is_marked_and_said(page):
+    rules = said(page("gpt", INSIDE, inside="model"))
+    assert "repeats no run of pieces as long as 2" in rules
+    assert "repetition penalty" in rules
+    test = page("gpt", STEP, step=1)
+    spec = figure(test, panels.CANDIDATES)
+    marks = "".join(spec["layout"]["yaxis"]["ticktext"])
+    assert "⊘" in marks
+    assert "↓" in marks
+    assert "↓ and ↑ are scored" in str(payload(test, panels.CANDIDATES))
+    last = page("gpt", STEP, step=6)
+    assert "forced by the model's settings" in str(figure(last, panels.CANDIDATES)["layout"]["meta"])
+
+
+def test_a_piece_that_the_model_is_forced_to_write_is_not_the_readers(page):
+    test = check(page("tutorial", STEP, step=1))
+    checkpoint = loading.open_checkpoint(loading.usable()["tutorial"])
+    trace = loading.runner().trace(checkpoint, checkpoint.query("ba lo mi", max_new=24))
+    assert trace.tgt_ids[0] == 9
+    assert not test.error
+    assert np.isfinite(trace.log_prob)

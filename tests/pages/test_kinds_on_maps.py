@@ -1,0 +1,105 @@
+"""The Attention and Step pages of models after the paper's: groups of heads, windows, a prompt before the output."""
+
+import base64
+import json
+
+import numpy as np
+import pytest
+
+from tests.pages.conftest import ROOT, STEP
+from tests.pages.reading import figure, payload
+from tests.pages.test_pseudo_language import complaints, data_of_models
+from tests.pseudo_language import words_of
+from tests.transformer.featured import featured
+from ui.attention import all_heads, flow, head_table, one_map
+from ui.inside import model
+from ui.runs import loading
+from ui.state import session
+from ui.step import panels
+
+ATTENTION, INSIDE = (ROOT / "pages" / "explore" / f"{page}.py" for page in ("attention", "inside"))
+GRID = all_heads.GRIDS["decoder"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("kinds")
+    featured("windows", made)
+    return made
+
+
+@pytest.fixture
+def open_model(folder, open_page, monkeypatch):
+    monkeypatch.setenv(loading.ENVIRONMENT, str(folder))
+    return lambda page=ATTENTION, **parameters: open_page(
+        page, model="windows", src="ba lo mi", **({"max": 4} | parameters)
+    )
+
+
+def text(test):
+    return "\n".join(one.value.replace("\\", "") for one in (*test.markdown, *test.caption, *test.info))
+
+
+def run():
+    checkpoint = loading.open_checkpoint(loading.usable()["windows"])
+    return checkpoint.run(checkpoint.query("ba lo mi", max_new=4))
+
+
+def dotted(drawn):
+    return [shape for shape in drawn["layout"]["shapes"] if shape["line"].get("dash") == "dot"]
+
+
+def test_all_heads_have_their_layers_masks_groups_and_the_end_of_the_prompt(open_model):
+    drawn, trace = figure(open_model(), GRID), run()
+    assert trace.masks["decoder"].ndim == 3  # windows: each layer has its own
+    packed = drawn["layout"]["meta"]["grid"]
+    n = len(packed["queries"])
+    codes = np.frombuffer(base64.b64decode(packed["codes"]), np.uint8).reshape(3 * n, 3 * n)
+    for layer in range(3):
+        assert np.array_equal(codes[layer * n : layer * n + n, :n] != 255, trace.mask("decoder", layer))
+    assert [note["text"] for note in drawn["layout"]["annotations"]] == ["K, V 1"]
+    assert dotted(drawn)[0]["y0"] == trace.first_row - 0.5
+    caption = payload(open_model(), GRID)["caption"]
+    assert "Heads under one bracket share" in caption
+    assert "part the prompt from the output" in caption
+
+
+def test_one_map_says_with_whom_its_head_shares_and_where_the_prompt_ends(open_model):
+    drawn = figure(open_model(panel="head", layer=1, head=2), one_map.MAP)
+    assert drawn["layout"]["title"]["subtitle"]["text"] == "All 3 heads share one head of keys and values"
+    first = run().first_row
+    assert [shape["y0"] for shape in dotted(drawn)] == [first - 0.5, 0]
+    assert dotted(drawn)[1]["x0"] == first + 0.5
+    words = figure(open_model(panel="head", layer=1, head=2, words=1), one_map.MAP)
+    assert 0 < dotted(words)[0]["y0"] <= first - 0.5  # rows are words there
+
+
+def test_flow_and_what_heads_do_know_the_groups(open_model):
+    data = payload(open_model(panel="flow", layer=1), flow.FLOW)
+    assert data["group"] == 3
+    assert data["output"] == {"query": run().first_row, "key": run().first_row + 1}
+    assert payload(open_model(panel="flow"), flow.FLOW)["group"] == 1  # a mean is no head's
+    measured = figure(open_model(panel="table"), head_table.HEAD_MAP)
+    assert "K, V 1" in [note["text"] for note in measured["layout"]["annotations"]]
+
+
+def test_the_step_parts_prompt_and_output_too_and_says_that_it_was_cut(open_model):
+    test = open_model(STEP)
+    assert dotted(figure(test, panels.CROSS_MAP))[0]["y0"] == run().first_row - 0.5
+    sent = payload(test, session.STEPPER)["run"]
+    assert (sent["cut"], sent["stop_reason"]) == (True, "Cut at the limit of 4 pieces.")
+    assert "cut" not in text(test)
+
+
+def test_the_inside_page_says_how_many_heads_of_keys_and_values(open_model):
+    test = open_model(INSIDE)
+    assert "3 heads of width 4 that share 1 head of keys and values" in text(test)
+    assert "Self-attention 3 × 4, K and V 1" in json.dumps(figure(test, model.DIAGRAM), ensure_ascii=False)
+
+
+@pytest.mark.parametrize("part", ["overview", "head", "flow", "table"])
+def test_what_is_spoken_is_spoken_whole(open_model, part):
+    test = open_model(panel=part, layer=1, lang="qps", **({"head": 2} if part == "head" else {}))
+    pieces = loading.open_checkpoint(loading.usable()["windows"]).src_tokenizer.pieces
+    assert complaints(test, words_of("windows", "ba lo mi", *pieces) | data_of_models()) == []
+    assert json.dumps(payload(test, session.STEPPER))

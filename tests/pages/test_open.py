@@ -1,0 +1,125 @@
+"""The page Open a checkpoint: a report, questions whose answers change it, a sentence, and a folder to keep."""
+
+import pytest
+from safetensors.torch import save_file
+
+from tests.pages.conftest import OPEN, STEP, check
+from tests.pages.speaking import texts_of_page
+from tests.pseudo_language import words_of, wrong
+from tests.ui.runs.test_foreign import ANSWERS, state
+from transformer.checkpoint.load import load
+from ui.open.trying import TEXT
+from ui.runs import loading
+from ui.state.answers import write
+
+LESSON = "lesson.safetensors"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    root = tmp_path_factory.mktemp("lessons") / "own"
+    (root / "deep").mkdir(parents=True)
+    save_file(state(), root / LESSON)
+    save_file({"weight": next(iter(state().values()))}, root / "deep" / "odd.safetensors")
+    (root.parent / "outside.pt").touch()
+    return root
+
+
+@pytest.fixture
+def open_lesson(open_page, folder, monkeypatch):
+    """A function that opens a page with the file, and with some of the answers."""
+    monkeypatch.setenv(loading.ENVIRONMENT, str(folder))
+
+    def open_one(page=OPEN, answers=(), model=LESSON, **parameters):
+        more = {"answers": write(answers)} if answers else {}
+        return open_page(page, model=model, **more, **parameters)
+
+    return open_one
+
+
+def said(test):
+    return "\n".join(
+        str(element.value) for kind in ("caption", "markdown", "error", "info") for element in test.get(kind)
+    )
+
+
+def box(test, field):
+    return next(one for one in (*test.selectbox, *test.text_input) if one.key == f"answer_{field}")
+
+
+def test_without_a_choice_the_page_says_what_opens_and_from_where(open_lesson):
+    test = open_lesson(model="reverse")
+    assert test.selectbox(key="open_source").options == ["deep", LESSON]
+    assert "Nothing outside of these folders is opened" in said(test)
+    test.selectbox(key="open_source").set_value(LESSON)
+    assert "7 questions are open." in said(check(test.run()))
+    assert test.query_params["model"] == LESSON
+
+
+@pytest.mark.parametrize("path", ["../outside.pt", "deep/odd.safetensors"])
+def test_a_path_in_an_address_opens_only_inside(open_lesson, folder, path):
+    test = open_lesson(model=path)
+    assert test.selectbox(key="open_source").value == (None if ".." in path else path)
+    assert ("no tensor is called as a layer" in said(test)) != (".." in path)
+    assert str(folder) not in said(test)
+
+
+def test_answers_change_the_report_and_the_address(open_lesson):
+    test = open_lesson(answers=ANSWERS[:1])
+    assert "6 questions are open." in said(test)
+    assert not [one for one in test.text_input if one.key == TEXT]
+    box(test, "norm").set_value(next(i for i in box(test, "norm").options if i.startswith("pre")))
+    box(test, "pad_id").set_value("0")
+    check(test.run())
+    assert "4 questions are open." in said(test)
+    assert test.query_params["answers"] == "n_heads=4,norm=pre,pad_id=0"
+    test.button(key="first_of_each").click()
+    check(test.run())
+    assert test.query_params["answers"].startswith("n_heads=4,norm=pre,pad_id=0,scale_embedding=true,")
+    test.button(key="forget_answers").click()
+    assert "7 questions are open." in said(check(test.run()))
+    assert "answers" not in test.query_params
+
+
+def test_an_impossible_answer_is_one_sentence_and_the_questions_stay(open_lesson):
+    test = open_lesson(answers=(*ANSWERS[1:], ("n_heads", 5)))
+    (error,) = test.error
+    assert "n_heads: found 5" in error.value.replace("\\", "")
+    assert "7 questions are open." in said(test)
+
+
+def test_with_every_answer_a_sentence_is_tried_and_a_folder_kept(open_lesson, folder):
+    test = open_lesson(answers=ANSWERS)
+    test.text_input(key=TEXT).set_value("5 6 7")
+    check(test.run())
+    assert "Read as: 5 6 7" in said(test).replace("\\", "")
+    assert "On average the model gave a piece" in said(test)
+    for name, expected in (("../up", "cannot be taken"), ("kept", "Written"), ("kept", "exists already")):
+        test.text_input(key="keep_name").set_value(name)
+        next(one for one in test.button if one.label == "Write it").click()
+        check(test.run())
+        assert expected in "\n".join(str(one.value) for one in (*test.error, *test.success))
+    assert load(folder / "kept").config.n_heads == 4
+    assert not (folder.parent / "up").exists()
+
+
+def test_other_pages_ask_the_way_until_it_is_answered(open_lesson):
+    assert "do not say 7 things that the model needs" in said(open_lesson(STEP))
+    test = open_lesson(STEP, ANSWERS, src="5 6 7", max=3)
+    assert not test.error
+    assert test.query_params["answers"] == write(ANSWERS)
+    assert len(test.get("bidi_component")) > 1
+
+
+def test_it_is_spoken_whole(open_lesson):
+    test = open_lesson(answers=ANSWERS, lang="qps")
+    names = ("deep", "own", *(entry.title for entry in loading.usable().values()), *loading.usable())
+    data = words_of(LESSON, ANSWERS, names, list(state()), "gelu silu") | {
+        "positions",
+        "sinusoidal",
+        "true",
+        "false",
+        "null",
+    }
+    found = [line for text in texts_of_page(test) for line in wrong(text, data)]
+    assert not found, "\n".join(found)

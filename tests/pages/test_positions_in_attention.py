@@ -1,0 +1,163 @@
+"""The Positions page on models whose positions act inside attention: drawn as what they are."""
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.conftest import ROOT, check
+from tests.pages.reading import figure, numbers, view
+from tests.pages.test_pseudo_language import complaints, data_of_models
+from tests.pages.test_two_slots import twice
+from tests.pseudo_language import words_of
+from tests.transformer.featured import featured
+from transformer.analysis.distance_bias import distance_bias
+from transformer.analysis.rotations import turnings
+from transformer.runs.replay import replay
+from ui.positions import bias, counting, in_attention, turned_sentence, turning
+from ui.runs import loading
+from ui.state.view import SECOND
+
+POSITIONS = ROOT / "pages" / "explore" / "positions.py"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("in attention")
+    for name in ("rotary", "windows", "relative", "alibi"):
+        featured(name, made)
+    return made
+
+
+@pytest.fixture
+def page(folder, open_page, monkeypatch):
+    monkeypatch.setenv(loading.ENVIRONMENT, str(folder))
+    return lambda name, part="", **parameters: open_page(
+        POSITIONS, model=name, src="ba lo mi", **({"positions": part} if part else {}), **parameters
+    )
+
+
+def opened(name):
+    return loading.open_checkpoint(loading.usable()[name])
+
+
+def said(test):
+    return "\n".join(one.value.replace("\\", "") for one in (*test.markdown, *test.caption, *test.info))
+
+
+def test_rotary_positions_are_drawn_as_rotations(page):
+    test = page("rotary")
+    (one,) = turnings(opened("rotary").config, "decoder")
+    drawn = figure(test, turning.ROTATIONS)
+    np.testing.assert_allclose(numbers(drawn["data"][0]["z"]), np.cos(one.angles(24)), atol=1e-6)
+    waves = figure(test, turning.WAVES)["data"]
+    np.testing.assert_allclose(numbers(waves[0]["y"]), one.wavelengths, rtol=1e-6)
+    assert numbers(waves[-1]["y"]).tolist() == [24, 24]  # the longest text, not before any scaling
+    assert "turns once in 6.283 positions" in said(test)
+    check(test.selectbox(key=counting.COUNT).set_value(16).run())
+    assert numbers(figure(test, turning.ROTATIONS)["data"][0]["z"]).shape == (16, 2)
+
+
+def test_layers_with_other_bases_are_chosen_and_the_one_that_does_not_turn_says_so(page):
+    test = page("windows")
+    assert "base 10,000 to the power" in said(test)
+    assert list(test.selectbox(key=in_attention.LAYERS).options) == [
+        "Layers 1, 3: window, base 10,000",
+        "Layer 2: nothing turns",
+    ]
+    check(test.selectbox(key=in_attention.LAYERS).set_value(1).run())
+    assert "Layer 2 takes no notice of positions" in said(test)
+    assert view(test).layer == 1
+
+
+def test_a_pair_is_followed_around_its_circle(page):
+    test = page("rotary", "pair")
+    check(test.selectbox(key=turning.PAIR).set_value(1).run())
+    assert view(test).dims == (1, 3)
+    (one,) = turnings(opened("rotary").config, "decoder")
+    circle = figure(test, turning.CIRCLE)["data"][0]
+    np.testing.assert_allclose(numbers(circle["x"]), np.cos(np.arange(24) * one.speeds[1]), atol=1e-6)
+    np.testing.assert_allclose(numbers(circle["y"]), np.sin(np.arange(24) * one.speeds[1]), atol=1e-6)
+
+
+def test_a_product_by_distance_is_the_mean_of_the_cosines(page):
+    test = page("rotary", "distance")
+    drawn = figure(test, turning.EVEN)["data"][0]
+    assert numbers(drawn["x"]).tolist() == list(range(-23, 1))
+    assert numbers(drawn["y"])[-1] == 1
+    assert "Only the distance counts" in said(test)
+
+
+@pytest.mark.parametrize("name", ["rotary", "windows"])
+def test_the_score_of_the_sentence_stands_on_its_curve(page, name):
+    test = page(name, "sentence", layer=3, head=2, query=3, key=2)
+    checkpoint = opened(name)
+    trace = checkpoint.run("ba lo mi")
+    site = "decoder.2.self_attn.scores"
+    own = float(replay(checkpoint, trace, [site])[site][1, 2, 1])
+    curve, ring = figure(test, turned_sentence.SCORES)["data"]
+    place = numbers(curve["x"]).tolist().index(-1)
+    cap = checkpoint.config.score_cap
+    before = own if cap is None else cap * np.arctanh(own / cap)
+    assert numbers(curve["y"])[place] == pytest.approx(before, abs=1e-4)
+    assert numbers(ring["y"])[0] == pytest.approx(before, abs=1e-4)
+    assert ("soft cap" in said(test)) == (cap is not None)
+
+
+@pytest.mark.parametrize(
+    ("name", "side", "stack"), [("alibi", "target", "decoder"), ("relative", "source", "encoder")]
+)
+def test_a_bias_is_drawn_by_distance(page, name, side, stack):
+    test = page(name, side=side, head=2, layer=1)
+    found = distance_bias(opened(name).model, stack, most=23)
+    drawn = figure(test, bias.MAP)
+    np.testing.assert_allclose(numbers(drawn["data"][0]["z"]), found.bias, atol=1e-6)
+    front = figure(test, bias.CURVES)["data"][-1]  # what is looked at comes last, on top
+    assert front["name"] == "head 2"
+    np.testing.assert_allclose(numbers(front["y"]), found.bias[1], atol=1e-6)
+    assert ("bucket" in drawn["layout"]["meta"]["cells"]["columns"][0]) == (name == "relative")
+    assert ("Cross-attention has none" in said(test)) == (name == "relative")
+
+
+def test_what_distance_and_content_make_of_the_sentence(page):
+    test = page("alibi", "sentence", layer=2)
+    content, added = figure(test, bias.SPREADS)["data"]
+    assert numbers(added["y"]).min() > 0
+    assert len(numbers(content["y"])) == 3
+    assert "Nothing is added to the embeddings" in said(test)
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "why"),
+    [
+        ("rotary", "similarity", "compares rows of a table of positions"),
+        ("alibi", "pair", "Only rotary positions turn anything"),
+        ("reverse", "distance", "adds a vector for each position"),
+    ],
+)
+def test_a_part_without_meaning_says_why(page, name, part, why):
+    test = page(name, part)
+    assert why in said(test)
+    assert view(test).positions_panel == "table"
+
+
+@pytest.mark.parametrize(
+    ("name", "part"), [("windows", "rotations"), ("rotary", "pair"), ("rotary", "distance"), ("windows", "sentence"),
+                       ("relative", "distance"), ("alibi", "distance"), ("alibi", "sentence"), ("alibi", "pair")]
+)  # fmt: skip
+def test_what_is_spoken_is_spoken_whole(page, name, part):
+    test = page(name, part, lang="qps")
+    assert complaints(test, words_of(name, "ba lo mi t oxm") | data_of_models()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "part"), [("windows", "rotations"), ("rotary", "sentence"), ("alibi", "distance"), ("alibi", "sentence")]
+)
+def test_every_part_can_be_drawn_twice(folder, monkeypatch, name, part):
+    monkeypatch.setenv(loading.ENVIRONMENT, str(folder))
+    test = AppTest.from_function(twice, args=("positions", {"positions_panel": part}), default_timeout=60)
+    test.query_params["model"], test.query_params["src"] = name, "ba lo mi"
+    check(test.run())
+    keys = {element.key for element in test.get("bidi_component")}
+    first = {key for key in keys if not key.startswith(SECOND)}
+    assert first
+    assert {f"{SECOND}{key}" for key in first} == keys - first

@@ -1,0 +1,24 @@
+"""The table of positions with its sines apart from its cosines, without a browser."""
+
+import numpy as np
+
+from tests.pages.conftest import ROOT, check
+from tests.pages.reading import address, figure, payload
+from tests.pages.test_positions import paper, z_of
+from ui.positions import panels
+
+PAGE = ROOT / "pages" / "explore" / "positions.py"
+
+
+def test_sines_stand_apart_from_cosines_when_asked_for(open_page):
+    test = open_page(PAGE, model="zh-en")
+    check(next(toggle for toggle in test.toggle if toggle.key == "apart").set_value(True).run())
+    assert address(test)["apart"] == "1"
+    table = paper(64, 256)
+    np.testing.assert_allclose(z_of(test, panels.TABLE), np.hstack([table[:, ::2], table[:, 1::2]]), atol=1e-6)
+    drawn = figure(test, panels.TABLE)
+    assert drawn["layout"]["meta"]["ticks"]["xaxis"]["labels"][126:130] == ["252", "254", "1", "3"]
+    assert "the sines, the even dimensions" in payload(test, panels.TABLE)["caption"]
+    assert not [
+        toggle for toggle in open_page(PAGE, model="reverse", apart=1).toggle if toggle.key == "apart"
+    ]  # learned

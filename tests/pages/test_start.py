@@ -1,0 +1,127 @@
+"""The start page: a sentence, the diagram of the model that it runs through, and where the blocks lead."""
+
+from urllib.parse import parse_qsl
+
+import pytest
+
+from tests.pages.conftest import MAIN, ROOT, check
+from tests.pages.reading import address, type_source, view
+from transformer.model.anatomy import anatomy
+from ui.frame.offer import OFFER
+from ui.runs import loading
+from ui.start.lanes import lanes
+from ui.state import session
+from ui.state.view import View
+
+PAGES = {path.stem: path for path in (ROOT / "pages").glob("*/*.py")}
+
+
+def links(test):
+    """Each link of the page itself: its label, its page, its parameters."""
+    found = [element.proto for element in test.main.get("page_link")]
+    return [(one.label, one.page, dict(parse_qsl(one.query_string, keep_blank_values=True))) for one in found]
+
+
+def said(test):
+    return "\n".join(element.value for element in test.main.markdown)
+
+
+@pytest.fixture
+def start(open_page):
+    """The start page with an address."""
+    return lambda **parameters: open_page(MAIN, **parameters)
+
+
+def test_the_bare_address_shows_the_default_model_with_its_first_example(start):
+    test = start()
+    assert test.title[0].value == "Glassformer"
+    checkpoint = loading.open_checkpoint(next(iter(loading.usable().values())))
+    assert test.text_input(key=session.SOURCE).value == checkpoint.card.first_example()
+    assert address(test) == {}
+    assert "coffee" in said(test)
+    charts = [drawn for drawn in test.get("bidi_component") if drawn.key not in ("presenter", "glossary_marks")]
+    assert not charts  # so that no browser fetches Plotly for it
+
+
+@pytest.mark.parametrize("model", ["zh-en", "en-fr", "reverse"])
+def test_each_block_opens_its_page_with_the_sentence_kept(start, open_page, model):
+    source = {"zh-en": "你好。", "en-fr": "Hello & goodbye.", "reverse": "abc"}[model]
+    test = start(model=model, src=source)
+    blocks = [block for lane in lanes(anatomy(loading.open_checkpoint(loading.usable()[model]).config))
+              for block in lane.blocks]  # fmt: skip
+    drawn = links(test)[: len(blocks)]
+    assert [label for label, _, _ in drawn] == [str(block.does) for block in blocks]
+    for block, (_, page, parameters) in zip(blocks, drawn, strict=True):
+        assert page == block.page
+        there = open_page(PAGES[page], **parameters)
+        assert there.session_state[session.SOURCE] == source
+        assert there.session_state[session.MODEL] == model
+        looked_at = {name: getattr(view(there), name) for name in block.fields}
+        assert looked_at == block.fields
+
+
+def test_three_ways_lead_on(start):
+    ways = links(start(model="reverse", src="abc"))[-3:]
+    assert [page for _, page, _ in ways] == ["step", "attention", "checkpoints"]
+    assert all(parameters["src"] == "abc" for _, _, parameters in ways)
+
+
+def test_a_sentence_that_is_typed_runs_through(start):
+    test = type_source(start(model="reverse"), "abc")
+    assert "cba" in said(test)
+    assert address(test)["src"] == "abc"
+    assert all(parameters["src"] == "abc" for _, _, parameters in links(test))
+
+
+def test_in_class_nothing_is_given_away(start):
+    test = start(model="reverse", src="abc", guess=1)
+    assert "cba" not in said(test)
+    assert "orange-badge[c" not in said(test)
+
+
+def test_the_first_example_of_another_language_is_one_click(start):
+    test = start()
+    (button,) = [button for button in test.button if button.label.startswith("English to French")]
+    check(button.click().run())
+    assert (test.session_state[session.MODEL], test.session_state[session.SOURCE]) == ("en-fr", "I like coffee.")
+    assert address(test)["model"] == "en-fr"
+    assert any("I like drinking coffee" in button.label for button in test.button)  # what the Chinese one means
+
+
+def test_chinese_examples_say_what_they_mean():
+    card = loading.open_checkpoint(loading.usable()["zh-en"]).card
+    assert set(card.glosses) == set(card.examples)
+
+
+def test_without_a_sentence_the_ways_on_remain(start):
+    test = type_source(start(model="reverse"), "")
+    assert [page for _, page, _ in links(test)] == ["step", "attention", "checkpoints"]
+
+
+@pytest.mark.parametrize("stack", ["decoder", "encoder"])
+def test_a_model_of_one_stack_has_its_own_diagram(start, one_stack, monkeypatch, stack):
+    monkeypatch.setenv(loading.ENVIRONMENT, str(one_stack))
+    test = start(model=f"{stack} alone", src="ba lo mi")
+    pages = [page for _, page, _ in links(test)]
+    assert ("step" in pages) == (stack == "decoder")
+    kinds = {parameters.get("kind", View.kind) for _, page, parameters in links(test)[:-2] if page == "attention"}
+    assert kinds == {stack}
+
+
+# ------------------------------------------------------------------------ what reads a text is offered
+
+
+@pytest.mark.parametrize("page", ["step", "attention", "positions", "masks", "inside"])
+def test_what_reads_a_text_is_offered_on_every_page_with_the_box(open_page, page):
+    test = open_page(PAGES[page], src="I like tea.")
+    check(test.button(key=OFFER).click().run())
+    assert (test.session_state[session.MODEL], test.session_state[session.SOURCE]) == ("en-fr", "I like tea.")
+    assert not [button for button in test.button if button.key == OFFER]
+
+
+@pytest.mark.parametrize(
+    ("model", "src"), [("zh-en", "你好 Tom。"), ("en-fr", "Ça va ?"), ("reverse", "hello"), ("en-fr", "42")]
+)
+def test_nobody_is_told_off_for_nothing(open_page, model, src):
+    test = open_page(PAGES["step"], model=model, src=src)
+    assert not [button for button in test.button if button.key == OFFER]

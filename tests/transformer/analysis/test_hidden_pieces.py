@@ -1,0 +1,73 @@
+"""A piece that is hidden is read as the mask piece, and what is said of it is what the model's head gives."""
+
+import numpy as np
+import pytest
+import torch
+
+from tests.transformer.tiny import ENCODER, random_ids, tiny_model
+from transformer.analysis import hidden_pieces
+from transformer.analysis.hidden_pieces import hide, mask_id
+from transformer.errors import QueryError
+from transformer.model.tap import Replacer, tap_of
+from transformer.text.raw import RawIds
+
+IDS = tuple(random_ids(1, 6)[0].tolist())
+MASK = 16
+
+
+@pytest.fixture(scope="module")
+def model():
+    return tiny_model(**ENCODER, mlm_head=True)
+
+
+def by_hand(model, place):
+    ids = torch.tensor([IDS])
+    ids[0, place] = MASK
+    return model.project(model.encode(ids))[0, place].float().log_softmax(-1).numpy()
+
+
+def test_each_piece_is_hidden_alone(model):
+    found = hide(model, IDS, range(6), MASK, whole=True)
+    for place in range(6):
+        expected = by_hand(model, place)
+        np.testing.assert_allclose(found.log_probs[place], expected, atol=1e-6)
+        assert found.losses[place] == pytest.approx(-expected[IDS[place]], abs=1e-6)
+        assert found.ranks[place] == 1 + (expected > expected[IDS[place]]).sum()
+        assert found.best[place] == expected.argmax()
+        assert found.best_probabilities[place] == pytest.approx(np.exp(expected.max()), abs=1e-6)
+        assert found.likeliest(place, 3) == np.argsort(-expected)[:3].tolist()
+    assert found.pseudo_perplexity == pytest.approx(np.exp(found.losses.mean()))
+
+
+def test_many_are_read_in_parts_with_the_same_result(model, monkeypatch):
+    whole = hide(model, IDS, (1, 3, 4), MASK)
+    assert whole.log_probs.shape == (0, 17)
+    monkeypatch.setattr(hidden_pieces, "_MOST_LOGITS", 20)
+    np.testing.assert_allclose(hide(model, IDS, (1, 3, 4), MASK).losses, whole.losses, atol=1e-6)
+
+
+def test_what_is_changed_in_the_model_changes_it(model):
+    zero = tap_of(Replacer({"encoder.0.self_attn.output": torch.zeros_like}))
+    assert np.abs(hide(model, IDS, (2,), MASK, tap=zero).losses - hide(model, IDS, (2,), MASK).losses).max() > 1e-4
+
+
+def test_what_cannot_be_hidden_says_so(model):
+    with pytest.raises(QueryError, match="token 7 is not there; this text has 6"):
+        hide(model, IDS, (6,), MASK)
+    with pytest.raises(QueryError, match="no head that says which piece fits"):
+        hide(tiny_model(**ENCODER), IDS, (1,), MASK)
+    assert not len(hide(model, IDS, (), MASK).losses)
+
+
+def test_the_mask_piece_is_found_by_its_name():
+    class Named(RawIds):
+        def __init__(self, *names):
+            super().__init__(9)
+            self.names = names
+
+        def id_of(self, piece):
+            return self.names.index(piece) if piece in self.names else None
+
+    assert mask_id(Named("a", "[MASK]")) == 1
+    assert mask_id(Named("<mask>", "b")) == 0
+    assert mask_id(RawIds(9)) is None

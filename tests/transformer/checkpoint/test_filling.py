@@ -1,0 +1,93 @@
+"""A model is filled where it stays: once in memory, in 16 bits where 32 do not fit, and it says how far it is."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.transformer.tiny import DECODER, tiny_config, tiny_model
+from transformer.checkpoint import room
+from transformer.checkpoint.load import load
+from transformer.checkpoint.save import Parts, save
+from transformer.errors import CheckpointError
+from transformer.text.options import Options
+from transformer.text.vocabularies import Vocabularies
+
+ROOT = Path(__file__).resolve().parents[3]
+NARROW = [torch.float16, torch.bfloat16]
+
+
+def raw(folder, dtype=torch.float32, **changes):
+    """A folder of a random decoder whose text is ids."""
+    config = tiny_config(**{**DECODER, "unk_id": None, "normalisation": (), **changes})
+    model = tiny_model(dtype=torch.float32, **{**DECODER, "unk_id": None, "normalisation": (), **changes})
+    pieces = Vocabularies("raw", Options(size=config.src_vocab_size))
+    save(Parts(config, model.state_dict(), pieces, {}), folder, dtype=dtype)
+    return folder
+
+
+def room_for(monkeypatch, n_bytes):
+    monkeypatch.setattr(room, "available", lambda: n_bytes)
+
+
+MEASURED = """
+import sys, torch
+from transformer.checkpoint.load import load
+def peak():  # of this program alone: what getrusage says begins with that of the one that started it
+    return next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith("VmHWM"))
+torch.ones(2**20).half().float().isfinite().sum()
+before = peak()
+model = load(sys.argv[1]).model
+print((peak() - before) / (4 * model.config.count_parameters()))
+"""
+
+
+def test_a_model_is_in_memory_once(tmp_path):
+    sizes = {"src_vocab_size": 40_000, "tgt_vocab_size": 40_000, "d_model": 256, "n_heads": 4, "d_ff": 1024}
+    command = [sys.executable, "-c", MEASURED, str(raw(tmp_path / "m", torch.float16, **sizes))]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert 0.9 < float(done.stdout) < 1.3
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+def test_matrices_stay_in_16_bits_where_32_do_not_fit(tmp_path, monkeypatch, dtype):
+    folder = raw(tmp_path / "m", dtype, tie_output=False, gated=True)
+    usual = load(folder)
+    assert not any("16 bits" in warning for warning in usual.warnings)
+    room_for(monkeypatch, 4 * usual.config.count_parameters())
+    found = load(folder)
+    assert found == usual
+    (warning,) = set(found.warnings) - set(usual.warnings)
+    assert f"{4 * usual.config.count_parameters():,} bytes" in warning
+    kinds = {name: parameter.dtype for name, parameter in found.model.named_parameters()}
+    assert {kinds[name] for name in kinds if name.endswith(("proj.weight", "src_table", "output_table"))} == {dtype}
+    assert {kinds[name] for name in kinds if "norm" in name or "bias" in name} == {torch.float32}
+    for ids in (torch.tensor([[5, 6, 7]]), torch.tensor([[5]])):
+        assert torch.allclose(found.model(ids, ids), usual.model(ids, ids), rtol=0, atol=1e-5)
+    assert found.run("5 6 7").tgt_ids == usual.run("5 6 7").tgt_ids
+
+
+def test_what_fits_in_no_way_is_refused_with_the_figures_before_it_is_read(tmp_path, monkeypatch):
+    folder = raw(tmp_path / "m", torch.float16)
+    monkeypatch.setattr("transformer.checkpoint.tensorfile.read_into", None)
+    room_for(monkeypatch, 1_000)
+    with pytest.raises(CheckpointError, match=r"model.safetensors: loading it takes [\d,]+ bytes .* 1,000 are left"):
+        load(folder)
+
+
+def test_32_bits_of_a_file_never_become_16(tmp_path, monkeypatch):
+    folder = raw(tmp_path / "m")
+    room_for(monkeypatch, 4 * load(folder).config.count_parameters())
+    with pytest.raises(CheckpointError, match="are left"):
+        load(folder)
+
+
+def test_progress_goes_from_nothing_to_all_of_it(tmp_path):
+    folder, seen = raw(tmp_path / "m"), []
+    checkpoint = load(folder, progress=lambda done, whole: seen.append((done, whole)))
+    whole = 4 * checkpoint.config.count_parameters()
+    assert (seen[0], seen[-1]) == ((0, whole), (whole, whole))
+    assert seen == sorted(set(seen))
+    assert len(seen) == 1 + len(list(checkpoint.model.parameters()))

@@ -1,0 +1,191 @@
+"""`python -m transformer import`: from a folder of transformers to one that runs, and what it refuses."""
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import GPT2Config, GPT2LMHeadModel, M2M100Config, M2M100ForConditionalGeneration
+
+import transformer
+from tests.test_readme import blocks
+from tests.transformer.importers.conftest import forked  # noqa: F401  it is a fixture
+from tests.transformer.importers.huggingface.parity import change_config, saved, tiny
+from tests.transformer.importers.tutorial_models import tutorial_name
+from tests.transformer.text import foreign
+from transformer.__main__ import main
+from transformer.checkpoint import room
+from transformer.checkpoint.load import load
+from transformer.errors import CheckpointError
+from transformer.importers.answers import as_said
+
+REVERSE = Path(__file__).parents[3] / "checkpoints" / "reverse"
+GPT2 = {"vocab_size": 61, "n_embd": 24, "n_layer": 2, "n_head": 4, "n_positions": 48}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A tiny GPT-2 without a tokenizer, as transformers saves it."""
+    model = tiny(GPT2LMHeadModel, GPT2Config(**GPT2, bos_token_id=3, eos_token_id=3))
+    return saved(model, tmp_path / "theirs", bos_token_id=3, eos_token_id=3)
+
+
+def test_a_folder_becomes_a_checkpoint_that_runs(folder, tmp_path, capsys):
+    out = tmp_path / "ours"
+    assert main(["import", str(folder), "--out", str(out)]) == 0
+    printed = capsys.readouterr().out
+    assert "Everything is accounted for" in printed
+    assert "transformer.h.0–1.attn.c_attn.weight" in printed
+    checkpoint = load(out)
+    trace = checkpoint.run(checkpoint.query("12 7 5", max_new=6))
+    theirs = GPT2LMHeadModel.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager")
+    ids = theirs.generate(
+        torch.tensor([trace.src_ids]), max_new_tokens=6, do_sample=False, num_beams=1, pad_token_id=0
+    )
+    assert list(trace.tgt_ids) == ids[0, len(trace.src_ids) :].tolist()
+    at_once = transformer.load(folder)  # without a folder of ours between
+    assert at_once.run(at_once.query("12 7 5", max_new=6)).tgt_ids == trace.tgt_ids
+    with pytest.raises(CheckpointError, match="is read with the tokenizer in it; leave out the one"):
+        transformer.examine(folder, given=transformer.Given(pieces=REVERSE / "pieces.model"))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_16_bits_stay_16_bits_on_the_disk_and_where_memory_is_short(folder, tmp_path, monkeypatch, dtype):
+    path = folder / "model.safetensors"
+    save_file({name: tensor.to(dtype) for name, tensor in load_file(path).items()}, path)
+    assert main(["import", str(folder), "--out", str(tmp_path / "ours")]) == 0
+    state, ours = load_file(tmp_path / "ours" / "model.safetensors"), load(tmp_path / "ours")
+    assert {tensor.dtype for tensor in state.values()} == {dtype}
+    assert all(torch.equal(state[name].float(), value) for name, value in ours.model.state_dict().items())
+    whole = 4 * ours.config.count_parameters()
+    monkeypatch.setattr(room, "available", lambda: whole)
+    narrow = transformer.load(folder)
+    assert f"takes {whole:,} bytes" in " ".join(narrow.warnings)
+    assert narrow.model.src_table.dtype == dtype
+    assert narrow.run("12 7 5").tgt_ids == ours.run("12 7 5").tgt_ids
+
+
+def test_what_is_asked_is_listed_and_nothing_is_written(tmp_path, capsys):
+    layers = {"layers": 1, "attention_heads": 2, "ffn_dim": 8}
+    sides = {f"{side}_{name}": value for side in ("encoder", "decoder") for name, value in layers.items()}
+    config = M2M100Config(vocab_size=128_112, d_model=8, max_position_embeddings=40, **sides)
+    model = tiny(M2M100ForConditionalGeneration, config)
+    folder = saved(model, tmp_path / "theirs", decoder_start_token_id=2, eos_token_id=2)
+    for name, content in foreign.m2m100().items():
+        (folder / name).write_bytes(content)
+    out = tmp_path / "ours"
+    assert main(["import", str(folder), "--out", str(out)]) == 2
+    printed = capsys.readouterr()
+    assert "source_language" in printed.out
+    assert "target_language" in printed.out
+    assert "2 fields are asked" in printed.err
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("eos_id", "expected FIELD=VALUE"),
+        ("=3", "expected FIELD=VALUE"),
+        ("colour=red", "'colour' is nothing that can be answered; expected one of eos_id, source_language"),
+    ],
+)
+def test_an_answer_to_nothing_is_refused(folder, tmp_path, capsys, given, message):
+    assert main(["import", str(folder), "--out", str(tmp_path / "ours"), "--set", given]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "ours").exists()
+
+
+SET = {
+    "n_heads": 4, "norm": "pre", "scale_embedding": True, "activation": "relu", "prepend_source_bos": False,
+    "append_source_eos": True,
+}  # fmt: skip
+
+
+def as_arguments(answers):
+    return [part for name, value in answers.items() for part in ("--set", f"{name}={as_said(value)}")]
+
+
+@pytest.fixture(scope="module")
+def reverse(tmp_path_factory):
+    """The shipped model as a tutorial's reader would have saved it, and pairs that it was trained for."""
+    place = tmp_path_factory.mktemp("reverse")
+    state = load_file(REVERSE / "model.safetensors")
+    table = state.pop("src_table")
+    named = {tutorial_name(name): tensor for name, tensor in state.items()}
+    tables = {f"{name}.weight": table for name in ("encoder_embedding", "decoder_embedding", "fc")}
+    torch.save({"model_state_dict": named | tables, "epoch": 12}, place / "reverse.pt")
+    words = [
+        "glass",
+        "kitten",
+        "abcdef",
+        "umbrella",
+        "noon",
+        "aabbcc",
+        "zx",
+        "hello",
+        "monday",
+        "quietly",
+        "transform",
+        "lamp",
+        "books",
+    ]
+    (place / "pairs.tsv").write_text("".join(f"{word}\t{word[::-1]}\n" for word in words))
+    return place
+
+
+def test_a_tutorials_file_is_asked_about_scored_answered_and_runs(reverse, tmp_path, capsys):
+    out, pieces = tmp_path / "ours", ["--pieces", str(REVERSE / "pieces.model")]
+    told = {name: value for name, value in SET.items() if name not in ("n_heads", "norm")}
+    command = ["import", str(reverse / "reverse.pt"), "--out", str(out), *pieces]
+    assert main([*command, "--pairs", str(reverse / "pairs.tsv"), *as_arguments(told)]) == 2
+    printed = capsys.readouterr()
+    assert "2 fields are asked" in printed.err
+    assert not out.exists()
+    assert "--set n_heads=4 --set norm=pre" in printed.out
+    assert re.search(r"--set n_heads=\.\.\.  4 \(\d\.\d{3}\), ", printed.out)
+    assert main([*command, *as_arguments(SET)]) == 0
+    ours, shipped = load(out), load(REVERSE)
+    words = ("glass", "kitten", "abcdef", "umbrella", "noon", "aabbcc", "zx", "hello", "quietly", "transform", "lamp")
+    assert [ours.run(word).output_text for word in words] == [word[::-1] for word in words]
+    theirs = shipped.model.state_dict()
+    assert all(torch.equal(tensor, theirs[name]) for name, tensor in ours.model.state_dict().items())
+
+
+def test_the_readmes_example_opens_it(reverse, tmp_path, capsys, monkeypatch):
+    (example,) = (block for block in blocks("py") if "runs/model.pt" in block)
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "model.pt").write_bytes((reverse / "reverse.pt").read_bytes())
+    (tmp_path / "runs" / "pieces.model").write_bytes((REVERSE / "pieces.model").read_bytes())
+    monkeypatch.chdir(tmp_path)
+    exec(compile(example, "README.md", "exec"), {})
+    printed = capsys.readouterr().out
+    assert "n_heads (one of 8, 4, 16" in printed
+    assert printed.endswith("ssalg\n")
+
+
+def test_a_tokenizer_of_another_size_and_an_answer_given_twice_are_refused(reverse, tmp_path, capsys):
+    command = ["import", str(reverse / "reverse.pt"), "--out", str(tmp_path / "ours")]
+    other = REVERSE.with_name("en-fr") / "pieces.model"
+    assert main([*command, "--pieces", str(other)]) == 2
+    assert "has 6,000 pieces, and the table of embeddings 30 rows" in capsys.readouterr().err
+    assert main([*command, "--set", "pad_id=0", "--set", "pad_id=1"]) == 2
+    assert "pad_id is answered twice" in capsys.readouterr().err
+    assert not (tmp_path / "ours").exists()
+
+
+def test_a_folder_that_holds_something_is_left_alone(folder, tmp_path, capsys):
+    out = tmp_path / "mine"
+    out.mkdir()
+    (out / "thesis.txt").write_text("all of it")
+    assert main(["import", str(folder), "--out", str(out)]) == 2
+    assert "holds something already" in capsys.readouterr().err
+    assert [path.name for path in out.iterdir()] == ["thesis.txt"]
+
+
+def test_what_would_compute_something_else_is_refused_by_name(folder, tmp_path, capsys):
+    change_config(folder, model_type="bloom")
+    assert main(["import", str(folder), "--out", str(tmp_path / "ours")]) == 2
+    assert "model_type" in capsys.readouterr().err
+    assert not (tmp_path / "ours").exists()

@@ -1,0 +1,48 @@
+"""Tiny checkpoint folders of models with features of positions and attention, saved and opened."""
+
+from pathlib import Path
+from typing import Any
+
+from tests.conftest import SOURCES, TARGETS
+from tests.transformer.one_stack import ALONE
+from tests.transformer.text import foreign
+from tests.transformer.tiny import tiny_model
+from transformer.checkpoint.load import Checkpoint, load
+from transformer.checkpoint.save import Parts, save
+from transformer.model.features import Rotary
+from transformer.text.options import Options
+from transformer.text.tokenizer import Tokenizer
+from transformer.text.vocabularies import Vocabularies
+from transformer.training.vocabulary import learn_vocabulary
+
+FEATURED: dict[str, dict[str, Any]] = {
+    "halves": {"sinusoid_layout": "halves", "norm": "post", "final_norm": False},
+    "fairseq": {"sinusoid_layout": "fairseq"},
+    "relative": {"positions": "relative", "relative_buckets": 8, "relative_distance": 12, "score_scale": 1.0,
+                 "bias": False, "d_head": 5},
+    "rotary": {**ALONE["decoder"], "positions": "rotary"},
+    "windows": {**ALONE["decoder"], "positions": "rotary", "rotary": Rotary(base=1e6, local_base=1e4),
+                "windows": (3, 0, 2), "qk_norm": True, "score_cap": 5.0, "score_scale": 0.3, "unplaced_layers": (1,)},
+    "alibi": {**ALONE["decoder"], "positions": "alibi", "mask_fill": -1e9},
+    "no positions": {**ALONE["encoder"], "positions": "none"},
+}  # fmt: skip
+
+
+def filling(folder: Path, **changes: Any) -> Checkpoint:
+    """Write an encoder alone with an MLM head and the pieces of a tiny BERT, [MASK] among them, and open it."""
+    vocabulary = Vocabularies("bert", Options(), foreign.word_pieces())
+    size = vocabulary.open()[0].size
+    sizes = {"src_vocab_size": size, "tgt_vocab_size": size, "shared_vocab": True, "max_len": 24, "unk_id": 1}
+    model = tiny_model(**({"n_decoder_layers": 0, "mlm_head": True, "prepend_source_bos": True} | sizes | changes))
+    save(Parts(model.config, model.state_dict(), vocabulary, {"title": "filling"}), folder / "filling")
+    return load(folder / "filling")
+
+
+def featured(name: str, folder: Path) -> Checkpoint:
+    """Write the model of that name and open it."""
+    pieces = learn_vocabulary(SOURCES + TARGETS, size=48)
+    size = Tokenizer(pieces).size
+    sizes = {"src_vocab_size": size, "tgt_vocab_size": size, "shared_vocab": True, "max_len": 24}
+    model = tiny_model(**(sizes | FEATURED[name]))
+    save(Parts(model.config, model.state_dict(), (pieces,), {"title": name}), folder / name)
+    return load(folder / name)

@@ -1,0 +1,211 @@
+"""Configs as well-known folders of the hub have them, in the spelling of their time, with small sizes.
+
+Keys and values are those that such files are known to have; numbers of layers, widths and pieces are made small, and
+ids moved into the small vocabulary.
+"""
+
+V = 61
+_PAIR = {"vocab_size": V, "d_model": 24, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4,
+         "decoder_attention_heads": 4, "encoder_ffn_dim": 40, "decoder_ffn_dim": 40, "num_hidden_layers": 2,
+         "max_position_embeddings": 48, "dropout": 0.1, "attention_dropout": 0.0, "activation_dropout": 0.0,
+         "encoder_layerdrop": 0.0, "decoder_layerdrop": 0.0, "init_std": 0.02, "is_encoder_decoder": True,
+         "use_cache": True, "classifier_dropout": 0.0}  # fmt: skip
+_LABELS = {"id2label": {"0": "LABEL_0", "1": "LABEL_1"}, "label2id": {"LABEL_0": 0, "LABEL_1": 1}, "num_labels": 2}
+_FAIRSEQ = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 2}
+_ROTARY = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+           "intermediate_size": 40, "vocab_size": V, "max_position_embeddings": 64, "hidden_act": "silu",
+           "initializer_range": 0.02, "rms_norm_eps": 1e-05, "use_cache": True, "attention_dropout": 0.0,
+           "bos_token_id": 1, "eos_token_id": 2}  # fmt: skip
+_BERT = {"attention_probs_dropout_prob": 0.1, "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "hidden_size": 24,
+         "initializer_range": 0.02, "intermediate_size": 40, "layer_norm_eps": 1e-12, "max_position_embeddings": 32,
+         "num_attention_heads": 4, "num_hidden_layers": 2, "pad_token_id": 0, "type_vocab_size": 2,
+         "vocab_size": V}  # fmt: skip
+_T5 = {"d_ff": 40, "d_kv": 5, "d_model": 24, "decoder_start_token_id": 0, "dropout_rate": 0.1, "eos_token_id": 1,
+       "initializer_factor": 1.0, "is_encoder_decoder": True, "layer_norm_epsilon": 1e-06, "num_heads": 4,
+       "num_layers": 2, "pad_token_id": 0, "relative_attention_num_buckets": 8, "vocab_size": V}  # fmt: skip
+_GPT2 = {"activation_function": "gelu_new", "attn_pdrop": 0.1, "bos_token_id": 3, "embd_pdrop": 0.1,
+         "eos_token_id": 3, "initializer_range": 0.02, "layer_norm_epsilon": 1e-05, "n_ctx": 48, "n_embd": 24,
+         "n_head": 4, "n_layer": 2, "n_positions": 48, "resid_pdrop": 0.1, "summary_activation": None,
+         "summary_first_dropout": 0.1, "summary_proj_to_labels": True, "summary_type": "cls_index",
+         "summary_use_proj": True, "vocab_size": V}  # fmt: skip
+_LLAMA_3 = {"factor": 32.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0, "original_max_position_embeddings": 16,
+            "rope_type": "llama3"}  # fmt: skip
+
+# name -> (config.json, generation_config.json)
+HUB = {
+    "opus-mt": (
+        _PAIR | _LABELS | {
+            "model_type": "marian", "_name_or_path": "/tmp/Helsinki-NLP/opus-mt-en-de", "_num_labels": 3,
+            "activation_function": "swish", "add_bias_logits": False, "add_final_layer_norm": False,
+            "architectures": ["MarianMTModel"], "bad_words_ids": [[60]], "bos_token_id": 0, "eos_token_id": 0,
+            "pad_token_id": 60, "decoder_start_token_id": 60, "decoder_vocab_size": V, "extra_pos_embeddings": 60,
+            "forced_eos_token_id": 0, "max_length": 30, "normalize_before": False, "normalize_embedding": False,
+            "num_beams": 6, "scale_embedding": True, "share_encoder_decoder_embeddings": True,
+            "static_position_embeddings": True, "torch_dtype": "float16"},
+        {"bad_words_ids": [[60]], "bos_token_id": 0, "decoder_start_token_id": 60, "eos_token_id": 0,
+         "forced_eos_token_id": 0, "max_length": 12, "num_beams": 6, "pad_token_id": 60, "renormalize_logits": True},
+    ),
+    "bart-large-cnn": (
+        _PAIR | _LABELS | _FAIRSEQ | {
+            "model_type": "bart", "_num_labels": 3, "activation_function": "gelu", "add_final_layer_norm": False,
+            "architectures": ["BartForConditionalGeneration"], "early_stopping": True,
+            "force_bos_token_to_be_generated": True,
+            "forced_bos_token_id": 0, "forced_eos_token_id": 2, "gradient_checkpointing": False,
+            "length_penalty": 2.0, "max_length": 14, "min_length": 6, "no_repeat_ngram_size": 3, "num_beams": 4,
+            "normalize_before": False, "output_past": True, "prefix": " ", "scale_embedding": False,
+            "task_specific_params": {"summarization": {"length_penalty": 2.0}}},
+        None,
+    ),
+    "mbart-large-50": (
+        _PAIR | _FAIRSEQ | {
+            "model_type": "mbart", "_num_labels": 3, "activation_function": "relu", "add_bias_logits": False,
+            "add_final_layer_norm": True, "architectures": ["MBartForConditionalGeneration"],
+            "forced_eos_token_id": 2, "gradient_checkpointing": False, "max_length": 200, "normalize_before": True,
+            "normalize_embedding": True, "num_beams": 5, "scale_embedding": True,
+            "static_position_embeddings": False, "tokenizer_class": "MBart50Tokenizer"},
+        None,
+    ),
+    "pegasus-xsum": (
+        _PAIR | {
+            "model_type": "pegasus", "activation_function": "relu", "add_bias_logits": False,
+            "add_final_layer_norm": True, "architectures": ["PegasusForConditionalGeneration"], "bos_token_id": 0,
+            "decoder_start_token_id": 0, "eos_token_id": 1, "extra_pos_embeddings": 1,
+            "force_bos_token_to_be_generated": False,
+            "forced_eos_token_id": 1, "gradient_checkpointing": False, "length_penalty": 0.6, "max_length": 16,
+            "normalize_before": True, "normalize_embedding": False, "num_beams": 8, "pad_token_id": 0,
+            "scale_embedding": True, "static_position_embeddings": True},
+        None,
+    ),
+    "nllb": (
+        _PAIR | _FAIRSEQ | {
+            "model_type": "m2m_100", "activation_function": "relu",
+            "architectures": ["M2M100ForConditionalGeneration"],
+            "max_length": 200, "scale_embedding": True, "tokenizer_class": "NllbTokenizer", "torch_dtype": "float32"},
+        None,
+    ),
+    "t5-small": (
+        _T5 | {"model_type": "t5", "architectures": ["T5ForConditionalGeneration"], "n_positions": 512,
+               "output_past": True,
+               "task_specific_params": {"summarization": {"early_stopping": True, "max_length": 200}}},
+        {"decoder_start_token_id": 0, "eos_token_id": 1, "pad_token_id": 0, "_from_model_config": True},
+    ),
+    "flan-t5-small": (
+        _T5 | {"model_type": "t5", "architectures": ["T5ForConditionalGeneration"], "d_ff": 36, "n_positions": 512,
+               "feed_forward_proj": "gated-gelu", "num_decoder_layers": 2, "output_past": True,
+               "relative_attention_max_distance": 128, "tie_word_embeddings": False},
+        {"decoder_start_token_id": 0, "eos_token_id": 1, "pad_token_id": 0},
+    ),
+    "mt5-small": (
+        _T5 | {"model_type": "mt5", "_name_or_path": "/home/patrick/hugging_face/t5/mt5-small",
+               "architectures": ["MT5ForConditionalGeneration"], "feed_forward_proj": "gated-gelu",
+               "num_decoder_layers": 2, "tie_word_embeddings": False, "tokenizer_class": "T5Tokenizer"},
+        None,
+    ),
+    "gpt2": (
+        _GPT2 | {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"],
+                 "task_specific_params": {"text-generation": {"do_sample": True, "max_length": 50}}},
+        {"bos_token_id": 3, "eos_token_id": 3, "_from_model_config": True},
+    ),
+    "distilgpt2": (
+        _GPT2 | _LABELS | {"model_type": "gpt2", "_num_labels": 1, "architectures": ["GPT2LMHeadModel"]},
+        {"bos_token_id": 3, "eos_token_id": 3, "_from_model_config": True},
+    ),
+    "Llama-3.2": (
+        _ROTARY | {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "attention_bias": False,
+                   "head_dim": 8, "mlp_bias": False, "pretraining_tp": 1, "rope_scaling": _LLAMA_3,
+                   "rope_theta": 500000.0, "tie_word_embeddings": True, "torch_dtype": "bfloat16"},
+        {"bos_token_id": 1, "do_sample": True, "eos_token_id": [2, 4, 5], "temperature": 0.6, "top_p": 0.9},
+    ),
+    "TinyLlama": (
+        _ROTARY | {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "attention_bias": False,
+                   "pretraining_tp": 1, "rope_scaling": None, "rope_theta": 10000.0, "tie_word_embeddings": False},
+        {"bos_token_id": 1, "eos_token_id": 2, "max_length": 30, "pad_token_id": 0},
+    ),
+    "Mistral": (
+        _ROTARY | {"model_type": "mistral", "architectures": ["MistralForCausalLM"], "rope_theta": 10000.0,
+                   "sliding_window": 9, "tie_word_embeddings": False, "torch_dtype": "bfloat16"},
+        {"_from_model_config": True, "bos_token_id": 1, "eos_token_id": 2},
+    ),
+    "Qwen2.5-Instruct": (
+        _ROTARY | {"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "max_window_layers": 1,
+                   "rms_norm_eps": 1e-06, "rope_theta": 1000000.0, "sliding_window": 9,
+                   "tie_word_embeddings": True, "use_sliding_window": False},
+        {"bos_token_id": 1, "do_sample": True, "eos_token_id": [2, 1], "pad_token_id": 1,
+         "repetition_penalty": 1.1, "temperature": 0.7, "top_k": 20, "top_p": 0.8},
+    ),
+    "Qwen3": (
+        _ROTARY | {"model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "attention_bias": False,
+                   "head_dim": 10, "max_window_layers": 2, "rms_norm_eps": 1e-06, "rope_scaling": None,
+                   "rope_theta": 1000000, "sliding_window": None, "tie_word_embeddings": True,
+                   "use_sliding_window": False},
+        {"bos_token_id": 1, "do_sample": True, "eos_token_id": [2, 4], "pad_token_id": 1, "temperature": 0.6,
+         "top_k": 20, "top_p": 0.95},
+    ),
+    "SmolLM2": (
+        _ROTARY | {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "attention_bias": False,
+                   "is_llama_config": True, "mlp_bias": False, "pretraining_tp": 1, "rope_interleaved": False,
+                   "rope_scaling": None, "rope_theta": 100000, "tie_word_embeddings": True,
+                   "transformers.js_config": {"dtype": "q4"}},
+        {"_from_model_config": True, "bos_token_id": 1, "eos_token_id": 2},
+    ),
+    "SmolLM3": (
+        _ROTARY | {"model_type": "smollm3", "architectures": ["SmolLM3ForCausalLM"], "attention_bias": False,
+                   "layer_types": ["full_attention"] * 2, "max_window_layers": 28, "mlp_bias": False,
+                   "no_rope_layer_interval": 4, "no_rope_layers": [1, 0], "pad_token_id": 4,
+                   "pretraining_tp": 2, "rms_norm_eps": 1e-06, "rope_scaling": None, "rope_theta": 5000000.0,
+                   "sliding_window": None, "use_sliding_window": False},
+        {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 4, "do_sample": True, "temperature": 0.6},
+    ),
+    "gemma": (
+        _ROTARY | {"model_type": "gemma", "architectures": ["GemmaForCausalLM"], "attention_bias": False,
+                   "bos_token_id": 2, "eos_token_id": 1, "pad_token_id": 0, "head_dim": 8, "hidden_act": "gelu",
+                   "hidden_activation": "gelu_pytorch_tanh", "rms_norm_eps": 1e-06, "rope_scaling": None,
+                   "rope_theta": 10000.0},
+        {"_from_model_config": True, "bos_token_id": 2, "eos_token_id": 1, "pad_token_id": 0},
+    ),
+    "gemma-2": (
+        _ROTARY | {"model_type": "gemma2", "architectures": ["Gemma2ForCausalLM"], "attention_bias": False,
+                   "attn_logit_softcapping": 50.0, "bos_token_id": 2, "cache_implementation": "hybrid",
+                   "eos_token_id": 1, "final_logit_softcapping": 30.0, "head_dim": 8,
+                   "hidden_act": "gelu_pytorch_tanh", "hidden_activation": "gelu_pytorch_tanh", "pad_token_id": 0,
+                   "query_pre_attn_scalar": 11, "rms_norm_eps": 1e-06, "rope_theta": 10000.0, "sliding_window": 9},
+        {"_from_model_config": True, "bos_token_id": 2, "cache_implementation": "hybrid", "eos_token_id": 1,
+         "pad_token_id": 0},
+    ),
+    "gemma-3": (
+        _ROTARY | {"model_type": "gemma3_text", "architectures": ["Gemma3ForCausalLM"], "attention_bias": False,
+                   "attn_logit_softcapping": None, "bos_token_id": 2, "cache_implementation": "hybrid",
+                   "eos_token_id": [1, 7], "final_logit_softcapping": None, "head_dim": 8,
+                   "hidden_activation": "gelu_pytorch_tanh", "pad_token_id": 0, "query_pre_attn_scalar": 11,
+                   "rms_norm_eps": 1e-06, "rope_local_base_freq": 10000, "rope_scaling": None,
+                   "rope_theta": 1000000, "sliding_window": 9, "sliding_window_pattern": 2},
+        {"bos_token_id": 2, "cache_implementation": "hybrid", "do_sample": True, "eos_token_id": [1, 7],
+         "pad_token_id": 0, "top_k": 64, "top_p": 0.95},
+    ),
+    "pythia": (
+        {name: value for name, value in _ROTARY.items()
+         if name not in ("num_key_value_heads", "rms_norm_eps", "attention_dropout")} | {
+            "model_type": "gpt_neox", "architectures": ["GPTNeoXForCausalLM"], "hidden_size": 32, "bos_token_id": 0,
+            "eos_token_id": 0, "hidden_act": "gelu", "layer_norm_eps": 1e-05, "rotary_emb_base": 10000,
+            "rotary_pct": 0.25, "tie_word_embeddings": False, "torch_dtype": "float16",
+            "use_parallel_residual": True},
+        None,
+    ),
+    "bert": (
+        _BERT | {"model_type": "bert", "architectures": ["BertForMaskedLM"], "gradient_checkpointing": False,
+                 "position_embedding_type": "absolute", "use_cache": True},
+        None,
+    ),
+    "roberta": (
+        _BERT | {"model_type": "roberta", "architectures": ["RobertaForMaskedLM"], "bos_token_id": 0,
+                 "eos_token_id": 2, "layer_norm_eps": 1e-05, "pad_token_id": 1, "type_vocab_size": 1},
+        None,
+    ),
+    "distilbert": (
+        {"model_type": "distilbert", "activation": "gelu", "architectures": ["DistilBertForMaskedLM"],
+         "attention_dropout": 0.1, "dim": 24, "dropout": 0.1, "hidden_dim": 40, "initializer_range": 0.02,
+         "max_position_embeddings": 32, "n_heads": 4, "n_layers": 2, "pad_token_id": 0, "qa_dropout": 0.1,
+         "seq_classif_dropout": 0.2, "sinusoidal_pos_embds": False, "tie_weights_": True, "vocab_size": V},
+        None,
+    ),
+}  # fmt: skip

@@ -1,0 +1,213 @@
+"""Marian, BART, mBART, Pegasus and M2M100 folders: the numbers and the outputs of transformers."""
+
+import json
+
+import pytest
+import torch
+from transformers import (
+    BartConfig,
+    BartForConditionalGeneration,
+    M2M100Config,
+    M2M100ForConditionalGeneration,
+    MarianConfig,
+    MarianModel,
+    MarianMTModel,
+    MBartConfig,
+    MBartForConditionalGeneration,
+    PegasusConfig,
+    PegasusForConditionalGeneration,
+)
+
+from tests.transformer.importers.huggingface.parity import (
+    change,
+    change_config,
+    compare,
+    compare_greedy,
+    opened,
+    saved,
+    tiny,
+)
+from tests.transformer.text import foreign
+from transformer.errors import CheckpointError
+from transformer.importers.huggingface.folder import import_folder
+from transformer.model.positions import halves_table
+
+SIZES = {
+    "vocab_size": 61,
+    "d_model": 24,
+    "encoder_layers": 2,
+    "decoder_layers": 3,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 40,
+    "decoder_ffn_dim": 40,
+    "max_position_embeddings": 48,
+}
+MARIAN_IDS = {"pad_token_id": 60, "eos_token_id": 0, "decoder_start_token_id": 60}
+FAIRSEQ_IDS = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
+OTHERS = {
+    "bart": (BartForConditionalGeneration, BartConfig, FAIRSEQ_IDS | {"decoder_start_token_id": 2}),
+    "mbart": (MBartForConditionalGeneration, MBartConfig, FAIRSEQ_IDS | {"decoder_start_token_id": 2}),
+    "pegasus": (PegasusForConditionalGeneration, PegasusConfig,
+                {"pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0}),
+    "m2m": (M2M100ForConditionalGeneration, M2M100Config, FAIRSEQ_IDS | {"decoder_start_token_id": 2}),
+}  # fmt: skip
+
+
+def marian(kind=MarianMTModel, **changes):
+    sizes = SIZES | MARIAN_IDS | {"scale_embedding": True, "activation_function": "swish"}
+    return tiny(kind, MarianConfig(**({"decoder_vocab_size": 61} | sizes | changes)))
+
+
+def test_marian_as_it_is_saved_now(tmp_path):
+    model = marian()
+    ours = opened(saved(model, tmp_path / "m", **MARIAN_IDS, bad_words_ids=[[60], [7]]))
+    assert (ours.config.sinusoid_layout, ours.config.output_bias, ours.config.activation) == ("halves", True, "silu")
+    assert ours.config.banned_ids == (7,)
+    compare(model, ours, pad=60)
+    compare_greedy(model, ours, forced_eos_token_id=None, bad_words_ids=[[60], [7]], **MARIAN_IDS)
+
+
+def test_marian_with_rounded_sinusoids(tmp_path):
+    """Copies of the table, tables of sinusoids, 16 bits, two files, a config of version 4 with generation in it."""
+    folder = saved(marian(), tmp_path / "m")
+    (folder / "generation_config.json").unlink()
+    table = halves_table(48, 24)
+    extra = {f"model.{stack}.embed_positions.weight": table.half() for stack in ("encoder", "decoder")}
+    old = {"num_hidden_layers": 2, "normalize_before": False, "bad_words_ids": [[60]], "num_beams": 6,
+           "max_length": 512,
+           "id2label": {"0": "x"}, "static_position_embeddings": True, "_num_labels": 3}  # fmt: skip
+    change(folder, dtype=torch.float16, extra=extra, shards=2, config=old,
+           drop=("dtype", "tie_word_embeddings", "decoder_vocab_size", "forced_eos_token_id"))  # fmt: skip
+    theirs = MarianMTModel.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager")
+    ours = opened(folder)
+    assert ours.config.positions == "learned"
+    compare(theirs, ours, pad=60)
+
+
+def test_marian_with_a_vocabulary_for_each_side(tmp_path):
+    model = marian(share_encoder_decoder_embeddings=False, decoder_vocab_size=53, **{
+        "pad_token_id": 52, "decoder_start_token_id": 52})  # fmt: skip
+    ours = opened(saved(model, tmp_path / "m"))
+    assert (ours.config.shared_vocab, ours.config.src_vocab_size, ours.config.tgt_vocab_size) == (False, 61, 53)
+    compare(model, ours, pad=52)
+
+
+def test_marian_without_its_head(tmp_path):
+    """The names have no prefix then, and there is no bias."""
+    folder = saved(marian(MarianModel), tmp_path / "m", **MARIAN_IDS)
+    ours = opened(folder)
+    assert not ours.config.output_bias
+    compare(MarianMTModel.from_pretrained(folder, attn_implementation="eager"), ours, pad=60)
+
+
+def test_marian_with_its_tokenizer(tmp_path):
+    """Text is split as its own library splits it, and ends with the end piece; the model is run by text."""
+    files = foreign.marian()
+    size = len(json.loads(files["vocab.json"]))
+    ids = {"pad_token_id": size - 1, "eos_token_id": 0, "decoder_start_token_id": size - 1}
+    folder = saved(marian(vocab_size=size, decoder_vocab_size=size, **ids), tmp_path / "m", **ids)
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    ours = opened(folder)
+    trace = ours.run("The quick brown fox.")
+    assert ours.config.append_source_eos
+    assert trace.src_pieces[-1] == "</s>"
+    assert trace.src_ids[-1] == 0
+    assert ours.config.unk_id == 1
+
+
+@pytest.mark.parametrize("activation", ["gelu", "relu"])
+@pytest.mark.parametrize("name", OTHERS)
+def test_the_others(tmp_path, name, activation):
+    kind, config, ids = OTHERS[name]
+    scaled = activation == "relu"
+    model = tiny(kind, config(**(SIZES | ids), activation_function=activation, scale_embedding=scaled))
+    folder = saved(model, tmp_path / "m", **ids, forced_bos_token_id=5)
+    ours = opened(folder)
+    assert ours.config.forced_ids == (5,)
+    compare(model, ours, pad=ids["pad_token_id"])
+    compare_greedy(model, ours, forced_bos_token_id=5, forced_eos_token_id=None, **ids)
+
+
+def test_marian_as_most_of_the_hub_has_it(tmp_path):
+    """Weights in a file of torch.save, which a process of its own opens."""
+    model = marian()
+    folder = saved(model, tmp_path / "m", **MARIAN_IDS)
+    torch.save(model.state_dict(), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    compare(model, opened(folder), pad=60)
+
+
+def test_where_a_field_was_found_is_said(tmp_path):
+    report = import_folder(saved(marian(), tmp_path / "m", eos_token_id=0)).report
+    found = {one.name: str(one.evidence) for one in report.fields}
+    assert found["d_model"] == "d_model in config.json"
+    assert found["eos_id"] == "eos_token_id in generation_config.json"
+    assert found["pad_id"] == "pad_token_id in config.json"
+    rows = {name: (fate, how) for name, _, fate, how in report.rows()}
+    assert rows["model.shared.weight"] == ("becomes src_table", "")
+
+
+def test_languages_are_asked(tmp_path):
+    files = foreign.fairseq()
+    kind, config, ids = OTHERS["mbart"]
+    folder = saved(tiny(kind, config(**(SIZES | ids | {"vocab_size": 260}))), tmp_path / "m", **ids)
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    asked = import_folder(folder)
+    assert asked.parts is None
+    assert [one.name for one in asked.report.asked] == ["source_language", "target_language"]
+    ours = opened(folder, source_language="en_XX", target_language="ro_RO")
+    piece = ours.tgt_tokenizer.piece(ours.config.forced_ids[0])
+    assert (piece, ours.run("The fox").src_pieces[0]) == ("ro_RO", "en_XX")
+
+
+def test_a_list_of_languages_that_is_not_known_is_refused(tmp_path):
+    kind, config, ids = OTHERS["m2m"]
+    folder = saved(tiny(kind, config(**(SIZES | ids))), tmp_path / "m", **ids)
+    said = json.dumps({"tokenizer_class": "M2M100Tokenizer", "language_codes": "wmt21"}).encode()
+    for name, content in {**foreign.m2m100(), "tokenizer_config.json": said}.items():
+        (folder / name).write_bytes(content)
+    with pytest.raises(CheckpointError, match=r"language_codes: found 'wmt21', expected m2m100"):
+        import_folder(folder)
+
+
+@pytest.mark.parametrize(("name", "value"), [("source_language", "en"), ("eos_id", 0)])
+def test_an_answer_to_what_the_folder_says_is_refused(tmp_path, name, value):
+    folder = saved(marian(), tmp_path / "m", **MARIAN_IDS)
+    with pytest.raises(CheckpointError, match=f"{name}: found the answer .*{value}.* leave the answer out"):
+        import_folder(folder, answers={name: value})
+
+
+def test_what_is_not_carried_out_is_said(tmp_path):
+    folder = saved(marian(), tmp_path / "m", **MARIAN_IDS, guidance_scale=3, num_beams=4, odd_switch=2)
+    notes = " ".join(import_folder(folder).report.notes)
+    assert "guidance_scale" in notes
+    assert "odd_switch" in notes
+    assert "num_beams" not in notes
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("decoder_attention_heads", 2),
+        ("decoder_ffn_dim", 44),
+        ("scale_embedding", "yes"),
+        ("d_model", None),
+        ("bos_token_id", [1]),
+        ("is_decoder", True),
+    ],
+)
+def test_what_would_compute_something_else_is_refused(tmp_path, key, value):
+    folder = saved(marian(), tmp_path / "m", **MARIAN_IDS)
+    change_config(folder, **{key: value})
+    with pytest.raises(CheckpointError, match=key):
+        import_folder(folder)
+
+
+def test_a_copy_that_is_none_is_refused(tmp_path):
+    folder = saved(marian(), tmp_path / "m", **MARIAN_IDS)
+    change(folder, extra={"model.encoder.embed_tokens.weight": torch.randn(61, 24)})
+    with pytest.raises(CheckpointError, match=r"encoder\.embed_tokens.*copy"):
+        import_folder(folder)

@@ -1,0 +1,23 @@
+"""Save what others would, and see it refused."""
+
+import pytest
+import torch
+
+from transformer.errors import CheckpointError
+from transformer.importers.weights import open_weights
+
+
+def saved(path, content, **options):
+    torch.save(content, path, **options)
+    return path
+
+
+def refused(path, message):
+    with pytest.raises(CheckpointError, match=message) as caught, open_weights(path):
+        pass
+    text = str(caught.value)
+    assert text.startswith(f"{path.parent.name}/{path.name}: ")
+    assert "\n" not in text
+    assert "weights_only=False" not in text
+    assert len(text) < 500
+    return text

@@ -1,0 +1,287 @@
+"""What a file cannot say is found on a few texts, or is said to be undecided."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.transformer.importers.test_losses import Tried
+from tests.transformer.tiny import ENCODER, tiny_model
+from transformer.checkpoint.load import load
+from transformer.errors import DataError
+from transformer.importers.candidates import best_answers, scored
+from transformer.importers.given import Given
+from transformer.importers.likely_ids import likely_ids
+from transformer.importers.losses import Loss
+from transformer.importers.opening import examine
+from transformer.importers.opening import load as open_any
+from transformer.importers.report import Choice, Field, ImportReport
+from transformer.importers.samples import MOST_SAMPLES, Samples, read_samples, samples_of
+from transformer.importers.variants import Variants
+from transformer.importers.verdicts import same, surely_better, verdict
+from transformer.model.config import ModelConfig
+from transformer.model.transformer import Transformer
+from transformer.text.raw import RawIds
+from words import say
+
+REVERSE = Path(__file__).parents[3] / "checkpoints" / "reverse"
+WORDS = ("glass", "abcdef", "kitten", "noon", "aabbcc", "umbrella", "zx", "helloworld")
+WHY = say("Nothing says so.")
+
+
+def asking(**fields):
+    """A report that asks fields, each with its choices."""
+    asked = tuple(
+        Field(name, "asked", None, WHY, tuple(map(Choice, values or ()))) for name, values in fields.items()
+    )
+    return ImportReport("model.pt", say("A model."), (), (), asked)
+
+
+def structure(width):
+    return {
+        "n_heads": [n for n in range(1, width + 1) if width % n == 0],
+        "norm": ["post", "pre"],
+        "scale_embedding": [True, False],
+        "activation": ["gelu", "relu", "silu"],
+    }
+
+
+IDS = {"pad_id": None, "unk_id": None, "bos_id": None, "eos_id": None}
+
+
+def by_name(report):
+    return {one.name: one for one in report.fields}
+
+
+@pytest.fixture(scope="module")
+def reverse():
+    found = load(REVERSE)
+    return Tried(found.model, found.src_tokenizer, found.tgt_tokenizer)
+
+
+# What article S4 calls the parts of our model; a final norm and learned positions are from others.
+S4 = (
+    ("encoder.layers", "encoder_layers"), ("decoder.layers", "decoder_layers"), (".q_proj", ".W_q"),
+    (".k_proj", ".W_k"), (".v_proj", ".W_v"), (".out_proj", ".W_o"), ("ffn.up_proj", "feed_forward.fc1"),
+    ("ffn.down_proj", "feed_forward.fc2"), ("self_attn_residual.norm", "norm1"),
+    ("cross_attn_residual.norm", "norm2"), ("final_norm", "norm"), ("src_table", "encoder_embedding.weight"),
+    ("encoder.embedding.positions.table", "src_pos_embedding.weight"),
+    ("decoder.embedding.positions.table", "tgt_pos_embedding.weight"),
+)  # fmt: skip
+
+
+def in_s4(model):
+    for ours, tensor in model.state_dict().items():
+        name = ours.replace("ffn_residual.norm", "norm2" if ours.startswith("encoder") else "norm3")
+        for old, new in S4:
+            name = name.replace(old, new)
+        yield name, tensor
+    yield "decoder_embedding.weight", model.src_table
+    yield "fc.weight", model.output_weight
+
+
+@pytest.mark.parametrize("has_pieces", [True, False])
+def test_the_truth_is_found_for_the_shipped_model_saved_as_a_tutorial_would(reverse, has_pieces, tmp_path):
+    torch.save(dict(in_s4(reverse.model)), tmp_path / "reverse.pt")
+    pieces = REVERSE / "pieces.model" if has_pieces else None
+
+    def written(word, *end):
+        return word if has_pieces else " ".join(map(str, (*reverse.src_tokenizer.encode(word).ids, *end)))
+
+    lines = (f"{written(word, 3)}\t{written(word[::-1])}" for word in WORDS)
+    (tmp_path / "pairs.tsv").write_text("\n".join(lines), encoding="utf-8")
+    report = examine(tmp_path / "reverse.pt", given=Given(pieces=pieces, pairs=tmp_path / "pairs.tsv")).report
+    best, config = best_answers(report), reverse.model.config
+    of_ids = ("append_source_eos", "prepend_source_bos") if has_pieces else ("pad_id", "bos_id", "eos_id")
+    assert best == {name: getattr(config, name) for name in (*structure(64), *of_ids)}
+    assert {one.name: one.value for one in report.asked} == dict.fromkeys(best)  # the user has the last word
+    heads = by_name(report)["n_heads"].choices
+    assert heads[0].value == 4
+    assert [choice.score for choice in heads] == sorted(choice.score for choice in heads)
+    assert {choice.value for choice in heads} == {1, 2, 4, 8, 16, 32, 64}
+    loaded = open_any(tmp_path / "reverse.pt", answers=best, given=Given(pieces=pieces))
+    assert loaded.run(written("hello", 3)).output_text == written("olleh")
+
+
+def test_without_references_what_the_model_writes_finds_the_structure(reverse):
+    tried = []
+    asked = {name: values for name, values in structure(64).items() if name != "activation"}
+    report = scored(
+        asking(**asked), Variants(reverse).get, Samples(WORDS), progress=lambda done, most: tried.append((done, most))
+    )
+    assert best_answers(report) == {name: getattr(reverse.model.config, name) for name in asked}
+    assert "has a mean probability of 90" in by_name(report)["norm"].evidence
+    assert "on 8 texts" in report.notes[-2]
+    assert "a wrong model may be certain too" in report.notes[-1]
+    assert tried[-1][0] == len(tried) <= tried[-1][1]
+
+
+def a_gpt(width=32, heads=4, half=5, steps=120):
+    """A decoder alone that learned to repeat: `2 x 1 x 3`."""
+    torch.manual_seed(0)
+    size = 20
+    model = Transformer(
+        ModelConfig(
+            n_encoder_layers=0, n_decoder_layers=2, d_model=width, n_heads=heads, d_ff=2 * width, dropout=0.0,
+            src_vocab_size=size, tgt_vocab_size=size, shared_vocab=True, append_source_eos=False, max_len=24,
+            activation="gelu_tanh", positions="learned", scale_embedding=False,
+        )
+    )  # fmt: skip
+    learn = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    slower = torch.optim.lr_scheduler.OneCycleLR(learn, 1e-2, total_steps=steps)
+
+    def rows(n):
+        half_text = torch.randint(4, size, (n, half))
+        start, between, end = (torch.full((n, 1), i) for i in (2, 1, 3))
+        return torch.cat((start, half_text, between, half_text, end), dim=1)
+
+    for _ in range(steps):
+        batch = rows(64)
+        loss = F.cross_entropy(model(batch[:, :-1], batch[:, :-1]).flatten(0, 1), batch[:, 1:].flatten())
+        learn.zero_grad()
+        loss.backward()
+        learn.step()
+        slower.step()
+    tokenizer = RawIds(size)
+    return Tried(model.requires_grad_(False).eval(), tokenizer, tokenizer), rows(12)
+
+
+def test_the_truth_is_found_for_a_decoder_alone_of_which_only_lines_are_known():
+    gpt, rows = a_gpt()
+    lines = Samples(tuple(" ".join(map(str, row)) for row in rows.tolist()))
+    report = scored(asking(**structure(32), eos_id=None), Variants(gpt).get, lines)
+    best, config = best_answers(report), gpt.model.config
+    found = {name: best[name] for name in ("n_heads", "norm", "scale_embedding", "eos_id")}
+    assert found == {name: getattr(config, name) for name in found}
+    assert "the next best" in by_name(report)["n_heads"].evidence
+    assert "cannot be told from it" in by_name(report)["activation"].evidence
+
+
+def test_a_model_that_learned_nothing_is_said_to_be_no_better_than_guessing():
+    one = Tried(tiny_model(dtype=torch.float32), RawIds(17), RawIds(19))
+    pairs = Samples(("5 6 7", "8 9", "10 11 12"), ("12 4", "5 6 7", "8"))
+    report = scored(asking(n_heads=[1, 3]), Variants(one).get, pairs)
+    assert "no better than guessing" in by_name(report)["n_heads"].evidence
+
+
+def test_what_cannot_be_tried_is_told_and_stays_as_it_was():
+    headless = Tried(tiny_model(**ENCODER), RawIds(17), RawIds(17))
+    report = scored(asking(n_heads=[1, 3]), Variants(headless).get, Samples(("5 6",)))
+    assert "the model gives vectors and no logits" in report.notes[-1]
+    assert by_name(report)["n_heads"].choices == (Choice(1), Choice(3))
+    missing = scored(asking(n_heads=[1, 3]), lambda _: None, Samples(("5 6",)))
+    assert "some tensors are missing" in missing.notes[-1]
+    long = Tried(tiny_model(), RawIds(17), RawIds(19))
+    report = scored(asking(n_heads=[1, 3]), Variants(long).get, Samples(("5 " * 40,), ("6",)))
+    assert "no text fits" in report.notes[-1]
+    with pytest.raises(DataError, match="'cat'"):
+        scored(asking(n_heads=[1, 3]), Variants(long).get, Samples(("cat",), ("6",)))
+    answered = replace(asking(), fields=(Field("n_heads", "read", 3, WHY),))
+    assert scored(answered, lambda _: None, Samples(("5",))) is answered
+
+
+def test_answers_to_which_other_tensors_belong_are_built_once_and_impossible_ones_have_no_score():
+    first, second = tiny_model(seed=0), tiny_model(seed=1)
+    built = []
+
+    def build(answers):
+        built.append(answers["src_table"])
+        model = {"a": first, "b": second}.get(answers["src_table"])
+        return model and Tried(model, RawIds(17), RawIds(19))
+
+    pairs = Samples(("5 6 7", "8 9"), ("12 4", "5 6 7"))
+    report = scored(asking(src_table=["a", "b", "c"], n_heads=[3, 5, 1]), build, pairs)
+    assert {choice.value: choice.score is None for choice in by_name(report)["src_table"].choices} == {
+        "a": False, "b": False, "c": True,
+    }  # fmt: skip
+    assert by_name(report)["n_heads"].choices[-1] == Choice(5)  # not a divisor of 12
+    assert len(built) < 12
+
+
+def test_variants_share_all_parameters():
+    base = Tried(tiny_model(), RawIds(17), RawIds(19))
+    models = Variants(base)
+    one, twin = models.get({"n_heads": 4, "bos_id": 5}).model, models.get({"n_heads": 4, "pad_id": None}).model
+    for name, parameter in base.model.named_parameters():
+        assert one.get_parameter(name).data_ptr() == parameter.data_ptr()
+    assert (one.config.d_head, one.config.decoder_start_id, one.config.pad_id) == (3, 5, 0)
+    assert (twin.config.bos_id, twin.config.pad_id) == (2, None)
+    assert one.decoder is twin.decoder
+    src, tgt = torch.tensor([[5, 6, 0]]), torch.tensor([[5, 7]])
+    expected = tiny_model(n_heads=4, bos_id=5, decoder_start_id=5)(src, tgt)
+    assert torch.equal(one(src, tgt), expected)
+    assert not torch.equal(twin(src, tgt), expected)
+    assert models.get({"d_ff": 8}) is None
+
+
+def a_loss(*means, pieces=5):
+    return Loss(tuple(mean * pieces for mean in means), (pieces,) * len(means))
+
+
+def test_two_choices_are_told_apart_only_by_differences_that_chance_does_not_make():
+    best = a_loss(0.1, 0.2, 0.1, 0.3)
+    assert surely_better(best, a_loss(1.1, 1.3, 1.0, 1.2))
+    assert not surely_better(best, a_loss(0.2, 0.1, 0.2, 0.3))
+    assert not surely_better(a_loss(0.1), a_loss(5.0))  # one text
+    six = a_loss(*[0.1] * 6)
+    assert surely_better(six, a_loss(*[0.11] * 5, 4.0))  # by the signs: the mean is spread too far
+    assert not surely_better(six, a_loss(*[0.11] * 4, 0.09, 4.0))
+    assert same(six, a_loss(*[0.1 + 1e-6] * 6))
+    assert not same(six, a_loss(*[0.1] * 6, pieces=4))
+
+
+@settings(max_examples=25)
+@given(st.lists(st.floats(0.0, 5.0), min_size=1, max_size=12))
+def test_no_choice_is_better_than_itself(means):
+    assert not surely_better(a_loss(*means), a_loss(*means))
+
+
+def test_a_verdict_says_loss_or_probability_and_what_is_close():
+    best, other = a_loss(0.12, 0.12, 0.12), a_loss(2.31, 2.31, 2.31)
+    choices = [("4", best), ("8", other)]
+    assert verdict(choices, guessing=5.0, written=False) == "Loss 0.12 on 3 texts; the next best, 8, has 2.31."
+    assert verdict(choices, guessing=5.0, written=True) == (
+        "What it writes for 3 texts has a mean probability of 88.69%; the next best, 8, has 9.93%. A wrong model may "
+        "be certain of what it writes, too: only pairs would tell."
+    )
+    close = [("4", best), ("8", a_loss(0.13, 0.11, 0.14))]
+    assert "8 cannot be told from it (0.127). More texts may tell." in verdict(close, guessing=5.0, written=False)
+    assert "8 cannot be told from it (88.10%). Pairs would tell more." in verdict(close, guessing=5.0, written=True)
+    assert "they do not tell" in verdict([("4", best), ("8", best)], guessing=5.0, written=False)
+    assert verdict([("4", best)], guessing=5.0, written=False) == "Loss 0.12 on 3 texts."
+
+
+def test_ids_come_from_the_tokenizer_from_rows_of_zeros_or_from_what_is_usual(reverse):
+    table = torch.randn(9, 4)
+    assert likely_ids("pad_id", 9, None, table) == [0, None, 1, 2, 3]
+    table[5] = 0
+    assert likely_ids("pad_id", 9, None, table)[0] == 5
+    table[6] = 0  # two are not what padding makes
+    assert likely_ids("pad_id", 9, None, table)[0] == 0
+    assert likely_ids("eos_id", 3, None, table) == [0, 1, 2]
+    assert likely_ids("eos_id", 30, reverse.src_tokenizer, None) == [3, 0, 1, 2]
+
+
+def test_lines_are_read_as_pairs_or_as_texts(tmp_path):
+    assert samples_of("a\tb\n\n c \td\r\n", label="x") == Samples(("a", "c"), ("b", "d"))
+    assert len(samples_of("text\n" * 100, label="x")) == MOST_SAMPLES
+    for content, problem in (
+        ("", "holds no texts"),
+        ("a\tb\tc", "found 3 columns"),
+        ("a\tb\nc", "line 2: some lines are"),
+        ("a\t", "expected `source TAB target`"),
+        ("a" * 6000, "6,000 characters, expected at most 5,000"),
+    ):
+        with pytest.raises(DataError, match=problem):
+            samples_of(content, label="pairs.tsv")
+    (tmp_path / "pairs.tsv").write_bytes("\ufeffä\tö\n".encode())
+    assert read_samples(tmp_path / "pairs.tsv") == Samples(("ä",), ("ö",))
+    (tmp_path / "pairs.tsv").write_bytes(b"\xff\xfea\x00")
+    with pytest.raises(DataError, match="not UTF-8"):
+        read_samples(tmp_path / "pairs.tsv")
+    with pytest.raises(DataError, match="cannot be read"):
+        read_samples(tmp_path / "missing.tsv")

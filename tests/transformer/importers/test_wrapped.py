@@ -1,0 +1,61 @@
+"""The weights are found in whatever dictionary they were saved in, and the rest of it is evidence."""
+
+import collections
+
+import pytest
+import torch
+
+from tests.transformer.importers.saving import refused, saved
+from transformer.importers.weights import open_weights
+
+
+def test_what_stands_beside_the_weights_is_evidence(tmp_path, model):
+    adam = torch.optim.Adam(model.parameters())
+    content = {
+        "epoch": 3, "loss": 0.5, "name": "toy", "worst": float("nan"), "huge": 10**60, "best": torch.tensor(1.0),
+        "config": {"n_heads": 4, "sizes": [1, 2], "words": {"a": 0}}, "optimizer_state_dict": adam.state_dict(),
+        "model_state_dict": model.state_dict(), "counter": collections.Counter("aab"),
+    }  # fmt: skip
+    with open_weights(saved(tmp_path / "model.pt", content)) as weights:
+        assert set(weights.tensors) == set(model.state_dict())
+        assert weights.evidence == {
+            "epoch": 3, "loss": 0.5, "name": "toy", "counter": {"a": 2, "b": 1},
+            "config": {"n_heads": 4, "sizes": [1, 2], "words": {"a": 0}},
+        }  # fmt: skip
+        assert [str(note) for note in weights.notes] == ["The weights are those under 'model_state_dict'."]
+
+
+@pytest.mark.parametrize("name", ["model", "state_dict", "model_state_dict", "net", "network", "params", "weights"])
+def test_a_wrapped_dictionary_is_found_by_its_name(tmp_path, model, name):
+    with open_weights(saved(tmp_path / "m.pth", {name: model.state_dict(), "ema": model.state_dict()})) as weights:
+        assert set(weights.tensors) == set(model.state_dict())
+
+
+def test_halves_of_a_model_that_were_saved_apart(tmp_path, model):
+    state = model.state_dict()
+    with open_weights(
+        saved(tmp_path / "m.pt", {"encoder_state_dict": state, "decoder": state, "epoch": 1})
+    ) as weights:
+        assert set(weights.tensors) == {f"{half}.{name}" for half in ("encoder", "decoder") for name in state}
+        assert weights.evidence == {"epoch": 1}
+
+
+@pytest.mark.parametrize("prefix", ["module.", "_orig_mod.", "module._orig_mod.", "_orig_mod.module.", ""])
+def test_prefixes_of_wrappers_are_left_out(tmp_path, model, prefix):
+    state = {prefix + name: tensor for name, tensor in model.state_dict().items()}
+    with open_weights(saved(tmp_path / "m.bin", state)) as weights:
+        assert set(weights.tensors) == set(model.state_dict())
+        assert bool(weights.notes) == bool(prefix)
+        assert torch.equal(weights.read("0.weight"), model[0].weight)
+
+
+def test_a_part_that_was_compiled_and_names_that_then_clash(tmp_path):
+    one = torch.ones(1)
+    with open_weights(saved(tmp_path / "m.pt", {"encoder._orig_mod.a": one, "module.b": one})) as weights:
+        assert set(weights.tensors) == {"encoder.a", "module.b"}
+    refused(saved(tmp_path / "n.pt", {"_orig_mod.a": one, "a": one}), "two tensors are called 'a'")
+
+
+@pytest.mark.parametrize("content", [[torch.ones(1)], torch.ones(2), {"epoch": 3}, {}, 7, "text"], ids=str)
+def test_what_holds_no_dictionary_of_tensors(tmp_path, content):
+    refused(saved(tmp_path / "m.pt", content), "holds no tensors|expected a dictionary")

@@ -1,0 +1,307 @@
+"""Models as tutorials write them, typed anew: their names, and their arithmetic."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+def sinusoids(length, width):
+    table = torch.zeros(length, width)
+    place = torch.arange(length).float()[:, None]
+    rate = torch.exp(torch.arange(0, width, 2).float() * -(math.log(10000.0) / width))
+    table[:, 0::2], table[:, 1::2] = torch.sin(place * rate), torch.cos(place * rate)
+    return table[None]
+
+
+class Table(nn.Module):
+    """A buffer of sinusoids."""
+
+    def __init__(self, length, width, name="pe"):
+        super().__init__()
+        self.register_buffer(name, sinusoids(length, width))
+
+
+MAPS = []  # what `attend` computed, call by call
+
+
+def attend(q, k, v, mask, heads, fill):
+    q, k, v = (x.view(*x.shape[:2], heads, -1).transpose(1, 2) for x in (q, k, v))
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))
+    weights = scores.masked_fill(mask == 0, fill).softmax(-1)
+    MAPS.append(weights)
+    return (weights @ v).transpose(1, 2).flatten(2)
+
+
+def masks(src, tgt, pad):
+    n = tgt.size(1)
+    return (src != pad)[:, None, None], (tgt != pad)[:, None, None] & torch.ones(n, n, dtype=torch.bool).tril()
+
+
+# The Annotated Transformer.
+
+
+class Lut(nn.Module):
+    def __init__(self, vocab, width):
+        super().__init__()
+        self.lut = nn.Embedding(vocab, width)
+
+
+class DeviationNorm(nn.Module):
+    def __init__(self, width, scale="a_2", shift="b_2", unbiased=True):
+        super().__init__()
+        self.names, self.unbiased = (scale, shift), unbiased
+        setattr(self, scale, nn.Parameter(torch.ones(width)))
+        setattr(self, shift, nn.Parameter(torch.zeros(width)))
+
+    def forward(self, x):
+        scale, shift = (getattr(self, name) for name in self.names)
+        deviation = x.std(-1, keepdim=True, unbiased=self.unbiased)
+        return scale * (x - x.mean(-1, keepdim=True)) / (deviation + 1e-6) + shift
+
+
+class Linears(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.linears = nn.ModuleList(nn.Linear(width, width) for _ in range(4))
+
+
+class Sublayer(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.norm = DeviationNorm(width)
+
+
+class FeedForward(nn.Module):
+    def __init__(self, width, hidden, names=("w_1", "w_2")):
+        super().__init__()
+        for name, sizes in zip(names, ((width, hidden), (hidden, width)), strict=True):
+            setattr(self, name, nn.Linear(*sizes))
+        self.names = names
+
+    def forward(self, x):
+        up, down = (getattr(self, name) for name in self.names)
+        return down(F.relu(up(x)))
+
+
+class AnnotatedLayer(nn.Module):
+    def __init__(self, width, hidden, heads, cross):
+        super().__init__()
+        self.heads = heads
+        self.self_attn = Linears(width)
+        if cross:
+            self.src_attn = Linears(width)
+        self.feed_forward = FeedForward(width, hidden)
+        self.sublayer = nn.ModuleList(Sublayer(width) for _ in range(2 + cross))
+
+    def attend(self, of, x, y, mask):
+        q, k, v = (linear(z) for linear, z in zip(of.linears, (x, y, y), strict=False))
+        return of.linears[3](attend(q, k, v, mask, self.heads, -1e9))
+
+    def forward(self, x, mask, memory=None, memory_mask=None):
+        y = self.sublayer[0].norm(x)
+        x = x + self.attend(self.self_attn, y, y, mask)
+        if memory is not None:
+            x = x + self.attend(self.src_attn, self.sublayer[1].norm(x), memory, memory_mask)
+        return x + self.feed_forward(self.sublayer[-1].norm(x))
+
+
+class AnnotatedStack(nn.Module):
+    def __init__(self, n, width, hidden, heads, cross):
+        super().__init__()
+        self.layers = nn.ModuleList(AnnotatedLayer(width, hidden, heads, cross) for _ in range(n))
+        self.norm = DeviationNorm(width)
+
+    def forward(self, x, *rest):
+        for layer in self.layers:
+            x = layer(x, *rest)
+        return self.norm(x)
+
+
+class Projection(nn.Module):
+    def __init__(self, width, vocab):
+        super().__init__()
+        self.proj = nn.Linear(width, vocab)
+
+
+class Annotated(nn.Module):
+    def __init__(self, width=16, hidden=24, heads=4, layers=(2, 3), vocabs=(17, 19), length=32):
+        super().__init__()
+        self.width = width
+        self.encoder = AnnotatedStack(layers[0], width, hidden, heads, False)
+        self.decoder = AnnotatedStack(layers[1], width, hidden, heads, True)
+        self.src_embed = nn.Sequential(Lut(vocabs[0], width), Table(length, width))
+        self.tgt_embed = nn.Sequential(Lut(vocabs[1], width), Table(length, width))
+        self.generator = Projection(width, vocabs[1])
+
+    def embed(self, parts, ids):
+        return parts[0].lut(ids) * math.sqrt(self.width) + parts[1].pe[:, : ids.size(1)]
+
+    def forward(self, src, tgt, pad=0):
+        src_mask, tgt_mask = masks(src, tgt, pad)
+        memory = self.encoder(self.embed(self.src_embed, src), src_mask)
+        return self.generator.proj(self.decoder(self.embed(self.tgt_embed, tgt), tgt_mask, memory, src_mask))
+
+
+# PyTorch's own layers between a reader's embeddings and output.
+
+
+class Embedded(nn.Module):
+    def __init__(self, vocab, width):
+        super().__init__()
+        self.embedding = nn.Embedding(vocab, width)
+
+
+class TorchModel(nn.Module):
+    """As PyTorch's own tutorial of translation names it."""
+
+    def __init__(self, norm_first=False, width=16, hidden=24, heads=4, layers=(2, 3), vocabs=(17, 19), length=32):
+        super().__init__()
+        self.width = width
+        self.transformer = nn.Transformer(
+            width, heads, *layers, hidden, dropout=0.0, batch_first=True, norm_first=norm_first
+        )
+        self.generator = nn.Linear(width, vocabs[1])
+        self.src_tok_emb, self.tgt_tok_emb = Embedded(vocabs[0], width), Embedded(vocabs[1], width)
+        self.positional_encoding = Table(length, width, "pos_embedding")
+        self.positional_encoding.pos_embedding = self.positional_encoding.pos_embedding.transpose(0, 1)  # [L, 1, D]
+
+    def embed(self, table, ids):
+        places = self.positional_encoding.pos_embedding[: ids.size(1), 0]
+        return table.embedding(ids) * math.sqrt(self.width) + places
+
+    def forward(self, src, tgt, pad=0):
+        out = self.transformer(
+            self.embed(self.src_tok_emb, src),
+            self.embed(self.tgt_tok_emb, tgt),
+            tgt_mask=~torch.ones(tgt.size(1), tgt.size(1), dtype=torch.bool).tril(),
+            src_key_padding_mask=src == pad,
+            memory_key_padding_mask=src == pad,
+        )
+        return self.generator(out)
+
+
+# Articles: layers written out, norms behind.
+
+
+class Projections(nn.Module):
+    def __init__(self, width, names, bias):
+        super().__init__()
+        self.names = names
+        for name in names:
+            setattr(self, name, nn.Linear(width, width, bias=bias))
+
+    def forward(self, x, y, mask, heads):
+        q, k, v = (getattr(self, name)(z) for name, z in zip(self.names, (x, y, y), strict=False))
+        return getattr(self, self.names[3])(attend(q, k, v, mask, heads, -1e9))
+
+
+class ArticleLayer(nn.Module):
+    def __init__(self, style, width, hidden, heads, cross):
+        super().__init__()
+        self.heads, self.cross, self.ffn_name = heads, cross, style["ffn"]
+        self.self_attn = Projections(width, style["projections"], style["bias"])
+        if cross:
+            self.cross_attn = Projections(width, style["projections"], style["bias"])
+        setattr(self, self.ffn_name, FeedForward(width, hidden, style["up_down"]))
+        for i in range(2 + cross):
+            setattr(self, f"norm{i + 1}", style["norm"](width))
+
+    def forward(self, x, mask, memory=None, memory_mask=None):
+        x = self.norm1(x + self.self_attn(x, x, mask, self.heads))
+        if self.cross:
+            x = self.norm2(x + self.cross_attn(x, memory, memory_mask, self.heads))
+        last = self.norm3 if self.cross else self.norm2
+        return last(x + getattr(self, self.ffn_name)(x))
+
+
+class Article(nn.Module):
+    """An article's model, with its names for everything."""
+
+    def __init__(self, style, width=16, hidden=24, heads=4, layers=(2, 3), vocabs=(17, 19), length=32):
+        super().__init__()
+        self.style, self.width = style, width
+        for cross, (name, n) in enumerate(zip(style["layers"], layers, strict=True)):
+            stack = nn.ModuleList(ArticleLayer(style, width, hidden, heads, bool(cross)) for _ in range(n))
+            self.put(name, stack)
+        for name, vocab in zip(style["tables"], vocabs, strict=True):
+            self.put(name, nn.Embedding(vocab, width))
+        for name in style["positions"]:
+            self.put(name, Table(length, width))
+        self.put(style["output"], nn.Linear(width, vocabs[1]))
+
+    def put(self, path, module):
+        *folders, name = path.split(".")
+        inside = self
+        for folder in folders:
+            if not hasattr(inside, folder):
+                setattr(inside, folder, nn.Module())
+            inside = getattr(inside, folder)
+        setattr(inside, name, module)
+
+    def forward(self, src, tgt, pad=0):
+        src_mask, tgt_mask = masks(src, tgt, pad)
+        scale = math.sqrt(self.width) if self.style["scaled"] else 1.0
+        streams = []
+        for i, ids in enumerate((src, tgt)):
+            places = self.get_submodule(self.style["positions"][i % len(self.style["positions"])]).pe
+            streams.append(self.get_submodule(self.style["tables"][i])(ids) * scale + places[:, : ids.size(1)])
+        memory, x = streams
+        for layer in self.get_submodule(self.style["layers"][0]):
+            memory = layer(memory, src_mask)
+        for layer in self.get_submodule(self.style["layers"][1]):
+            x = layer(x, tgt_mask, memory, src_mask)
+        return self.get_submodule(self.style["output"])(x)
+
+
+def own_norm(width):
+    return DeviationNorm(width, "gamma", "beta", unbiased=False)
+
+
+STYLES = {
+    "S0": {
+        "layers": ("encoder_layers", "decoder_layers"), "tables": ("encoder_embed", "decoder_embed"),
+        "positions": ("pos_encoding",), "output": "fc_out", "projections": ("W_Q", "W_K", "W_V", "W_O"),
+        "bias": False, "ffn": "ffn", "up_down": ("linear1", "linear2"), "norm": own_norm, "scaled": False,
+    },
+    "S1": {
+        "layers": ("encoder.layers", "decoder.layers"), "tables": ("encoder.embedding", "decoder.embedding"),
+        "positions": ("encoder.pos_encoding", "decoder.pos_encoding"), "output": "fc_out",
+        "projections": ("w_q", "w_k", "w_v", "w_o"), "bias": True, "ffn": "ff", "up_down": ("linear1", "linear2"),
+        "norm": nn.LayerNorm, "scaled": True,
+    },
+    "S4": {
+        "layers": ("encoder_layers", "decoder_layers"), "tables": ("encoder_embedding", "decoder_embedding"),
+        "positions": ("positional_encoding",), "output": "fc", "projections": ("W_q", "W_k", "W_v", "W_o"),
+        "bias": True, "ffn": "feed_forward", "up_down": ("fc1", "fc2"), "norm": nn.LayerNorm, "scaled": False,
+    },
+}  # fmt: skip
+STYLES["S0 with torch's norms and S4's projections"] = STYLES["S0"] | {
+    "norm": nn.LayerNorm, "projections": ("W_q", "W_k", "W_v", "W_o"),
+}  # fmt: skip
+
+
+def at_random(model, seed=0):
+    """The model in evaluation mode, with no parameter at a value that would hide a mistake."""
+    torch.manual_seed(seed)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter), alpha=0.2)
+    return model.requires_grad_(False).eval()
+
+
+S4_NAMES = (
+    (".embedding.positions.table", ".pos_embedding.weight"), (".layers.", "_layers."),
+    ("ffn.up_proj", "feed_forward.fc1"), ("ffn.down_proj", "feed_forward.fc2"),
+    ("cross_attn_residual.norm", "norm2"), ("self_attn_residual.norm", "norm1"), ("final_norm", "norm"),
+    ("q_proj", "W_q"), ("k_proj", "W_k"), ("v_proj", "W_v"), ("out_proj", "W_o"),
+)  # fmt: skip
+
+
+def tutorial_name(name):
+    """What S4 would call a parameter of a model of ours with an encoder and a decoder."""
+    name = name.replace("ffn_residual.norm", "norm3" if name.startswith("decoder") else "norm2")
+    for ours, theirs in S4_NAMES:
+        name = name.replace(ours, theirs)
+    return name

@@ -1,0 +1,85 @@
+import math
+
+import pytest
+import torch
+
+from transformer.model import distance
+
+
+def apart(n, *, offset=0):
+    return distance.distances(n, offset=offset, device=torch.device("cpu"))
+
+
+def bucket_by_hand(r, *, n_buckets, max_distance, causal):
+    """One distance: the key's position minus the query's."""
+    start = 0
+    if causal:
+        r = max(-r, 0)
+    else:
+        n_buckets //= 2
+        start, r = (n_buckets if r > 0 else 0), abs(r)
+    exact = n_buckets // 2
+    if r < exact:
+        return start + r
+    growth = math.log(r / exact) / math.log(max_distance / exact) * (n_buckets - exact)
+    return start + min(n_buckets - 1, exact + int(growth + 1e-6))  # at a border float32 rounds up or down
+
+
+def test_distances_are_key_minus_query():
+    assert apart(3).tolist() == [[0, 1, 2], [-1, 0, 1], [-2, -1, 0]]
+    assert apart(2, offset=2).tolist() == [[-2, -1, 0, 1], [-3, -2, -1, 0]]
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize(("n_buckets", "max_distance"), [(32, 128), (8, 20), (4, 5)])
+def test_buckets_are_those_of_the_definition(causal, n_buckets, max_distance):
+    settings = {"n_buckets": n_buckets, "max_distance": max_distance, "causal": causal}
+    found = distance.buckets(apart(200), **settings)
+    rows = [[bucket_by_hand(key - query, **settings) for key in range(200)] for query in range(200)]
+    assert (found != torch.tensor(rows)).float().mean() < 0.02  # nothing but borders
+    assert (found - torch.tensor(rows)).abs().max() <= 1
+    assert int(found.min()) == 0
+    assert int(found.max()) == n_buckets - 1
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize(("n_buckets", "max_distance"), [(32, 128), (8, 20)])
+def test_buckets_are_those_of_transformers(causal, n_buckets, max_distance):
+    from transformers.models.t5.modeling_t5 import T5Attention
+
+    expected = T5Attention._relative_position_bucket(
+        apart(300), bidirectional=not causal, num_buckets=n_buckets, max_distance=max_distance
+    )
+    found = distance.buckets(apart(300), n_buckets=n_buckets, max_distance=max_distance, causal=causal)
+    assert torch.equal(found, expected)
+
+
+@pytest.mark.parametrize("n_heads", [1, 2, 3, 6, 8, 12, 16])
+def test_slopes_fall_by_one_ratio_and_are_all_different(n_heads):
+    found = distance.slopes(n_heads)
+    assert len(set(found)) == n_heads
+    assert all(0 < slope < 1 for slope in found)
+    if n_heads & (n_heads - 1) == 0:
+        assert found == [2 ** (-8 * (i + 1) / n_heads) for i in range(n_heads)]
+
+
+@pytest.mark.parametrize("n_heads", [3, 8])
+def test_alibi_is_blooms_but_for_a_number_a_row(n_heads):
+    """Bloom adds slope times the key's position: another number for the whole row, which no softmax sees."""
+    from transformers.models.bloom.modeling_bloom import build_alibi_tensor
+
+    expected = build_alibi_tensor(torch.ones(1, 60), n_heads, torch.float32).view(n_heads, 1, 60)
+    found = distance.alibi(n_heads, apart(60), like=torch.ones(1))[0]
+    causal = torch.ones(60, 60, dtype=torch.bool).tril()
+
+    def weights(bias):
+        return bias.expand(n_heads, 60, 60).masked_fill(~causal, -torch.inf).softmax(-1)
+
+    assert torch.allclose(weights(found), weights(expected), rtol=0, atol=1e-5)
+
+
+def test_alibi_falls_with_the_distance_to_both_sides():
+    found = distance.alibi(4, apart(5), like=torch.ones(1, dtype=torch.float64))
+    assert found.shape == (1, 4, 5, 5)
+    assert torch.equal(found, found.mT)
+    assert found[0, 0, 4].tolist() == [-1.0, -0.75, -0.5, -0.25, 0.0]  # 2^(-8 / 4) = 1/4

@@ -1,0 +1,94 @@
+"""Runs whose maps would be too many, and their maps one layer at a time."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import transformer
+from tests.transformer.one_stack import ALONE, alone
+from transformer.errors import QueryError
+from transformer.model.tap import Replacer, tap_of
+from transformer.runs.by_layer import each_layer
+from transformer.runs.interventions import ZeroHead
+from transformer.runs.keeping import map_bytes
+from transformer.runs.running import read, run
+from transformer.runs.together import run_together
+
+
+@pytest.fixture(scope="module")
+def both(checkpoint_folder):
+    return transformer.load(checkpoint_folder)
+
+
+@pytest.fixture(scope="module", params=["both", *ALONE])
+def checkpoint(request, both, tmp_path_factory):
+    return both if request.param == "both" else alone(request.param, tmp_path_factory.mktemp("alone"))
+
+
+def long_and_short(checkpoint, **changes):
+    """One query with no room for its maps, and with room."""
+    query = replace(checkpoint.query("ba lo mi ta", max_new=7), **changes)
+    (bare,), (full,) = (run_together(checkpoint, [query], most_map_bytes=most) for most in (0, None))
+    return bare, full
+
+
+def same(maps, layer):
+    return maps
+
+
+def test_without_room_a_run_is_the_same_but_for_its_maps(checkpoint):
+    bare, full = long_and_short(checkpoint)
+    assert full.keeps_maps
+    assert not bare.keeps_maps
+    empty = {kind: maps[:, :, :0, :0] for kind, maps in full.weights.items()}
+    assert bare == replace(full, weights=empty)  # to the last bit
+    assert sum(full.maps(kind).nbytes for kind in full.kinds) == map_bytes(
+        checkpoint.config, len(full.src_ids) if "encoder" in full.kinds else 0, len(full.read_ids)
+    )
+    if bare.n_steps:
+        assert bare.step(0).candidates == full.step(0).candidates
+
+
+def test_its_maps_layer_by_layer_are_those_of_a_run_that_keeps_them(checkpoint):
+    bare, full = long_and_short(checkpoint)
+    for kind in full.kinds:
+        for found in (each_layer(checkpoint, bare, kind, same), each_layer(checkpoint, full, kind, same)):
+            np.testing.assert_array_equal(np.stack(found), full.maps(kind))
+        last = len(full.maps(kind)) - 1
+        (alone_,) = each_layer(checkpoint, bare, kind, same, layers=[last])
+        np.testing.assert_array_equal(alone_, full.maps(kind)[last])
+        assert not alone_.flags.writeable
+
+
+def test_a_run_keeps_its_maps_up_to_the_limit_and_not_a_byte_beyond(both):
+    query = both.query("ba lo mi ta", max_new=7)
+    most = map_bytes(both.config, *(len(ids) for ids in (run(both, query).src_ids, run(both, query).read_ids)))
+    kept, gone = (next(run_together(both, [query], most_map_bytes=n)) for n in (most, most - 1))
+    assert kept.keeps_maps
+    assert not gone.keeps_maps
+    assert not any(site.endswith("weights") for site in read(both, [query], most_map_bytes=0).seen)
+
+
+def test_what_was_changed_in_the_run_is_changed_in_its_maps(both):
+    bare, full = long_and_short(both, interventions=(ZeroHead("encoder", 0, 1),))
+    np.testing.assert_array_equal(np.stack(each_layer(both, bare, "cross", same)), full.cross)
+    unchanged = long_and_short(both)[1]
+    assert full.cross.shape != unchanged.cross.shape or np.abs(full.cross - unchanged.cross).max() > 1e-6
+
+
+def test_a_tap_that_mixes_tokens_gives_the_rows_of_the_steps(both):
+    tap = tap_of(Replacer({"decoder.0.self_attn.output": lambda x: x.mean(dim=1, keepdim=True).expand_as(x)}))
+    query = both.query("ba lo mi ta", max_new=5)
+    full = run(both, query, tap=tap)
+    bare = replace(full, weights={kind: maps[:, :, :0, :0] for kind, maps in full.weights.items()})
+    for kind in full.kinds:
+        np.testing.assert_array_equal(np.stack(each_layer(both, bare, kind, same, tap=tap)), full.maps(kind))
+
+
+def test_what_cannot_be_made_again_is_refused(both):
+    bare, _ = long_and_short(both)
+    with pytest.raises(QueryError, match="no layer 9"):
+        each_layer(both, bare, "cross", same, layers=[9])
+    with pytest.raises(QueryError, match="another checkpoint"):
+        each_layer(both, replace(bare, query=replace(bare.query, checkpoint="0" * 64)), "cross", same)

@@ -1,0 +1,107 @@
+"""Whether rounding could have changed a choice: where it is said to be certain, no small change does."""
+
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transformer import Greedy, Query, Sampling
+from transformer.runs.certain import CLOSE, certain
+from transformer.runs.decoding import race, sampling_distribution
+
+PAD, STEPS, VOCABULARY = 0, 6, 40
+ROUNDING = CLOSE / 8  # four times what was measured
+
+
+def query(decoding, forced=()):
+    return Query(checkpoint="hash", source="a", decoding=decoding, forced=forced)
+
+
+def choose(log_probs, decoding):
+    """What decoding alone chooses at each step."""
+    log_probs = log_probs.clone()
+    log_probs[:, PAD] = -torch.inf
+    if isinstance(decoding, Greedy):
+        return log_probs.argmax(dim=-1).tolist()
+    generator = torch.Generator().manual_seed(decoding.seed)
+    how = {"temperature": decoding.temperature, "top_k": decoding.top_k, "top_p": decoding.top_p}
+    return [int(race(sampling_distribution(row, **how), generator).argmax()) for row in log_probs]
+
+
+def random_log_probs(seed, *, grain, steps=STEPS):
+    """Log-probabilities, many of them equal or nearly so where the grain is coarse."""
+    generator = torch.Generator().manual_seed(seed)
+    logits = 3 * torch.randn(steps, VOCABULARY, generator=generator)
+    logits = (logits / grain).round() * grain if grain else logits
+    return (logits + 1e-5 * torch.randn(logits.shape, generator=generator)).log_softmax(dim=-1)
+
+
+DECODINGS = st.one_of(
+    st.just(Greedy()),
+    st.builds(
+        Sampling,
+        temperature=st.sampled_from([0.05, 0.4, 1.0, 3.0]),
+        top_k=st.sampled_from([0, 1, 2, 5, 39, 40, 1000]),
+        top_p=st.sampled_from([0.01, 0.3, 0.8, 0.99, 1.0]),
+        seed=st.integers(0, 999),
+    ),
+)
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 0.5, 2.0]), DECODINGS)
+def test_what_is_certain_withstands_rounding(seed, grain, decoding):
+    log_probs = random_log_probs(seed, grain=grain)
+    ids = choose(log_probs, decoding)
+    if certain(log_probs, ids, decoding, banned=(PAD,)):
+        for change in range(8):
+            generator = torch.Generator().manual_seed(change)
+            moved = log_probs + ROUNDING * (2 * torch.rand(log_probs.shape, generator=generator) - 1)
+            assert choose(moved, decoding) == ids
+
+
+def test_ordinary_choices_are_certain():
+    decodings = [
+        Greedy(),
+        *(Sampling(seed=seed, top_k=k, top_p=p) for seed in range(9) for k, p in [(0, 1), (5, 0.9)]),
+    ]
+    verdicts = []
+    for seed, decoding in enumerate(decodings * 3):
+        log_probs = random_log_probs(seed, grain=0.0)
+        verdicts.append(certain(log_probs, choose(log_probs, decoding), decoding, banned=(PAD,)))
+    assert sum(verdicts) > 0.9 * len(verdicts)
+
+
+def test_another_piece_than_the_best_is_never_certain():
+    log_probs = random_log_probs(1, grain=0.0)
+    for decoding in (Greedy(), Sampling(seed=3)):
+        ids = choose(log_probs, decoding)
+        for step in range(STEPS):
+            wrong = [*ids[:step], (ids[step] + 1) % VOCABULARY, *ids[step + 1 :]]
+            assert not certain(log_probs, wrong, decoding, banned=(PAD,))
+            kept = wrong[: step + 1]
+            assert certain(log_probs[: step + 1], kept, decoding, banned=(PAD,), n_forced=len(kept))
+
+
+def test_two_pieces_closer_than_the_limit_are_not_certain():
+    for gap, expected in ((CLOSE / 2, False), (2 * CLOSE, True)):
+        logits = torch.full((1, VOCABULARY), -8.0)
+        logits[0, 7], logits[0, 9] = 0.0, -gap
+        assert certain(logits.log_softmax(dim=-1), [7], Greedy(), banned=(PAD,)) is expected
+
+
+def test_what_is_no_number_is_not_certain():
+    log_probs = random_log_probs(2, grain=0.0)
+    ids = choose(log_probs, Greedy())
+    log_probs[2] = torch.nan
+    assert not certain(log_probs, ids, Greedy(), banned=(PAD,))
+    assert not certain(log_probs, ids, Sampling(), banned=(PAD,))
+
+
+def test_a_draw_is_that_of_torch():
+    """So a seed draws what it drew when `torch.multinomial` was asked, now and at the next draw."""
+    for seed in range(50):
+        probs = torch.rand(300, generator=torch.Generator().manual_seed(seed)) ** 6
+        probs = torch.where(probs < 0.1, 0.0, probs)
+        ours, torchs = (torch.Generator().manual_seed(seed) for _ in range(2))
+        for _ in range(3):
+            drawn = torch.multinomial(probs / probs.sum(), 1, generator=torchs)
+            assert race(probs / probs.sum(), ours).argmax() == drawn

@@ -1,0 +1,144 @@
+"""Checkpoints with features of positions and attention: saved, loaded, run, and looked at."""
+
+import numpy as np
+import pytest
+import torch
+
+from tests.transformer.featured import FEATURED, featured
+from transformer.analysis import costs, one_weight
+from transformer.analysis.head_statistics import measure
+from transformer.analysis.mask_checks import batch_masks, check_causality, check_padding, record_attention
+from transformer.analysis.shapes import shapes_of
+from transformer.model.attention import MultiHeadAttention
+from transformer.runs.replay import replay
+from transformer.runs.running import run_batch
+from transformer.tap import Recorder, sites, tap_of
+
+
+@pytest.fixture(scope="module", params=FEATURED)
+def checkpoint(request, tmp_path_factory):
+    return featured(request.param, tmp_path_factory.mktemp("featured"))
+
+
+@pytest.fixture(scope="module")
+def trace(checkpoint):
+    return checkpoint.run(checkpoint.query("ba lo mi ta", max_new=8))
+
+
+def test_a_loaded_model_decodes_what_one_pass_says(checkpoint, trace):
+    """Decoded step by step with a cache, from parameters that lie joined; read again in one recorded pass."""
+    if trace.n_steps:
+        best = trace.log_probs.copy()
+        best[:, checkpoint.config.pad_id] = -np.inf
+        assert best.argmax(axis=-1).tolist() == list(trace.tgt_ids)
+    for kind in trace.kinds:
+        for layer, maps in enumerate(trace.maps(kind)):
+            np.testing.assert_allclose(maps.sum(-1), 1, atol=1e-5)
+            assert (maps[:, ~trace.mask(kind, layer)] == 0).all()
+            assert (maps[:, trace.mask(kind, layer)] > 0).all()
+
+
+def test_joined_projections_compute_the_same(checkpoint):
+    src, tgt = torch.tensor([[5, 6, 7, 8, 9, 4]]), torch.tensor([[2, 7, 5, 9, 8]])
+    expected = checkpoint.model(src, tgt)
+    joined = {one: one.joined for one in checkpoint.model.modules() if isinstance(one, MultiHeadAttention)}
+    try:
+        for one in joined:
+            one.joined = None
+        assert torch.allclose(checkpoint.model(src, tgt), expected, rtol=0, atol=1e-5)
+    finally:
+        for one, parts in joined.items():
+            one.joined = parts
+
+
+def test_a_mask_is_that_of_its_layer(checkpoint, trace):
+    windows = checkpoint.config.windows
+    if not windows:
+        assert all(mask.ndim == 2 for mask in trace.masks.values())
+        return
+    for layer, window in enumerate(windows):
+        n_open = trace.mask("decoder", layer).sum(-1)
+        assert n_open.tolist() == [min(window or n, n) for n in range(1, len(n_open) + 1)]
+    assert np.array_equal(trace.mask("decoder"), trace.mask("decoder", 1))  # a layer that sees all
+
+
+def test_one_weight_is_what_the_model_computed(checkpoint, trace):
+    for kind in trace.kinds:
+        for layer in range(len(trace.maps(kind))):
+            found = replay(checkpoint, trace, one_weight.sites(kind, layer, config=checkpoint.config))
+            for head in range(3):
+                walk = one_weight.walk(found, checkpoint.model, kind=kind, layer=layer, head=head, query=2)
+                assert max(vars(walk.differences).values()) < 1e-5
+                np.testing.assert_allclose(walk.weights, trace.maps(kind)[layer, head, 2], atol=1e-5)
+
+
+def test_every_site_can_be_replayed(checkpoint, trace):
+    names = [name for name in sites(checkpoint.config) if name != "logits"]
+    found = replay(checkpoint, trace, names)
+    assert set(found) == set(names)
+    for name, value in found.items():
+        if name.endswith("attn.bias"):
+            assert value.shape == trace.maps(name.split(".")[0]).shape[1:]
+
+
+def test_prefixes_that_are_read_one_by_one_record_the_same(checkpoint, trace):
+    """A tap that is not causal makes every prefix be read by itself."""
+
+    class Looker(Recorder):
+        causal = False
+
+    if trace.n_steps:
+        again = checkpoint.run(trace.query, tap=tap_of(Looker(())))
+        assert again.tgt_ids == trace.tgt_ids
+        for kind in trace.kinds:
+            np.testing.assert_allclose(again.maps(kind), trace.maps(kind), atol=1e-5)
+            for layer in range(len(trace.maps(kind))):
+                assert np.array_equal(again.mask(kind, layer), trace.mask(kind, layer))
+
+
+def test_a_batch_is_what_its_sentences_are_alone(checkpoint, trace):
+    alone = [checkpoint.run(checkpoint.query(text, max_new=8)) for text in ("ba lo mi ta", "lo")]
+    for one, together in zip(alone, run_batch(checkpoint, [trace.query for trace in alone]), strict=True):
+        assert one.tgt_ids == together.tgt_ids
+        for kind in one.kinds:
+            n_queries, n_keys = one.maps(kind).shape[2:]
+            np.testing.assert_allclose(together.maps(kind)[:, :, :n_queries, :n_keys], one.maps(kind), atol=1e-5)
+
+
+def test_the_checks_of_masks_hold(checkpoint):
+    model, ids = checkpoint.model, (5, 6, 7, 8, 9)
+    found = check_padding(model, ids, ids, n_pads=3)
+    for moved in filter(None, (found.source, found.target)):
+        assert moved.kept.max() <= moved.rounding
+    if model.anatomy.writes:
+        moved = check_causality(model, (ids,), (ids,), sentence=0, place=2, piece_id=12)
+        assert moved.kept[:2].max() <= moved.rounding < moved.taken[0]
+    windows = checkpoint.config.windows
+    for layer, window in enumerate(windows):
+        recorded = record_attention(model, (ids,), (ids,), kind="decoder", layer=layer)
+        assert recorded.mask[0, 0, 4].sum() == (window or 5)
+    masks = batch_masks(model, (ids,), (ids,))
+    assert masks.causal.shape == (1, 1, 5, 5)
+
+
+def test_measures_of_heads_count_the_keys_that_their_layer_sees(checkpoint, trace):
+    for kind in trace.kinds:
+        found = measure(trace, kind, eos_id=checkpoint.config.eos_id)
+        share = found["entropy_share"].values
+        assert np.nanmax(share) <= 1 + 1e-6
+        if checkpoint.config.windows:
+            assert np.isnan(share[2][:, 0]).all()
+            n_open = trace.mask(kind, 2).sum(-1)
+            assert n_open.max() == 2
+
+
+def test_components_hold_all_parameters(checkpoint):
+    held = costs.holdings(checkpoint.model)
+    assert sum(one.parameters for one in held.values()) == checkpoint.config.count_parameters()
+    if checkpoint.config.positions == "relative":
+        assert held["positions"].parameters == 2 * 8 * 3
+
+
+def test_shapes_are_those_of_the_sites(checkpoint):
+    seen = shapes_of(checkpoint.model, [5, 6, 7], [2, 5])
+    assert seen.sites.keys() == sites(checkpoint.config).keys()

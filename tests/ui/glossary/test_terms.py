@@ -1,0 +1,64 @@
+"""The glossary: every term has one meaning, and leads to a place that there is."""
+
+import re
+from collections import Counter
+from dataclasses import fields, replace
+
+import pytest
+
+from tests.source_code import ROOT
+from ui.glossary import listing
+from ui.glossary.places import PLACES
+from ui.glossary.terms import APART, TERMS
+from ui.runs import loading
+from ui.state.link import Link, read_link, write_link
+from ui.state.view import View
+from words import Sentence, said
+
+
+def forms(term):
+    names = re.split(r"\s*\(([^)]+)\)", term.name) + term.also.split("|")
+    return {name.strip().lower() for name in names if name.strip()}
+
+
+def test_every_term_has_one_meaning():
+    assert len(TERMS) > 150
+    counted = Counter(form for term in TERMS for form in forms(term))
+    assert [form for form, times in counted.items() if times > 1] == []
+    assert not set(APART.lower().split("|")) & set(counted)
+
+
+@pytest.mark.parametrize("term", TERMS, ids=lambda term: term.id)
+def test_a_term_is_sentences(term):
+    assert term.text.endswith(".")
+    told = [text for text in (term.name, term.text, term.also, term.among) if text]
+    assert all(isinstance(text, Sentence) for text in told)
+    assert all("⟦" in said(text, "qps") for text in told)
+    assert term.seen == "" or term.seen in PLACES
+    assert "||" not in f"{term.also}{term.among}"
+
+
+def test_words_that_make_an_everyday_word_a_term_are_terms():
+    known = {form for term in TERMS for form in forms(term)}
+    assert {word for term in TERMS if term.among for word in term.among.split("|")} <= known
+
+
+@pytest.mark.parametrize("place", PLACES.values(), ids=list(PLACES))
+def test_a_place_is_a_page_and_its_address_opens_it(place):
+    assert any((ROOT / "pages" / section / f"{place.page}.py").is_file() for section in ("explore", "debug"))
+    assert set(place.fields) <= {field.name for field in fields(View)}
+    checkpoint = loading.open_checkpoint(loading.usable()["reverse"])
+    link = Link(model="reverse", source="a b", view=View(term="piece", step=2, query=3))
+    written = write_link(listing.leads_to(checkpoint, place, link))
+    opened, notes = read_link({name: (value,) for name, value in written.items()})
+    assert (notes, opened.model, opened.source) == ((), "reverse", "a b")
+    assert opened.view == replace(link.view, **({"term": "", "query": None} | place.fields))
+    assert opened.decoding == (place.decoding or link.decoding)
+
+
+def test_every_place_is_where_a_term_is_seen():
+    assert {term.seen for term in TERMS} - {""} == set(PLACES)
+
+
+def test_the_term_stands_in_the_address():
+    assert write_link(Link(view=View(term="W_O"))) == {"term": "W_O"}

@@ -1,0 +1,102 @@
+"""What ALiBi and relative positions add to scores, by how far apart query and key are, and how much that decides.
+
+Source: as `transformer.model.distance`, whose functions are asked. Not known here: what a head makes of it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from transformer.model import distance
+from transformer.model.anatomy import StackName
+from transformer.model.transformer import Transformer
+
+
+@dataclass(frozen=True, eq=False)
+class DistanceBias:
+    """What a stack's self-attentions add to scores; the same in all of its layers.
+
+    Attributes:
+        distances: The key's position minus the query's, ascending [distance].
+        bias: What is added [head, distance].
+        buckets: The bucket of each distance [distance]; None for ALiBi, which has none.
+        slopes: How much each head's score falls with a token of distance [head]; None for relative positions.
+    """
+
+    distances: np.ndarray
+    bias: np.ndarray
+    buckets: np.ndarray | None = None
+    slopes: np.ndarray | None = None
+
+    def edges(self) -> tuple[float, ...]:
+        """Where one bucket ends and the next one begins, between two distances."""
+        if self.buckets is None:
+            return ()
+        places = np.flatnonzero(np.diff(self.buckets))
+        return tuple(float(self.distances[place]) + 0.5 for place in places)
+
+
+@torch.inference_mode()
+def distance_bias(model: Transformer, stack: StackName, *, most: int) -> DistanceBias:
+    """The bias of a stack, for distances up to `most` tokens; a decoder's keys never come after the query.
+
+    Raises:
+        QueryError: The model has no such stack.
+        ValueError: Its positions add nothing to scores.
+    """
+    config, causal = model.config, model.anatomy.attention(stack).causal
+    steps = torch.arange(-most, 1 if causal else most + 1)  # [distance]
+    if config.positions == "alibi":
+        found = distance.alibi(config.n_heads, steps[None], like=torch.zeros(1))[0, :, 0]  # [H, distance]
+        return DistanceBias(steps.numpy(), found.numpy(), slopes=np.array(distance.slopes(config.n_heads)))
+    if config.positions != "relative":
+        raise ValueError(f"Positions of the kind {config.positions} add nothing to scores.")
+    buckets = distance.buckets(
+        steps, n_buckets=config.relative_buckets, max_distance=config.relative_distance, causal=causal
+    )
+    table = model.stack(stack).order.table  # [bucket, head]
+    return DistanceBias(steps.numpy(), F.embedding(buckets, table).T.float().numpy(), buckets=buckets.numpy())
+
+
+@dataclass(frozen=True, eq=False)
+class Spreads:
+    """How far scores of one query differ from key to key, in the mean over queries; each [layer, head].
+
+    Attributes:
+        content: By what q . k alone gives.
+        bias: By what the distance adds.
+    """
+
+    content: np.ndarray
+    bias: np.ndarray
+
+
+def spreads(scores: np.ndarray, bias: np.ndarray, allowed: np.ndarray) -> Spreads:
+    """Tell apart by what keys differ for a query: by themselves, or by how far away they are.
+
+    The softmax takes notice of differences between the scores of a row only, so each is measured by its standard
+    deviation over the keys that may be seen, in rows with at least two of them.
+
+    Args:
+        scores: With the bias, before a mask and without a cap [layer, head, query, key].
+        bias: What of it is bias, the same shape or one that broadcasts.
+        allowed: Bool [query, key] or [layer, query, key], True = may attend.
+    """
+    there = np.broadcast_to(allowed if allowed.ndim == 3 else allowed[None], (len(scores), *scores.shape[2:]))[
+        :, None
+    ]
+    content, added = scores - bias, np.broadcast_to(bias, scores.shape)
+    return Spreads(_spread(content, there), _spread(added, there))
+
+
+def _spread(values: np.ndarray, there: np.ndarray) -> np.ndarray:
+    """Standard deviation over the keys of each row, in the mean over rows; 0 if no row has two keys."""
+    count = there.sum(axis=-1)  # [layer, 1, query]
+    shown = np.where(there, values.astype(np.float64), 0.0)
+    mean = shown.sum(axis=-1) / np.maximum(count, 1)  # [layer, head, query]
+    square = np.where(there, (shown - mean[..., None]) ** 2, 0.0).sum(axis=-1) / np.maximum(count, 1)
+    rows = count > 1
+    deviation = np.where(rows, np.sqrt(square), 0.0)
+    return np.asarray(deviation.sum(axis=-1) / np.maximum(rows.sum(axis=-1), 1))

@@ -1,0 +1,139 @@
+"""What an encoder with an MLM head writes in the place of a piece that is hidden from it.
+
+The piece is replaced by the vocabulary's mask piece, and the head says which pieces fit there. Hidden one after the
+other, all pieces of a text give a loss each; the exponential of their mean is the pseudo-perplexity.
+
+Source: Devlin et al., "BERT" (2019), section 3.1; Salazar et al., "Masked Language Model Scoring" (2020), section 2,
+for pseudo-perplexity. Not known here: how a model that was never trained to fill gaps would do.
+
+Shapes: R rows that are read at once, T tokens, V vocabulary.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from transformer.errors import QueryError
+from transformer.model.tap import NO_TAP, Tap
+from transformer.model.transformer import Transformer
+from transformer.runs.finite import check_recorded
+from transformer.text.tokenizer import AnyTokenizer
+
+MASK_PIECES = ("[MASK]", "<mask>")
+"""What BERT's and RoBERTa's vocabularies, and those made like them, call the mask piece."""
+
+_MOST_LOGITS = 2**23  # of the pieces that are hidden at once, 32 MB
+
+
+def mask_id(tokenizer: AnyTokenizer) -> int | None:
+    """The id of the mask piece; None if the vocabulary has none."""
+    found = (tokenizer.id_of(piece) for piece in MASK_PIECES)
+    return next((i for i in found if i is not None), None)
+
+
+@dataclass(frozen=True, eq=False)
+class Hidden:
+    """What the model says of pieces, each hidden alone.
+
+    Attributes:
+        places: The tokens, from 0 [piece].
+        originals: The ids that stand there [piece].
+        losses: -ln of the probability of the original, in nats [piece].
+        ranks: The place of the original among all pieces, from 1; ties go by id [piece].
+        best: The likeliest id [piece].
+        best_probabilities: Its probability [piece].
+        log_probs: Log-probabilities [piece, V], in nats; empty [0, V] unless they were asked for.
+    """
+
+    places: np.ndarray
+    originals: np.ndarray
+    losses: np.ndarray
+    ranks: np.ndarray
+    best: np.ndarray
+    best_probabilities: np.ndarray
+    log_probs: np.ndarray
+
+    @property
+    def pseudo_perplexity(self) -> float:
+        """exp of the mean loss: as unsure as between so many pieces alike."""
+        return float(np.exp(self.losses.mean()))
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the arrays, in bytes."""
+        return self.log_probs.nbytes + 6 * self.places.nbytes
+
+    def likeliest(self, index: int, count: int) -> list[int]:
+        """The likeliest ids of one piece, best first; of a record that has its log-probabilities."""
+        return [int(i) for i in np.argsort(-self.log_probs[index], kind="stable")[:count]]
+
+
+def hide(
+    model: Transformer,
+    ids: Sequence[int],
+    places: Sequence[int],
+    mask: int,
+    *,
+    tap: Tap = NO_TAP,
+    whole: bool = False,
+) -> Hidden:
+    """Hide tokens of a text, each alone, and ask which piece fits there.
+
+    Args:
+        model: An encoder alone with an MLM head.
+        ids: The text, special pieces included.
+        places: Which tokens, from 0.
+        mask: The id of the mask piece.
+        tap: Sees or changes values in every pass.
+        whole: Keep all log-probabilities.
+
+    Raises:
+        QueryError: The model has no such head, a place is no token, or the model computes what is not finite.
+    """
+    if not model.anatomy.fills:
+        raise QueryError("This model has no head that says which piece fits at a token, so nothing can be hidden.")
+    for place in places:
+        if not 0 <= place < len(ids):
+            raise QueryError("token {place} is not there; this text has {n}.", place=place + 1, n=len(ids))
+    size = model.config.tgt_vocab_size
+    at_once = max(1, _MOST_LOGITS // size)
+    parts = [
+        _some(model, ids, places[first : first + at_once], mask, tap) for first in range(0, len(places), at_once)
+    ]
+    log_probs = torch.cat(parts) if parts else torch.zeros(0, size)
+    return _record(log_probs, ids, places, whole=whole)
+
+
+@torch.inference_mode()
+def _some(model: Transformer, ids: Sequence[int], places: Sequence[int], mask: int, tap: Tap) -> torch.Tensor:
+    """Log-probabilities in the places of tokens that are hidden, one a row [R, V]."""
+    rows, here = torch.arange(len(places)), torch.tensor(places)
+    hidden = torch.tensor(ids).repeat(len(places), 1)  # [R, T]
+    hidden[rows, here] = mask
+
+    def read(seen: Tap) -> torch.Tensor:
+        memory = model.encode(hidden, tap=seen)  # [R, T, D]
+        return model.project(memory[rows, here][:, None], tap=seen)[:, 0]  # [R, V]
+
+    logits = read(tap)
+    check_recorded([logits], read, tap=tap)
+    return logits.float().log_softmax(dim=-1)
+
+
+def _record(log_probs: torch.Tensor, ids: Sequence[int], places: Sequence[int], *, whole: bool) -> Hidden:
+    originals = torch.tensor([ids[place] for place in places], dtype=torch.long)
+    own = log_probs.gather(1, originals[:, None])  # [piece, 1]
+    before = torch.arange(log_probs.size(1)) < originals[:, None]
+    ranks = (log_probs > own).sum(dim=1) + ((log_probs == own) & before).sum(dim=1) + 1
+    best = log_probs.max(dim=1) if len(log_probs) else (torch.zeros(0), torch.zeros(0, dtype=torch.long))
+    return Hidden(
+        places=np.array(places, dtype=np.int64),
+        originals=originals.numpy(),
+        losses=-own[:, 0].numpy(),
+        ranks=ranks.numpy(),
+        best=best[1].numpy(),
+        best_probabilities=best[0].exp().numpy(),
+        log_probs=(log_probs if whole else log_probs[:0]).numpy(),
+    )

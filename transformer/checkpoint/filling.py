@@ -1,0 +1,149 @@
+"""Make a model and fill it with its values, a tensor at a time, each written where it stays.
+
+So a model is in memory once while it is loaded, with no more beside it than a few megabytes of a file, or one tensor
+that has to be moved. What does not fit into the memory that is left is refused before anything is read; a model whose
+file holds 16 bits may then stay in 16 bits, which takes half of the memory and more time.
+
+Knows nothing of files.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from transformer.checkpoint import room
+from transformer.checkpoint.agreement import Shapes, expected_shapes, first
+from transformer.checkpoint.memory import Halves, ready, vacant
+from transformer.errors import shown
+from transformer.model.config import ModelConfig
+from transformer.model.transformer import Transformer
+from words import Sentence, say
+
+Places = Mapping[str, Tensor]
+Progress = Callable[[int, int], object]
+"""Is told how many bytes of how many are loaded, as float32."""
+
+BESIDE = 1.05  # of the memory for the values: what else lies in it while they are read
+LOOKED_AT = 2**20  # values that are looked at once; to look takes as much memory again
+
+
+class Values(Protocol):
+    """The values of a model, wherever they are now."""
+
+    @property
+    def shapes(self) -> Shapes:
+        """The tensors' names and shapes; those of the config, as has been checked."""
+
+    @property
+    def narrow(self) -> Halves:
+        """Those that are stored in 16 bits, and in which."""
+
+    def write(self, places: Places) -> Iterator[str]:
+        """Write each tensor into its place, and name it when that is done."""
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A model with its values.
+
+    Attributes:
+        model: The model, frozen, in evaluation mode.
+        warnings: Sentences about what is odd with it.
+    """
+
+    model: Transformer
+    warnings: tuple[Sentence, ...]
+
+
+def silent(done: int, whole: int) -> None:
+    """Nobody is told."""
+
+
+def fill(config: ModelConfig, values: Values, *, label: str, progress: Progress = silent) -> Filled:
+    """A model with these values.
+
+    Args:
+        config: Its features.
+        values: Of exactly the tensors that the config calls for.
+        label: How messages call the file.
+        progress: Is told how far it is.
+
+    Raises:
+        CheckpointError: The model does not fit into memory, or the file of the values changed.
+    """
+    halves = _halves(config, values.narrow, label=label)
+    model, places = vacant(config, halves=halves)
+    odd: dict[str, int] = {}
+    done, whole = 0, 4 * sum(place.numel() for place in places.values())
+    progress(done, whole)
+    with torch.no_grad():
+        for name in values.write(places):
+            odd[name] = sum(map(_n_odd, parts_of(places[name])))
+            done += 4 * places[name].numel()
+            progress(done, whole)
+    odd = {name: count for name, count in odd.items() if count}
+    return Filled(ready(model), (*_odd_values(odd, values.shapes), *_in_16_bits(halves, whole)))
+
+
+def parts_of(tensor: Tensor) -> Sequence[Tensor]:
+    """A tensor in parts of a few megabytes, by rows."""
+    if not tensor.dim():
+        return (tensor,)
+    return tensor.split(max(LOOKED_AT // max(math.prod(tensor.shape[1:]), 1), 1))
+
+
+def _n_odd(part: Tensor) -> int:
+    """How many values are not finite. If their sum is, which is found out faster, all are."""
+    return 0 if part.sum().isfinite() else int((~part.isfinite()).sum())
+
+
+def _halves(config: ModelConfig, narrow: Halves, *, label: str) -> Halves:
+    """The matrices that stay in 16 bits: none if all fits with 32.
+
+    Raises:
+        CheckpointError: It does not fit with either.
+    """
+    sizes = {name: math.prod(shape) for name, shape in expected_shapes(config).items()}
+    if room.fits(_needed(sizes, {})):
+        return {}
+    matrices = {name: dtype for name, dtype in narrow.items() if name.endswith(("proj.weight", *_TABLES))}
+    room.check_bytes(_needed(sizes, matrices), label=label)
+    return matrices
+
+
+_TABLES = ("src_table", "tgt_table", "output_table")  # rows of pieces; other tables are small
+
+
+def _needed(sizes: Mapping[str, int], halves: Halves) -> int:
+    return int(BESIDE * sum(size * (2 if name in halves else 4) for name, size in sizes.items()))
+
+
+def _odd_values(odd: Mapping[str, int], shapes: Shapes) -> Sequence[Sentence]:
+    if not odd:
+        return []
+    counts = [
+        say("{name} ({count:,} of {total:,})", name=shown(name), count=count, total=math.prod(shapes[name]))
+        for name, count in odd.items()
+    ]
+    return [
+        say(
+            "Some values are not finite (NaN or infinite), so outputs may be meaningless: {tensors}.",
+            tensors=first(counts),
+        )
+    ]
+
+
+def _in_16_bits(halves: Halves, whole: int) -> Sequence[Sentence]:
+    if not halves:
+        return []
+    return [
+        say(
+            "With 32 bits a number this model takes {needed:,} bytes, more than are left: its matrices stay in the "
+            "16 bits of its file. Results differ by rounding alone; a step takes two to three times as long.",
+            needed=whole,
+        )
+    ]

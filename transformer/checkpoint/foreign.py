@@ -1,0 +1,51 @@
+"""Whether a file or folder is another program's model: told by names and by config.json alone.
+
+Nothing else is opened here, and no pickle ever: a list of what there is must cost nothing and run nothing. What such
+a thing really holds, `transformer.importers.opening` says.
+"""
+
+from pathlib import Path
+
+from transformer.checkpoint import strictjson
+from transformer.checkpoint.files import FolderFiles
+from transformer.checkpoint.load import CARD, CONFIG
+from transformer.errors import CheckpointError, ClauseError
+
+SUFFIXES = (".safetensors", ".pt", ".pth", ".bin", ".ckpt")
+MOST_CONFIG = 4_000_000  # label maps can be long
+ADAPTER = "adapter_config.json"
+_OURS, _THEIRS = ("format_version", "n_encoder_layers"), ("model_type", "architectures", "transformers_version")
+
+
+def is_foreign_file(file: Path) -> bool:
+    """Whether a file is called as weights are; a hidden one is not listed."""
+    return file.suffix in SUFFIXES and not file.name.startswith(".") and file.name.isprintable() and file.is_file()
+
+
+def is_foreign_folder(files: FolderFiles, folder: Path) -> bool:
+    """Whether a folder that is no checkpoint of ours may be one of another program.
+
+    Args:
+        files: The files of the folder.
+        folder: The same folder.
+    """
+    if files.has(ADAPTER):
+        return True
+    if files.has(CARD):  # one of ours that lost its config
+        return False
+    keys = _keys(files) if files.has(CONFIG) else frozenset()
+    if keys is None or not keys.isdisjoint(_OURS):
+        return False
+    try:
+        return not keys.isdisjoint(_THEIRS) or any(map(is_foreign_file, folder.iterdir()))
+    except OSError:
+        return False
+
+
+def _keys(files: FolderFiles) -> frozenset[str] | None:
+    """The keys of config.json; None if it is damaged."""
+    try:
+        record = strictjson.parse(files.read(CONFIG, limit=MOST_CONFIG))
+    except (CheckpointError, ClauseError):
+        return None
+    return frozenset(record) if isinstance(record, dict) else None

@@ -1,0 +1,61 @@
+"""The hash by which a checkpoint is known: SHA-256 of its files, sorted by name, each after its name and size.
+
+The largest file is not in memory as a whole: its bytes are handed over as they are read.
+"""
+
+import hashlib
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from transformer.checkpoint.filling import parts_of
+
+
+class ContentHash:
+    """The hash while the large file is read.
+
+    Args:
+        files: The bytes of the small files, by name.
+        large: Name of the large one.
+        size: Its length in bytes.
+    """
+
+    def __init__(self, files: Mapping[str, bytes], *, large: str, size: int) -> None:
+        self._whole, self._large = hashlib.sha256(), hashlib.sha256()
+        for name in sorted(files):
+            if name < large:
+                self._add(name, files[name])
+        self._whole.update(f"{large} {size}\n".encode())
+        self._after = {name: files[name] for name in sorted(files) if name > large}
+
+    def update(self, content: bytes | bytearray) -> None:
+        """The next bytes of the large file."""
+        self._whole.update(content)
+        self._large.update(content)
+
+    def done(self) -> tuple[str, str]:
+        """Of all files, and of the large one alone, hexadecimal; the large one has been read."""
+        for name, content in self._after.items():
+            self._add(name, content)
+        return self._whole.hexdigest(), self._large.hexdigest()
+
+    def _add(self, name: str, content: bytes) -> None:
+        self._whole.update(f"{name} {len(content)}\n".encode())
+        self._whole.update(content)
+
+
+def hash_of(files: Mapping[str, bytes]) -> str:
+    """The same hash of files that are all small."""
+    first, *_ = sorted(files)
+    whole = ContentHash({name: files[name] for name in files if name != first}, large=first, size=len(files[first]))
+    whole.update(files[first])
+    return whole.done()[0]
+
+
+def digest_of(tensor: Tensor) -> bytes:
+    """SHA-256 of a tensor's values as float32, a few megabytes at a time, wherever they lie."""
+    digest = hashlib.sha256()
+    for part in parts_of(tensor):
+        digest.update(part.detach().float().contiguous().view(-1).view(torch.uint8).numpy().data)
+    return digest.digest()

@@ -1,0 +1,120 @@
+"""`python -m transformer import`: make a checkpoint folder of a model that another program saved.
+
+Nothing is written while something is asked: the report says what, and with `--pairs` which answers do best.
+"""
+
+import argparse
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from transformer.errors import CheckpointError
+from words import say_n
+
+if TYPE_CHECKING:
+    from transformer.importers.report import ImportReport
+
+HELP = "make a checkpoint folder of a model that another program saved"
+_MOST = 12  # choices of a field that are listed
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.set_defaults(run=_run)
+    parser.add_argument(
+        "source",
+        type=Path,
+        help="folder of Hugging Face's transformers with its config.json, or a file of weights (.pt, .pth, .bin, "
+        ".ckpt, .safetensors), or a folder with one",
+    )
+    parser.add_argument("--out", type=Path, required=True, help="checkpoint folder to write; must not hold anything")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="FIELD=VALUE",
+        dest="answers",
+        help="answer what the report asks by the field's name in config.json, such as n_heads=4; may be repeated",
+    )
+    tokenizer = "a SentencePiece model, a tokenizer.json, a vocab.json beside its merges.txt, or a vocab.txt"
+    parser.add_argument("--source-pieces", type=Path, metavar="F", help=f"the source's tokenizer: {tokenizer}")
+    parser.add_argument("--target-pieces", type=Path, metavar="F", help="the target's tokenizer")
+    parser.add_argument("--pieces", type=Path, metavar="F", help="one tokenizer for both sides")
+    parser.add_argument(
+        "--pairs",
+        type=Path,
+        metavar="F",
+        help="text file with `source TAB target` a line, or sources alone, on which answers are tried; without a "
+        "tokenizer rows of ids such as 12 7 5",
+    )
+
+
+def answers_of(given: Iterable[str]) -> dict[str, Any]:
+    """What `--set` said: JSON, such as a number, true, null or a list; else a text.
+
+    Raises:
+        CheckpointError: One is not of the form FIELD=VALUE, or a field is answered twice.
+    """
+    from transformer.importers.answers import value_of
+
+    answers: dict[str, Any] = {}
+    for one in given:
+        name, equals, text = one.partition("=")
+        if not equals or not name or not text:
+            raise CheckpointError(
+                "--set: found {found}, expected FIELD=VALUE, such as n_heads=4.", found=one[:80] or '""'
+            )
+        if name in answers:
+            raise CheckpointError("--set: {field} is answered twice; leave one out.", field=name)
+        answers[name] = value_of(text)
+    return answers
+
+
+def _run(options: argparse.Namespace) -> None:
+    from transformer.checkpoint.save import save
+    from transformer.importers import pickles
+    from transformer.importers.given import Given
+    from transformer.importers.opening import examine
+
+    answers = answers_of(options.answers)
+    if options.out.exists() and (not options.out.is_dir() or any(options.out.iterdir())):
+        raise CheckpointError(
+            "{folder} holds something already; name a folder that is new or empty.", folder=str(options.out)
+        )
+    given = Given(options.source_pieces, options.target_pieces, options.pieces, options.pairs)
+    pickles.keep(1)  # the file is opened to look, to try answers and to write
+    try:
+        imported = examine(options.source, answers=answers, given=given)
+        print(imported.report)
+        if imported.parts is None:
+            raise _unwritten(imported.report)
+        save(imported.parts, options.out)
+    finally:
+        pickles.keep(0)
+    print(f"written: {options.out}")
+
+
+def _unwritten(report: "ImportReport") -> CheckpointError:
+    """Print what is asked, in the form of answers; the error says how much it is."""
+    from transformer.importers.answers import as_said
+    from transformer.importers.candidates import best_answers
+    from transformer.importers.opening import incomplete
+
+    if not report.asked:
+        return incomplete(report)
+    print("\nTo be answered:")
+    for field in report.asked:
+        choices = [as_said(one.value) + ("" if one.score is None else f" ({one.score:.3f})") for one in field.choices]
+        listed = ", ".join([*choices[:_MOST], *["..."] * (len(choices) > _MOST)]) or "any value of the field"
+        print(f"  --set {field.name}=...  {listed}")
+    best = best_answers(report)
+    if best:
+        print("Best together, by the loss in brackets:")
+        print("  " + " ".join(f"--set {name}={as_said(value)}" for name, value in best.items()))
+    return CheckpointError(
+        say_n(
+            "{n} field is asked, see above; answer it with --set. Nothing was written.",
+            "{n} fields are asked, see above; answer them with --set. Nothing was written.",
+            len(report.asked),
+        )
+    )

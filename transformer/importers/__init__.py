@@ -1,0 +1,1 @@
+"""Read weights that other programs wrote, and say exactly what was understood of them."""

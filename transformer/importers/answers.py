@@ -1,0 +1,76 @@
+"""A user's answers to what a report asks, by the names of the fields: checked before anything is done with them."""
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+from transformer.errors import CheckpointError, shown
+from transformer.importers.report import Field, ImportReport
+from transformer.model.config import ModelConfig
+from words import Sentence, say
+
+CONFIG_FIELDS = frozenset(field.name for field in fields(ModelConfig))
+
+
+def check_names(answers: Mapping[str, Any], allowed: Collection[str], *, label: str) -> None:
+    """Refuse answers to what is never asked.
+
+    Raises:
+        CheckpointError: There is one; names it, and what is asked.
+    """
+    for name in answers:
+        if name not in allowed:
+            raise CheckpointError(
+                "{label}: {name} is nothing that can be answered; expected one of {names}.",
+                label=label,
+                name=shown(name),
+                names=", ".join(sorted(allowed)),
+            )
+
+
+def check_choice(field: Field, value: Any, *, label: str) -> None:
+    """Refuse an answer that is none of the choices, where there are some.
+
+    Raises:
+        CheckpointError: It is none; names it and them.
+    """
+    possible = [choice.value for choice in field.choices]
+    if possible and not any(type(value) is type(one) and value == one for one in possible):
+        raise CheckpointError(
+            "{label}: {field}: found {found}, expected one of {choices}.",
+            label=label,
+            field=field.name,
+            found=shown(value),
+            choices=", ".join(map(as_said, possible)),
+        )
+
+
+def answered(report: ImportReport, answers: Mapping[str, Any]) -> ImportReport:
+    """The report with the answers, those to fields that it does not have at its end.
+
+    Raises:
+        CheckpointError: An answer is none of its field's choices.
+    """
+    for field in report.fields:
+        if field.name in answers:
+            check_choice(field, answers[field.name], label=report.source)
+    there = {field.name for field in report.fields}
+    new = tuple(Field(name, "answered", value, YOU) for name, value in answers.items() if name not in there)
+    return replace(report.answered(answers), fields=(*report.answered(answers).fields, *new))
+
+
+def as_said(value: Any) -> str:
+    """A value as `--set` takes it."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def value_of(text: str) -> Any:
+    """The value that a text after `--set FIELD=` stands for: JSON, else the text itself."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+YOU: Sentence = say("You said so.")

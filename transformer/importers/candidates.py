@@ -1,0 +1,197 @@
+"""Rank the answers to what a file cannot say, by how well the model does with them on a few texts.
+
+    report = scored(report, build, samples)
+    print(report)           # each asked field has its choices with their losses, best first
+    best_answers(report)    # what the user may confirm
+
+The score of a choice is its loss with the other fields at their best, as far as they were tried (see
+`transformer.importers.trials`). Nothing is answered: what the texts cannot tell stays a question, and says so.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from transformer.importers.likely_ids import FIRST, likely_ids
+from transformer.importers.losses import MASKS, Loss, text_ids
+from transformer.importers.report import Choice, Field, ImportReport
+from transformer.importers.samples import Samples
+from transformer.importers.special_ids import CALLED
+from transformer.importers.trials import FEW, Build, Progress, Trials, silent
+from transformer.importers.variants import Answers
+from transformer.importers.verdicts import verdict
+from transformer.runs.runnable import Scorable
+from transformer.text.raw import RawIds
+from words import Sentence, joined, say, say_n
+
+ASSUMED: Answers = {"max_len": 1024}  # what has no choices, while others are tried
+SMALL = 5_000_000  # parameters
+NOT_TRIED = ("source_language", "target_language", "ignored")  # questions about the texts, or of no effect
+
+
+def scored(report: ImportReport, build: Build, samples: Samples, *, progress: Progress = silent) -> ImportReport:
+    """The report with the choices of all that is asked ranked by the loss with them.
+
+    Args:
+        report: With fields that are asked.
+        build: Called with an answer to each of them; once, and again only for answers to which other parameters
+            belong.
+        samples: Texts that the model was made for; with targets if there are any.
+        progress: Called after each try.
+
+    Raises:
+        CheckpointError: The file changed meanwhile.
+        DataError: A text holds what is no id of a model without a tokenizer.
+    """
+    guess = first_guess(report)
+    if not guess:
+        return report
+    base = build(guess)
+    if base is None:
+        return _noted(report, say("Nothing could be tried: some tensors are missing or left over."))
+    fitting = _fitting(samples, base)
+    problem = _problem(base, fitting)
+    if problem is not None:
+        return _noted(report, problem)
+    choices = {one.name: _choices(one, base) for one in report.asked if one.name not in NOT_TRIED}
+    choices = {name: values for name, values in choices.items() if values}
+    trials = Trials(build, base, fitting, choices, guess, progress)
+    trials.keep(guess)
+    with _few_threads(base):
+        best = trials.search()
+    fields = tuple(_ranked(one, trials, best) if one.name in choices else one for one in report.fields)
+    return _noted(replace(report, fields=fields), *_work(trials))
+
+
+@contextmanager
+def _few_threads(base: Scorable) -> Iterator[None]:
+    """One thread for a small model: where others keep the processors busy, waiting for a second costs ten times."""
+    before = torch.get_num_threads()
+    if base.model.config.count_parameters() < SMALL:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def best_answers(report: ImportReport) -> dict[str, Any]:
+    """The first choice of each asked field that was tried; together they are the best combination."""
+    return {
+        one.name: one.choices[0].value for one in report.asked if one.choices and one.choices[0].score is not None
+    }
+
+
+def first_guess(report: ImportReport) -> dict[str, Any]:
+    """An answer to each question, of ids that differ."""
+    taken = {one.value for one in report.fields if one.name in CALLED}
+    guess: dict[str, Any] = {}
+    for one in report.asked:
+        if one.name in CALLED and not one.choices:
+            guess[one.name] = next(i for i in (FIRST[one.name], *range(len(taken) + 1)) if i not in taken)
+            taken.add(guess[one.name])
+        else:
+            guess[one.name] = one.choices[0].value if one.choices else ASSUMED.get(one.name)
+            if one.name == "ignored":
+                guess[one.name] = [choice.value for choice in one.choices]
+    return guess
+
+
+def _choices(one: Field, base: Scorable) -> list[Any]:
+    """The values that a field may have, likeliest first."""
+    if one.choices or one.name not in CALLED:
+        return [choice.value for choice in one.choices]
+    config, tokenizer = base.model.config, base.src_tokenizer
+    named = None if isinstance(tokenizer, RawIds) else tokenizer
+    size = min(config.src_vocab_size, config.tgt_vocab_size)
+    return list(likely_ids(one.name, size, named, base.model.src_table))
+
+
+def _fitting(samples: Samples, base: Scorable) -> Samples:
+    """The texts that the model can read, whatever stands around them."""
+    config = base.model.config
+    around = max(2, len(config.source_start) + len(config.source_end), len(config.forced_ids) + 1)
+    room = config.max_len - around
+
+    def fits(i: int) -> bool:
+        lengths = [len(text_ids(samples.sources[i], base.src_tokenizer, config.normalisation))]
+        if samples.targets:
+            lengths.append(len(text_ids(samples.targets[i], base.tgt_tokenizer)))
+        together = max(lengths) if base.model.anatomy.reads else sum(lengths)
+        return lengths[0] > 0 and together <= room
+
+    return samples.only([i for i in range(len(samples)) if fits(i)])
+
+
+def _problem(base: Scorable, fitting: Samples) -> Sentence | None:
+    """Why nothing can be tried, if so."""
+    parts = base.model.anatomy
+    if not parts.gives_logits:
+        return say("Nothing could be tried: the model gives vectors and no logits, so that no answer has a loss.")
+    if parts.fills and all(base.src_tokenizer.id_of(name) is None for name in MASKS):
+        names = ", ".join(MASKS)
+        return say(
+            "Nothing could be tried: the tokenizer has none of the pieces {names}, which hide others.", names=names
+        )
+    return None if len(fitting) else say("Nothing could be tried: no text fits into the model.")
+
+
+def _ranked(one: Field, trials: Trials, best: Mapping[str, Any]) -> Field:
+    """A field with its choices by their losses, that of the best combination first; what was not tried last."""
+    values, losses = trials.choices[one.name], trials.losses(one.name)
+    first = trials.place(one.name, best[one.name])
+    order = sorted(
+        range(len(values)), key=lambda i: (i != first, round(losses[i].mean, 4) if i in losses else math.inf)
+    )
+    choices = tuple(Choice(values[i], losses[i].mean if i in losses else None) for i in order)
+    tried: list[tuple[str, Loss]] = [(json.dumps(values[i]).strip('"'), losses[i]) for i in order if i in losses]
+    if not tried:
+        return replace(one, choices=choices)
+    config = trials.base.model.config
+    said = verdict(tried, guessing=math.log(config.tgt_vocab_size), written=_writes_itself(trials))
+    return replace(one, choices=choices, evidence=joined(" ", [one.evidence, said]))
+
+
+def _work(trials: Trials) -> list[Sentence]:
+    """How much was tried, and what was not tried together."""
+    few, whole = trials.counts()
+    tried = say(
+        "To rank the answers, {whole} tried on {texts}, and {few} on the first {n_few} of them.",
+        whole=say_n("{n} combination was", "{n} combinations were", whole),
+        texts=say_n("{n} text", "{n} texts", len(trials.samples)),
+        few=say_n("{n} more", "{n} more", few),
+        n_few=min(FEW, len(trials.samples)),
+    )
+    notes = [tried]
+    together = {*trials.strong(), *trials.weak(), "pad_id", "unk_id"}
+    alone = [name for name in trials.choices if name not in together]
+    if alone:
+        notes.append(
+            say(
+                "There are too many combinations for a model of this size: {fields} was tried with the other answers "
+                "as they were.",
+                fields=", ".join(alone),
+            )
+        )
+    if _writes_itself(trials):
+        notes.append(
+            say(
+                "Without targets its own certainty is all there is, and a wrong model may be certain too: give pairs."
+            )
+        )
+    return notes
+
+
+def _writes_itself(trials: Trials) -> bool:
+    """Whether the losses are those of what the model itself writes."""
+    parts = trials.base.model.anatomy
+    return parts.reads and parts.writes and not trials.samples.targets
+
+
+def _noted(report: ImportReport, *notes: Sentence) -> ImportReport:
+    return replace(report, notes=(*report.notes, *notes))

@@ -1,0 +1,250 @@
+"""Import a folder of Hugging Face's transformers: what `transformer.checkpoint.save` writes, and a report.
+
+    imported = import_folder(Path("downloads/opus-mt-en-fr"))
+    print(imported.report)
+    save(imported.parts, Path("checkpoints/en-fr"))
+
+Nothing of the folder is run, and transformers is not needed. What this program has no arithmetic for is refused, with
+the key or the tensor.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import MISSING, dataclass, fields, replace
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from transformer.checkpoint import strictjson
+from transformer.checkpoint.agreement import expected_shapes
+from transformer.checkpoint.files import FolderFiles
+from transformer.errors import CheckpointError, ClauseError, ConfigError, shown
+from transformer.importers import keys
+from transformer.importers.accounts import account
+from transformer.importers.huggingface import generation, vocabulary
+from transformer.importers.huggingface.agreement import check_agreement
+from transformer.importers.huggingface.families import FAMILIES
+from transformer.importers.huggingface.family import Family
+from transformer.importers.huggingface.renaming import settle_tables
+from transformer.importers.huggingface.settings import Fields, Known, Settings, fixed
+from transformer.importers.huggingface.sinusoids import settle_sinusoids
+from transformer.importers.huggingface.vocabulary import LANGUAGES
+from transformer.importers.huggingface.without_effect import WITHOUT_EFFECT
+from transformer.importers.imported import Content, Imported
+from transformer.importers.keys import Match
+from transformer.importers.report import Field
+from transformer.importers.weights import Weights, open_weights
+from transformer.model.config import MAX_LENGTH, ModelConfig
+from words import say
+
+CONFIG, ADAPTER = "config.json", "adapter_config.json"
+MAX_JSON = 4_000_000  # label maps can be long
+NO_ANSWERS: Mapping[str, Any] = MappingProxyType({})
+
+
+def import_folder(
+    folder: Path | str, *, answers: Mapping[str, Any] = NO_ANSWERS, inside: Path | None = None
+) -> Imported:
+    """Read a folder.
+
+    Args:
+        folder: With a config.json, the weights and as a rule a tokenizer.
+        answers: To what an earlier report asked, by the names of its fields.
+        inside: The real path of a folder that it may not leave by a link; None if any will do.
+
+    Raises:
+        CheckpointError: It is damaged, something is missing or left over, or it asks for arithmetic that this program
+            does not have; names the key or the tensor.
+    """
+    files = FolderFiles(Path(folder), inside=inside)
+    record = _record(files, CONFIG)
+    family = _family(files, record)
+    settings = Settings(record, label=files.label(CONFIG))
+    open_again = partial(open_weights, Path(folder), inside=inside)
+    with open_again() as weights:
+        return _Import(files, record, family, settings, weights, answers, open_again).done()
+
+
+def _record(files: FolderFiles, name: str) -> dict[str, Any]:
+    if name == CONFIG and not files.has(CONFIG) and files.has(ADAPTER):
+        raise CheckpointError(
+            "{folder}: holds an adapter without its model; merge the two and save the whole model.",
+            folder=files.name,
+        )
+    try:
+        record = strictjson.parse(files.read(name, limit=MAX_JSON))
+    except ClauseError as error:
+        raise CheckpointError("{label}: {problem}.", label=files.label(name), problem=error.sentence) from None
+    if not isinstance(record, dict):
+        raise CheckpointError(
+            "{label}: expected a JSON object, found {found}.", label=files.label(name), found=shown(record)
+        )
+    return record
+
+
+def _family(files: FolderFiles, record: Mapping[str, Any]) -> Family:
+    label, kind = files.label(CONFIG), record.get("model_type")
+    if not isinstance(kind, str) or kind not in FAMILIES:
+        raise CheckpointError(
+            "{label}: model_type: found {found}, expected one of {names}; this program knows no other families.",
+            label=label,
+            found=shown(kind),
+            names=", ".join(FAMILIES),
+        )
+    if record.get("quantization_config") is not None:
+        raise CheckpointError(
+            "{label}: quantization_config: the weights are stored as small integers, expected floating point; save "
+            "the model without it.",
+            label=label,
+        )
+    return FAMILIES[kind]
+
+
+@dataclass(frozen=True)
+class _Import:
+    """What one import has before it."""
+
+    files: FolderFiles
+    record: Mapping[str, Any]
+    family: Family
+    settings: Settings
+    weights: Weights
+    answers: Mapping[str, Any]
+    open_again: Callable[[], AbstractContextManager[Weights]]
+
+    def done(self) -> Imported:
+        found, said = self._body()
+        own = _record(self.files, generation.FILE) if self.files.has(generation.FILE) else None
+        how = generation.read_generation(own, self.record, self.family.ids, label=self.files.name)
+        ids = _settled(how.values, reads=bool(said["n_encoder_layers"].value))
+        self._check_rows(found, said)
+        chosen = self._chosen(said, ids)
+        said |= ids | {"unk_id": fixed(None), "append_source_eos": fixed(False)} | vocabulary.around(chosen, ids)
+        asked = list(chosen.asked)
+        end = vocabulary.end_of(said, writes=bool(said["n_decoder_layers"].value))
+        self._check_answers({*(("eos_id",) if end is None else ()), *(LANGUAGES if chosen.languages else ())})
+        said["eos_id"] = end or self._end(said, asked)
+        if said["decoder_start_id"].value is None:
+            said["decoder_start_id"] = said["eos_id" if said["bos_id"].value is None else "bos_id"]
+        config, facts = self._config(said), {"n_heads": said["n_heads"].value}
+        shapes, expected = keys.shapes(found, self.weights, facts), expected_shapes(config)
+        check_agreement(found, self.weights, shapes, expected)
+        names = {one.name for one in asked}
+        read = [
+            Field(name, one.how, one.value, one.evidence) for name, one in said.items() if not _default(name, one)
+        ]
+        fields = [*(one for one in read if one.name not in names), *asked]
+        notes = (*how.notes, *chosen.notes)
+        report = account(found, self.weights, shapes, needed=list(expected), fields=fields, notes=notes)
+        report = replace(report, source=self.files.name)
+        if asked or chosen.vocabularies is None:
+            return Imported(report, None)
+        card = {"title": self.files.name, "description": f"A {self.family.name} model."}
+        return Imported(report, Content(config, chosen.vocabularies, card, found, facts, self.open_again))
+
+    def _body(self) -> tuple[Match, dict[str, Known]]:
+        """What the tensors become, and the fields of the config that are not about ids."""
+        found = keys.match(self.family.table(self.settings), list(self.weights.tensors))
+        said = dict(self.family.fields(self.settings, frozenset(found.sources)))
+        has_output = "mlm_head" not in said or bool(said["mlm_head"].value)
+        found, tables = settle_tables(
+            found, self.weights, self.settings, tied=self.family.tied, has_output=has_output
+        )
+        if "mlm_head" in said:
+            tables["output_bias"] = said["mlm_head"]  # no model with such a head is without
+        found, sinusoids = settle_sinusoids(found, self.weights, said)
+        keys.check(found, label=self.weights.label)
+        self.settings.check_all_asked({*WITHOUT_EFFECT, *self.family.known, *generation.IN_CONFIG})
+        return found, {
+            **said,
+            **tables,
+            **sinusoids,
+            "normalisation": fixed(()),
+            "max_len": _at_most(said["max_len"]),
+        }
+
+    def _check_rows(self, found: Match, said: Fields) -> None:
+        """See that the tables have a row for each piece, before anything is made as large as config.json says."""
+        for table, size in (("src_table", said["src_vocab_size"]), ("tgt_table", said["tgt_vocab_size"])):
+            name = found.sources[table].sources[0] if table in found.sources else None
+            rows = self.weights.tensors[name].shape[:1] if name else (size.value,)
+            if rows != (size.value,):
+                raise CheckpointError(
+                    "{label}: tensor {tensor} has {rows} rows, expected {expected}, as {evidence} says.",
+                    label=self.weights.label,
+                    tensor=shown(name),
+                    rows=sum(rows),
+                    expected=size.value,
+                    evidence=size.evidence,
+                )
+
+    def _chosen(self, said: Fields, ids: Fields) -> vocabulary.Chosen:
+        sizes = said["src_vocab_size"].value, said["tgt_vocab_size"].value
+        names = self.family.vocabularies
+        if "mbart50" in names:  # the same files: they differ in where the language stands
+            names = ("mbart50",) if ids["decoder_start_id"].value == ids["eos_id"].value else ("mbart",)
+        special = {ids[name].value for name in ("pad_id", "bos_id", "eos_id", "decoder_start_id")} - {None}
+        return vocabulary.choose(self.files, names, sizes, self.answers, special)
+
+    def _check_answers(self, needed: set[str]) -> None:
+        """Refuse an answer that nothing asks for: it would have no effect."""
+        for name, value in self.answers.items():
+            if name not in needed:
+                raise CheckpointError(
+                    "{label}: {field}: found the answer {found}, but this folder leaves no such question open; leave "
+                    "the answer out.",
+                    label=self.files.name,
+                    field=name,
+                    found=shown(value),
+                )
+
+    def _end(self, said: Fields, asked: list[Field]) -> Known:
+        """The id that ends an output, which nothing says."""
+        if "eos_id" in self.answers:
+            return Known(self.answers["eos_id"], say("You said so."), "answered")
+        why = say("neither config.json nor the tokenizer says which piece ends an output")
+        asked.append(Field("eos_id", "asked", None, why))
+        return Known(int(said["pad_id"].value == 0), why)  # for the shapes, which do not depend on it
+
+    def _config(self, said: Fields) -> ModelConfig:
+        try:
+            return ModelConfig(**{name: one.value for name, one in said.items()})
+        except ConfigError as error:
+            known = said.get(error.field.split(".")[0])
+            if known is None:
+                raise CheckpointError("{label}: {problem}", label=self.files.name, problem=error.sentence) from error
+            raise CheckpointError(
+                "{label}: {problem} ({evidence})",
+                label=self.files.name,
+                problem=error.sentence,
+                evidence=known.evidence,
+            ) from error
+
+
+def _at_most(length: Known) -> Known:
+    """A length, cut at the most that this program reads."""
+    if length.value <= MAX_LENGTH:
+        return length
+    return Known(MAX_LENGTH, say("its own is {n:,}; this program reads no longer texts", n=length.value))
+
+
+def _settled(ids: Mapping[str, Known], *, reads: bool) -> dict[str, Known]:
+    """Ids without those that contradict each other here."""
+    said = dict(ids)
+    if ids["forced_ids"].value and not reads:
+        said["forced_ids"] = Known((), say("a model without an encoder goes on with its prompt"))
+    ends = (ids["eos_id"].value, *ids["further_eos_ids"].value)
+    if ids["pad_id"].value in ends and ids["pad_id"].value is not None:
+        why = say("its id ends outputs too, and what ends an output is no padding")
+        said["pad_id"] = Known(None, why, "inferred")
+    banned = tuple(i for i in ids["banned_ids"].value if i != said["pad_id"].value)
+    said["banned_ids"] = replace(ids["banned_ids"], value=banned)
+    return said
+
+
+_DEFAULTS = {field.name: field.default for field in fields(ModelConfig) if field.default is not MISSING}
+
+
+def _default(name: str, one: Known) -> bool:
+    return name in _DEFAULTS and _DEFAULTS[name] == one.value

@@ -1,0 +1,163 @@
+"""What the key tables of all families share: rules from pairs of names, and tables that a file may hold twice.
+
+A file may have the table of embeddings once, or again for each stack and for the output. Its rules call these tables
+by their roles; which of them the model needs is settled when the file is there.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+import torch
+
+from transformer.errors import CheckpointError, shown
+from transformer.importers.huggingface.settings import Fields, Known, Settings, inferred
+from transformer.importers.keys import Match, Rule, Taken, Unused
+from transformer.importers.reshapes import AS_IS, Reshape
+from transformer.importers.weights import Weights
+from words import Sentence, joined, say
+
+# The roles of a table.
+INPUT, SOURCE, TARGET, OUTPUT = "?input", "?source", "?target", "?output"
+BIAS, OUTPUT_BIAS = "?bias", "?output_bias"  # a bias of the logits that is stored alone, or beside the output's table
+ROLES = {INPUT: "src_table", SOURCE: "src_table", TARGET: "tgt_table", OUTPUT: "output_table", BIAS: "output_bias"}
+
+MASK = say("it is a mask, made anew for each text")
+FORMULA = say("a formula gives it")
+CLASSES = say("it is a head for another task")
+
+ONE_ROW = Reshape(lambda tensors, _: (tensors[0].flatten(),), say("as one row"))
+
+
+def renamed(names: Mapping[str, str], *, prefixes: Iterable[str] = ("",), reshape: Reshape = AS_IS) -> Iterator[Rule]:
+    """A rule for each pair of names, with each of the prefixes that files have or have not."""
+    for prefix in prefixes:
+        for theirs, ours in names.items():
+            yield Rule.of(prefix + theirs, ours, reshape=reshape)
+
+
+def joined_rules(name: str, layer: str, *, prefixes: Iterable[str], reshape: Reshape) -> Iterator[Rule]:
+    """Rules for queries, keys and values that a file holds as one tensor, weights and biases.
+
+    Args:
+        name: What the file calls it, without its prefix and without weight or bias.
+        layer: What a layer's names begin with in the model.
+        prefixes: What its names may begin with.
+        reshape: How it is split.
+    """
+    for prefix in prefixes:
+        for kind in ("weight", "bias"):
+            targets = [f"{layer}.self_attn.{one}_proj.{kind}" for one in "qkv"]
+            yield Rule.of(f"{prefix}{name}.{kind}", *targets, reshape=reshape)
+
+
+def unused(why: Sentence, *names: str, prefixes: Iterable[str] = ("",)) -> Iterator[Unused]:
+    """Tensors that are ignored, with each of the prefixes."""
+    for prefix in prefixes:
+        for name in names:
+            yield Unused(prefix + name, why)
+
+
+def settle_tables(
+    found: Match, weights: Weights, settings: Settings, *, tied: bool, has_output: bool
+) -> tuple[Match, Fields]:
+    """Say which tables the model has: one for both sides or two, and one more for the output or not.
+
+    Args:
+        found: The match, with roles among its targets.
+        weights: The file.
+        settings: The config, whose `tie_word_embeddings` decides where the file has one table only.
+        tied: What it is where the config does not have it.
+        has_output: Whether the model gives logits.
+
+    Raises:
+        CheckpointError: A table is missing, or a copy is none.
+    """
+    names = {target: one.sources[0] for target, one in found.sources.items() if target.startswith("?")}
+    tie = settings.flag("tie_word_embeddings", tied)
+    one_output = has_output and OUTPUT in names
+    if one_output and tie.value and not names.keys() & {INPUT, SOURCE, TARGET}:
+        names[INPUT], one_output = names.pop(OUTPUT), False  # kept under the name of the output
+    targets, copies, shared = _sides(names, weights, found)
+    if not has_output:
+        return _with(found, names, targets, copies), {"shared_vocab": shared}
+    table = names.get(TARGET, names.get(INPUT, names.get(SOURCE, "")))
+    own = one_output and not _equal(names[OUTPUT], table, weights)
+    if one_output:
+        (targets if own else copies)[OUTPUT] = "output_table"
+    elif not tie.value:
+        raise CheckpointError(
+            "{label}: has no table of the output ({names}), and config.json says tie_word_embeddings = false; save "
+            "the whole model.",
+            label=weights.label,
+            names=_sought(found, OUTPUT),
+        )
+    why = (
+        say("the file has a table of its own for the output") if own else say("the file has no other for the output")
+    )
+    biases = [name for name in ((OUTPUT_BIAS, BIAS) if own else (BIAS, OUTPUT_BIAS)) if name in names]
+    targets |= dict.fromkeys(biases[:1], "output_bias")
+    copies |= dict.fromkeys(biases[1:], "output_bias")
+    bias = inferred(
+        bool(biases), say("its bias is in the file") if biases else say("the file has no bias of the output")
+    )
+    fields = {"shared_vocab": shared, "tie_output": inferred(not own, why), "output_bias": bias}
+    return _with(found, names, targets, copies), fields
+
+
+def _sides(names: Mapping[str, str], weights: Weights, found: Match) -> tuple[dict[str, str], dict[str, str], Known]:
+    """What becomes of the tables of both sides: role -> name in the model, for those that are used and for copies."""
+    if INPUT in names:
+        copies = {role: "src_table" for role in (SOURCE, TARGET) if role in names}
+        for role in copies:
+            if not _equal(names[role], names[INPUT], weights):
+                raise CheckpointError(
+                    "{label}: {copy} differs from {table}, of which it should be a copy; save the model again.",
+                    label=weights.label,
+                    copy=shown(names[role]),
+                    table=shown(names[INPUT]),
+                )
+        return {INPUT: "src_table"}, copies, inferred(True, say("the file has one table of embeddings"))
+    if SOURCE in names and TARGET in names:
+        if _equal(names[TARGET], names[SOURCE], weights):
+            return {SOURCE: "src_table"}, {TARGET: "src_table"}, inferred(True, say("both tables are equal"))
+        two = {SOURCE: "src_table", TARGET: "tgt_table"}
+        return two, {}, inferred(False, say("the file has two tables of embeddings"))
+    only = next((role for role in (SOURCE, TARGET) if role in names), None)
+    if only is None:
+        raise CheckpointError(
+            "{label}: has no table of embeddings ({names}); save the whole model.",
+            label=weights.label,
+            names=_sought(found, INPUT),
+        )
+    return {only: "src_table"}, {}, inferred(True, say("the file has one table of embeddings"))
+
+
+def _sought(found: Match, role: str) -> str:
+    """The names that a table of this role may have."""
+    return joined(", ", [shown(rule.sources[0]) for rule in found.table.rules if rule.targets == (role,)])
+
+
+def _with(found: Match, names: Mapping[str, str], targets: Mapping[str, str], copies: Mapping[str, str]) -> Match:
+    """The match with names of the model in the place of roles, and copies ignored."""
+    role_of = {name: role for role, name in names.items()}
+    kept: list[Taken] = []
+    ignored = dict(found.ignored)
+    for one in found.taken:
+        role = role_of.get(one.sources[0])
+        if role is not None and role in targets:
+            kept.append(replace(one, targets=(targets[role],)))
+        elif role is not None and role in copies:
+            ignored[one.sources[0]] = say("it is a copy of {name}", name=copies[role])
+        elif role is None:
+            kept.append(one)
+        else:
+            ignored[one.sources[0]] = CLASSES
+    return replace(found, taken=tuple(kept), ignored=ignored)
+
+
+def _equal(name: str, other: str, weights: Weights) -> bool:
+    if weights.ties.get(name, name) == weights.ties.get(other, other):
+        return True
+    if weights.tensors[name].shape != weights.tensors[other].shape:
+        return False
+    return torch.equal(weights.read(name), weights.read(other))

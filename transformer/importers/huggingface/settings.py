@@ -1,0 +1,217 @@
+"""Read a config.json that Hugging Face's transformers wrote: each value with where it was found.
+
+    settings.whole("d_model")                  a Known with the value and the evidence
+    settings.flag("scale_embedding", False)    the same, where the key may be missing
+    settings.expect("pruned_heads", {})        refused if it says something else
+
+What is asked for is remembered. At the end, a key that nobody asked for and that is not known to have no effect is
+refused by name: a setting that nobody reads is arithmetic that nobody does.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from transformer.errors import CheckpointError, shown
+from transformer.importers.report import How
+from words import Sentence, joined, say
+
+MAX_WHOLE = 2**31
+NAMED = 5  # keys that a message lists
+
+# What transformers calls a non-linearity -> what a config of ours calls it.
+ACTIVATIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "relu": "relu",
+        "gelu": "gelu",
+        "gelu_python": "gelu",
+        "gelu_new": "gelu_tanh",
+        "gelu_pytorch_tanh": "gelu_tanh",
+        "gelu_fast": "gelu_tanh",
+        "gelu_accurate": "gelu_tanh",
+        "silu": "silu",
+        "swish": "silu",
+        "quick_gelu": "quick_gelu",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Known:
+    """A value of our config, and how it is known."""
+
+    value: Any
+    evidence: Sentence
+    how: How = "read"
+
+
+Fields = dict[str, Known]  # by the names of our config
+
+
+class _Missing:
+    """No default."""
+
+
+_REQUIRED = _Missing()
+
+
+def fixed(value: Any) -> Known:
+    """What all models of a family have, and no config says."""
+    return Known(value, say("all models of this family have it"))
+
+
+def inferred(value: Any, evidence: Sentence) -> Known:
+    """What the tensors of the file show."""
+    return Known(value, evidence, "inferred")
+
+
+class Settings:
+    """The keys of one config.json.
+
+    Args:
+        record: What it holds.
+        label: How messages call the file.
+    """
+
+    def __init__(self, record: Mapping[str, Any], *, label: str) -> None:
+        self.label = label
+        self._record = record
+        self._asked: set[str] = set()
+
+    def has(self, key: str) -> bool:
+        """Whether the file says something of it, be it null."""
+        return key in self._record
+
+    def raw(self, key: str, absent: Any = None) -> Any:
+        """The value as it is."""
+        self._asked.add(key)
+        return self._record.get(key, absent)
+
+    def whole(
+        self, key: str, absent: Any = _REQUIRED, *, null: Any = _REQUIRED, least: int = 0, most: int = MAX_WHOLE
+    ) -> Known:
+        """A whole number.
+
+        Args:
+            key: Where it stands.
+            absent: What it is where the key is missing, as a number or a `Known`.
+            null: What null stands for, if that is not an error.
+            least, most: Which numbers make sense.
+
+        Raises:
+            CheckpointError: It is missing or no such number.
+        """
+        if null is not _REQUIRED and self.has(key) and self.raw(key) is None:
+            return null if isinstance(null, Known) else self._read(key, null)
+        found = self._found(key, absent)
+        if type(found.value) is not int or not least <= found.value <= most:  # True is a number in Python
+            raise self.refused(
+                key, found.value, say("a whole number from {least} to {most:,}", least=least, most=most)
+            )
+        return found
+
+    def number(self, key: str, absent: Any = _REQUIRED) -> Known:
+        """A number.
+
+        Raises:
+            CheckpointError: It is missing or no number.
+        """
+        found = self._found(key, absent)
+        if isinstance(found.value, bool) or not isinstance(found.value, int | float):
+            raise self.refused(key, found.value, say("a number"))
+        return Known(float(found.value), found.evidence)
+
+    def flag(self, key: str, absent: Any = _REQUIRED) -> Known:
+        """True or false.
+
+        Raises:
+            CheckpointError: It is missing or neither.
+        """
+        found = self._found(key, absent)
+        if not isinstance(found.value, bool):
+            raise self.refused(key, found.value, say("true or false"))
+        return found
+
+    def activation(self, key: str, absent: Any = _REQUIRED, *, names: Mapping[str, str] = ACTIVATIONS) -> Known:
+        """A non-linearity, by the name that it has here.
+
+        Raises:
+            CheckpointError: It is missing or unknown.
+        """
+        found = self._found(key, absent)
+        if not isinstance(found.value, str) or found.value not in names:
+            raise self.refused(key, found.value, say("one of {names}", names=", ".join(names)))
+        return Known(names[found.value], found.evidence)
+
+    def one_id(self, key: str, absent: int | None = None) -> Known:
+        """An id, or None where the model has no such piece.
+
+        Raises:
+            CheckpointError: It is no id.
+        """
+        return self.whole(key, absent, null=None) if self.has(key) or absent is not None else self._found(key, None)
+
+    def expect(self, key: str, *allowed: Any) -> None:
+        """Refuse what another value of a key would compute; the key may be missing.
+
+        Raises:
+            CheckpointError: It has another value.
+        """
+        found = self.raw(key, allowed[0])
+        if found not in allowed:
+            raise self.refused(key, found, shown(allowed[0]))
+
+    def same(self, key: str, other: str) -> Known:
+        """A whole number that the encoder and the decoder each have, and that is one number here.
+
+        Raises:
+            CheckpointError: They differ.
+        """
+        found, second = self.whole(key), self.whole(other)
+        if found.value != second.value:
+            expected = say("{value}, as {other} says", value=found.value, other=key)
+            raise self.refused(other, second.value, expected)
+        return Known(found.value, say("{key} and {other} in config.json", key=key, other=other))
+
+    def refused(self, key: str, found: object, expected: Sentence | str) -> CheckpointError:
+        """The error for a value that this program has no arithmetic for."""
+        return CheckpointError(
+            "{label}: {key}: found {found}, expected {expected}; this program would compute something else.",
+            label=self.label,
+            key=key,
+            found=shown(found),
+            expected=expected,
+        )
+
+    def check_all_asked(self, without_effect: Collection[str]) -> None:
+        """Refuse keys of unknown meaning.
+
+        Raises:
+            CheckpointError: There are some; names the first.
+        """
+        unknown = [
+            shown(key)
+            for key in self._record
+            if key not in self._asked and key not in without_effect and not key.startswith("_")
+        ]
+        if unknown:
+            raise CheckpointError(
+                "{label}: has keys of unknown meaning ({keys}); this program might compute something else. Remove "
+                "them if they have no effect.",
+                label=self.label,
+                keys=joined(", ", [*unknown[:NAMED], *["..."] * (len(unknown) > NAMED)]),
+            )
+
+    def _read(self, key: str, value: Any) -> Known:
+        return Known(value, say("{key} in config.json", key=key))
+
+    def _found(self, key: str, absent: Any) -> Known:
+        self._asked.add(key)
+        if key in self._record:
+            return self._read(key, self._record[key])
+        if isinstance(absent, _Missing):
+            raise CheckpointError("{label}: {key}: is missing.", label=self.label, key=key)
+        if isinstance(absent, Known):
+            return absent
+        return Known(absent, say("config.json has no {key}, which means this", key=key))

@@ -1,0 +1,302 @@
+r"""Match the names of a file's tensors with a table of rules: what each becomes in the model.
+
+A table is data. A rule's pattern is a name in which `{n}` stands for the number of a layer and `{p}` for "weight" or
+"bias"; letter case matters.
+
+    Rule.of("encoder_layers.{n}.self_attn.W_q.{p}", "encoder.layers.{n}.self_attn.q_proj.{p}")
+
+Every tensor is matched by itself, so that a model put together from two programs matches too, each part by its own
+rule. What no rule knows is left over, and what nothing may come of is never dropped in silence.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from transformer.checkpoint.tensorfile import FLOATS, NARROW
+from transformer.errors import CheckpointError, shown
+from transformer.importers.reshapes import AS_IS, Facts, Reshape, shapes_of
+from transformer.importers.weights import Weights
+from words import Sentence, say
+
+MAX_PREFIX = 6  # parts of a name that stand before what a table knows
+_HOLE = re.compile(r"\{([np])\}")
+_HOLES = {"n": r"(?P<n>0|[1-9]\d{0,3})", "p": r"(?P<p>weight|bias)"}
+_DIGITS = re.compile(r"(?<![^.])\d+(?![^.])")  # a part of a name that is a number
+_PARAMETER = re.compile(r"(?<![^.])(weight|bias)$")
+_LAYER = re.compile(r"^(.*?\.layers)\.(\d+)\.")  # in the names of our model
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What some tensors of a file become.
+
+    Attributes:
+        sources: Patterns of their names; all must be there.
+        targets: Patterns of the names in the model.
+        reshape: How the values are moved.
+    """
+
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+    reshape: Reshape = AS_IS
+
+    @classmethod
+    def of(cls, source: str, *targets: str, reshape: Reshape = AS_IS) -> "Rule":
+        """A rule for one tensor of a file."""
+        return cls((source,), targets, reshape)
+
+
+@dataclass(frozen=True)
+class Unused:
+    """A tensor that the model has no use for.
+
+    Attributes:
+        pattern: Of its name.
+        why: A clause for the report.
+    """
+
+    pattern: str
+    why: Sentence
+
+
+@dataclass(frozen=True)
+class Table:
+    """How one kind of program names its tensors.
+
+    Attributes:
+        name: What it is called.
+        rules: What becomes of them.
+        unused: Those that are ignored.
+    """
+
+    name: Sentence
+    rules: tuple[Rule, ...]
+    unused: tuple[Unused, ...] = ()
+
+    @cached_property
+    def by_form(self) -> Mapping[str, Sequence[Rule | Unused]]:
+        """The rules by the form of their first tensor's name: files have many names, and tables many rules."""
+        found: dict[str, list[Rule | Unused]] = {}
+        rules: tuple[Rule | Unused, ...] = (*self.rules, *self.unused)
+        for rule in rules:
+            first = rule.sources[0] if isinstance(rule, Rule) else rule.pattern
+            found.setdefault(form(first), []).append(rule)
+        return found
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A rule with the tensors that it was found for."""
+
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+    reshape: Reshape
+
+
+@dataclass(frozen=True)
+class Match:
+    """What a table makes of the names of a file.
+
+    Attributes:
+        table: The table.
+        prefix: What all names of the file begin with and the table does not know.
+        taken: What becomes of the tensors, in the order of the file.
+        ignored: Name -> why it is not used.
+        left_over: Names that the table does not know.
+    """
+
+    table: Table
+    prefix: str
+    taken: tuple[Taken, ...]
+    ignored: Mapping[str, Sentence]
+    left_over: tuple[str, ...]
+
+    @property
+    def sources(self) -> dict[str, Taken]:
+        """For each tensor of the model, where it comes from."""
+        return {target: one for one in self.taken for target in one.targets}
+
+    def n_layers(self, stack: str) -> int:
+        """How many layers a stack of the model has."""
+        found = {int(m[2]) for name in self.sources if (m := _LAYER.match(name)) and m[1] == f"{stack}.layers"}
+        return len(found)
+
+    def without(self, targets: Iterable[str], why: Sentence) -> "Match":
+        """The match in which some tensors of the model are not taken, and what they came from is ignored."""
+        gone = set(targets)
+        kept = tuple(one for one in self.taken if not gone & set(one.targets))
+        ignored = {name: why for one in self.taken if gone & set(one.targets) for name in one.sources}
+        return Match(self.table, self.prefix, kept, {**self.ignored, **ignored}, self.left_over)
+
+
+def match(table: Table, names: Sequence[str], *, prefix: str = "") -> Match:
+    """Match names with one table.
+
+    Args:
+        table: The rules.
+        names: Of the tensors of a file.
+        prefix: Begins each name and is left out.
+    """
+    known = set(names)
+    taken: list[Taken] = []
+    ignored: dict[str, Sentence] = {}
+    used: set[str] = set()
+    for name in names:
+        found = _found(table, name.removeprefix(prefix), lambda other: prefix + other in known)
+        if isinstance(found, Taken):
+            own = Taken(tuple(prefix + one for one in found.sources), found.targets, found.reshape)
+            taken.append(own)
+            used.update(own.sources)
+        elif found is not None:
+            ignored[name] = found.why
+    left = tuple(name for name in names if name not in used and name not in ignored)
+    return Match(table, prefix, tuple(taken), ignored, left)
+
+
+def best_match(tables: Iterable[Table], names: Sequence[str]) -> Match:
+    """The match, among those with each table and with each prefix that all names share, that knows the most."""
+    matches = [match(table, names, prefix=prefix) for table in tables for prefix in _prefixes(names)]
+    return max(matches, key=lambda one: (sum(len(taken.sources) for taken in one.taken), -len(one.left_over)))
+
+
+def check(found: Match, *, label: str) -> None:
+    """Refuse a match in which two tensors become the same, or in which layers are not counted from 0 without gaps.
+
+    Raises:
+        CheckpointError: It is so; names the tensors or the layers.
+    """
+    holder: dict[str, Taken] = {}
+    numbers: dict[str, set[int]] = {}
+    for one in found.taken:
+        for target in one.targets:
+            if target in holder:
+                raise CheckpointError(
+                    "{label}: {first} and {second} would both become {target}; save the model without one of them.",
+                    label=label,
+                    first=shown(holder[target].sources[0]),
+                    second=shown(one.sources[0]),
+                    target=target,
+                )
+            holder[target] = one
+            if layer := _LAYER.match(target):
+                numbers.setdefault(layer[1], set()).add(int(layer[2]))
+    for stack, there in numbers.items():
+        gaps = sorted(set(range(max(there) + 1)) - there)
+        if gaps:
+            raise CheckpointError(
+                "{label}: layers of {stack} go up to {last}, and layer {missing} is missing; save the whole model.",
+                label=label,
+                stack=stack,
+                last=max(there),
+                missing=gaps[0],
+            )
+
+
+def shapes(found: Match, weights: Weights, facts: Facts) -> dict[str, tuple[int, ...]]:
+    """The shape of each tensor of the model that a match gives, before anything is read.
+
+    Raises:
+        CheckpointError: A tensor does not have a shape that its reshape can take.
+    """
+    made: dict[str, tuple[int, ...]] = {}
+    for one in found.taken:
+        if not set(one.reshape.needs) <= set(facts):
+            continue
+        before = [weights.tensors[name].shape for name in one.sources]
+        try:
+            made.update(zip(one.targets, shapes_of(one.reshape, before, facts), strict=True))
+        except ValueError:
+            raise CheckpointError(
+                "{label}: tensor {tensor} of shape {shape} cannot be {reshape}.",
+                label=weights.label,
+                tensor=shown(one.sources[0]),
+                shape=shown(list(before[0])),
+                reshape=one.reshape.said or say("used as it is"),
+            ) from None
+    return made
+
+
+def read(found: Match, weights: Weights, facts: Facts) -> Iterator[tuple[str, Tensor]]:
+    """The tensors of the model, a tensor of the file at a time; parts of one share its memory.
+
+    Yields:
+        Name in the model, and float32 values.
+    """
+    for one in found.taken:
+        made = one.reshape.apply([weights.read(name) for name in one.sources], facts)
+        yield from zip(one.targets, made, strict=True)
+        del made  # before the next one is read
+
+
+def write(found: Match, weights: Weights, facts: Facts, places: Mapping[str, Tensor]) -> Iterator[str]:
+    """Write the tensors of the model into their places, those that stay as they are straight from the file.
+
+    Yields:
+        The name of each that is written.
+    """
+    for one in found.taken:
+        if one.reshape is AS_IS and len(one.sources) == 1:
+            weights.read(one.sources[0], places[one.targets[0]])
+        else:
+            made = one.reshape.apply([weights.read(name) for name in one.sources], facts)
+            for target, values in zip(one.targets, made, strict=True):
+                places[target].copy_(values)
+        yield from one.targets
+
+
+def narrow(found: Match, weights: Weights) -> dict[str, torch.dtype]:
+    """The tensors of the model that 16 bits of the file are enough for, and which."""
+    kinds: dict[str, torch.dtype] = {}
+    for one in found.taken:
+        stored = {weights.tensors[name].dtype for name in one.sources}
+        if one.reshape.exact and len(stored) == 1 and (kind := FLOATS.get(stored.pop())) in NARROW:
+            kinds |= dict.fromkeys(one.targets, kind)
+    return kinds
+
+
+def _found(table: Table, name: str, known: Callable[[str], bool]) -> Taken | Unused | None:
+    for rule in table.by_form.get(form(name), ()):
+        if isinstance(rule, Unused):
+            if _matched(rule.pattern, name) is not None:
+                return rule
+            continue
+        holes = _matched(rule.sources[0], name)
+        if holes is None:
+            continue
+        sources = tuple(_filled(pattern, holes) for pattern in rule.sources)
+        if all(known(source) for source in sources[1:]):
+            return Taken(sources, tuple(_filled(pattern, holes) for pattern in rule.targets), rule.reshape)
+    return None
+
+
+def form(name: str) -> str:
+    """A name or a pattern without its numbers, and without weight or bias."""
+    return _PARAMETER.sub("{p}", _DIGITS.sub("{n}", name))
+
+
+def _matched(pattern: str, name: str) -> dict[str, str] | None:
+    """What stands in the holes of a pattern; None if the name is another."""
+    parts = _HOLE.split(pattern)
+    text = "".join(_HOLES[part] if i % 2 else re.escape(part) for i, part in enumerate(parts))
+    found = re.fullmatch(text, name)
+    return found.groupdict() if found else None
+
+
+def _filled(pattern: str, holes: Mapping[str, str]) -> str:
+    return _HOLE.sub(lambda hole: holes[hole[1]], pattern)
+
+
+def _prefixes(names: Sequence[str]) -> list[str]:
+    """Each beginning, up to a dot, that all names have; the empty one first."""
+    parts = [name.split(".")[:-1] for name in names]
+    shared = []
+    for column in zip(*(part[:MAX_PREFIX] for part in parts), strict=False):
+        if len(set(column)) > 1:
+            break
+        shared.append(column[0])
+    return ["", *(".".join(shared[: i + 1]) + "." for i in range(len(shared)))]

@@ -1,0 +1,58 @@
+"""What a file or folder is, before anything of it is understood: a look at its names and at its config.json."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from transformer.checkpoint import strictjson
+from transformer.checkpoint.files import FolderFiles
+from transformer.errors import CheckpointError, ClauseError
+from transformer.importers.shards import INDEX
+from transformer.importers.weights import PICKLED, WHOLE
+
+Kind = Literal["native", "huggingface", "weights"]
+CONFIG, ADAPTER = "config.json", "adapter_config.json"
+MAX_JSON = 4_000_000  # label maps can be long
+OF_A_FOLDER = (CONFIG, ADAPTER, WHOLE, INDEX, PICKLED)  # files that mean the folder around them
+_OURS, _THEIRS = ("format_version", "n_encoder_layers"), ("model_type", "architectures", "transformers_version")
+
+
+def kind_of(source: Path, *, inside: Path | None = None) -> tuple[Kind, Path]:
+    """What something is: a checkpoint folder of this program, a folder of Hugging Face's transformers, or weights.
+
+    Args:
+        source: The file or folder.
+        inside: The real path of a folder that it may not leave by a link; None if any will do.
+
+    Returns:
+        The kind, and what is to be opened: the folder, where a file of it was named that means nothing without the
+        others.
+
+    Raises:
+        CheckpointError: There is no such thing, or its config.json is damaged.
+    """
+    if not source.is_file():
+        return _of_folder(source, inside), source
+    if source.name in OF_A_FOLDER:
+        kind = _of_folder(source.parent, inside)
+        if kind != "weights":
+            return kind, source.parent
+    return "weights", source
+
+
+def _of_folder(folder: Path, inside: Path | None) -> Kind:
+    files = FolderFiles(folder, inside=inside)
+    if not files.has(CONFIG):
+        return "huggingface" if files.has(ADAPTER) else "weights"
+    record = _record(files)
+    if any(key in record for key in _OURS):
+        return "native"
+    return "huggingface" if any(key in record for key in _THEIRS) else "weights"
+
+
+def _record(files: FolderFiles) -> Mapping[str, Any]:
+    try:
+        record = strictjson.parse(files.read(CONFIG, limit=MAX_JSON))
+    except ClauseError as error:
+        raise CheckpointError("{label}: {problem}.", label=files.label(CONFIG), problem=error.sentence) from None
+    return record if isinstance(record, Mapping) else dict.fromkeys(_OURS)  # what it is, loading it says

@@ -1,0 +1,208 @@
+"""Open anything: a checkpoint folder, a folder of Hugging Face's transformers, a file that a tutorial's reader saved.
+
+transformer.load("runs/model.pt")                               opens it, or raises the questions that it leaves
+transformer.load("runs/model.pt", answers={"n_heads": 4, ...})  answers them
+examine(Path("runs/model.pt")).report                           what was understood, before anything is loaded
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from transformer.checkpoint import load as native
+from transformer.checkpoint.agreement import first
+from transformer.checkpoint.filling import Progress, silent
+from transformer.checkpoint.load import Checkpoint, assembled
+from transformer.errors import CheckpointError
+from transformer.importers.answers import as_said, check_names
+from transformer.importers.candidates import scored
+from transformer.importers.given import NOTHING, Given
+from transformer.importers.huggingface.folder import import_folder
+from transformer.importers.imported import Content, Imported
+from transformer.importers.kinds import kind_of
+from transformer.importers.report import Field, ImportReport
+from transformer.importers.samples import Samples, read_samples
+from transformer.importers.tutorial_import import import_weights
+from words import Sentence, joined, say
+
+NO_ANSWERS: Mapping[str, Any] = MappingProxyType({})
+OF_FOLDERS = ("source_language", "target_language", "eos_id")  # what a folder of transformers may leave open
+_MOST = 8  # choices that a message lists
+
+
+class QuestionsError(CheckpointError):
+    """A model cannot be loaded before some questions are answered.
+
+    Args:
+        report: All that is known of it, with the questions.
+    """
+
+    def __init__(self, report: ImportReport) -> None:
+        self.report = report
+        field = report.asked[0]
+        example = {field.name: field.choices[0].value if field.choices else 0}
+        super().__init__(
+            say(
+                "{source}: what it leaves open must be answered: {questions}. Give answers by these names, such as "
+                "answers={example}.",
+                source=report.source,
+                questions=joined("; ", [question(one) for one in report.asked]),
+                example=repr(example),
+            )
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return QuestionsError, (self.report,)
+
+
+def question(field: Field) -> Sentence:
+    """A field that is asked, with its choices, as a clause."""
+    if not field.choices:
+        return say("{field} (a value that config.json may have)", field=field.name)
+    choices = [as_said(choice.value) for choice in field.choices]
+    shown = ", ".join([*choices[:_MOST], *["..."] * (len(choices) > _MOST)])
+    return say("{field} (one of {choices})", field=field.name, choices=shown)
+
+
+def examine(
+    source: Path | str,
+    *,
+    answers: Mapping[str, Any] = NO_ANSWERS,
+    given: Given = NOTHING,
+    inside: Path | None = None,
+) -> Imported:
+    """Understand a model of another program; its values stay in their file.
+
+    Args:
+        source: A folder of transformers, a file of weights, or a folder with one.
+        answers: To what an earlier report asked, by the names of its fields.
+        given: Tokenizers, for weights that have none beside them; pairs of sentences, on which the choices of what is
+            asked are then tried.
+        inside: The real path of a folder that it may not leave by a link; None if any will do.
+
+    Raises:
+        CheckpointError: It is damaged, unknown or a checkpoint of this program, or an answer is refused.
+        DataError: The pairs cannot be read.
+    """
+    imported = _understood(source, answers, given, inside)
+    if given.pairs is None or not imported.report.asked:
+        return imported
+    without_pairs = replace(given, pairs=None)
+    report = ranked(
+        source, imported.report, read_samples(given.pairs), answers=answers, given=without_pairs, inside=inside
+    )
+    return replace(imported, report=report)
+
+
+def ranked(
+    source: Path | str,
+    report: ImportReport,
+    samples: Samples,
+    *,
+    answers: Mapping[str, Any] = NO_ANSWERS,
+    given: Given = NOTHING,
+    inside: Path | None = None,
+    progress: Callable[[int, int], None] = lambda *_: None,
+) -> ImportReport:
+    """The report with the choices of what is asked ranked by how well the model does with them.
+
+    Args:
+        source: What was examined.
+        report: What that gave.
+        samples: Texts that the model was made for.
+        answers, given, inside: As they were.
+        progress: Is told how many combinations of how many were tried.
+
+    Raises:
+        CheckpointError: The file changed meanwhile.
+        DataError: A text holds what is no id of a model without a tokenizer.
+    """
+
+    def build(more: Mapping[str, Any]) -> Checkpoint | None:
+        content = _understood(source, {**answers, **more}, given, inside).content
+        return None if content is None else _made(content, Path(source), inside, silent)
+
+    return scored(report, build, samples, progress=progress)
+
+
+def _understood(source: Path | str, answers: Mapping[str, Any], given: Given, inside: Path | None) -> Imported:
+    kind, place = kind_of(Path(source), inside=inside)
+    if kind == "native":
+        raise CheckpointError(
+            "{folder}: is a checkpoint of this program already; load it as it is.", folder=place.name
+        )
+    if kind == "weights":
+        return import_weights(place, answers=answers, also=given, inside=inside)
+    check_names(answers, OF_FOLDERS, label=place.name)
+    if given.has_tokenizer:
+        raise CheckpointError(
+            "{folder}: a folder of transformers is read with the tokenizer in it; leave out the one that you gave, "
+            "or put its files into the folder.",
+            folder=place.name,
+        )
+    return import_folder(place, answers=answers, inside=inside)
+
+
+def load(
+    source: Path | str,
+    *,
+    answers: Mapping[str, Any] = NO_ANSWERS,
+    given: Given = NOTHING,
+    inside: Path | None = None,
+    progress: Progress = silent,
+) -> Checkpoint:
+    """Load a checkpoint: a folder of this program's, or what `examine` understands.
+
+    Args:
+        source: The file or folder.
+        answers: To what it leaves open.
+        given: Tokenizers, for weights that have none beside them.
+        inside: The real path of a folder that it may not leave by a link; None if any will do.
+        progress: Is told how many bytes of how many are loaded.
+
+    Raises:
+        QuestionsError: It leaves something open; lists it with the choices.
+        CheckpointError: It cannot be used; says which file and why.
+    """
+    kind, place = kind_of(Path(source), inside=inside)
+    if kind == "native":
+        if answers or given != NOTHING:
+            raise CheckpointError(
+                "{folder}: is a checkpoint of this program, which leaves nothing open; leave the answers and the "
+                "tokenizers out.",
+                folder=place.name,
+            )
+        return native.load(place, inside=inside, progress=progress)
+    imported = examine(source, answers=answers, given=given, inside=inside)
+    if imported.content is None:
+        raise QuestionsError(imported.report) if imported.report.asked else incomplete(imported.report)
+    return _made(imported.content, place, inside, progress)
+
+
+def _made(content: Content, source: Path, inside: Path | None, progress: Progress) -> Checkpoint:
+    with content.values() as values:
+        return assembled(
+            content.config,
+            values,
+            content.vocabularies,
+            source=source,
+            card=content.card,
+            inside=inside,
+            progress=progress,
+        )
+
+
+def incomplete(report: ImportReport) -> CheckpointError:
+    """What is in the way where nothing can be answered."""
+    missing = say("The file has nothing for {names}.", names=first(report.missing)) if report.missing else ""
+    left_over = say("Nobody knows {names}.", names=first(report.left_over)) if report.left_over else ""
+    return CheckpointError(
+        joined(
+            " ",
+            filter(
+                None, [say("{source}: {verdict}", source=report.source, verdict=report.verdict()), missing, left_over]
+            ),
+        )
+    )

@@ -1,0 +1,266 @@
+"""Open a file of `torch.save` (`.pt`, `.pth`, `.bin`) without ever unpickling it in this process.
+
+A pickle can run code, so `pickle_child` opens it in a process of its own, under limits, and hands back a tensor file
+and an outline. Both are read here with the same suspicion as files from anywhere. What is refused is refused in one
+sentence, which never says how to open it less safely.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any, BinaryIO
+
+from transformer.checkpoint import strictjson
+from transformer.checkpoint.files import FolderFiles
+from transformer.checkpoint.room import check_disk
+from transformer.errors import CheckpointError, ClauseError, shown
+from words import Sentence, say
+
+CHILD = Path(__file__).with_name("pickle_child.py")
+OUTLINE, TENSORS = "outline.json", "tensors.safetensors"
+MAX_OUTLINE = 64_000_000
+MAX_DEPTH = 64  # brackets: three for each of the child's levels
+SECONDS, BYTES_A_SECOND = 90, 10_000_000  # what the child may take: to start, and for the file's bytes
+KEPT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "TMPDIR", "SYSTEMROOT")  # of the environment: no password among them
+
+ZIP, LEGACY = b"PK\x03\x04", b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"
+SAVE_AGAIN = say(
+    "In the program that trained it, save its weights alone: `state = model.state_dict()`, then "
+    '`torch.save(state, "weights.pt")`.'
+)
+
+
+@dataclass(frozen=True)
+class Tied:
+    """A tensor of the file, in the place where the outline has it.
+
+    Attributes:
+        name: Its name in the tensor file; two that share their values have the same.
+    """
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Odd:
+    """Something that is neither a plain value nor an array of numbers.
+
+    Attributes:
+        kind: What it is, such as "sparse_coo" or "Counter".
+        is_tensor: Whether it is a tensor of an odd kind.
+    """
+
+    kind: str
+    is_tensor: bool = False
+
+
+@contextmanager
+def opened(files: FolderFiles, name: str) -> Iterator[tuple[Any, Path]]:
+    """Open a file of `torch.save`.
+
+    Args:
+        files: The folder.
+        name: Of the file.
+
+    Yields:
+        What the file holds, as dictionaries, lists, plain values, `Tied` and `Odd`; and the tensor file, which is
+        gone afterwards.
+
+    Raises:
+        CheckpointError: The file is none, is damaged, holds more than tensors and plain values, or takes more memory
+            or time than a file of its size may.
+    """
+    label = files.label(name)
+    with files.open(name) as (file, size):
+        check_kind(file.read(64), label=label)
+        found = os.fstat(file.fileno())
+        version = found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+        converted = _kept.of(version) or _Converted()
+        try:
+            if converted.outline is None:
+                check_disk(converted.folder, size, label=label)
+                _run(file, size, str(converted.folder), label=label)
+                converted.outline = (_outline(converted.folder, label=label),)
+                _kept.put(version, converted)
+            yield converted.outline[0], converted.folder / TENSORS
+        finally:
+            if not converted.kept:
+                converted.remove()
+
+
+def keep(most: int) -> None:
+    """Keep what was made of the last few files, so that opening one again starts no process.
+
+    Args:
+        most: How many; each takes as much disk as its file. None are kept unless this is called.
+    """
+    _kept.shrink(most)
+
+
+class _Converted:
+    """What the child made of a file: an outline, and a folder that goes when nobody has it any more."""
+
+    def __init__(self) -> None:
+        self.folder = Path(mkdtemp(prefix="glassformer-"))
+        self.outline: tuple[Any] | None = None
+        self.kept = False
+        self.remove = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+
+
+class _Kept:
+    """What was made of the last files, by their versions."""
+
+    def __init__(self) -> None:
+        self.most = 0
+        self._found: OrderedDict[tuple[int, ...], _Converted] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, version: tuple[int, ...]) -> _Converted | None:
+        with self._lock:
+            return self._found.get(version)
+
+    def put(self, version: tuple[int, ...], converted: _Converted) -> None:
+        with self._lock:
+            if self.most:
+                self._found[version], converted.kept = converted, True
+        self.shrink(self.most)
+
+    def shrink(self, most: int) -> None:
+        with self._lock:
+            self.most = most
+            while len(self._found) > most:
+                self._found.popitem(last=False)  # whoever reads it now still has it
+
+
+_kept = _Kept()
+
+
+def check_kind(start: bytes, *, label: str) -> None:
+    """Refuse a file whose first bytes say that it is something else than its name does."""
+    if start.startswith((ZIP, LEGACY)):
+        return
+    raise CheckpointError("{label}: {problem}", label=label, problem=_other(start))
+
+
+def _other(start: bytes) -> Sentence:
+    text = start.lstrip().lower()
+    if not start:
+        return say("is empty; copy or download it again.")
+    if start.startswith(b"version https://git-lfs"):
+        return say("is a Git LFS pointer, not the file itself; fetch it with `git lfs pull`.")
+    if text.startswith((b"<!doctype", b"<html", b"<?xml")):
+        return say("is a web page, not a file of weights; download the file itself.")
+    if start[8:9] == b"{":
+        return say("looks like a safetensors file; give it a name that ends in .safetensors.")
+    if start[:1] == b"\x80":
+        return say(
+            "is a pickle that torch.save did not write, and a pickle can run code; save the weights with torch.save."
+        )
+    return say("is not a file of torch.save: it begins with {found}.", found=shown(start[:8]))
+
+
+def _run(file: BinaryIO, size: int, folder: str, *, label: str) -> None:
+    if sys.platform == "win32" or find_spec("resource") is None:
+        raise CheckpointError(
+            "{label}: can run code, and this system cannot limit what it does; save the weights as safetensors.",
+            label=label,
+        )
+    environment = {key: os.environ[key] for key in KEPT if key in os.environ} | {"OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-P", "-B", str(CHILD), str(file.fileno()), folder]
+    try:
+        subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+            cwd=folder,
+            pass_fds=(file.fileno(),),
+            timeout=SECONDS + size / BYTES_A_SECOND,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise CheckpointError("{label}: {problem}", label=label, problem=_refusals("")["time"]) from None
+
+
+def _outline(folder: Path, *, label: str) -> Any:
+    files = FolderFiles(folder)
+    if not files.has(OUTLINE):
+        raise CheckpointError("{label}: {problem}", label=label, problem=_refusals("")["crashed"])
+    try:
+        record = strictjson.parse(files.read(OUTLINE, limit=MAX_OUTLINE), max_depth=MAX_DEPTH)
+    except ClauseError as error:
+        raise CheckpointError(
+            "{label}: what it holds cannot be used: {problem}.", label=label, problem=error.sentence
+        ) from None
+    if "refused" in record:
+        found = str(record["found"])
+        problems = _refusals(found)
+        raise CheckpointError(
+            "{label}: {problem}", label=label, problem=problems.get(record["refused"], problems["damaged"])
+        )
+    return _value(record["outline"], label=label)
+
+
+def _value(node: Any, *, label: str) -> Any:
+    """What a node of the outline stands for; see `pickle_child`."""
+    if not isinstance(node, Mapping):
+        return node
+    ((kind, content),) = node.items()
+    if kind == "t":
+        return Tied(content)
+    if kind == "l":
+        return [_value(item, label=label) for item in content]
+    if kind in ("o", "x"):
+        return Odd(content, is_tensor=kind == "x")
+    found = {key: _value(item, label=label) for key, item in content}
+    if len(found) != len(content):
+        raise CheckpointError("{label}: a dictionary in it has two keys that read the same.", label=label)
+    return found
+
+
+def _refusals(found: str) -> dict[str, Sentence]:
+    """What each code of the child says."""
+    return {
+        "cut": say("is damaged or cut off: its list of records is not at its end; copy or download it again."),
+        "damaged": say(
+            "is damaged or not a file of weights: reading it stopped with {found}; copy or download it again.",
+            found=shown(found),
+        ),
+        "torchscript": say(
+            "is a TorchScript program, not weights alone. {remedy}",
+            remedy=SAVE_AGAIN,
+        ),
+        "exported": say("is an exported program (.pt2), not weights alone. {remedy}", remedy=SAVE_AGAIN),
+        "zip": say("is a zip archive that torch.save did not write; unpack it, and open the file of weights in it."),
+        "packed": say(
+            "its record {found} is compressed, which torch.save never does, so its true size is not known; "
+            "save the weights again with torch.save.",
+            found=shown(found),
+        ),
+        "claims": say(
+            "its tensors claim {found} bytes, more than the whole file has; save them again, each cloned first.",
+            found=f"{int(found):,}" if found.isdecimal() and len(found) < 30 else shown(found),
+        ),
+        "many": say("holds too many values, or too deeply nested ones; save its weights alone. {remedy}",
+                    remedy=SAVE_AGAIN),
+        "memory": say("takes more memory to open than a file of its size may. {remedy}", remedy=SAVE_AGAIN),
+        "time": say("takes longer to open than a file of its size may. {remedy}", remedy=SAVE_AGAIN),
+        "crashed": say("the process that opened it was ended, so it is damaged or too large; copy or download it "
+                       "again."),
+        "object": say(
+            "holds more than tensors: opening it would run code for {found}, so nothing of it was opened. {remedy}",
+            found=shown(found),
+            remedy=SAVE_AGAIN,
+        ),
+    }  # fmt: skip

@@ -1,0 +1,254 @@
+"""What an import understood, guessed, left out and could not know: plain frozen records, shown before it is written.
+
+Every tensor of the file and every tensor of the model is accounted for, and so is every field of the config. What
+nothing says is asked: a field with its choices, best first where they were scored. Nothing can be written while
+something is missing, left over or asked.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, is_dataclass, replace
+from typing import Any, Literal
+
+from words import Sentence, joined, say, say_n
+
+Fate = Literal["renamed", "ignored", "unknown"]
+How = Literal["read", "inferred", "answered", "asked"]
+_NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
+
+
+@dataclass(frozen=True)
+class FileTensor:
+    """What became of one tensor of the file.
+
+    Attributes:
+        name: As the file has it, without the prefixes of wrappers.
+        dtype: The format's name of the dtype, such as "F16".
+        shape: As the file has it.
+        fate: "renamed": it is in the model; "ignored": the model has no use for it, and `why` says why; "unknown":
+            nobody knows what it is, so the model may compute something else.
+        targets: The tensors of the model that it became, or a part of.
+        reshape: How its values were moved, None if they stayed as they are.
+        why: Why it is ignored.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    fate: Fate
+    targets: tuple[str, ...] = ()
+    reshape: Sentence | None = None
+    why: Sentence | None = None
+
+
+@dataclass(frozen=True)
+class ModelTensor:
+    """Where one tensor of the model comes from.
+
+    Attributes:
+        name: In the model.
+        shape: That it must have; None if that depends on something that is asked.
+        sources: The tensors of the file that it comes from; none if it is missing.
+        filled: What it is filled with if the file need not have it, such as zeros for a bias.
+    """
+
+    name: str
+    shape: tuple[int, ...] | None
+    sources: tuple[str, ...] = ()
+    filled: Sentence | None = None
+
+    @property
+    def missing(self) -> bool:
+        """Whether nothing gives it."""
+        return not self.sources and self.filled is None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An answer that a question may have.
+
+    Attributes:
+        value: Of the field.
+        score: Mean loss of a piece with it, lower is better; None if it was not tried.
+    """
+
+    value: Any
+    score: float | None = None
+
+
+@dataclass(frozen=True)
+class Field:
+    """How the value of one field of the config is known.
+
+    Attributes:
+        name: Of the field, as config.json has it.
+        how: "read" from a file, "inferred" from the weights, "answered" by the user, or "asked".
+        value: None if it is asked.
+        evidence: Where it was read, or what it was inferred from; why it has to be asked.
+        choices: The answers that are possible, best first; empty if any value of the field is.
+    """
+
+    name: str
+    how: How
+    value: Any
+    evidence: Sentence
+    choices: tuple[Choice, ...] = ()
+
+    def answered(self, value: Any) -> "Field":
+        """The field with the user's answer."""
+        return Field(self.name, "answered", value, say("You said so."), self.choices)
+
+
+@dataclass(frozen=True)
+class ImportReport:
+    """All that is known of an import before it is done.
+
+    Attributes:
+        source: How messages call the file or folder.
+        recognised: What kind of model the names are those of.
+        file_tensors: Every tensor of the file, in its order.
+        model_tensors: Every tensor of the model.
+        fields: Every field of the config that is not at its default.
+        notes: Sentences about the rest.
+    """
+
+    source: str
+    recognised: Sentence
+    file_tensors: tuple[FileTensor, ...]
+    model_tensors: tuple[ModelTensor, ...]
+    fields: tuple[Field, ...]
+    notes: tuple[Sentence, ...] = ()
+
+    @property
+    def left_over(self) -> tuple[str, ...]:
+        """Tensors of the file that nobody knows."""
+        return tuple(tensor.name for tensor in self.file_tensors if tensor.fate == "unknown")
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Tensors of the model that nothing gives."""
+        return tuple(tensor.name for tensor in self.model_tensors if tensor.missing)
+
+    @property
+    def asked(self) -> tuple[Field, ...]:
+        """Fields that the user has to answer."""
+        return tuple(one for one in self.fields if one.how == "asked")
+
+    def answered(self, answers: Mapping[str, Any]) -> "ImportReport":
+        """The report with the user's answers, by the names of the fields."""
+        fields = tuple(one.answered(answers[one.name]) if one.name in answers else one for one in self.fields)
+        return replace(self, fields=fields)
+
+    @property
+    def can_be_written(self) -> bool:
+        """Whether every tensor and every field is accounted for."""
+        return not (self.left_over or self.missing or self.asked)
+
+    def rows(self) -> list[tuple[str, str, str, str]]:
+        """A row for each tensor of the file, layers together: its name, its shape, what became of it, and how or why.
+
+        The cells are sentences or data.
+        """
+        return [
+            (name, _shape(one.shape, one.dtype), _fate(one, targets), one.reshape or one.why or "")
+            for name, one, targets in _together(self.file_tensors)
+        ]
+
+    def field_rows(self) -> list[tuple[str, str, str, str]]:
+        """A row for each field: its name, its value or the choices, how it is known, and from what."""
+        return [(one.name, _value(one), HOW[one.how], one.evidence) for one in self.fields]
+
+    def lines(self) -> list[Sentence]:
+        """The report as lines of sentences, for a terminal."""
+        return [
+            say("{source}: {recognised}", source=self.source, recognised=self.recognised),
+            *self.notes,
+            *_part(say("Tensors:"), (_row(row) for row in self.rows())),
+            *_part(say("Fields of config.json:"), (_row(row) for row in self.field_rows())),
+            *_part(say("Missing:"), self.missing),
+            *_part(say("Left over, of unknown meaning:"), self.left_over),
+            self.verdict(),
+        ]
+
+    def verdict(self) -> Sentence:
+        """Whether it can be written, and what is in the way."""
+        if self.can_be_written:
+            return say("Everything is accounted for: it can be written.")
+        counts = [
+            (len(self.missing), say_n("{n} tensor is missing", "{n} tensors are missing", len(self.missing))),
+            (len(self.left_over), say_n("{n} tensor is left over", "{n} tensors are left over", len(self.left_over))),
+            (len(self.asked), say_n("{n} field is asked", "{n} fields are asked", len(self.asked))),
+        ]
+        return say(
+            "It cannot be written yet: {problems}.",
+            problems=joined(", ", [clause for count, clause in counts if count]),
+        )
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+HOW: dict[How, Sentence] = {
+    "read": say("read"),
+    "inferred": say("inferred"),
+    "answered": say("answered"),
+    "asked": say("asked"),
+}
+
+
+def collapsed(names: Iterable[str]) -> str:
+    """Names that differ in one number as one: those of the layers of a stack.
+
+    Example:
+        >>> collapsed(["encoder.layers.0.norm1.weight", "encoder.layers.1.norm1.weight"])
+        'encoder.layers.0–1.norm1.weight'
+    """
+    names = list(names)
+    numbers = [int(found[0]) for name in names if (found := _NUMBER.search(name))]
+    if len(names) == 1 or len(numbers) != len(names):
+        return names[0]
+    return _NUMBER.sub(f"{min(numbers)}–{max(numbers)}", names[0], count=1)
+
+
+def _together(tensors: Iterable[FileTensor]) -> Iterator[tuple[str, FileTensor, tuple[str, ...]]]:
+    """Tensors that differ in the layer alone: what they are called together, one of them, and their targets."""
+    kinds: dict[tuple[object, ...], list[FileTensor]] = {}
+    for one in tensors:
+        names = tuple(_NUMBER.sub("#", name, count=1) for name in (one.name, *one.targets))
+        kinds.setdefault((names, one.dtype, one.shape, one.fate, one.reshape, one.why), []).append(one)
+    for alike in kinds.values():
+        targets = tuple(collapsed(column) for column in zip(*(one.targets for one in alike), strict=True))
+        yield collapsed(one.name for one in alike), alike[0], targets
+
+
+def _shape(shape: tuple[int, ...], dtype: str) -> str:
+    return f"{dtype} [{', '.join(map(str, shape))}]"
+
+
+def _fate(one: FileTensor, targets: tuple[str, ...]) -> Sentence:
+    if one.fate == "renamed":
+        return say("becomes {targets}", targets=", ".join(targets))
+    return say("ignored") if one.fate == "ignored" else say("unknown")
+
+
+def _value(one: Field) -> str:
+    if one.how != "asked":
+        return _written(one.value)
+    choices = [(_written(choice.value), choice.score) for choice in one.choices]
+    return ", ".join(value if score is None else f"{value} ({score:.3f})" for value, score in choices)
+
+
+def _written(value: Any) -> str:
+    """A value as config.json has it, but for the quotes around a word."""
+    record = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+    return value if isinstance(value, str) else json.dumps(record)
+
+
+def _row(cells: Iterable[str]) -> Sentence:
+    return joined("  ", ["", *(cell for cell in cells if cell)])
+
+
+def _part(head: Sentence, lines: Iterable[str]) -> list[Sentence]:
+    rows = [line if isinstance(line, Sentence) else _row([line]) for line in lines]
+    return [head, *rows] if rows else []

@@ -1,0 +1,144 @@
+"""How a tensor's values are moved, or folded into another's, on the way from a file into the model.
+
+Each reshape is a function from the tensors of the file to those of the model, with a sentence for the report. On
+tensors without values (torch's "meta" device) the same function gives shapes, so those are known before anything is
+read.
+
+Shapes: D d_model, d width of a head, V vocabulary, L positions.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from words import Sentence, say
+
+Facts = Mapping[str, int]  # numbers that a reshape needs and no tensor says, such as n_heads
+
+
+@dataclass(frozen=True)
+class Reshape:
+    """A named way to move values.
+
+    Attributes:
+        apply: From the tensors of the file to those of the model.
+        said: What it does, for the report; None if values stay as they are.
+        needs: The facts that it reads.
+        exact: Values only move, so that those of 16 bits need no more.
+    """
+
+    apply: Callable[[Sequence[Tensor], Facts], tuple[Tensor, ...]]
+    said: Sentence | None = None
+    needs: tuple[str, ...] = ()
+    exact: bool = True
+
+
+AS_IS = Reshape(lambda tensors, _: tuple(tensors))
+
+TRANSPOSED = Reshape(lambda tensors, _: (tensors[0].t(),), say("transposed"))  # [in, out] -> [out, in]
+
+SPLIT_ROWS = Reshape(  # [3 D, D] -> q, k, v, each [D, D]; biases [3 D] alike
+    lambda tensors, _: _thirds(tensors[0]), say("split into queries, keys and values by rows")
+)
+
+SPLIT_COLUMNS = Reshape(  # [D, 3 D] -> q, k, v, each [D, D]; biases [3 D] alike
+    lambda tensors, _: _thirds(tensors[0].t() if tensors[0].dim() == 2 else tensors[0]),
+    say("transposed, and split into queries, keys and values"),
+)
+
+SPLIT_HEADS = Reshape(  # rows are [head][q, k, v][d]
+    lambda tensors, facts: _thirds_of_heads(tensors[0], facts["n_heads"]),
+    say("split into queries, keys and values head by head"),
+    needs=("n_heads",),
+)
+
+PLUS_ONE = Reshape(
+    lambda tensors, _: (_sum(tensors[0], 1),), say("plus 1"), exact=False
+)  # a norm that scales by 1 + w
+
+SUMMED = Reshape(  # a row or a table into a table: [L, D] + [D]
+    lambda tensors, _: (_sum(tensors[0], tensors[1]),), say("added together"), exact=False
+)
+
+FLATTENED = Reshape(  # positions [1, L, D] or [L, 1, D] -> [L, D]
+    lambda tensors, _: (_flat(tensors[0]),), say("without the axis of length 1")
+)
+
+FLATTENED_FOR_BOTH = Reshape(
+    lambda tensors, _: (_flat(tensors[0]),) * 2, say("without the axis of length 1, for both sides")
+)
+
+FOR_BOTH = Reshape(lambda tensors, _: (tensors[0],) * 2, say("for both sides"))
+
+ONE_MAP = Reshape(  # a map [F, D], or its bias, and behind it one [F, F] that changes nothing
+    lambda tensors, _: (tensors[0], _nothing_more(tensors[0])), say("followed by a map that changes nothing")
+)
+
+WITH_NO_OUTPUT_MAP = Reshape(  # of values [D, D] -> [D, D]
+    lambda tensors, _: (_unit_vectors(len(tensors[0]), tensors[0]),),
+    say("followed by an output map that changes nothing"),
+)
+
+UNIT_VECTORS = Reshape(  # of the first map of a feed-forward network [F, D] -> [D, D]
+    lambda tensors, _: (_unit_vectors(tensors[0].size(1), tensors[0]),),
+    say("used as it is, and for the number of unit vectors"),
+)
+
+
+def cut_rows(n: int) -> Reshape:
+    """Leave out the first rows of a table: those that count positions from `n` do not use them."""
+    return Reshape(lambda tensors, _: (tensors[0][n:],), say("without the first {n} rows", n=n))
+
+
+def shapes_of(reshape: Reshape, shapes: Sequence[Sequence[int]], facts: Facts) -> tuple[tuple[int, ...], ...]:
+    """The shapes that come out for shapes that go in.
+
+    Raises:
+        ValueError: Such shapes cannot be reshaped so.
+    """
+    try:
+        made = reshape.apply([torch.empty(tuple(shape), device="meta") for shape in shapes], facts)
+    except (RuntimeError, IndexError, TypeError, ZeroDivisionError) as error:  # TypeError: a number has no length
+        raise ValueError("shape") from error
+    return tuple(tuple(tensor.shape) for tensor in made)
+
+
+def _nothing_more(tensor: Tensor) -> Tensor:
+    """The weight or the bias of a map that changes nothing, behind the one of this weight or bias."""
+    return tensor.new_zeros(tensor.shape) if tensor.dim() == 1 else _unit_vectors(len(tensor), tensor)
+
+
+# For a sum, an identity or zeros like others without values, torch would import its compiler, which takes seconds.
+
+
+def _sum(table: Tensor, more: Tensor | float) -> Tensor:
+    if table.is_meta:
+        return more.expand_as(table) if isinstance(more, Tensor) else table
+    return table + more
+
+
+def _unit_vectors(n: int, where: Tensor) -> Tensor:
+    return torch.zeros(n, n, device=where.device).fill_diagonal_(1)
+
+
+def _thirds(tensor: Tensor) -> tuple[Tensor, ...]:
+    if len(tensor) % 3:
+        raise ValueError("three parts")
+    return tensor.split(len(tensor) // 3)
+
+
+def _thirds_of_heads(tensor: Tensor, n_heads: int) -> tuple[Tensor, ...]:
+    if n_heads < 1 or len(tensor) % (3 * n_heads):
+        raise ValueError("three parts a head")
+    by_head = tensor.reshape(n_heads, 3, -1, *tensor.shape[1:])  # [H, 3, d, D]
+    return tuple(by_head[:, i].flatten(0, 1) for i in range(3))
+
+
+def _flat(table: Tensor) -> Tensor:
+    if table.dim() == 3 and 1 in table.shape[:2]:
+        return table.flatten(0, 1)
+    if table.dim() != 2:
+        raise ValueError("a table of positions")
+    return table

@@ -1,0 +1,82 @@
+"""A folder whose weights are cut into several safetensors files, and the index that says which tensor is in which.
+
+Source: the files that Hugging Face's `save_pretrained` writes above a size: `model.safetensors.index.json` with
+`weight_map`, tensor -> file.
+"""
+
+from collections.abc import Mapping
+
+from transformer.checkpoint import strictjson
+from transformer.checkpoint.files import FolderFiles
+from transformer.errors import CheckpointError, ClauseError, shown
+
+INDEX = "model.safetensors.index.json"
+MAX_INDEX = 16_000_000
+MAX_FILES = 256
+
+
+def read_index(files: FolderFiles) -> dict[str, str]:
+    """Which file each tensor is in, by the index of a folder.
+
+    Raises:
+        CheckpointError: The index is damaged, or names a file that is not plainly one of the folder.
+    """
+    label = files.label(INDEX)
+    try:
+        record = strictjson.parse(files.read(INDEX, limit=MAX_INDEX))
+    except ClauseError as error:
+        raise CheckpointError("{label}: {problem}.", label=label, problem=error.sentence) from None
+    weight_map = record.get("weight_map") if isinstance(record, dict) else None
+    if not isinstance(weight_map, dict) or not weight_map:
+        raise CheckpointError("{label}: expected weight_map, which says where each tensor is.", label=label)
+    for tensor, name in weight_map.items():
+        if not _is_plain(name):
+            raise CheckpointError(
+                "{label}: says that tensor {tensor} is in {name}; expected the name of a .safetensors file in the "
+                "same folder.",
+                label=label,
+                tensor=shown(tensor),
+                name=shown(name),
+            )
+    n_files = len(set(weight_map.values()))
+    if n_files > MAX_FILES:
+        raise CheckpointError(
+            "{label}: names {n:,} files; at most {most} are opened.", label=label, n=n_files, most=MAX_FILES
+        )
+    return weight_map
+
+
+def check_index(files: FolderFiles, weight_map: Mapping[str, str], found: Mapping[str, str]) -> None:
+    """Compare an index with what the files hold.
+
+    Args:
+        files: The folder.
+        weight_map: Tensor -> file, by the index.
+        found: Tensor -> file, by the files.
+
+    Raises:
+        CheckpointError: They differ; names a tensor.
+    """
+    for tensor in weight_map:
+        if found.get(tensor) != weight_map[tensor]:
+            raise CheckpointError(
+                "{label}: tensor {tensor} is missing; {index} says that it is here.",
+                label=files.label(weight_map[tensor]),
+                tensor=shown(tensor),
+                index=INDEX,
+            )
+    for tensor, name in found.items():
+        if tensor not in weight_map:
+            raise CheckpointError(
+                "{label}: has tensor {tensor}, which {index} does not name.",
+                label=files.label(name),
+                tensor=shown(tensor),
+                index=INDEX,
+            )
+
+
+def _is_plain(name: object) -> bool:
+    """Whether something is the name of a file, without any part of a path."""
+    if not isinstance(name, str) or not name.endswith(".safetensors") or len(name.encode()) > 255:
+        return False
+    return name.isprintable() and not name.startswith(".") and not set(name) & set("/\\:")

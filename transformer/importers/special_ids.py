@@ -1,0 +1,114 @@
+"""The special ids of a tutorial's model, and what stands around its texts: read from its tokenizer, or asked.
+
+Training programs agree on little of it. What nearly all of them do is inferred and said; a text of ids is taken as it
+is typed.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from transformer.importers.given import Tokenizers
+from transformer.importers.report import Choice, Field
+from words import Sentence, say
+
+# What tokenizers call their special pieces, most usual first.
+CALLED: Mapping[str, tuple[str, ...]] = {
+    "pad_id": ("<pad>", "[PAD]", "<PAD>", "[pad]", "<blank>", "<|pad|>"),
+    "unk_id": ("<unk>", "[UNK]", "<UNK>", "[unk]"),
+    "bos_id": ("<s>", "<bos>", "[SOS]", "<sos>", "[BOS]", "[CLS]", "<BOS>", "<SOS>", "<start>", "<|startoftext|>"),
+    "eos_id": ("</s>", "<eos>", "[EOS]", "[SEP]", "<EOS>", "<end>", "<|endoftext|>"),
+}
+_TRUE_FALSE = (Choice(True), Choice(False))
+
+
+def settled(fields: Mapping[str, Field], tokenizers: Tokenizers | None, answers: Mapping[str, Any]) -> list[Field]:
+    """The fields about ids.
+
+    Args:
+        fields: What is known of them so far, by name, and how many layers each stack has.
+        tokenizers: None while the sizes of the vocabularies are asked; then nothing of it is asked yet.
+        answers: Of the user.
+    """
+    if tokenizers is None:
+        return []
+    writes = bool(fields["n_decoder_layers"].value)
+    reads = bool(fields["n_encoder_layers"].value)
+    ids = {name: _id(fields[name], tokenizers) for name in CALLED}
+    if tokenizers.raw and not reads:
+        ids["bos_id"] = _or_else(ids["bos_id"], None, say("Nothing is put before a text of ids."))
+    if not writes:
+        ids["bos_id"] = _or_else(ids["bos_id"], None, say("An encoder alone writes nothing that could begin."))
+        pad = answers.get("pad_id", ids["pad_id"].value)
+        why = say("An encoder alone writes nothing that could end.")
+        ids["eos_id"] = _or_else(ids["eos_id"], int(pad == 0), why)
+    known = {name: answers.get(name, one.value) for name, one in ids.items()}
+    open_ids = {name for name, one in ids.items() if one.how == "asked" and name not in answers}
+    return [*ids.values(), *_around(tokenizers, known, open_ids, reads=reads, writes=writes)]
+
+
+def _or_else(field: Field, value: Any, why: Sentence) -> Field:
+    return Field(field.name, "inferred", value, why) if field.how == "asked" else field
+
+
+def _id(field: Field, tokenizers: Tokenizers) -> Field:
+    """A special id; what was saved beside the weights goes before what a tokenizer calls so."""
+    if field.how != "asked":
+        return field
+    if tokenizers.raw:
+        return (
+            _or_else(field, None, say("Without a tokenizer nothing is unknown.")) if field.name == "unk_id" else field
+        )
+    found = [
+        next(((i, name) for name in CALLED[field.name] if (i := one.id_of(name)) is not None), None)
+        for one in (tokenizers.source, tokenizers.target)
+    ]
+    first, second = found
+    if first is not None and second is not None:
+        if first[0] == second[0]:
+            return Field(field.name, "read", first[0], say("The tokenizer calls it {name}.", name=first[1]))
+        why = say("The two tokenizers have it in different rows, {first} and {second}; a model here has one.",
+                  first=first[0], second=second[0])  # fmt: skip
+        return Field(field.name, "asked", None, why)
+    if field.name in ("pad_id", "unk_id"):
+        return Field(field.name, "inferred", None, say("The tokenizer has no such piece."))
+    return field
+
+
+def _around(
+    tokenizers: Tokenizers, ids: Mapping[str, Any], asked: set[str], *, reads: bool, writes: bool
+) -> Iterator[Field]:
+    """What stands around a source, and what a decoder reads first."""
+    start = ids["bos_id"]
+    if reads and writes and "bos_id" not in asked:
+        if start is None:
+            yield Field("decoder_start_id", "asked", None, say("There is no bos_id that an output could begin with."))
+        else:
+            yield Field("decoder_start_id", "inferred", start, say("As a rule an output begins with bos_id."))
+    elif "eos_id" not in asked and not (reads and writes):
+        why = say("A model of one stack has no output that begins with an id of its own.")
+        yield Field("decoder_start_id", "inferred", ids["eos_id"], why)
+    wrapping = tokenizers.source.wrapping
+    if wrapping.before or wrapping.after:
+        why = say("The tokenizer puts it there.")
+        before, after = wrapping.before, wrapping.after if reads else ()
+        starts, ends = before[:1] == (start,), after[:1] == (ids["eos_id"],)
+        yield Field("prepend_source_bos", "read", starts, why)
+        yield Field("append_source_eos", "read", ends, why)
+        yield Field("source_prefix", "read", before[starts:], why)
+        yield Field("source_suffix", "read", after[ends:], why)
+        return
+    if tokenizers.raw:
+        why = say("Without a tokenizer the ids are read as they are typed.")
+        yield Field("prepend_source_bos", "inferred", False, why)
+        yield Field("append_source_eos", "inferred", False, why)
+        return
+    if start is None and "bos_id" not in asked:
+        yield Field("prepend_source_bos", "inferred", False, say("There is no bos_id."))
+    else:
+        why = say("Only the training program says whether a text begins with bos_id.")
+        yield Field("prepend_source_bos", "asked", None, why, _TRUE_FALSE)
+    if reads:
+        why = say("Only the training program says whether a source ends with eos_id.")
+        yield Field("append_source_eos", "asked", None, why, _TRUE_FALSE)
+    else:
+        yield Field("append_source_eos", "inferred", False, say("A decoder alone goes on with its text."))

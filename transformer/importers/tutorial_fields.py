@@ -1,0 +1,273 @@
+"""What the weights of a tutorial's model say of its config, and what they cannot say.
+
+Sizes stand in the shapes, what is shared in ties, where biases are in the names. Heads, the place of the norms, the
+scale of the embedding, the activation and the special ids stand nowhere, unless numbers were saved beside the
+weights: a wrong guess would load without an error and write nonsense, so they are asked, the likeliest choice first.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from transformer.errors import CheckpointError, shown
+from transformer.importers.accounts import account
+from transformer.importers.bare import bare_fields, completed, notes_of
+from transformer.importers.keys import Match, best_match, check, shapes
+from transformer.importers.report import Choice, Field, ImportReport
+from transformer.importers.tutorials import POSITION_OF, TUTORIALS, alone
+from transformer.importers.weights import Weights
+from transformer.model.config import MAX_PARAMETERS, MAX_POSITION_VALUES, MAX_VOCAB
+from transformer.model.positions import sinusoidal_table
+from words import say, say_n
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+SINUSOID = 2e-3  # how far a stored table may be from the formula: float32 angles at position 5,000 are this coarse
+PARTS = {"encoder": ("self_attn",), "decoder": ("self_attn", "cross_attn")}
+EPS, EPS_OF_DEVIATION = 1e-5, 1e-6  # of torch's LayerNorm; of norms written by hand
+# By what the scale of a norm is called: gamma goes with the biased deviation.
+NORM_OF = {"weight": "layer", "gamma": "biased_deviation", "a_2": "deviation", "alpha": "deviation"}
+
+# What people call a field of ours where they save it beside their weights.
+SAVED_AS = {
+    "n_heads": ("n_heads", "num_heads", "nhead", "n_head", "heads", "h", "num_attention_heads"),
+    "pad_id": ("pad_id", "pad_idx", "pad_token_id", "src_pad_idx", "pad"),
+    "bos_id": ("bos_id", "bos_idx", "sos_idx", "sos_id", "bos_token_id"),
+    "eos_id": ("eos_id", "eos_idx", "eos_token_id"),
+    "unk_id": ("unk_id", "unk_idx", "unk_token_id"),
+    "activation": ("activation",),
+    "norm": ("norm_place",),
+    "scale_embedding": ("scale_embedding",),
+}
+
+
+@dataclass(frozen=True)
+class Understanding:
+    """What was understood of a file.
+
+    Attributes:
+        match: What becomes of its tensors.
+        report: For people.
+        known: The tensors of the model whose names were found, those included that then were seen to be others.
+    """
+
+    match: Match
+    report: ImportReport
+    known: frozenset[str]
+
+
+def understand(weights: Weights, settle: Callable[[Match], Match] = lambda found: found) -> Understanding:
+    """Match a file with the names of tutorials; reads no more of it than its tables of positions.
+
+    Args:
+        weights: The file.
+        settle: Adds to what the names say, such as what a user says of names that nobody knows.
+
+    Raises:
+        CheckpointError: Two tensors would become the same, layers are missing, or a shape is impossible.
+    """
+    found = completed(alone(settle(best_match([TUTORIALS], list(weights.tensors)))))
+    check(found, label=weights.label)
+    known = frozenset(found.sources)
+    sizes = shapes(found, weights, {})
+    _check_ranks(found, sizes, weights)
+    found, shared = _shared(found, weights)
+    found, positions = _positions(found, weights)
+    sizes = {name: shape for name, shape in sizes.items() if name in found.sources}
+    bare = bare_fields(found)
+    fields = [*_sizes(found, sizes), *shared, *positions, *_norms(found), *_biases(found), *_asked(sizes)]
+    fields = [*(one for one in fields if one.name not in bare), *bare.values()]
+    fields = [_evident(one, weights.evidence) for one in fields]
+    needed, notes = list(_needed(found, {one.name: one.value for one in fields})), notes_of(found, weights)
+    return Understanding(found, account(found, weights, sizes, needed=needed, fields=fields, notes=notes), known)
+
+
+def _check_ranks(found: Match, sizes: Shapes, weights: Weights) -> None:
+    """Vectors are where vectors belong, and matrices elsewhere."""
+    for name, shape in sizes.items():
+        most_values = MAX_POSITION_VALUES if name in POSITION_OF.values() else MAX_PARAMETERS
+        expected = 1 if name.endswith(("bias", "norm.weight")) else 2
+        if len(shape) != expected or not all(0 < n <= MAX_VOCAB for n in shape) or math.prod(shape) > most_values:
+            (source, *_) = found.sources[name].sources
+            raise CheckpointError(
+                "{label}: tensor {tensor} has the shape {shape}; expected {expected} from 1 to {most:,}, and at most "
+                "{values:,} values.",
+                label=weights.label,
+                tensor=shown(source),
+                shape=shown(list(weights.tensors[source].shape)),
+                expected=say_n("{n} length", "{n} lengths", expected),
+                most=MAX_VOCAB,
+                values=most_values,
+            )
+
+
+def _shared(found: Match, weights: Weights) -> tuple[Match, list[Field]]:
+    """Tables that are one: tied in the file, or there for both sides."""
+
+    def holder(target: str) -> str:
+        name = found.sources[target].sources[0] if target in found.sources else ""
+        return weights.ties.get(name, name)
+
+    source, target, output = holder("src_table"), holder("tgt_table"), holder("output_table")
+    if not source:
+        return found, []
+    one = not target or target == source
+    why = say("There are two tables of embeddings.")
+    if one:
+        why = say("Both tables share their values.") if target else say("There is one table of embeddings.")
+    fields = [Field("shared_vocab", "inferred", one, why)]
+    if target and one:
+        found = found.without(["tgt_table"], say("it is the source's table"))
+    if not found.n_layers("decoder"):
+        return found, fields
+    if output and output == (target or source):
+        fields.append(Field("tie_output", "inferred", True, say("The output shares its values with the embeddings.")))
+        return found.without(["output_table"], say("it is the table of embeddings")), fields
+    if output:
+        return found, [*fields, Field("tie_output", "inferred", False, say("The output has a table of its own."))]
+    why = say("No table of the output has a known name; it may be that of the embeddings.")
+    return found, [*fields, Field("tie_output", "asked", None, why, _choices(True, False))]
+
+
+def _positions(found: Match, weights: Weights) -> tuple[Match, list[Field]]:
+    """The tables of positions: the formula's, or learned."""
+    there = [table for table in POSITION_OF.values() if table in found.sources]
+    if not there:
+        why = say("The file has no table of positions, which a formula may give.")
+        asked = Field("positions", "asked", None, why, _choices("sinusoidal", "none"))
+        return found, [asked, Field("max_len", "asked", None, say("No table of positions says how many there are."))]
+    differences, lengths = [], []
+    for one in {found.sources[table] for table in there}:
+        (name,) = one.sources
+        table = one.reshape.apply([weights.read(name)], {})[0]
+        lengths.append(len(table))
+        differences.append(float((table - sinusoidal_table(*table.shape)).abs().max()))
+    rows = Field("max_len", "inferred", min(lengths), say("The table of positions has as many rows."))
+    difference = max(differences)
+    if difference > SINUSOID:
+        why = say("The table of positions differs from the sinusoids by up to {most:.2g}.", most=difference)
+        return found, [Field("positions", "inferred", "learned", why), rows]
+    why = say("The table of positions is that of the sinusoids; they differ by at most {most:.1g}.", most=difference)
+    found = found.without(there, say("the formula gives it"))
+    return found, [Field("positions", "inferred", "sinusoidal", why), rows]
+
+
+def _sizes(found: Match, sizes: Shapes) -> Iterator[Field]:
+    for stack in POSITION_OF:
+        why = say("Its layers are counted in the names.")
+        yield Field(f"n_{stack}_layers", "inferred", found.n_layers(stack), why)
+    up = next((shape for name, shape in sizes.items() if name.endswith("up_proj.weight") and len(shape) == 2), None)
+    if up is not None:
+        yield Field("d_model", "inferred", up[1], say("The first map of a feed-forward network has as many columns."))
+        yield Field("d_ff", "inferred", up[0], say("The first map of a feed-forward network has as many rows."))
+    source = sizes.get("src_table") or sizes.get("tgt_table")
+    target = sizes.get("tgt_table") or source
+    for side, shape in (("src", source), ("tgt", target)):
+        if shape:
+            yield Field(f"{side}_vocab_size", "inferred", shape[0], say("The table of embeddings has as many rows."))
+
+
+def _norms(found: Match) -> Iterator[Field]:
+    names = [name for name in found.sources if "norm." in name and name.endswith(".weight")]
+    final = any("final_norm" in name for name in names)
+    why = say("A norm stands behind the layers.") if final else say("No norm stands behind the layers.")
+    yield Field("final_norm", "inferred", final, why)
+    if not names:
+        return
+    said = {found.sources[name].sources[0].rpartition(".")[2] for name in names}
+    kinds = dict.fromkeys(NORM_OF[name] for name in sorted(said))
+    if len(kinds) > 1:
+        why = say("Some norms are called {names}, and so are of different kinds; all must be of one kind here.",
+                  names=", ".join(sorted(said)))  # fmt: skip
+        yield Field("norm_kind", "asked", None, why, _choices(*kinds))
+        yield Field("norm_eps", "asked", None, why, _choices(EPS, EPS_OF_DEVIATION))
+    elif "weight" not in said:
+        why = say("The norms call their scale {names}, as those that divide by the deviation plus epsilon do.",
+                  names=", ".join(sorted(said)))  # fmt: skip
+        yield Field("norm_kind", "inferred", next(iter(kinds)), why)
+        yield Field("norm_eps", "inferred", EPS_OF_DEVIATION, say("It is what such norms are written with."))
+    else:
+        yield Field("norm_kind", "inferred", "layer", say("The norms have the names of PyTorch's layer norm."))
+        yield Field("norm_eps", "inferred", EPS, say("It is what PyTorch's layer norm has, unless told otherwise."))
+
+
+def _biases(found: Match) -> Iterator[Field]:
+    ends = {
+        "attention_bias": "q_proj.bias",
+        "attention_output_bias": "out_proj.bias",
+        "ffn_bias": "up_proj.bias",
+        "norm_bias": "norm.bias",
+        "output_bias": "output_bias",
+    }
+    for field, end in ends.items():
+        there = any(name.endswith(end) for name in found.sources)
+        yield Field(field, "inferred", there, say("There are such tensors.") if there else say("There are none."))
+
+
+def _asked(sizes: Shapes) -> Iterator[Field]:
+    width = next((shape[1] for name, shape in sizes.items() if name.endswith("up_proj.weight")), 0)
+    divisors = [n for n in range(1, width + 1) if width % n == 0]
+    usual = max(width / 64, 8 if width >= 64 else 4)
+    likely = sorted(divisors, key=lambda n: abs(math.log2(n / usual)))
+    why = say("The shapes are the same for any number of heads.")
+    yield Field("n_heads", "asked", None, why, _choices(*likely))
+    final = "encoder.final_norm.weight" in sizes or "decoder.final_norm.weight" in sizes
+    places = ("pre", "post") if final else ("post", "pre")
+    yield Field(
+        "norm", "asked", None, say("The names are the same for either place of the norms."), _choices(*places)
+    )
+    why = say("Nothing in the file says whether embeddings are multiplied by the root of d_model.")
+    yield Field("scale_embedding", "asked", None, why, _choices(True, False))
+    why = say("A non-linearity has no parameters.")
+    yield Field("activation", "asked", None, why, _choices("relu", "gelu", "gelu_tanh", "silu"))
+    for name in ("pad_id", "unk_id", "bos_id", "eos_id"):
+        yield Field(name, "asked", None, say("Only the tokenizer or the training program says it."))
+
+
+def _evident(field: Field, evidence: Mapping[str, Any]) -> Field:
+    """The field as it was saved beside the weights, if it was asked and is a possible answer."""
+    if field.how != "asked":
+        return field
+    for key, value in _flat(evidence):
+        possible = [choice.value for choice in field.choices]
+        wanted = type(possible[0]) if possible else int
+        fits = type(value) is wanted and (not possible or value in possible)
+        if fits and key.rpartition(".")[2] in SAVED_AS.get(field.name, ()):
+            why = say("Saved beside the weights as {key}.", key=shown(key))
+            return Field(field.name, "read", value, why, field.choices)
+    return field
+
+
+def _flat(evidence: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in evidence.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{before}{key}.")
+        else:
+            yield f"{before}{key}", value
+
+
+def _needed(found: Match, fields: Mapping[str, Any]) -> Iterator[str]:
+    """The names that any such model has; `*` is each layer."""
+    stacks = [stack for stack in POSITION_OF if found.n_layers(stack)]
+    for stack in stacks:
+        attentions = PARTS[stack] if len(stacks) == 2 else PARTS[stack][:1]
+        for attention in attentions:
+            for projection in ("q_proj", "k_proj", "v_proj", "out_proj"):
+                yield f"{stack}.layers.*.{attention}.{projection}.weight"
+        for part in (*attentions, "ffn") if fields.get("norm_kind") != "none" else ():
+            yield f"{stack}.layers.*.{part}_residual.norm.weight"
+        yield from (f"{stack}.layers.*.ffn.{one}.weight" for one in ("up_proj", "down_proj"))
+        if fields.get("final_norm"):
+            yield f"{stack}.final_norm.weight"
+        if fields.get("positions") == "learned":
+            yield POSITION_OF[stack]
+    yield "src_table"
+    if fields.get("shared_vocab") is False:
+        yield "tgt_table"
+    if "decoder" in stacks and fields.get("tie_output") is False:
+        yield "output_table"
+
+
+def _choices(*values: Any) -> tuple[Choice, ...]:
+    return tuple(Choice(value) for value in values)

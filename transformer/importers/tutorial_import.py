@@ -1,0 +1,151 @@
+"""Import a file of weights: what its names and shapes say, what its tokenizer says, and what the user answers.
+
+    imported = import_weights(Path("runs/model.pt"), answers={"n_heads": 4, "pad_id": 0})
+
+A model is given once nothing is asked, missing or left over. Names are those of `tutorials`.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from transformer.checkpoint.agreement import expected_shapes
+from transformer.errors import CheckpointError, ConfigError, shown
+from transformer.importers import asked_names, given, keys
+from transformer.importers.answers import CONFIG_FIELDS, answered, check_names
+from transformer.importers.asked_names import NAMES
+from transformer.importers.given import NOTHING, Given, Tokenizers
+from transformer.importers.huggingface.agreement import check_agreement
+from transformer.importers.imported import Content, Imported
+from transformer.importers.report import Field, ImportReport
+from transformer.importers.special_ids import CALLED, settled
+from transformer.importers.tutorial_fields import Understanding, understand
+from transformer.importers.weights import Weights, open_weights
+from transformer.model.config import MAX_LENGTH, ModelConfig
+from words import joined, say
+
+LENGTH = 512  # of texts, where a formula gives any number of positions
+NAMED = 5  # tensors that a message lists
+
+
+def import_weights(
+    source: Path, *, answers: Mapping[str, Any], also: Given = NOTHING, inside: Path | None = None
+) -> Imported:
+    """Read a file of weights, or the one in a folder.
+
+    Args:
+        source: The file or folder.
+        answers: To what an earlier report asked, or would ask; any field of config.json may be answered.
+        also: Tokenizers.
+        inside: The real path of a folder that it may not leave by a link; None if any will do.
+
+    Raises:
+        CheckpointError: It is damaged, it is no Transformer that is known here, an answer is refused, or its tensors
+            do not fit each other; names the tensor or the field.
+    """
+    open_again = partial(open_weights, source, inside=inside)
+    with open_again() as weights:
+        check_names(answers, {*CONFIG_FIELDS, *NAMES}, label=weights.label)
+        understood = understand(weights, lambda found: asked_names.named(found, answers, weights))
+        _check_layers(understood, weights)
+        beside = given.beside(source) if source.is_dir() else NOTHING
+        return _Import(weights, understood, answers, also, beside, inside, open_again).done()
+
+
+def _check_layers(understood: Understanding, weights: Weights) -> None:
+    if understood.match.n_layers("encoder") or understood.match.n_layers("decoder"):
+        return
+    names = [shown(name) for name in weights.tensors]
+    raise CheckpointError(
+        "{label}: no tensor is called as a layer of a tutorial's Transformer or of torch.nn.Transformer; found "
+        "{names}. A model of Hugging Face's needs its config.json in the same folder.",
+        label=weights.label,
+        names=joined(", ", [*names[:NAMED], *["..."] * (len(names) > NAMED)]),
+    )
+
+
+@dataclass(frozen=True)
+class _Import:
+    """What one import has before it."""
+
+    weights: Weights
+    understood: Understanding
+    answers: Mapping[str, Any]
+    also: Given
+    beside: Given
+    inside: Path | None
+    open_again: Callable[[], AbstractContextManager[Weights]]
+
+    def done(self) -> Imported:
+        report, tokenizers = self._report()
+        if not report.can_be_written or tokenizers is None:
+            return Imported(report, None)
+        found = self.understood.match
+        facts: dict[str, int] = {}
+        config = self._config(report)
+        sizes = keys.shapes(found, self.weights, facts)
+        check_agreement(found, self.weights, sizes, expected_shapes(config))
+        card = {"title": self.weights.label, "description": found.table.name}
+        return Imported(report, Content(config, tokenizers.stored, card, found, facts, self.open_again))
+
+    def _report(self) -> tuple[ImportReport, Tokenizers | None]:
+        """The report with all fields and questions, and the tokenizers once the sizes of the tables are known."""
+        weights, found = self.weights, self.understood
+        said = asked_names.used(self.answers, weights)
+        answers = {name: value for name, value in self.answers.items() if name not in said}
+        fields = asked_names.with_questions(found.report.fields, found, weights, self.answers)
+        by_name = {one.name: _settled_length(one, answers) for one in fields}
+        tokenizers = self._tokenizers(by_name, answers)
+        of_ids = settled(by_name, tokenizers or self._later(), answers)
+        rest = [one for one in by_name.values() if one.name not in CALLED]
+        named = [Field(name, "answered", self.answers[name], say("You said so.")) for name in sorted(said & {*NAMES})]
+        notes = (*found.report.notes, *(tokenizers.notes if tokenizers else ()))
+        return answered(replace(found.report, fields=(*rest, *of_ids, *named), notes=notes), answers), tokenizers
+
+    def _tokenizers(self, fields: Mapping[str, Field], answers: Mapping[str, Any]) -> Tokenizers | None:
+        if not {"src_vocab_size", "tgt_vocab_size", "shared_vocab"} <= fields.keys():
+            return None
+        if any(field.name in NAMES and field.how == "asked" for field in fields.values()):
+            return None  # another table may turn out to be the source's
+        sizes = fields["src_vocab_size"].value, fields["tgt_vocab_size"].value
+        shared = fields["shared_vocab"].value
+        if self.also.has_tokenizer:
+            return given.opened(self.also, sizes, shared=shared)
+        ids = [answers.get(name, fields[name].value) for name in CALLED]
+        raw = given.without(sizes, [i for i in ids if type(i) is int and i >= 0])
+        if not self.beside.has_tokenizer:
+            return raw
+        try:
+            return given.opened(self.beside, sizes, shared=shared, inside=self.inside)
+        except CheckpointError as error:  # nobody asked for it
+            note = say("The tokenizer beside the weights is not used: {problem}", problem=error.sentence)
+            return replace(raw, notes=(*raw.notes, note))
+
+    def _later(self) -> Tokenizers | None:
+        """What stands for the tokenizers while the sizes of the tables are asked: ids have questions all the same."""
+        return None if self.also.has_tokenizer else given.without((1, 1))
+
+    def _config(self, report: ImportReport) -> ModelConfig:
+        values = {one.name: one.value for one in report.fields if one.name in CONFIG_FIELDS}
+        try:
+            return ModelConfig(**{"dropout": 0.0, "normalisation": (), **values})
+        except ConfigError as error:
+            raise CheckpointError("{label}: {problem}", label=self.weights.label, problem=error.sentence) from error
+        except TypeError:
+            raise CheckpointError(
+                "{label}: its sizes cannot be told from the tensors that it has: {problem}",
+                label=self.weights.label,
+                problem=report.verdict(),
+            ) from None
+
+
+def _settled_length(field: Field, answers: Mapping[str, Any]) -> Field:
+    """The length of a text; where a formula gives the positions any will do, so nobody is asked."""
+    if field.name == "max_len" and field.how == "asked":
+        return Field(field.name, "inferred", LENGTH, say("No table of positions says how many there are."))
+    if field.name == "max_len" and field.value > MAX_LENGTH:
+        return Field(field.name, field.how, MAX_LENGTH, say("This program reads no longer texts."))
+    return field

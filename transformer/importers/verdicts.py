@@ -1,0 +1,108 @@
+"""What the losses of two choices say: that one is better, or that these texts cannot tell.
+
+Both were tried on the same texts, so that what counts is the difference on each. One choice is taken to be better if
+chance alone would make the mean difference as large, or as many of them positive, at most once in twenty times.
+
+Source: Student, "The Probable Error of a Mean" (1908); Fisher, "Statistical Methods for Research Workers" (1925), for
+the sign test.
+"""
+
+import math
+from collections.abc import Sequence
+from statistics import fmean, stdev
+
+from transformer.importers.losses import Loss
+from words import Sentence, say, say_n
+
+# Student's t for 95 %, by degrees of freedom from 1; above, the last.
+T_95 = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13, 2.09)
+SAME = 1e-4
+"""Nats a piece that rounding makes of two equal models, and that nobody would notice."""
+
+
+def surely_better(best: Loss, other: Loss) -> bool:
+    """Whether the texts show that one choice is better than another."""
+    shares = zip(best.totals, best.pieces, other.totals, other.pieces, strict=True)
+    differences = [o / max(1, m) - b / max(1, n) for b, n, o, m in shares]
+    return _mean_is_positive(differences) or _signs_are_positive(differences)
+
+
+def _mean_is_positive(differences: Sequence[float]) -> bool:
+    """Student's t; a single text shows nothing of the chance."""
+    n, mean = len(differences), fmean(differences)
+    if n < 2 or mean <= SAME:
+        return False
+    return mean > T_95[min(n - 1, len(T_95)) - 1] * stdev(differences) / math.sqrt(n)
+
+
+def _signs_are_positive(differences: Sequence[float]) -> bool:
+    """Fisher's sign test, which does not mind that one text is much harder than the others."""
+    real = [one for one in differences if abs(one) > SAME]
+    n, worse = len(real), sum(one < 0 for one in real)
+    return n > 0 and 2 * sum(math.comb(n, k) for k in range(worse + 1)) / 2**n <= 0.05
+
+
+def same(one: Loss, other: Loss) -> bool:
+    """Whether two choices compute the same, up to rounding."""
+    return all(
+        n == m and abs(a - b) <= SAME * max(1, n)
+        for a, b, n, m in zip(one.totals, other.totals, one.pieces, other.pieces, strict=True)
+    )
+
+
+def verdict(losses: Sequence[tuple[str, Loss]], *, guessing: float, written: bool) -> Sentence:
+    """What the losses say, as a sentence.
+
+    Args:
+        losses: Each choice that was tried, as text, with its loss; best first.
+        guessing: Loss of a model that finds every piece equally likely.
+        written: Whether the losses are those of what the model itself wrote.
+    """
+    (_, best), *others = losses
+    texts = say_n("{n} text", "{n} texts", len(best.totals))
+    if others and all(same(best, other) for _, other in others):
+        return say("All choices give the same on {texts}: they do not tell.", texts=texts)
+    if best.mean >= guessing:
+        return say(
+            "Even the best choice is no better than guessing: its loss on {texts} is {loss:.3g}, that of guessing "
+            "{guessing:.3g}. Are these texts that the model was trained for?",
+            loss=best.mean,
+            texts=texts,
+            guessing=guessing,
+        )
+    found = _of_written(best, texts) if written else say("Loss {loss:.3g} on {texts}", loss=best.mean, texts=texts)
+    if not others:
+        return say("{found}.", found=found)
+    figure = _share(others[0][1]) if written else f"{others[0][1].mean:.3g}"
+    close = ", ".join(name for name, other in others if not surely_better(best, other))
+    if close and written:
+        return say(
+            "{found}; {values} cannot be told from it ({next}). Pairs would tell more.",
+            found=found,
+            values=close,
+            next=figure,
+        )
+    if close:
+        return say(
+            "{found}; {values} cannot be told from it ({next}). More texts may tell.",
+            found=found,
+            values=close,
+            next=figure,
+        )
+    if written:
+        return say(
+            "{found}; the next best, {value}, has {next}. A wrong model may be certain of what it writes, too: only "
+            "pairs would tell.",
+            found=found,
+            value=others[0][0],
+            next=figure,
+        )
+    return say("{found}; the next best, {value}, has {next}.", found=found, value=others[0][0], next=figure)
+
+
+def _of_written(best: Loss, texts: Sentence) -> Sentence:
+    return say("What it writes for {texts} has a mean probability of {share}", texts=texts, share=_share(best))
+
+
+def _share(loss: Loss) -> str:
+    return f"{math.exp(-loss.mean):.2%}"

@@ -1,0 +1,206 @@
+"""Somebody else's weights, one tensor at a time: what there is is known before anything is read, and never all of it.
+
+    with open_weights(Path("downloads/model.pt")) as weights:
+        for name in weights.tensors:
+            weights.read(name)
+
+A source is a file or a folder: safetensors, whole or in several files, or a file of `torch.save`. What is not needed
+is not read, and what is read is converted to float32 where it will stay, so that a model is in memory once.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import torch
+from torch import Tensor
+
+from transformer.checkpoint import tensorfile
+from transformer.checkpoint.files import FolderFiles
+from transformer.checkpoint.room import check_bytes
+from transformer.errors import CheckpointError, shown
+from transformer.importers import pickles
+from transformer.importers.shards import INDEX, check_index, read_index
+from transformer.importers.wrapped import unwrapped, without_wrappers
+from words import Sentence, joined
+
+WHOLE, PICKLED = "model.safetensors", "pytorch_model.bin"
+PICKLES = (".pt", ".pth", ".bin", ".ckpt")
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where one tensor is."""
+
+    file: BinaryIO
+    header: tensorfile.Header
+    name: str
+    label: str
+
+    @property
+    def info(self) -> tensorfile.TensorInfo:
+        return self.header.tensors[self.name]
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The tensors of a source; to be read while its file is open.
+
+    Attributes:
+        label: How messages call the source.
+        tensors: What the headers say of each, by its name without the prefixes of wrappers.
+        ties: Name of a tensor -> name of an earlier one that it shares its values with.
+        evidence: Plain values that were saved beside the weights.
+        notes: Sentences about what was odd.
+    """
+
+    label: str
+    tensors: Mapping[str, tensorfile.TensorInfo]
+    ties: Mapping[str, str]
+    evidence: Mapping[str, Any]
+    notes: tuple[Sentence, ...]
+    _places: Mapping[str, _Place] = field(repr=False)
+
+    def read(self, name: str, out: Tensor | None = None) -> Tensor:
+        """A tensor as float32.
+
+        Args:
+            name: One of `tensors`.
+            out: Where it is written to, of its shape; None for memory of its own.
+
+        Raises:
+            CheckpointError: It is not of floating point, it does not fit into memory, or the file changed meanwhile.
+        """
+        place = self._places[name]
+        if out is None:
+            readable = place.info.dtype in tensorfile.FLOATS
+            shape = place.info.shape if readable else (0,)  # what is refused below takes no memory
+            check_bytes(4 * math.prod(shape), label=place.label)
+            out = torch.empty(shape)
+        return tensorfile.read_into(place.file, place.header, place.name, out, label=place.label)
+
+
+@contextmanager
+def open_weights(source: Path, *, inside: Path | None = None) -> Iterator[Weights]:
+    """Open a file of weights, or the one in a folder.
+
+    Args:
+        source: The file or folder.
+        inside: The real path of a folder that it may not leave by a link; None if any will do.
+
+    Raises:
+        CheckpointError: There is none, it is damaged or it would run code; or, when the block ends, it was replaced
+            while it was read.
+    """
+    folder, name = _located(source)
+    files = FolderFiles(folder, inside=inside)
+    with ExitStack() as stack:
+        name = name or _chosen(files, folder)
+        if name == INDEX:
+            yield _of_places(files, files.name, _sharded(files, stack))
+        elif name.endswith(PICKLES):
+            yield _pickled(files, name, stack)
+        else:
+            yield _of_places(files, files.label(name), _places(files, name, stack))
+    if files.changed():
+        raise CheckpointError(
+            "{folder}: its files were replaced while they were read; try again when that is done.", folder=files.name
+        )
+
+
+def _located(source: Path) -> tuple[Path, str]:
+    """The folder, and the file in it if one was named."""
+    try:
+        real = source.resolve()
+        return (real.parent, real.name) if real.is_file() else (source, "")
+    except (OSError, ValueError, RuntimeError):
+        return source, ""  # FolderFiles says what is wrong with it
+
+
+def _chosen(files: FolderFiles, folder: Path) -> str:
+    """The file of weights in a folder."""
+    for name in (WHOLE, INDEX, PICKLED):
+        if files.has(name):
+            return name
+    if files.has(f"{PICKLED}.index.json"):
+        raise CheckpointError(
+            "{folder}: its weights are cut into several files of torch.save, which are not opened together; save "
+            "them as safetensors.",
+            folder=files.name,
+        )
+    kinds = (".safetensors", *PICKLES)
+    found = sorted(path.name for path in folder.iterdir() if path.suffix in kinds and not path.name.startswith("."))
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise CheckpointError(
+            "{folder}: has no file of weights; expected model.safetensors or another file that ends in {kinds}.",
+            folder=files.name,
+            kinds=", ".join(kinds),
+        )
+    names = joined(", ", [shown(name) for name in found[:5]])
+    raise CheckpointError(
+        "{folder}: has several files of weights ({names}); name the one to open.", folder=files.name, names=names
+    )
+
+
+def _places(files: FolderFiles, name: str, stack: ExitStack) -> dict[str, _Place]:
+    file, size = stack.enter_context(files.open(name))
+    header = tensorfile.read_header(file, size, label=files.label(name))
+    return {tensor: _Place(file, header, tensor, files.label(name)) for tensor in header.tensors}
+
+
+def _sharded(files: FolderFiles, stack: ExitStack) -> dict[str, _Place]:
+    weight_map = read_index(files)
+    found: dict[str, _Place] = {}
+    holder: dict[str, str] = {}
+    for name in dict.fromkeys(weight_map.values()):
+        for tensor, place in _places(files, name, stack).items():
+            if tensor in holder:
+                raise CheckpointError(
+                    "{label}: has tensor {tensor}, which {other} has too.",
+                    label=files.label(name),
+                    tensor=shown(tensor),
+                    other=shown(holder[tensor]),
+                )
+            found[tensor], holder[tensor] = place, name
+    check_index(files, weight_map, holder)
+    return found
+
+
+def _pickled(files: FolderFiles, name: str, stack: ExitStack) -> Weights:
+    label = files.label(name)
+    content, path = stack.enter_context(pickles.opened(files, name))
+    held = unwrapped(content, label=label)
+    temporary = _places(FolderFiles(path.parent), path.name, stack)
+    places = {tensor: temporary[own] for tensor, own in held.tensors.items()}
+    return _of_places(files, label, places, evidence=held.evidence, notes=held.notes)
+
+
+def _of_places(
+    files: FolderFiles,
+    label: str,
+    places: Mapping[str, _Place],
+    *,
+    evidence: Mapping[str, Any] | None = None,
+    notes: tuple[Sentence, ...] = (),
+) -> Weights:
+    plain, wrappers = without_wrappers(places, label=label)
+    first: dict[tuple[int, str], str] = {}
+    ties: dict[str, str] = {}
+    for name, original in plain.items():
+        place = places[original]
+        earlier = first.setdefault((id(place.header), place.name), name)
+        if earlier != name:
+            ties[name] = earlier
+    return Weights(
+        label=label,
+        tensors={name: places[original].info for name, original in plain.items()},
+        ties=ties,
+        evidence=evidence or {},
+        notes=(*notes, *wrappers),
+        _places={name: places[original] for name, original in plain.items()},
+    )

@@ -1,0 +1,168 @@
+"""Find the weights in what people save: alone, or in a dictionary beside the epoch, the sizes and the optimizer.
+
+    {"model_state_dict": {...}, "epoch": 3, "config": {"n_heads": 4}}
+
+The rest of such a dictionary is evidence: its plain values are kept, for whoever has to find out the number of heads.
+Names may begin with what `DataParallel` ("module.") or `torch.compile` ("_orig_mod.") put before them.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from transformer.errors import CheckpointError, shown
+from transformer.importers.pickles import SAVE_AGAIN, Odd, Tied
+from words import Sentence, say
+
+# Under which name a dictionary has the weights, most telling first.
+NAMES = (
+    "model_state_dict", "state_dict", "model_state", "model_dict", "model_weights", "model", "net_state_dict",
+    "net", "network", "weights", "parameters", "params", "transformer_state_dict",
+)  # fmt: skip
+DATA_PARALLEL, COMPILED = "module.", "_orig_mod."
+
+
+@dataclass(frozen=True)
+class Unwrapped:
+    """The weights of a file, and what was around them.
+
+    Attributes:
+        tensors: Name of each tensor -> its name in the tensor file; two that are tied have the same.
+        evidence: The plain values beside the weights, in dictionaries and lists as they were saved.
+        notes: Sentences about what was taken and what was left.
+    """
+
+    tensors: Mapping[str, str]
+    evidence: Mapping[str, Any]
+    notes: tuple[Sentence, ...]
+
+
+def unwrapped(content: Any, *, label: str) -> Unwrapped:
+    """Find the weights.
+
+    Args:
+        content: What the file holds; see `pickles.opened`.
+        label: How messages call the file.
+
+    Raises:
+        CheckpointError: It holds no dictionary of tensors, or one with a tensor that is no plain array of numbers.
+    """
+    if not isinstance(content, Mapping):
+        found = say("a tensor") if isinstance(content, Tied) else shown(content)
+        raise CheckpointError(
+            "{label}: expected a dictionary of named tensors, found {found}. {remedy}",
+            label=label,
+            found=found,
+            remedy=SAVE_AGAIN,
+        )
+    state, path = _state_of(content)
+    flat = dict(_flat(state))
+    tensors = {name: value.name for name, value in flat.items() if isinstance(value, Tied)}
+    _check_odd(flat, label)
+    if not tensors:
+        raise CheckpointError(
+            "{label}: holds no tensors, only {keys}. {remedy}",
+            label=label,
+            keys=shown(sorted(map(str, content))),
+            remedy=SAVE_AGAIN,
+        )
+    notes = [say("The weights are those under {path}.", path=shown(".".join(path)))] if path else []
+    return Unwrapped(tensors, _evidence(content), tuple(notes))
+
+
+def without_wrappers(names: Iterable[str], *, label: str) -> tuple[dict[str, str], tuple[Sentence, ...]]:
+    """The names without what wrappers put before them.
+
+    Returns:
+        The plain name -> the name in the file; and a note if any was changed.
+
+    Raises:
+        CheckpointError: Two names are the same without it.
+    """
+    names = list(names)
+    plain = [name.replace(COMPILED, "") for name in names]
+    while plain and all(name.startswith(DATA_PARALLEL) for name in plain):
+        plain = [name.removeprefix(DATA_PARALLEL) for name in plain]
+    found = dict(zip(plain, names, strict=True))
+    if len(found) != len(names):
+        twice = next(name for name in plain if plain.count(name) > 1)
+        raise CheckpointError(
+            "{label}: two tensors are called {name} without the prefixes of wrappers; save the unwrapped model.",
+            label=label,
+            name=shown(twice),
+        )
+    if plain == names:
+        return found, ()
+    note = say("The prefixes that DataParallel or torch.compile put before the names were left out.")
+    return found, (note,)
+
+
+def _state_of(content: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+    """The dictionary with the weights, and the keys that lead to it."""
+    for name in NAMES:
+        inside = content.get(name)
+        if isinstance(inside, Mapping) and _has_tensors(inside):
+            state, path = _state_of(inside)
+            return state, (name, *path)
+    return content, ()
+
+
+def _has_tensors(content: Any) -> bool:
+    if isinstance(content, Mapping):
+        return any(_has_tensors(value) for value in content.values())
+    return isinstance(content, Tied)
+
+
+def _flat(state: Mapping[str, Any], before: str = "") -> Iterable[tuple[str, Any]]:
+    """All values by dotted names: some save their encoder and their decoder as two dictionaries in one."""
+    for key, value in state.items():
+        if isinstance(value, Mapping) and _has_tensors(value):
+            yield from _flat(value, f"{before}{key.removesuffix('_state_dict')}.")
+        else:
+            yield f"{before}{key}", value
+
+
+def _check_odd(flat: Mapping[str, Any], label: str) -> None:
+    for name, value in flat.items():
+        if isinstance(value, Odd) and value.is_tensor:
+            raise CheckpointError(
+                "{label}: tensor {tensor} is {kind}, expected plain numbers in memory; save it as a dense float32 "
+                "tensor.",
+                label=label,
+                tensor=shown(name),
+                kind=ODD_TENSORS.get(value.kind, value.kind),
+            )
+
+
+ODD_TENSORS = {
+    "quantized": say("quantised"),
+    "sparse_coo": say("sparse"),
+    "sparse_csr": say("sparse"),
+    "sparse_csc": say("sparse"),
+    "sparse_bsr": say("sparse"),
+    "sparse_bsc": say("sparse"),
+    "meta": say("without values (on the meta device)"),
+    "complex128": say("of complex numbers"),
+    "complex32": say("of complex numbers"),
+}
+
+
+def _evidence(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The plain values around the weights, and any among them."""
+    kept: dict[str, Any] = {}
+    for key, value in content.items():
+        if isinstance(value, Mapping):
+            inside = _evidence(value)
+            if inside:
+                kept[key] = inside
+        elif not isinstance(value, (Tied, Odd)):
+            kept[key] = _plain(value)
+    return kept
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(item) for item in value if not isinstance(item, (Tied, Odd))]
+    if isinstance(value, Mapping):
+        return _evidence(value)
+    return value

@@ -1,0 +1,180 @@
+"""Given maps from arrays: numpy's or torch's, one array an attention or one a layer.
+
+    transformer.given_maps(encoder=output.attentions, source=tokens)
+
+A list of [batch, head, query, key], one a layer, is what `output_attentions=True` of Hugging Face's `transformers`
+gives. Which tokens an attention's rows and columns are, `transformer.model.anatomy` says: cross-attention has the
+target's as queries and the source's as keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from transformer.errors import MapsError, shown
+from transformer.maps.given import GivenAttention, GivenMaps
+from transformer.maps.limits import check_shape
+from transformer.model.anatomy import EVERY_PART, Kind, StackName
+
+
+def given_maps(
+    *,
+    encoder: Any = None,
+    decoder: Any = None,
+    cross: Any = None,
+    source: Sequence[str] | None = None,
+    target: Sequence[str] | None = None,
+    labels: Mapping[Kind, tuple[Sequence[str], Sequence[str]]] | None = None,
+    allowed: Mapping[Kind, Any] | None = None,
+    row: int = 0,
+    skip: Collection[str] = (),
+    sums_to_one: bool = True,
+    checkpoint: str = "",
+    sentence: str = "",
+    special: Sequence[str] = (),
+) -> GivenMaps:
+    """Make given maps of arrays.
+
+    Args:
+        encoder, decoder, cross: The weights of each attention, those that there are: an array [layer, head, query,
+            key], or a list of [head, query, key] or [batch, head, query, key], one a layer.
+        source, target: The tokens that the encoder and the decoder read; labels of rows and columns.
+        labels: Queries and keys of an attention, where they are others.
+        allowed: Masks, bool [query, key], True = may attend; see `GivenAttention`.
+        row: Which sentence of the batch, from 0.
+        skip: Tokens whose rows and columns are left out, such as "[PAD]".
+        sums_to_one: False if rows are known not to sum to 1.
+        checkpoint: Name of the model.
+        sentence: What it read.
+        special: Tokens that stand for no text, such as "[CLS]".
+
+    Raises:
+        MapsError: The arrays, labels and masks do not fit together, or a weight cannot be one.
+    """
+    tokens: dict[StackName, Sequence[str] | None] = {"encoder": source, "decoder": target}
+    found = []
+    given: dict[Kind, Any] = {"encoder": encoder, "decoder": decoder, "cross": cross}
+    for kind, weights in given.items():
+        if weights is not None:
+            queries, keys = (labels or {}).get(kind) or _labels(kind, tokens)
+            one = _stacked(kind, weights, row), (allowed or {}).get(kind)
+            found.append(_without(kind, *one, queries, keys, skip=skip, sums_to_one=sums_to_one))
+    return GivenMaps(tuple(found), checkpoint=checkpoint, sentence=sentence, special=tuple(special))
+
+
+def _labels(kind: Kind, tokens: Mapping[StackName, Sequence[str] | None]) -> tuple[Sequence[str], Sequence[str]]:
+    attention = EVERY_PART.attention(kind)
+    queries, keys = tokens[attention.stack], tokens[attention.keys_from]
+    if queries is None or keys is None:
+        names = {"encoder": "source", "decoder": "target"}
+        missing = names[attention.stack if queries is None else attention.keys_from]
+        raise MapsError(
+            "{kind}: there are no labels; give the tokens as {missing}=[…], or both as labels={{…}}.",
+            kind=kind,
+            missing=missing,
+        )
+    return queries, keys
+
+
+def _stacked(kind: Kind, weights: Any, row: int) -> np.ndarray:
+    """One array [layer, head, query, key]."""
+    if not isinstance(weights, list | tuple):
+        return _numbers(kind, weights)
+    layers = [_layer(kind, number, one, row) for number, one in enumerate(weights, start=1)]
+    if not layers:
+        raise MapsError("{kind}: the list of layers is empty; give one array a layer.", kind=kind)
+    for number, layer in enumerate(layers, start=1):
+        if layer.shape != layers[0].shape:
+            raise MapsError(
+                "{kind}: layer {layer} has the shape {found}, layer 1 {first}; all layers need one shape.",
+                kind=kind,
+                layer=number,
+                found=shown(layer.shape),
+                first=shown(layers[0].shape),
+            )
+    check_shape(kind, (len(layers), *layers[0].shape))
+    return np.stack(layers)
+
+
+def _layer(kind: Kind, number: int, weights: Any, row: int) -> np.ndarray:
+    """One layer [head, query, key]."""
+    if weights is None:
+        raise MapsError(
+            "{kind}: layer {layer} has no weights, as fused attention keeps none. Load the model with {eager}, and "
+            "call it with {asked}.",
+            kind=kind,
+            layer=number,
+            eager='`attn_implementation="eager"`',
+            asked="`output_attentions=True`",
+        )
+    if isinstance(weights, list | tuple) and any(hasattr(one, "shape") or one is None for one in weights):
+        raise MapsError(
+            "{kind}: part {layer} of the list is a list again, as `generate` gives it, step by step. Run the model "
+            "once over the finished output, and give what that returns.",
+            kind=kind,
+            layer=number,
+        )
+    array = _numbers(kind, weights)
+    if array.ndim == 3:
+        return array
+    if array.ndim != 4:
+        raise MapsError(
+            "{kind}: layer {layer} has the shape {shape}; [head, query, key] is needed, or [batch, head, query, "
+            "key].",
+            kind=kind,
+            layer=number,
+            shape=shown(array.shape),
+        )
+    if not 0 <= row < len(array):
+        raise MapsError(
+            "row: {row} was asked for; the batch of {kind} has rows 0 to {last}.",
+            row=row,
+            kind=kind,
+            last=len(array) - 1,
+        )
+    return array[row]
+
+
+def _numbers(kind: Kind, values: Any) -> np.ndarray:
+    if isinstance(values, torch.Tensor):
+        values = values.detach().to("cpu", torch.float32).numpy()  # numpy has no bfloat16
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError):
+        array = np.array(None)
+    if array.dtype.kind not in "fiub":
+        raise MapsError("{kind}: expected an array of numbers, found {found}.", kind=kind, found=shown(values))
+    return array
+
+
+def _without(
+    kind: Kind,
+    weights: np.ndarray,
+    allowed: Any,
+    queries: Sequence[str],
+    keys: Sequence[str],
+    *,
+    skip: Collection[str],
+    sums_to_one: bool,
+) -> GivenAttention:
+    """The attention without the rows and columns of some tokens."""
+    if (
+        not skip or weights.ndim != 4 or weights.shape[2:] != (len(queries), len(keys))
+    ):  # what is wrong, it says itself
+        return GivenAttention(kind, weights, queries, keys, allowed, sums_to_one)
+    rows, columns = ([place for place, label in enumerate(labels) if label not in skip] for labels in (queries, keys))
+    mask = None if allowed is None else np.asarray(allowed)
+    if mask is not None and mask.shape == weights.shape[2:]:
+        mask = mask[np.ix_(rows, columns)]
+    return GivenAttention(
+        kind,
+        weights[:, :, rows][..., columns],
+        tuple(queries[place] for place in rows),
+        tuple(keys[place] for place in columns),
+        mask,
+        sums_to_one,
+    )

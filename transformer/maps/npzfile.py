@@ -1,0 +1,183 @@
+"""Given maps as one file that numpy alone can write, too.
+
+    np.savez("cat.npz", encoder_weights=weights, encoder_queries=tokens, encoder_keys=tokens)
+
+For each of `encoder`, `decoder` and `cross` that there is: `_weights` [layer, head, query, key], `_queries` and
+`_keys`; where wanted `_allowed`, bool [query, key], and `_sums_to_one`, bool. Of all together, where wanted:
+`checkpoint`, `sentence`, `special`. See `GivenAttention` and `GivenMaps` for what each means.
+
+A file may come from anybody: `npzheaders` checks what it claims, and nothing in it is unpickled.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import struct
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import numpy as np
+
+from transformer.checkpoint.files import FolderFiles
+from transformer.errors import MapsError, shown
+from transformer.maps.given import GivenAttention, GivenMaps
+from transformer.maps.limits import KINDS, MOST_TEXT, check_text
+from transformer.maps.npzheaders import ArrayHeader, check_end, headers, read_header
+
+SUFFIX: Final = ".npz"
+_WHAT_NUMPY_RAISES: Final = (
+    zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, TypeError, SyntaxError, RuntimeError,
+    NotImplementedError, MemoryError, OverflowError, IndexError, KeyError,
+    tokenize.TokenError,
+)  # fmt: skip
+
+
+def load_maps(path: str | Path) -> GivenMaps:
+    """Read a file of maps.
+
+    Args:
+        path: Ends in ".npz".
+
+    Raises:
+        GlassformerError: There is no such file, or it holds no maps that can be shown.
+    """
+    path = Path(path)
+    files = FolderFiles(path.parent)
+    with files.open(path.name) as (file, size):
+        return read_maps(file, size, label=path.name)
+
+
+def save_maps(maps: GivenMaps, path: str | Path) -> None:
+    """Write a file of maps; one that is there is replaced once the new one is whole.
+
+    Args:
+        maps: What to write.
+        path: Ends in ".npz".
+
+    Raises:
+        MapsError: The name ends otherwise.
+    """
+    path = Path(path)
+    if path.suffix != SUFFIX:
+        raise MapsError("{name}: a file of maps ends in {suffix}; name it so.", name=path.name, suffix=SUFFIX)
+    half = path.with_name(f".{path.name}.new")
+    try:
+        with half.open("wb") as file:
+            np.savez_compressed(file, **_arrays(maps))
+            file.flush()
+            os.fsync(file.fileno())
+        half.replace(path)
+    finally:
+        half.unlink(missing_ok=True)
+
+
+def _arrays(maps: GivenMaps) -> dict[str, Any]:
+    arrays: dict[str, Any] = {"checkpoint": np.array(maps.checkpoint), "sentence": np.array(maps.sentence)}
+    arrays["special"] = np.array(maps.special, dtype=str)
+    for one in maps.attentions:
+        parts = {
+            "weights": one.weights,
+            "queries": np.array(one.queries),
+            "keys": np.array(one.keys),
+            "allowed": one.mask,
+            "sums_to_one": np.array(one.sums_to_one),
+        }
+        arrays |= {f"{one.kind}_{part}": value for part, value in parts.items()}
+    return arrays
+
+
+# ---------------------------------------------------------------- reading
+
+
+def read_maps(file: BinaryIO, size: int, *, label: str) -> GivenMaps:
+    """Read the maps of an open file.
+
+    Args:
+        file: At its start; must allow seeking.
+        size: Length in bytes.
+        label: How messages call it.
+
+    Raises:
+        MapsError: It holds no maps that can be shown.
+    """
+    with _opened(file, size, label) as archive:
+        found = headers(archive)
+        values = {name: _read(archive, name, header) for name, header in found.items()}
+        attentions = tuple(
+            GivenAttention(
+                kind,
+                values[f"{kind}_weights"],
+                values[f"{kind}_queries"],
+                values[f"{kind}_keys"],
+                values.get(f"{kind}_allowed"),
+                bool(values.get(f"{kind}_sums_to_one", True)),
+            )
+            for kind in KINDS
+            if f"{kind}_weights" in values
+        )
+        texts = {name: values[name] for name in ("checkpoint", "sentence", "special") if name in values}
+        return GivenMaps(attentions, **texts)
+
+
+def check_maps(file: BinaryIO, size: int, *, label: str) -> str:
+    """Raise if the list of arrays or a header says that there are no maps; no weight is read.
+
+    Args:
+        file, size, label: As for `read_maps`.
+
+    Returns:
+        Of which model they are, and of which sentence; empty if the file does not say.
+
+    Raises:
+        MapsError: See above.
+    """
+    with _opened(file, size, label) as archive:
+        found = headers(archive)
+        said = {name: _read(archive, name, found[name]) for name in ("checkpoint", "sentence") if name in found}
+        for name, text in said.items():
+            check_text(name, text, MOST_TEXT)
+        return ": ".join(filter(None, said.values()))
+
+
+@contextmanager
+def _opened(file: BinaryIO, size: int, label: str) -> Iterator[zipfile.ZipFile]:
+    """The archive; whatever goes wrong inside is said of this file."""
+    try:
+        check_end(file, size)
+        with zipfile.ZipFile(file) as archive:
+            yield archive
+    except MapsError as error:
+        raise MapsError("{label}: {problem}", label=label, problem=error.sentence) from None
+    except _WHAT_NUMPY_RAISES as error:
+        raise MapsError(
+            "{label}: is damaged, or was not written by numpy ({problem}). Write it again.",
+            label=label,
+            problem=shown(str(error) or type(error).__name__),
+        ) from None
+
+
+def _read(archive: zipfile.ZipFile, name: str, header: ArrayHeader) -> Any:
+    """The values of one array: text as Python's, everything else as an array."""
+    count = math.prod(header.shape) * header.dtype.itemsize
+    with archive.open(f"{name}.npy") as member:
+        read_header(member)
+        content = member.read(count)
+        if len(content) != count or member.read(1):
+            raise MapsError("{name}: is cut off, or longer than it says.", name=name)
+    if header.dtype.kind == "U":
+        texts = (
+            [""] * math.prod(header.shape)
+            if not header.dtype.itemsize
+            else np.frombuffer(content, header.dtype).tolist()
+        )
+        return texts if header.shape else texts[0]
+    flat = np.frombuffer(content, header.dtype)
+    if header.dtype.kind == "b" and (np.frombuffer(content, np.uint8) > 1).any():
+        raise MapsError("{name}: has a bool that is neither true nor false.", name=name)
+    return flat.reshape(header.shape[::-1]).T if header.fortran else flat.reshape(header.shape)

@@ -1,0 +1,112 @@
+"""The part of a config that says what ids mean, and what stands around a text.
+
+    source     (bos) prefix, the pieces of the text, (eos) suffix
+    output     decoder_start_id is read first; forced_ids are written first; then the model chooses, until an end id
+
+Source: Vaswani et al. (2017) has the padding, start and end pieces; Johnson et al., "Google's Multilingual Neural
+Machine Translation System" (2017), for a language named by a piece before the source; Tang et al., "Multilingual
+Translation with Extensible Multilingual Pretraining and Finetuning" (2020), for one that the output must begin with.
+It knows nothing of torch, nor of the rest of a config.
+"""
+
+from dataclasses import dataclass
+
+from transformer.errors import ConfigError, shown
+
+_LISTS = ("source_prefix", "source_suffix", "forced_ids", "banned_ids", "further_eos_ids")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ids:
+    """Special ids, and the wrapping of source and output.
+
+    Attributes:
+        pad_id, unk_id, bos_id, eos_id: Special ids, the same on both sides. All but `eos_id` may be None: the model
+            has no such piece. Without `pad_id` no token is ever taken for padding.
+        further_eos_ids: More ids that end the output.
+        decoder_start_id: The id that the decoder reads first; some models use their `pad_id`.
+        prepend_source_bos: The source begins with `bos_id`.
+        append_source_eos: The source ends with `eos_id`.
+        source_prefix: Ids before the text, after `bos_id` if that is prepended.
+        source_suffix: Ids after the text, after `eos_id` if that is appended.
+        forced_ids: Ids that every output begins with, unless a query forces others in their places.
+        banned_ids: Ids that are never written; `pad_id` never is.
+    """
+
+    pad_id: int | None = 0
+    unk_id: int | None = 1
+    bos_id: int | None = 2
+    eos_id: int = 3
+    further_eos_ids: tuple[int, ...] = ()
+    decoder_start_id: int = 2
+    prepend_source_bos: bool = False
+    append_source_eos: bool = True
+    source_prefix: tuple[int, ...] = ()
+    source_suffix: tuple[int, ...] = ()
+    forced_ids: tuple[int, ...] = ()
+    banned_ids: tuple[int, ...] = ()
+
+    @property
+    def end_ids(self) -> tuple[int, ...]:
+        """Every id that ends an output."""
+        return (self.eos_id, *self.further_eos_ids)
+
+    @property
+    def never_written(self) -> tuple[int, ...]:
+        """Every id that decoding may not choose. Padding is one: a mask would hide it from all later steps."""
+        return tuple(sorted({*self.banned_ids, *(() if self.pad_id is None else (self.pad_id,))}))
+
+    @property
+    def fill_id(self) -> int:
+        """What fills the short rows of a batch: padding, or where there is none an id that stands after the end."""
+        return self.eos_id if self.pad_id is None else self.pad_id
+
+    @property
+    def source_start(self) -> tuple[int, ...]:
+        """What stands before the text."""
+        return (*((self.bos_id,) if self.prepend_source_bos and self.bos_id is not None else ()), *self.source_prefix)
+
+    @property
+    def source_end(self) -> tuple[int, ...]:
+        """What stands after the text."""
+        return (*((self.eos_id,) if self.append_source_eos else ()), *self.source_suffix)
+
+    def check_ids(self, *, src_size: int, tgt_size: int, max_len: int) -> None:
+        """Check them against the sizes of both vocabularies and the longest text.
+
+        Raises:
+            ConfigError: An id is in no vocabulary, or two features contradict each other; names the field.
+        """
+        for name in ("pad_id", "unk_id", "bos_id", "eos_id", "decoder_start_id"):
+            _check_range(name, getattr(self, name), min(src_size, tgt_size))
+        for name in _LISTS:
+            for i in getattr(self, name):
+                _check_range(name, i, src_size if name.startswith("source") else tgt_size)
+        if self.prepend_source_bos and self.bos_id is None:
+            raise ConfigError("bos_id", "is null, but prepend_source_bos is true; name the id or say false.")
+        for name, ids in (("eos_id", (self.eos_id,)), ("further_eos_ids", self.further_eos_ids)):
+            if self.pad_id in ids:
+                raise ConfigError(
+                    name, "equals pad_id ({pad_id}); padding would end every sentence.", pad_id=self.pad_id
+                )
+        if self.eos_id in self.banned_ids:
+            raise ConfigError("banned_ids", "holds eos_id ({eos_id}); no sentence would end.", eos_id=self.eos_id)
+        for i in self.forced_ids:
+            if i in self.never_written:
+                raise ConfigError("forced_ids", "holds {i}, which is never written (pad_id, banned_ids).", i=i)
+        for name, n in (
+            ("source_prefix", len(self.source_prefix) + len(self.source_suffix)),
+            ("forced_ids", len(self.forced_ids)),
+        ):
+            if n and n >= max_len:
+                raise ConfigError(
+                    name, "{n} ids leave no room for a text of at most {most} tokens.", n=n, most=max_len
+                )
+
+
+def _check_range(name: str, value: int | None, size: int) -> None:
+    if value is not None and not 0 <= value < size:
+        raise ConfigError(
+            name, "found {found}, expected 0 to {last} (the smaller vocabulary's ids).", found=shown(value),
+            last=size - 1,
+        )  # fmt: skip

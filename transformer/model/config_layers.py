@@ -1,0 +1,119 @@
+"""The part of a config that says what a layer is made of: norms, feed-forward, residual connection, biases.
+
+The defaults are those of a plain pre-norm Transformer; where a value is another, `transformer.model.norms` and
+`transformer.model.feed_forward` name the source. It knows nothing of torch, nor of the rest of a config.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from transformer.errors import ConfigError, shown
+
+NormPlace = Literal["pre", "post", "both"]
+NormKind = Literal["layer", "rms", "deviation", "biased_deviation", "none"]
+Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "quick_gelu", "none"]
+
+
+@dataclass(frozen=True)
+class Biases:
+    """Where biases are; none of the fields stands for another.
+
+    Attributes:
+        attention: On queries, keys and values.
+        attention_output: On the output projection of attention.
+        ffn: In the feed-forward layers, and in an MLM head's dense map.
+        norms: In the norms.
+    """
+
+    attention: bool
+    attention_output: bool
+    ffn: bool
+    norms: bool
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether they are in all of these."""
+        return self.attention and self.attention_output and self.ffn and self.norms
+
+    @property
+    def nowhere(self) -> bool:
+        """Whether they are in none of these."""
+        return not (self.attention or self.attention_output or self.ffn or self.norms)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layers:
+    """What a layer is made of.
+
+    Attributes:
+        norm: "pre" normalises the input of each sub-layer, "post" its sum with the residual; "both" normalises the
+            input, and with another norm the output before it is added.
+        norm_kind: "layer" (mean 0, variance 1), "rms" (divided by the root mean square; no mean taken off, no bias)
+            or "deviation" (a layer norm that divides by the unbiased deviation plus epsilon, and "biased_deviation"
+            by the biased one); "none": there are none.
+        final_norm: One more norm after the last encoder layer and after the last decoder layer.
+        norm_eps: The epsilon of every norm.
+        activation: Non-linearity of the feed-forward layer; "gelu" is exact, "gelu_tanh" its approximation; with
+            "none" its two linear maps are one.
+        gated: The feed-forward layer multiplies what comes out of the non-linearity by a second linear map.
+        parallel_residual: Attention and feed-forward of a layer read the same stream, and both are added to it.
+        residual: What a sub-layer computes is added to the stream; without, it takes the stream's place.
+        bias: Biases in the attention projections, the feed-forward layers and the norms.
+        attention_bias, attention_output_bias, ffn_bias, norm_bias: The same for one of them: of queries, keys and
+            values; of the output projection; of the feed-forward layers; of the norms. None: as `bias` says.
+    """
+
+    norm: NormPlace = "pre"
+    norm_kind: NormKind = "layer"
+    final_norm: bool = True
+    norm_eps: float = 1e-5
+    activation: Activation = "relu"
+    gated: bool = False
+    parallel_residual: bool = False
+    residual: bool = True
+    bias: bool = True
+    attention_bias: bool | None = None
+    attention_output_bias: bool | None = None
+    ffn_bias: bool | None = None
+    norm_bias: bool | None = None
+
+    @property
+    def biases(self) -> Biases:
+        """Where biases are."""
+
+        def said(value: bool | None) -> bool:
+            return self.bias if value is None else value
+
+        return Biases(
+            attention=said(self.attention_bias),
+            attention_output=said(self.attention_output_bias),
+            ffn=said(self.ffn_bias),
+            norms=said(self.norm_bias) and self.norm_kind not in ("rms", "none"),
+        )
+
+    def check_layers(self, *, d_model: int, n_stacks: int) -> None:
+        """Check what depends on more than one field.
+
+        Raises:
+            ConfigError: A value is out of range, or two contradict each other; names the field.
+        """
+        if not 0.0 < self.norm_eps <= 0.1:
+            raise ConfigError(
+                "norm_eps", "found {found}, expected a number above 0, at most 0.1.", found=shown(self.norm_eps)
+            )
+        if self.norm_kind == "rms" and self.norm_bias:
+            raise ConfigError("norm_bias", "found true; an RMS norm has no bias, so it is false.")
+        if self.norm_kind == "none" and self.norm_bias:
+            raise ConfigError("norm_bias", "found true; there are no norms, so it is false.")
+        if self.parallel_residual and not self.residual:
+            raise ConfigError("parallel_residual", "found true without a residual; what would it be added to?")
+        if self.norm_kind == "deviation" and d_model == 1:
+            raise ConfigError("norm_kind", "one number has no unbiased deviation; choose layer, or a wider d_model.")
+        if self.parallel_residual and self.norm != "pre":
+            raise ConfigError("parallel_residual", "found true with norm = {norm}; it needs pre.", norm=self.norm)
+        if self.parallel_residual and n_stacks > 1:
+            raise ConfigError(
+                "parallel_residual",
+                "found true in a model with cross-attention, where nothing says what would stand beside it; it needs "
+                "a model of one stack.",
+            )

@@ -1,0 +1,111 @@
+"""The part of a config that says what an output may hold: the rules that a model is decoded with.
+
+None is part of the model's arithmetic: its probabilities stay what they are, and the rules change which piece is
+chosen. What each does stands in `transformer.runs.rules`.
+
+    text       the start piece or the prompt, and behind it what has been written so far
+
+Source: Keskar et al., "CTRL" (2019), section 4.1, for the repetition penalty; Paulus et al., "A Deep Reinforced Model
+for Abstractive Summarization" (2018), section 2.5, for runs of pieces that do not come twice; the others are those of
+`GenerationConfig` in Hugging Face's transformers. It knows nothing of torch, nor of the rest of a config.
+"""
+
+from dataclasses import dataclass
+
+from transformer.errors import ConfigError, shown
+from transformer.model.checks import check_number, check_whole
+
+MAX_COUNT = 10_000_000
+MAX_SEQUENCES = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Writing:
+    """The rules of decoding. By default there are none.
+
+    Attributes:
+        banned_sequences: Runs of ids that are never written: where the text ends with all but the last, the last is
+            closed.
+        first_banned_ids: Ids that are closed for the first piece behind `forced_ids`.
+        no_repeat_ngram: Runs of this many pieces do not stand twice in a text; 0: they may.
+        repetition_penalty: Logits of pieces that stand in the text are divided by it where they are above 0, and
+            multiplied by it below; 1: nothing changes.
+        min_length: The end is closed as long as the text has fewer tokens than this.
+        min_new: The end is closed as long as fewer pieces than this are written.
+        max_length: Most tokens of a text with its output, as far as the model's own limit allows; None: no other.
+        max_new: Most pieces of an output; None: no limit but the query's.
+        forced_end_id: What an output ends with that the length limit cuts; None: it is cut without.
+    """
+
+    banned_sequences: tuple[tuple[int, ...], ...] = ()
+    first_banned_ids: tuple[int, ...] = ()
+    no_repeat_ngram: int = 0
+    repetition_penalty: float = 1.0
+    min_length: int = 0
+    min_new: int = 0
+    max_length: int | None = None
+    max_new: int | None = None
+    forced_end_id: int | None = None
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether a choice depends on what stands before it, or on its place."""
+        return (
+            bool(self.banned_sequences or self.first_banned_ids or self.no_repeat_ngram)
+            or bool(self.min_length or self.min_new)
+            or self.repetition_penalty != 1.0
+            or self.forced_end_id is not None
+        )
+
+    def _settle_writing(self) -> None:
+        """Put in the place of JSON's lists tuples."""
+        if isinstance(self.banned_sequences, list):
+            rows = (tuple(one) if isinstance(one, list) else one for one in self.banned_sequences)
+            object.__setattr__(self, "banned_sequences", tuple(rows))
+        if isinstance(self.first_banned_ids, list):
+            object.__setattr__(self, "first_banned_ids", tuple(self.first_banned_ids))
+
+    def _check_writing(self, *, size: int, closed: tuple[int, ...]) -> None:
+        """Check the fields of this record.
+
+        Args:
+            size: Of the target's vocabulary.
+            closed: What is never written.
+        """
+        for name in ("no_repeat_ngram", "min_length", "min_new"):
+            check_whole(name, getattr(self, name), least=0, most=MAX_COUNT)
+        for name in ("max_length", "max_new"):
+            if getattr(self, name) is not None:
+                check_whole(name, getattr(self, name), least=1, most=MAX_COUNT)
+        check_number("repetition_penalty", self.repetition_penalty, least=0.01, most=100.0)
+        if not isinstance(self.banned_sequences, tuple) or len(self.banned_sequences) > MAX_SEQUENCES:
+            raise ConfigError(
+                "banned_sequences",
+                "found {found}, expected at most {most:,} lists of ids.",
+                found=shown(self.banned_sequences),
+                most=MAX_SEQUENCES,
+            )
+        for sequence in self.banned_sequences:
+            if not isinstance(sequence, tuple) or len(sequence) < 2:
+                raise ConfigError(
+                    "banned_sequences",
+                    "found {found}, expected a list of two ids or more; one id alone belongs to banned_ids.",
+                    found=shown(sequence),
+                )
+            _check_ids("banned_sequences", sequence, size)
+        _check_ids("first_banned_ids", self.first_banned_ids, size)
+        if self.forced_end_id is not None:
+            _check_ids("forced_end_id", (self.forced_end_id,), size)
+            if self.forced_end_id in closed:
+                raise ConfigError(
+                    "forced_end_id",
+                    "found {i}, which is never written (pad_id, banned_ids).",
+                    i=self.forced_end_id,
+                )
+
+
+def _check_ids(name: str, ids: object, size: int) -> None:
+    if not isinstance(ids, tuple):
+        raise ConfigError(name, "found {found}, expected a list of ids.", found=shown(ids))
+    for i in ids:
+        check_whole(name, i, least=0, most=size - 1)

@@ -1,0 +1,169 @@
+"""Features of positions and attention that came after the paper: fields of `ModelConfig`, each checked here.
+
+None of them is needed to understand the model of the paper; read `transformer.model.config` first. Like it, this file
+knows nothing of torch. What each feature computes stands in `positions`, `order`, `scores`, `masks` and `attention`.
+
+Source: named at each field.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Literal, Self, get_args
+
+from transformer.errors import ConfigError, shown
+from transformer.model.checks import MAX_NUMBER, check_choice, check_layers, check_number, check_scalar, check_whole
+
+PositionKind = Literal["sinusoidal", "learned", "rotary", "relative", "alibi", "none"]
+TABLES: tuple[PositionKind, ...] = ("sinusoidal", "learned")  # those that are added to the token embeddings
+SinusoidLayout = Literal["interleaved", "halves", "fairseq"]
+RotaryScaling = Literal["none", "linear", "llama3", "yarn"]
+
+MAX_WINDOW = 2**20
+MAX_BUCKETS = 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rotary:
+    """The numbers of rotary positions: how fast each pair of dimensions of a query or key turns.
+
+    Attributes:
+        base: Pair i of n turns by base^(-i / n) radians from one token to the next.
+        local_base: The same in layers that have a window, which are then not scaled; None: no difference.
+        share: How much of d_head turns, from the front; the rest stays as it is.
+        scaling: How the angles are changed for texts longer than those of the training: "none"; "linear", all are
+            divided by `factor`; "llama3" and "yarn", slow pairs are divided, fast ones are not, those between partly.
+        factor: The divisor.
+        original_len: Tokens of the texts before the change; 0 stands for `max_len`.
+        slow, fast: Turns in `original_len` tokens at and below which a pair is divided, and at and above which not.
+        rounded: "yarn" rounds to whole pairs where slow begins and fast ends.
+        magnitude: Queries and keys are multiplied by it; None stands for 0.1 ln(factor) + 1 in "yarn", else for 1.
+
+    Source: Su et al., "RoFormer" (2021); Chen et al., "Extending Context Window of Large Language Models via Position
+    Interpolation" (2023) for "linear"; Peng et al., "YaRN" (2023); Llama team, "The Llama 3 Herd of Models" (2024).
+    """
+
+    base: float = 10_000.0
+    local_base: float | None = None
+    share: float = 1.0
+    scaling: RotaryScaling = "none"
+    factor: float = 1.0
+    original_len: int = 0
+    slow: float = 1.0
+    fast: float = 32.0
+    rounded: bool = True
+    magnitude: float | None = None
+
+    def __post_init__(self) -> None:
+        check_number("rotary.base", self.base, least=1.0, above=True)
+        check_number("rotary.local_base", self.local_base, least=1.0, above=True, optional=True)
+        check_number("rotary.share", self.share, least=0.0, most=1.0, above=True)
+        check_number("rotary.factor", self.factor, least=0.0, above=True)
+        check_whole("rotary.original_len", self.original_len, least=0, most=MAX_WINDOW)
+        check_number("rotary.slow", self.slow, least=0.0, above=True)
+        check_number("rotary.fast", self.fast, least=self.slow, above=True)
+        check_number("rotary.magnitude", self.magnitude, least=0.0, above=True, optional=True)
+        check_scalar("rotary.rounded", self.rounded, bool)
+        check_choice("rotary.scaling", self.scaling, get_args(RotaryScaling))
+
+    @classmethod
+    def from_mapping(cls, record: object) -> Self:
+        """Read what JSON has.
+
+        Raises:
+            ConfigError: It is no object, a key is unknown or a value is refused; names the field.
+        """
+        if not isinstance(record, Mapping):
+            raise ConfigError("rotary", "found {found}, expected an object of numbers.", found=shown(record))
+        names = [field.name for field in fields(cls)]
+        for key in record:
+            if key not in names:  # a number that nobody reads is arithmetic that nobody does
+                raise ConfigError(
+                    "rotary", "found {found}, expected some of {names}.", found=shown(key), names=", ".join(names)
+                )
+        return cls(**record)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentionFeatures:
+    """The fields of `ModelConfig` about positions and attention that the paper does not have.
+
+    Attributes:
+        sinusoid_layout: Where sines and cosines stand in the table: "interleaved", they take turns; "halves", the
+            sines before the cosines; "fairseq", halves of other frequencies, whose first row is `pad_id` + 1.
+        rotary: The numbers of rotary positions; None without them.
+        relative_buckets: How many distances relative positions tell apart, each with a learned bias a head.
+        relative_distance: From this many tokens on all distances are one.
+        unplaced_layers: Layers, from 0, whose attention takes no notice of rotary positions.
+        score_scale: What q . k is multiplied by; None: 1 / sqrt(d_head).
+        score_cap: c, if scores are c tanh(score / c), so that none is above c; None: they stay as they are.
+        qk_norm: Queries and keys go through an RMS norm over d_head, one for each of the two in every attention.
+        windows: For each decoder layer how many keys a query sees: itself and those before it; 0: all. (): all see
+            all.
+        mask_fill: What a closed score is replaced by, such as -1e9, at most -1000; None: minus infinity. With a
+            number a row that is closed throughout has equal weights; with minus infinity it has none.
+    """
+
+    sinusoid_layout: SinusoidLayout = "interleaved"
+    rotary: Rotary | None = None
+    relative_buckets: int = 32
+    relative_distance: int = 128
+    unplaced_layers: tuple[int, ...] = ()
+    score_scale: float | None = None
+    score_cap: float | None = None
+    qk_norm: bool = False
+    windows: tuple[int, ...] = ()
+    mask_fill: float | None = None
+
+    def _settle_attention(self, positions: PositionKind) -> None:
+        """Put in the place of what JSON has what it stands for."""
+        for name in ("unplaced_layers", "windows"):
+            if isinstance(getattr(self, name), list):  # JSON has no tuples
+                object.__setattr__(self, name, tuple(getattr(self, name)))
+        if self.rotary is None and positions == "rotary":
+            object.__setattr__(self, "rotary", Rotary())
+        elif self.rotary is not None and not isinstance(self.rotary, Rotary):
+            object.__setattr__(self, "rotary", Rotary.from_mapping(self.rotary))
+
+    def _check_attention(self, positions: PositionKind, *, d_head: int, n_encoder: int, n_decoder: int) -> None:
+        """Check the fields of this record; the arguments are fields of `ModelConfig`."""
+        check_choice("sinusoid_layout", self.sinusoid_layout, get_args(SinusoidLayout))
+        check_scalar("qk_norm", self.qk_norm, bool)
+        check_number("score_scale", self.score_scale, least=0.0, above=True, optional=True)
+        check_number("score_cap", self.score_cap, least=0.0, above=True, optional=True)
+        check_number("mask_fill", self.mask_fill, least=-MAX_NUMBER, most=-1000.0, optional=True)
+        check_whole("relative_buckets", self.relative_buckets, least=4, most=MAX_BUCKETS)
+        check_whole(
+            "relative_distance", self.relative_distance, least=self.relative_buckets // 2 + 1, most=MAX_WINDOW
+        )
+        check_layers("unplaced_layers", self.unplaced_layers, most=max(n_encoder, n_decoder) - 1)
+        check_layers("windows", self.windows, most=MAX_WINDOW)
+        if self.windows and len(self.windows) != n_decoder:
+            raise ConfigError(
+                "windows",
+                "found {found} numbers, expected one for each of {n} decoder layers, or none.",
+                found=len(self.windows),
+                n=n_decoder,
+            )
+        for name in ("rotary", "unplaced_layers"):
+            if positions != "rotary" and getattr(self, name):
+                raise ConfigError(
+                    name, "is about rotary positions, but positions is {positions}.", positions=positions
+                )
+        if self.rotary and (rotated_width(self.rotary, d_head) % 2 or not rotated_width(self.rotary, d_head)):
+            raise ConfigError(
+                "rotary.share",
+                "{share} of d_head = {d_head} is {width} dimensions, expected an even number from 2: they turn in "
+                "pairs.",
+                share=self.rotary.share,
+                d_head=d_head,
+                width=rotated_width(self.rotary, d_head),
+            )
+
+    def window(self, layer: int) -> int:
+        """How many keys a query of this decoder layer sees, from 0; 0: all."""
+        return self.windows[layer] if self.windows else 0
+
+
+def rotated_width(rotary: Rotary, d_head: int) -> int:
+    """How many dimensions of a query or key turn."""
+    return int(d_head * rotary.share)

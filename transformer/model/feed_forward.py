@@ -1,0 +1,64 @@
+"""The feed-forward network: each token's vector is widened, bent and narrowed again, by itself.
+
+    plain   W_down f(W_up x)
+    gated   W_down (f(W_gate x) * W_up x): a second linear map says how much of each number passes
+
+Source: Vaswani et al. (2017), section 3.3 (ReLU); Hendrycks and Gimpel, "Gaussian Error Linear Units" (2016), for
+GELU, its tanh approximation and x σ(1.702 x), called quick; Elfwing et al. (2018) for SiLU, x σ(x); Shazeer, "GLU
+Variants Improve Transformer" (2020), for the gate.
+
+Shapes: B batch, T tokens, D d_model, F d_ff.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from transformer.model.config import ModelConfig
+from transformer.model.linear import Linear
+from transformer.model.tap import NO_TAP, Tap
+
+
+def quick_gelu(x: Tensor) -> Tensor:
+    """x σ(1.702 x), the sigmoid approximation of GELU."""
+    return x * torch.sigmoid(1.702 * x)
+
+
+def unchanged(x: Tensor) -> Tensor:
+    """x, where a model has one linear map and calls it feed-forward; the other one changes nothing then."""
+    return x
+
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": F.relu,
+    "gelu": F.gelu,
+    "gelu_tanh": partial(F.gelu, approximate="tanh"),
+    "silu": F.silu,
+    "quick_gelu": quick_gelu,
+    "none": unchanged,
+}
+
+
+class FeedForward(nn.Module):
+    """Two linear maps with a non-linearity between, applied to each token by itself; with a gate, three."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        bias = config.biases.ffn
+        if config.gated:
+            self.gate_proj = Linear(config.d_model, config.d_ff, bias=bias)
+        self.up_proj = Linear(config.d_model, config.d_ff, bias=bias)
+        self.down_proj = Linear(config.d_ff, config.d_model, bias=bias)
+        self.activation, self.gated = ACTIVATIONS[config.activation], config.gated
+
+    def forward(self, x: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
+        """[B, T, D] -> [B, T, D]."""
+        if self.gated:
+            gate = self.activation(tap("pre_activation", self.gate_proj(x)))  # [B, T, F]
+            hidden = gate * tap("linear", self.up_proj(x))
+        else:
+            hidden = self.activation(tap("pre_activation", self.up_proj(x)))  # [B, T, F]
+        return tap("output", self.down_proj(tap("activation", hidden)))

@@ -1,0 +1,86 @@
+"""Positions that act inside self-attention, instead of a table that is added to the token embeddings.
+
+What they do to a layer's attention is an `Order`: rotary positions turn queries and keys, relative ones and ALiBi add
+a bias to the scores by how far apart query and key are. Cross-attention has none: a query's position in one text
+says nothing about a key's in another. Each stack makes its orders once a call, for all of its layers.
+
+Source: `transformer.model.rotary` and `transformer.model.distance`, which have the equations.
+
+Shapes: H heads, Q queries, K keys.
+"""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from transformer.model import distance, rotary
+from transformer.model.config import ModelConfig
+from transformer.model.rotary import Rotation
+
+
+@dataclass(frozen=True)
+class Order:
+    """What positions do to one layer's attention.
+
+    Attributes:
+        rotation: By what the call's queries and keys are turned; None: by nothing.
+        bias: What is added to the scores [1, H, Q, K]; None: nothing.
+    """
+
+    rotation: Rotation | None = None
+    bias: Tensor | None = None
+
+
+NO_ORDER = Order()
+
+
+class StackOrder(nn.Module):
+    """The orders of a stack's layers; it holds the table of relative positions, if there is one.
+
+    Args:
+        config: The features of the model.
+        n_layers: Of the stack.
+        causal: Whether a query sees nothing that comes after it.
+    """
+
+    def __init__(self, config: ModelConfig, *, n_layers: int, causal: bool) -> None:
+        super().__init__()
+        self.config, self.n_layers, self.causal = config, n_layers, causal
+        if config.positions == "relative":
+            self.table = nn.Parameter(torch.zeros(config.relative_buckets, config.n_heads))
+
+    def forward(self, length: int, *, offset: int, like: Tensor) -> list[Order]:
+        """The order of each layer, for queries at positions offset to offset + length - 1 and keys from 0 on."""
+        if self.config.positions == "rotary":
+            return self._rotations(length, offset, like)
+        if self.config.positions == "relative":
+            return [Order(bias=self._relative(length, offset, like))] * self.n_layers
+        if self.config.positions == "alibi":
+            apart = distance.distances(length, offset=offset, device=like.device)  # [Q, K]
+            return [Order(bias=distance.alibi(self.config.n_heads, apart, like=like))] * self.n_layers
+        return [NO_ORDER] * self.n_layers
+
+    def _rotations(self, length: int, offset: int, like: Tensor) -> list[Order]:
+        c, numbers = self.config, self.config.rotary
+        assert numbers is not None  # `ModelConfig` sees to it
+
+        def turn(local: bool) -> Order:
+            speeds = rotary.frequencies(numbers, c.d_head, max_len=c.max_len, local=local)
+            size = rotary.magnitude(numbers, local=local)
+            return Order(rotary.rotation(speeds, size, length, offset=offset, like=like))
+
+        whole = turn(False)
+        local = whole if numbers.local_base is None else turn(True)
+        windows = [self.causal and c.window(layer) > 0 for layer in range(self.n_layers)]
+        turns = [local if window else whole for window in windows]
+        return [NO_ORDER if layer in c.unplaced_layers else order for layer, order in enumerate(turns)]
+
+    def _relative(self, length: int, offset: int, like: Tensor) -> Tensor:
+        c = self.config
+        apart = distance.distances(length, offset=offset, device=like.device)  # [Q, K]
+        found = distance.buckets(
+            apart, n_buckets=c.relative_buckets, max_distance=c.relative_distance, causal=self.causal
+        )
+        return F.embedding(found, self.table).permute(2, 0, 1)[None]  # [Q, K, H] -> [1, H, Q, K]

@@ -1,0 +1,127 @@
+"""The maps of a run that kept none: made again by one more pass over it, and only one layer at a time in memory.
+
+The pass computes every attention as the run's own recording pass did, whoever is looked at: a layer's maps are the
+same to the last bit as those of a run that keeps them all. It ends where the last layer that is asked for was seen.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from typing import Generic, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer.errors import QueryError
+from transformer.model.anatomy import Attention, Kind, anatomy
+from transformer.model.tap import NO_TAP, Tap, both
+from transformer.runs import recording
+from transformer.runs.interventions import tap_for
+from transformer.runs.keeping import WEIGHTS
+from transformer.runs.runnable import Runnable
+from transformer.runs.trace import Trace
+
+_Result = TypeVar("_Result")
+
+
+@torch.inference_mode()
+def each_layer(
+    checkpoint: Runnable,
+    trace: Trace,
+    kind: Kind,
+    work: Callable[[np.ndarray, int], _Result],
+    *,
+    layers: Sequence[int] | None = None,
+    tap: Tap = NO_TAP,
+) -> list[_Result]:
+    """Do some work with the maps of one layer after another.
+
+    Args:
+        checkpoint: What the trace was made with.
+        trace: The run; if it keeps its maps, nothing is computed again.
+        kind: Which attention.
+        work: Makes of a layer's maps [head, query, key] and its place what is kept of them; called in order.
+        layers: Which, from 0; None for all.
+        tap: What the run was given beside its query.
+
+    Returns:
+        The result for each layer, in order.
+
+    Raises:
+        QueryError: The trace is of another checkpoint, or the model has no such attention or layer.
+    """
+    wanted = range(len(trace.maps(kind))) if layers is None else layers
+    for layer in wanted:
+        if not 0 <= layer < len(trace.maps(kind)):
+            raise QueryError(
+                "there is no layer {layer} of attention {kind}; there are 0 to {last}.",
+                layer=layer,
+                kind=repr(kind),
+                last=len(trace.maps(kind)) - 1,
+            )
+    if trace.keeps_maps:
+        return [work(trace.maps(kind)[layer], layer) for layer in wanted]
+    if trace.query.checkpoint != checkpoint.content_hash:
+        raise QueryError(
+            "this run was made with another checkpoint than {model}; run it again.", model=checkpoint.name
+        )
+    attention = anatomy(checkpoint.config).attention(kind)
+    tap = both(tap_for(trace.query.interventions, checkpoint.config), tap)
+    if not tap.causal:
+        sites = {layer: attention.site(layer, "weights") for layer in wanted}
+        return [work(_by_prefixes(checkpoint, trace, sites[layer], tap), layer) for layer in wanted]
+    visitor = _Worker(work, {attention.site(layer, "weights"): layer for layer in wanted})
+    with suppress(_EnoughError):
+        _pass(checkpoint, trace, attention, tap.also(visitor))
+    return [visitor.results[layer] for layer in wanted]
+
+
+class _EnoughError(Exception):
+    """All that was asked for was seen."""
+
+
+class _Worker(Generic[_Result]):
+    """Works with the maps of some sites; of all others it only has the weights computed."""
+
+    causal = True
+
+    def __init__(self, work: Callable[[np.ndarray, int], _Result], layers: dict[str, int]) -> None:
+        self._work, self._layers = work, layers
+        self.results: dict[int, _Result] = {}
+
+    def wants(self, site: str) -> bool:
+        return fnmatchcase(site, WEIGHTS)
+
+    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
+        if site in self._layers:
+            layer = self._layers[site]
+            self.results[layer] = self._work(_alone(value), layer)
+            if len(self.results) == len(self._layers):
+                raise _EnoughError
+        return value
+
+
+def _pass(checkpoint: Runnable, trace: Trace, attention: Attention, tap: Tap) -> None:
+    """Read the source and the output as the recording pass did; no logits are needed."""
+    model, src_ids = checkpoint.model, torch.tensor([trace.src_ids])
+    memory = model.encode(src_ids, tap=tap) if model.anatomy.reads else None
+    if attention.stack == "decoder":
+        model.decode(torch.tensor([trace.read_ids]), memory, model.source_mask(src_ids), tap=tap)
+
+
+def _by_prefixes(checkpoint: Runnable, trace: Trace, site: str, tap: Tap) -> np.ndarray:
+    """One layer's maps, row by row where a tap mixes tokens; see `transformer.runs.recording`."""
+    model, src_ids = checkpoint.model, torch.tensor([trace.src_ids])
+    memory, seen = recording.read_source(model, src_ids, [site], passed=[WEIGHTS], tap=tap)
+    if site not in seen:
+        read_ids, mask = torch.tensor([trace.read_ids]), model.source_mask(src_ids)
+        seen = recording.read_target(model, read_ids, memory, mask, [site], passed=[WEIGHTS], tap=tap)
+    return _alone(seen[site])
+
+
+def _alone(value: Tensor) -> np.ndarray:
+    """The one run of its batch, read-only."""
+    maps: np.ndarray = value[0].numpy()
+    maps.flags.writeable = False
+    return maps

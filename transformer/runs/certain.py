@@ -1,0 +1,90 @@
+"""Whether what was decoded in company is what a run alone would have chosen, whatever the rounding.
+
+Several sentences that are decoded as one batch are summed in another order than each by itself, so that a
+log-probability differs in its last digits. That changes a choice only where two pieces were nearly equal. The
+recording pass, which every run makes alone, knows how near they were: if each choice of the output is its best piece,
+and by more than rounding can move, then decoding alone, step by step, writes the same output.
+
+For sampling the numbers that are drawn are fixed by the seed. A piece with probability p arrives after an exponential
+time of rate p, and the first to arrive is drawn (see `transformer.runs.decoding.race`). So the same is asked of these
+scores, and that the last piece that top-k and top-p keep and the first that they leave out are far enough apart.
+
+Shapes: T steps, V target vocabulary.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from transformer.runs.decoding import race, sampling_distribution
+from transformer.runs.query import Decoding, Sampling
+from transformer.runs.rules import ban
+
+CLOSE = 1e-4
+"""How near, in nats, two pieces may come; rounding moves a log-probability by about 6e-6."""
+
+_ORDINARY = 32.0  # nats from the best piece to the worst; rounding grows with the logits
+
+
+def certain(
+    log_probs: Tensor,
+    ids: Sequence[int],
+    how: Decoding,
+    *,
+    banned: Sequence[int] = (),
+    n_forced: int = 0,
+    growth: float = 1.0,
+) -> bool:
+    """Whether decoding alone surely chooses these ids.
+
+    Args:
+        log_probs: What the choices go by [T, V], of the recording pass, which has read these ids.
+        ids: The output that was decoded in company.
+        how: How pieces were chosen; greedy or sampling.
+        banned: Pieces that are never chosen.
+        n_forced: Pieces that were not chosen but forced.
+        growth: By how much rules of decoding multiply rounding.
+    """
+    log_probs = ban(log_probs.clone(), banned)
+    lowest = log_probs.masked_fill(log_probs == -torch.inf, 0.0).min()
+    limit = CLOSE * growth * max(1.0, float(-lowest) / _ORDINARY)  # NaN never passes below
+    if isinstance(how, Sampling):
+        return _drawn(log_probs, ids, how, n_forced, limit)
+    chosen = log_probs[n_forced:]
+    return all(_wins(row, i, limit) for row, i in zip(chosen, ids[n_forced:], strict=True))
+
+
+def _wins(scores: Tensor, i: int, limit: float) -> bool:
+    """Whether a piece is the best [V], by at least the limit."""
+    best, which = scores.topk(min(2, len(scores)))
+    return int(which[0]) == i and (len(best) < 2 or float(best[0] - best[1]) >= limit)
+
+
+def _drawn(log_probs: Tensor, ids: Sequence[int], how: Sampling, n_forced: int, limit: float) -> bool:
+    probs = sampling_distribution(log_probs, temperature=how.temperature, top_k=how.top_k, top_p=how.top_p)
+    limit = limit * max(1.0, 1 / how.temperature)  # the temperature divides differences, too
+    generator = torch.Generator().manual_seed(how.seed)
+    for step, i in enumerate(ids):
+        scores = race(probs[step], generator)  # drawn at a forced step as well
+        if step < n_forced:
+            continue
+        if not _wins(scores.log(), i, limit) or not _border_is_clear(log_probs[step], probs[step], how, limit):
+            return False
+    return True
+
+
+def _border_is_clear(log_probs: Tensor, probs: Tensor, how: Sampling, limit: float) -> bool:
+    """Whether rounding cannot move a piece [V] over the border of top-k or top-p."""
+    kept = probs > 0
+    if not (how.top_k or how.top_p < 1.0) or bool(kept.all()):
+        return True
+    if not float(log_probs[kept].min() - log_probs[~kept].max()) >= limit:
+        return False
+    if how.top_p == 1.0:
+        return True
+    shares = (log_probs / how.temperature).softmax(dim=-1)
+    whole = shares.topk(how.top_k).values.sum() if 0 < how.top_k < len(shares) else shares.sum()
+    together = shares[kept].sum() / whole
+    last = shares[kept].min() / whole  # the pieces before it were not enough to reach p; with it they are
+    return abs(float(together) - how.top_p) >= limit and abs(float(together - last) - how.top_p) >= limit

@@ -1,0 +1,106 @@
+"""What a recording pass saw of a batch, and the traces that come of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer.model.anatomy import Attention, anatomy
+from transformer.runs.beam import Hypothesis
+from transformer.runs.query import Query
+from transformer.runs.rules import Rules
+from transformer.runs.runnable import Runnable
+from transformer.runs.source import Source
+from transformer.runs.step import Ranked, StopReason
+from transformer.runs.trace import Trace
+
+
+@dataclass(frozen=True)
+class Output:
+    """What decoding gave for one query."""
+
+    ids: tuple[int, ...]
+    hypotheses: tuple[Hypothesis, ...] = ()
+
+
+@dataclass(frozen=True)
+class Record:
+    """What the recording pass saw of a whole batch."""
+
+    checkpoint: Runnable
+    src_ids: Tensor
+    read_ids: Tensor
+    values: dict[str, Tensor]
+    seconds: float
+
+    def trace(self, row: int, query: Query, source: Source, output: Output) -> Trace:
+        """The trace of one row."""
+        config, tokenizer = self.checkpoint.config, self.checkpoint.tgt_tokenizer
+        vocabulary, first_row = tokenizer.pieces, max(len(source.prompt_ids) - 1, 0)
+        src_ids, read_ids = tuple(self.src_ids[row].tolist()), tuple(self.read_ids[row].tolist())
+        padding = (self.checkpoint.src_tokenizer.piece(config.fill_id),) * (len(src_ids) - len(source.ids))
+        log_probs, log_sums = self._log_probs(row, first_row, len(output.ids))  # [T, V] and [T]
+        kinds = anatomy(config).attentions
+        return Trace(
+            query=query,
+            checkpoint=self.checkpoint.name,
+            notes=source.notes,
+            source_text=source.text,
+            src_ids=src_ids,
+            src_pieces=source.pieces + padding,
+            tgt_ids=output.ids,
+            tgt_pieces=tuple(vocabulary[i] for i in output.ids),
+            read_ids=read_ids,
+            read_pieces=source.prompt_pieces + tuple(vocabulary[i] for i in read_ids[len(source.prompt_ids) :]),
+            first_row=first_row,
+            texts=tuple(tokenizer.decode(output.ids[: t + 1]) for t in range(len(output.ids))),
+            stop_reason=self._stop_reason(output.ids),
+            log_prob=float(log_probs.gather(1, torch.tensor(output.ids, dtype=torch.long)[:, None]).sum()),
+            log_probs=log_probs.numpy(),
+            log_sums=log_sums.numpy(),
+            weights={one.kind: self._maps(one, row) for one in kinds},
+            masks={one.kind: self._mask(one, row) for one in kinds},
+            hypotheses=tuple(self._ranked(h) for h in output.hypotheses),
+            vocabulary=vocabulary,
+            pad_id=config.pad_id,
+            rules=Rules(config, len(source.prompt_ids), min(query.max_new, source.room)),
+            seconds=self.seconds,
+        )
+
+    def _log_probs(self, row: int, first: int, n_steps: int) -> tuple[Tensor, Tensor]:
+        """Log-probabilities of the steps [T, V], and what they lack to the logits [T]; none without a decoder."""
+        if not n_steps:
+            return torch.zeros(0, self.checkpoint.config.tgt_vocab_size), torch.zeros(0)
+        logits = self.values["logits"][row, first : first + n_steps]
+        return logits.log_softmax(dim=-1), logits.logsumexp(dim=-1)
+
+    def _stop_reason(self, ids: Sequence[int]) -> StopReason:
+        if not ids:
+            return "no decoder"
+        return "end of sentence" if ids[-1] in self.checkpoint.config.end_ids else "length limit"
+
+    def _maps(self, one: Attention, row: int) -> np.ndarray:
+        sites = [one.site(layer, "weights") for layer in range(one.n_layers)]
+        if sites[0] not in self.values:
+            return np.zeros((one.n_layers, self.checkpoint.config.n_heads, 0, 0), dtype=np.float32)
+        return torch.stack([self.values[site][row] for site in sites]).numpy()  # [layer, head, query, key]
+
+    def _mask(self, one: Attention, row: int) -> np.ndarray:
+        """Of all layers [query, key], or of each [layer, query, key] where they have windows."""
+        n_tokens = {"encoder": self.src_ids.size(1), "decoder": self.read_ids.size(1)}
+        shape = n_tokens[one.stack], n_tokens[one.keys_from]
+        each = one.n_layers if one.causal and self.checkpoint.config.windows else 1
+        masks = [self.values[one.site(layer, "mask")] for layer in range(each)]
+        found = [mask[min(row, mask.size(0) - 1), 0].expand(shape) for mask in masks]
+        return torch.stack(found).numpy() if len(found) > 1 else found[0].clone().numpy()
+
+    def _ranked(self, hypothesis: Hypothesis) -> Ranked:
+        return Ranked(
+            text=self.checkpoint.tgt_tokenizer.decode(hypothesis.ids),
+            ids=hypothesis.ids,
+            log_prob=hypothesis.log_prob,
+            score=hypothesis.score,
+            stop_reason=self._stop_reason(hypothesis.ids),
+        )

@@ -1,0 +1,128 @@
+"""What may be written at a place of an output, and what a choice goes by: the rules of a model's config.
+
+A rule closes pieces or changes how a piece is scored, and never the model's own log-probabilities, which a run keeps
+beside. In this order, each over what the one before it left:
+
+    repetition penalty   logit z of a piece that stands in the text: z / c above 0, z c below
+    runs of n pieces     a piece is closed that would complete one which stands in the text
+    banned               ids, and the last of a run of ids whose others the text ends with
+    too short            the ends are closed
+    the last place       all but the forced end is closed
+
+Source: `transformer.model.config_writing` names it; the order is that of transformers 5.23, whose greedy outputs the
+tests compare.
+
+Shapes: V target vocabulary.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from transformer.errors import QueryError
+from transformer.model.config import ModelConfig
+
+
+def ban(log_probs: Tensor, ids: Sequence[int]) -> Tensor:
+    """Close pieces that are never written, in place: [..., V] with -inf at each of `ids`."""
+    if ids:
+        log_probs[..., list(ids)] = -torch.inf
+    return log_probs
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The rules of one output.
+
+    Attributes:
+        config: Of the model.
+        n_prompt: Tokens before the output: the start piece, or the prompt.
+        most: Most pieces that can be written.
+    """
+
+    config: ModelConfig
+    n_prompt: int
+    most: int
+
+    def scores(self, log_probs: Tensor, text: Sequence[int], log_sum: float) -> Tensor:
+        """What a choice goes by.
+
+        Args:
+            log_probs: The model's log-probabilities [V]; they stay as they are.
+            text: The start piece or the prompt, and what is written so far.
+            log_sum: What the log-probabilities lack to the logits.
+
+        Returns:
+            Log-probabilities [V], some of them lowered, and -inf where a piece is closed. They need not sum to 1.
+        """
+        config, own = self.config, log_probs.clone()
+        if config.repetition_penalty != 1.0:
+            _lower(own, sorted(set(text)), config.repetition_penalty, log_sum)
+        ban(own, [*config.never_written, *self._closed(text)])
+        end = self.end_at(len(text) - self.n_prompt)
+        if end is not None:
+            own.fill_(-torch.inf)[end] = log_probs[end]
+        return own
+
+    def end_at(self, place: int) -> int | None:
+        """The end that the length limit forces at a place of the output, from 0."""
+        return self.config.forced_end_id if place == self.most - 1 else None
+
+    def _closed(self, text: Sequence[int]) -> Iterator[int]:
+        config, written = self.config, len(text) - self.n_prompt
+        if config.no_repeat_ngram:
+            yield from _repeating(text, config.no_repeat_ngram)
+        for sequence in config.banned_sequences:
+            before = len(sequence) - 1
+            if text[-1] == sequence[-2] and tuple(text[-before:]) == sequence[:-1]:
+                yield sequence[-1]
+        if len(text) < config.min_length or written < config.min_new:
+            yield from config.end_ids
+        if written == len(config.forced_ids):
+            yield from config.first_banned_ids
+
+
+def _lower(log_probs: Tensor, ids: Sequence[int], penalty: float, log_sum: float) -> None:
+    """Divide or multiply some logits, in place."""
+    logits = log_probs[ids] + log_sum
+    log_probs[ids] = torch.where(logits < 0, logits * penalty, logits / penalty) - log_sum
+
+
+def _repeating(text: Sequence[int], n: int) -> Iterator[int]:
+    """The pieces that would complete a run of n which stands in the text already."""
+    before = tuple(text[len(text) - n + 1 :])
+    for start in range(len(text) - n + 1):
+        if tuple(text[start : start + n - 1]) == before:
+            yield text[start + n - 1]
+
+
+def scores_of(log_probs: Tensor, texts: Tensor, log_sums: Tensor, rules: Sequence[Rules]) -> Tensor:
+    """What the choices of a batch go by [B, V]: the log-probabilities themselves, changed, if only ids are banned.
+
+    Args:
+        log_probs: The model's [B, V].
+        texts: What each row has read [B, T].
+        log_sums: What the log-probabilities lack to the logits [B].
+        rules: Of each row.
+    """
+    if not rules[0].config.has_rules:
+        return ban(log_probs, rules[0].config.never_written)
+    rows = zip(log_probs, texts.tolist(), log_sums.tolist(), rules, strict=True)
+    return torch.stack([rule.scores(row, text, log_sum) for row, text, log_sum, rule in rows])
+
+
+def check_open(scores: Tensor) -> Tensor:
+    """See that in every row [B, V] a piece is left to choose.
+
+    Raises:
+        QueryError: In one all are closed.
+    """
+    if bool((scores.amax(dim=-1) == -torch.inf).any()):
+        raise QueryError(
+            "The rules of this model's config (no_repeat_ngram, banned_ids, min_length and the like) close every "
+            "piece at one step, so that nothing can be chosen. Write fewer pieces, or change the rules in its "
+            "config.json."
+        )
+    return scores

@@ -1,0 +1,117 @@
+"""Which families of tokenizers there are, which files each needs, and how one is stored.
+
+A checkpoint folder of this program holds the family's own files under their own names, and `vocabulary.json`, which
+says which family it is and what the files do not say:
+
+    {"family": "nllb", "options": {"source_language": "eng_Latn", "target_language": "fra_Latn"}}
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from transformer.checkpoint import strictjson
+from transformer.errors import ClauseError, TokenizerError, shown
+from transformer.text import families, library
+from transformer.text.families import Two
+from transformer.text.options import Options, options_from
+from transformer.text.vocabulary_files import Files
+
+Make = Callable[[Files, Options], Two]
+VOCABULARY = "vocabulary.json"
+MAX_VOCABULARY = 4_000_000  # bytes: thousands of added pieces
+
+
+@dataclass(frozen=True)
+class Family:
+    """What a family's tokenizer is made of.
+
+    Attributes:
+        make: Its function.
+        files: What it needs.
+        may: What it also takes where it is there.
+    """
+
+    make: Make
+    files: tuple[str, ...] = ()
+    may: tuple[str, ...] = ()
+
+
+_ONE_MODEL, _FAIRSEQ_MODEL = ("spiece.model",), ("sentencepiece.bpe.model",)
+_PAIRS = ("vocab.json", "merges.txt")
+FAMILIES: Mapping[str, Family] = MappingProxyType(
+    {
+        "marian": Family(families.marian, ("source.spm", "target.spm", "vocab.json"), ("target_vocab.json",)),
+        "t5": Family(families.t5, _ONE_MODEL),
+        "pegasus": Family(families.pegasus, _ONE_MODEL),
+        "mbart": Family(families.mbart, _FAIRSEQ_MODEL),
+        "mbart50": Family(families.mbart50, _FAIRSEQ_MODEL),
+        "nllb": Family(families.nllb, _FAIRSEQ_MODEL),
+        "m2m100": Family(families.m2m100, (*_FAIRSEQ_MODEL, "vocab.json")),
+        "gpt2": Family(families.gpt2, _PAIRS),
+        "roberta": Family(families.roberta, _PAIRS),
+        "llama": Family(families.llama, ("tokenizer.model",)),
+        "bert": Family(families.bert, ("vocab.txt",)),
+        "byt5": Family(families.byt5),
+        "json": Family(families.any_json, (library.FILE,), (families.TARGET_JSON,)),
+        "raw": Family(families.raw_ids),
+    }
+)
+FILE_NAMES = frozenset(name for family in FAMILIES.values() for name in (*family.files, *family.may))
+
+
+@dataclass(frozen=True)
+class Vocabularies:
+    """Tokenizers as they are stored: their family, what was chosen, and files.
+
+    Attributes:
+        family: A key of `FAMILIES`.
+        options: What the files do not say.
+        files: Those that the family needs, and of those that it may have what is there.
+    """
+
+    family: str
+    options: Options = field(default_factory=Options)
+    files: Files = field(default_factory=dict)
+
+    def open(self) -> Two:
+        """Make the tokenizers.
+
+        Raises:
+            TokenizerError: A file or an option cannot be used; begins with its name.
+        """
+        return FAMILIES[self.family].make(self.files, self.options)
+
+    def stored(self) -> dict[str, bytes]:
+        """The files to write, `vocabulary.json` among them."""
+        record = {"family": self.family, "options": self.options.said()}
+        family = FAMILIES[self.family]
+        own = {name: self.files[name] for name in (*family.files, *family.may) if name in self.files}
+        return {VOCABULARY: (json.dumps(record, indent=2, ensure_ascii=False) + "\n").encode(), **own}
+
+
+def read_record(content: bytes) -> tuple[str, Options]:
+    """What a vocabulary.json says: the family and its options.
+
+    Raises:
+        TokenizerError: It is damaged, or says what this program does not know.
+    """
+    try:
+        record = strictjson.parse(content)
+    except ClauseError as error:
+        raise TokenizerError("{file}: {problem}.", file=VOCABULARY, problem=error.sentence) from None
+    if not isinstance(record, dict) or not isinstance(record.get("options", {}), dict):
+        raise TokenizerError("{file}: expected a JSON object, found {found}.", file=VOCABULARY, found=shown(record))
+    family = record.get("family")
+    if not isinstance(family, str) or family not in FAMILIES:
+        raise TokenizerError(
+            "{file}: family: found {found}, expected one of {families}.",
+            file=VOCABULARY,
+            found=shown(family),
+            families=", ".join(FAMILIES),
+        )
+    try:
+        return family, options_from(record.get("options", {}))
+    except TokenizerError as error:
+        raise TokenizerError("{file}: {problem}", file=VOCABULARY, problem=error.sentence) from None

@@ -1,0 +1,32 @@
+// @ts-check
+// Opens a page of the app in place, as one entry of the browser's history; a click on a link of the menu does so.
+// Asked of Python, another page with parameters would be two entries.
+
+const MENU = ".st-key-menu a";
+
+/**
+ * Open an address of the app.
+ * @param {string} address as a link says it: whole, or what follows the last slash of this one
+ */
+export function openInPlace(address) {
+  const { href } = new URL(address, location.href);
+  if (href === location.href) return;
+  history.pushState({}, "", href);
+  // Streamlit takes what it says now as it takes what the Back button leads to.
+  dispatchEvent(new PopStateEvent("popstate", { state: {} }));
+}
+
+/** @param {MouseEvent} event */
+function follow(event) {
+  const link = event.target instanceof Element ? event.target.closest(MENU) : null;
+  if (!(link instanceof HTMLAnchorElement) || event.defaultPrevented || event.button) return;
+  if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;  // a new tab or window
+  event.preventDefault();
+  openInPlace(link.href);
+}
+
+/** Begin; what is given back ends it. */
+export function followLinks() {
+  document.addEventListener("click", follow);
+  return () => document.removeEventListener("click", follow);
+}

@@ -1,0 +1,79 @@
+// @ts-check
+// Large type: for all of the app while it is presented, and for a chart that is shown as large as the window.
+//
+// That the app is presented stands on <html>, as a class for the rules of `ui/shared/style.py`, and in the address, so
+// that it outlives a reload and can be bookmarked. Python leaves this parameter alone: it writes addresses without, and
+// we add it again.
+
+export const PRESENT_EVENT = "glassformer-present";
+export const PLAIN_TYPE = 13;  // pixels of a label in a chart, as Python lays charts out
+const CLASS = "gf-present";
+const PARAMETER = "present";
+const PLAIN_PAGE = 16;
+
+/**
+ * How many pixels large letters have in a window: 24 in one of 1920 × 1080, never much smaller than usual.
+ * @param {number} width
+ * @param {number} height
+ */
+export function largeType(width, height) {
+  return Math.round(Math.max(Math.min(18, 12 + width / 200), Math.min(width / 80, height / 36)));
+}
+
+/** The pixels of large letters in this window. */
+export function largeHere() {
+  return largeType(window.innerWidth, window.innerHeight);
+}
+
+export function isPresenting() {
+  return document.documentElement.classList.contains(CLASS);
+}
+
+/**
+ * By how much everything in a chart is larger than Python laid it out.
+ * @param {boolean} isLarge whether it is shown as large as the window
+ */
+export function typeScale(isLarge) {
+  return isLarge || isPresenting() ? largeHere() / PLAIN_TYPE : 1;
+}
+
+/**
+ * An address that says whether the app is presented, and all else as it did.
+ * @param {string} address
+ * @param {boolean} presented
+ */
+export function presentedAddress(address, presented) {
+  const changed = new URL(address);
+  if ((changed.searchParams.get(PARAMETER) === "1") === presented) return address;
+  if (presented) changed.searchParams.set(PARAMETER, "1");
+  else changed.searchParams.delete(PARAMETER);
+  return changed.href;
+}
+
+function keepAddress() {
+  const wanted = presentedAddress(location.href, isPresenting());
+  if (wanted !== location.href) history.replaceState(history.state, "", wanted);
+}
+
+function setType() {
+  const { style } = document.documentElement;
+  // Streamlit measures all but borders in this size.
+  style.fontSize = isPresenting() ? `${Math.max(PLAIN_PAGE, largeHere())}px` : "";
+  document.dispatchEvent(new CustomEvent(PRESENT_EVENT));
+}
+
+/**
+ * Begin or end the presentation.
+ * @param {boolean} presented
+ */
+export function present(presented) {
+  document.documentElement.classList.toggle(CLASS, presented);
+  keepAddress();
+  setType();
+}
+
+// What opens with "present=1" begins so before the first chart is drawn.
+if (new URLSearchParams(location.search).get(PARAMETER) === "1") present(true);
+window.addEventListener("resize", () => { if (isPresenting()) setType(); });
+// A browser without this knows the address only until Streamlit writes the next one.
+window.navigation?.addEventListener("currententrychange", keepAddress);

@@ -1,0 +1,62 @@
+// @ts-check
+// What stands on every page: the button and the key that begin and end the presentation, and the links of the menu.
+
+import { make, makeButton } from "../common/dom.js";
+import { followLinks } from "../common/links.js";
+import { mount } from "../common/mount.js";
+import { isPresenting, present } from "../common/present.js";
+import { say } from "../common/words.js";
+import { endsIt, togglesIt } from "./keys.js";
+
+/** @import { Spoken } from "../common/payloads.js" */
+
+/** @typedef {{ button: HTMLButtonElement, onKey: (event: KeyboardEvent) => void, unfollow: () => void }} View */
+
+const SVG = "http://www.w3.org/2000/svg";
+const SCREEN = "M3 4h18M5 4v10.5h14V4M12 14.5v3M8 21l4-3.5 4 3.5";  // on a stand
+
+function sign() {
+  const [svg, path] = [document.createElementNS(SVG, "svg"), document.createElementNS(SVG, "path")];
+  svg.setAttribute("viewBox", "0 0 24 24");
+  svg.setAttribute("aria-hidden", "true");
+  path.setAttribute("d", SCREEN);
+  svg.append(path);
+  return svg;
+}
+
+/** @param {HTMLElement} root */
+function create(root) {
+  const button = makeButton("gf-present-button", "", "", () => present(!isPresenting()));
+  button.setAttribute("aria-keyshortcuts", "P");
+  button.append(sign(), make("kbd", "gf-present-key", "P"));
+  root.append(button);
+  /** @param {KeyboardEvent} event */
+  const onKey = (event) => {
+    if (togglesIt(event)) present(!isPresenting());
+    else if (isPresenting() && endsIt(event)) present(false);
+  };
+  // After all others were asked: whoever has used the key says so.
+  window.addEventListener("keydown", onKey);
+  return { button, onKey, unfollow: followLinks() };
+}
+
+/** @param {View} view */
+function show({ button }) {
+  const presented = isPresenting();
+  button.title = presented
+    ? say("End the presentation: the usual size, with the sidebar (P or Escape)")
+    : say("Present: everything in large type, without the sidebar (P)");
+  button.setAttribute("aria-label", say("Presentation"));
+  button.setAttribute("aria-pressed", String(presented));
+}
+
+/** @type {import("../common/mount.js").Part<View, Spoken>} */
+const PART = {
+  styles: "present", className: "gf-presenter", create, show, scaled: show, watched: () => [], resized: () => {},
+  close: ({ onKey, unfollow }) => {
+    window.removeEventListener("keydown", onKey);
+    unfollow();
+  },
+};
+
+export const component = mount(PART);

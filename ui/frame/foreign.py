@@ -1,0 +1,55 @@
+"""A model of another program where a page wants a checkpoint: opened, or the way to the page that asks questions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final, NoReturn
+
+from transformer.checkpoint.listing import Entry
+from transformer.checkpoint.load import Checkpoint
+from transformer.importers.opening import QuestionsError
+from ui.frame.source_box import head
+from ui.runs import foreign
+from ui.shared import drawing, menu
+from ui.shared.door import st
+from ui.state import answered, session
+from words import say, say_n
+
+PAGE: Final = "open"
+MORE: Final = ":material/quiz:"
+
+
+def open_foreign(entry: Entry, title: str) -> Checkpoint:
+    """Open a model of another program with the answers of the session; stops the page where they are not enough.
+
+    Raises:
+        CheckpointError: It cannot be opened, whatever is answered.
+    """
+    try:
+        return foreign.open_foreign(entry, answered.of(entry.name))
+    except QuestionsError as error:
+        _ask(entry, title, len(error.report.asked))
+
+
+def _ask(entry: Entry, title: str, asked: int) -> NoReturn:
+    if title:
+        head(title)
+    said = say_n(
+        "“{name}” cannot be opened yet: its files do not say {n} thing that the model needs.",
+        "“{name}” cannot be opened yet: its files do not say {n} things that the model needs.",
+        asked,
+        name=entry.name,
+    )
+    st.info(drawing.plain(said), icon=MORE)
+    menu.link(PAGE, say("Answer the questions"), replace(session.asked(), revision=""), icon=MORE)
+    publish()
+    st.stop()
+
+
+def publish() -> None:
+    """Write the address of a page that has opened nothing, and have the menu lead on with what is chosen."""
+    link = replace(session.asked(), revision="")
+    if link.model == st.session_state.get(session.DEFAULT_MODEL) and not link.answers:
+        link = replace(link, model="")
+    session.publish(link)
+    menu.carry(link)

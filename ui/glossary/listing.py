@@ -1,0 +1,48 @@
+"""The glossary: its terms on every page, and the page that lists them all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from transformer.checkpoint.load import Checkpoint
+from transformer.maps.given import GivenMaps
+from ui.components.glossary.view import chosen_term, glossary_list, glossary_marks
+from ui.glossary.places import PLACES, Place
+from ui.glossary.terms import APART, TERMS
+from ui.runs.open_run import address, publish
+from ui.shared import menu
+from ui.state import session
+from ui.state.link import Link
+from ui.state.view import MAIN
+
+MARKS = "glossary_marks"
+LIST = "glossary_list"
+
+
+def underline() -> None:
+    """Have the browser underline the terms of whatever page is drawn."""
+    glossary_marks([term.plain() for term in TERMS], key=MARKS, apart=APART)
+
+
+def draw(checkpoint: Checkpoint | GivenMaps) -> None:
+    """Draw all terms, each with a link to where it is seen with the sentence at hand."""
+    link = session.asked()
+    leads = {name: leads_to(checkpoint, place, link) for name, place in PLACES.items()}
+    listed = [term.plain() | (_seen(PLACES[term.seen], leads[term.seen]) if term.seen else {}) for term in TERMS]
+    glossary_list(listed, key=LIST, chosen=link.view.term, on_choice=_choose)
+    publish(checkpoint)
+
+
+def leads_to(checkpoint: Checkpoint | GivenMaps, place: Place, link: Link) -> Link:
+    """What the page of a place shows, with what is asked for now."""
+    if place.decoding is not None and type(place.decoding) is not type(link.decoding):
+        link = replace(link, decoding=place.decoding, forced=(), tried=(), hypothesis=0)
+    return address(checkpoint, link, **({"term": "", "query": None, "key": None} | place.fields))
+
+
+def _choose() -> None:
+    session.replace(MAIN, term=chosen_term(LIST))
+
+
+def _seen(place: Place, there: Link) -> dict[str, str]:
+    return {"place": place.label, "address": menu.href(place.page, there)}

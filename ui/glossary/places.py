@@ -1,0 +1,55 @@
+"""Where a term is seen: a page, and what is looked at there.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from transformer.runs.query import Beam, Decoding, Sampling
+from words import say
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place in the app.
+
+    Attributes:
+        page: Name of a page in `pages/explore` or `pages/debug`, and in an address.
+        label: What it is called.
+        fields: What is looked at there, by the names of `View`.
+        decoding: The way of decoding, where it is about one.
+    """
+
+    page: str
+    label: str
+    fields: dict[str, object] = field(default_factory=dict)
+    decoding: Decoding | None = None
+
+
+PLACES = {
+    "step": Place("step", say("Step through decoding")),
+    "beam": Place("step", say("Step through decoding: beam search"), decoding=Beam()),
+    "sampling": Place("step", say("Step through decoding: sampling"), decoding=Sampling()),
+    "all_heads": Place("attention", say("Attention: all heads"), {"panel": "overview"}),
+    "encoder": Place("attention", say("Attention: the encoder's"), {"panel": "overview", "kind": "encoder"}),
+    "one_map": Place("attention", say("Attention: one map"), {"panel": "head"}),
+    "rollout": Place("attention", say("Attention: rollout"), {"panel": "head", "layer": None, "head": None,
+                                                              "aggregate": "rollout"}),
+    "one_weight": Place("attention", say("Attention: one weight"), {"panel": "walk"}),
+    "table": Place("positions", say("Positions: the table"), {"positions_panel": "table"}),
+    "shift": Place("positions", say("Positions: shift"), {"positions_panel": "shift"}),
+    "sentence": Place("positions", say("Positions: the sentence"), {"positions_panel": "sentence"}),
+    "masks": Place("masks", say("Masks"), {"masks_panel": "masks"}),
+    "causal": Place("masks", say("Masks: causal"), {"masks_panel": "masks", "mask": "causal"}),
+    "combined": Place("masks", say("Masks: padding and causal"), {"masks_panel": "masks", "mask": "decoder"}),
+    "checks": Place("masks", say("Masks: checks"), {"masks_panel": "checks"}),
+    "model": Place("inside", say("Inside: the model"), {"inside_panel": "model"}),
+    "stream": Place("inside", say("Inside: residual stream"), {"inside_panel": "stream"}),
+    "lens": Place("inside", say("Inside: logit lens"), {"inside_panel": "lens"}),
+    "neurons": Place("inside", say("Inside: feed-forward"), {"inside_panel": "ffn"}),
+    "embeddings": Place("inside", say("Inside: embeddings"), {"inside_panel": "pieces"}),
+    "checkpoints": Place("checkpoints", say("Checkpoints")),
+}  # fmt: skip
+"""Every place that a term may name."""

@@ -1,0 +1,55 @@
+"""A model and the lengths of a sentence: what the blocks of its diagram are made from.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from transformer.analysis.costs import Part, multiply_adds
+from transformer.model.anatomy import StackName
+from transformer.model.config import ModelConfig
+from transformer.model.transformer import Transformer
+from words import say
+
+STREAM = say("the part Residual stream")
+
+
+@dataclass(frozen=True)
+class Sized:
+    """A model and the lengths of a sentence.
+
+    Attributes:
+        config: The features of the model.
+        parameters: Learned values by the full name of the tensor.
+        n_source, n_target: Tokens on each side.
+    """
+
+    config: ModelConfig
+    parameters: dict[str, int]
+    n_source: int
+    n_target: int
+
+    def held(self, *beginnings: str) -> int:
+        """Learned values of all tensors whose names begin so."""
+        return sum(count for name, count in self.parameters.items() if name.startswith(beginnings))
+
+    def length(self, stack: StackName) -> int:
+        """Tokens that a stack reads."""
+        return self.n_source if stack == "encoder" else self.n_target
+
+    def done(self, *components: Part) -> int:
+        """Multiply-adds of components in one pass."""
+        counts = multiply_adds(self.config, n_source=self.n_source, n_target=self.n_target)
+        return sum(counts[component] for component in components)
+
+    def stream(self, stack: StackName) -> str:
+        """Shape of a stack's residual stream."""
+        return f"[{self.length(stack)}, {self.config.d_model}]"
+
+
+def sized(model: Transformer, *, n_source: int, n_target: int) -> Sized:
+    """What the blocks are made from; lengths count tokens."""
+    counts = {name: tensor.numel() for name, tensor in model.named_parameters()}
+    return Sized(model.config, counts, n_source, n_target)

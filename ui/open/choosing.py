@@ -1,0 +1,89 @@
+"""What the page *Open a checkpoint* is about: the choice of a file or folder, or a path that is typed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from transformer.checkpoint.foreign import SUFFIXES
+from transformer.checkpoint.listing import Entry
+from ui.runs import foreign, loading
+from ui.shared import drawing
+from ui.shared.door import st
+from ui.state import session
+from ui.state.link import MAX_NAME
+from words import say
+
+SOURCE: Final = "open_source"
+REFUSED: Final = "open_refused"
+
+
+def source(chosen: Entry) -> Entry | None:
+    """Draw the choice of what to open.
+
+    Args:
+        chosen: What the sidebar names.
+
+    Returns:
+        A file or folder of another program; None if none is chosen.
+    """
+    found = foreign.listed()
+    if chosen.holds == "foreign":
+        found[chosen.name] = chosen
+        st.session_state[SOURCE] = chosen.name
+    else:
+        st.session_state[SOURCE] = None
+    st.selectbox(
+        say("File or folder"),
+        list(found),
+        index=None,
+        key=SOURCE,
+        on_change=_take,
+        accept_new_options=True,
+        placeholder=say("Choose one, or type a path inside the folders of checkpoints"),
+        width=620,
+    )
+    refused = st.session_state.pop(REFUSED, None)
+    if refused is not None:
+        st.error(drawing.plain(_nowhere(refused)))
+    return chosen if chosen.holds == "foreign" else None
+
+
+def how_to_bring_one() -> None:
+    """Say where files and folders have to lie, and which can be opened."""
+    st.markdown(
+        say(
+            "Put a file or folder into a folder of checkpoints, or start the app with `-- {option} DIR`. "
+            "Nothing outside of these folders is opened:",
+            option=loading.OPTION,
+        )
+    )
+    st.markdown("\n".join(f"- **{drawing.plain(folder.name)}**" for folder in loading.folders()))
+    st.markdown(
+        say(
+            "What opens: folders of Hugging Face's `transformers`, and files of `torch.save` or safetensors "
+            "({suffixes}) with a model of PyTorch's own or of a tutorial. The page Checkpoints lists the families.",
+            suffixes=", ".join(SUFFIXES),
+        )
+    )
+
+
+def _take() -> None:
+    path = st.session_state.get(SOURCE)
+    if not path:
+        return
+    entry = foreign.at(str(path).strip())
+    if entry is None:
+        st.session_state[REFUSED] = str(path)
+        return
+    st.session_state[session.MODEL] = entry.name
+    session.change_model()
+
+
+def _nowhere(path: str) -> str:
+    return say(
+        "“{path}” is no model of another program inside the folders of checkpoints; expected a folder with a "
+        "config.json or a file that ends in {suffixes}, and at most {most} characters.",
+        most=MAX_NAME,
+        path=path[:80],
+        suffixes=", ".join(SUFFIXES),
+    )

@@ -1,0 +1,41 @@
+"""What an import makes of a file or folder with the answers of the session."""
+
+from __future__ import annotations
+
+from charts.theme import capitalised
+from transformer.checkpoint.listing import Entry
+from transformer.errors import CheckpointError
+from transformer.importers.report import ImportReport
+from ui.open.questions import forget
+from ui.runs import foreign
+from ui.runs.attempt import attempt
+from ui.shared import drawing
+from ui.shared.door import st
+from ui.state import answered
+from words import say
+
+
+def examined(entry: Entry) -> ImportReport | None:
+    """The report; without the answers where they are impossible, which is then said.
+
+    Args:
+        entry: What is opened.
+
+    Returns:
+        The report; None if the thing cannot be read.
+    """
+    given = answered.of(entry.name)
+    with st.spinner(say("Looking into “{name}”…", name=drawing.plain(entry.name))):
+        if not given:
+            found = attempt(lambda: foreign.examine(entry))
+            return None if found is None else found.report
+        try:
+            return foreign.examine(entry, given).report
+        except CheckpointError as error:
+            st.error(drawing.plain(capitalised(error.sentence)))
+            without = attempt(lambda: foreign.examine(entry))
+    if without is None:
+        return None
+    st.caption(say("What follows is what the files say without your answers."))
+    forget(entry, key="forget_impossible")
+    return without.report

@@ -1,0 +1,152 @@
+"""Going on with a model of another program: looking at it on every page, and keeping it as a folder of ours.
+
+A folder is written only inside a folder of checkpoints, under a name that nothing has there yet, whoever asks.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from transformer.checkpoint.listing import Entry
+from transformer.checkpoint.save import save
+from transformer.checkpoint.tensorwriter import n_bytes
+from transformer.errors import CheckpointError, shown
+from ui.open.trying import TEXT
+from ui.runs import foreign, loading
+from ui.runs.attempt import attempt
+from ui.shared import drawing, menu
+from ui.shared.door import st
+from ui.state import answered, session
+from ui.state.answers import Answers
+from words import say
+
+NAME, WHERE, KEEP, KEPT = "keep_name", "keep_where", "keep_answers", "kept_as"
+_NAME: Final = re.compile(r"[^\W_][\w .()-]{0,79}")
+_ENDINGS: Final = (".training", ".npz")  # mean something else in a folder of checkpoints
+_MARGIN: Final = 2.0  # of the file's size that has to be free: a full disk would hurt others
+
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def going_on(entry: Entry) -> None:
+    """Draw the links to the pages, and the form that writes a folder.
+
+    Args:
+        entry: A file or folder with nothing asked any more, that could be opened.
+    """
+    st.subheader(say("Open it"))
+    link = replace(session.asked(), revision="", model=entry.name, source=_tried())
+    with st.container(horizontal=True):
+        menu.link("step", say("Step through decoding"), link, icon=":material/play_arrow:")
+        menu.link("attention", say("Look at its attention"), link, icon=":material/grid_on:")
+        menu.link("checkpoints", say("Its features and tensors"), link, icon=":material/list:")
+    st.caption(say("The address of every page keeps the answers, so that a link opens the same model."))
+    _form(entry)
+
+
+def _form(entry: Entry) -> None:
+    folders = dict(enumerate(_writable()))
+    if not folders:
+        st.caption(say("No folder of checkpoints can be written to, so the answers cannot be kept as a folder."))
+        return
+    with st.expander(say("Keep the answers: write a checkpoint folder")), st.form(KEEP, border=False):
+        st.session_state.setdefault(NAME, entry.folder.stem)
+        name = st.text_input(say("Name of the new folder"), key=NAME, max_chars=80)
+        where = st.selectbox(say("In"), list(folders), key=WHERE, format_func=lambda place: folders[place].name)
+        if st.form_submit_button(say("Write it")):
+            with st.spinner(say("Writing…")):
+                written = attempt(lambda: keep(entry, answered.of(entry.name), name, folders[where]))
+            st.session_state[KEPT] = None if written is None else (entry.name, written.name)
+    of, kept = st.session_state.get(KEPT) or ("", "")
+    if of == entry.name:
+        st.success(drawing.plain(say("Written: “{name}”. It opens without questions.", name=kept)))
+        there = replace(session.asked(), revision="", model=kept, answers=(), source=_tried())
+        menu.link("step", say("Open “{name}”", name=drawing.plain(kept)), there, icon=":material/play_arrow:")
+
+
+def _tried() -> str | None:
+    """The sentence that was tried, which the other pages go on with."""
+    return str(st.session_state.get(TEXT) or "").strip() or None
+
+
+def keep(entry: Entry, given: Answers, name: str, parent: Path) -> Path:
+    """Write a model of another program as a checkpoint folder.
+
+    Args:
+        entry: What it is made of.
+        given: The reader's answers.
+        name: Of the new folder.
+        parent: The folder of checkpoints.
+
+    Returns:
+        The new folder.
+
+    Raises:
+        CheckpointError: The name is none, or taken; the disk has no room, or cannot be written.
+    """
+    folder = parent / checked(name)
+    content = foreign.examine(entry, given).content
+    if content is None:
+        raise CheckpointError("“{name}”: something is still asked.", name=entry.name)
+    with content.values() as values:
+        needed = n_bytes(values)
+    with _ONE_AT_A_TIME:
+        try:
+            free = shutil.disk_usage(parent).free
+            if free < _MARGIN * needed:
+                raise CheckpointError(
+                    "“{folder}”: has {free:,} bytes left and the model takes {needed:,}; make room for two.",
+                    folder=parent.name,
+                    free=free,
+                    needed=needed,
+                )
+            folder.mkdir()  # takes the name, or says that somebody has it
+        except FileExistsError:
+            raise CheckpointError("“{name}”: exists already; choose another name.", name=name) from None
+        except OSError as error:
+            raise _unwritten(folder, error) from None
+        try:
+            save(content.parts(), folder)
+        except BaseException as error:
+            if folder.is_dir() and not any(folder.iterdir()):
+                folder.rmdir()
+            if isinstance(error, OSError):
+                raise _unwritten(folder, error) from None
+            raise
+    loading.look_again()
+    return folder
+
+
+def checked(name: str) -> str:
+    """The name of a new folder: letters and numbers, and a few marks between them.
+
+    Raises:
+        CheckpointError: It is another one, such as a path.
+    """
+    name = name.strip()
+    if not _NAME.fullmatch(name) or name.endswith(_ENDINGS):
+        raise CheckpointError(
+            "The name {found} cannot be taken; expected 1 to 80 letters and numbers, with . _ - ( ) or spaces "
+            "between them, that do not end in {endings}.",
+            found=shown(name),
+            endings=", ".join(_ENDINGS),
+        )
+    return name
+
+
+def _unwritten(folder: Path, error: OSError) -> CheckpointError:
+    return CheckpointError(
+        "“{folder}”: cannot be written ({reason}).", folder=folder.name, reason=error.strerror or str(error)
+    )
+
+
+def _writable() -> list[Path]:
+    """The folders of checkpoints that this process may write to; the project's own is not one of them."""
+    own = [folder for folder in loading.folders() if folder != loading.SHIPPED]
+    return [folder for folder in own if folder.is_dir() and os.access(folder, os.W_OK)]

@@ -1,0 +1,73 @@
+"""What the fields that an import asks for are called, and their values; they are named as config.json names them.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from transformer.importers.report import Choice, Field
+from transformer.text.language_names import language_name
+from words import say
+
+LANGUAGES: Final = ("source_language", "target_language")
+FIELDS: Final[Mapping[str, str]] = {
+    "n_heads": say("Heads in each attention"),
+    "norm": say("Place of the norms"),
+    "norm_kind": say("Kind of norm"),
+    "norm_eps": say("Epsilon of the norms"),
+    "scale_embedding": say("Embeddings times √d_model"),
+    "activation": say("Non-linearity"),
+    "positions": say("Positions"),
+    "sinusoid_layout": say("Order of the sines and cosines"),
+    "score_scale": say("Scale of the scores"),
+    "max_len": say("Most tokens a side"),
+    "src_table": say("Tensor of the source's embeddings"),
+    "tgt_table": say("Tensor of the target's embeddings"),
+    "output_table": say("Tensor of the output"),
+    "ignored": say("Tensors that the model does without"),
+    "prepend_source_bos": say("Texts begin with the start mark"),
+    "append_source_eos": say("Sources end with the end mark"),
+    "tie_output": say("The output shares the embeddings"),
+    "shared_vocab": say("One vocabulary for both sides"),
+    "pad_id": say("Id of the padding"),
+    "unk_id": say("Id of the unknown piece"),
+    "bos_id": say("Id of the start mark"),
+    "eos_id": say("Id of the end mark"),
+    "decoder_start_id": say("Id that the decoder starts with"),
+    "source_language": say("Language of the source"),
+    "target_language": say("Language of the output"),
+}
+_VALUES: Final[Mapping[tuple[str, Any], str]] = {
+    ("norm", "pre"): say("pre: before each sub-layer"),
+    ("norm", "post"): say("post: behind each sub-layer"),
+    ("norm_kind", "layer"): say("layer: divided by the root of variance plus epsilon"),
+    ("norm_kind", "deviation"): say("deviation: divided by the deviation plus epsilon"),
+}
+
+
+def label(field: Field) -> str:
+    """What a question is called."""
+    return say("{what} ({name})", what=FIELDS[field.name], name=field.name) if field.name in FIELDS else field.name
+
+
+def choice(field: Field, one: Choice) -> str:
+    """What a possible answer is called, with its score if it has one."""
+    said = value(field.name, one.value)
+    return said if one.score is None else say("{answer} · loss {score:.3f}", answer=said, score=one.score)
+
+
+def value(name: str, found: Any) -> str:
+    """What a value of a field is called."""
+    if name in LANGUAGES and isinstance(found, str):
+        return say("{language} ({code})", language=language_name(found), code=found)
+    if (name, found) in _VALUES:
+        return _VALUES[name, found]
+    if isinstance(found, bool):
+        return say("yes") if found else say("no")
+    if found is None:
+        return say("none")
+    return found if isinstance(found, str) else json.dumps(found)

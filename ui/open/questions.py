@@ -1,0 +1,193 @@
+"""What the files do not say: each question with its evidence and what is possible. An answer changes the report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+
+from charts.theme import capitalised
+from transformer.checkpoint.listing import Entry
+from transformer.importers.asked_names import IGNORED
+from transformer.importers.candidates import NOT_TRIED
+from transformer.importers.report import Field, ImportReport
+from transformer.text.language_names import language_name
+from ui.open import naming, scoring
+from ui.runs import foreign
+from ui.shared import choices, drawing
+from ui.shared.choices import Kept
+from ui.shared.door import st
+from ui.state import answered, session
+from ui.state.answers import Answer, value_of, with_answer, without
+from words import say, say_n
+
+NOT_YET: Final = say("not answered")
+NO_FILE: Final = say("none: the model reads and writes ids")
+FIRST_OF_EACH, FORGET = "first_of_each", "forget_answers"
+_TOKENIZERS: Final = {
+    "pieces": say("Tokenizer"),
+    "source_pieces": say("Tokenizer of the source"),
+    "target_pieces": say("Tokenizer of the output"),
+}
+
+
+def questions(entry: Entry, report: ImportReport) -> None:
+    """Draw the questions, those that are answered included, and the choice of tokenizers.
+
+    Args:
+        entry: What is opened.
+        report: What was made of it with the answers so far.
+    """
+    if not foreign.has_own_tokenizer(entry):
+        _tokenizers(entry, report)
+    if not any(one.how in ("asked", "answered") for one in report.fields):
+        return
+    st.subheader(say("What the files do not say"))
+    said = say_n("{n} question is open.", "{n} questions are open.", len(report.asked))
+    st.caption(said if report.asked else say("Every question is answered."))
+    if any(one.name not in NOT_TRIED for one in report.asked):
+        scoring.scoring(entry, report)
+    report = scoring.ranked(entry, report)
+    found = [one for one in report.fields if one.how in ("asked", "answered")]
+    for left, right in zip(found[::2], [*found[1::2], None], strict=False):
+        columns = st.columns(2, gap="medium")
+        for column, one in zip(columns, (left, right), strict=True):
+            if one is not None:
+                with column:
+                    _question(entry, one)
+    with st.container(horizontal=True):
+        likely = tuple(
+            (one.name, _first(one)) for one in report.asked if one.choices and one.name not in naming.LANGUAGES
+        )
+        st.button(
+            say("Take the first choice of each"),
+            key=FIRST_OF_EACH,
+            disabled=not likely,
+            on_click=_answer_all,
+            args=(entry.name, likely),
+            help=say(
+                "The choices stand in the order of how likely they are; try a sentence to see whether they fit."
+            ),
+        )
+        forget(entry)
+
+
+def forget(entry: Entry, *, key: str = FORGET) -> None:
+    """Draw the button that takes all answers back."""
+    st.button(
+        say("Forget the answers"),
+        key=key,
+        disabled=not answered.of(entry.name),
+        on_click=_keep,
+        args=(entry.name, ()),
+    )
+
+
+def _first(field: Field) -> Answer:
+    """The first choice; of the tensors that the model may do without, all."""
+    if field.name == IGNORED:
+        return ",".join(one.value for one in field.choices)
+    first: Answer = field.choices[0].value
+    return first
+
+
+def _question(entry: Entry, field: Field) -> None:
+    if field.name == IGNORED and field.choices:
+        _several(entry, field)
+    elif field.choices:
+        if field.name in naming.LANGUAGES:
+            field = replace(field, choices=tuple(sorted(field.choices, key=lambda one: language_name(one.value))))
+        values = [one.value for one in field.choices]
+        given = values.index(field.value) if field.how == "answered" and field.value in values else None
+        options: dict[int | None, str] = {None: NOT_YET}
+        options |= {place: naming.choice(field, one) for place, one in enumerate(field.choices)}
+        kept = Kept(f"answer_{field.name}", given, partial(_choose, entry.name, field.name, values))
+        choices.menu(kept, naming.label(field), options)
+    else:
+        _typed(entry, field)
+    st.caption(drawing.plain(capitalised(field.evidence)))
+
+
+def _several(entry: Entry, field: Field) -> None:
+    """Draw the choice of tensors that the model does without."""
+    key = f"answer_{field.name}"
+    names = [one.value for one in field.choices]
+    known = str(dict(answered.of(entry.name)).get(field.name, "")).split(",")
+    st.session_state[key] = [name for name in names if name in known]
+    st.multiselect(naming.label(field), names, key=key, on_change=_choose_several, args=(entry.name, field.name, key))
+
+
+def _typed(entry: Entry, field: Field) -> None:
+    key = f"answer_{field.name}"
+    st.session_state[key] = naming.value(field.name, field.value) if field.how == "answered" else ""
+    st.text_input(
+        naming.label(field),
+        key=key,
+        placeholder=say("a number; “null” for none"),
+        on_change=_type,
+        args=(entry.name, field.name, key),
+    )
+
+
+def _tokenizers(entry: Entry, report: ImportReport) -> None:
+    """Draw the choice of files that split texts into pieces."""
+    known = dict(answered.of(entry.name))
+    shared = next((one.value for one in report.fields if one.name == "shared_vocab"), True)
+    names = ("pieces",) if shared else ("source_pieces", "target_pieces")
+    st.subheader(say("How texts are split into pieces"))
+    st.caption(
+        say(
+            "A tokenizer lies beside the weights as a rule; the path of another one, from the folder of checkpoints "
+            "on, can be typed."
+        )
+    )
+    for column, name in zip(st.columns(2, gap="medium"), names, strict=False):
+        options = list(dict.fromkeys(filter(None, (*foreign.beside(entry), known.get(name)))))
+        key = f"answer_{name}"
+        st.session_state[key] = known.get(name)
+        column.selectbox(
+            _TOKENIZERS[name],
+            options,
+            index=None,
+            key=key,
+            placeholder=NO_FILE,
+            accept_new_options=True,
+            on_change=_name,
+            args=(entry.name, name, key),
+        )
+
+
+# Callbacks; a session keeps them, so they hold names and values alone.
+
+
+def _choose(model: str, name: str, values: Sequence[Any], place: int | None) -> None:
+    _keep(model, without(answered.of(model), name) if place is None else _with(model, name, values[place]))
+
+
+def _type(model: str, name: str, key: str) -> None:
+    text = str(st.session_state[key]).strip()
+    _keep(model, _with(model, name, value_of(text)) if text else without(answered.of(model), name))
+
+
+def _choose_several(model: str, name: str, key: str) -> None:
+    found = ",".join(st.session_state[key])
+    _keep(model, _with(model, name, found) if found else without(answered.of(model), name))
+
+
+def _name(model: str, name: str, key: str) -> None:
+    path = st.session_state[key]
+    _keep(model, _with(model, name, str(path).strip()) if path else without(answered.of(model), name))
+
+
+def _answer_all(model: str, found: Sequence[tuple[str, Answer]]) -> None:
+    _keep(model, tuple({**dict(answered.of(model)), **dict(found)}.items()))
+
+
+def _with(model: str, name: str, value: Answer) -> tuple[tuple[str, Answer], ...]:
+    return with_answer(answered.of(model), name, value)
+
+
+def _keep(model: str, found: tuple[tuple[str, Answer], ...]) -> None:
+    answered.keep(model, found)
+    session.new_run()

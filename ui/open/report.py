@@ -1,0 +1,101 @@
+"""What an import made of a file or folder: the verdict, the fields of the config, and what became of each tensor."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from transformer.importers.report import ImportReport
+from ui.shared import drawing
+from ui.shared.door import frame, st
+from words import Sentence, joined, say, say_n
+
+MOST_NAMES: Final = 12
+FIELDS, TENSORS = "import_fields", "import_tensors"
+
+
+def summary(report: ImportReport) -> None:
+    """Draw what was recognised, what was odd, and what is in the way."""
+    st.markdown(drawing.plain(report.recognised))
+    if report.notes:
+        st.caption(drawing.plain(joined(" ", report.notes)))
+    _names(
+        report.missing,
+        say_n(
+            "{n} tensor is missing, so the model cannot be opened.",
+            "{n} tensors are missing, so the model cannot be opened.",
+            len(report.missing),
+        ),
+    )
+    _names(
+        report.left_over,
+        say_n(
+            "Nobody knows what {n} tensor means, so the model may compute something else and cannot be opened.",
+            "Nobody knows what {n} tensors mean, so the model may compute something else and cannot be opened.",
+            len(report.left_over),
+        ),
+    )
+
+
+def details(report: ImportReport) -> None:
+    """Draw the fields and the tensors, folded."""
+    with st.expander(_counted_fields(report)):
+        _table(
+            FIELDS,
+            [say("Field"), say("Value"), say("How"), say("Evidence")],
+            report.field_rows(),
+            say("Every field of the config with its value and how it is known."),
+        )
+    with st.expander(_counted_tensors(report)):
+        _table(
+            TENSORS,
+            [say("Tensor"), say("Type and shape"), say("What became of it"), say("How, or why")],
+            report.rows(),
+            say("Every tensor of the file with what became of it; those of all layers stand in one row."),
+        )
+        filled = [say("“{name}”: {how}", name=one.name, how=one.filled) for one in report.model_tensors if one.filled]
+        if filled:
+            said = say("Not in the file and filled in: {names}.", names=joined("; ", filled[:MOST_NAMES]))
+            st.caption(drawing.plain(said))
+
+
+def _table(key: str, columns: list[str], rows: Sequence[Sequence[str]], alt: str) -> None:
+    table = frame([list(row) for row in rows], columns=columns)
+    st.container(key=key).dataframe(table, hide_index=True, row_height=29, alt=alt)
+
+
+def _names(names: Sequence[str], said: Sentence) -> None:
+    if not names:
+        return
+    shown = [say("“{name}”", name=drawing.plain(name)) for name in names[:MOST_NAMES]]  # names are no terms
+    if len(names) > MOST_NAMES:
+        shown.append(say("and {n} more", n=len(names) - MOST_NAMES))
+    st.error(joined("  \n", [said, joined(", ", shown)]))
+
+
+def _counted_fields(report: ImportReport) -> Sentence:
+    counts = Counter(one.how for one in report.fields)
+    return say(
+        "Fields: {read} read, {inferred} inferred, {answered} answered, {asked} asked",
+        read=counts["read"],
+        inferred=counts["inferred"],
+        answered=counts["answered"],
+        asked=counts["asked"],
+    )
+
+
+def _counted_tensors(report: ImportReport) -> Sentence:
+    fates = Counter(
+        "reshaped" if one.fate == "renamed" and one.reshape else "kept" if one.fate == "renamed" else one.fate
+        for one in report.file_tensors
+    )
+    return say(
+        "Tensors: {renamed} renamed, {reshaped} of them reshaped, {ignored} ignored, {missing} missing, "
+        "{left} left over",
+        renamed=fates["kept"] + fates["reshaped"],
+        reshaped=fates["reshaped"],
+        ignored=fates["ignored"],
+        missing=len(report.missing),
+        left=len(report.left_over),
+    )

@@ -1,0 +1,83 @@
+"""The choices of what is asked, tried on a few texts of the reader's and ranked by the loss with each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from transformer.checkpoint.listing import Entry
+from transformer.importers.report import Field, ImportReport
+from transformer.importers.samples import MOST_SAMPLES
+from ui.runs import foreign
+from ui.runs.attempt import attempt
+from ui.shared import drawing
+from ui.shared.door import st
+from ui.state import answered
+from words import joined, say
+
+TEXTS, SCORED, SCORE = "score_texts", "scored_choices", "score_choices"
+ARROW: Final = "=>"  # nobody can type a tab into a box
+
+
+def scoring(entry: Entry, report: ImportReport) -> None:
+    """Draw the box for texts, and try the choices on them when asked to.
+
+    Args:
+        entry: What is opened.
+        report: With something asked.
+    """
+    with st.expander(say("Compare the choices with a few sentences")):
+        texts = st.text_area(
+            say("Sentences"),
+            key=TEXTS,
+            height=120,
+            placeholder=say("source {arrow} target", arrow=ARROW),
+            help=say(
+                "One pair a line, with “{arrow}” or a tab between; a line may also be a source alone. "
+                "The first {most} lines are read.",
+                arrow=ARROW,
+                most=MOST_SAMPLES,
+            ),
+        )
+        if st.button(say("Compare the choices"), key=SCORE, disabled=not texts.strip()):
+            bar = st.progress(0.0, text=say("Trying…"))
+
+            def show(done: int, most: int) -> None:
+                bar.progress(
+                    min(done / max(most, 1), 1.0), text=say("Tried {n} of at most {most}", n=done, most=most)
+                )
+
+            found = attempt(lambda: foreign.scored(entry, answered.of(entry.name), report, _lines(texts), show))
+            bar.empty()
+            if found is not None:
+                st.session_state[SCORED] = entry.name, found, found.notes[len(report.notes) :]
+        name, _, notes = st.session_state.get(SCORED) or ("", None, ())
+        if name == entry.name:
+            st.caption(drawing.plain(joined(" ", notes)))
+
+
+def ranked(entry: Entry, report: ImportReport) -> ImportReport:
+    """The report with its choices as they were ranked last, if they were."""
+    kept: tuple[str, ImportReport, object] | None = st.session_state.get(SCORED)
+    if kept is None or kept[0] != entry.name:
+        return report
+    found = kept[1]
+    scores: Mapping[str, Field] = {one.name: one for one in found.fields if any(_is_scored(one))}
+    return replace(report, fields=tuple(_with_scores(one, scores.get(one.name)) for one in report.fields))
+
+
+def _with_scores(field: Field, scored: Field | None) -> Field:
+    if scored is None or field.how not in ("asked", "answered"):
+        return field
+    return replace(field, choices=scored.choices, evidence=scored.evidence)
+
+
+def _is_scored(field: Field) -> list[bool]:
+    return [choice.score is not None for choice in field.choices]
+
+
+def _lines(texts: str) -> str:
+    """The texts with tabs, as a file has them."""
+    lines = [line if "\t" in line else "\t".join(line.split(ARROW, 1)) for line in texts.splitlines()]
+    return "\n".join(lines)

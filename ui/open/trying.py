@@ -1,0 +1,76 @@
+"""A sentence through the model with the answers so far: nonsense shows that one of them is wrong."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from transformer.checkpoint.listing import Entry
+from transformer.checkpoint.load import Checkpoint
+from transformer.model.anatomy import anatomy
+from transformer.runs.trace import Trace
+from ui.runs import foreign, loading
+from ui.runs.attempt import attempt
+from ui.shared import drawing
+from ui.shared.door import st
+from ui.state import answered
+from words import joined, say
+
+TEXT: Final = "try_sentence"
+MOST_NEW: Final = 48
+
+
+def trying(entry: Entry) -> Checkpoint | None:
+    """Draw the box for a sentence, and what the model makes of it.
+
+    Args:
+        entry: A file or folder with nothing asked any more.
+
+    Returns:
+        The model; None if it cannot be opened, which is then said.
+    """
+    st.subheader(say("Try a sentence"))
+    checkpoint = attempt(lambda: foreign.open_foreign(entry, answered.of(entry.name)))
+    if checkpoint is None:
+        return None
+    for warning in checkpoint.warnings:
+        st.warning(drawing.plain(warning), icon=":material/warning:")
+    text = st.text_input(
+        say("Sentence"),
+        key=TEXT,
+        label_visibility="collapsed",
+        placeholder=say("Type, then press Enter; without a tokenizer type ids, such as 5 17 3"),
+    )
+    if text.strip():
+        trace = attempt(
+            lambda: loading.runner().trace(
+                checkpoint, checkpoint.query(text, max_new=min(MOST_NEW, checkpoint.config.max_len))
+            )
+        )
+        if trace is not None:
+            _result(checkpoint, trace)
+    return checkpoint
+
+
+def _result(checkpoint: Checkpoint, trace: Trace) -> None:
+    drawing.notes(trace.notes)
+    st.caption(drawing.plain(say("Read as: {pieces}", pieces=" ".join(trace.src_pieces))))
+    parts = anatomy(checkpoint.config)
+    if parts.fills:
+        st.info(say("This model fills in pieces that are hidden: hide one on the page Step through decoding."))
+    elif not parts.writes:
+        st.info(say("This model writes nothing; the other pages show what it does with the sentence."))
+    if not parts.writes:
+        return
+    with st.container(border=True):
+        st.markdown(drawing.plain(trace.output_text) or say("The output is empty."))
+    if trace.n_steps:
+        said = [
+            say(
+                "On average the model gave a piece that it wrote the probability {probability:.3f}.",
+                probability=float(np.exp(trace.log_prob / trace.n_steps)),
+            ),
+            say("An output that makes no sense, or says one piece again and again, means that an answer is wrong."),
+        ]
+        st.caption(drawing.plain(joined(" ", said)))

@@ -1,0 +1,37 @@
+"""What a page draws, whatever it is of: a run, or maps that were given.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ui.runs.given import GivenLooking
+from ui.runs.looking import Looking
+from ui.state.view import Slot, View
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Something with maps in a slot of a page.
+
+    Attributes:
+        looking: The run or the maps, and what of them is looked at.
+    """
+
+    looking: Looking | GivenLooking
+
+    @property
+    def view(self) -> View:
+        """What is looked at."""
+        return self.looking.view
+
+    @property
+    def slot(self) -> Slot:
+        """Where it is drawn."""
+        return self.looking.slot
+
+    def key(self, name: str) -> str:
+        """The key of something that is drawn from it; a page may draw another beside it."""
+        return f"{self.slot}{name}"

@@ -1,0 +1,215 @@
+"""Models of other programs in the folders of checkpoints: finding one, what an import says of it, opening it.
+
+Only what lies inside those folders is ever touched, however its path was typed. Beside answers to the report's
+questions a reader may name files of tokenizers; they are kept like answers, so that an address says all of it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from transformer.checkpoint.files import FolderFiles
+from transformer.checkpoint.filling import Progress
+from transformer.checkpoint.listing import Entry, Signature, entry_at, signature
+from transformer.checkpoint.load import Checkpoint
+from transformer.importers import candidates, opening, pickles
+from transformer.importers.given import Given
+from transformer.importers.imported import Imported
+from transformer.importers.kinds import kind_of
+from transformer.importers.opening import QuestionsError
+from transformer.importers.report import ImportReport
+from transformer.importers.samples import samples_of
+from transformer.runs.query import Query
+from transformer.runs.trace import Trace
+from ui.runs import loading
+from ui.shared.door import st
+from ui.state import answers as addresses
+from ui.state.answers import Answer, Answers
+from ui.state.link import MAX_NAME
+from words import say
+
+TOKENIZERS: Final = ("pieces", "source_pieces", "target_pieces")  # names of answers that are files
+MOST_FILES = 1_000  # of a folder, whose versions are compared
+
+MOST_OPENED = 256  # whose answers are remembered
+
+_ONE_AT_A_TIME = threading.Lock()  # each import may hold a model in memory
+_ONE_SCORED = threading.Lock()  # which takes longer, and nobody else shall wait for it
+
+
+def begin() -> None:
+    """What happens once, when the server starts: every answer looks into a file again, and shall not wait for it."""
+    pickles.keep(2)
+
+
+def listed() -> dict[str, Entry]:
+    """What other programs saved, by name."""
+    return {entry.name: entry for entry in loading.entries() if entry.error is None and entry.holds == "foreign"}
+
+
+def at(path: str) -> Entry | None:
+    """What lies at a path that somebody typed; None if it does not lie inside a folder of checkpoints.
+
+    Args:
+        path: From such a folder on, or a whole one.
+    """
+    if path in (found := listed()):
+        return found[path]
+    for root in loading.folders():
+        try:
+            inside = root.resolve(strict=True)
+            place = (inside / path).resolve(strict=True)
+        except (OSError, ValueError, RuntimeError):
+            continue
+        if inside in place.parents:
+            name = place.relative_to(inside)
+            hidden = any(part.startswith(".") or not part.isprintable() for part in name.parts)
+            known = not hidden and len(name.as_posix()) <= MAX_NAME  # an address has to say it
+            entry = entry_at(place, name.as_posix(), inside) if known else None
+            if entry is not None and entry.error is None and entry.holds == "foreign":
+                return entry
+    return None
+
+
+def examine(entry: Entry, given: Answers = ()) -> Imported:
+    """What an import makes of it.
+
+    Args:
+        entry: The file or folder.
+        given: The reader's answers.
+
+    Raises:
+        CheckpointError: It cannot be read, or an answer is impossible.
+    """
+    return _examine(*_which(entry, given))
+
+
+def open_foreign(entry: Entry, given: Answers = ()) -> Checkpoint:
+    """The model as a checkpoint in memory; made once, and again when its files change.
+
+    Args:
+        entry: The file or folder.
+        given: The reader's answers.
+
+    Raises:
+        QuestionsError: Something is asked that they do not answer.
+        CheckpointError: It cannot be read, or an answer is impossible.
+    """
+    which, opened = _which(entry, given), _opened()
+    checkpoint = _open(which)
+    opened[checkpoint.content_hash] = which
+    for old in list(opened)[:-MOST_OPENED]:
+        opened.pop(old, None)
+    return checkpoint
+
+
+def scored(
+    entry: Entry, given: Answers, report: ImportReport, texts: str, progress: Callable[[int, int], None]
+) -> ImportReport:
+    """The report with the choices of what is asked ranked by the loss with each; it may take a minute.
+
+    Args:
+        entry: The file or folder.
+        given: The reader's answers so far.
+        report: What was made of it with them.
+        texts: A pair a line with a tab between, or a source alone.
+        progress: Told how many combinations were tried, and how many there can be.
+
+    Raises:
+        CheckpointError: It cannot be read.
+        DataError: There is no text, or one that cannot be read.
+    """
+    samples = samples_of(texts, label=say("The sentences"))
+    source, root, _, written = _which(entry, given)
+
+    def build(more: Mapping[str, Any]) -> Checkpoint | None:
+        answers, files = _said(root, written)
+        try:
+            return opening.load(Path(source), answers={**answers, **more}, given=files, inside=Path(root))
+        except QuestionsError:
+            return None
+
+    with _ONE_SCORED:
+        return candidates.scored(report, build, samples, progress=progress)
+
+
+def trace_again(checkpoint: str, query: Query) -> Trace:
+    """`loading.trace_again`, for models of other programs, too."""
+    which = _opened().get(query.checkpoint)
+    return loading.trace_again(checkpoint, query) if which is None else loading.runner().trace(_open(which), query)
+
+
+def has_own_tokenizer(entry: Entry) -> bool:
+    """Whether the import finds a tokenizer by itself, as it does in folders of Hugging Face's."""
+    return entry.folder.is_dir() and kind_of(entry.folder, inside=entry.root)[0] == "huggingface"
+
+
+def beside(entry: Entry) -> list[str]:
+    """Files that may be tokenizers, beside the weights or one folder on; paths from the folder of checkpoints on."""
+    folder = entry.folder if entry.folder.is_dir() else entry.folder.parent
+    try:
+        found = sorted(
+            file
+            for pattern in ("*.model", "*.json", "*.vocab", "*.txt")
+            for place in (pattern, f"*/{pattern}")
+            for file in folder.glob(place)
+        )
+    except OSError:
+        return []
+    names = [file.relative_to(entry.root).as_posix() for file in found[:MOST_FILES]]
+    return [name for name in names if not any(part.startswith(".") for part in name.split("/"))]
+
+
+_Which = tuple[str, str, Signature, str]
+
+
+def _which(entry: Entry, given: Answers) -> _Which:
+    """All that decides what an import makes of it."""
+    names = [""]
+    if entry.folder.is_dir():
+        names += sorted(file.name for file in entry.folder.iterdir())[:MOST_FILES]
+    tokenizers = [str(value) for name, value in given if name in TOKENIZERS]
+    sign = (*signature(entry.folder, names), *signature(entry.root, tokenizers))
+    return str(entry.folder), str(entry.root), sign, addresses.write(given)
+
+
+@st.cache_resource(show_spinner=False)
+def _opened() -> dict[str, _Which]:
+    """What was opened, by content hash."""
+    return {}
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _examine(source: str, root: str, sign: Signature, given: str) -> Imported:
+    with _ONE_AT_A_TIME:
+        answers, files = _said(root, given)
+        return opening.examine(Path(source), answers=answers, given=files, inside=Path(root))
+
+
+def _open(which: _Which) -> Checkpoint:
+    return loading.in_memory(("foreign", *which), Path(which[0]), partial(_load, which))
+
+
+def _load(which: _Which, progress: Progress) -> Checkpoint:
+    source, root, _, given = which
+    answers, files = _said(root, given)
+    return opening.load(Path(source), answers=answers, given=files, inside=Path(root), progress=progress)
+
+
+def _said(root: str, given: str) -> tuple[Mapping[str, Answer], Given]:
+    """The answers to questions, and the files that were given."""
+    answers = dict(addresses.read(given) or ())
+    files: dict[str, Any] = {
+        name: _inside(Path(root), str(answers.pop(name))) for name in TOKENIZERS if name in answers
+    }
+    return answers, Given(**files)
+
+
+def _inside(root: Path, name: str) -> Path:
+    """A file of a tokenizer, inside the folder of checkpoints."""
+    with FolderFiles(root, inside=root).open(name):
+        return (root / name).resolve(strict=True)

@@ -1,0 +1,78 @@
+"""Maps that were given, as they are looked at: what a `Looking` is of a run.
+
+There are no steps and nothing is hidden; the labels are those that came with the maps.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from transformer.maps.given import GivenMaps
+from transformer.model.anatomy import EVERY_PART, Kind
+from transformer.text.tokenizer import SPACE_MARK
+from ui.runs.layers import Work
+from ui.state.view import MAIN, Slot, View
+
+BYTE_LEVEL: Final = "Ġ"
+GOES_ON: Final = "##"
+
+
+@dataclass(frozen=True)
+class GivenLooking:
+    """Given maps, and what of them is looked at.
+
+    Attributes:
+        trace: The maps, which stand where a run's trace does.
+        view: What is looked at; its attention, layer and head are there.
+        slot: Where it is drawn.
+    """
+
+    trace: GivenMaps
+    view: View
+    slot: Slot = MAIN
+
+    def each(
+        self, kind: Kind, work: Work, *, key: Hashable, layers: tuple[int, ...] | None = None
+    ) -> list[np.ndarray]:
+        """As `Looking.each`."""
+        maps = self.trace.maps(kind)
+        return [work(maps[layer], layer) for layer in (range(len(maps)) if layers is None else layers)]
+
+    def heads(self, kind: Kind, layer: int) -> np.ndarray:
+        """The maps of all heads of a layer [head, query, key]."""
+        return np.asarray(self.trace.maps(kind)[layer])
+
+
+def marked(labels: Sequence[str]) -> list[str]:
+    """The labels with ▁ where words begin, as SentencePiece marks them, whichever mark they have themselves.
+
+    Byte-level BPE has Ġ where words begin, WordPiece has ## where they go on. Labels without marks stay as they are.
+    """
+    if any(label.startswith(BYTE_LEVEL) for label in labels):
+        return [SPACE_MARK + label[1:] if label.startswith(BYTE_LEVEL) else label for label in labels]
+    if any(label.startswith(GOES_ON) for label in labels):
+        return [label[2:] if label.startswith(GOES_ON) else SPACE_MARK + label for label in labels]
+    return list(labels)
+
+
+def has_words(maps: GivenMaps) -> bool:
+    """Whether labels say where words begin."""
+    sides = (side for one in maps.attentions for side in (one.queries, one.keys))
+    return any(label.startswith(SPACE_MARK) for side in sides for label in marked(side))
+
+
+def can_roll(maps: GivenMaps, kind: Kind) -> bool:
+    """Whether weights can be followed through the layers: queries and keys are the same tokens, in all it takes."""
+    attention, one = EVERY_PART.attention(kind), maps.of(kind)
+    if attention.stack == attention.keys_from:
+        return one.queries == one.keys and one.sums_to_one
+    if maps.kinds != EVERY_PART.kinds or not (can_roll(maps, "encoder") and can_roll(maps, "decoder")):
+        return False
+    fits = one.queries == maps.of("decoder").queries and one.keys == maps.of("encoder").keys
+    return fits and one.sums_to_one and len(one.weights) == len(maps.maps("decoder"))

@@ -1,0 +1,53 @@
+"""Which heads share keys and values, and where a prompt ends: what maps of models after the paper's are marked with.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from transformer.model.anatomy import Kind
+from transformer.model.config import ModelConfig
+from ui.runs.open_maps import AnyRun
+from ui.runs.open_run import OpenRun
+from words import say_n
+
+
+def group_size(config: ModelConfig | None) -> int:
+    """How many heads share one head of keys and values; 1 where each has its own, or nothing is known of them."""
+    return 1 if config is None else config.n_heads // config.n_kv_heads
+
+
+def size_of(run: AnyRun) -> int:
+    """The same of a run; of given maps nothing is known."""
+    return group_size(None if run.checkpoint is None else run.checkpoint.config)
+
+
+def shared_by(head: int, config: ModelConfig | None) -> str:
+    """With which heads a head shares keys and values, in a few words; "" if with none."""
+    size = group_size(config)
+    if size == 1 or config is None:
+        return ""
+    group = head // size
+    return say_n(
+        "all {n_heads} heads share one head of keys and values",
+        "heads {first} to {last} share keys and values {group} of {n}",
+        config.n_kv_heads,
+        n_heads=config.n_heads,
+        group=group + 1,
+        first=group * size + 1,
+        last=(group + 1) * size,
+    )
+
+
+def own_masks(run: AnyRun, kind: Kind) -> np.ndarray:
+    """The mask of an attention, bool [query, key], or [layer, query, key] where layers have masks of their own."""
+    return run.trace.masks[kind] if isinstance(run, OpenRun) else run.trace.mask(kind)
+
+
+def prompt_row(run: AnyRun, kind: Kind) -> int | None:
+    """The row that predicts the output's first piece, where queries and keys are a prompt and what follows it."""
+    if not isinstance(run, OpenRun) or kind != "decoder" or "encoder" in run.trace.kinds or not run.trace.n_steps:
+        return None
+    return run.trace.first_row

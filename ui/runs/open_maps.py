@@ -1,0 +1,79 @@
+"""From the name of a file of maps to what the Attention page draws, with every failure said in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+from transformer.maps.given import GivenMaps
+from transformer.runs.query import Query
+from ui.runs import loading
+from ui.runs.drawn import Drawn
+from ui.runs.given import GivenLooking
+from ui.runs.open_run import REVISION_LENGTH, OpenRun, publish
+from ui.runs.sides import fit_given
+from ui.shared import drawing
+from ui.state import session
+from ui.state.view import MAIN, Slot
+from words import say
+
+MOST_OF_SENTENCE: Final = 1_000  # characters; a query would refuse a very long one
+
+
+@dataclass(frozen=True)
+class OpenMaps(Drawn):
+    """Given maps that a page draws: to panels that need weights and labels alone they are what an `OpenRun` is.
+
+    Attributes:
+        looking: The maps and what of them is looked at.
+        name: Of the file.
+    """
+
+    looking: GivenLooking
+    name: str
+    checkpoint: None = None
+
+    @property
+    def trace(self) -> GivenMaps:
+        """The maps."""
+        return self.looking.trace
+
+    @property
+    def run_id(self) -> str:
+        """Changes exactly when the maps do."""
+        return self.trace.content_hash
+
+    def again(self) -> Callable[[], GivenMaps]:
+        """Gets the maps once more, for what a session keeps."""
+        return partial(loading.open_maps, self.name)
+
+    def publish(self) -> None:
+        """Write the address of what is shown."""
+        if self.slot == MAIN:
+            publish(self.trace, replace(session.asked(), view=replace(self.view, guess=session.view().guess)))
+
+
+AnyRun = OpenRun | OpenMaps
+"""What a panel draws that needs weights and labels alone."""
+
+
+def open_maps(maps: GivenMaps, name: str, slot: Slot = MAIN) -> OpenMaps:
+    """What a slot looks at of given maps.
+
+    Args:
+        maps: What there is.
+        name: Of their file.
+        slot: Where it is drawn.
+    """
+    here, revision = session.standing(slot), maps.content_hash[:REVISION_LENGTH]
+    if here.revision and here.revision != revision:
+        session.add_note(
+            say("This link was made with another version of {name}; the maps may differ.", name=name), slot
+        )
+    query = Query(checkpoint=maps.content_hash, source=maps.sentence[:MOST_OF_SENTENCE])
+    session.stand(slot, revision=revision, last_query=query)  # which saved files say they are of
+    view, notes = fit_given(session.view(slot), maps)
+    drawing.notes((*session.take_notes(slot), *notes))
+    return OpenMaps(GivenLooking(maps, view, slot), name)

@@ -1,0 +1,35 @@
+"""What a model's attentions do otherwise than the paper's, in sentences.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+from transformer.model.config import ModelConfig
+from transformer.model.features import PositionKind
+from words import say
+
+IN_ATTENTION: dict[PositionKind, str] = {
+    "rotary": say("Rotary positions turn queries and keys."),
+    "relative": say("Relative positions add a learned bias to the scores."),
+    "alibi": say("ALiBi takes the distance from the scores, each head as much as its slope says."),
+}
+
+
+def about_scores(config: ModelConfig) -> list[str]:
+    """How scores and masks are made otherwise, positions apart; nothing for the paper's."""
+    said: list[str] = []
+    if config.qk_norm:
+        said.append(say("Queries and keys go through an RMS norm each."))
+    if config.score_scale == 1:
+        said.append(say("q·k is not divided by √d_head."))
+    elif config.score_scale is not None:
+        said.append(say("q·k is multiplied by {scale:.4g}.", scale=config.score_scale))
+    if config.score_cap is not None:
+        said.append(say("Scores are capped at ±{cap:g}.", cap=config.score_cap))
+    if any(config.windows):
+        numbers = ", ".join(str(window) if window else "∞" for window in config.windows)
+        said.append(say("By layer, a query of the decoder sees so many keys: {numbers}.", numbers=numbers))
+    if config.mask_fill is not None:
+        said.append(say("Closed scores are replaced by {fill:g} and not by −∞.", fill=config.mask_fill))
+    return said

@@ -1,0 +1,124 @@
+"""The menu of pages in the sidebar: links that carry the whole address of what is looked at.
+
+Streamlit's own menu leads to a page's bare path, to which the page then adds its parameters: two entries of the
+browser's history, of which the first means the defaults to whoever goes back to it. A link of ours says at once what
+the page will say, so one click is one entry, and a new tab opens with everything kept.
+
+A step runs a fragment, and the sidebar stands outside. So the place of the menu is kept, and whoever publishes an
+address fills it again. It is one element, as a link of Streamlit's for each page would cost a step a quarter of its
+time; `common/links.js` has a click open the page in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from html import escape
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from streamlit.navigation.page import StreamlitPage
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from ui.shared.door import here, st
+from ui.state import language, session
+from ui.state.link import Link, write_link
+
+NAME: Final = "Glassformer"
+MENU: Final = "menu"  # in the session, and the key of the menu's block
+
+
+@dataclass(frozen=True)
+class Menu:
+    """The menu of a run.
+
+    Attributes:
+        pages: The pages of each section.
+        current: The path of the one that is shown.
+        place: Where it stands.
+    """
+
+    pages: Mapping[str, list[StreamlitPage]]
+    current: str
+    place: Any
+
+
+def begin(pages: Mapping[str, list[StreamlitPage]], current: str) -> None:
+    """Draw the menu; call it before the page runs.
+
+    Args:
+        pages: The pages of each section; hidden ones are not drawn.
+        current: The path of the one that is shown.
+    """
+    with st.sidebar.container(key=MENU, gap=None):
+        st.header(NAME, anchor=False)
+        menu = Menu(pages, current, st.empty())
+    st.session_state[MENU] = menu
+    _draw(menu, session.linked(), session.linked())
+
+
+def carry(link: Link) -> None:
+    """Have the links lead to what is looked at now.
+
+    Args:
+        link: As this page publishes it. A cell is one of this page's own map, so links to others leave it out.
+    """
+    there = write_link(replace(link, view=replace(link.view, query=None, key=None)))
+    session.link_to(there)
+    menu: Menu | None = st.session_state.get(MENU)
+    if menu is not None:
+        _draw(menu, there, write_link(link))
+
+
+def link(path: str, label: str, leads_to: Link, *, icon: str | None = None) -> None:
+    """Draw a link to a page.
+
+    Args:
+        path: Of the page.
+        label: What it says.
+        leads_to: What the page shall show.
+        icon: Before the label.
+    """
+    menu: Menu | None = st.session_state.get(MENU)
+    pages = [page for found in menu.pages.values() for page in found] if menu else []
+    page = next((page for page in pages if page.url_path == path), None)
+    if page is None:
+        st.markdown(label)  # a page alone, as tests run it, has no others
+        return
+    st.page_link(page, label=label, icon=icon, query_params=write_link(leads_to) | language.in_address())
+
+
+def href(path: str, leads_to: Link) -> str:
+    """The address of a page behind the app's own.
+
+    Args:
+        path: Of the page.
+        leads_to: What the page shall show.
+    """
+    return _href(path, write_link(leads_to))
+
+
+def _href(path: str, parameters: dict[str, str]) -> str:
+    address = urlencode(parameters | language.in_address())
+    return f"{path}?{address}" if address else path
+
+
+def _draw(menu: Menu, elsewhere: dict[str, str], again: dict[str, str]) -> None:
+    lines = []
+    for section, pages in menu.pages.items():
+        lines.append(f"<p>{escape(here(section))}</p>")
+        for page in pages:
+            if page.visibility != "hidden":
+                current = page.url_path == menu.current
+                leads_to = escape(_href(page.url_path, again if current else elsewhere))
+                mark = ' aria-current="page"' if current else ""
+                lines.append(f'<a href="{leads_to}"{mark}>{escape(page.title)}</a>')
+    with _as_for_all_pages():
+        menu.place.html(f"<nav>{''.join(lines)}</nav>")
+
+
+def _as_for_all_pages() -> AbstractContextManager[None]:
+    """What the script of all pages has drawn stays while another page opens; what a page has drawn goes first."""
+    context = get_script_run_ctx()
+    return nullcontext() if context is None else context.run_with_active_hash(context.pages_manager.main_script_hash)

@@ -1,0 +1,83 @@
+"""The diagram of the loaded model, with a sentence running through it; each block is a link."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from transformer.model.anatomy import anatomy
+from ui.runs.open_run import OpenRun, address
+from ui.shared import drawing, menu, style
+from ui.shared.door import st
+from ui.start import look
+from ui.start.lanes import Block, Lane, lanes
+from ui.state import session
+from words import joined, say, say_n, through
+
+MOST_PIECES = 200
+
+
+def draw(run: OpenRun) -> None:
+    """Draw a lane for each stack, what the encoder hands over between them."""
+    look.apply()
+    parts = anatomy(run.checkpoint.config)
+    with st.container(key=run.key(style.DIAGRAM)):
+        for place, lane in enumerate(lanes(parts)):
+            if place:
+                with st.container(key=run.key("handed_over")):
+                    st.caption(
+                        say("What the encoder made of the source goes to every cross-attention, as keys and values ↓")
+                    )
+            _lane(run, lane)
+
+
+def _lane(run: OpenRun, lane: Lane) -> None:
+    name = lane.stack.name
+    with st.container(key=run.key(f"{style.LANE}_{name}")):
+        with st.container(key=run.key(f"{style.LANE}_head_{name}"), horizontal=True, vertical_alignment="center"):
+            st.markdown(_strong(lane.title), width="content")
+            if name == "decoder" and not run.view.guess:
+                with st.container(key=run.key(f"text_{name}"), width="content"):
+                    st.markdown(drawing.plain(run.trace.output_text))
+            with st.container(key=run.key(f"pieces_{name}"), width="content"):
+                _pieces(run, lane)
+        with st.container(key=run.key(f"{style.LANE}_blocks_{name}"), horizontal=True, gap=None):
+            for repeated, blocks in groupby(lane.blocks, key=lambda block: block.repeated):
+                if not repeated:
+                    for block in blocks:
+                        _block(run, lane, block)
+                    continue
+                with st.container(key=run.key(f"{style.LANE}_layers_{name}"), horizontal=True, gap=None):
+                    for block in blocks:
+                        _block(run, lane, block)
+                    st.caption(say_n("× {n} layer", "× {n} layers", lane.stack.n_layers), width="content")
+
+
+def _block(run: OpenRun, lane: Lane, block: Block) -> None:
+    with st.container(key=run.key(f"{style.BLOCK}_{lane.stack.name}_{block.name}"), gap=None):
+        menu.link(block.page, block.does, address(run.checkpoint, run.link, **block.fields))
+        st.caption(block.term)
+
+
+@through
+def _strong(text: str) -> str:
+    return f"**{text}**"
+
+
+def _pieces(run: OpenRun, lane: Lane) -> None:
+    """Draw what goes in, or for the decoder what comes out."""
+    trace = run.trace
+    if lane.stack.name == "encoder":
+        _chips(trace.src_pieces, "blue")
+        return
+    if trace.first_row:
+        _chips(trace.src_pieces, "blue")
+    if run.view.guess:  # in class nothing is given away
+        _chips([*trace.tgt_pieces[: session.view().step], "?"], "orange")
+    else:
+        _chips(trace.tgt_pieces, "orange")
+
+
+def _chips(pieces: Sequence[str], colour: str) -> None:
+    shown = [f":{colour}-badge[{drawing.plain(piece)}]" for piece in pieces[:MOST_PIECES]]
+    st.markdown(joined(" ", shown), width="content")

@@ -1,0 +1,97 @@
+"""What the start page says of a model: for each stack a lane of blocks, in the order of the computation.
+
+A block is named in plain words and by its proper term, and leads to the page where it is seen at work.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from transformer.model.anatomy import Anatomy, Stack
+from ui.runs.sides import SIDE_OF
+from words import Sentence, say
+
+_READS = say("The encoder reads")
+_WRITES = say("The decoder writes")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A part of the model.
+
+    Attributes:
+        name: In the keys of what is drawn.
+        does: What it does, in plain words.
+        term: What it is called.
+        page: Path of the page that shows it.
+        fields: What is looked at there, by the names of `View`.
+        repeated: It is in every layer of its stack.
+    """
+
+    name: str
+    does: Sentence
+    term: Sentence
+    page: str
+    fields: dict[str, object] = field(default_factory=dict)
+    repeated: bool = False
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A stack with what stands before and behind its layers.
+
+    Attributes:
+        stack: Which.
+        title: What it does as a whole.
+        blocks: In the order of the computation.
+    """
+
+    stack: Stack
+    title: Sentence
+    blocks: tuple[Block, ...]
+
+
+def lanes(parts: Anatomy) -> tuple[Lane, ...]:
+    """The lanes of a model, the encoder's before the decoder's."""
+    return tuple(
+        Lane(stack, _READS if stack.name == "encoder" else _WRITES, tuple(_blocks(stack))) for stack in parts.stacks
+    )
+
+
+def _blocks(stack: Stack) -> Iterator[Block]:
+    side: dict[str, object] = {"side": SIDE_OF[stack.name]}
+    yield Block(
+        "embedding", say("Each piece becomes numbers"), say("Embedding"), "inside", side | {"inside_panel": "pieces"}
+    )
+    yield Block(
+        "positions", say("Its place is added"), say("Positions"), "positions", side | {"positions_panel": "table"}
+    )
+    layer: dict[str, object] = {"panel": "overview", "layer": None, "head": None}
+    if stack.name == "encoder":
+        yield Block(
+            "self_attn", say("What each piece means in context"), say("Self-attention"), "attention",
+            layer | {"kind": "encoder"}, repeated=True,
+        )  # fmt: skip
+    else:
+        yield Block(
+            "mask", say("Nothing is seen ahead of time"), say("Causal mask"), "masks",
+            {"masks_panel": "masks", "mask": "causal"}, repeated=True,
+        )  # fmt: skip
+        yield Block(
+            "self_attn", say("What has been written so far"), say("Self-attention"), "attention",
+            layer | {"kind": "decoder"}, repeated=True,
+        )  # fmt: skip
+    if "cross_attn" in stack.sublayers:
+        yield Block(
+            "cross_attn", say("Where to look in the source"), say("Cross-attention"), "attention",
+            layer | {"kind": "cross"}, repeated=True,
+        )  # fmt: skip
+    yield Block(
+        "ffn", say("Each piece is worked on alone"), say("Feed-forward"), "inside",
+        side | {"inside_panel": "ffn"}, repeated=True,
+    )  # fmt: skip
+    if stack.name == "decoder":
+        yield Block("output", say("Which piece comes next"), say("Output layer"), "step")

@@ -1,0 +1,91 @@
+"""How the start page looks: blocks as cards in a row for each stack, source blue and target orange.
+
+The rules are fixed text of ours; no data ever goes into them. The colours are thin enough to suit both themes.
+"""
+
+from __future__ import annotations
+
+from ui.shared.door import st
+
+_RULES = """
+<style>
+.st-key-examples { row-gap: 0.375rem; column-gap: 0.5rem; }
+.st-key-examples button {
+  min-height: 2rem; padding: 0 0.7rem; border: 1px solid rgb(128 128 128 / 35%) !important; border-radius: 1rem;
+}
+.st-key-examples button p { font-size: 0.875rem; }
+.st-key-start_diagram { gap: 0.9rem; margin-top: 0.75rem; }
+.st-key-start_diagram :is([data-testid="stMarkdownContainer"], [data-testid="stCaptionContainer"]) {
+  margin-bottom: 0;
+}
+[class*="st-key-lane_encoder"] { --lane: 40 140 200; }
+[class*="st-key-lane_decoder"] { --lane: 220 112 30; }
+[class*="st-key-lane_"] { gap: 0.4rem; }
+.st-key-start_diagram :is([data-testid="stCaptionContainer"], [data-testid="stMarkdownContainer"]) p {
+  margin: 0; max-width: none;
+}
+.st-key-lane_head_encoder, .st-key-lane_head_decoder { gap: 0.75rem; row-gap: 0.25rem; }
+[class*="st-key-pieces_"] { flex: 0 1 auto; min-width: 0; max-height: 3.6rem; overflow-y: auto; }
+[class*="st-key-pieces_"] .stMarkdownBadge { font-family: monospace; font-size: 0.85rem; margin-right: 0.1rem; }
+.st-key-page_head h1 { font-size: 1.75rem !important; }
+[class*="st-key-text_"] p { font-family: "Source Serif", serif; font-size: 1.15rem; }
+.st-key-handed_over p { text-align: right; padding-right: 37%; }
+[class*="st-key-lane_blocks_"], [class*="st-key-lane_layers_"] {
+  display: flex; flex-flow: row nowrap; gap: 1.15rem; align-items: stretch; width: 100%;
+}
+[class*="st-key-lane_layers_"] {
+  padding: 0.45rem 0.15rem 0.45rem 0.45rem; border: 1px dashed rgb(var(--lane) / 55%); border-radius: 0.5rem;
+  position: relative; min-width: 0; width: auto !important;
+}
+[data-testid="stLayoutWrapper"]:has(> [class*="st-key-block_"]) {
+  display: flex; flex: 1 1 0 !important; min-width: 0;
+}
+[data-testid="stLayoutWrapper"]:has(> .st-key-lane_layers_encoder) { flex: 2 1 0 !important; min-width: 0; }
+[data-testid="stLayoutWrapper"]:has(> .st-key-lane_layers_decoder) { flex: 4.6 1 0 !important; min-width: 0; }
+[class*="st-key-lane_layers_"] > [data-testid="stElementContainer"] {
+  width: 3.1rem !important; flex: none; align-self: center; text-align: center; margin-left: -0.9rem;
+}
+[class*="st-key-block_"] {
+  position: relative; padding: 0.55rem 0.65rem; gap: 0.3rem !important; border-radius: 0.4rem;
+  border: 1px solid rgb(var(--lane) / 55%);
+  background: rgb(var(--lane) / 6%); justify-content: space-between; flex: 1 1 auto; min-width: 0;
+}
+[class*="st-key-block_"]:hover { background: rgb(var(--lane) / 14%); border-color: rgb(var(--lane)); }
+[class*="st-key-block_"]:focus-within { outline: 2px solid rgb(var(--lane)); outline-offset: 1px; }
+[class*="st-key-block_"]::before {
+  content: "→"; position: absolute; left: -1.12rem; top: calc(50% - 0.75em); opacity: 0.55;
+}
+[class*="st-key-block_"][class*="_embedding"]::before { content: none; }
+[class*="st-key-lane_layers_"] > :first-child [class*="st-key-block_"]::before { left: -1.6rem; }
+[class*="st-key-block_"] * { position: static !important; }
+[class*="st-key-block_"] a { padding: 0; margin: 0; background: none !important; }
+[class*="st-key-block_"] a::after { content: ""; position: absolute; inset: 0; }
+[class*="st-key-block_"] a span { white-space: normal; overflow: visible; }
+[class*="st-key-block_"] a p { font-weight: 600; font-size: 0.95rem; line-height: 1.3; white-space: normal; }
+[class*="st-key-block_"] [data-testid="stCaptionContainer"] p { font-size: 0.8rem; line-height: 1.3; }
+[class*="st-key-lane_layers_"] [class*="st-key-block_"] { padding: 0.5rem; }
+[class*="st-key-lane_layers_"] [data-testid="stCaptionContainer"] p { font-size: 0.75rem !important; }
+.st-key-ways { gap: 0.75rem; margin-top: 0.75rem; }
+.st-key-ways [data-testid="stElementContainer"] { width: auto !important; flex: 1 1 0 !important; }
+.st-key-ways a {
+  padding: 0.55rem 0.8rem; border: 1px solid rgb(128 128 128 / 40%); border-radius: 0.4rem; justify-content: center;
+}
+.st-key-ways a p { font-weight: 600; }
+@media (max-width: 900px) {
+  [class*="st-key-lane_blocks_"], [class*="st-key-lane_layers_"] { flex-wrap: wrap; gap: 0.5rem; }
+  [data-testid="stLayoutWrapper"]:has(> [class*="st-key-block_"]) { flex: 1 1 8.5rem !important; }
+  [data-testid="stLayoutWrapper"]:has(> [class*="st-key-lane_layers_"]) { flex: 1 1 100% !important; }
+  [class*="st-key-block_"]::before { content: none; }
+  [class*="st-key-lane_layers_"] > [data-testid="stElementContainer"] { width: 100% !important; margin: 0; }
+  .st-key-examples { flex-wrap: nowrap; overflow-x: auto; padding-bottom: 0.25rem; }
+  .st-key-examples > * { flex-shrink: 0; }
+  .st-key-handed_over p { text-align: left; padding: 0; }
+  .st-key-ways { flex-direction: column; }
+}
+</style>
+"""
+
+
+def apply() -> None:
+    """Put the rules into the page."""
+    st.html(_RULES)

@@ -1,0 +1,73 @@
+"""What a reader answered of a model of another program, as an address says it: `n_heads=4,norm=pre,bos_id=null`.
+
+A value that is no text stands as JSON has it; a text that could be taken for one of those stands in quotes. Whether
+an answer is possible, the import says.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from urllib.parse import quote, unquote
+
+Answer = bool | int | float | str | None
+Answers = tuple[tuple[str, Answer], ...]
+
+LONGEST = 4_000  # characters in an address
+MOST = 60
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_LONGEST_VALUE = 300  # a path
+_PLAIN = "/ ._:-+"  # beside letters and numbers, what needs no escape
+
+
+def write(answers: Answers) -> str:
+    """Answers as text; `read` reads it."""
+    return ",".join(f"{name}={quote(_written(value), safe=_PLAIN)}" for name, value in answers)
+
+
+def read(text: str) -> Answers | None:
+    """The answers that a text says; None if it says something else, or one field twice."""
+    found: dict[str, Answer] = {}
+    for part in text.split(",") if text else ():
+        name, equals, value = part.partition("=")
+        value = unquote(value)
+        if not equals or not _NAME.fullmatch(name) or name in found or not 0 < len(value) <= _LONGEST_VALUE:
+            return None
+        found[name] = value_of(value)
+    return tuple(found.items()) if len(found) <= MOST else None
+
+
+def value_of(text: str) -> Answer:
+    """The value that a text stands for: true, false, null, a number, or a text."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    if isinstance(value, float) and not math.isfinite(value):
+        return text
+    return value if value is None or isinstance(value, bool | int | float | str) else text
+
+
+def with_answer(answers: Answers, name: str, value: Answer) -> Answers:
+    """Answers with another one, in the order in which they were given."""
+    return tuple({**dict(answers), name: value}.items())
+
+
+def without(answers: Answers, name: str) -> Answers:
+    """Answers without one of them."""
+    return tuple((one, value) for one, value in answers if one != name)
+
+
+def as_mapping(answers: Answers) -> Mapping[str, Answer]:
+    """The answers by the names of the fields."""
+    return dict(answers)
+
+
+def _written(value: Answer) -> str:
+    if isinstance(value, str) and value_of(value) == value:
+        return value
+    return json.dumps(value, ensure_ascii=False)

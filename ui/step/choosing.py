@@ -1,0 +1,143 @@
+"""The reader's own say on the Step page: another piece is forced, or the next one guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ui.runs.looking import branch_at
+from ui.runs.open_run import OpenRun
+from ui.runs.typed import find_piece, judge, pieces_like
+from ui.shared import drawing
+from ui.shared.door import st
+from ui.state import session
+from words import joined, say
+
+FORCE_CHOICE = "force_choice"
+FORCE_PLACE = "force_choice_place"  # the field, and what is said of it
+FORCE_REFUSED = "force_refused"  # the run and step at which the text in the field could not be forced
+FORCE_OFFER = "force_offer"
+GUESS_FORM = "guess_form"
+GUESSED_PIECE = "guessed_piece"
+PADDING = say("Padding is never written, so it cannot be forced. Choose another piece.")
+
+BANNED = say(
+    "This model's config bans that piece: it is never written, so it cannot be forced. Choose another piece."
+)
+
+
+def forcing(run: OpenRun) -> Callable[[int], None]:
+    """Callback with a piece: branch off with it at the step, if it is another one than the output has.
+
+    A session keeps its callbacks, so this one does not hold the run with all its maps.
+    """
+    slot, written, step = run.slot, run.trace.tgt_ids, run.view.step
+    n_pieces, config = len(run.trace.vocabulary), run.checkpoint.config
+
+    def force(piece_id: int) -> None:
+        if not 0 <= piece_id < n_pieces or piece_id == written[step]:
+            return
+        if piece_id in config.never_written:
+            session.add_note(PADDING if piece_id == config.pad_id else BANNED, slot)
+            return
+        session.show(slot, branch_at(written, step, piece_id), 0, step)
+
+    return force
+
+
+def by_name(run: OpenRun) -> None:
+    """Draw the field that forces a piece by its text, and under it what is said of a text that cannot be forced."""
+    key, refused = run.key(FORCE_CHOICE), run.key(FORCE_REFUSED)
+    tokenizer, force, here = run.checkpoint.tgt_tokenizer, forcing(run), _here(run)
+    log_probs = run.trace.log_probs[run.view.step].copy()
+    refusal = _refusals(run, log_probs)
+
+    def take() -> None:
+        text = st.session_state.get(key) or ""
+        if refusal(text) is not None:
+            st.session_state[refused] = here
+        elif (i := find_piece(text, tokenizer, log_probs)) is not None:
+            take_offer(i)
+
+    def take_offer(piece_id: int) -> None:
+        st.session_state[key], st.session_state[refused] = "", None
+        force(piece_id)
+
+    if st.session_state.get(key) and st.session_state.get(refused) != here:
+        st.session_state[key] = ""  # it was typed at another step
+    with st.container(key=run.key(FORCE_PLACE), gap="small"):
+        text = st.text_input(
+            say("Force another piece here"),
+            key=key,
+            on_change=take,
+            placeholder=say("Click a bar above, or type a piece"),
+            help=say(
+                "The output goes on from that piece. "
+                "Both outputs are then listed under the sentence, one click apart."
+            ),
+        )
+        said = refusal(text)
+        if said is not None and st.session_state.get(refused) == here:
+            _refused(run, text, said, take_offer)
+
+
+def _here(run: OpenRun) -> tuple[str, int]:
+    return run.stepper.run_id, run.view.step
+
+
+def _refusals(run: OpenRun, log_probs: np.ndarray) -> Callable[[str], str | None]:
+    """What is said of a text that cannot be forced at this step; None if it can, or there is none."""
+    tokenizer, config, written = run.checkpoint.tgt_tokenizer, run.checkpoint.config, run.trace.tgt_ids
+    step = run.view.step
+
+    def refusal(text: str) -> str | None:
+        i = find_piece(text, tokenizer, log_probs)
+        shown = text.strip()[:40]
+        if i is None:
+            return say("“{text}” is not one piece of this model's vocabulary.", text=shown) if shown else None
+        if i in config.never_written:
+            return PADDING if i == config.pad_id else BANNED
+        return say("The output has “{text}” here already.", text=shown) if i == written[step] else None
+
+    return refusal
+
+
+def _refused(run: OpenRun, text: str, said: str, take: Callable[[int], None]) -> None:
+    """Say why a text cannot be forced, and offer the pieces that it begins with or that begin with it."""
+    tokenizer, log_probs = run.checkpoint.tgt_tokenizer, run.trace.log_probs[run.view.step]
+    found = [i for i in pieces_like(text, tokenizer, log_probs) if i != run.trace.tgt_ids[run.view.step]]
+    st.caption(drawing.plain(joined(" ", [said, say("Force one that begins like it:")]) if found else said))
+    if not found:
+        return
+    with st.container(horizontal=True, gap="small"):
+        for i in found:
+            st.button(
+                drawing.plain(run.trace.vocabulary[i]),
+                key=run.key(f"{FORCE_OFFER}_{i}"),
+                help=say("Place {rank:,} at this step", rank=run.trace.rank_of(i, step=run.view.step)),
+                on_click=take,
+                args=(i,),
+            )
+
+
+def guess(run: OpenRun) -> None:
+    """Ask what comes next; what cannot be judged is asked again."""
+    with st.form(run.key(GUESS_FORM), border=True):
+        guessed = st.text_input(say("What comes next? Your guess:"), key=run.key(GUESSED_PIECE))
+        if st.form_submit_button(say("Reveal"), type="primary"):
+            said = judge(guessed, run.looking, run.checkpoint.tgt_tokenizer) if guessed.strip() else None
+            if said is None or said.right is not None:
+                session.reveal(run.slot, run.stepper.run_id, run.view.step, guessed)
+                st.rerun()
+            st.warning(drawing.plain(said.text))
+    st.caption(say("The candidates appear when you press Reveal; an empty guess is fine."))
+
+
+def verdict(run: OpenRun) -> None:
+    """Say how the guess stands among the model's candidates: only a right one is green."""
+    guessed = session.standing(run.slot).guess
+    if not guessed.strip():
+        return
+    found = judge(guessed, run.looking, run.checkpoint.tgt_tokenizer)
+    (st.success if found.right else st.warning)(drawing.plain(found.text))

@@ -1,0 +1,187 @@
+"""The Step page of an encoder alone: with an MLM head a piece is hidden, and the model says what fits there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+import charts
+from charts.hidden_pieces import HOW_TO_READ as HOW_TO_READ_TURNS
+from transformer.analysis.hidden_pieces import Hidden, hide, mask_id
+from transformer.model.anatomy import anatomy
+from transformer.runs.interventions import tap_for
+from ui.frame.sentence import Chosen
+from ui.runs import loading
+from ui.runs.attempt import attempt
+from ui.runs.looking import N_CANDIDATES
+from ui.runs.open_run import OpenRun
+from ui.shared import choices, drawing
+from ui.shared.clicks import on_click, place_of
+from ui.shared.door import st
+from ui.state import session
+from ui.state.view import Slot
+from words import joined, say, say_n
+
+CANDIDATES = "hidden_candidates"
+TURNS = "hidden_turns"
+CHOICE = "hidden_choice"
+WRITES_NOTHING = say("This model writes nothing, so there are no steps; the page Attention shows how it reads.")
+NO_HEAD = say("It has no head that says which piece fits at a token, so no piece can be hidden here.")
+HOW_TO_READ_CANDIDATES = say(
+    "Each bar is one piece that the model could write in the gap, and how likely it finds it; ✓ marks the one that "
+    "was hidden."
+)
+
+
+def can_hide(run: OpenRun) -> bool:
+    """Whether a piece can be hidden: there is a head that fills gaps, and a piece that stands for one."""
+    return anatomy(run.checkpoint.config).fills and mask_id(run.checkpoint.src_tokenizer) is not None
+
+
+def hidden_place(run: OpenRun) -> int:
+    """The token that is hidden: the one that was chosen, else one in the middle of the text."""
+    asked, n = run.view.hidden, len(run.trace.src_ids)
+    if asked is not None and asked < n:
+        return asked
+    text = _text(run)
+    return text[len(text) // 2] if text else n // 2
+
+
+def take_place(slot: Slot, place: int) -> None:
+    """Callback: hide another piece."""
+    session.replace(slot, hidden=place)
+
+
+def chosen(run: OpenRun) -> Chosen | None:
+    """The hidden piece, as the sentence shows it and lets another be clicked; None where nothing can be hidden."""
+    return Chosen(hidden_place(run), partial(take_place, run.slot)) if can_hide(run) else None
+
+
+def draw(run: OpenRun) -> None:
+    """Draw what fits in the gap, and what each piece costs when it is hidden; or say why nothing can be hidden."""
+    if not anatomy(run.checkpoint.config).fills:
+        st.info(joined(" ", [WRITES_NOTHING, NO_HEAD]))
+        return
+    mask = mask_id(run.checkpoint.src_tokenizer)
+    if mask is None:
+        st.info(
+            say(
+                "This model can say which piece fits in a gap, but its tokenizer has no piece that stands for one "
+                "(such as [MASK]), so nothing can be hidden."
+            )
+        )
+        return
+    pieces, place = choices.labelled(run.trace.src_pieces), hidden_place(run)
+    kept = replace(choices.field(run.slot, "hidden", key=CHOICE), value=place)
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        choices.menu(kept, say("Hidden piece"), pieces, bare=True, width=240)
+        st.markdown(
+            say("The model is not shown the piece chosen here. Click another one above, or a bar, to hide that one."),
+            width="content",
+        )
+    drawing.beside(partial(_gap, run, mask, place), partial(_turns, run, mask, place))
+
+
+def _text(run: OpenRun) -> list[int]:
+    """The tokens of the text itself: what the config puts around it is left out."""
+    config, n = run.checkpoint.config, len(run.trace.src_ids)
+    pads = [i for i in run.trace.src_ids if i == config.pad_id]
+    return list(range(len(config.source_start), n - len(config.source_end) - len(pads)))
+
+
+def _hidden(run: OpenRun, places: tuple[int, ...], mask: int, *, whole: bool) -> Hidden:
+    """What the model says of pieces, computed once for all visitors.
+
+    Raises:
+        QueryError: The model computes what is not finite.
+        BusyError: The model has too much to do.
+    """
+    model, trace, config = run.checkpoint.model, run.trace, run.checkpoint.config
+    return loading.runner().compute(
+        ("hidden", run.checkpoint.content_hash, trace.query.interventions, trace.src_ids, places, whole),
+        lambda: hide(model, trace.src_ids, places, mask, tap=tap_for(trace.query.interventions, config), whole=whole),
+        nbytes=lambda found: found.nbytes,
+    )
+
+
+def _gap(run: OpenRun, mask: int, place: int) -> None:
+    found = attempt(lambda: _hidden(run, (place,), mask, whole=True))
+    if found is None:
+        return
+    original, tokenizer = run.trace.src_ids[place], run.checkpoint.src_tokenizer
+    ids = found.likeliest(0, N_CANDIDATES)
+    ranks = list(range(1, len(ids) + 1))
+    if original not in ids:
+        ids, ranks = [*ids, original], [*ranks, int(found.ranks[0])]
+    probabilities = np.exp(found.log_probs[0, ids]).tolist()
+    piece = run.trace.src_pieces[place]
+    figure = charts.candidates_spec(
+        [tokenizer.piece(i) for i in ids],
+        probabilities,
+        ids=ids,
+        chosen=ids.index(original),
+        ranks=ranks,
+        how_chosen=say("hidden here"),
+        title=say("Token {n}: candidates for the gap", n=place + 1),
+    )
+    drawing.chart(
+        figure,
+        key=run.key(CANDIDATES),
+        alt=say("The most probable pieces in the place of token {n}, {piece}.", n=place + 1, piece=piece),
+        how_to_read=HOW_TO_READ_CANDIDATES,
+        fit=True,
+    )
+    st.markdown(
+        say(
+            "The model gives **{piece}** p = {p:.3g}: rank {rank:,} of {n:,}, a loss of −ln p = {loss:.3f} nats.",
+            piece=drawing.plain(piece),
+            p=probabilities[ids.index(original)],
+            rank=int(found.ranks[0]),
+            n=found.log_probs.shape[1],
+            loss=float(found.losses[0]),
+        )
+    )
+
+
+def _turns(run: OpenRun, mask: int, place: int) -> None:
+    places = tuple(_text(run))
+    if not places:
+        return
+    found = attempt(lambda: _hidden(run, places, mask, whole=False))
+    if found is None:
+        return
+    tokenizer, key = run.checkpoint.src_tokenizer, run.key(TURNS)
+    figure = charts.hidden_pieces_spec(
+        [run.trace.src_pieces[one] for one in places],
+        found.losses.tolist(),
+        places=places,
+        ranks=found.ranks.tolist(),
+        best=[tokenizer.piece(int(i)) for i in found.best],
+        best_probabilities=found.best_probabilities.tolist(),
+        chosen=place,
+        title=say("Each piece hidden in turn"),
+    )
+    drawing.chart(
+        figure,
+        key=key,
+        alt=say("The loss of each piece of the text when it alone is hidden, one bar a piece."),
+        how_to_read=HOW_TO_READ_TURNS,
+        fit=True,
+        on_click=on_click(key, place_of, partial(take_place, run.slot)),
+    )
+    first = int((found.ranks == 1).sum())
+    written = say_n(
+        "Of the {all} pieces of the text the model would write {n} itself.",
+        "Of the {all} pieces of the text the model would write {n} itself.",
+        first,
+        all=len(places),
+    )
+    perplexity = say(
+        "The mean loss is {mean:.3f} nats; e to that power is the pseudo-perplexity, {value:.4g}: as unsure as "
+        "between so many pieces alike.",
+        mean=float(found.losses.mean()),
+        value=found.pseudo_perplexity,
+    )
+    st.markdown(drawing.plain(joined(" ", [written, perplexity])))
