@@ -26,7 +26,7 @@ from torch.nn import functional
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.load import load as native
 from transformer.importers.candidates import best_answers, scored
-from transformer.importers.opening import examine, load
+from transformer.importers.opening import load, preview
 from transformer.importers.report import Choice, Field, ImportReport
 from transformer.importers.samples import Samples
 from transformer.importers.variants import Variants
@@ -134,7 +134,7 @@ def _of_gpt(seconds: float) -> Found:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.pt"
         torch.save(dict(_renamed(model)), path)
-        report = examine(path).report
+        report = preview(path).report
         start = time.perf_counter()
         report = scored(report, lambda answers: load(path, answers=answers), Samples(lines))
     truth = {name: getattr(model.config, name) for name in STRUCTURE}

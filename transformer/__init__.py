@@ -14,7 +14,7 @@ from transformer.checkpoint.curve import Curve, load_curve
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
 from transformer.importers.given import Given
-from transformer.importers.opening import QuestionsError, examine, load
+from transformer.importers.opening import QuestionsError, load, preview
 from transformer.maps.arrays import given_maps
 from transformer.maps.given import GivenAttention, GivenMaps
 from transformer.maps.npzfile import load_maps, save_maps
@@ -44,11 +44,11 @@ __all__ = [
     "Trace",
     "Transformer",
     "ZeroHead",
-    "examine",
     "given_maps",
     "load",
     "load_curve",
     "load_maps",
+    "preview",
     "run",
     "run_batch",
     "save_maps",

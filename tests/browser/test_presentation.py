@@ -131,15 +131,16 @@ def test_typing_begins_nothing_and_the_button_does(server, page):
 # ---------------------------------------------------------------- a chart as large as the window
 
 
-def focused_in(page):
-    """What the focus is in, down through our components."""
-    return page.evaluate(
-        """() => {
-          let at = document.activeElement;
-          while (at.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
-          return at.closest("dialog") ? "dialog" : at.textContent;
-        }"""
-    )
+FOCUSED_IN = """() => {
+  let at = document.activeElement;
+  while (at.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
+  return at.closest("dialog") ? "dialog" : at.textContent;
+}"""
+
+
+def wait_for_focus(page, where):
+    """Wait until the focus is in a dialog or on a button, down through our components."""
+    page.wait_for_function(f"where => ({FOCUSED_IN})() === where", arg=where)
 
 
 def test_a_large_chart_has_large_type_says_the_step_and_steps_by_arrow_keys(server, page):
@@ -156,10 +157,10 @@ def test_a_large_chart_has_large_type_says_the_step_and_steps_by_arrow_keys(serv
         "() => document.querySelector('dialog[open] .js-plotly-plot')._fullLayout.shapes[0].y0 === 1.5"
     )
     wait_for_idle(page)
-    assert focused_in(page) == "dialog"
+    wait_for_focus(page, "dialog")
     page.keyboard.press("Escape")
     expect(large).to_have_count(0)
-    assert focused_in(page) == "Expand"
+    wait_for_focus(page, "Expand")
     charts_at_rest(page)
     assert max(page.locator(TICKS).evaluate_all(SIZES)) == 13
     assert browser_step(page) == 3
@@ -180,7 +181,7 @@ def test_the_large_flow_view_does_the_same(server, page):
         "gf-flow-token gf-flow-now"
     )
     wait_for_idle(page)
-    assert focused_in(page) == "dialog"
+    wait_for_focus(page, "dialog")
     page.keyboard.press("Escape")
     expect(status).to_have_count(0)
-    assert focused_in(page) == "Expand"
+    wait_for_focus(page, "Expand")

@@ -74,7 +74,7 @@ def _run(options: argparse.Namespace) -> None:
     from transformer.checkpoint.save import save
     from transformer.importers import pickles
     from transformer.importers.given import Given
-    from transformer.importers.opening import examine
+    from transformer.importers.opening import preview
 
     answers = answers_of(options.answers)
     if options.out.exists() and (not options.out.is_dir() or any(options.out.iterdir())):
@@ -84,7 +84,7 @@ def _run(options: argparse.Namespace) -> None:
     given = Given(options.source_pieces, options.target_pieces, options.pieces, options.pairs)
     pickles.keep(1)  # the file is opened to look, to try answers and to write
     try:
-        imported = examine(options.source, answers=answers, given=given)
+        imported = preview(options.source, answers=answers, given=given)
         print(imported.report)
         if imported.parts is None:
             raise _unwritten(imported.report)

@@ -2,7 +2,7 @@
 
 transformer.load("runs/model.pt")                               opens it, or raises the questions that it leaves
 transformer.load("runs/model.pt", answers={"n_heads": 4, ...})  answers them
-examine(Path("runs/model.pt")).report                           what was understood, before anything is loaded
+preview(Path("runs/model.pt")).report                           what was understood, before anything is loaded
 """
 
 from collections.abc import Callable, Mapping
@@ -66,7 +66,7 @@ def question(field: Field) -> Sentence:
     return say("{field} (one of {choices})", field=field.name, choices=shown)
 
 
-def examine(
+def preview(
     source: Path | str,
     *,
     answers: Mapping[str, Any] = NO_ANSWERS,
@@ -153,7 +153,7 @@ def load(
     inside: Path | None = None,
     progress: Progress = silent,
 ) -> Checkpoint:
-    """Load a checkpoint: a folder of this program's, or what `examine` understands.
+    """Load a checkpoint: a folder of this program's, or what `preview` understands.
 
     Args:
         source: The file or folder.
@@ -175,7 +175,7 @@ def load(
                 folder=place.name,
             )
         return native.load(place, inside=inside, progress=progress)
-    imported = examine(source, answers=answers, given=given, inside=inside)
+    imported = preview(source, answers=answers, given=given, inside=inside)
     if imported.content is None:
         raise QuestionsError(imported.report) if imported.report.asked else incomplete(imported.report)
     return _made(imported.content, place, inside, progress)

@@ -27,13 +27,13 @@ def examined(entry: Entry) -> ImportReport | None:
     given = answered.of(entry.name)
     with st.spinner(say("Looking into “{name}”…", name=drawing.plain(entry.name))):
         if not given:
-            found = attempt(lambda: foreign.examine(entry))
+            found = attempt(lambda: foreign.preview(entry))
             return None if found is None else found.report
         try:
-            return foreign.examine(entry, given).report
+            return foreign.preview(entry, given).report
         except CheckpointError as error:
             st.error(drawing.plain(capitalised(error.sentence)))
-            without = attempt(lambda: foreign.examine(entry))
+            without = attempt(lambda: foreign.preview(entry))
     if without is None:
         return None
     st.caption(say("What follows is what the files say without your answers."))

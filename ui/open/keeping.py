@@ -91,7 +91,7 @@ def keep(entry: Entry, given: Answers, name: str, parent: Path) -> Path:
         CheckpointError: The name is none, or taken; the disk has no room, or cannot be written.
     """
     folder = parent / checked(name)
-    content = foreign.examine(entry, given).content
+    content = foreign.preview(entry, given).content
     if content is None:
         raise CheckpointError("“{name}”: something is still asked.", name=entry.name)
     with content.values() as values:

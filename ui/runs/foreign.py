@@ -75,7 +75,7 @@ def at(path: str) -> Entry | None:
     return None
 
 
-def examine(entry: Entry, given: Answers = ()) -> Imported:
+def preview(entry: Entry, given: Answers = ()) -> Imported:
     """What an import makes of it.
 
     Args:
@@ -187,7 +187,7 @@ def _opened() -> dict[str, _Which]:
 def _examine(source: str, root: str, sign: Signature, given: str) -> Imported:
     with _ONE_AT_A_TIME:
         answers, files = _said(root, given)
-        return opening.examine(Path(source), answers=answers, given=files, inside=Path(root))
+        return opening.preview(Path(source), answers=answers, given=files, inside=Path(root))
 
 
 def _open(which: _Which) -> Checkpoint:

@@ -47,7 +47,7 @@ def test_a_folder_becomes_a_checkpoint_that_runs(folder, tmp_path, capsys):
     at_once = transformer.load(folder)  # without a folder of ours between
     assert at_once.run(at_once.query("12 7 5", max_new=6)).tgt_ids == trace.tgt_ids
     with pytest.raises(CheckpointError, match="is read with the tokenizer in it; leave out the one"):
-        transformer.examine(folder, given=transformer.Given(pieces=REVERSE / "pieces.model"))
+        transformer.preview(folder, given=transformer.Given(pieces=REVERSE / "pieces.model"))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])

@@ -17,8 +17,8 @@ from transformer.importers.candidates import best_answers, scored
 from transformer.importers.given import Given
 from transformer.importers.likely_ids import likely_ids
 from transformer.importers.losses import Loss
-from transformer.importers.opening import examine
 from transformer.importers.opening import load as open_any
+from transformer.importers.opening import preview
 from transformer.importers.report import Choice, Field, ImportReport
 from transformer.importers.samples import MOST_SAMPLES, Samples, read_samples, samples_of
 from transformer.importers.variants import Variants
@@ -94,7 +94,7 @@ def test_the_truth_is_found_for_the_shipped_model_saved_as_a_tutorial_would(reve
 
     lines = (f"{written(word, 3)}\t{written(word[::-1])}" for word in WORDS)
     (tmp_path / "pairs.tsv").write_text("\n".join(lines), encoding="utf-8")
-    report = examine(tmp_path / "reverse.pt", given=Given(pieces=pieces, pairs=tmp_path / "pairs.tsv")).report
+    report = preview(tmp_path / "reverse.pt", given=Given(pieces=pieces, pairs=tmp_path / "pairs.tsv")).report
     best, config = best_answers(report), reverse.model.config
     of_ids = ("append_source_eos", "prepend_source_bos") if has_pieces else ("pad_id", "bos_id", "eos_id")
     assert best == {name: getattr(config, name) for name in (*structure(64), *of_ids)}

@@ -16,7 +16,7 @@ from tests.transformer.importers.tutorial_models import (
     at_random,
 )
 from transformer.errors import CheckpointError
-from transformer.importers.opening import examine, load
+from transformer.importers.opening import load, preview
 from transformer.tap import Recorder, tap_of
 
 MIXED = "S0 with torch's norms and S4's projections"
@@ -105,7 +105,7 @@ def test_a_block_by_itself_reads_unit_vectors(tmp_path, maps):
     found = checkpoint.model(ids, ids, tap=tap_of(recorder))
     assert (found - theirs(torch.eye(16)[ids])).abs().max() < 1e-5
     assert (recorder.values["encoder.0.self_attn.weights"] - maps[0]).abs().max() < 1e-6
-    report = examine(tmp_path / "m.pt", answers=answers).report
+    report = preview(tmp_path / "m.pt", answers=answers).report
     assert "piece i stands for the unit vector of dimension i" in str(report)
     assert "taken for an encoder's" in str(report)
 
@@ -113,4 +113,4 @@ def test_a_block_by_itself_reads_unit_vectors(tmp_path, maps):
 def test_layers_that_may_be_a_decoders_are_not_taken_for_an_encoders(tmp_path):
     state = Blocks().state_dict() | {"lm_head.weight": torch.ones(17, 16)}
     with pytest.raises(CheckpointError, match=r"'blocks.0.attention.W_q.weight' does not say .* the output 'lm_head"):
-        examine(saved(tmp_path / "m.pt", state))
+        preview(saved(tmp_path / "m.pt", state))

@@ -14,7 +14,7 @@ from transformer.checkpoint import load as native
 from transformer.checkpoint.save import save
 from transformer.errors import CheckpointError
 from transformer.importers.given import Given
-from transformer.importers.opening import examine, load
+from transformer.importers.opening import load, preview
 from transformer.text.tokenizer import Tokenizer
 
 
@@ -24,7 +24,7 @@ def test_tokenizers_say_what_ids_mean(tmp_path, checkpoint_folder):
     path = saved(tmp_path / "m.pt", at_random(Annotated(vocabs=sizes)).state_dict())
     answers = {name: value for name, value in PRE.items() if name not in IDS}
     given = Given(source, target)
-    report = examine(path, answers=answers, given=given).report
+    report = preview(path, answers=answers, given=given).report
     assert [one.name for one in report.asked] == ["prepend_source_bos", "append_source_eos"]
     around = {"prepend_source_bos": True, "append_source_eos": True}
     checkpoint = load(path, answers=answers | around, given=given)
@@ -35,11 +35,11 @@ def test_tokenizers_say_what_ids_mean(tmp_path, checkpoint_folder):
         shutil.copy(file, tmp_path / "all" / file.name)
     assert load(tmp_path / "all", answers=answers | around) == checkpoint
     shutil.copy(target, tmp_path / "all" / "source.model")
-    assert "source.model: has" in str(examine(tmp_path / "all").report)
+    assert "source.model: has" in str(preview(tmp_path / "all").report)
     with pytest.raises(CheckpointError, match="two tables of embeddings, so give one for each side"):
-        examine(path, given=Given(source))
+        preview(path, given=Given(source))
     with pytest.raises(CheckpointError, match=r"target.model: has .* pieces, and the table of embeddings"):
-        examine(path, given=Given(target, source))
+        preview(path, given=Given(target, source))
 
 
 def words_json(path, size):
@@ -59,7 +59,7 @@ def test_a_tokenizer_json_for_each_side_is_kept_in_the_folder_that_is_written(tm
     path = saved(tmp_path / "m.pt", at_random(Annotated()).state_dict())
     answers = {name: PRE[name] for name in PRE if name not in IDS}
     answers |= {"prepend_source_bos": True, "append_source_eos": True}
-    imported = examine(path, answers=answers, given=given)
+    imported = preview(path, answers=answers, given=given)
     save(imported.parts, tmp_path / "ours", dtype=torch.float32)
     checkpoint = native.load(tmp_path / "ours")
     assert checkpoint.run("w3 w1 w99").src_ids == (2, 7, 5, 1, 3)

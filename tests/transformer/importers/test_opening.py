@@ -13,7 +13,7 @@ from tests.transformer.tiny import DECODER, ENCODER, tiny_model
 from transformer.checkpoint import load as native
 from transformer.errors import CheckpointError
 from transformer.importers import keys
-from transformer.importers.opening import QuestionsError, examine, load
+from transformer.importers.opening import QuestionsError, load, preview
 from transformer.importers.weights import Weights, open_weights
 from transformer.model.transformer import Transformer
 from transformer.tap import Recorder, tap_of
@@ -80,7 +80,7 @@ def test_maps_are_those_of_the_model_to_the_precision_of_the_numbers(tmp_path, l
     make, answers = MODELS[name]
     theirs = at_random(make())
     path = saved(tmp_path / "m.pt", theirs.state_dict())
-    content = examine(path, answers=answers).content
+    content = preview(path, answers=answers).content
     checkpoint = load(path, answers=answers)
     assert {5, 6, 7} <= set(checkpoint.run("5 6 7").src_ids)
     logits, maps = maps_of(checkpoint.model)
@@ -113,7 +113,7 @@ def test_what_is_open_is_an_error_with_its_choices(tmp_path):
     assert [one.name for one in caught.value.report.asked] == [
         "n_heads", "norm", "scale_embedding", "activation", "bos_id", "eos_id",
     ]  # fmt: skip
-    assert examine(path).content is None
+    assert preview(path).content is None
 
 
 @pytest.mark.parametrize(
@@ -175,19 +175,19 @@ def strange(path):
 
 def test_tensors_of_unknown_names_are_asked_about_with_those_of_their_shape(tmp_path):
     theirs, path = strange(tmp_path / "m.pt")
-    asked = {one.name: [choice.value for choice in one.choices] for one in examine(path).report.asked}
+    asked = {one.name: [choice.value for choice in one.choices] for one in preview(path).report.asked}
     assert asked["src_table"] == ["to_words.weight", "words_in.w", "words_out.w"]  # in the order of the file
     assert asked["output_table"] == ["words_out.w", "to_words.weight", "words_in.w"]  # "out" is in the name
     assert asked["positions"][:3] == ["places.sines", "to_words.weight", "words_in.w"]
     assert asked["positions"][-2:] == ["sinusoidal", "none"]
     assert {"n_heads", "norm", "pad_id", "tgt_table", "output_table"} <= asked.keys()
-    assert "words_in.w [17, 16]" in str(examine(path).report)
-    report = examine(path, answers=PRE | NAMED).report
+    assert "words_in.w [17, 16]" in str(preview(path).report)
+    report = preview(path, answers=PRE | NAMED).report
     assert [one.name for one in report.asked] == ["ignored"]
     checkpoint = load(path, answers=PRE | NAMED | {"ignored": "criterion.*"})
     assert (checkpoint.model(*PADDED) - theirs(*PADDED)).abs().max() < 1e-5
     assert checkpoint.config.positions == "sinusoidal"
-    shared = examine(path, answers=NAMED | {"tgt_table": "words_in.w"}).report
+    shared = preview(path, answers=NAMED | {"tgt_table": "words_in.w"}).report
     assert {one.name: one.value for one in shared.fields}["shared_vocab"] is True
 
 
@@ -214,7 +214,7 @@ def test_each_kind_is_told_apart(tmp_path, checkpoint_folder):
     assert load(checkpoint_folder).content_hash == native.load(checkpoint_folder).content_hash
     assert load(checkpoint_folder / "model.safetensors").name == checkpoint_folder.name
     with pytest.raises(CheckpointError, match="is a checkpoint of this program already"):
-        examine(checkpoint_folder)
+        preview(checkpoint_folder)
     with pytest.raises(CheckpointError, match="which leaves nothing open"):
         load(checkpoint_folder, answers={"n_heads": 4})
     (tmp_path / "config.json").write_text('{"model_type": "bloom"}')
@@ -250,7 +250,7 @@ def test_a_model_of_one_stack_is_asked_for_no_ids_that_it_does_not_use(tmp_path,
         state = {name.replace(ours, called): tensor for name, tensor in state.items()}
     path, answers = saved(tmp_path / "m.pt", state), {name: PRE[name] for name in PRE if name not in IDS}
     answers |= {"n_heads": 3}
-    report = examine(path, answers=answers).report
+    report = preview(path, answers=answers).report
     assert [one.name for one in report.asked] == asked
     checkpoint = load(path, answers=answers | {name: IDS[name] for name in asked})
     assert torch.allclose(checkpoint.model(*PADDED), theirs(*PADDED), atol=1e-5)

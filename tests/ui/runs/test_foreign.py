@@ -91,16 +91,16 @@ def test_questions_are_raised_and_answers_open_it_once(lesson):
 
 def test_a_file_that_is_replaced_is_looked_at_again(own):
     entry = foreign.at("deep/lesson.safetensors")
-    before = foreign.examine(entry)
-    assert foreign.examine(entry) is before
+    before = foreign.preview(entry)
+    assert foreign.preview(entry) is before
     save_file(state(layers=(1, 1)), own / "deep" / "lesson.safetensors")
-    assert len(foreign.examine(entry).report.file_tensors) < len(before.report.file_tensors)
+    assert len(foreign.preview(entry).report.file_tensors) < len(before.report.file_tensors)
 
 
 @pytest.mark.parametrize("path", ["../outside.safetensors", "link/outside.safetensors", "missing.model"])
 def test_a_tokenizer_outside_is_not_opened(path):
     with pytest.raises(CheckpointError, match=r"is missing|leaves the folder"):
-        foreign.examine(foreign.listed()["lesson.safetensors"], (("pieces", path),))
+        foreign.preview(foreign.listed()["lesson.safetensors"], (("pieces", path),))
 
 
 def test_files_that_may_be_tokenizers_are_offered():
