@@ -31,7 +31,7 @@ AREAS: Final[dict[Area, Sentence]] = {
     "wiring": say("Wiring"),
     "behaviour": say("Behaviour on sentences"),
     "attention": say("Attention"),
-    "feed_forward": say("Feed-forward layers and embeddings"),
+    "feed_forward": say("Feed-forward and embeddings"),
     "tokenizer": say("Tokenizer"),
 }
 
