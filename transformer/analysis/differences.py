@@ -1,6 +1,7 @@
 """How far the parameters of two models are from each other, tensor by tensor.
 
-All is computed in float64, a slice at a time. Places where one of the two is NaN or infinite are counted and left out.
+All is computed in float64, a slice at a time. Places where one of the two is NaN or infinite are counted and left
+out.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def difference(name: str, a: Tensor, b: Tensor) -> Difference:
     """
     largest, total, compared = 0.0, 0.0, 0
     squares = torch.zeros(4, dtype=torch.float64)  # of b - a, of a, of b; and a · b
-    for x, y in zip(slices(a), slices(b), strict=True):
+    for x, y in zip(slices(a), slices(b, like=a), strict=True):
         good = torch.isfinite(x) & torch.isfinite(y)
         if not bool(good.all()):
             x, y = x[good], y[good]

@@ -203,16 +203,26 @@ def histogram(values: Tensor, *, minus: Tensor | None = None, n_bins: int = N_BI
     return Histogram(np.linspace(low, high, n_bins + 1), counts.to(torch.int64).numpy(), nan, infinite)
 
 
-def slices(values: Tensor) -> Iterator[Tensor]:
-    """All numbers of a tensor in float64, some at a time, each [n]."""
-    for part in values.reshape(-1).split(SLICE):
-        yield part.to(torch.float64)
+def slices(values: Tensor, *, like: Tensor | None = None) -> Iterator[Tensor]:
+    """All numbers of a tensor in float64, some at a time, each [n].
+
+    Args:
+        values: Of any shape.
+        like: The order is that of this tensor, of the same shape; None: its own, which depends on how it lies in
+            memory.
+    """
+    lies = values if like is None else like
+    if lies.dim() == 2 and lies.T.is_contiguous():  # a matrix by columns: by rows it would be copied or read in leaps
+        values = values.T
+    rows = values.reshape(-1, 1) if values.dim() < 2 else values.flatten(1)
+    for part in rows.split(max(1, SLICE // max(1, rows.size(1)))):
+        yield part.to(torch.float64).reshape(-1)
 
 
 def _differences(values: Tensor, minus: Tensor | None) -> Iterator[Tensor]:
     if minus is None:
         return slices(values)
-    return (one - other for one, other in zip(slices(values), slices(minus), strict=True))
+    return (one - other for one, other in zip(slices(values), slices(minus, like=values), strict=True))
 
 
 def _finite(part: Tensor) -> tuple[Tensor, tuple[int, int]]:

@@ -1,7 +1,8 @@
 """How far a matrix stretches what it is multiplied with: its singular values.
 
-They are those of a float64 copy of the matrix, exact to its last few bits. A matrix with many rows is first reduced to
-a triangle that has the same ones, some rows at a time (a QR decomposition in slices), so that no large copy is made.
+They are computed in float64 from the matrix itself, so that small ones keep their digits; the product with its own
+transpose would lose those below 1e-8 of the largest. A matrix with many rows is first reduced to a triangle that has
+the same ones, some rows at a time (a QR decomposition in slices), so that no large copy is made.
 
 Source: Demmel, Grigori, Hoemmen and Langou, "Communication-optimal Parallel and Sequential QR and LU Factorizations"
 (2012), section 4, for the slices; Roy and Vetterli, "The Effective Rank: A Measure of Effective Dimensionality"
@@ -20,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.analysis.parameters import SLICE
+from transformer.analysis.parameters import SLICE, slices
 
 SMALL: Final = 2**20  # numbers of a matrix that is decomposed in one go
 
@@ -54,8 +55,10 @@ class Spectrum:
 
     @property
     def effective_rank(self) -> float:
-        """How many directions the matrix uses, 1 to min(M, N): e to the entropy of the singular values, as shares of
-        their sum. NaN for a matrix of zeros."""
+        """How many directions the matrix uses, 1 to min(M, N); NaN for a matrix of zeros.
+
+        It is e to the entropy of the singular values as shares of their sum.
+        """
         if not self.largest > 0:
             return math.nan
         shares = self.values / self.values.sum()
@@ -64,8 +67,11 @@ class Spectrum:
 
 
 def work_of(shape: tuple[int, ...]) -> int:
-    """About how many multiplications the singular values of a matrix cost, M N min(M, N); 0 for what is no matrix."""
-    return shape[0] * shape[1] * min(shape) if len(shape) == 2 else 0
+    """About how much the singular values of a matrix cost, in multiplications; 0 for what is no matrix.
+
+    A core does 5e9 of them a second, about. The second term is slower ones, of the triangle.
+    """
+    return min(shape) * (shape[0] * shape[1] + 3 * min(shape) ** 2) if len(shape) == 2 else 0
 
 
 def spectrum(matrix: Tensor) -> Spectrum | None:
@@ -77,7 +83,7 @@ def spectrum(matrix: Tensor) -> Spectrum | None:
     Returns:
         None for what has none: a tensor that is no matrix, an empty one, or one with a number that is not finite.
     """
-    if matrix.dim() != 2 or not matrix.numel() or not torch.isfinite(matrix).all():
+    if matrix.dim() != 2 or not matrix.numel() or not all(torch.isfinite(part).all() for part in slices(matrix)):
         return None
     tall = matrix if matrix.size(0) >= matrix.size(1) else matrix.T
     values = torch.linalg.svdvals(_triangle(tall))
