@@ -17,6 +17,7 @@ MAIN = ROOT / "main.py"
 STEP = ROOT / "pages" / "explore" / "step.py"
 CHECKPOINTS = ROOT / "pages" / "debug" / "checkpoints.py"
 OPEN = ROOT / "pages" / "debug" / "open.py"
+SENTENCES = ROOT / "pages" / "debug" / "sentences.py"
 
 
 @pytest.fixture(scope="session", autouse=True)

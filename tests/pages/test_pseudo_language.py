@@ -8,7 +8,7 @@ from dataclasses import asdict
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.conftest import CHECKPOINTS, OPEN, ROOT, STEP, check
+from tests.pages.conftest import CHECKPOINTS, OPEN, ROOT, SENTENCES, STEP, check
 from tests.pages.speaking import texts_of_page
 from tests.pseudo_language import words_of, wrong
 from transformer.checkpoint.foreign import SUFFIXES
@@ -29,6 +29,7 @@ PARTS = {
     "step": (STEP, {}),
     "checkpoints": (CHECKPOINTS, {}),
     "open": (OPEN, {}),
+    "sentences": (SENTENCES, {}),
     "glossary": (EXPLORE / "glossary.py", {}),
     **{
         f"{page} {part}": (EXPLORE / f"{page}.py", {parameter: part})
@@ -57,6 +58,7 @@ SPOKEN: tuple[str, ...] = (
     "positions shift",
     "positions similarity",
     "positions table",
+    "sentences",
     "start",
     "step",
 )

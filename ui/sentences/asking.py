@@ -71,7 +71,7 @@ def _lines() -> tuple[Line, ...]:
     """
     file = st.session_state.get(FILE)
     if file is not None:
-        return read_bytes(file.getvalue(), LIMITS, label=file.name)
+        return read_bytes(file.getvalue(), LIMITS, label=say("The file {name}", name=file.name))
     text = str(st.session_state.get(TEXT) or "")
     rows = (row if "\t" in row else "\t".join(row.split(ARROW, 1)) for row in text.split("\n"))
     return read_text("\n".join(rows), LIMITS, label=say("What was typed"))
