@@ -13,8 +13,8 @@ from torch import Tensor
 from transformer.doctor import attention_maps
 from transformer.doctor.heads import NO_RUN, Head, each, heads_of, names, pairs_of, shown, texts_of
 from transformer.doctor.patient import Patient, Test
-from transformer.doctor.reading import read_again
 from transformer.doctor.report import MOST_PLACES, Measured, not_applicable, well
+from transformer.doctor.rereading import read_again
 from words import Sentence, say, say_n
 
 UNHEARD = 1e-5
@@ -71,7 +71,7 @@ _DEAD: Sentence = say(
 )
 _WHOLE_LAYER: Sentence = say(
     "All heads of a layer write nothing, so that nothing passes from one token to another there: the layer is a "
-    "feed-forward layer and no more."
+    "feed-forward network and no more."
 )
 
 

@@ -21,8 +21,8 @@ from torch import Tensor
 from transformer.analysis.neurons import NEAR_ZERO, site
 from transformer.doctor import embeddings
 from transformer.doctor.patient import Patient, Test
-from transformer.doctor.reading import own_texts, random_texts, read_again
 from transformer.doctor.report import MOST_PLACES, Measured, Shown, not_applicable, well
+from transformer.doctor.rereading import own_texts, random_texts, read_again
 from transformer.model.anatomy import StackName
 from transformer.model.linear import widened
 from words import Sentence, say, say_n
@@ -173,10 +173,10 @@ def _said(patient: Patient, place: tuple[StackName, int], neurons: Tensor, *, n_
 
 
 _SOME: Sentence = say(
-    "These neurons write the same at every token: the feed-forward layer is narrower than the config says."
+    "These neurons write the same at every token: the feed-forward network is narrower than the config says."
 )
 _WHOLE: Sentence = say(
-    "All neurons of a feed-forward layer write the same at every token: the layer adds a constant and computes "
+    "All neurons of a feed-forward network write the same at every token: the layer adds a constant and computes "
     "nothing."
 )
 

@@ -21,8 +21,8 @@ import torch
 from torch import Tensor
 
 from transformer.doctor.patient import Patient
-from transformer.doctor.reading import Texts, own_texts, random_texts, read_again
 from transformer.doctor.report import MOST_PLACES, Shown
+from transformer.doctor.rereading import Texts, own_texts, random_texts, read_again
 from transformer.model.anatomy import Attention, Kind
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.linear import widened

@@ -1,101 +1,152 @@
-"""Read texts once more, and let somebody look at what is computed on the way: the patient's own, and random ones.
+"""What the tests of the wiring let a model read: rows of ids, of the patient's sentences where there are any.
 
-One pass a text, as the recording pass of a run makes it (`transformer.runs.recording`); nothing is kept but what the
-visitor keeps, so that memory is bounded by one layer. Random texts are rows of pieces that were drawn by chance: they
-mean nothing, but they reach what twelve sentences do not, and there are as many of them as one likes.
+How a model is wired does not depend on what it reads, so a text that is too short is filled up with pieces that are
+drawn, and a model without sentences reads drawn pieces alone. What is compared is how far numbers move, in units of
+their spread (`moved`): about 1 where nothing is left of them, and 1e-6 where only sums were taken in another order.
+
+Shapes: B rows, S source tokens, T target tokens, V target vocabulary, D d_model.
 
 Knows nothing of Streamlit.
-
-Shapes: B texts, S source tokens, T target tokens.
 """
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from transformer.doctor.patient import Patient
-from transformer.model.tap import NO_TAP, Tap, Visitor, tap_of
-from transformer.text.tokenizer import AnyTokenizer
+from transformer.checkpoint.load import Checkpoint
+from transformer.errors import DataError
+from transformer.importers.losses import text_ids
+from transformer.importers.samples import Samples
+from transformer.model.tap import NO_TAP, Tap
+from transformer.model.transformer import Transformer
+from transformer.runs.finite import check_recorded
 
-LENGTH = 16
-ROWS = 16
-WORK = 3e10
-"""Multiplications of random texts, about two seconds of one core; the larger the model, the fewer texts."""
-MOST_TOKENS, FEWEST_TOKENS = 4096, 256
+SHORTEST, LONGEST = 6, 24
+"""Tokens of a row: enough to change one and see those around it, few enough for large models."""
+ROOM = 3  # tokens that tests add
+DRAWN = 4  # rows where there are no sentences
+MOST_ROWS = 6
 
 
-@dataclass(frozen=True, eq=False)
-class Texts:
-    """Texts of one length.
+@dataclass(frozen=True)
+class Row:
+    """What a model reads.
 
     Attributes:
-        source: What the encoder reads [B, S]; nothing for a decoder alone.
-        target: What the decoder reads [B, T]; nothing for an encoder alone.
+        source: Ids that the encoder reads; a decoder alone takes no notice of them.
+        target: Ids that the decoder reads, from the start mark or the prompt on; an encoder alone takes no notice.
+        text: The sentence it was made of; None if its pieces were drawn.
     """
 
-    source: Tensor
-    target: Tensor
+    source: tuple[int, ...]
+    target: tuple[int, ...]
+    text: str | None = None
 
 
-def own_texts(patient: Patient) -> list[Texts]:
-    """What was read and written in each run of the patient."""
-    return [Texts(torch.tensor([one.src_ids]), torch.tensor([one.read_ids])) for one in patient.traces]
-
-
-def random_texts(patient: Patient, *, most: int = MOST_TOKENS) -> list[Texts]:
-    """Texts of pieces that are drawn by the patient's seed, as many as can be read in a few seconds.
+class Drawing:
+    """Draws pieces that are nothing special.
 
     Args:
-        patient: The patient.
-        most: No more tokens than this.
+        checkpoint: Whose.
+        seed: Decides what is drawn.
     """
-    config, checkpoint = patient.config, patient.checkpoint
-    n_parameters = sum(parameter.numel() for parameter in patient.model.parameters())
-    n_tokens = min(most, max(FEWEST_TOKENS, int(WORK / max(1, n_parameters))))
-    length = max(1, min(LENGTH, config.max_len - len(config.source_start) - len(config.source_end) - 1))
-    draw = torch.Generator().manual_seed(patient.seed)
-    return [
-        _drawn(patient, ordinary(checkpoint.src_tokenizer), ordinary(checkpoint.tgt_tokenizer), length, draw)
-        for _ in range(-(-n_tokens // (ROWS * length)))
-    ]
+
+    def __init__(self, checkpoint: Checkpoint, seed: int) -> None:
+        self._random, config = random.Random(seed), checkpoint.config
+        apart = {config.pad_id, config.unk_id, config.bos_id, config.decoder_start_id, *config.end_ids}
+        self._source = _plain(config.src_vocab_size, checkpoint.src_tokenizer.is_special, apart)
+        self._target = _plain(config.tgt_vocab_size, checkpoint.tgt_tokenizer.is_special, apart)
+
+    def source(self, n: int) -> tuple[int, ...]:
+        """So many pieces of the source; all different, if there are as many."""
+        return self._several(self._source, n)
+
+    def target(self, n: int) -> tuple[int, ...]:
+        """So many pieces of the target; all different, if there are as many."""
+        return self._several(self._target, n)
+
+    def another(self, i: int) -> int:
+        """A piece of the target that is not this one, if there is another."""
+        return self._random.choice([one for one in self._target if one != i] or self._target)
+
+    def _several(self, pieces: list[int], n: int) -> tuple[int, ...]:
+        draw = self._random.sample if n <= len(pieces) else self._random.choices
+        return tuple(draw(pieces, k=max(0, n)))
 
 
-def ordinary(tokenizer: AnyTokenizer) -> Tensor:
-    """The ids of all pieces that are not special; all, if there are no others [N]."""
-    ids = [i for i in range(tokenizer.size) if not tokenizer.is_special(i)]
-    return torch.tensor(ids or list(range(tokenizer.size)))
+def _plain(size: int, is_special: Callable[[int], bool], apart: set[int | None]) -> list[int]:
+    return [i for i in range(size) if i not in apart and not is_special(i)] or list(range(size))
 
 
-def _drawn(patient: Patient, source: Tensor, target: Tensor, length: int, draw: torch.Generator) -> Texts:
-    config = patient.config
+def rows_of(checkpoint: Checkpoint, samples: Samples, seed: int) -> list[Row]:
+    """Rows of the sentences, `MOST_ROWS` at most; drawn ones if there are none.
 
-    def rows(ids: Tensor, before: tuple[int, ...], after: tuple[int, ...]) -> Tensor:
-        drawn = ids[torch.randint(len(ids), (ROWS, length), generator=draw)]
-        around = (torch.tensor(one, dtype=torch.long).expand(ROWS, -1) for one in (before, after))
-        first, last = around
-        return torch.cat((first, drawn, last), dim=1)
+    Args:
+        checkpoint: Whose ids they are.
+        samples: The sentences; what cannot be read is left out.
+        seed: Decides what is drawn.
+    """
+    drawing, found = Drawing(checkpoint, seed), []
+    for i, source in enumerate(samples.sources[:MOST_ROWS]):
+        try:
+            ids = text_ids(source, checkpoint.src_tokenizer, checkpoint.config.normalisation)
+            target = text_ids(samples.targets[i], checkpoint.tgt_tokenizer) if samples.targets else ()
+        except DataError:
+            continue
+        found.append(_row(checkpoint, ids, target, drawing, text=source))
+    lengths = range(SHORTEST, SHORTEST + DRAWN)
+    return found or [_row(checkpoint, drawing.source(n), drawing.target(n), drawing) for n in lengths]
 
-    if not patient.anatomy.reads:
-        return Texts(rows(target, (), ()), rows(target, config.source_start, ()))
-    return Texts(rows(source, config.source_start, config.source_end), rows(target, (config.decoder_start_id,), ()))
 
-
-def read_again(patient: Patient, texts: list[Texts], visitor: Visitor) -> None:
-    """Read all of some texts, so that a visitor sees what is computed."""
-    for one in texts:
-        patient.pause()
-        read(patient, one, tap=tap_of(visitor))
+def _row(
+    checkpoint: Checkpoint,
+    ids: tuple[int, ...],
+    output: tuple[int, ...],
+    drawing: Drawing,
+    *,
+    text: str | None = None,
+) -> Row:
+    config = checkpoint.config
+    longest = max(1, min(LONGEST, config.max_len - ROOM))
+    around = len(config.source_start) + len(config.source_end)
+    inner = tuple(i for i in ids if i < config.src_vocab_size)[: max(1, longest - around)]
+    inner += drawing.source(min(SHORTEST, longest) - around - len(inner))
+    source = (*config.source_start, *inner, *config.source_end)
+    reads = checkpoint.model.anatomy.reads
+    begin = (config.decoder_start_id, *config.forced_ids) if reads else (*config.source_start, *inner)
+    target = (*begin, *(i for i in output if i < config.tgt_vocab_size))[:longest]
+    return Row(source, (*target, *drawing.target(min(SHORTEST, longest) - len(target))), text)
 
 
 @torch.inference_mode()
-def read(patient: Patient, texts: Texts, *, tap: Tap = NO_TAP) -> Tensor:
-    """One pass: the last vectors of the decoder [B, T, D], or of an encoder alone [B, S, D]."""
-    model = patient.model
-    memory = model.encode(texts.source, tap=tap) if patient.anatomy.reads else None
-    if not patient.anatomy.writes:
-        assert memory is not None  # a model has one stack at least
-        return memory
-    return model.decode(texts.target, memory, model.source_mask(texts.source), tap=tap)
+def result(model: Transformer, src: Tensor, tgt: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
+    """Logits [B, T, V] of a pass, or the vectors [B, S, D] of an encoder alone, whatever head it has.
+
+    Args:
+        model: The model.
+        src: What the encoder reads [B, S].
+        tgt: What the decoder reads [B, T].
+        tap: Sees and changes values.
+
+    Raises:
+        QueryError: A value is not finite; names the first site.
+    """
+
+    def made(tap: Tap) -> Tensor:
+        found: Tensor = model(src, tgt, tap=tap) if model.anatomy.writes else model.encode(src, tap=tap)
+        return found
+
+    values = made(tap)
+    check_recorded((values,), made, tap=tap)
+    return values
+
+
+def moved(before: Tensor, after: Tensor) -> Tensor:
+    """How far rows move [...]: the largest |difference|, in units of the spread of what was there [..., V]."""
+    spread = before.float().std(dim=-1).mean().clamp_min(1e-30)
+    return (after - before).abs().amax(dim=-1) / spread
