@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Literal
 
 from transformer.checkpoint.load import Checkpoint
+from transformer.doctor.reading import Row, rows_of
 from transformer.doctor.report import Area, Measured
 from transformer.errors import GlassformerError
 from transformer.importers.samples import Samples
@@ -80,6 +81,11 @@ class Patient:
         if len(places) > SENTENCES:
             places = sorted(random.Random(self.seed).sample(places, SENTENCES))
         return texts.only(places)
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """What the tests of the wiring let the model read: there always is something."""
+        return rows_of(self.checkpoint, self.samples, self.seed)
 
     @cached_property
     def runs(self) -> tuple[Trace | GlassformerError, ...]:

@@ -123,6 +123,16 @@ class Runner:
         result: _Result = self._answer(Request(key, self._visitor(), OTHER_COST, nbytes, work=work))
         return result
 
+    def kept(self, key: Hashable) -> Any:
+        """A result that is still in memory; None if there is none, and nothing is begun.
+
+        Args:
+            key: As `compute` was given it.
+        """
+        with self._lock:
+            found = self._cache.get(key)
+        return None if found is None else found.result
+
     def _answer(self, request: Request) -> Any:
         with self._lock:
             kept = self._cache.get(request.key)
