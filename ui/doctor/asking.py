@@ -18,7 +18,8 @@ from ui.shared.door import st
 from words import Sentence, say
 
 WANTED, PROBLEM = "examination_wanted", "examination_problem"
-TEXTS, WITH_THESE, WITH_EXAMPLES = "examination_texts", "examine_these", "examine_examples"
+TEXTS, FORM = "examination_texts", "examination_form"
+WITH_THESE, WITH_EXAMPLES = "examine_these", "examine_examples"
 SMALL: Final = 30_000_000
 """Parameters of a model that is examined unasked: that takes seconds; the shipped ones have 8 million."""
 
@@ -92,7 +93,7 @@ def own_sentences(checkpoint: Checkpoint) -> None:
     """Draw the box for sentences of the reader's, folded."""
     which = checkpoint.content_hash
     with st.expander(say("Examine it with sentences of your own")):
-        with st.form("examination_form", border=False):
+        with st.form(FORM, border=False):
             pairs.box(key=TEXTS, persist=KEEP)
             st.form_submit_button(say("Examine with these"), key=WITH_THESE, on_click=_take, args=(which,))
         st.caption(

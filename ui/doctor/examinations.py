@@ -9,6 +9,7 @@ Knows nothing of Streamlit.
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import sys
@@ -37,6 +38,7 @@ MOST_KEPT: Final = 64  # reports, of some kilobytes each
 MOST_SECONDS: Final = 600.0  # then the next one has its turn; what was not tested by then says so
 PATIENCE_SECONDS: Final = 2.0  # that one pause waits at most: a server that is never idle still ends an examination
 LOOK_SECONDS: Final = 0.01
+END_SECONDS: Final = 20.0  # that a server which ends waits for the test at hand
 AWAY_SECONDS: Final = (
     10.0  # who has not looked for so long has closed the page, and does not keep one from being stopped
 )
@@ -142,6 +144,7 @@ class Examinations:
         self._under_way: dict[Asked, _Examination] = {}  # the one that runs first
         self._over: LRUCache[Asked, Seen] = LRUCache(most_kept)
         self._thread: threading.Thread | None = None
+        atexit.register(_ended, weakref.ref(self))  # a thread that dies inside torch would take the process with it
 
     def ask(self, asked: Asked, checkpoint: Checkpoint, visitor: Hashable) -> Seen:
         """Have a checkpoint examined, unless it is already.
@@ -171,7 +174,7 @@ class Examinations:
             self._under_way[asked] = one
             self._over.pop(asked, None)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="doctor", daemon=True)
+                self._thread = threading.Thread(target=self._work, daemon=True)
                 self._thread.start()
             return self._look(asked, visitor) or one.seen
 
@@ -213,6 +216,15 @@ class Examinations:
             one.is_stopped = True
             if one.seen.state == "waiting":
                 del self._under_way[asked]
+
+    def end(self) -> None:
+        """Stop all of them, as the process ends."""
+        with self._lock:
+            for one in self._under_way.values():
+                one.is_stopped = True
+            thread = self._thread
+        if thread is not None:
+            thread.join(END_SECONDS)
 
     def _look(self, asked: Asked, visitor: Hashable) -> Seen | None:
         one = self._under_way.get(asked)
@@ -273,6 +285,12 @@ class Examinations:
             time.sleep(LOOK_SECONDS)
         if one.is_stopped:
             raise _StoppedError
+
+
+def _ended(examinations: weakref.ReferenceType[Examinations]) -> None:
+    found = examinations()
+    if found is not None:
+        found.end()
 
 
 def _run(test: Test, patient: Patient) -> Finding:

@@ -187,3 +187,14 @@ def test_another_name_examples_sentences_or_seed_is_another_examination(reverse)
     ]
     assert len({one, *others}) == 4
     assert Asked.of(reverse) == one
+
+
+def test_when_the_process_ends_so_does_the_thread(reverse, gate):
+    examinations = Examinations(is_busy=idle, tests=[made("gate", gate)])
+    asked = [Asked.of(reverse, seed=seed) for seed in range(2)]
+    for one in asked:
+        examinations.ask(one, reverse, "a")
+    assert gate.reached.wait(SECONDS)
+    examinations.end()
+    assert [examinations.look(one, "a") for one in asked] == [None, None]
+    assert gate.begun == [0]
