@@ -12,9 +12,10 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 from transformer.checkpoint.load import Checkpoint
+from transformer.doctor.reading import Row, rows_of
 from transformer.doctor.report import Area, Measured
 from transformer.errors import GlassformerError
 from transformer.importers.samples import Samples
@@ -28,6 +29,7 @@ SENTENCES = 12
 """Of those that are given, as many are taken; more change no verdict, and each costs time."""
 
 Origin = Literal["given", "examples", "none"]
+_Result = TypeVar("_Result")
 
 
 def go_on() -> None:
@@ -49,6 +51,14 @@ class Patient:
     given: Samples | None = None
     seed: int = 0
     pause: Callable[[], None] = field(default=go_on)
+    _known: dict[Callable[[Patient], Any], Any] = field(default_factory=dict, init=False, repr=False)
+
+    def once(self, work: Callable[[Patient], _Result]) -> _Result:
+        """What some work on this patient gives, done for the first test that needs it."""
+        if work not in self._known:
+            self._known[work] = work(self)
+        found: _Result = self._known[work]
+        return found
 
     @property
     def model(self) -> Transformer:
@@ -80,6 +90,11 @@ class Patient:
         if len(places) > SENTENCES:
             places = sorted(random.Random(self.seed).sample(places, SENTENCES))
         return texts.only(places)
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """What the tests of the wiring let the model read: there always is something."""
+        return rows_of(self.checkpoint, self.samples, self.seed)
 
     @cached_property
     def runs(self) -> tuple[Trace | GlassformerError, ...]:
