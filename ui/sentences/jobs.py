@@ -179,7 +179,7 @@ class Jobs:
             self._make_room()
             self._kept[job.id] = job
         # A daemon: a server that is stopped does not wait for a file of sentences.
-        threading.Thread(target=self._run, args=(job,), daemon=True, name="sentences").start()
+        threading.Thread(target=self._run, args=(job,), daemon=True).start()
         return job
 
     def find(self, job_id: str) -> Job | None:
