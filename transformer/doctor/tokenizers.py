@@ -6,13 +6,13 @@ exchanged, with the model's losses either way. Knows nothing of Streamlit.
 
 from __future__ import annotations
 
+from transformer.doctor import pieces
 from transformer.doctor.patient import Patient, Test
 from transformer.doctor.report import Measured, not_applicable, well
 from transformer.errors import GlassformerError
 from transformer.importers.losses import Loss, loss_of
 from transformer.importers.variants import Variant
 from transformer.text.normalise import normalise
-from transformer.text.raw import RawIds
 from transformer.text.tokenizer import AnyTokenizer
 from words import Sentence, say
 
@@ -121,12 +121,8 @@ def _loss(patient: Patient, source: AnyTokenizer, target: AnyTokenizer) -> Loss 
         return None
 
 
-def has_pieces(patient: Patient) -> bool:
-    """Whether there is a tokenizer at all."""
-    return not isinstance(patient.checkpoint.src_tokenizer, RawIds)
-
-
 TESTS: tuple[Test, ...] = (
     Test("vocabulary-sizes", "tokenizer", say("Every piece has a row"), sizes),
     Test("exchanged-tokenizers", "tokenizer", say("Source and target are not exchanged"), exchanged),
+    *pieces.TESTS,
 )
