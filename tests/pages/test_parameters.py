@@ -32,7 +32,11 @@ def open_part(open_page):
 def odd_folder(tmp_path_factory, checkpoint_folder, shared_checkpoint_folder):
     """The tiny checkpoint as it is, with odd values in it, and one of other shapes."""
     root = tmp_path_factory.mktemp("odd")
-    for name, folder in (("tiny", checkpoint_folder), ("odd", checkpoint_folder), ("other", shared_checkpoint_folder)):
+    for name, folder in (
+        ("tiny", checkpoint_folder),
+        ("odd", checkpoint_folder),
+        ("other", shared_checkpoint_folder),
+    ):
         shutil.copytree(folder, root / name)
     tensors = load_file(root / "odd" / "model.safetensors")
     tensors[QUERY][1, :2] = np.nan
@@ -125,7 +129,7 @@ def test_words_filter_the_names(open_part):
 
 
 def test_the_first_is_looked_at_unless_the_address_names_one(open_part):
-    assert open_part().subheader[0].value.replace("\\", "") == "src_table"
+    assert open_part().subheader[0].value.replace("\\", "") == "**src_table**"
     test = open_part(tensor=QUERY)
     assert [name for name in test.dataframe[0].value["open"] if name.startswith("●")] == [f"● {QUERY}"]
     drawn = figure(test, one_parameter.SPREAD)
@@ -191,7 +195,7 @@ def test_two_checkpoints_are_compared_tensor_by_tensor(odd):
     assert f"{len(a)} tensors are compared; equal: {len(a) - len(changed)}." in captions(test)
     drawn = figure(test, one_parameter.CHANGE)
     assert drawn["layout"]["title"]["text"] == f"Change of {WIDE}: odd less tiny"
-    counts, edges = np.histogram(b[WIDE] - a[WIDE], 80)
+    counts, _ = np.histogram(b[WIDE] - a[WIDE], 80)
     assert numbers(drawn["data"][0]["y"]).tolist() == counts.tolist()
 
 

@@ -47,7 +47,7 @@ def draw(checkpoint: Checkpoint, one: Known, comparison: Comparison | None, name
         names: Of all parameters, to choose from.
     """
     name = one.parameter.name
-    st.subheader(drawing.plain(name))
+    st.subheader(f"**{drawing.plain(name)}**")  # data: its words are no terms
     with bar("one_parameter"):
         choices.menu(
             choices.field(MAIN, "tensor", key=CHOICE), say("Tensor"), {n: n for n in names}, otherwise=name,

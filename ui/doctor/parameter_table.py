@@ -21,7 +21,7 @@ OPEN: Final = "parameters_open"
 CSV: Final = "parameters_csv"
 MOST_WITHOUT_SCROLLING: Final = 12  # rows of a table
 TABLE_HEIGHT: Final = 380
-OPEN_WIDTH: Final = 280
+OPEN_WIDTH: Final = 300
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def opening(key: str, names: Sequence[str]) -> Any:
 
 def _columns() -> dict[str, Any]:
     own = {
-        "shape": st.column_config.TextColumn(say("Shape"), width=90),
+        "shape": st.column_config.TextColumn(say("Shape"), width=84),
         "numbers": st.column_config.NumberColumn(say("Numbers"), format="localized", width=90),
         "type": st.column_config.TextColumn(say("Type"), width=72),
         "also": st.column_config.TextColumn(say("Also called"), width=240),

@@ -24,7 +24,7 @@ READING: Final = say("Reading the parameters")
 DECOMPOSING: Final = say("Computing singular values")
 
 
-def parameters(checkpoint: Checkpoint) -> None:
+def draw(checkpoint: Checkpoint) -> None:
     """Draw the part.
 
     Args:
