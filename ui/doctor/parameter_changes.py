@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import pandas as pd
@@ -122,11 +122,7 @@ def _unmatched(both: Paired, other: Checkpoint) -> None:
 
 def frame(found: Sequence[Difference]) -> pd.DataFrame:
     """One row a parameter; NaN where there is no number."""
-    rows = [
-        (one.name, shape_of(one.shape), one.largest, one.mean, one.relative, one.cosine, one.left_out)
-        for one in found
-    ]
-    return pd.DataFrame(rows, columns=["name", "shape", *COLUMNS, "left_out"])
+    return pd.DataFrame([asdict(one) | {"shape": shape_of(one.shape)} for one in found])
 
 
 def _table(found: Sequence[Difference], other: Checkpoint, chosen: str) -> None:

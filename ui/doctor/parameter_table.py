@@ -78,29 +78,29 @@ def _all_names(one: Known) -> tuple[str, ...]:
 
 def frame(found: Sequence[Known]) -> pd.DataFrame:
     """One row a parameter; NaN where there is no number."""
-    return pd.DataFrame([_row(one) for one in found], columns=["name", "shape", *COLUMNS, "numbers", "type", "also"])
+    return pd.DataFrame([_row(one) for one in found])
 
 
-def _row(one: Known) -> tuple[Any, ...]:
+def _row(one: Known) -> dict[str, Any]:
     numbers, spectrum = one.numbers, one.spectrum
-    stretch = (math.nan,) * 4
-    if spectrum is not None:
-        stretch = (spectrum.ratio, spectrum.effective_rank, spectrum.largest, spectrum.smallest)
-    return (
-        numbers.name,
-        shape_of(numbers.shape),
-        numbers.mean,
-        numbers.deviation,
-        numbers.smallest,
-        numbers.largest,
-        numbers.zero_share,
-        numbers.nan,
-        numbers.infinite,
-        *stretch,
-        numbers.size,
-        numbers.dtype,
-        ", ".join(numbers.also),
-    )
+    return {
+        "name": numbers.name,
+        "shape": shape_of(numbers.shape),
+        "mean": numbers.mean,
+        "deviation": numbers.deviation,
+        "smallest": numbers.smallest,
+        "largest": numbers.largest,
+        "zeros": numbers.zero_share,
+        "nan": numbers.nan,
+        "infinite": numbers.infinite,
+        "singular_ratio": math.nan if spectrum is None else spectrum.ratio,
+        "effective_rank": math.nan if spectrum is None else spectrum.effective_rank,
+        "singular_largest": math.nan if spectrum is None else spectrum.largest,
+        "singular_smallest": math.nan if spectrum is None else spectrum.smallest,
+        "numbers": numbers.size,
+        "type": numbers.dtype,
+        "also": ", ".join(numbers.also),
+    }
 
 
 def shape_of(shape: Sequence[int]) -> str:
@@ -116,9 +116,10 @@ def draw(found: Sequence[Known], chosen: str) -> None:
         st.info(say("No tensor is like that. Take fewer words, or list all."), icon=":material/info:")
         return
     numbers = frame(rows)
-    shown = numbers.drop(columns="name" if numbers["also"].any() else ["name", "also"])
+    left_out = {"name"} if numbers["also"].any() else {"name", "also"}
+    shown = [name for name in numbers.columns if name not in left_out]
     st.container(key=TABLE).dataframe(
-        shown.assign(open=marked([one.parameter.name for one in rows], chosen))[["open", *shown.columns]],
+        numbers.assign(open=marked([one.parameter.name for one in rows], chosen))[["open", *shown]],
         hide_index=True,
         height=height_of(len(rows)),
         row_height=29,
