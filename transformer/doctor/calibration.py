@@ -246,6 +246,8 @@ def _of_pairs(patient: Patient) -> Guesses | Measured:
     found = guesses(patient)
     if found is None:
         return not_applicable(_NOT_READ)
+    if not float(found.losses.mean()) < MOST_OF_CHANCE * math.log(len(patient.model.output_weight)):
+        return not_applicable(say("Pieces are hardly guessed better than by chance, wherever they stand."))
     if len(found.losses) < FEW_PIECES:
         return not_applicable(say("The pairs have fewer than {n} pieces. Give more.", n=FEW_PIECES))
     return found

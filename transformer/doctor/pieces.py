@@ -73,7 +73,7 @@ def special(patient: Patient) -> Measured:
             piece = tokenizer.piece(i) if i < tokenizer.size else None
             if piece is None or _is_another(kind, piece):
                 wrong.append((f"{kind}_id", i, piece))
-            elif not tokenizer.is_special(i):
+            elif not tokenizer.is_special(i) or _has_its_own(kind, piece, tokenizer):
                 odd.append((f"{kind}_id", i, piece))
     why = say(
         "Each of these ids is read and written with a meaning of its own: it has one piece, and that is special."
@@ -112,6 +112,12 @@ def _is_another(kind: str, piece: str) -> bool:
         return False
     allowed = {"pad": {"unk", "eos", "bos"}, "bos": {"eos", "pad"}, "unk": {"pad"}, "eos": set[str]()}[kind]
     return any(piece in names for other, names in _NAMES.items() if other not in allowed)
+
+
+def _has_its_own(kind: str, piece: str, tokenizer: AnyTokenizer) -> bool:
+    """Whether a piece is not of a kind, although the tokenizer has one that is."""
+    names = _NAMES[kind] | {_ENDS_TEXT}
+    return piece not in names and any(tokenizer.id_of(name) is not None for name in _NAMES[kind])
 
 
 def comes_back(patient: Patient) -> Measured:
