@@ -15,12 +15,19 @@ from transformer.doctor.examination import TESTS, examine
 TABLE = """
 no causal mask                  causality cache |
 mask shows one too many         causality cache |
-mask shows one too few          own_token cache |
+mask shows one too few          own_token cache | dead-heads collapsed-heads
 source padding leaks            padding_source batch |
 target padding leaks            padding_target |
 NaN in one tensor               finite |
 infinite norm                   finite |
+head without values             dead-heads |
+head that is not read           dead-heads |
+two equal heads                 equal-heads |
+source is lost                  dead-heads | uniform-heads
+no cross-attention              dead-heads |
 positions shifted in the cache  cache |
+collapsed embeddings            collapsed-embeddings | dead-neurons
+dead neurons                    dead-neurons |
 leaks as it was trained         causality cache |
 """
 
