@@ -8,7 +8,7 @@ from dataclasses import asdict
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.conftest import CHECKPOINTS, OPEN, ROOT, STEP, check
+from tests.pages.conftest import CHECKPOINTS, DOCTOR, OPEN, ROOT, STEP, check
 from tests.pages.speaking import texts_of_page
 from tests.pseudo_language import words_of, wrong
 from transformer.checkpoint.foreign import SUFFIXES
@@ -28,6 +28,7 @@ PARTS = {
     "start": (EXPLORE / "start.py", {}),
     "step": (STEP, {}),
     "checkpoints": (CHECKPOINTS, {}),
+    "doctor": (DOCTOR, {}),
     "open": (OPEN, {}),
     "glossary": (EXPLORE / "glossary.py", {}),
     **{
@@ -43,6 +44,7 @@ SPOKEN: tuple[str, ...] = (
     "attention table",
     "attention walk",
     "checkpoints",
+    "doctor",
     "glossary",
     "inside ffn",
     "inside lens",

@@ -1,0 +1,17 @@
+"""Doctor: is the chosen checkpoint healthy? What is wrong first, with what usually causes it."""
+
+from ui.doctor import panels
+from ui.frame.sidebar import sidebar
+from ui.frame.source_box import head
+from ui.runs.open_run import publish
+from ui.shared.door import st
+from ui.state import session
+from words import say
+
+session.begin("doctor")
+TITLE = say("Doctor")
+checkpoint = sidebar(TITLE)
+head(TITLE)
+st.caption(say("Tests of the chosen checkpoint: weights, wiring, what it does with sentences, tokenizers."))
+panels.draw(checkpoint)
+publish(checkpoint)
