@@ -58,7 +58,7 @@ def links(entry: Entry) -> None:
     with st.container(horizontal=True):
         menu.link("step", say("Step through decoding"), link, icon=":material/play_arrow:")
         menu.link("attention", say("Look at its attention"), link, icon=":material/grid_on:")
-        menu.link("checkpoints", say("Its features and tensors"), link, icon=":material/list:")
+        menu.link("checkpoints", say("Its features, and the way to its tensors"), link, icon=":material/list:")
 
 
 def _form(entry: Entry) -> None:
