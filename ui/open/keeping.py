@@ -19,7 +19,7 @@ from transformer.checkpoint.tensorwriter import n_bytes
 from transformer.errors import CheckpointError, shown
 from ui.open.trying import TEXT
 from ui.runs import foreign, loading
-from ui.runs.attempt import attempt
+from ui.runs.attempt import attempt, to_the_doctor
 from ui.shared import drawing, menu
 from ui.shared.door import st
 from ui.state import answered, session
@@ -46,6 +46,7 @@ def going_on(entry: Entry) -> None:
         menu.link("step", say("Step through decoding"), link, icon=":material/play_arrow:")
         menu.link("attention", say("Look at its attention"), link, icon=":material/grid_on:")
         menu.link("checkpoints", say("Its features and tensors"), link, icon=":material/list:")
+        to_the_doctor(link)
     st.caption(say("The address of every page keeps the answers, so that a link opens the same model."))
     _form(entry)
 
