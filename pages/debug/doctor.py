@@ -1,6 +1,6 @@
-"""Doctor: is the chosen checkpoint healthy? What is wrong first, with what usually causes it."""
+"""Doctor: is the chosen checkpoint healthy? What is wrong first; and what numbers its parameters are."""
 
-from ui.doctor import panels
+from ui.doctor import controls, panels, parameters
 from ui.frame.sidebar import sidebar
 from ui.frame.source_box import head
 from ui.runs.open_run import publish
@@ -12,6 +12,9 @@ session.begin("doctor")
 TITLE = say("Doctor")
 checkpoint = sidebar(TITLE)
 head(TITLE)
-st.caption(say("Tests of the chosen checkpoint: weights, wiring, what it does with sentences, tokenizers."))
-panels.draw(checkpoint)
+if controls.part() == "parameters":
+    parameters.draw(checkpoint)
+else:
+    st.caption(say("Tests of the chosen checkpoint: weights, wiring, what it does with sentences, tokenizers."))
+    panels.draw(checkpoint)
 publish(checkpoint)

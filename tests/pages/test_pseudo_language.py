@@ -29,6 +29,7 @@ PARTS = {
     "step": (STEP, {}),
     "checkpoints": (CHECKPOINTS, {}),
     "doctor": (DOCTOR, {}),
+    "doctor parameters": (DOCTOR, {"doctor": "parameters", "against": "zh-en"}),
     "open": (OPEN, {}),
     "glossary": (EXPLORE / "glossary.py", {}),
     **{
@@ -45,6 +46,7 @@ SPOKEN: tuple[str, ...] = (
     "attention walk",
     "checkpoints",
     "doctor",
+    "doctor parameters",
     "glossary",
     "inside ffn",
     "inside lens",
@@ -105,6 +107,7 @@ def test_what_is_spoken_is_spoken_whole(open_page, name):
             "tsv",
             *words_of(*ARRAYS, *SUFFIXES, *FAMILIES, *(one.name for one in FAMILIES.values())),
         },
+        "doctor parameters": words_of("float32"),
         "open": words_of(*SUFFIXES),
         "start": {"Glassformer", "blue", "orange", "badge", SOURCE[::-1], *words_of(*glosses)},
     }.get(name, set())

@@ -16,13 +16,14 @@ LABELS: Final[dict[PageName, Sentence]] = {
     "masks": say("See it in Masks"),
     "inside": say("See it in Inside the model"),
     "checkpoints": say("See it in Checkpoints"),
-    "doctor": say("See it below"),
+    "doctor": say("See its numbers in Parameters"),
 }
 _PANELS: Final[dict[str, str]] = {
     "attention": "panel",
     "positions": "positions_panel",
     "masks": "masks_panel",
     "inside": "inside_panel",
+    "doctor": "doctor_panel",
 }
 
 
@@ -34,7 +35,7 @@ def leads_to(shown: Shown, link: Link) -> Link:
         link: Of the page at hand. Its way of decoding and its changes are left out: the doctor examined the model
             without them.
     """
-    looked_at: dict[str, Any] = {name: getattr(shown, name) for name in ("kind", "layer", "head", "step")}
+    looked_at: dict[str, Any] = {name: getattr(shown, name) for name in ("kind", "layer", "head", "step", "tensor")}
     looked_at = {name: value for name, value in looked_at.items() if value is not None}
     if shown.panel and shown.page in _PANELS:
         looked_at[_PANELS[shown.page]] = shown.panel

@@ -45,7 +45,7 @@ def going_on(entry: Entry) -> None:
     with st.container(horizontal=True):
         menu.link("step", say("Step through decoding"), link, icon=":material/play_arrow:")
         menu.link("attention", say("Look at its attention"), link, icon=":material/grid_on:")
-        menu.link("checkpoints", say("Its features and tensors"), link, icon=":material/list:")
+        menu.link("checkpoints", say("Its features, and the way to its tensors"), link, icon=":material/list:")
         to_the_doctor(link)
     st.caption(say("The address of every page keeps the answers, so that a link opens the same model."))
     _form(entry)
