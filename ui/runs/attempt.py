@@ -45,4 +45,5 @@ def to_the_doctor(link: Link) -> None:
     Args:
         link: Names the checkpoint.
     """
-    menu.link("doctor", say("Is it healthy? Ask the doctor"), replace(link, revision=""), icon=DOCTOR)
+    there = replace(link, revision="", view=replace(link.view, doctor_panel="findings"))
+    menu.link("doctor", say("Is it healthy? Ask the doctor"), there, icon=DOCTOR)
