@@ -10,6 +10,7 @@ import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -143,16 +144,19 @@ def swapped_tokenizers(checkpoint: Checkpoint) -> Checkpoint:
 # Parameters.
 
 
+def _layer(model: Transformer, n: int) -> Any:
+    """A layer of what writes, or else of what reads."""
+    return (model.decoder if model.anatomy.writes else model.encoder).layers[n]
+
+
 def not_a_number(model: Transformer) -> None:
     """One value of one matrix."""
-    stack = model.decoder if model.anatomy.writes else model.encoder
-    stack.layers[-1].ffn.up_proj.weight[3, 5] = torch.nan
+    _layer(model, -1).ffn.up_proj.weight[3, 5] = torch.nan
 
 
 def infinite(model: Transformer) -> None:
     """One value of one norm."""
-    stack = model.encoder if model.anatomy.reads else model.decoder
-    stack.layers[0].ffn_residual.norm.weight[2] = torch.inf
+    _layer(model, 0).ffn_residual.norm.weight[2] = torch.inf
 
 
 def _first(model: Transformer) -> MultiHeadAttention:
@@ -213,8 +217,7 @@ def collapsed_table(model: Transformer) -> None:
 
 def dead_neurons(model: Transformer) -> None:
     """Three of four neurons of a layer never fire."""
-    stack = model.decoder if model.anatomy.writes else model.encoder
-    up = stack.layers[0].ffn.up_proj
+    up = _layer(model, 0).ffn.up_proj
     up.bias[: 3 * up.bias.numel() // 4] = -1000.0
 
 
@@ -229,6 +232,7 @@ def _embeddings(model: Transformer) -> list[Embedding]:
 def shifted(model: Transformer) -> None:
     """The positions of the last stack begin with the second one."""
     positions = _embeddings(model)[-1].positions
+    assert positions is not None
     table = positions.table
     moved = torch.roll(table, -1, dims=0)
     if isinstance(positions, FixedPositions):
@@ -251,7 +255,7 @@ class CacheShifted(nn.Module):
 
 def shifted_in_cache(model: Transformer) -> None:
     """Each step of decoding takes its place for the one before."""
-    embedding = _embeddings(model)[-1]
+    embedding: Any = _embeddings(model)[-1]
     embedding.positions = CacheShifted(embedding.positions)
 
 
@@ -286,7 +290,7 @@ FAULTS = (
     Fault("target padding leaks", of_class(TargetPadsSeen), ("reverse", "s4")),
     Fault("NaN in one tensor", parameters(not_a_number), ("reverse", "gpt2", "bert")),
     Fault("infinite norm", parameters(infinite), ("s4",)),
-    Fault("too few heads", told(n_heads=2), ("reverse", "s4", "gpt2", "bert")),
+    Fault("too few heads", told(n_heads=2), ("s4", "gpt2", "bert")),
     Fault("too many heads", told(n_heads=8), ("reverse", "marian")),
     Fault("head without values", parameters(values_dead), ("reverse", "gpt2")),
     Fault("head that is not read", parameters(output_dead), ("s4", "bert")),

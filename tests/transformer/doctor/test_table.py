@@ -1,7 +1,8 @@
 """Findings x faults: which tests of the doctor say so when a fault is planted, and which do not.
 
-A row is a fault; on every base, the tests before the bar must find it, those behind it may: they see what it does
-elsewhere. No other test may say anything. A healthy checkpoint is a row without any.
+A row is a fault. Whatever it is planted into, the tests before the bar must find it; those behind the bar may, as
+they see what it does elsewhere, and no other test may say anything. WRECK stands for all tests that look at what the model
+writes. A healthy checkpoint is a row without any.
 """
 
 from functools import cache
@@ -12,10 +13,11 @@ from tests.transformer.doctor.healthy import TINY, healthy, texts
 from tests.transformer.doctor.planted import FAULTS
 from transformer.doctor.examination import TESTS, examine
 
+WRECK = "ending repetition copying lengths variety loss loss-by-position free-running"
 TABLE = """
-no causal mask                  causality cache |
-mask shows one too many         causality cache |
-mask shows one too few          own_token cache | dead-heads collapsed-heads
+no causal mask                  causality cache | WRECK
+mask shows one too many         causality cache | WRECK
+mask shows one too few          own_token cache | WRECK dead-heads collapsed-heads
 source padding leaks            padding_source batch |
 target padding leaks            padding_target |
 NaN in one tensor               finite |
@@ -23,17 +25,24 @@ infinite norm                   finite |
 head without values             dead-heads |
 head that is not read           dead-heads |
 two equal heads                 equal-heads |
-source is lost                  dead-heads | uniform-heads
-no cross-attention              dead-heads |
-positions shifted in the cache  cache |
-collapsed embeddings            collapsed-embeddings | dead-neurons
-dead neurons                    dead-neurons |
-leaks as it was trained         causality cache |
+source is lost                  loss variety | WRECK dead-heads uniform-heads
+no cross-attention              dead-heads loss variety | WRECK
+swapped tokenizers              exchanged-tokenizers | WRECK unknown-pieces
+positions shifted in the cache  cache | WRECK
+collapsed embeddings            collapsed-embeddings | WRECK dead-neurons
+dead neurons                    dead-neurons | WRECK
+trained on a leak               leak loss | WRECK
+leaks as it was trained         causality cache leak | WRECK
 """
 
-ROWS = {
-    row[:32].strip(): tuple(set(names.split()) for names in row[32:].split("|")) for row in TABLE.strip().splitlines()
-}
+
+def _row(line):
+    """Its name, the tests that must find it, and those that may."""
+    must, may = (set(names.split()) for names in line[32:].replace("WRECK", WRECK).split("|"))
+    return line[:32].strip(), (must, may)
+
+
+ROWS = dict(_row(line) for line in TABLE.strip().splitlines())
 BY_NAME = {fault.name: fault for fault in FAULTS}
 
 
