@@ -1,8 +1,8 @@
 """Findings x faults: which tests of the doctor say so when a fault is planted, and which do not.
 
 A row is a fault. Whatever it is planted into, the tests before the bar must find it; those behind the bar may, as
-they see what it does elsewhere, and no other test may say anything. WRECK stands for all tests that look at what the model
-writes. A healthy checkpoint is a row without any.
+they see what it does elsewhere, and no other test may say anything. WRECK stands for all tests that look at what the
+model writes. A healthy checkpoint is a row without any.
 """
 
 from functools import cache
