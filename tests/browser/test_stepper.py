@@ -14,7 +14,7 @@ from tests.browser.components import (
     runs,
     switch,
 )
-from tests.browser.helpers import open_page, wait_for_idle
+from tests.browser.helpers import comes_to, open_page, wait_for_idle
 
 # Pressed within the page, one right after the other: from outside, on a busy machine, two presses may be further
 # apart than what counts as rest.
@@ -85,7 +85,7 @@ def test_home_end_and_space(player):
     player.locator(".gf-speed").select_option("4")
     player.locator(".gf-stepper").focus()
     player.keyboard.press("Space")
-    player.wait_for_function("Number(document.querySelector('.gf-stepper').dataset.step) >= 2")
+    comes_to(player, lambda: browser_step(player) >= 2, expected=True)
     player.keyboard.press("Space")
     halted = browser_step(player)
     assert 2 <= halted < 23
