@@ -55,6 +55,14 @@ from charts.one_weight import (
     query_times_key,
     query_times_key_spec,
 )
+from charts.parameters import (
+    number_spread,
+    number_spread_spec,
+    row_lengths,
+    row_lengths_spec,
+    singular_values,
+    singular_values_spec,
+)
 from charts.position_shift import shift_errors, shift_errors_spec, shift_points, shift_points_spec
 from charts.position_waves import position_curves, position_curves_spec, wavelengths, wavelengths_spec
 from charts.positions import (

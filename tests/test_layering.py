@@ -29,9 +29,9 @@ STREAMLIT_PARTS = {*SCRIPTS, "pages", "ui", "tests", "benchmarks"}  # tests run 
 CHARTS_LIBRARIES = {"numpy", "pandas", "plotly"}
 NOT_FOR_TRANSFORMER = {"plotly", "streamlit"}
 # Parts of the library that import the model and that the model never imports.
-LEAVES = ("importers", "analysis", "training")
+LEAVES = ("importers", "analysis", "training", "doctor")
 # The folders of pages in ui/: what two pages share belongs in another area.
-PAGE_FOLDERS = {"start", "step", "attention", "positions", "masks", "inside", "checkpoints", "open"}
+PAGE_FOLDERS = {"start", "step", "attention", "positions", "masks", "inside", "checkpoints", "open", "doctor"}
 KNOWS_NOTHING = "Knows nothing of Streamlit"
 # The model is written from scratch: none of torch's own Transformer.
 TORCHS_OWN = re.compile(r"^(Transformer(Encoder|Decoder)(Layer)?|MultiheadAttention|multi_head_attention_forward)$")
@@ -63,8 +63,10 @@ def wrong_layers(source: Source) -> Iterator[str]:
 
 
 def _wrong_leaf(source: Source, *, leaf: str, where: str) -> Iterator[str]:
-    opens = leaf == "importers" and source.path.parts[1:] == ("__init__.py",)  # the library's door opens any model
-    if source.path.parts[1] not in {leaf, "commands"} and not opens:
+    door = source.path.parts[1:] == ("__init__.py",)  # the library's door opens and examines any model
+    opens = door and leaf in ("importers", "doctor")
+    asks = source.path.parts[1] == "doctor" and leaf in ("importers", "analysis")
+    if source.path.parts[1] not in {leaf, "commands"} and not opens and not asks:
         yield f"{where} only transformer.{leaf} itself and transformer.commands may import transformer.{leaf}"
 
 

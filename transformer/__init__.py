@@ -12,6 +12,7 @@ To understand the model, read config, anatomy, masks, positions, attention, laye
 
 from transformer.checkpoint.curve import Curve, load_curve
 from transformer.checkpoint.load import Checkpoint
+from transformer.doctor.examination import examine
 from transformer.errors import GlassformerError
 from transformer.importers.given import Given
 from transformer.importers.opening import QuestionsError, load, preview
@@ -44,6 +45,7 @@ __all__ = [
     "Trace",
     "Transformer",
     "ZeroHead",
+    "examine",
     "given_maps",
     "load",
     "load_curve",

@@ -5,7 +5,7 @@ import logging
 import sys
 from collections.abc import Sequence
 
-from transformer.commands import evaluate, import_model, prepare, task, train, translate
+from transformer.commands import evaluate, import_model, prepare, sentences, task, train, translate
 from transformer.errors import GlassformerError
 
 INTERRUPTED = 130  # what a shell expects of a command that Ctrl-C ended
@@ -14,6 +14,7 @@ COMMANDS = {
     "train": train,
     "task": task,
     "translate": translate,
+    "sentences": sentences,
     "evaluate": evaluate,
     "import": import_model,
 }

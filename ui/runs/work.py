@@ -93,6 +93,11 @@ class Runner:
         self._cache: LRUCache[Hashable, _Kept] = LRUCache(cache_bytes, getsizeof=lambda kept: kept.nbytes)
         self.n_runs = 0
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether somebody waits for the model."""
+        return bool(self._under_way)
+
     def trace(self, checkpoint: Checkpoint, query: Query) -> Trace:
         """The trace of a query.
 
@@ -117,6 +122,16 @@ class Runner:
         """
         result: _Result = self._answer(Request(key, self._visitor(), OTHER_COST, nbytes, work=work))
         return result
+
+    def kept(self, key: Hashable) -> Any:
+        """A result that is still in memory; None if there is none, and nothing is begun.
+
+        Args:
+            key: As `compute` was given it.
+        """
+        with self._lock:
+            found = self._cache.get(key)
+        return None if found is None else found.result
 
     def _answer(self, request: Request) -> Any:
         with self._lock:

@@ -244,6 +244,22 @@ def number(kept: Kept, label: str, most: int, *, placeholder: str, help: str, wi
     )
 
 
+def typed(kept: Kept, label: str, *, most: int, width: int, help: str | None = None) -> str:
+    """Draw a box for a text, which names itself as long as it is empty; returns what stands there."""
+    _set(kept.key, str(kept.value))
+    st.text_input(
+        label,
+        key=kept.key,
+        placeholder=label,
+        label_visibility="collapsed",
+        max_chars=most,
+        on_change=_taking(kept, lambda text: str(text or "").strip()),
+        help=help,
+        width=width,
+    )
+    return str(kept.value)
+
+
 def keep_label(key: str, labels: Iterable[str]) -> None:
     """Before a choice of the request, which its own widget keeps: its labels may be others than before."""
     if key in st.session_state:

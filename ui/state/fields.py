@@ -65,9 +65,9 @@ def choice(name: str, default: str) -> Any:
     return _field(default, Spelling(name, lambda reader, said, words: reader.choice(said, words, default)))
 
 
-def text(name: str, default: str = "") -> Any:
-    """Any short text."""
-    return _field(default, Spelling(name, lambda reader, said, _: reader.text(said, MAX_WORD) or None))
+def text(name: str, default: str = "", *, most: int = MAX_WORD) -> Any:
+    """Any text of at most so many characters."""
+    return _field(default, Spelling(name, lambda reader, said, _: reader.text(said, most) or None))
 
 
 def places(name: str, *, most: int, count: int) -> Any:

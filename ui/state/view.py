@@ -19,7 +19,9 @@ Aggregate = Literal["mean", "max", "rollout"]
 AttentionPanel = Literal["overview", "head", "flow", "walk", "table"]
 PositionsPanel = Literal["table", "similarity", "shift", "sentence", "rotations", "pair", "distance"]
 MasksPanel = Literal["masks", "one_row", "checks"]
+DoctorPanel = Literal["findings", "parameters"]
 InsidePanel = Literal["model", "stream", "lens", "ffn", "pieces"]
+Tensors = Literal["all", "not_finite", "constant"]
 MaskName = Literal["source", "target", "causal", "decoder", "cross"]
 Side = Literal["source", "target"]
 Depths = Literal["layer", "sublayer"]
@@ -42,6 +44,7 @@ MAX_PLACE = 32_768
 MAX_DIMS = 12
 MOST_HEADS = 128
 MOST_COMPANIONS = 3
+LONGEST_NAME = 200  # characters of a parameter or a checkpoint
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +78,7 @@ class View:
         mask: Which mask.
         sentence: Which sentence of the batch, from 0.
         inside_panel: Which part of the Inside page.
+        doctor_panel: Which part of the Doctor page.
         neuron: Neuron of a feed-forward layer, from 0; None for the page's own choice.
         pads: How many pads the Masks page adds, from 1.
         measure: What the table of heads is drawn by; a name of `ui.attention.head_measures`.
@@ -87,6 +91,11 @@ class View:
         nearness: What makes an embedding near.
         piece: A piece of a table of embeddings, as "source.17"; "" for one of the sentence.
         hidden: The token that an encoder with an MLM head is not shown, from 0; None for the page's own choice.
+        tensor: A parameter by its name; "" for the page's own choice.
+        tensors: Which parameters are listed.
+        names: Words that the names of those have.
+        against: Name of the checkpoint that the parameters are compared with; "" for none.
+        log_counts: The counts of a histogram go by their logarithm.
         term: A term of the glossary, by its English name; "" for none.
     """
 
@@ -129,6 +138,12 @@ class View:
     nearness: Nearness = choice("near", "cosine")
     piece: str = text("piece")
     hidden: int | None = place("hidden", MAX_PLACE)
+    doctor_panel: DoctorPanel = choice("doctor", "findings")
+    tensor: str = text("tensor", most=LONGEST_NAME)
+    tensors: Tensors = choice("tensors", "all")
+    names: str = text("names", most=LONGEST_NAME)
+    against: str = text("against", most=LONGEST_NAME)
+    log_counts: bool = flag("counts")
     term: str = text("term")
 
 

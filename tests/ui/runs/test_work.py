@@ -168,6 +168,13 @@ def test_other_work_is_done_once_and_kept():
     assert done == [1]
 
 
+def test_what_is_kept_can_be_asked_for_without_beginning_it():
+    work = runner(Model())
+    assert work.kept("key") is None
+    work.compute("key", lambda: "result", nbytes=len)
+    assert work.kept("key") == "result"
+
+
 def test_other_work_shares_the_room_of_the_cache():
     work, done = runner(Model(), cache_bytes=30_000), []
     for key in ("first", "second", "first"):

@@ -30,6 +30,7 @@ def page():
     )
     choices.several(choices.field(MAIN, "dims"), "Dims", range(6), most=3, placeholder="")
     choices.number(choices.field(MAIN, "neuron"), "Neuron", 16, placeholder="", help="", width=100)
+    st.session_state["typed"] = choices.typed(choices.field(MAIN, "names"), "Names", most=20, width=100)
     st.session_state["shown"] = shown
 
 
@@ -49,6 +50,15 @@ def controls(test):
 def written(test):
     """The controls that the last run set."""
     return {element.key for element in controls(test) if element.proto.set_value}
+
+
+def test_a_typed_text_is_the_view_s(test):
+    assert test.session_state["typed"] == ""
+    test.text_input(key="names").set_value(" query  key ").run()
+    assert view(test).names == test.session_state["typed"] == "query  key"
+    test.session_state[session.STANDING] = session.Standing(view=View(names="other"))
+    test.run()
+    assert test.text_input(key="names").value == "other"
 
 
 def test_each_shows_the_view_or_its_own_choice(test):

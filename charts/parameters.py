@@ -1,0 +1,201 @@
+"""The numbers of one parameter: how they are spread, the singular values of a matrix, its shortest and longest rows.
+
+Source blue and target vermillion are left out on purpose: a parameter is of both sides, or of one that its name says.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from charts.hover import bold, hover, on_lines, with_number
+from charts.neuron_bars import lying, lying_bars
+from charts.theme import (
+    GUIDE_COLOR,
+    MARK_COLOR,
+    NEUTRAL_COLOR,
+    SCALES,
+    Spec,
+    as_figure,
+    base_layout,
+    literal,
+    shortened,
+)
+from words import say, say_n
+
+HOW_TO_READ_SPREAD = say(
+    "Each bar is how many numbers lie in one of equal intervals from the smallest to the largest; a narrow middle "
+    "with bars far away from it means a few numbers that are much larger than the rest."
+)
+HOW_TO_READ_SINGULAR = say(
+    "Singular values say how much longer or shorter the matrix makes a vector in each of its directions. A cliff "
+    "means that the directions behind it are hardly used. The dotted line is the effective rank: how many "
+    "directions, all used alike, these amount to."
+)
+HOW_TO_READ_ROWS = say(
+    "Each bar is the length of one row of the table, the vector of a piece: the shortest on top, the longest at the "
+    "bottom. Rows of pieces that training never saw often have one length, or stand apart."
+)
+
+HEIGHT = 320
+_MOST_MARKED = 60  # singular values with a mark each
+_AROUND = 1.15  # room below the smallest and above the largest singular value, as a factor
+
+
+def number_spread_spec(
+    edges: np.ndarray,
+    counts: np.ndarray,
+    *,
+    title: str,
+    value_name: str,
+    counted: str = say("Numbers"),
+    log_counts: bool = False,
+) -> Spec:
+    """Draw how some numbers are spread.
+
+    Args:
+        edges: Of the intervals, rising `[interval + 1]`.
+        counts: How many numbers lie in each `[interval]`.
+        title: What the chart shows.
+        value_name: What the numbers are, with their unit if they have one.
+        counted: What is counted.
+        log_counts: Whether the axis of counts is logarithmic, so that intervals with few numbers are seen.
+
+    Raises:
+        ValueError: There is not one edge more than counts.
+    """
+    if len(counts) and len(edges) != len(counts) + 1:
+        raise ValueError(f"{len(edges)} edges for {len(counts)} counts: give one edge more than counts.")
+    layout = base_layout(title, value_name, say("{counted} (log)", counted=counted) if log_counts else counted)
+    layout |= {"height": HEIGHT, "bargap": 0, "hovermode": "closest"}
+    layout["xaxis"] |= {"nticks": 8, "exponentformat": "power", "showgrid": False}
+    layout["yaxis"] |= {"nticks": 6, "fixedrange": True, "rangemode": "tozero"}
+    if not len(counts):
+        return {"data": [], "layout": layout}
+    if log_counts:
+        layout["yaxis"] |= {"type": "log", "range": [-0.3, math.log10(max(int(counts.max()), 1)) + 0.1]}
+        layout["yaxis"] |= {"dtick": 1, "exponentformat": "power"}
+    if edges[0] < 0 < edges[-1]:
+        layout["shapes"] = [_upright(0.0, "dot")]
+    bars = {
+        "type": "bar",
+        "name": counted,
+        "x": (edges[1:] + edges[:-1]) / 2,
+        "y": counts,
+        "width": np.diff(edges),
+        "hovertext": [
+            say("from {low:.4g} to {high:.4g}", low=low, high=high) for low, high in itertools.pairwise(edges)
+        ],
+        "hovertemplate": hover("%{hovertext}", with_number(literal(counted), "%{y:,}")),
+        "marker": {"color": NEUTRAL_COLOR, "line": {"width": 0}},
+    }
+    columns = [say("from"), say("to"), counted]
+    rows = [[float(low), float(high), int(n)] for low, high, n in zip(edges[:-1], edges[1:], counts, strict=True)]
+    layout["meta"] = {"table": {"columns": columns, "rows": rows}}
+    return {"data": [bars], "layout": layout}
+
+
+def singular_values_spec(values: np.ndarray, *, effective_rank: float, title: str) -> Spec:
+    """Draw the singular values of a matrix, largest first, on a logarithmic axis.
+
+    Args:
+        values: Falling, 0 or more; those of 0 have no place on the axis and are counted under the title.
+        effective_rank: Marked by a line; NaN marks none.
+        title: What the chart shows.
+    """
+    there = values[values > 0]
+    layout = base_layout(title, say("Number of the singular value"), say("Singular value (log)"))
+    layout |= {"height": HEIGHT, "hovermode": "closest"}
+    layout["xaxis"] |= {"nticks": 8, "showgrid": False, "rangemode": "tozero", "tickformat": "d"}
+    layout["yaxis"] |= {"type": "log", "exponentformat": "power", "nticks": 6}
+    if len(there) < len(values):
+        none = say_n("{n} singular value is 0", "{n} singular values are 0", len(values) - len(there))
+        layout["title"]["subtitle"] = {"text": none, "font": {"size": 13}}
+    if not len(there):
+        return {"data": [], "layout": layout}
+    ends = math.log10(there[-1] / _AROUND), math.log10(there[0] * _AROUND)
+    layout["yaxis"] |= {"range": list(ends)} | ({"dtick": 1} if 2 <= ends[1] - ends[0] <= 8 else {})
+    if not math.isnan(effective_rank):
+        layout["shapes"] = [_upright(effective_rank, "dot")]
+        layout["annotations"] = [_named(effective_rank, len(values))]
+    line = {
+        "type": "scatter",
+        "name": say("singular value"),
+        "mode": "lines+markers" if len(there) <= _MOST_MARKED else "lines",
+        "x": np.arange(1, len(there) + 1),
+        "y": there,
+        "line": {"color": NEUTRAL_COLOR, "width": 2},
+        "marker": {"color": NEUTRAL_COLOR, "size": 6},
+        "hovertemplate": hover(
+            say("{n} of {all}", n="%{x}", all=len(values)), with_number(say("singular value"), "%{y:.4~g}")
+        ),
+    }
+    return {"data": [line], "layout": layout}
+
+
+def row_lengths_spec(
+    pieces: Sequence[str], ids: Sequence[int], lengths: Sequence[float], *, special: Sequence[bool], title: str
+) -> Spec:
+    """Draw the lengths of the shortest and of the longest rows of a table of embeddings.
+
+    Args:
+        pieces: The shortest row's first, the longest row's last.
+        ids: Their ids.
+        lengths: Of each row.
+        special: Whether each is a special piece; these are pale.
+        title: What the chart shows.
+
+    Raises:
+        ValueError: If the lists differ in length.
+    """
+    if not len(pieces) == len(ids) == len(lengths) == len(special):
+        raise ValueError(f"{len(pieces)} pieces, {len(ids)} ids, {len(lengths)} lengths: give one for each.")
+    layout = lying(title, say("Length of the row"), say("Piece"), [shortened(piece) for piece in pieces])
+    layout["xaxis"] |= {"range": [0, 1.18 * (max(lengths, default=0.0) or 1.0)], "nticks": 6, "fixedrange": True}
+    layout["annotations"] = [
+        {"x": length, "y": place, "text": f"{length:.3g}", "showarrow": False, "xanchor": "left", "xshift": 4}
+        for place, length in enumerate(lengths)
+    ]
+    columns = [say("piece"), say("id"), say("length of the row")]
+    rows = [[piece, int(i), float(length)] for piece, i, length in zip(pieces, ids, lengths, strict=True)]
+    layout["meta"] = {"table": {"columns": columns, "rows": rows}}
+    pale = str(SCALES["neutral"][1][1])
+    bars = lying_bars(lengths, [pale if one else NEUTRAL_COLOR for one in special])
+    bars["hovertext"] = [
+        on_lines(
+            bold(piece),
+            say("id {id}, a special piece", id=int(i)) if one else say("id {id}", id=int(i)),
+            say("length {length:.5g}", length=length),
+        )
+        for piece, i, length, one in zip(pieces, ids, lengths, special, strict=True)
+    ]
+    return {"data": [bars] if len(pieces) else [], "layout": layout}
+
+
+number_spread = as_figure(number_spread_spec)
+singular_values = as_figure(singular_values_spec)
+row_lengths = as_figure(row_lengths_spec)
+
+
+def _upright(place: float, dash: str) -> Spec:
+    """A line from top to bottom."""
+    line = {"color": GUIDE_COLOR, "width": 1.5, "dash": dash}
+    return {"type": "line", "x0": place, "x1": place, "y0": 0, "y1": 1, "yref": "y domain", "line": line}
+
+
+def _named(rank: float, most: int) -> Spec:
+    right_half = 2 * rank > most
+    return {
+        "x": rank,
+        "y": 1,
+        "yref": "y domain",
+        "text": literal(say("effective rank {rank:.1f}", rank=rank)),
+        "showarrow": False,
+        "font": {"color": MARK_COLOR},
+        "xanchor": "right" if right_half else "left",
+        "yanchor": "top",
+        "xshift": -4 if right_half else 4,
+    }

@@ -1,0 +1,29 @@
+"""A checkpoint like another one but for a change of its model; the other one stays as it is."""
+
+import copy
+from collections.abc import Callable
+from dataclasses import replace
+
+from transformer.checkpoint.load import Checkpoint
+from transformer.doctor.examination import TESTS, run_test
+from transformer.doctor.patient import Patient
+from transformer.doctor.report import Finding
+from transformer.importers.samples import Samples
+from transformer.model.attention import MultiHeadAttention
+from transformer.model.transformer import Transformer
+
+
+def changed(checkpoint: Checkpoint, change: Callable[[Transformer], object]) -> Checkpoint:
+    """The checkpoint with a changed copy of its model."""
+    model = copy.deepcopy(checkpoint.model)
+    for module in model.modules():
+        if isinstance(module, MultiHeadAttention):
+            module.joined = None  # those that lie below each other are copies now
+    change(model)
+    return replace(checkpoint, model=model, config=model.config)
+
+
+def found(checkpoint: Checkpoint, name: str, *, pairs: Samples | None = None, seed: int = 0) -> Finding:
+    """What one test finds."""
+    (test,) = (one for one in TESTS if one.name == name)
+    return run_test(test, Patient(checkpoint, pairs, seed))

@@ -1,0 +1,146 @@
+"""A file of sentences: a source a line, or `source TAB reference`; what cannot be used is said with its line.
+
+Lines count from 1 as an editor counts them; empty ones are passed over. Only LF and CR LF end a line, as others may
+stand in a sentence.
+"""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from transformer.errors import DataError, QueryError
+from transformer.runs.query import MAX_SOURCE_CHARACTERS, check_source
+from words import Sentence, say, say_n
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much is taken.
+
+    Attributes:
+        n_bytes: Of the whole text as UTF-8.
+        lines: That are not empty.
+        characters: Of a source, and of a reference.
+    """
+
+    n_bytes: int = 100_000_000
+    lines: int = 1_000_000
+    characters: int = MAX_SOURCE_CHARACTERS
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the file.
+
+    Attributes:
+        number: From 1.
+        source: What the model shall read.
+        reference: What should come out; None if the file does not say.
+        problem: Why the line cannot be run; None if nothing is known against it.
+    """
+
+    number: int
+    source: str
+    reference: str | None = None
+    problem: Sentence | None = None
+
+
+_NO_LIMITS = Limits()
+
+
+def read_file(path: Path, limits: Limits = _NO_LIMITS) -> tuple[Line, ...]:
+    """Read a file of sentences; see `read_bytes`.
+
+    Raises:
+        DataError: It cannot be opened, or as `read_bytes`.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(limits.n_bytes + 1)
+    except OSError as error:
+        raise DataError("{file}: cannot be read ({reason}).", file=str(path), reason=str(error.strerror)) from None
+    return read_bytes(content, limits, label=str(path))
+
+
+def read_bytes(content: bytes, limits: Limits = _NO_LIMITS, *, label: str) -> tuple[Line, ...]:
+    """The lines of a file's content.
+
+    Args:
+        content: UTF-8, with or without a byte order mark.
+        limits: How much is taken.
+        label: How messages call it.
+
+    Raises:
+        DataError: It is not UTF-8, or as `read_text`.
+    """
+    _check_size(len(content), limits, label)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(
+            "{file}: not UTF-8 (byte {place:,}: {byte:#04x}); save it as UTF-8.",
+            file=label,
+            place=error.start,
+            byte=content[error.start],
+        ) from None
+    return read_text(text, limits, label=label)
+
+
+def read_text(text: str, limits: Limits = _NO_LIMITS, *, label: str) -> tuple[Line, ...]:
+    """The lines of a text.
+
+    Args:
+        text: Lines, each a source or `source TAB reference`.
+        limits: How much is taken.
+        label: How messages call it.
+
+    Returns:
+        The lines that are not empty; one that is too long or has more columns has its `problem`.
+
+    Raises:
+        DataError: It is too large, has too many lines, or none.
+    """
+    _check_size(len(text.encode("utf-8", "replace")), limits, label)
+    rows = [(number, row.removesuffix("\r")) for number, row in enumerate(text.split("\n"), start=1)]
+    rows = [(number, row) for number, row in rows if row.strip()]
+    if not rows:
+        raise DataError("{file}: holds no sentences. Give one a line.", file=label)
+    if len(rows) > limits.lines:
+        raise DataError(
+            "{file}: has {n:,} lines with text; at most {most:,} are taken. Split it.",
+            file=label,
+            n=len(rows),
+            most=limits.lines,
+        )
+    return tuple(_line(number, row.split("\t"), limits) for number, row in rows)
+
+
+def _check_size(n_bytes: int, limits: Limits, label: str) -> None:
+    if n_bytes > limits.n_bytes:
+        raise DataError(
+            "{file}: is larger than {most:,} bytes, which is the limit. Split it.", file=label, most=limits.n_bytes
+        )
+
+
+def _line(number: int, columns: list[str], limits: Limits) -> Line:
+    source, *rest = (column.strip() for column in columns)
+    line = Line(number, source[: limits.characters], (rest[0][: limits.characters] or None) if rest else None)
+    if len(rest) > 1:
+        return replace(
+            line,
+            problem=say_n(
+                "Expected a source, or source TAB reference; found {n} column.",
+                "Expected a source, or source TAB reference; found {n} columns.",
+                len(columns),
+            ),
+        )
+    longest = max(map(len, (source, *rest)))
+    if longest > limits.characters:
+        return replace(line, problem=_too_long(longest, limits.characters))
+    try:
+        return replace(line, source=check_source(source))
+    except QueryError as error:
+        return replace(line, problem=error.sentence)
+
+
+def _too_long(n: int, most: int) -> Sentence:
+    return say("It has {n:,} characters; at most {most:,} are taken. Shorten it.", n=n, most=most)

@@ -1,0 +1,245 @@
+"""Many sentences run on one model, and what each line of the table says of its run.
+
+Lines of like length are decoded together and recorded each alone (`transformer.runs.together`), so that a line's
+numbers are those of `checkpoint.run`, to the last bit and whoever its neighbours are. An encoder alone writes
+nothing: with a head for masked pieces each text gets its pseudo-log-likelihood, every piece hidden alone.
+
+Sources: Welleck et al., "Neural Text Generation with Unlikelihood Training" (2020), section 6.1, for the share of
+repeated n-grams; Salazar et al., "Masked Language Model Scoring" (2020), section 2, for pseudo-log-likelihoods.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from transformer.analysis.chrf import Counts, chrf, chrf_counts
+from transformer.analysis.hidden_pieces import MASK_PIECES, hide, mask_id
+from transformer.analysis.line_file import Line
+from transformer.errors import GlassformerError, QueryError
+from transformer.model.anatomy import anatomy
+from transformer.model.config import ModelConfig
+from transformer.runs.distribution import entropy
+from transformer.runs.interventions import tap_for
+from transformer.runs.query import Query
+from transformer.runs.runnable import Runnable
+from transformer.runs.running import Pause, go_on
+from transformer.runs.source import read_source
+from transformer.runs.together import run_together
+from transformer.runs.trace import Trace
+from transformer.text.normalise import normalise
+from words import Sentence, say
+
+ROWS = 16
+"""Lines that are decoded together: beyond it the time of a line hardly falls, and the first results come later."""
+
+HIDDEN_AT_ONCE = 32  # pieces of a text, before others get their turn
+REPEATED_N = 2  # pieces in a row
+
+
+@dataclass(frozen=True, kw_only=True)
+class LineResult:
+    """What running a line gave. What a model or a line does not have is None.
+
+    Attributes:
+        line: The line.
+        output: What was written; empty for an encoder alone.
+        log_prob: Of the output under the model, in nats; of an encoder's text its pseudo-log-likelihood.
+        n_counted: Pieces that it sums over: those of the output with its end mark, or those that were hidden.
+        score: What beam search ranked the output by.
+        entropy: Mean over the steps, in bits.
+        n_source: Pieces of the source, without marks around it.
+        n_unknown: How many of them the model has never seen.
+        n_output: Pieces of the output, without its end mark.
+        repeated: Share of the output's pairs of neighbouring pieces that were there before, 0 to 1.
+        ended: Whether the output ended by itself.
+        counts: What chrF is made of.
+        problem: Why the line could not be run.
+    """
+
+    line: Line
+    output: str = ""
+    log_prob: float | None = None
+    n_counted: int = 0
+    score: float | None = None
+    entropy: float | None = None
+    n_source: int = 0
+    n_unknown: int = 0
+    n_output: int | None = None
+    repeated: float | None = None
+    ended: bool | None = None
+    counts: Counts | None = None
+    problem: Sentence | None = None
+
+    @property
+    def mean_log_prob(self) -> float | None:
+        """Log-probability of a piece, in nats."""
+        return None if self.log_prob is None or not self.n_counted else self.log_prob / self.n_counted
+
+    @property
+    def length_ratio(self) -> float | None:
+        """Pieces written for each piece read."""
+        return None if self.n_output is None or not self.n_source else self.n_output / self.n_source
+
+    @property
+    def chrf(self) -> float | None:
+        """chrF2 against the reference, 0 to 100."""
+        return None if self.counts is None else chrf(self.counts)
+
+
+def check_can_run(checkpoint: Runnable) -> None:
+    """Look whether a model has something to say of sentences.
+
+    Raises:
+        QueryError: It writes nothing and cannot tell which piece fits where one is hidden.
+    """
+    if not anatomy(checkpoint.config).writes:
+        _mask(checkpoint)
+
+
+def batches(checkpoint: Runnable, lines: Sequence[Line], *, rows: int = ROWS) -> list[tuple[Line, ...]]:
+    """Lines of like length together, the batch with the first line first.
+
+    Args:
+        checkpoint: Whose pieces are counted.
+        lines: In any order.
+        rows: Most lines of a batch.
+    """
+    ordered = sorted(lines, key=lambda line: (_n_pieces(checkpoint, line.source), line.number))
+    cut = [tuple(ordered[start : start + rows]) for start in range(0, len(ordered), rows)]
+    return sorted(cut, key=lambda batch: min(line.number for line in batch))
+
+
+def run_lines(
+    checkpoint: Runnable, lines: Sequence[Line], how: Query, *, rows: int = ROWS, pause: Pause = go_on
+) -> Iterator[LineResult]:
+    """Run lines, those of like length together.
+
+    Args:
+        checkpoint: What to run them on.
+        lines: What to run.
+        how: A query, of which all but the source is taken.
+        rows: Most lines that are decoded together.
+        pause: Called between two rounds of decoding and between two lines. What it raises ends the run if it is no
+            `Exception`, which would be taken for that line's own.
+
+    Yields:
+        The result of each line, a batch after the other and not in the order of the file. A line that cannot be run
+        says why and costs the others nothing.
+
+    Raises:
+        QueryError: As `check_can_run`.
+    """
+    check_can_run(checkpoint)
+    for batch in batches(checkpoint, lines, rows=rows):
+        yield from run_batch_of_lines(checkpoint, batch, how, pause=pause)
+
+
+def run_batch_of_lines(
+    checkpoint: Runnable, batch: Sequence[Line], how: Query, *, pause: Pause = go_on
+) -> Iterator[LineResult]:
+    """Run lines together, as `run_lines` does with each of its batches; in their order."""
+    runnable = [line for line in batch if line.problem is None]
+    if anatomy(checkpoint.config).writes:
+        queries = [replace(how, source=line.source) for line in runnable]
+        found = _written(checkpoint, runnable, run_together(checkpoint, queries, most_map_bytes=0, pause=pause))
+    else:
+        mask = _mask(checkpoint)
+        found = (_hidden(checkpoint, line, how, mask, pause) for line in runnable)
+    for line in batch:
+        yield LineResult(line=line, problem=line.problem) if line.problem is not None else next(found)
+        pause()
+
+
+def repeated_share(ids: Sequence[int], n: int = REPEATED_N) -> float:
+    """Share of the n-grams that were there before, 0 to 1: 1 - different ones / all; 0 where there are none."""
+    grams = [tuple(ids[i : i + n]) for i in range(len(ids) - n + 1)]
+    return 1 - len(set(grams)) / len(grams) if grams else 0.0
+
+
+def _mask(checkpoint: Runnable) -> int:
+    """The piece that hides others from an encoder alone; errors as `check_can_run`."""
+    if not anatomy(checkpoint.config).fills:
+        raise QueryError(
+            "{model} is an encoder alone without a head for masked pieces: it writes nothing and gives no text a "
+            "probability, so there is nothing to list. Choose another checkpoint.",
+            model=checkpoint.name,
+        )
+    found = mask_id(checkpoint.src_tokenizer)
+    if found is None:
+        raise QueryError(
+            "The tokenizer of {model} has none of the pieces {names}, so that no piece can be hidden and no text "
+            "scored. Choose another checkpoint.",
+            model=checkpoint.name,
+            names=", ".join(MASK_PIECES),
+        )
+    return found
+
+
+def _n_pieces(checkpoint: Runnable, text: str) -> int:
+    return len(checkpoint.src_tokenizer.encode(normalise(text, checkpoint.config.normalisation)).ids)
+
+
+def _written(
+    checkpoint: Runnable, lines: Sequence[Line], traces: Iterator[Trace | Exception]
+) -> Iterator[LineResult]:
+    waiting = deque(lines)
+    for trace in traces:
+        line = waiting.popleft()
+        yield _failed(line, trace) if isinstance(trace, Exception) else _result(checkpoint.config, line, trace)
+
+
+def _failed(line: Line, error: Exception) -> LineResult:
+    if isinstance(error, GlassformerError):
+        return LineResult(line=line, problem=error.sentence)
+    return LineResult(line=line, problem=say("It could not be computed ({kind}).", kind=type(error).__name__))
+
+
+def _result(config: ModelConfig, line: Line, trace: Trace) -> LineResult:
+    ended = trace.stop_reason == "end of sentence"
+    written = trace.tgt_ids[: trace.n_steps - ended]
+    return LineResult(
+        line=line,
+        output=trace.output_text,
+        log_prob=trace.log_prob,
+        n_counted=trace.n_steps,
+        score=trace.hypotheses[trace.query.hypothesis].score if trace.hypotheses else None,
+        entropy=float(np.mean(trace.entropies())) if trace.n_steps else None,
+        n_source=_without_marks(config, len(trace.src_ids)),
+        n_unknown=trace.src_ids.count(config.unk_id),
+        n_output=len(written),
+        repeated=repeated_share(written),
+        ended=ended,
+        counts=None if line.reference is None else chrf_counts(trace.output_text, line.reference),
+    )
+
+
+def _without_marks(config: ModelConfig, n: int) -> int:
+    return n - len(config.source_start) - len(config.source_end)
+
+
+def _hidden(checkpoint: Runnable, line: Line, how: Query, mask: int, pause: Pause) -> LineResult:
+    """A text scored by an encoder with a head for masked pieces."""
+    config = checkpoint.config
+    try:
+        source = read_source(checkpoint, replace(how, source=line.source))
+        first = len(config.source_start)
+        places = range(first, first + _without_marks(config, len(source.ids)))
+        tap, losses, entropies = tap_for(how.interventions, config), [], []
+        for start in range(0, len(places), HIDDEN_AT_ONCE):
+            here = places[start : start + HIDDEN_AT_ONCE]
+            some = hide(checkpoint.model, source.ids, here, mask, tap=tap, whole=True)
+            losses += some.losses.tolist()
+            entropies += [entropy(row) for row in some.log_probs]
+            pause()
+    except Exception as error:  # this line's own: it does not cost the others
+        return _failed(line, error)
+    return LineResult(
+        line=line,
+        log_prob=-sum(losses),
+        n_counted=len(losses),
+        entropy=float(np.mean(entropies)),
+        n_source=len(places),
+        n_unknown=source.ids.count(config.unk_id),
+    )

@@ -1,0 +1,126 @@
+"""`python -m transformer sentences`: run a file of sentences and say of each how the model did."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from transformer.errors import DataError
+
+if TYPE_CHECKING:
+    from transformer.analysis.line_table import Summary
+    from transformer.analysis.many import LineResult
+
+HELP = "run a file of sentences: output, log-probability, entropy, repetition, chrF of each"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.set_defaults(run=_run)
+    parser.add_argument("checkpoint", type=Path, help="a checkpoint folder, or a model that `load` opens")
+    parser.add_argument("file", type=Path, help="a source a line, or source TAB reference")
+    parser.add_argument("--csv", type=Path, metavar="OUT.csv", help="write the whole table")
+    parser.add_argument("--beam", type=int, default=0, metavar="N", help="beams; greedy without")
+    parser.add_argument("--max-new", type=int, default=128, metavar="N", help="most pieces to write (default 128)")
+    parser.add_argument("--force", action="store_true", help="replace a file that stands at OUT.csv")
+
+
+def _run(options: argparse.Namespace) -> None:
+    from transformer import Beam, Greedy, Query, load
+    from transformer.analysis.line_file import read_file
+    from transformer.analysis.line_table import as_csv, summary
+    from transformer.analysis.many import check_can_run, run_lines
+
+    _check_csv(options)
+    lines = read_file(options.file)
+    checkpoint = load(options.checkpoint)
+    check_can_run(checkpoint)
+    how = Query(
+        checkpoint=checkpoint.content_hash,
+        source="",
+        decoding=Beam(size=options.beam) if options.beam else Greedy(),
+        max_new=options.max_new,
+    )
+    results: list[LineResult] = []
+    with _one_thread():
+        for result in run_lines(checkpoint, lines, how):
+            results.append(result)
+            if sys.stderr.isatty():
+                end = "\n" * (len(results) == len(lines))
+                print(f"\r{len(results):,} of {len(lines):,} lines", end=end, file=sys.stderr, flush=True)
+    if options.csv:
+        _write(options.csv, as_csv(results))
+    else:
+        _print(results)
+    _print_summary(summary(results))
+    failed = sum(one.problem is not None for one in results)
+    if failed:
+        raise DataError("{failed} of {total} lines could not be run.", failed=failed, total=len(results))
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """As the app computes, so that its numbers are the same; a few sentences are too little to share."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _check_csv(options: argparse.Namespace) -> None:
+    """Now, not after minutes."""
+    if options.csv and not options.csv.parent.is_dir():
+        raise DataError("{file}: its folder does not exist; make it first.", file=str(options.csv))
+    if options.csv and options.csv.exists() and not options.force:
+        raise DataError("{file}: exists already; choose another file, or give --force.", file=str(options.csv))
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        # With a mark at the start: without it spreadsheets take UTF-8 for something else.
+        file.write_text(text, encoding="utf-8-sig", errors="replace", newline="")
+    except OSError as error:
+        raise DataError("{file}: cannot be written ({reason}).", file=str(file), reason=error.strerror) from None
+    print(f"The table stands in {file}.")
+
+
+def _print(results: list[LineResult]) -> None:
+    for one in sorted(results, key=lambda one: one.line.number):
+        if one.problem is not None:
+            print(f"error: line {one.line.number}: {one.problem}", file=sys.stderr)
+            continue
+        numbers = [_number("log-probability a piece", one.mean_log_prob), _number("chrF", one.chrf)]
+        said = "; ".join([*filter(None, numbers), *["cut"] * (one.ended is False)])
+        print(one.line.number, one.line.source, one.output, said, sep="\t")
+
+
+def _print_summary(found: Summary) -> None:
+    print(f"{found.n - found.n_failed:,} of {found.n:,} lines.")
+    named = {
+        "chrF of all": found.chrf,
+        "log-probability a piece, in nats": found.log_prob,
+        "entropy, in bits": found.entropy,
+        "pieces written for each read": found.length_ratio,
+        "repeated pairs of pieces (%)": _percent(found.repeated),
+        "ended by themselves (%)": _percent(found.ended),
+        "unknown pieces (%)": _percent(found.unknown),
+    }
+    for name, value in named.items():
+        if value is not None:
+            print(f"  {name}: {value:.2f}")
+
+
+def _number(name: str, value: float | None) -> str:
+    return "" if value is None else f"{name} {value:.2f}"
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100 * share

@@ -1,0 +1,78 @@
+"""Run every test of the doctor on a checkpoint, in the order of a good engineer's checklist.
+
+    report = examine(transformer.load("checkpoints/zh-en"))
+    print(report)
+
+A test is a function from a patient to what it measured. Whoever wants to do something between two tests, such as
+serve others, takes `TESTS` and runs them one by one with `run_test`.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from transformer.checkpoint.load import Checkpoint
+from transformer.doctor import attention, behaviour, feed_forward, settings, tokenizers, weights, wiring
+from transformer.doctor.patient import Patient, Test, go_on
+from transformer.doctor.report import Finding, not_applicable
+from transformer.doctor.whole import Report
+from transformer.errors import GlassformerError
+from transformer.importers.samples import Samples
+from words import Sentence, say
+
+TESTS: tuple[Test, ...] = (
+    *weights.TESTS,
+    *wiring.TESTS,
+    *settings.TESTS,
+    *behaviour.TESTS,
+    *attention.TESTS,
+    *feed_forward.TESTS,
+    *tokenizers.TESTS,
+)
+"""Every test, in the order of the examination."""
+
+Progress = Callable[[int, int, Sentence], None]
+"""Told how many tests are done, how many there are, and what the next one tests."""
+
+
+def silent(done: int, whole: int, title: Sentence) -> None:
+    """Nobody is told."""
+
+
+def run_test(test: Test, patient: Patient) -> Finding:
+    """What one test finds; a test that cannot be made says why."""
+    begun = time.perf_counter()
+    try:
+        measured = test.measure(patient)
+    except GlassformerError as error:
+        measured = not_applicable(say("This could not be tested: {problem}", problem=error.sentence))
+    seconds = time.perf_counter() - begun
+    return Finding(test=test.name, area=test.area, title=test.title, measured=measured, seconds=seconds)
+
+
+def examine(
+    checkpoint: Checkpoint,
+    *,
+    pairs: Samples | None = None,
+    seed: int = 0,
+    pause: Callable[[], None] = go_on,
+    progress: Progress = silent,
+) -> Report:
+    """Examine a checkpoint.
+
+    Args:
+        checkpoint: Any, of every kind.
+        pairs: Pairs of source and reference, or texts alone; None for the examples of the card.
+        seed: Decides which of many sentences are taken, and all else that is drawn.
+        pause: Called now and then.
+        progress: Told how far it is.
+    """
+    patient, findings = Patient(checkpoint, pairs, seed, pause), []
+    for n, test in enumerate(TESTS):
+        progress(n, len(TESTS), test.title)
+        pause()
+        findings.append(run_test(test, patient))
+    return Report.of(patient, findings)

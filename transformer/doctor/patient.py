@@ -1,0 +1,133 @@
+"""What the tests of the doctor are made on: a checkpoint, a few sentences, and what several tests need of both.
+
+Each test asks for what it needs; what was computed for one test is there for the next. A patient belongs to one
+examination and one thread.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, TypeVar
+
+from transformer.checkpoint.load import Checkpoint
+from transformer.doctor.reading import Row, rows_of
+from transformer.doctor.report import Area, Measured
+from transformer.errors import GlassformerError
+from transformer.importers.samples import Samples
+from transformer.model.anatomy import Anatomy
+from transformer.model.config import ModelConfig
+from transformer.model.transformer import Transformer
+from transformer.runs.trace import Trace
+from words import Sentence
+
+SENTENCES = 12
+"""Of those that are given, as many are taken; more change no verdict, and each costs time."""
+
+Origin = Literal["given", "examples", "none"]
+_Result = TypeVar("_Result")
+
+
+def go_on() -> None:
+    """Go on at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Patient:
+    """A checkpoint under examination.
+
+    Attributes:
+        checkpoint: Any, of every kind.
+        given: Pairs or texts that somebody gave; None if nobody did.
+        seed: Decides which of many sentences are taken, and all else that is drawn.
+        pause: Called now and then; a server serves others meanwhile.
+    """
+
+    checkpoint: Checkpoint
+    given: Samples | None = None
+    seed: int = 0
+    pause: Callable[[], None] = field(default=go_on)
+    _known: dict[Callable[[Patient], Any], Any] = field(default_factory=dict, init=False, repr=False)
+
+    def once(self, work: Callable[[Patient], _Result]) -> _Result:
+        """What some work on this patient gives, done for the first test that needs it."""
+        if work not in self._known:
+            self._known[work] = work(self)
+        found: _Result = self._known[work]
+        return found
+
+    @property
+    def model(self) -> Transformer:
+        """The model."""
+        return self.checkpoint.model
+
+    @property
+    def config(self) -> ModelConfig:
+        """Its features."""
+        return self.checkpoint.config
+
+    @property
+    def anatomy(self) -> Anatomy:
+        """Its stacks and attentions."""
+        return self.model.anatomy
+
+    @property
+    def origin(self) -> Origin:
+        """Where the sentences come from."""
+        if self.given is not None:
+            return "given"
+        return "examples" if self.checkpoint.card.tried() else "none"
+
+    @cached_property
+    def samples(self) -> Samples:
+        """The sentences that the tests use, `SENTENCES` at most; none if there are none."""
+        texts = Samples(tuple(self.checkpoint.card.tried())) if self.given is None else self.given
+        places = list(range(len(texts)))
+        if len(places) > SENTENCES:
+            places = sorted(random.Random(self.seed).sample(places, SENTENCES))
+        return texts.only(places)
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """What the tests of the wiring let the model read: there always is something."""
+        return rows_of(self.checkpoint, self.samples, self.seed)
+
+    @cached_property
+    def runs(self) -> tuple[Trace | GlassformerError, ...]:
+        """The greedy run of each sentence, in their order; or the error that it ended with."""
+        found: list[Trace | GlassformerError] = []
+        for source in self.samples.sources:
+            self.pause()
+            try:
+                found.append(self.checkpoint.run(source))
+            except GlassformerError as error:
+                found.append(error)
+        return tuple(found)
+
+    @property
+    def traces(self) -> tuple[Trace, ...]:
+        """The runs that ended without an error."""
+        return tuple(one for one in self.runs if isinstance(one, Trace))
+
+
+@dataclass(frozen=True)
+class Test:
+    """One test.
+
+    Attributes:
+        name: For programs, such as "causality".
+        area: What it is about.
+        title: What is tested, in a few words.
+        measure: Makes it.
+    """
+
+    __test__ = False  # pytest takes a class of this name for tests of its own
+
+    name: str
+    area: Area
+    title: Sentence
+    measure: Callable[[Patient], Measured]

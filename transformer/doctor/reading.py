@@ -1,0 +1,152 @@
+"""What the tests of the wiring let a model read: rows of ids, of the patient's sentences where there are any.
+
+How a model is wired does not depend on what it reads, so a text that is too short is filled up with pieces that are
+drawn, and a model without sentences reads drawn pieces alone. What is compared is how far numbers move, in units of
+their spread (`moved`): about 1 where nothing is left of them, and 1e-6 where only sums were taken in another order.
+
+Shapes: B rows, S source tokens, T target tokens, V target vocabulary, D d_model.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from transformer.checkpoint.load import Checkpoint
+from transformer.errors import DataError
+from transformer.importers.losses import text_ids
+from transformer.importers.samples import Samples
+from transformer.model.tap import NO_TAP, Tap
+from transformer.model.transformer import Transformer
+from transformer.runs.finite import check_recorded
+
+SHORTEST, LONGEST = 6, 24
+"""Tokens of a row: enough to change one and see those around it, few enough for large models."""
+ROOM = 3  # tokens that tests add
+DRAWN = 4  # rows where there are no sentences
+MOST_ROWS = 6
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a model reads.
+
+    Attributes:
+        source: Ids that the encoder reads; a decoder alone takes no notice of them.
+        target: Ids that the decoder reads, from the start mark or the prompt on; an encoder alone takes no notice.
+        text: The sentence it was made of; None if its pieces were drawn.
+    """
+
+    source: tuple[int, ...]
+    target: tuple[int, ...]
+    text: str | None = None
+
+
+class Drawing:
+    """Draws pieces that are nothing special.
+
+    Args:
+        checkpoint: Whose.
+        seed: Decides what is drawn.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, seed: int) -> None:
+        self._random, config = random.Random(seed), checkpoint.config
+        apart = {config.pad_id, config.unk_id, config.bos_id, config.decoder_start_id, *config.end_ids}
+        self._source = _plain(config.src_vocab_size, checkpoint.src_tokenizer.is_special, apart)
+        self._target = _plain(config.tgt_vocab_size, checkpoint.tgt_tokenizer.is_special, apart)
+
+    def source(self, n: int) -> tuple[int, ...]:
+        """So many pieces of the source; all different, if there are as many."""
+        return self._several(self._source, n)
+
+    def target(self, n: int) -> tuple[int, ...]:
+        """So many pieces of the target; all different, if there are as many."""
+        return self._several(self._target, n)
+
+    def another(self, i: int) -> int:
+        """A piece of the target that is not this one, if there is another."""
+        return self._random.choice([one for one in self._target if one != i] or self._target)
+
+    def _several(self, pieces: list[int], n: int) -> tuple[int, ...]:
+        draw = self._random.sample if n <= len(pieces) else self._random.choices
+        return tuple(draw(pieces, k=max(0, n)))
+
+
+def _plain(size: int, is_special: Callable[[int], bool], apart: set[int | None]) -> list[int]:
+    return [i for i in range(size) if i not in apart and not is_special(i)] or list(range(size))
+
+
+def rows_of(checkpoint: Checkpoint, samples: Samples, seed: int) -> list[Row]:
+    """Rows of the sentences, `MOST_ROWS` at most; drawn ones if there are none.
+
+    Args:
+        checkpoint: Whose ids they are.
+        samples: The sentences; what cannot be read is left out.
+        seed: Decides what is drawn.
+    """
+    drawing, found = Drawing(checkpoint, seed), []
+    for i, source in enumerate(samples.sources[:MOST_ROWS]):
+        try:
+            ids = text_ids(source, checkpoint.src_tokenizer, checkpoint.config.normalisation)
+            target = text_ids(samples.targets[i], checkpoint.tgt_tokenizer) if samples.targets else ()
+        except DataError:
+            continue
+        found.append(_row(checkpoint, ids, target, drawing, text=source))
+    lengths = range(SHORTEST, SHORTEST + DRAWN)
+    return found or [_row(checkpoint, drawing.source(n), drawing.target(n), drawing) for n in lengths]
+
+
+def _row(
+    checkpoint: Checkpoint,
+    ids: tuple[int, ...],
+    output: tuple[int, ...],
+    drawing: Drawing,
+    *,
+    text: str | None = None,
+) -> Row:
+    config = checkpoint.config
+    longest = max(1, min(LONGEST, config.max_len - ROOM))
+    around = len(config.source_start) + len(config.source_end)
+    inner = tuple(i for i in ids if i < config.src_vocab_size)[: max(1, longest - around)]
+    inner += drawing.source(min(SHORTEST, longest) - around - len(inner))
+    source = (*config.source_start, *inner, *config.source_end)
+    reads = checkpoint.model.anatomy.reads
+    begin = (config.decoder_start_id, *config.forced_ids) if reads else (*config.source_start, *inner)
+    target = (*begin, *(i for i in output if i < config.tgt_vocab_size))[:longest]
+    return Row(source, (*target, *drawing.target(min(SHORTEST, longest) - len(target))), text)
+
+
+@torch.inference_mode()
+def result(model: Transformer, src: Tensor, tgt: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
+    """Logits [B, T, V] of a pass, or the vectors [B, S, D] of an encoder alone, whatever head it has.
+
+    Args:
+        model: The model.
+        src: What the encoder reads [B, S].
+        tgt: What the decoder reads [B, T].
+        tap: Sees and changes values.
+
+    Raises:
+        QueryError: A value is not finite; names the first site.
+    """
+
+    def made(tap: Tap) -> Tensor:
+        found: Tensor = model(src, tgt, tap=tap) if model.anatomy.writes else model.encode(src, tap=tap)
+        return found
+
+    values = made(tap)
+    check_recorded((values,), made, tap=tap)
+    return values
+
+
+def moved(before: Tensor, after: Tensor) -> Tensor:
+    """How far rows move [...]: the largest |difference|, in units of the spread of what was there [..., V]."""
+    spread = before.float().std(dim=-1).mean().clamp_min(1e-30)
+    return (after - before).abs().amax(dim=-1) / spread

@@ -1,0 +1,123 @@
+"""What the doctor found: plain frozen records, one finding a test, with the number that decides and its threshold.
+
+A test never says more than its number does. "look" means that a healthy model may have it, too; "broken" that none
+has; "not_applicable" that the test has no meaning for this model, or lacks what it needs, and the finding says which.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from transformer.model.anatomy import Kind
+from words import Sentence, say
+
+Verdict = Literal["broken", "look", "well", "not_applicable"]
+"""From the worst to what says nothing; reports list findings in this order."""
+Area = Literal["weights", "wiring", "behaviour", "attention", "feed_forward", "tokenizer"]
+"""In the order of a good engineer's checklist."""
+PageName = Literal["step", "attention", "positions", "masks", "inside", "checkpoints", "doctor"]
+
+VERDICTS: Final[dict[Verdict, Sentence]] = {
+    "broken": say("broken"),
+    "look": say("look at this"),
+    "well": say("well"),
+    "not_applicable": say("not applicable"),
+}
+AREAS: Final[dict[Area, Sentence]] = {
+    "weights": say("Weights"),
+    "wiring": say("Wiring"),
+    "behaviour": say("Behaviour on sentences"),
+    "attention": say("Attention"),
+    "feed_forward": say("Feed-forward and embeddings"),
+    "tokenizer": say("Tokenizer"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """Where the app shows what was found; what is None is left as it is.
+
+    Attributes:
+        page: The page.
+        panel: The part of it, as its address calls it; empty for its own choice.
+        source: The sentence.
+        kind, layer, head: Which attention and head, or layer; from 0.
+        step: The decoding step, from 0.
+        tensor: Name of a parameter.
+    """
+
+    page: PageName
+    panel: str = ""
+    source: str | None = None
+    kind: Kind | None = None
+    layer: int | None = None
+    head: int | None = None
+    step: int | None = None
+    tensor: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """What a test found; the examination makes a `Finding` of it.
+
+    Attributes:
+        verdict: What it means.
+        number: What decides; None where nothing was measured.
+        threshold: What it is held against; None where there is none.
+        said: The number in a sentence, with its unit: what was measured, and how much it was.
+        why: Why the threshold is where it is; empty without one.
+        meaning: What that means, in plain words; empty where all is well.
+        causes: What usually causes it, and what to do; empty where all is well.
+        places: Names of what it was found in: tensors, heads, pieces, sentences; data. At most `MOST_PLACES`.
+        shown: Where the app shows it.
+    """
+
+    verdict: Verdict
+    said: Sentence
+    number: float | None = None
+    threshold: float | None = None
+    why: Sentence | Literal[""] = ""
+    meaning: Sentence | Literal[""] = ""
+    causes: Sentence | Literal[""] = ""
+    places: tuple[str, ...] = ()
+    shown: Shown | None = None
+
+
+MOST_PLACES = 12
+
+
+def well(said: Sentence, number: float, threshold: float, why: Sentence) -> Measured:
+    """A test that found nothing wrong: what it measured, and where the threshold is, and why there."""
+    return Measured(verdict="well", said=said, number=number, threshold=threshold, why=why)
+
+
+def not_applicable(said: Sentence) -> Measured:
+    """A test that has no meaning for this model, or lacks what it needs: which, in one sentence."""
+    return Measured(verdict="not_applicable", said=said)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What one test found.
+
+    Attributes:
+        test: Its name, such as "causality"; data, for programs.
+        area: What it is about.
+        title: What was tested, in a few words, such as "No piece sees a later one".
+        measured: What was found.
+        seconds: How long it took.
+    """
+
+    test: str
+    area: Area
+    title: Sentence
+    measured: Measured
+    seconds: float = 0.0
+
+    @property
+    def verdict(self) -> Verdict:
+        """What it means."""
+        return self.measured.verdict
