@@ -12,7 +12,7 @@ from ui.doctor import asking
 from ui.doctor.examinations import Examinations
 from words import say
 
-SECONDS = 20.0
+SECONDS = 300.0
 BROKEN = Measured(
     verdict="broken",
     number=0.25,
