@@ -93,8 +93,7 @@ def test_every_view_of_512_pieces_stands_and_says_what_it_leaves_out(page, long_
         if view == HEAD:
             has_every_weight(page, trace.decoder_self[1, 2])
     assert not faults
-    # It takes 1,200; each of these runs kept whole, with all that was drawn of it, would be more.
-    assert resident_mb(server.pid) < 4000
+    assert resident_mb(server.pid) < 4000  # it takes 950; what counts as resident differs between machines
 
 
 def test_no_view_of_128_pieces_is_heavy(long_server):
