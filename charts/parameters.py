@@ -32,8 +32,8 @@ HOW_TO_READ_SPREAD = say(
 )
 HOW_TO_READ_SINGULAR = say(
     "Singular values say how much longer or shorter the matrix makes a vector in each of its directions. A cliff "
-    "means that the directions behind it are hardly used; the dotted line is the effective rank: so many directions, "
-    "all used alike, would be as many as these."
+    "means that the directions behind it are hardly used. The dotted line is the effective rank: how many "
+    "directions, all used alike, these amount to."
 )
 HOW_TO_READ_ROWS = say(
     "Each bar is the length of one row of the table, the vector of a piece: the shortest on top, the longest at the "
@@ -46,7 +46,13 @@ _AROUND = 1.15  # room below the smallest and above the largest singular value, 
 
 
 def number_spread_spec(
-    edges: np.ndarray, counts: np.ndarray, *, title: str, value_name: str, log_counts: bool = False
+    edges: np.ndarray,
+    counts: np.ndarray,
+    *,
+    title: str,
+    value_name: str,
+    counted: str = say("Numbers"),
+    log_counts: bool = False,
 ) -> Spec:
     """Draw how some numbers are spread.
 
@@ -55,6 +61,7 @@ def number_spread_spec(
         counts: How many numbers lie in each `[interval]`.
         title: What the chart shows.
         value_name: What the numbers are, with their unit if they have one.
+        counted: What is counted.
         log_counts: Whether the axis of counts is logarithmic, so that intervals with few numbers are seen.
 
     Raises:
@@ -62,7 +69,7 @@ def number_spread_spec(
     """
     if len(counts) and len(edges) != len(counts) + 1:
         raise ValueError(f"{len(edges)} edges for {len(counts)} counts: give one edge more than counts.")
-    layout = base_layout(title, value_name, say("Numbers (log)") if log_counts else say("Numbers"))
+    layout = base_layout(title, value_name, say("{counted} (log)", counted=counted) if log_counts else counted)
     layout |= {"height": HEIGHT, "bargap": 0, "hovermode": "closest"}
     layout["xaxis"] |= {"nticks": 8, "exponentformat": "power", "showgrid": False}
     layout["yaxis"] |= {"nticks": 6, "fixedrange": True, "rangemode": "tozero"}
@@ -75,17 +82,17 @@ def number_spread_spec(
         layout["shapes"] = [_upright(0.0, "dot")]
     bars = {
         "type": "bar",
-        "name": say("numbers"),
+        "name": counted,
         "x": (edges[1:] + edges[:-1]) / 2,
         "y": counts,
         "width": np.diff(edges),
         "hovertext": [
             say("from {low:.4g} to {high:.4g}", low=low, high=high) for low, high in itertools.pairwise(edges)
         ],
-        "hovertemplate": hover("%{hovertext}", say("{count} numbers", count="<b>%{y:,}</b>")),
+        "hovertemplate": hover("%{hovertext}", with_number(literal(counted), "%{y:,}")),
         "marker": {"color": NEUTRAL_COLOR, "line": {"width": 0}},
     }
-    columns = [say("from"), say("to"), say("numbers")]
+    columns = [say("from"), say("to"), counted]
     rows = [[float(low), float(high), int(n)] for low, high, n in zip(edges[:-1], edges[1:], counts, strict=True)]
     layout["meta"] = {"table": {"columns": columns, "rows": rows}}
     return {"data": [bars], "layout": layout}

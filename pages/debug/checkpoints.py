@@ -1,7 +1,7 @@
 """Every checkpoint folder that was found: what the chosen one is, and why a broken one cannot be opened."""
 
 from transformer.maps.given import GivenMaps
-from ui.checkpoints import foreign, given, panels, scores, tensors, training
+from ui.checkpoints import foreign, given, panels, scores, training
 from ui.frame.sidebar import checkpoint_or_maps
 from ui.frame.source_box import head
 from ui.runs.open_run import publish
@@ -25,5 +25,5 @@ with chosen:
         scores.scores(found)
         training.training(found)
         panels.features(found)
-        tensors.tensors(found)
+        panels.to_parameters(found)
     publish(found)

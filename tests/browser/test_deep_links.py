@@ -22,6 +22,7 @@ PAGES = {
     ("path", "title"),
     [
         ("checkpoints?model=reverse", "Checkpoints"),
+        ("doctor?model=reverse", "Doctor"),
         ("step?model=reverse&src=noon&step=2", "Step through decoding"),
     ],
 )

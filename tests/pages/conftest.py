@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 MAIN = ROOT / "main.py"
 STEP = ROOT / "pages" / "explore" / "step.py"
 CHECKPOINTS = ROOT / "pages" / "debug" / "checkpoints.py"
+DOCTOR = ROOT / "pages" / "debug" / "doctor.py"
 OPEN = ROOT / "pages" / "debug" / "open.py"
 
 

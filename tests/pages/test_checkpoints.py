@@ -4,11 +4,10 @@ import json
 import re
 import shutil
 
-import numpy as np
 import pytest
 
 from charts.training import HOW_TO_READ_LOSSES
-from tests.pages.conftest import CHECKPOINTS
+from tests.pages.conftest import CHECKPOINTS, MAIN
 from tests.pages.reading import figure, numbers, payload
 from transformer.importers.huggingface.families import FAMILIES
 from ui.checkpoints.training import BLEU_LEFT_OUT, TRAINING_LOSSES, TRAINING_RATES, TRAINING_SCORES
@@ -184,19 +183,11 @@ def test_a_checkpoint_that_breaks_on_opening_says_why(open_page, tmp_path, check
     assert "**reverse**" in text(test)
 
 
-@pytest.mark.parametrize("name", ["reverse", "zh-en"])
-def test_every_learned_tensor_is_listed_with_its_range(open_page, name):
-    (shown,) = (element.value for element in open_page(CHECKPOINTS, model=name).dataframe)
-    checkpoint = loading.open_checkpoint(loading.usable()[name])
-    held = {name: tensor.detach().numpy() for name, tensor in checkpoint.model.named_parameters()}
-    assert list(shown["Tensor"]) == list(held)
-    assert shown["Numbers"].sum() == checkpoint.config.count_parameters()
-    for row in shown.to_dict("records"):
-        values = held[row["Tensor"]].astype(np.float64)
-        assert row["Shape"] == str(list(values.shape))
-        assert row["Type"] == "float32"
-        found = [row[column] for column in ("Smallest", "Largest", "Mean", "Deviation")]
-        assert found == pytest.approx([values.min(), values.max(), values.mean(), values.std()])
+def test_the_way_to_the_tensors_keeps_the_checkpoint(open_page):
+    test = open_page(MAIN, model="zh-en")
+    test.switch_page(str(CHECKPOINTS.relative_to(MAIN.parent))).run()
+    (link,) = [one.proto for one in test.get("page_link") if one.proto.page == "doctor"]
+    assert "doctor=parameters" in link.query_string
 
 
 def test_what_is_wrong_with_a_folder_stands_above_all_else(open_page, broken):

@@ -8,7 +8,7 @@ from dataclasses import asdict
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.conftest import CHECKPOINTS, OPEN, ROOT, STEP, check
+from tests.pages.conftest import CHECKPOINTS, DOCTOR, OPEN, ROOT, STEP, check
 from tests.pages.speaking import texts_of_page
 from tests.pseudo_language import words_of, wrong
 from transformer.checkpoint.foreign import SUFFIXES
@@ -28,6 +28,8 @@ PARTS = {
     "start": (EXPLORE / "start.py", {}),
     "step": (STEP, {}),
     "checkpoints": (CHECKPOINTS, {}),
+    "doctor": (DOCTOR, {}),
+    "doctor parameters": (DOCTOR, {"doctor": "parameters", "against": "zh-en"}),
     "open": (OPEN, {}),
     "glossary": (EXPLORE / "glossary.py", {}),
     **{
@@ -43,6 +45,8 @@ SPOKEN: tuple[str, ...] = (
     "attention table",
     "attention walk",
     "checkpoints",
+    "doctor",
+    "doctor parameters",
     "glossary",
     "inside ffn",
     "inside lens",
@@ -103,6 +107,7 @@ def test_what_is_spoken_is_spoken_whole(open_page, name):
             "tsv",
             *words_of(*ARRAYS, *SUFFIXES, *FAMILIES, *(one.name for one in FAMILIES.values())),
         },
+        "doctor parameters": words_of("float32"),
         "open": words_of(*SUFFIXES),
         "start": {"Glassformer", "blue", "orange", "badge", SOURCE[::-1], *words_of(*glosses)},
     }.get(name, set())

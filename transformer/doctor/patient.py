@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.doctor.reading import Row, rows_of
@@ -31,6 +31,7 @@ SENTENCES = 12
 """Of those that are given, as many are taken; more change no verdict, and each costs time."""
 
 Origin = Literal["given", "examples", "none"]
+_Result = TypeVar("_Result")
 
 
 def go_on() -> None:
@@ -56,6 +57,14 @@ class Patient:
     pause: Callable[[], None] = field(default=go_on)
     losses: dict[str, Loss | None] = field(default_factory=dict)
     verdicts: dict[str, Verdict] = field(default_factory=dict)
+    _known: dict[Callable[[Patient], Any], Any] = field(default_factory=dict, init=False, repr=False)
+
+    def once(self, work: Callable[[Patient], _Result]) -> _Result:
+        """What some work on this patient gives, done for the first test that needs it."""
+        if work not in self._known:
+            self._known[work] = work(self)
+        found: _Result = self._known[work]
+        return found
 
     @property
     def model(self) -> Transformer:

@@ -89,6 +89,11 @@ class Measured:
 MOST_PLACES = 12
 
 
+def well(said: Sentence, number: float, threshold: float, why: Sentence) -> Measured:
+    """A test that found nothing wrong: what it measured, and where the threshold is, and why there."""
+    return Measured(verdict="well", said=said, number=number, threshold=threshold, why=why)
+
+
 def not_applicable(said: Sentence) -> Measured:
     """A test that has no meaning for this model, or lacks what it needs: which, in one sentence."""
     return Measured(verdict="not_applicable", said=said)

@@ -14,9 +14,11 @@ from transformer.model.config import ModelConfig
 from ui.checkpoints import training
 from ui.frame.source_box import EXAMPLE_CHARACTERS
 from ui.runs import loading
+from ui.runs.open_run import address
 from ui.runs.sides import has_one_stack
-from ui.shared import drawing, style
+from ui.shared import drawing, menu, style
 from ui.shared.door import frame, st
+from ui.state import session
 from words import Sentence, joined, say
 
 MOST_EXAMPLES = 8
@@ -92,6 +94,12 @@ def features(checkpoint: Checkpoint) -> None:
     """Draw the features of the chosen checkpoint's model, as config.json has them."""
     with st.expander(say("Features of the model (config.json)")):
         st.table(table({name: _shown(value) for name, value in asdict(checkpoint.config).items()}), hide_header=True)
+
+
+def to_parameters(checkpoint: Checkpoint) -> None:
+    """Draw the way to its tensors."""
+    leads_to = address(checkpoint, session.asked(), doctor_panel="parameters")
+    menu.link("doctor", say("Its tensors, and what numbers they hold"), leads_to, icon=":material/table_chart:")
 
 
 def broken() -> None:

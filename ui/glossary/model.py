@@ -70,6 +70,16 @@ TERMS = (
         say("Numbers along any number of axes; vectors and matrices are tensors."),
         seen="checkpoints",
     ),
+    Term(
+        say("singular value", about="glossary"),
+        say("How much longer or shorter a matrix makes vectors of one of its own directions."),
+        seen="parameters",
+    ),
+    Term(
+        say("effective rank", about="glossary"),
+        say("How many directions a matrix uses: few, if a few of its singular values are much larger than the rest."),
+        seen="parameters",
+    ),
     Term(say("shape", about="glossary"), say("How many entries a tensor has along each axis."), seen="model"),
     Term(
         say("linear projection", about="glossary"),

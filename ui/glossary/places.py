@@ -50,6 +50,7 @@ PLACES = {
     "lens": Place("inside", say("Inside: logit lens"), {"inside_panel": "lens"}),
     "neurons": Place("inside", say("Inside: feed-forward"), {"inside_panel": "ffn"}),
     "embeddings": Place("inside", say("Inside: embeddings"), {"inside_panel": "pieces"}),
+    "parameters": Place("doctor", say("Doctor: parameters"), {"doctor_panel": "parameters"}),
     "checkpoints": Place("checkpoints", say("Checkpoints")),
 }  # fmt: skip
 """Every place that a term may name."""

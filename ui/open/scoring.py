@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
 
 from transformer.checkpoint.listing import Entry
 from transformer.importers.report import Field, ImportReport
-from transformer.importers.samples import MOST_SAMPLES
 from ui.runs import foreign
 from ui.runs.attempt import attempt
-from ui.shared import drawing
+from ui.shared import drawing, pairs
 from ui.shared.door import st
 from ui.state import answered
 from words import joined, say
 
 TEXTS, SCORED, SCORE = "score_texts", "scored_choices", "score_choices"
-ARROW: Final = "=>"  # nobody can type a tab into a box
 
 
 def scoring(entry: Entry, report: ImportReport) -> None:
@@ -28,18 +25,7 @@ def scoring(entry: Entry, report: ImportReport) -> None:
         report: With something asked.
     """
     with st.expander(say("Compare the choices with a few sentences")):
-        texts = st.text_area(
-            say("Sentences"),
-            key=TEXTS,
-            height=120,
-            placeholder=say("source {arrow} target", arrow=ARROW),
-            help=say(
-                "One pair a line, with “{arrow}” or a tab between; a line may also be a source alone. "
-                "The first {most} lines are read.",
-                arrow=ARROW,
-                most=MOST_SAMPLES,
-            ),
-        )
+        texts = pairs.box(key=TEXTS)
         if st.button(say("Compare the choices"), key=SCORE, disabled=not texts.strip()):
             bar = st.progress(0.0, text=say("Trying…"))
 
@@ -48,7 +34,9 @@ def scoring(entry: Entry, report: ImportReport) -> None:
                     min(done / max(most, 1), 1.0), text=say("Tried {n} of at most {most}", n=done, most=most)
                 )
 
-            found = attempt(lambda: foreign.scored(entry, answered.of(entry.name), report, _lines(texts), show))
+            found = attempt(
+                lambda: foreign.scored(entry, answered.of(entry.name), report, pairs.with_tabs(texts), show)
+            )
             bar.empty()
             if found is not None:
                 st.session_state[SCORED] = entry.name, found, found.notes[len(report.notes) :]
@@ -75,9 +63,3 @@ def _with_scores(field: Field, scored: Field | None) -> Field:
 
 def _is_scored(field: Field) -> list[bool]:
     return [choice.score is not None for choice in field.choices]
-
-
-def _lines(texts: str) -> str:
-    """The texts with tabs, as a file has them."""
-    lines = [line if "\t" in line else "\t".join(line.split(ARROW, 1)) for line in texts.splitlines()]
-    return "\n".join(lines)

@@ -93,6 +93,11 @@ class Runner:
         self._cache: LRUCache[Hashable, _Kept] = LRUCache(cache_bytes, getsizeof=lambda kept: kept.nbytes)
         self.n_runs = 0
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether somebody waits for the model."""
+        return bool(self._under_way)
+
     def trace(self, checkpoint: Checkpoint, query: Query) -> Trace:
         """The trace of a query.
 

@@ -1,0 +1,20 @@
+"""Doctor: is the chosen checkpoint healthy? What is wrong first; and what numbers its parameters are."""
+
+from ui.doctor import controls, panels, parameters
+from ui.frame.sidebar import sidebar
+from ui.frame.source_box import head
+from ui.runs.open_run import publish
+from ui.shared.door import st
+from ui.state import session
+from words import say
+
+session.begin("doctor")
+TITLE = say("Doctor")
+checkpoint = sidebar(TITLE)
+head(TITLE)
+if controls.part() == "parameters":
+    parameters.draw(checkpoint)
+else:
+    st.caption(say("Tests of the chosen checkpoint: weights, wiring, what it does with sentences, tokenizers."))
+    panels.draw(checkpoint)
+publish(checkpoint)

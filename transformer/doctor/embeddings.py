@@ -1,0 +1,181 @@
+"""Tables of embeddings: whether their rows point everywhere, and whether each is its own.
+
+Rows are compared by direction, as a norm takes off their length. How many directions a table has is counted by the
+entropy of its singular values, so that one long direction does not hide the others.
+
+Source: Roy and Vetterli (2007), "The Effective Rank"; Ethayarajh (2019), "How Contextual are Contextualized Word
+Representations?", for the mean cosine. Knows nothing of Streamlit.
+
+Shapes: V vocabulary, D d_model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from transformer.doctor.patient import Patient, Test
+from transformer.doctor.report import MOST_PLACES, Measured, Shown, not_applicable, well
+from transformer.model.linear import widened
+from transformer.text.tokenizer import AnyTokenizer
+from words import Sentence, say, say_n
+
+NARROW = 0.9
+"""Mean cosine of two rows above which a table is one direction and little else."""
+FEW_DIRECTIONS = 0.1
+"""Share of the directions that a table could have."""
+MOST_ROWS = 4096
+"""Of larger tables as many rows are drawn to count directions: the share changes in the third digit."""
+MOST_VALUES = 2**26
+"""Of still larger ones as many values are looked at, 256 MB."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table of embeddings.
+
+    Attributes:
+        name: Of the parameter.
+        rows: Those that a tokenizer has ordinary pieces for [V, D], in 32 bits; at most `MOST_VALUES` values.
+        ids: Of these rows [V].
+        tokenizer: What they stand for.
+    """
+
+    name: str
+    rows: Tensor
+    ids: Tensor
+    tokenizer: AnyTokenizer
+
+
+def tables(patient: Patient) -> list[Table]:
+    """The tables of the model, each once, the source's before the target's before that of the output."""
+    model, source, target = patient.model, patient.checkpoint.src_tokenizer, patient.checkpoint.tgt_tokenizer
+    named = [("src_table", model.src_table, source)]
+    if not patient.config.shared_vocab:
+        named.append(("tgt_table", model.tgt_table, target))
+    if patient.anatomy.gives_logits and not patient.config.tie_output:
+        named.append(("output_table", model.output_table, target))
+    return [_table(*one) for one in named]
+
+
+def _table(name: str, rows: Tensor, tokenizer: AnyTokenizer) -> Table:
+    size, most = min(len(rows), tokenizer.size), max(1, MOST_VALUES // rows.size(1))
+    ids = torch.tensor([i for i in range(size) if not tokenizer.is_special(i)], dtype=torch.long)
+    ids = ids[:: -(-len(ids) // most) or 1]
+    return Table(name, widened(rows.detach()[ids]), ids, tokenizer)
+
+
+def mean_cosine(rows: Tensor) -> float:
+    """The mean cosine of two different rows of a table [V, D], -1 to 1; rows of 0 are left out."""
+    total, n = torch.zeros(rows.size(1), dtype=torch.float64), 0
+    for part in rows.split(MOST_ROWS):
+        lengths = part.norm(dim=1)
+        unit = part[lengths > 0] / lengths[lengths > 0, None]
+        total, n = total + unit.sum(dim=0, dtype=torch.float64), n + len(unit)
+    return float((total.square().sum() - n) / (n * (n - 1))) if n > 1 else float("nan")
+
+
+def directions(rows: Tensor) -> float:
+    """How many directions a table [V, D] has around its mean, as a share of those that there could be, 0 to 1."""
+    centred = (rows - rows.mean(dim=0)).double()
+    most = min(len(rows) - 1, rows.size(1))
+    sizes = torch.linalg.svdvals(centred)
+    if most < 1 or not float(sizes.sum()) > 0:
+        return 0.0
+    shares = sizes[sizes > 0] / sizes.sum()
+    return float(torch.exp(-(shares * shares.log()).sum())) / most
+
+
+def collapsed(patient: Patient) -> Measured:
+    """Whether the rows of a table point in many directions."""
+    found = [(one, *_numbers(one.rows, patient.seed)) for one in tables(patient) if len(one.rows) > 1]
+    found = [one for one in found if one[1] == one[1]]  # not NaN
+    if not found:
+        return not_applicable(say("No table of embeddings could be looked at: its values are not finite."))
+    narrow = max(found, key=lambda one: one[1])
+    flat = min(found, key=lambda one: one[2])
+    bad = [one[0].name for one in found if one[1] > NARROW or one[2] < FEW_DIRECTIONS]
+    by_cosine = narrow[1] > NARROW or not bad
+    number, threshold = (narrow[1], NARROW) if by_cosine else (flat[2], FEW_DIRECTIONS)
+    said = (
+        say("Two rows of {table} have a mean cosine of {cosine:.2f}.", table=narrow[0].name, cosine=number)
+        if by_cosine
+        else say("{table} has {share:.1%} of the directions that it could have.", table=flat[0].name, share=number)
+    )
+    if not bad:
+        return well(said, number, threshold, _WHY)
+    return Measured(
+        verdict="broken",
+        number=number,
+        threshold=threshold,
+        said=said,
+        why=_WHY,
+        meaning=say(
+            "The model can hardly tell one piece from another: whatever it reads, it reads nearly the same vector, "
+            "and an output that is tied to such a table gives all pieces nearly the same score."
+        ),
+        causes=say(
+            "Usual causes: a training that diverged or saw one batch only, weight decay on the embeddings without a "
+            "loss that holds them apart, a table that was filled with a mean or with zeros, or a tensor of another "
+            "layout that was reshaped instead of transposed."
+        ),
+        places=tuple(bad),
+        shown=Shown(page="inside", panel="pieces", tensor=bad[0]),
+    )
+
+
+_WHY: Sentence = say(
+    "In the shipped checkpoints the mean cosine is at most 0.23 and 94 % or more of the directions are used. Above a "
+    "mean cosine of {cosine:g}, or below {share:.0%} of the directions, little is left that tells rows apart.",
+    cosine=NARROW,
+    share=FEW_DIRECTIONS,
+)
+
+
+def _numbers(rows: Tensor, seed: int) -> tuple[float, float]:
+    if not bool(rows.isfinite().all()):
+        return float("nan"), float("nan")
+    drawn = torch.randperm(len(rows), generator=torch.Generator().manual_seed(seed))[:MOST_ROWS]
+    return mean_cosine(rows), directions(rows[drawn])
+
+
+def repeated(patient: Patient) -> Measured:
+    """Rows of ordinary pieces that are equal."""
+    groups = [(one, group) for one in tables(patient) for group in _equal_rows(one.rows)]
+    n = sum(len(group) for _, group in groups)
+    why = say("Each row is learned for itself, and no two began with the same values.")
+    if not n:
+        return well(say("No two pieces have equal rows."), 0.0, 1.0, why)
+    table, group = groups[0]
+    pieces = [one.tokenizer.piece(int(one.ids[i])) for one, alike in groups for i in alike]
+    return Measured(
+        verdict="look",
+        number=float(n),
+        threshold=1.0,
+        said=say_n("{n:,} piece has the row of another.", "{n:,} pieces have rows that are equal to another's.", n),
+        why=why,
+        meaning=say("The model cannot tell these pieces from each other: it reads the same vector for all of them."),
+        causes=say(
+            "Usual causes: pieces that were added to the vocabulary later and got one row for all, rows that were "
+            "never trained and began at 0, or a table that was put together from parts twice. Pieces that no text "
+            "uses do no harm; others need training."
+        ),
+        places=tuple(pieces[:MOST_PLACES]),
+        shown=Shown(page="inside", panel="pieces", tensor=table.name) if len(group) else None,
+    )
+
+
+def _equal_rows(rows: Tensor) -> list[list[int]]:
+    """Places of rows that are equal to the last bit, by groups."""
+    found: dict[bytes, list[int]] = {}
+    for i, row in enumerate(rows.numpy()):
+        found.setdefault(row.tobytes(), []).append(i)
+    return [group for group in found.values() if len(group) > 1]
+
+
+TESTS: tuple[Test, ...] = (
+    Test("collapsed-embeddings", "feed_forward", say("Embeddings point in many directions"), collapsed),
+    Test("equal-embeddings", "feed_forward", say("Every piece has a row of its own"), repeated),
+)

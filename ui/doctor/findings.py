@@ -1,0 +1,125 @@
+"""Findings on the page: those that are wrong in full, the others in a line each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from transformer.doctor.report import AREAS, MOST_PLACES, VERDICTS, Finding, Verdict
+from ui.doctor.places import LABELS, leads_to
+from ui.shared import drawing, menu
+from ui.shared.door import st
+from ui.shared.numbers import digits
+from ui.state.link import Link
+from words import Sentence, joined, say, say_n
+
+ICONS: Final[dict[Verdict, str]] = {
+    "broken": ":material/error:",
+    "look": ":material/visibility:",
+    "well": ":material/check_circle:",
+    "not_applicable": ":material/do_not_disturb_on:",
+}
+WRONG: Final[tuple[Verdict, ...]] = ("broken", "look")
+
+
+def wrong(findings: Sequence[Finding], link: Link) -> None:
+    """Draw what is broken, then what is worth a look.
+
+    Args:
+        findings: All, in the order of the examination.
+        link: Of the page, whose checkpoint the links keep.
+    """
+    for verdict in WRONG:
+        found = [one for one in findings if one.verdict == verdict]
+        if found:
+            heading = _broken(len(found)) if verdict == "broken" else _to_look_at(len(found))
+            st.subheader(joined(" ", [ICONS[verdict], heading]), anchor=False)
+            for one in found:
+                _whole(one, link)
+
+
+def others(findings: Sequence[Finding]) -> None:
+    """Draw what is well and what is not applicable, folded.
+
+    Args:
+        findings: All, in the order of the examination.
+    """
+    _folded(findings, "well", _well)
+    _folded(findings, "not_applicable", _not_applicable)
+
+
+def _folded(findings: Sequence[Finding], verdict: Verdict, counted: Callable[[int], Sentence]) -> None:
+    found = [one for one in findings if one.verdict == verdict]
+    if found:
+        with st.expander(counted(len(found)), icon=ICONS[verdict]):
+            _listed(found)
+
+
+def _broken(n: int) -> Sentence:
+    return say_n("Broken: {n} test", "Broken: {n} tests", n)
+
+
+def _to_look_at(n: int) -> Sentence:
+    return say_n("Look at this: {n} test", "Look at this: {n} tests", n)
+
+
+def _well(n: int) -> Sentence:
+    return say_n("Well: {n} test", "Well: {n} tests", n)
+
+
+def _not_applicable(n: int) -> Sentence:
+    return say_n("Not applicable: {n} test", "Not applicable: {n} tests", n)
+
+
+def _whole(finding: Finding, link: Link) -> None:
+    found = finding.measured
+    with st.container(border=True, key=f"finding_{finding.test}", gap="small"):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(_title(finding), width="content")
+            st.badge(AREAS[finding.area], color="gray")
+        st.markdown(drawing.plain(found.said))
+        st.caption(drawing.plain(_held_against(finding)))
+        if found.meaning:
+            st.markdown(say("**What it means.** {text}", text=drawing.plain(found.meaning)))
+        if found.causes:
+            st.markdown(say("**Usual causes.** {text}", text=drawing.plain(found.causes)))
+        if found.places:
+            st.markdown(say("**Where.** {places}", places=_places(found.places)))
+        if found.shown is not None:
+            page = found.shown.page
+            menu.link(page, LABELS[page], leads_to(found.shown, link), icon=":material/arrow_forward:")
+
+
+def _title(finding: Finding) -> Sentence:
+    verdict, title = VERDICTS[finding.verdict], drawing.plain(finding.title)
+    return say("{icon} **{title}**: {verdict}", icon=ICONS[finding.verdict], title=title, verdict=verdict)
+
+
+def _held_against(finding: Finding) -> Sentence:
+    """The number that decides, its threshold, and why that is where it is."""
+    found, said = finding.measured, []
+    if found.number is not None and found.threshold is not None:
+        number, threshold = digits(found.number), digits(found.threshold)
+        said.append(say("Measured: {number}. Threshold: {threshold}.", number=number, threshold=threshold))
+    if found.why:
+        said.append(found.why)
+    return joined(" ", said)
+
+
+def _places(places: Sequence[str]) -> Sentence:
+    """Names of what it was found in; they are no terms, so they stand in quotes."""
+    named = [say("“{name}”", name=drawing.plain(name)) for name in places[:MOST_PLACES]]
+    return joined(", ", named)
+
+
+def _listed(findings: Sequence[Finding]) -> None:
+    """Draw findings in a few lines each, under the names of their areas."""
+    for area, name in AREAS.items():
+        found = [one for one in findings if one.area == area]
+        if found:
+            st.markdown(say("**{area}**", area=name))
+        for one in found:
+            line = say("{title}: {said}", title=drawing.plain(one.title), said=drawing.plain(one.measured.said))
+            st.markdown(joined(" ", [ICONS[one.verdict], line]))
+            if held := _held_against(one):
+                st.caption(drawing.plain(held))

@@ -1,0 +1,45 @@
+"""A box for a few texts that a model is tried with: pairs with an arrow or a tab between, or sources alone."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from transformer.importers.samples import MOST_SAMPLES
+from ui.shared.door import st
+from words import say
+
+ARROW: Final = "=>"  # nobody can type a tab into a box
+MOST_CHARACTERS: Final = 20_000  # of a box
+
+
+def box(*, key: str, persist: Literal["session"] | None = None) -> str:
+    """Draw the box.
+
+    Args:
+        key: Of the widget.
+        persist: Whether it is kept while another page is looked at.
+
+    Returns:
+        What was typed.
+    """
+    typed = st.text_area(
+        say("Sentences"),
+        key=key,
+        height=120,
+        max_chars=MOST_CHARACTERS,
+        placeholder=say("source {arrow} target", arrow=ARROW),
+        help=say(
+            "One pair a line, with “{arrow}” or a tab between; a line may also be a source alone. "
+            "The first {most} lines are read.",
+            arrow=ARROW,
+            most=MOST_SAMPLES,
+        ),
+        persist_state=persist,
+    )
+    return typed or ""
+
+
+def with_tabs(typed: str) -> str:
+    """What was typed as a file has it: a tab between the halves of a pair."""
+    lines = [line if "\t" in line else "\t".join(line.split(ARROW, 1)) for line in typed.splitlines()]
+    return "\n".join(lines)
