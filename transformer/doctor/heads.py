@@ -84,12 +84,12 @@ class Heads:
 
 
 def texts_of(patient: Patient) -> list[Texts]:
-    """What the heads are looked at with: the runs of the patient, or a few random texts if it has no sentences."""
+    """What the heads are looked at with: the runs of the patient, and a few random texts if there are none."""
     return own_texts(patient) if patient.runs else random_texts(patient, most=FEW_TOKENS)
 
 
 def heads_of(patient: Patient) -> dict[Kind, Heads]:
-    """What the heads of each attention do; nothing if the model could read no text."""
+    """What the heads of each attention do; nothing where no text could be read, or what is computed is not finite."""
     return patient.once(_measured)
 
 
@@ -99,7 +99,7 @@ def _measured(patient: Patient) -> dict[Kind, Heads]:
     read_again(patient, texts, _Visitor(patient, looks))
     if not texts or not all(look.finite for look in looks.values()):
         return {}
-    return {kind: look.result() for kind, look in looks.items()}
+    return {kind: look.result() for kind, look in looks.items() if look.compared}
 
 
 @dataclass(eq=False)
@@ -110,6 +110,7 @@ class _Look:
     n_heads: int
     found: dict[str, np.ndarray] = field(default_factory=dict)
     n_rows: int = 0
+    compared: bool = False
 
     def __post_init__(self) -> None:
         shape = self.attention.n_layers, self.n_heads
@@ -128,6 +129,7 @@ class _Look:
 
     def scores(self, layer: int, scores: Tensor) -> None:
         """Note how scores [B, H, Q, K] differ along a row, and between rows."""
+        self.compared |= min(scores.shape[2:]) > 1
         along = scores - scores.mean(dim=3, keepdim=True)
         self.most("spread", layer, along.abs().amax(dim=(0, 2, 3)))
         self.most("asks", layer, (along - along.mean(dim=2, keepdim=True)).abs().amax(dim=(0, 2, 3)))
