@@ -197,8 +197,7 @@ def _lines(finding: Finding) -> list[str]:
     measured, verdict = finding.measured, str(VERDICTS[finding.verdict])
     if finding.verdict in ("well", "not_applicable"):
         return [_wrapped(f"{verdict:<15}{finding.title}: {measured.said}", 15)]
-    texts = [measured.said, measured.meaning, measured.causes, measured.why]
-    texts[1:1] = [", ".join(measured.places)] if measured.places else []
+    texts = [measured.said, ", ".join(measured.places), measured.meaning, measured.causes, measured.why]
     head = ["", f"{verdict.upper():<15}{finding.title} [{finding.test}]"]
     return [*head, *(_wrapped(str(text), 4, first=4) for text in texts if text), ""]
 
