@@ -22,15 +22,22 @@ source padding leaks            padding_source batch |
 target padding leaks            padding_target |
 NaN in one tensor               finite |
 infinite norm                   finite |
+too few heads                   n_heads | WRECK
+too many heads                  n_heads | WRECK
 head without values             dead-heads |
 head that is not read           dead-heads |
 two equal heads                 equal-heads |
-source is lost                  loss variety | WRECK dead-heads uniform-heads
-no cross-attention              dead-heads loss variety | WRECK
+source is lost                  source loss variety | WRECK dead-heads uniform-heads
+no cross-attention              source constant dead-heads loss variety | WRECK
 swapped tokenizers              exchanged-tokenizers | WRECK unknown-pieces
+untied output                   copies |
+untied sides                    copies |
+positions shifted               position_shift | WRECK
 positions shifted in the cache  cache | WRECK
-collapsed embeddings            collapsed-embeddings | WRECK dead-neurons
-dead neurons                    dead-neurons | WRECK
+positions missing               positions loss | WRECK
+collapsed embeddings            collapsed-embeddings | WRECK dead-neurons source
+dead neurons                    dead-neurons | WRECK position_shift
+norms swapped                   norm loss | WRECK
 trained on a leak               leak loss | WRECK
 leaks as it was trained         causality cache leak | WRECK
 """
@@ -70,6 +77,10 @@ def test_a_fault_is_found_by_the_tests_of_its_row(fault, base):
     found = said(fault, base)
     assert must <= found, f"missed by {must - found}"
     assert found <= must | may, f"not the business of {found - must - may}"
+
+
+def test_each_fault_has_a_row():
+    assert ROWS.keys() == BY_NAME.keys()
 
 
 def test_the_table_names_tests_that_there_are():
