@@ -37,7 +37,8 @@ NO_GAIN = 1e-3  # of the median
 def _each(patient: Patient) -> Iterator[tuple[str, Tensor]]:
     for name, parameter in patient.model.named_parameters():
         patient.pause()
-        yield name, parameter.detach()
+        if bool(parameter.isfinite().all()):  # the test `finite` names the others
+            yield name, parameter.detach()
 
 
 def _matrices(patient: Patient) -> Iterator[tuple[str, Tensor]]:
