@@ -35,7 +35,7 @@ class Fault:
     Attributes:
         name: What is wrong.
         plant: Puts it into a checkpoint.
-        bases: The healthy checkpoints that it is planted into.
+        bases: The healthy checkpoints that it is planted into; tests take the first two, the benchmark all.
     """
 
     name: str
@@ -280,32 +280,30 @@ def as_it_is(checkpoint: Checkpoint) -> Checkpoint:
     return checkpoint
 
 
-WRITERS = ("reverse", "s4", "torch", "marian", "gpt2")
-TRANSLATORS = ("reverse", "s4", "marian")
 FAULTS = (
-    Fault("no causal mask", of_class(NoCausalMask), ("reverse", "marian", "gpt2")),
+    Fault("no causal mask", of_class(NoCausalMask), ("marian", "llama", "reverse", "gpt2")),
     Fault("mask shows one too many", of_class(moved(1)), ("reverse", "gpt2")),
-    Fault("mask shows one too few", of_class(moved(-1)), ("reverse", "gpt2")),
-    Fault("source padding leaks", of_class(SourcePadsSeen), ("reverse", "s4", "bert")),
-    Fault("target padding leaks", of_class(TargetPadsSeen), ("reverse", "s4")),
-    Fault("NaN in one tensor", parameters(not_a_number), ("reverse", "gpt2", "bert")),
-    Fault("infinite norm", parameters(infinite), ("s4",)),
+    Fault("mask shows one too few", of_class(moved(-1)), ("torch", "gpt2", "reverse")),
+    Fault("source padding leaks", of_class(SourcePadsSeen), ("s4", "bert", "reverse")),
+    Fault("target padding leaks", of_class(TargetPadsSeen), ("s4", "marian", "reverse")),
+    Fault("NaN in one tensor", parameters(not_a_number), ("gpt2", "bert", "reverse")),
+    Fault("infinite norm", parameters(infinite), ("s4", "llama")),
     Fault("too few heads", told(n_heads=2), ("s4", "gpt2", "bert")),
-    Fault("too many heads", told(n_heads=8), ("reverse", "marian")),
+    Fault("too many heads", told(n_heads=8), ("reverse", "bert", "marian")),
     Fault("head without values", parameters(values_dead), ("reverse", "gpt2")),
     Fault("head that is not read", parameters(output_dead), ("s4", "bert")),
-    Fault("two equal heads", parameters(heads_equal), ("reverse", "gpt2", "bert")),
-    Fault("source is lost", of_class(BlindToSource), ("reverse", "marian")),
+    Fault("two equal heads", parameters(heads_equal), ("gpt2", "bert", "reverse")),
+    Fault("source is lost", of_class(BlindToSource), ("marian", "reverse")),
     Fault("no cross-attention", parameters(no_cross), ("s4", "torch")),
-    Fault("swapped tokenizers", swapped_tokenizers, ("marian",)),
+    Fault("swapped tokenizers", swapped_tokenizers, ("marian", "zh-en")),
     Fault("untied output", untied, ("reverse", "gpt2")),
     Fault("untied sides", sides_untied, ("reverse",)),
-    Fault("positions shifted", parameters(shifted), ("reverse", "s4", "bert")),
-    Fault("positions shifted in the cache", parameters(shifted_in_cache), ("reverse", "gpt2")),
-    Fault("positions missing", parameters(no_positions), ("reverse", "s4", "gpt2", "bert")),
-    Fault("collapsed embeddings", parameters(collapsed_table), ("reverse", "s4", "gpt2")),
-    Fault("dead neurons", parameters(dead_neurons), ("reverse", "gpt2", "bert")),
-    Fault("norms swapped", other_norm, ("reverse", "s4", "gpt2")),
+    Fault("positions shifted", parameters(shifted), ("s4", "bert", "reverse")),
+    Fault("positions shifted in the cache", parameters(shifted_in_cache), ("marian", "gpt2", "reverse")),
+    Fault("positions missing", parameters(no_positions), ("gpt2", "bert", "reverse", "s4")),
+    Fault("collapsed embeddings", parameters(collapsed_table), ("s4", "gpt2", "reverse")),
+    Fault("dead neurons", parameters(dead_neurons), ("reverse", "bert", "gpt2")),
+    Fault("norms swapped", other_norm, ("s4", "gpt2", "reverse")),
     Fault("trained on a leak", as_it_is, ("leak",)),
     Fault("leaks as it was trained", of_class(NoCausalMask), ("leak",)),
 )

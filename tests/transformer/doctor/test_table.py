@@ -29,7 +29,7 @@ head that is not read           dead-heads |
 two equal heads                 equal-heads |
 source is lost                  source loss variety | WRECK dead-heads uniform-heads
 no cross-attention              source constant dead-heads loss variety | WRECK
-swapped tokenizers              exchanged-tokenizers | WRECK unknown-pieces
+swapped tokenizers              exchanged-tokenizers loss | WRECK unknown-pieces vocabulary-sizes
 untied output                   copies |
 untied sides                    copies |
 positions shifted               position_shift | WRECK
@@ -58,6 +58,7 @@ def findings(fault, base):
     """What is found in a base with a fault, or in the healthy one: the verdicts, by the tests."""
     checkpoint = BY_NAME[fault].planted(base) if fault else healthy(base)
     found = examine(checkpoint, pairs=texts(base)).findings
+    assert fault or not [one.test for one in found if "torch stopped" in one.measured.said]
     assert [one.test for one in found] == [test.name for test in TESTS]
     return {one.test: one.verdict for one in found}
 
@@ -71,7 +72,7 @@ def test_a_healthy_checkpoint_is_an_empty_row(base):
     assert said("", base) == set()
 
 
-@pytest.mark.parametrize(("fault", "base"), [(name, base) for name in ROWS for base in BY_NAME[name].bases])
+@pytest.mark.parametrize(("fault", "base"), [(name, base) for name in ROWS for base in BY_NAME[name].bases[:2]])
 def test_a_fault_is_found_by_the_tests_of_its_row(fault, base):
     must, may = ROWS[fault]
     found = said(fault, base)
