@@ -15,7 +15,8 @@ from streamlit.runtime.pages_manager import PagesManager
 
 from ui.components.assets import ensure_static, link
 from ui.components.serving import Scripts
-from ui.runs import foreign
+from ui.inbox.gate import Gate
+from ui.runs import foreign, handed_in
 from ui.runs.loading import warm_up
 from ui.shared.entrance import Entrance
 from ui.shared.headers import Preload, SecurityHeaders
@@ -32,11 +33,15 @@ async def _lifespan(_: st.App) -> AsyncIterator[None]:
     await asyncio.to_thread(ensure_static)
     foreign.begin()
     await asyncio.to_thread(warm_up)
-    yield
+    async with handed_in.kept():
+        yield
 
 
 _ENTRANCE = Middleware(Entrance, base=st.get_option("server.baseUrlPath"))
 _PRELOAD = Middleware(Preload, link=link())
+_GATE = Middleware(Gate, base=st.get_option("server.baseUrlPath"))
 app = st.App(
-    "main.py", lifespan=_lifespan, middleware=[Middleware(SecurityHeaders), _ENTRANCE, _PRELOAD, Middleware(Scripts)]
+    "main.py",
+    lifespan=_lifespan,
+    middleware=[Middleware(SecurityHeaders), _ENTRANCE, _GATE, _PRELOAD, Middleware(Scripts)],
 )

@@ -71,6 +71,7 @@ class Conversation:
         widgets: The widgets that stand on the page, by their `key=`.
         pages: The hash of each page by its path in the URL.
         query: The query string that the address bar has.
+        session_id: What the server calls the session.
     """
 
     def __init__(self, *, keeps_messages: bool = False) -> None:
@@ -78,6 +79,7 @@ class Conversation:
         self.pages: dict[str, str] = {}
         self.links: dict[str, str] = {}  # the address that the newest link to a page says
         self.query = ""
+        self.session_id = ""
         self._page_script_hash = ""
         self._keeps_messages = keeps_messages
         self._kept: dict[str, ForwardMsg] = {}
@@ -134,6 +136,7 @@ class Conversation:
             self.pages = {page.url_pathname: page.page_script_hash for page in message.navigation.app_pages}
         elif kind == "new_session":
             self._page_script_hash = message.new_session.page_script_hash
+            self.session_id = message.new_session.initialize.session_id
             self._longest_kept = message.new_session.config.max_cached_message_age
         elif kind == "page_info_changed":
             self.query = message.page_info_changed.query_string
@@ -189,6 +192,16 @@ class RawClient:
     def widgets(self) -> dict[str, Widget]:
         """The widgets that stand on the page, by their `key=`."""
         return self._conversation.widgets
+
+    @property
+    def session_id(self) -> str:
+        """What the server calls the session; known after the first rerun."""
+        return self._conversation.session_id
+
+    @property
+    def query(self) -> str:
+        """The query string that the address bar has."""
+        return self._conversation.query
 
     def __enter__(self) -> RawClient:
         return self

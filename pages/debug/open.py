@@ -3,18 +3,24 @@
 from ui.frame.foreign import publish
 from ui.frame.sidebar import chosen_entry
 from ui.frame.source_box import head
-from ui.open import choosing, examining, keeping, questions, report, trying
+from ui.open import choosing, examining, handing_in, keeping, questions, report, trying
 from ui.shared.door import st
 from ui.state import session
 from words import say
 
 session.begin("open")
+handing_in.begin()
 head(say("Open a checkpoint"))
 st.caption(say("A model that another program saved: what is known of it, what is guessed, and what you have to say."))
 entry = choosing.source(chosen_entry())
+handing_in.offer()
 publish()
 if entry is None:
     choosing.how_to_bring_one()
+    st.stop()
+handing_in.about(entry)
+if entry.holds == "model":  # a checkpoint of this program, handed in: nothing is asked
+    keeping.links(entry)
     st.stop()
 found = examining.examined(entry)
 if found is not None:

@@ -18,6 +18,7 @@ STEP = ROOT / "pages" / "explore" / "step.py"
 CHECKPOINTS = ROOT / "pages" / "debug" / "checkpoints.py"
 DOCTOR = ROOT / "pages" / "debug" / "doctor.py"
 OPEN = ROOT / "pages" / "debug" / "open.py"
+SENTENCES = ROOT / "pages" / "debug" / "sentences.py"
 
 
 @pytest.fixture(scope="session", autouse=True)

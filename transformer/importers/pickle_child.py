@@ -5,7 +5,8 @@ values; and should that ever have a hole, what gets through is in a process that
 time, and that ends at once. It writes two files into a folder: `outline.json`, the dictionaries, lists, numbers and
 texts of the file with names in the place of tensors, or the code of a refusal; and `tensors.safetensors`.
 
-It is run by its path and imports nothing of this project. It writes codes, not sentences.
+It is run by its path, or in a fork of a process that is confined already (`handed_in.canonical`), and imports nothing
+of this project. It writes codes, not sentences.
 
 Source: PyTorch's documentation of `torch.load`; "Serialization semantics" for the two formats of its files.
 """
@@ -69,7 +70,9 @@ def _limit(size: int) -> None:
         (resource.RLIMIT_CPU, 30 + size // 20_000_000),
         (resource.RLIMIT_CORE, 0),
     ):
-        resource.setrlimit(kind, (most, most))
+        hard = resource.getrlimit(kind)[1]
+        least = most if hard == resource.RLIM_INFINITY else min(most, hard)  # whoever started it may allow less
+        resource.setrlimit(kind, (least, least))
 
 
 def _load(torch: Any, path: str, file: BinaryIO) -> object:

@@ -90,7 +90,7 @@ def opened(files: FolderFiles, name: str) -> Iterator[tuple[Any, Path]]:
             if converted.outline is None:
                 check_disk(converted.folder, size, label=label)
                 _run(file, size, str(converted.folder), label=label)
-                converted.outline = (_outline(converted.folder, label=label),)
+                converted.outline = (outline_in(converted.folder, label=label),)
                 _kept.put(version, converted)
             yield converted.outline[0], converted.folder / TENSORS
         finally:
@@ -190,26 +190,55 @@ def _run(file: BinaryIO, size: int, folder: str, *, label: str) -> None:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise CheckpointError("{label}: {problem}", label=label, problem=_refusals("")["time"]) from None
+        raise too_slow(label) from None
 
 
-def _outline(folder: Path, *, label: str) -> Any:
+def too_slow(label: str) -> CheckpointError:
+    """What is said of a file that is still being opened when its time is up."""
+    return CheckpointError("{label}: {problem}", label=label, problem=_refusals("")["time"])
+
+
+def outline_in(folder: Path, *, label: str) -> Any:
+    """What the child wrote about a file, read with suspicion.
+
+    Args:
+        folder: Where it wrote.
+        label: How messages call the file.
+
+    Raises:
+        CheckpointError: It refused the file, or was ended.
+    """
     files = FolderFiles(folder)
     if not files.has(OUTLINE):
         raise CheckpointError("{label}: {problem}", label=label, problem=_refusals("")["crashed"])
+    return outline_of(files, OUTLINE, label=label)
+
+
+def outline_of(files: FolderFiles, name: str, *, label: str) -> Any:
+    """What an outline says that a file of `torch.save` holds; see `opened`.
+
+    Args:
+        files: The folder with the outline.
+        name: Of the outline.
+        label: How messages call the file that it is of.
+
+    Raises:
+        CheckpointError: It says why the file was refused, or is no outline.
+    """
     try:
-        record = strictjson.parse(files.read(OUTLINE, limit=MAX_OUTLINE), max_depth=MAX_DEPTH)
-    except ClauseError as error:
+        record = strictjson.parse(files.read(name, limit=MAX_OUTLINE), max_depth=MAX_DEPTH)
+        if "refused" not in record:
+            return _value(record["outline"], label=label)
+        code, found = record["refused"], str(record["found"])
+    except CheckpointError:
+        raise
+    except (KeyError, TypeError, ValueError) as error:
+        problem = error.sentence if isinstance(error, ClauseError) else shown(type(error).__name__)
         raise CheckpointError(
-            "{label}: what it holds cannot be used: {problem}.", label=label, problem=error.sentence
+            "{label}: what it holds cannot be used: {problem}.", label=label, problem=problem
         ) from None
-    if "refused" in record:
-        found = str(record["found"])
-        problems = _refusals(found)
-        raise CheckpointError(
-            "{label}: {problem}", label=label, problem=problems.get(record["refused"], problems["damaged"])
-        )
-    return _value(record["outline"], label=label)
+    problems = _refusals(found)
+    raise CheckpointError("{label}: {problem}", label=label, problem=problems.get(code, problems["damaged"]))
 
 
 def _value(node: Any, *, label: str) -> Any:
@@ -218,7 +247,7 @@ def _value(node: Any, *, label: str) -> Any:
         return node
     ((kind, content),) = node.items()
     if kind == "t":
-        return Tied(content)
+        return Tied(str(content))
     if kind == "l":
         return [_value(item, label=label) for item in content]
     if kind in ("o", "x"):

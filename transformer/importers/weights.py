@@ -29,6 +29,7 @@ from words import Sentence, joined
 
 WHOLE, PICKLED = "model.safetensors", "pytorch_model.bin"
 PICKLES = (".pt", ".pth", ".bin", ".ckpt")
+OUTLINE = ".outline.json"  # beside a tensor file that a file of torch.save was written anew as
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,8 @@ def open_weights(source: Path, *, inside: Path | None = None) -> Iterator[Weight
             yield _of_places(files, files.name, _sharded(files, stack))
         elif name.endswith(PICKLES):
             yield _pickled(files, name, stack)
+        elif files.has(name + OUTLINE):
+            yield _outlined(files, name, stack)
         else:
             yield _of_places(files, files.label(name), _places(files, name, stack))
     if files.changed():
@@ -177,6 +180,20 @@ def _pickled(files: FolderFiles, name: str, stack: ExitStack) -> Weights:
     held = unwrapped(content, label=label)
     temporary = _places(FolderFiles(path.parent), path.name, stack)
     places = {tensor: temporary[own] for tensor, own in held.tensors.items()}
+    return _of_places(files, label, places, evidence=held.evidence, notes=held.notes)
+
+
+def _outlined(files: FolderFiles, name: str, stack: ExitStack) -> Weights:
+    """What a file of `torch.save` was written anew as: its tensors, and the outline that says what they were in."""
+    label = files.label(name)
+    held = unwrapped(pickles.outline_of(files, name + OUTLINE, label=label), label=label)
+    there = _places(files, name, stack)
+    for tensor, own in held.tensors.items():
+        if own not in there:
+            raise CheckpointError(
+                "{label}: its outline names {tensor}, which it lacks.", label=label, tensor=shown(tensor)
+            )
+    places = {tensor: there[own] for tensor, own in held.tensors.items()}
     return _of_places(files, label, places, evidence=held.evidence, notes=held.notes)
 
 

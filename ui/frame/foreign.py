@@ -38,7 +38,7 @@ def _ask(entry: Entry, title: str, asked: int) -> NoReturn:
         "“{name}” cannot be opened yet: its files do not say {n} thing that the model needs.",
         "“{name}” cannot be opened yet: its files do not say {n} things that the model needs.",
         asked,
-        name=entry.name,
+        name=entry.title,
     )
     st.info(drawing.plain(said), icon=MORE)
     menu.link(PAGE, say("Answer the questions"), replace(session.asked(), revision=""), icon=MORE)

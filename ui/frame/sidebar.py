@@ -14,7 +14,7 @@ from transformer.model.anatomy import anatomy
 from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_SOURCE_CHARACTERS, MAX_TOP_K, Beam, Sampling
 from ui.frame.foreign import open_foreign
 from ui.frame.source_box import head
-from ui.runs import foreign, loading
+from ui.runs import foreign, handed_in, loading
 from ui.runs.looking import no_head, no_layer
 from ui.runs.open_run import address, publish
 from ui.shared import choices, drawing, menu
@@ -75,11 +75,11 @@ def chosen_entry(title: str = "") -> Entry:
     Args:
         title: As for `sidebar`.
     """
-    usable = loading.usable() | foreign.listed() | loading.maps_there()
+    usable = loading.usable() | foreign.listed() | loading.maps_there() | handed_in.own()
     if not usable:
         _end(title, say("No checkpoint can be opened. The page Checkpoints says why."))
     asked = st.session_state.get(session.MODEL) or ""
-    if asked not in usable and (typed := foreign.at(asked)) is not None:
+    if asked not in usable and (typed := handed_in.at(asked) or foreign.at(asked)) is not None:
         usable[asked] = typed
     _settle_model(list(usable))
     st.session_state[session.DEFAULT_MODEL] = next(iter(usable))
@@ -98,6 +98,8 @@ def chosen_entry(title: str = "") -> Entry:
 
 def _labelled(entry: Entry) -> str:
     """An entry in the choice of checkpoints."""
+    if handed_in.is_name(entry.name):
+        return say("{name} (handed in)", name=entry.title)
     if entry.holds == "foreign":
         return say("{name} (of another program)", name=entry.name)
     if entry.holds == "maps":
@@ -145,7 +147,8 @@ def _speak() -> None:
 def _open(entry: Entry, title: str) -> Checkpoint:
     """Open a checkpoint; if that fails say why in the page, as the sidebar may be closed."""
     try:
-        return open_foreign(entry, title) if entry.holds == "foreign" else loading.open_checkpoint(entry)
+        asks = entry.holds == "foreign" or handed_in.is_name(entry.name)
+        return open_foreign(entry, title) if asks else loading.open_checkpoint(entry)
     except (GlassformerError, OSError) as error:
         why = error.sentence if isinstance(error, GlassformerError) else say("Its folder cannot be read.")
         said = say("{name} cannot be opened. {why} Choose another checkpoint.", name=entry.name, why=why)
@@ -164,7 +167,14 @@ def _settle_model(names: list[str]) -> None:
     name = st.session_state.get(session.MODEL)
     if name in names:
         return
-    if name:
+    if name and handed_in.is_name(name):
+        session.add_note(
+            say(
+                "What was handed in is not kept any more, or this server takes nothing in; {shown} is shown.",
+                shown=names[0],
+            )
+        )
+    elif name:
         asked = name[:60]
         session.add_note(
             say("There is no checkpoint “{asked}” that can be opened; {shown} is shown.", asked=asked, shown=names[0])

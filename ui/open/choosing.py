@@ -6,7 +6,7 @@ from typing import Final
 
 from transformer.checkpoint.foreign import SUFFIXES
 from transformer.checkpoint.listing import Entry
-from ui.runs import foreign, loading
+from ui.runs import foreign, handed_in, loading
 from ui.shared import drawing
 from ui.shared.door import st
 from ui.state import session
@@ -24,10 +24,11 @@ def source(chosen: Entry) -> Entry | None:
         chosen: What the sidebar names.
 
     Returns:
-        A file or folder of another program; None if none is chosen.
+        A file or folder of another program, or anything that was handed in; None if none is chosen.
     """
-    found = foreign.listed()
-    if chosen.holds == "foreign":
+    found = foreign.listed() | handed_in.own()
+    ours = chosen.holds == "foreign" or handed_in.is_name(chosen.name)
+    if ours:
         found[chosen.name] = chosen
         st.session_state[SOURCE] = chosen.name
     else:
@@ -39,13 +40,14 @@ def source(chosen: Entry) -> Entry | None:
         key=SOURCE,
         on_change=_take,
         accept_new_options=True,
+        format_func=lambda name: found[name].title if handed_in.is_name(name) and name in found else name,
         placeholder=say("Choose one, or type a path inside the folders of checkpoints"),
         width=620,
     )
     refused = st.session_state.pop(REFUSED, None)
     if refused is not None:
         st.error(drawing.plain(_nowhere(refused)))
-    return chosen if chosen.holds == "foreign" else None
+    return chosen if ours else None
 
 
 def how_to_bring_one() -> None:
@@ -71,7 +73,7 @@ def _take() -> None:
     path = st.session_state.get(SOURCE)
     if not path:
         return
-    entry = foreign.at(str(path).strip())
+    entry = handed_in.at(str(path).strip()) or foreign.at(str(path).strip())
     if entry is None:
         st.session_state[REFUSED] = str(path)
         return

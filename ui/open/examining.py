@@ -25,7 +25,7 @@ def examined(entry: Entry) -> ImportReport | None:
         The report; None if the thing cannot be read.
     """
     given = answered.of(entry.name)
-    with st.spinner(say("Looking into “{name}”…", name=drawing.plain(entry.name))):
+    with st.spinner(say("Looking into “{name}”…", name=drawing.plain(entry.title))):
         if not given:
             found = attempt(lambda: foreign.preview(entry))
             return None if found is None else found.report

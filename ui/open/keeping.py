@@ -17,9 +17,10 @@ from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.save import save
 from transformer.checkpoint.tensorwriter import n_bytes
 from transformer.errors import CheckpointError, shown
+from ui.inbox import switch
 from ui.open.trying import TEXT
-from ui.runs import foreign, loading
-from ui.runs.attempt import attempt
+from ui.runs import foreign, handed_in, loading
+from ui.runs.attempt import attempt, to_the_doctor
 from ui.shared import drawing, menu
 from ui.shared.door import st
 from ui.state import answered, session
@@ -40,14 +41,25 @@ def going_on(entry: Entry) -> None:
     Args:
         entry: A file or folder with nothing asked any more, that could be opened.
     """
+    links(entry)
+    st.caption(say("The address of every page keeps the answers, so that a link opens the same model."))
+    if switch.is_local() or not handed_in.is_name(entry.name):  # a server's disk is not every visitor's
+        _form(entry)
+
+
+def links(entry: Entry) -> None:
+    """Draw the links to the pages that show the model.
+
+    Args:
+        entry: What opens without a question.
+    """
     st.subheader(say("Open it"))
     link = replace(session.asked(), revision="", model=entry.name, source=_tried())
     with st.container(horizontal=True):
         menu.link("step", say("Step through decoding"), link, icon=":material/play_arrow:")
         menu.link("attention", say("Look at its attention"), link, icon=":material/grid_on:")
         menu.link("checkpoints", say("Its features, and the way to its tensors"), link, icon=":material/list:")
-    st.caption(say("The address of every page keeps the answers, so that a link opens the same model."))
-    _form(entry)
+        to_the_doctor(link)
 
 
 def _form(entry: Entry) -> None:

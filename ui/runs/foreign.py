@@ -143,6 +143,20 @@ def trace_again(checkpoint: str, query: Query) -> Trace:
     return loading.trace_again(checkpoint, query) if which is None else loading.runner().trace(_open(which), query)
 
 
+def forget(folder: Path) -> None:
+    """Let go of all that was made of a folder which is no more.
+
+    Args:
+        folder: As it stood in the entry.
+    """
+    opened = _opened()
+    for content_hash, which in list(opened.items()):
+        if which[0] == str(folder):
+            opened.pop(content_hash, None)
+    _examine.clear()
+    loading.let_go(lambda which: isinstance(which, tuple) and which[:2] == ("foreign", str(folder)))
+
+
 def has_own_tokenizer(entry: Entry) -> bool:
     """Whether the import finds a tokenizer by itself, as it does in folders of Hugging Face's."""
     return entry.folder.is_dir() and kind_of(entry.folder, inside=entry.root)[0] == "huggingface"

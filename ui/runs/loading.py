@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -172,6 +172,15 @@ def in_memory(which: Hashable, source: Path, work: Open) -> Checkpoint:
     if not opening.wait(PATIENCE_SECONDS):
         _show_progress(source.name, opening)
     return opening.result()
+
+
+def let_go(gone: Callable[[Hashable], bool]) -> None:
+    """Let go of checkpoints in memory.
+
+    Args:
+        gone: Whether what `in_memory` was told is one of them.
+    """
+    _shelf().let_go(gone)
 
 
 def _load(folder: Path, root: Path, progress: Progress) -> Checkpoint:

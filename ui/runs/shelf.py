@@ -94,6 +94,16 @@ class Shelf:
         threading.Thread(target=self._run, args=(which, opening, work, n_bytes), daemon=True).start()
         return opening
 
+    def let_go(self, gone: Callable[[Hashable], bool]) -> None:
+        """Let go of checkpoints; whoever runs one now still has it.
+
+        Args:
+            gone: Whether one of them is meant, by what says what it is.
+        """
+        with self._lock:
+            for which in [one for one in self._open if gone(one)]:
+                del self._open[which]
+
     def _run(self, which: Hashable, opening: Opening, work: Open, n_bytes: int) -> None:
         self._make_room(n_bytes)
         checkpoint = opening.run(work)

@@ -1,0 +1,234 @@
+"""Unpack a zip archive that somebody hands in, trusting nothing that it says of itself.
+
+All of its list is checked before a byte is unpacked, and each file is held to its own claim while it is. Of folders
+only one is taken: that with the weights, as near to the top as there is one.
+
+Source: APPNOTE.TXT of PKWARE, 4.3 to 4.5; David Fifield, "A better zip bomb" (WOOT 2019), for files that overlap.
+"""
+
+import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+from transformer.checkpoint.foreign import SUFFIXES
+from transformer.errors import CheckpointError, shown
+from transformer.importers.handed_in.limits import OURS, SMALL, Limits
+from transformer.importers.handed_in.names import check_all_differ, check_name, is_junk
+from words import say
+
+ARCHIVES = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar", ".zst")
+CHUNK = 2**20
+
+_END, _END_BYTES, _MOST_COMMENT = b"PK\x05\x06", 22, 2**16
+_MOST_LIST = 2**22  # bytes of the list of files
+_ENCRYPTED = 0x1 | 0x40 | 0x2000
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, OverflowError, struct.error)
+
+
+@dataclass(frozen=True)
+class Unpacked:
+    """What came out of an archive.
+
+    Attributes:
+        files: Name -> where it was written.
+        left_out: Names of those in other folders.
+    """
+
+    files: dict[str, Path]
+    left_out: tuple[str, ...]
+
+
+def unpack(file: BinaryIO, into: Path, *, label: str, limits: Limits = OURS) -> Unpacked:
+    """Unpack the files of one folder of an archive.
+
+    Args:
+        file: The archive, open for reading.
+        into: An empty folder; files get numbers for names in it.
+        label: How messages call the archive.
+        limits: Of all that is handed in.
+
+    Raises:
+        CheckpointError: It is no zip archive, is damaged, or holds what is refused; says which file and why.
+    """
+    _check_end(file, label, limits)
+    try:
+        with zipfile.ZipFile(file) as archive:
+            entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+            _check(archive.infolist(), label, limits)
+            wanted = [entry for entry in entries if not is_junk(entry.filename)]
+            folder = _folder_of([entry.filename for entry in wanted], label)
+            chosen = [entry for entry in wanted if _parent(entry.filename) == folder]
+            found = {_base(entry.filename): into / str(number) for number, entry in enumerate(chosen)}
+            for entry in chosen:
+                _write(archive, entry, found[_base(entry.filename)], label)
+            return Unpacked(found, tuple(entry.filename for entry in wanted if entry not in chosen))
+    except CheckpointError:
+        raise
+    except _BROKEN as error:
+        raise CheckpointError(
+            "{label}: is a damaged zip archive (reading it stopped with {found}); pack or copy it again.",
+            label=label,
+            found=type(error).__name__,
+        ) from None
+    except RuntimeError:  # what zipfile says of a password
+        raise _refused_entry(label, "", "encrypted") from None
+
+
+def _check_end(file: BinaryIO, label: str, limits: Limits) -> None:
+    """Look at the end record alone: the list before it is only read when it is short."""
+    size = file.seek(0, 2)
+    file.seek(max(size - _END_BYTES - _MOST_COMMENT, 0))
+    tail = file.read()
+    place = tail.rfind(_END)
+    if place < 0 or len(tail) - place < _END_BYTES:
+        raise CheckpointError("{label}: is no zip archive, or is cut off; pack or copy it again.", label=label)
+    n_entries, n_bytes = struct.unpack("<H", tail[place + 10 : place + 12]) + struct.unpack(
+        "<I", tail[place + 12 : place + 16]
+    )
+    if n_entries > limits.files or n_bytes > _MOST_LIST:
+        raise CheckpointError(
+            "{label}: holds {found:,} files; at most {most} are taken. Pack the model's files alone.",
+            label=label,
+            found=n_entries,
+            most=limits.files,
+        )
+
+
+def _check(entries: Sequence[zipfile.ZipInfo], label: str, limits: Limits) -> None:
+    if len(entries) > limits.files:
+        raise CheckpointError(
+            "{label}: holds {found:,} files; at most {most} are taken. Pack the model's files alone.",
+            label=label,
+            found=len(entries),
+            most=limits.files,
+        )
+    for entry in entries:
+        _check_path(entry, label)
+        _check_kind(entry, label)
+        _check_size(entry, label, limits)
+    with _labelled(label):
+        check_all_differ(entry.filename for entry in entries)
+    total = sum(entry.file_size for entry in entries)
+    if total > limits.unpacked:
+        raise CheckpointError(
+            "{label}: would be {found:,} bytes unpacked; at most {most:,} are taken.",
+            label=label,
+            found=total,
+            most=limits.unpacked,
+        )
+
+
+def _check_path(entry: zipfile.ZipInfo, label: str) -> None:
+    name = entry.orig_filename.removesuffix("/")
+    parts = name.split("/")
+    leads_out = any(part in ("", ".", "..") for part in parts) or ":" in parts[0]
+    if leads_out or "\\" in name:
+        raise _refused_entry(label, name, "path")
+    for part in parts:
+        with _labelled(label):
+            check_name(part)
+
+
+@contextmanager
+def _labelled(label: str) -> Iterator[None]:
+    """Say of what is refused inside which archive it is in."""
+    try:
+        yield
+    except CheckpointError as error:
+        raise CheckpointError("{label}: {problem}", label=label, problem=error.sentence) from None
+
+
+def _check_kind(entry: zipfile.ZipInfo, label: str) -> None:
+    mode = stat.S_IFMT(entry.external_attr >> 16)
+    if mode not in (0, stat.S_IFREG, stat.S_IFDIR):
+        raise _refused_entry(label, entry.filename, "link" if mode == stat.S_IFLNK else "special")
+    if entry.flag_bits & _ENCRYPTED:
+        raise _refused_entry(label, entry.filename, "encrypted")
+    if entry.compress_type not in _METHODS:
+        raise _refused_entry(label, entry.filename, "method")
+    if entry.filename.lower().endswith(ARCHIVES):
+        raise _refused_entry(label, entry.filename, "archive")
+
+
+def _check_size(entry: zipfile.ZipInfo, label: str, limits: Limits) -> None:
+    if entry.file_size > limits.file:
+        raise CheckpointError(
+            "{label}: {name} would be {found:,} bytes unpacked; a file may have {most:,}.",
+            label=label,
+            name=shown(entry.filename),
+            found=entry.file_size,
+            most=limits.file,
+        )
+    if entry.file_size > max(SMALL, limits.ratio * entry.compress_size):
+        raise CheckpointError(
+            "{label}: {name} would become {found:,} bytes from {packed:,}, more than {ratio} times as many, which no "
+            "file of a model does.",
+            label=label,
+            name=shown(entry.filename),
+            found=entry.file_size,
+            packed=entry.compress_size,
+            ratio=limits.ratio,
+        )
+
+
+def _refused_entry(label: str, name: str, why: str) -> CheckpointError:
+    problems = {
+        "path": say("leads out of the archive or is no plain path; pack the folder again"),
+        "link": say("is a link; pack the file itself"),
+        "special": say("is no ordinary file; leave it out"),
+        "encrypted": say("is encrypted; pack it without a password"),
+        "method": say("is packed in a way that is not read here; pack it with the usual method (deflate)"),
+        "archive": say("is an archive in the archive; unpack it first"),
+    }
+    return CheckpointError("{label}: {name} {problem}.", label=label, name=shown(name), problem=problems[why])
+
+
+def _folder_of(names: Sequence[str], label: str) -> str:
+    """The folder that is taken: the highest one with weights; of several side by side none can be chosen."""
+    holding = {_parent(name) for name in names if PurePosixPath(name).suffix.lower() in SUFFIXES}
+    folders = sorted(holding or {_parent(name) for name in names}, key=lambda folder: (_depth(folder), folder))
+    if not folders:
+        raise CheckpointError("{label}: holds no files.", label=label)
+    beside = [folder for folder in folders if _depth(folder) == _depth(folders[0])]
+    if len(beside) > 1:
+        raise CheckpointError(
+            "{label}: holds several models, in {folders}; pack one of them.",
+            label=label,
+            folders=", ".join(map(shown, beside[:5])),
+        )
+    return folders[0]
+
+
+def _write(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path, label: str) -> None:
+    written = 0
+    with archive.open(entry) as packed, path.open("xb") as file:
+        while part := packed.read(CHUNK):
+            written += len(part)
+            if written > entry.file_size:
+                break
+            file.write(part)
+    if written != entry.file_size:
+        raise CheckpointError(
+            "{label}: {name} has another size than the archive's list says; pack it again.",
+            label=label,
+            name=shown(entry.filename),
+        )
+
+
+def _parent(name: str) -> str:
+    return name.rpartition("/")[0]
+
+
+def _base(name: str) -> str:
+    return name.rpartition("/")[2]
+
+
+def _depth(folder: str) -> int:
+    return len(folder.split("/")) if folder else 0

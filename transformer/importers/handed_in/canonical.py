@@ -1,0 +1,153 @@
+"""Write what was handed in anew, file by file, so that nobody has to open the files themselves.
+
+    model.safetensors            a header of our own, and the same values
+    lesson.pt                    lesson.pt.safetensors, and lesson.pt.safetensors.outline.json, which says what was
+                                 around the tensors; pytorch_model.bin becomes model.safetensors
+    config.json, tokenizer.json  parsed by the strict rules, and written again
+    letters.model                the same bytes, once SentencePiece was tried on every piece of them
+    vocab.txt, training.csv      the same bytes, once they are text
+
+Anything else is left out, and named. What the files mean is not looked at here.
+"""
+
+import json
+import os
+import shutil
+import signal
+import time
+from pathlib import Path
+
+from transformer.checkpoint import strictjson, tensorfile
+from transformer.checkpoint.pieces import MAX_TOKENIZER
+from transformer.errors import CheckpointError, ClauseError, TokenizerError
+from transformer.importers import pickle_child, pickles
+from transformer.importers.weights import OUTLINE, PICKLED, PICKLES, WHOLE
+from transformer.text import sentencepiece_check
+
+TENSORS, EXPORTED = ".safetensors", ".pt2"
+SENTENCEPIECE = (".model", ".spm")
+TEXTS = (".txt", ".csv")
+OPENED = (TENSORS, *PICKLES, EXPORTED, ".json", *SENTENCEPIECE, *TEXTS)
+WEIGHTS = (TENSORS, *PICKLES, EXPORTED)
+MAX_JSON, MAX_DEPTH = 64_000_000, 64
+CHUNK = 2**20
+SECONDS = 60.0
+
+
+def is_opened(name: str) -> bool:
+    """Whether a file is one of those that are written anew."""
+    return kind(name) in OPENED and not name.endswith(OUTLINE)
+
+
+def kind(name: str) -> str:
+    """The ending of a name, which is all that says what a file is."""
+    return Path(name).suffix.lower()
+
+
+def write(name: str, source: Path, target: Path, *, work: Path) -> None:
+    """Write one file anew.
+
+    Args:
+        name: What it was handed in as; one that `is_opened`.
+        source: Where it is.
+        target: The folder that it is written into.
+        work: An empty folder for what is needed meanwhile.
+
+    Raises:
+        CheckpointError: It is damaged, or not what its name says.
+    """
+    ending = kind(name)
+    if ending == TENSORS:
+        _tensors(name, source, target / name)
+    elif ending in (*PICKLES, EXPORTED):
+        _pickle(name, source, target / (WHOLE if name == PICKLED else name + TENSORS), work)
+    elif ending == ".json":
+        _json(name, source, target / name)
+    elif ending in SENTENCEPIECE:
+        _sentencepiece(name, source, target / name)
+    else:
+        _text(name, source, target / name)
+
+
+def _tensors(name: str, source: Path, target: Path) -> None:
+    with source.open("rb") as file, target.open("xb") as made:
+        header = tensorfile.read_header(file, source.stat().st_size, label=name)
+        record = {
+            tensor: {"dtype": info.dtype, "shape": list(info.shape), "data_offsets": [info.begin, info.end]}
+            for tensor, info in header.tensors.items()
+        }
+        text = json.dumps(record, separators=(",", ":")).encode("ascii")
+        text += b" " * (-len(text) % tensorfile.LENGTH_BYTES)
+        made.write(len(text).to_bytes(tensorfile.LENGTH_BYTES, "little") + text)
+        file.seek(header.start)  # their bytes follow one another to the end, which the header was held to
+        shutil.copyfileobj(file, made, CHUNK)
+
+
+def _pickle(name: str, source: Path, target: Path, work: Path) -> None:
+    if target.exists():
+        raise CheckpointError(
+            "{name}: there is a {other} beside it, which holds the same weights; hand in one of them.",
+            name=name,
+            other=target.name,
+        )
+    with source.open("rb") as file:
+        pickles.check_kind(file.read(64), label=name)
+        _in_a_fork(file.fileno(), work, label=name)
+    pickles.outline_in(work, label=name)
+    os.replace(work / pickles.TENSORS, target)
+    os.replace(work / pickles.OUTLINE, target.with_name(target.name + OUTLINE))
+
+
+def _in_a_fork(descriptor: int, work: Path, *, label: str) -> None:
+    """Unpickle in a process of its own, which has torch already; what it does to itself ends with it."""
+    child = os.fork()
+    if not child:
+        try:
+            pickle_child.main(descriptor, work)
+        finally:
+            os._exit(0)
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        if os.waitpid(child, os.WNOHANG)[0]:
+            return
+        time.sleep(0.005)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    raise pickles.too_slow(label)
+
+
+def _json(name: str, source: Path, target: Path) -> None:
+    try:
+        record = strictjson.parse(_content(name, source, MAX_JSON), max_depth=MAX_DEPTH)
+    except ClauseError as error:
+        raise CheckpointError("{name}: {problem}.", name=name, problem=error.sentence) from None
+    target.write_text(json.dumps(record, ensure_ascii=False), encoding="utf-8")
+
+
+def _sentencepiece(name: str, source: Path, target: Path) -> None:
+    content = _content(name, source, MAX_TOKENIZER)
+    try:
+        sentencepiece_check.check(content)
+    except TokenizerError as error:
+        raise CheckpointError("{name}: {problem}", name=name, problem=error.sentence) from None
+    target.write_bytes(content)
+
+
+def _text(name: str, source: Path, target: Path) -> None:
+    content = _content(name, source, MAX_TOKENIZER)
+    try:
+        is_text = "\0" not in content.decode()
+    except UnicodeDecodeError:
+        is_text = False
+    if not is_text:
+        raise CheckpointError("{name}: is no text in UTF-8; save it as such, or leave it out.", name=name)
+    target.write_bytes(content)
+
+
+def _content(name: str, source: Path, most: int) -> bytes:
+    size = source.stat().st_size
+    if size > most:
+        raise CheckpointError(
+            "{name}: has {size:,} bytes; a file of this kind may have {most:,}.", name=name, size=size, most=most
+        )
+    return source.read_bytes()

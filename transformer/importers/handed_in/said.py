@@ -1,0 +1,62 @@
+"""Sentences as JSON, from the process that reads what was handed in to the one that shows them.
+
+Sentences pickle, but nothing that comes out of that process may be unpickled. So they travel as their templates and
+values, and what arrives is held to what a template of ours may look like: a format of huge width would be a bomb.
+"""
+
+import re
+from typing import Any
+
+from words import Sentence, say
+from words.sentence import Joined, Template
+
+MOST_TEXT = 4_000
+MOST_DEPTH = 8
+_FIELDS = re.compile(r"\{([^{}]*)\}")
+_FIELD = re.compile(r"[A-Za-z_]\w{0,40}(:[<>#0]{0,2}\d?,?(\.\d)?[A-Za-z%]?)?")
+
+
+def as_data(value: object) -> Any:
+    """A sentence, or a value in one, as what JSON knows; of no error is it said what a word of it is `about`."""
+    if isinstance(value, Template):
+        values = {name: as_data(one) for name, one in value.values.items()}
+        return {"say": [value.template, value.plural], "values": values}
+    if isinstance(value, Joined):
+        return {"joined": value.separator, "parts": [as_data(part) for part in value.parts]}
+    return value if isinstance(value, bool | int | float) or value is None else str(value)
+
+
+def sentence(data: Any) -> Sentence:
+    """The sentence that `as_data` was given; a plain one where it is none of ours."""
+    try:
+        found = _value(data, 0)
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError):
+        found = None
+    if isinstance(found, Sentence) and len(found) <= MOST_TEXT:
+        return found
+    return say("It cannot be read.")
+
+
+def _value(data: Any, depth: int) -> Any:
+    if depth > MOST_DEPTH:
+        raise ValueError("too deep")
+    if isinstance(data, dict) and "joined" in data:
+        parts = [_value(part, depth + 1) for part in data["parts"]]
+        return Joined(str(data["joined"])[:10], tuple(part if isinstance(part, str) else str(part) for part in parts))
+    if isinstance(data, dict):
+        english, plural = data["say"]
+        for text in filter(None, (english, plural)):
+            _check(text)
+        values = {str(name): _value(one, depth + 1) for name, one in data["values"].items()}
+        return Template(english, plural, "", values)
+    if isinstance(data, str) and len(data) > MOST_TEXT:
+        raise ValueError("too long")
+    return data
+
+
+def _check(template: object) -> None:
+    if not isinstance(template, str) or len(template) > MOST_TEXT:
+        raise ValueError("no template")
+    for field in _FIELDS.findall(template.replace("{{", "").replace("}}", "")):
+        if not _FIELD.fullmatch(field):
+            raise ValueError("no field of ours")

@@ -1,0 +1,245 @@
+"""Where what was handed in lies: a folder of this server's own, which nobody else may read and which ends with it.
+
+Each upload has a name that nobody can guess. Who has it sees the upload, so a link shares it; lists never hold it but
+for the session that handed it in. What nobody uses for an hour is removed, and all of it when the server ends; what
+a killed server left is removed by the next one.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from transformer.errors import CheckpointError
+
+PREFIX, LOCK = "glassformer-inbox-", "in-use"
+KEPT_SECONDS = 3600.0  # without use
+WAITING_SECONDS = 900.0  # of files that nobody has had read yet
+MOST_BYTES = 4 * 2**30
+SHARE_OF_DISK = 0.5  # of what is free
+MOST_KEPT = 200
+RECEIVED = "received"
+
+
+@dataclass(frozen=True)
+class Upload:
+    """Files that came in, or what was made of them.
+
+    Attributes:
+        token: Its name, which nobody can guess.
+        folder: All that belongs to it.
+        title: What it is called, once it was read.
+        n_bytes: What is counted for it.
+        used: When it was used last, in seconds of a clock of its own.
+        native: Whether it is a checkpoint of this program.
+        left_out: Names of the files that are no part of it.
+    """
+
+    token: str
+    folder: Path
+    title: str
+    n_bytes: int
+    used: float
+    native: bool = False
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def made(self) -> Path:
+        """The folder that can be opened."""
+        return self.folder / self.title
+
+
+class Store:
+    """All that was handed in to one server.
+
+    Args:
+        place: Where its folder is made; the system's folder for temporary files if not given.
+        clock: Says what time it is.
+        most: Bytes of all of it together.
+        forgotten: Told of each upload that is removed.
+    """
+
+    def __init__(
+        self,
+        place: Path | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        most: int = MOST_BYTES,
+        forgotten: Callable[[Upload], object] = lambda _: None,
+    ) -> None:
+        place = Path(tempfile.gettempdir()) if place is None else place
+        _remove_stale(place)
+        self.root = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place)).resolve()
+        self._in_use = _locked(self.root)
+        self._clock, self._most, self._forgotten = clock, most, forgotten
+        self._lock = threading.RLock()
+        self._found: dict[str, Upload] = {}
+
+    def begin(self) -> Upload:
+        """Make room for files of one upload, which has none yet.
+
+        Raises:
+            CheckpointError: There are too many.
+        """
+        self.sweep()
+        with self._lock:
+            if len(self._found) >= MOST_KEPT:
+                raise CheckpointError(
+                    "{n} models are handed in at the moment, and no more are taken; try again in some minutes.",
+                    n=len(self._found),
+                )
+            token = secrets.token_urlsafe(16)
+            folder = self.root / token
+            (folder / RECEIVED).mkdir(parents=True, mode=0o700)
+            found = self._found[token] = Upload(token, folder, "", 0, self._clock())
+            return found
+
+    def count(self, token: str, n_bytes: int) -> None:
+        """Count bytes that are about to be written for an upload.
+
+        Raises:
+            CheckpointError: There is no room for them, or the upload is gone.
+        """
+        with self._lock:
+            upload = self._found.get(token)
+            if upload is None:
+                raise gone()
+            if n_bytes > self.room():
+                raise CheckpointError(
+                    "There is no room for {needed:,} more bytes on this server ({room:,} are left for what is handed "
+                    "in); try again later.",
+                    needed=n_bytes,
+                    room=max(self.room(), 0),
+                )
+            self._found[token] = replace(upload, n_bytes=upload.n_bytes + n_bytes, used=self._clock())
+
+    def room(self) -> int:
+        """Bytes that may still be counted."""
+        with self._lock:
+            taken = sum(one.n_bytes for one in self._found.values())
+            free = shutil.disk_usage(self.root).free
+            return min(self._most - taken, int(SHARE_OF_DISK * free))
+
+    def keep(self, token: str, made: Path, *, native: bool, left_out: tuple[str, ...]) -> Upload:
+        """Keep what was made of an upload, and nothing else of it.
+
+        Args:
+            token: The upload.
+            made: The folder that can be opened, which lies in the upload's.
+            native: Whether it is a checkpoint of this program.
+            left_out: Names of the files that are no part of it.
+
+        Raises:
+            CheckpointError: The upload is gone.
+        """
+        with self._lock:
+            upload = self._found.get(token)
+            if upload is None:
+                raise gone()
+            aside = self.root / f".{token}"
+            os.rename(upload.folder, aside)
+            upload.folder.mkdir(mode=0o700)
+            os.rename(aside / made.relative_to(upload.folder), upload.folder / made.name)
+            shutil.rmtree(aside, ignore_errors=True)
+            kept = replace(
+                upload, title=made.name, n_bytes=_bytes_of(upload.folder / made.name), used=self._clock(),
+                native=native, left_out=left_out,
+            )  # fmt: skip
+            self._found[token] = kept
+            return kept
+
+    def find(self, token: str) -> Upload | None:
+        """An upload that was read, by its name; that counts as using it."""
+        with self._lock:
+            found = self._found.get(token)
+            if found is None or not found.title:
+                return None
+            self._found[token] = replace(found, used=self._clock())
+            return found
+
+    def is_gone(self, token: str) -> bool:
+        """Whether there is no such upload any more, read or not."""
+        return token not in self._found
+
+    def forget(self, token: str) -> None:
+        """Remove an upload and its files."""
+        with self._lock:
+            found = self._found.pop(token, None)
+        if found is not None:
+            shutil.rmtree(found.folder, ignore_errors=True)
+            self._forgotten(found)
+
+    def sweep(self) -> None:
+        """Remove what nobody used for long."""
+        now = self._clock()
+        with self._lock:
+            old = [
+                token
+                for token, one in self._found.items()
+                if now - one.used > (KEPT_SECONDS if one.title else WAITING_SECONDS)
+            ]
+        for token in old:
+            self.forget(token)
+
+    def close(self) -> None:
+        """Remove everything."""
+        with self._lock:
+            self._found.clear()
+        shutil.rmtree(self.root, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            os.close(self._in_use)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
+def gone() -> CheckpointError:
+    """What is said of an upload that is not there any more."""
+    return CheckpointError(
+        "What was handed in is not kept any more: after {minutes} minutes without use it is removed. Hand it in "
+        "again.",
+        minutes=round(KEPT_SECONDS / 60),
+    )
+
+
+def _locked(root: Path) -> int:
+    """Hold a file of the folder as long as this process lives, so that others know."""
+    import fcntl  # Windows has none, and nothing is handed in there
+
+    descriptor = os.open(root / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return descriptor
+
+
+def _remove_stale(place: Path) -> None:
+    """Remove the folders of servers that were killed: nobody holds their files."""
+    import fcntl
+
+    for folder in place.glob(PREFIX + "*"):
+        try:
+            if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+                continue
+            descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
+        except OSError:  # somebody holds it
+            continue
+        finally:
+            os.close(descriptor)
+
+
+def _bytes_of(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.iterdir())

@@ -1,0 +1,61 @@
+"""Whether models may be handed in, and whether files of `torch.save` may be among them.
+
+    streamlit run app.py -- --uploads no-pickles        or        GLASSFORMER_UPLOADS=off
+
+Unless it is said, uploads are on where the server listens on this machine alone, and off everywhere else.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import itertools
+import os
+import sys
+from collections.abc import Sequence
+from typing import Literal, cast, get_args
+
+import streamlit
+
+from transformer.importers.handed_in.confined import can_limit
+
+Mode = Literal["on", "no-pickles", "off"]
+ENVIRONMENT, OPTION = "GLASSFORMER_UPLOADS", "--uploads"
+MODES: tuple[str, ...] = get_args(Mode)
+
+
+def mode(arguments: Sequence[str] | None = None) -> Mode:
+    """What may be handed in.
+
+    Args:
+        arguments: The app's command line; the real one when not given.
+    """
+    asked = said(arguments)
+    if not can_limit() or asked not in (*MODES, None):
+        return "off"
+    if asked is not None:
+        return cast(Mode, asked)
+    return "on" if is_local() else "off"
+
+
+def said(arguments: Sequence[str] | None = None) -> str | None:
+    """What whoever runs the server said, as it was written; None if nothing. The command line comes first."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    given = [after for word, after in itertools.pairwise(arguments) if word == OPTION]
+    given += [word.removeprefix(OPTION + "=") for word in arguments if word.startswith(OPTION + "=")]
+    return given[-1] if given else os.environ.get(ENVIRONMENT) or None
+
+
+def is_local() -> bool:
+    """Whether the server listens on this machine alone."""
+    address = str(streamlit.get_option("server.address") or "")
+    if address == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False  # not set: it listens everywhere
+
+
+def megabytes_of_a_file() -> int:
+    """The largest file that Streamlit takes; it is in memory until it is taken over."""
+    return int(streamlit.get_option("server.maxUploadSize"))

@@ -1,0 +1,218 @@
+"""Hand in files from the reader's own machine: a dialog that takes them, has them read, and says what is wrong."""
+
+from __future__ import annotations
+
+from transformer.checkpoint.listing import Entry
+from transformer.errors import CheckpointError
+from transformer.importers.handed_in.confined import can_limit
+from transformer.importers.handed_in.limits import MEGABYTE, OURS
+from ui.inbox import switch
+from ui.inbox.desk import Job
+from ui.inbox.store import KEPT_SECONDS
+from ui.runs import handed_in
+from ui.runs.handed_in import File, Waiting
+from ui.shared import drawing
+from ui.shared.door import st
+from ui.state import session
+from words import joined, say, say_n
+
+FILES, WAITING, REFUSED, ARRIVED = "handed_files", "handed_waiting", "handed_refused", "handed_arrived"
+OPEN, EMPTY, READ, FORGET = "hand_in", "hand_in_empty", "hand_in_read", "hand_in_forget"
+MOST_ROWS = 12  # files with a button each
+DRAW_AGAIN_SECONDS = 0.2
+
+
+def begin() -> None:
+    """Go on with what was handed in a moment ago; before the choice of a checkpoint is drawn."""
+    name = st.session_state.pop(ARRIVED, None)
+    if name is not None:
+        st.session_state[session.MODEL] = name
+        session.change_model()
+
+
+def offer() -> None:
+    """Draw the button that opens the dialog, or say why there is none."""
+    mode = switch.mode()
+    if mode == "off":
+        st.caption(_why_off())
+    elif st.button(say("Hand in files from your machine"), key=OPEN, icon=":material/upload_file:"):
+        st.session_state.pop(REFUSED, None)
+        st.dialog(say("Hand in a model"), width="medium")(_dialog)()
+
+
+def about(entry: Entry) -> None:
+    """Draw what is to be known of an upload: who sees it, how long, and what of it was left out.
+
+    Args:
+        entry: Any; of what was not handed in nothing is said.
+    """
+    if not handed_in.is_name(entry.name):
+        return
+    said = [
+        say("Handed in: only who has the address of this page sees it, and no list of anybody else shows it."),
+        say("It is removed after {minutes} minutes without use.", minutes=round(KEPT_SECONDS / 60)),
+    ]
+    if left := handed_in.left_out(entry.name):
+        names = joined(", ", [drawing.plain(name) for name in left[:MOST_ROWS]])
+        said.append(
+            say_n("{n} file was left out: {names}.", "{n} files were left out: {names}.", len(left), names=names)
+        )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(joined(" ", said))
+        if entry.name in st.session_state.get(handed_in.OWN, ()):
+            st.button(say("Forget it"), key=FORGET, on_click=_forget, args=(entry.name,), icon=":material/delete:")
+
+
+def _dialog() -> None:
+    st.markdown(_what_is_taken())
+    st.file_uploader(
+        say("Files of one model"),
+        accept_multiple_files=True,
+        key=_key(),
+        on_change=_take,
+        label_visibility="collapsed",
+    )
+    problem = st.empty()
+    if (refused := st.session_state.get(REFUSED)) is not None:
+        problem.error(drawing.plain(refused))
+    waiting = _waiting()
+    if not waiting.files:
+        return
+    _list(waiting)
+    with st.container(horizontal=True):
+        opens = st.button(say("Open these files"), key=READ, type="primary")
+        st.button(say("Empty the list"), key=EMPTY, on_click=_empty)
+    if opens:
+        problem.empty()
+        _read(waiting)
+        problem.error(drawing.plain(st.session_state[REFUSED]))
+
+
+def _what_is_taken() -> str:
+    pickles = say(
+        "A `.pt` is taken apart by a process that can do nothing else; files that hold more than weights are refused."
+    )
+    if switch.mode() == "no-pickles":
+        pickles = say("Files of `torch.save` (`.pt`, `.pth`, `.bin`, `.ckpt`) are not taken on this server.")
+    return joined(
+        " ",
+        [
+            say(
+                "All files of one model: weights, `config.json`, tokenizers; or a zip archive with them. "
+                "A file may have {most:,} MB, all of them {all:,} MB.",
+                most=switch.megabytes_of_a_file(),
+                all=OURS.unpacked // MEGABYTE,
+            ),
+            pickles,
+            say("What is larger goes into a folder of checkpoints."),
+        ],
+    )
+
+
+def _list(waiting: Waiting) -> None:
+    rows = waiting.files[:MOST_ROWS]
+    for file in rows:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(say("{name} ({size})", name=drawing.plain(file.name), size=_size(file.size)), width="stretch")
+            st.button(
+                say("Leave it out"), key=f"{EMPTY}_{file.number}", on_click=_leave_out, args=(file,), type="tertiary"
+            )
+    if more := len(waiting.files) - len(rows):
+        st.caption(say_n("and {n} more file", "and {n} more files", more))
+
+
+def _size(n_bytes: int) -> str:
+    if n_bytes < 10_000:
+        return say_n("{n:,} byte", "{n:,} bytes", n_bytes)
+    return (
+        say("{n:,.1f} MB", n=n_bytes / MEGABYTE)
+        if n_bytes >= MEGABYTE // 10
+        else say("{n:,.0f} KB", n=n_bytes / 1024)
+    )
+
+
+def _take() -> None:
+    """Callback: the browser has sent files."""
+    files = [file for file in st.session_state.get(_key()) or () if hasattr(file, "getbuffer")]
+    st.session_state[FILES] = st.session_state.get(FILES, 0) + 1  # an empty uploader in its place
+    try:
+        st.session_state[WAITING] = handed_in.take_over(files, _waiting())
+        st.session_state.pop(REFUSED, None)
+    except CheckpointError as error:
+        st.session_state[REFUSED] = error.sentence
+
+
+def _leave_out(file: File) -> None:
+    st.session_state[WAITING] = handed_in.without(_waiting(), file)
+    st.session_state.pop(REFUSED, None)
+
+
+def _empty() -> None:
+    handed_in.drop(_waiting())
+    st.session_state.pop(WAITING, None)
+    st.session_state.pop(REFUSED, None)
+
+
+def _forget(name: str) -> None:
+    handed_in.forget(name)
+    st.session_state[session.MODEL] = None
+    session.change_model()
+
+
+def _read(waiting: Waiting) -> None:
+    """Have the files read, show how far that is, and go on with the model; returns if they are refused."""
+    try:
+        job = handed_in.submit(waiting)
+        _wait(job)
+        st.session_state[ARRIVED] = handed_in.keep(waiting, job)
+        st.session_state.pop(WAITING, None)
+        st.session_state.pop(REFUSED, None)
+    except CheckpointError as error:
+        st.session_state[REFUSED] = error.sentence
+        return
+    st.rerun()
+
+
+def _wait(job: Job) -> None:
+    place = st.empty()
+    try:
+        while not job.over.wait(DRAW_AGAIN_SECONDS):
+            before = handed_in.desk().before(job)
+            if before is not None:
+                place.progress(0.0, say_n("{n} upload is read before it", "{n} uploads are read before it", before))
+            else:
+                done = job.done
+                name = drawing.plain(done.name) if done.name else say("the files")
+                place.progress(min(done.done / max(done.most, 1), 1.0), say("Reading {name}", name=name))
+        place.empty()
+    finally:
+        if not job.over.is_set():
+            handed_in.desk().stop(job)
+
+
+def _waiting() -> Waiting:
+    found: Waiting = st.session_state.get(WAITING) or Waiting()
+    return found
+
+
+def _key() -> str:
+    return f"{FILES}_{st.session_state.get(FILES, 0)}"
+
+
+def _why_off() -> str:
+    said = switch.said()
+    if said is not None and said not in switch.MODES:
+        return say(
+            "Nothing can be handed in here: “{found}” was said of uploads, expected one of {modes}.",
+            found=drawing.plain(said[:40]),
+            modes=", ".join(switch.MODES),
+        )
+    if not can_limit():
+        return say(
+            "Nothing can be handed in here, as this system cannot limit what reading a file takes; put files into a "
+            "folder of checkpoints."
+        )
+    return say(
+        "Nothing can be handed in on this server; whoever runs it allows it with `-- {option} on`.",
+        option=switch.OPTION,
+    )
