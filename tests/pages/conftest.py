@@ -44,7 +44,7 @@ def open_page() -> Callable[..., AppTest]:
     """A function that opens an address: `open_page(STEP, model="reverse", step=3)`."""
 
     def open_one(page: Path = STEP, **parameters: object) -> AppTest:
-        test = AppTest.from_file(str(page), default_timeout=60)
+        test = AppTest.from_file(str(page), default_timeout=300)
         for name, value in parameters.items():
             test.query_params[name] = str(value)
         return check(test.run())

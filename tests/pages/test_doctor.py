@@ -18,7 +18,7 @@ from ui.doctor.examinations import Examinations
 from ui.runs import loading
 from words import say
 
-SECONDS = 20.0
+SECONDS = 300.0
 BROKEN = Measured(
     verdict="broken",
     number=0.25,

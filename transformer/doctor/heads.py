@@ -30,7 +30,7 @@ from words import Sentence, say
 
 ENOUGH_KEYS = 3
 """A row with fewer open keys says nothing of where a head looks."""
-FEW_TOKENS = 512
+FEW_TOKENS = 256
 SURE = 0.999
 """From this largest weight on a row counts as saturated."""
 NO_RUN: Sentence = say("No sentence could be run on this model, so that nothing is known of its heads.")
@@ -84,8 +84,12 @@ class Heads:
 
 
 def texts_of(patient: Patient) -> list[Texts]:
-    """What the heads are looked at with: the runs of the patient, and a few random texts if there are none."""
-    return own_texts(patient) if patient.runs else random_texts(patient, most=FEW_TOKENS)
+    """What heads are looked at with: the runs of the patient, and some random texts.
+
+    A model that ends at once shows nothing of its heads in its runs; one that could read no sentence is not tried.
+    """
+    own = own_texts(patient)
+    return [] if patient.runs and not own else [*own, *random_texts(patient, most=FEW_TOKENS)]
 
 
 def heads_of(patient: Patient) -> dict[Kind, Heads]:
@@ -95,8 +99,11 @@ def heads_of(patient: Patient) -> dict[Kind, Heads]:
 
 def _measured(patient: Patient) -> dict[Kind, Heads]:
     looks = {one.kind: _Look(one, patient.config.n_heads) for one in patient.anatomy.attentions}
+    visitor, own = _Visitor(patient, looks), own_texts(patient)
     texts = texts_of(patient)
-    read_again(patient, texts, _Visitor(patient, looks))
+    read_again(patient, texts[: len(own)], visitor)
+    visitor.counts = not own  # where the weights of random texts lie means little
+    read_again(patient, texts[len(own) :], visitor)
     if not texts or not all(look.finite for look in looks.values()):
         return {}
     return {kind: look.result() for kind, look in looks.items() if look.compared}
@@ -164,6 +171,7 @@ class _Visitor:
         }
         self._parts = {kind: [_output_parts(one) for one in patient.model.attentions(kind)] for kind in looks}
         self._seen: dict[str, Tensor] = {}
+        self.counts = True
 
     def wants(self, site: str) -> bool:
         return site in self._looks
@@ -173,7 +181,7 @@ class _Visitor:
         self._seen[name] = value
         if name == "scores":
             look.scores(layer, value)
-        elif name == "weights":
+        elif name == "weights" and self.counts:
             look.weights(layer, value, self._seen["mask"].expand(len(value), 1, *value.shape[2:])[:, 0])
         elif name == "residual":
             self._writes(look, layer, value)

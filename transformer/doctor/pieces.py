@@ -174,7 +174,7 @@ def unknown(patient: Patient) -> Measured:
     if not tokenizers:
         return not_applicable(_NO_PIECES)
     if unk is None:
-        return not_applicable(say("This model has no unknown piece: its tokenizer can spell every text."))
+        return not_applicable(say("This model has no unknown piece."))
     texts = spelled(patient)
     n_pieces = sum(len(one.encoding.ids) for one in texts)
     if not n_pieces:

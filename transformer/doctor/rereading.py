@@ -22,9 +22,9 @@ from transformer.text.tokenizer import AnyTokenizer
 
 LENGTH = 16
 ROWS = 16
-WORK = 3e10
-"""Multiplications of random texts, about two seconds of one core; the larger the model, the fewer texts."""
-MOST_TOKENS, FEWEST_TOKENS = 4096, 256
+WORK = 1e10
+"""Multiplications of random texts, about a second of one core; the larger the model, the fewer texts."""
+MOST_TOKENS, FEWEST_TOKENS = 1024, 256
 
 
 @dataclass(frozen=True, eq=False)

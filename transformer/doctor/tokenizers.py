@@ -64,6 +64,8 @@ def exchanged(patient: Patient) -> Measured:
         return not_applicable(say("There is one tokenizer only, so that nothing could be exchanged."))
     if not len(patient.samples):
         return not_applicable(say("There is no text to try both ways with. Give some."))
+    if all(source.encode(text).ids == target.encode(text).ids for text in patient.samples.sources):
+        return not_applicable(say("Both tokenizers split the texts alike, so that nothing could be exchanged."))
     here, there = _loss(patient, source, target), _loss(patient, target, source)
     if here is None and there is None:
         return not_applicable(say("The texts do not fit the model with the tokenizers either way."))

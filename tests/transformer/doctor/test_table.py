@@ -13,9 +13,9 @@ from tests.transformer.doctor.planted import FAULTS
 from transformer.doctor.examination import TESTS, examine
 
 TABLE = """
-no causal mask                  causality cache |
-mask shows one too many         causality cache |
-mask shows one too few          own_token cache | dead-heads collapsed-heads
+no causal mask                  causality cache loss | lengths variety loss-by-position
+mask shows one too many         causality cache loss | loss-by-position
+mask shows one too few          own_token cache loss | lengths variety
 source padding leaks            padding_source batch |
 target padding leaks            padding_target |
 NaN in one tensor               finite |
@@ -23,12 +23,14 @@ infinite norm                   finite |
 head without values             dead-heads |
 head that is not read           dead-heads |
 two equal heads                 equal-heads |
-source is lost                  dead-heads | uniform-heads
-no cross-attention              dead-heads |
+source is lost                  dead-heads variety loss | uniform-heads lengths
+no cross-attention              dead-heads variety loss |
+swapped tokenizers              exchanged-tokenizers unknown-pieces loss |
 positions shifted in the cache  cache |
-collapsed embeddings            collapsed-embeddings | dead-neurons
-dead neurons                    dead-neurons |
-leaks as it was trained         causality cache |
+collapsed embeddings            collapsed-embeddings loss | dead-neurons repetition ending lengths
+dead neurons                    dead-neurons | loss
+trained on a leak               leak loss |
+leaks as it was trained         causality cache leak free-running |
 """
 
 ROWS = {
