@@ -123,7 +123,7 @@ def _listed(findings: Sequence[Finding], link: Link) -> None:
     for area, name in AREAS.items():
         found = [one for one in findings if one.area == area]
         if found:
-            st.subheader(name, anchor=False, divider="gray")
+            st.subheader(name, anchor=False)
         for one in found:
             _line(one, link)
 
