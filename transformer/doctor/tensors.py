@@ -35,9 +35,11 @@ NO_GAIN = 1e-3  # of the median
 
 
 def _each(patient: Patient) -> Iterator[tuple[str, Tensor]]:
+    """The tensors whose values are all finite: what is in the others is said by a test of its own."""
     for name, parameter in patient.model.named_parameters():
         patient.pause()
-        yield name, parameter.detach()
+        if bool(parameter.isfinite().all()):
+            yield name, parameter.detach()
 
 
 def _matrices(patient: Patient) -> Iterator[tuple[str, Tensor]]:
