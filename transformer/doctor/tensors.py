@@ -35,9 +35,10 @@ NO_GAIN = 1e-3  # of the median
 
 
 def _each(patient: Patient) -> Iterator[tuple[str, Tensor]]:
+    """The tensors whose values are all finite: what is in the others is said by a test of its own."""
     for name, parameter in patient.model.named_parameters():
         patient.pause()
-        if bool(parameter.isfinite().all()):  # the test `finite` names the others
+        if bool(parameter.isfinite().all()):
             yield name, parameter.detach()
 
 

@@ -163,7 +163,7 @@ def _in_full(finding: Finding) -> Iterator[str]:
     if measured.meaning:
         yield _quoted(measured.meaning)
     if measured.causes:
-        yield say("**Usual causes:** {causes}", causes=_quoted(measured.causes))
+        yield _quoted(measured.causes)
     if measured.why:
         yield say("**Threshold:** {why}", why=_quoted(measured.why))
 
