@@ -107,6 +107,14 @@ class Worker:
                 return "time"
         return how
 
+    def warm(self) -> None:
+        """Start the process, if it does not run.
+
+        Raises:
+            CheckpointError: It cannot be started.
+        """
+        self._running()
+
     def end(self) -> None:
         """End the process, if it runs."""
         process, self._process = self._process, None
