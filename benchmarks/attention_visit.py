@@ -10,7 +10,7 @@ from statistics import median
 from playwright.sync_api import Browser, Page, WebSocket
 
 from benchmarks.raw_client import RawClient
-from tests.browser.helpers import wait_for_idle
+from tests.browser.idle import wait_for_idle
 from tools.serve import Server
 from ui.attention import all_heads, flow, one_map
 from ui.runs.sides import KIND_NAMES

@@ -1,10 +1,13 @@
 """Fixtures for every test: tiny checkpoint folders, seeded and made on the spot."""
 
 import os
+import random
 import shutil
+import sys
 from collections.abc import Callable, Generator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -16,6 +19,10 @@ settings.register_profile(
     "glassformer", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("glassformer")
+
+AT_ONCE = (
+    5.0  # seconds of the processor, for what must not grow with a hostile file; a collection of garbage takes one
+)
 
 SOURCES = (
     "ba lo mi ta",
@@ -42,6 +49,15 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     if report.skipped and os.environ.get("CI"):
         report.outcome, report.longrepr = "failed", f"left out although CI is set: {report.longrepr}"
     return report
+
+
+@pytest.fixture(autouse=True)
+def seeded() -> None:
+    """Every generator begins anew, so that a test draws the same numbers whichever tests ran before it."""
+    random.seed(0)
+    np.random.seed(0)
+    if "torch" in sys.modules:  # a test that does not need it shall not import it
+        sys.modules["torch"].manual_seed(0)
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@
     ├── CheckpointError   a file of a checkpoint folder is missing, damaged or does not fit the others
     ├── TokenizerError    a vocabulary's file cannot be used, or an id is outside of it
     ├── QueryError        a request (source, settings, forced pieces) cannot be run on this checkpoint
+    │   └── NotFiniteError    no request can: the model computes what is not a number
     ├── MapsError         attention maps from elsewhere cannot be shown as they are
     └── DataError         a training or scoring file cannot be read
 
@@ -79,6 +80,10 @@ class TokenizerError(GlassformerError):
 
 class QueryError(GlassformerError):
     """A request cannot be run on this checkpoint; nothing was changed."""
+
+
+class NotFiniteError(QueryError):
+    """The model computes what is not a number, or is infinite; the message names the first site."""
 
 
 class MapsError(GlassformerError):

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,11 +12,11 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from benchmarks.load import ROUND, Judge, percentile
 from benchmarks.raw_client import RawClient, Rerun
 from benchmarks.visitors import PAGES, SENTENCES, WEIGHTS, Answer, Visitor, foreign, sentences
-from tools.serve import serve
+from tools.serve import Server, serve
 from transformer.checkpoint.load import Checkpoint, load
 
 ROOT = Path(__file__).parents[2]
-N_VISITORS = 6
+N_VISITORS = 4
 
 
 @pytest.fixture(scope="module")
@@ -36,14 +37,19 @@ async def _visit(url: str, number: int) -> list[Answer]:
 
 
 @pytest.fixture(scope="module")
-def visits(tmp_path_factory: pytest.TempPathFactory) -> list[list[Answer]]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serve("app.py", log=tmp_path_factory.mktemp("load") / "app.log") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def visits(server: Server) -> list[list[Answer]]:
     """What each of several visitors saw who go round all pages at the same time without thinking."""
-    with serve("app.py", log=tmp_path_factory.mktemp("load") / "app.log") as server:
 
-        async def everybody() -> list[list[Answer]]:
-            return await asyncio.gather(*(_visit(server.url, number) for number in range(N_VISITORS)))
+    async def everybody() -> list[list[Answer]]:
+        return await asyncio.gather(*(_visit(server.url, number) for number in range(N_VISITORS)))
 
-        return asyncio.run(everybody())
+    return asyncio.run(everybody())
 
 
 def test_nobody_sees_an_error_or_what_is_anothers(visits, checkpoint):
@@ -100,8 +106,8 @@ def test_percentile_is_a_value_that_occurred():
     assert percentile([1.0, 2.0, 3.0], 0.5) == 2
 
 
-def test_another_sentence_draws_neither_the_sidebar_nor_the_page_around_it_again(tmp_path):
-    with serve("app.py", log=tmp_path / "app.log") as server, RawClient(server.url) as client:
+def test_another_sentence_draws_neither_the_sidebar_nor_the_page_around_it_again(server):
+    with RawClient(server.url) as client:
         opened = client.rerun(page="step")
 
         def typed(text: str) -> Rerun:

@@ -6,11 +6,11 @@ from pathlib import Path
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.helpers import open_page, wait_for_idle
+from tests.browser.idle import wait_for_rest
 from tools.serve import Server
 
 APP = Path(__file__).parent / "component_app.py"
-SETTLED_MS = 600
-FIRST_CHART_MS = 30_000  # Plotly's script is 4.8 MB, and the machine may be busy
+FIRST_CHART_MS = 60_000  # Plotly's script is 4.8 MB, and the machine may be busy
 CELLS = ".gf-chart:has([aria-label='An attention map.'])"
 
 
@@ -46,6 +46,7 @@ def plot(page: Page, alt: str) -> Locator:
 def cell_centre(page: Page, row: int, column: int) -> tuple[float, float]:
     """Where a cell of the first map is on the screen."""
     plot(page, "An attention map.").scroll_into_view_if_needed()
+    wait_for_rest(page)
     return tuple(page.evaluate(
         """([row, column]) => {
           const chart = document.querySelector("[aria-label='An attention map.']");

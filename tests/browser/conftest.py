@@ -13,10 +13,15 @@ from playwright.sync_api import BrowserContext, Error, Page, Request, ViewportSi
 
 from tests.browser.components import APP, CELLS, FIRST_CHART_MS, open_figures
 from tests.browser.helpers import BROWSER_FLAGS, VIEWPORT, open_page, require_browser
+from tests.browser.idle import WATCH
+from tests.browser.own_folder import write_own_folder
 from tools.serve import ROOT, Server, serve
 from ui.components.assets import ensure_static
 
 HERE = Path(__file__).parent
+# A test that passes does not wait for these; on a machine with other work 5 s, Playwright's own, are soon over.
+expect.set_options(timeout=30_000)
+WAIT_MS = 60_000
 # Of two processes with a file each, neither shall be left alone with one of these at the end.
 LONGEST = ("test_deep_links", "test_long_inputs", "test_pseudo_language", "test_step_story", "test_stepper")
 
@@ -41,6 +46,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield running
 
 
+@pytest.fixture(scope="session")
+def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The app with a folder of a user's own beside the shipped checkpoints, started once for all tests."""
+    folder = tmp_path_factory.mktemp("own_server")
+    own = write_own_folder(folder)
+    with serve(log=folder / "app.log", arguments=["--checkpoints", str(own)]) as running:
+        yield running
+
+
 @pytest.fixture
 def fresh_server(tmp_path: Path) -> Iterator[Server]:
     """The app, started for this test alone: for first visits and deep links."""
@@ -59,8 +73,15 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext
         started = playwright.chromium.launch_persistent_context(
             tmp_path_factory.mktemp("profile"), executable_path=executable, args=BROWSER_FLAGS, viewport=VIEWPORT
         )
+        prepare(started)
         yield started
         started.close()
+
+
+def prepare(context: BrowserContext) -> None:
+    """Let pages of a context tell when they are at rest, and give them time."""
+    context.add_init_script(WATCH)
+    context.set_default_timeout(WAIT_MS)
 
 
 @pytest.fixture
@@ -102,6 +123,7 @@ def new_page(profile: BrowserContext, kept_page: Page, faults: list[str]) -> Ite
             assert profile.browser is not None
             context = profile.browser.new_context(**options)
             context.on("request", note)
+            prepare(context)
             page = context.new_page()
         else:
             page = profile.new_page() if fresh or kept_page in opened else kept_page

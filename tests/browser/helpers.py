@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
 
 import pytest
 from playwright.sync_api import Locator, Page, ViewportSize
 
+from tests.browser.idle import POLL_MS, wait_for_idle
 from tools.browser import REMEDY, find_browser
 
 VIEWPORT: ViewportSize = {"width": 1280, "height": 720}
 PHONE: ViewportSize = {"width": 390, "height": 844}
-IDLE_MS = 60_000
-QUIET_MS = 300
-POLL_MS = 40  # looking at each frame would make the browser draw each frame
 SCREENSHOTS = os.environ.get("GLASSFORMER_SCREENSHOTS")  # a folder; unset, none are taken, as they take minutes
 
 # The sandbox does not start for root; the rest keeps Chromium from calling home.
@@ -34,23 +33,6 @@ BROWSER_FLAGS = [
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 ]
 
-# Between a click and the rerun it causes, Streamlit still says "notRunning" for a moment, so one look is not
-# enough: the state has to hold for a while, counted in the page (a polling test would see stale states).
-_QUIET = """
-quietMs => {
-  const app = document.querySelector('[data-testid="stApp"]');
-  const settled = app !== null
-    && app.dataset.testConnectionState === 'CONNECTED'
-    && app.dataset.testScriptState === 'notRunning'
-    && document.querySelector('[data-stale="true"]') === null
-    && document.querySelector('[data-testid="stSkeleton"], [data-testid="stSpinner"]') === null;
-  const now = performance.now();
-  if (!settled) { window.__glassformerQuietSince = undefined; return false; }
-  window.__glassformerQuietSince ??= now;
-  return now - window.__glassformerQuietSince >= quietMs;
-}
-"""
-
 
 def require_browser() -> str:
     """Return the path of the machine's browser; fail the test, never skip it, when there is none."""
@@ -60,16 +42,18 @@ def require_browser() -> str:
     return executable
 
 
-def wait_for_idle(page: Page, *, timeout_ms: float = IDLE_MS, quiet_ms: float = QUIET_MS) -> None:
-    """Return once Streamlit is connected, runs no script and shows nothing stale, for `quiet_ms` on end."""
-    page.evaluate("() => { window.__glassformerQuietSince = undefined; }")
-    page.wait_for_function(_QUIET, arg=quiet_ms, timeout=timeout_ms, polling=POLL_MS)
-
-
 def open_page(page: Page, url: str) -> None:
     """Go to an address of the app and wait until it has settled."""
     page.goto(url)
     wait_for_idle(page)
+
+
+def comes_to(page: Page, read: Callable[[], object], expected: object, *, within_ms: int = 30_000) -> None:
+    """Wait until what is read is as expected: much of a page follows a click or a key only after a while."""
+    deadline = time.monotonic() + within_ms / 1000
+    while read() != expected and time.monotonic() < deadline:
+        page.wait_for_timeout(POLL_MS)
+    assert read() == expected
 
 
 # Every chart is drawn as wide as its place.

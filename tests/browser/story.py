@@ -7,10 +7,11 @@ from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.helpers import open_page, wait_for_idle
+from tests.browser.helpers import comes_to, open_page, wait_for_idle
+from tests.browser.idle import POLL_MS, wait_for_rest
 from tools.serve import Server
 
-SETTLED_MS = 30_000
+SETTLED_MS = 60_000
 # The text of charts without what the mouse points at.
 _DRAWN = """charts => charts.map(chart => {
   const copy = chart.cloneNode(true);
@@ -27,27 +28,13 @@ def open_step(page: Page, server: Server, address: str = "?model=reverse") -> Pa
     return page
 
 
-def wait_for_rest(page: Page) -> None:
-    """Wait until charts keep their places for a while: what unfolds pushes down all that is below."""
-    page.wait_for_function(
-        """() => {
-          const places = [...document.querySelectorAll(".gf-chart")].map(chart => chart.getBoundingClientRect().top);
-          const seen = places.join(" "), now = performance.now();
-          if (seen !== window.__glassformerPlaces) {
-            window.__glassformerPlaces = seen;
-            window.__glassformerRest = now;
-          }
-          return now - window.__glassformerRest > 400;
-        }"""
-    )
-
-
 def wait_for_charts(page: Page) -> None:
     """Return once every chart in the page has its plot."""
     page.wait_for_function(
         """() => { const charts = [...document.querySelectorAll(".gf-chart")];
           return charts.length > 1 && charts.every(chart => chart.querySelector(".main-svg")
             || chart.querySelector(".gf-chart-note:not([hidden])")); }""",
+        polling=POLL_MS,
         timeout=SETTLED_MS,
     )
 
@@ -102,6 +89,7 @@ def click_candidate(page: Page, place: int) -> None:
     """Click the row of a candidate, counted from 0 at the top, where a thin bar has no ink."""
     chart = page.locator(".st-key-candidates .js-plotly-plot")
     chart.scroll_into_view_if_needed()
+    wait_for_rest(page)
     x, y = chart.evaluate(
         """(chart, place) => {
           const { xaxis, yaxis } = chart._fullLayout;
@@ -126,6 +114,11 @@ def switch(page: Page, label: str) -> None:
 def address(page: Page) -> dict[str, str]:
     """The parameters in the address bar."""
     return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query, keep_blank_values=True).items()}
+
+
+def expect_address(page: Page, **wanted: str | None) -> None:
+    """Wait until the address has these parameters; None stands for one that it has not."""
+    comes_to(page, lambda: {name: address(page).get(name) for name in wanted}, wanted)
 
 
 def shown(page: Page) -> dict[str, Any]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.helpers import in_both_windows, open_page, screenshot, wait_for_idle
-from tests.browser.story import address, switch
+from tests.browser.helpers import comes_to, in_both_windows, open_page, screenshot, wait_for_idle
+from tests.browser.idle import wait_for_rest
+from tests.browser.story import address, expect_address, switch
 from tools.serve import Server
 from ui.attention import all_heads, one_map
 from ui.shared import style
@@ -45,7 +47,9 @@ def plot(page: Page, key: str) -> Any:
 
 
 def point_at(page: Page, key: str, row: float, column: float) -> tuple[float, float]:
-    x, y = plot(page, key).evaluate(PLACE, [row, column])
+    found = plot(page, key)
+    wait_for_rest(page)
+    x, y = found.evaluate(PLACE, [row, column])
     page.mouse.move(x, y)
     return x, y
 
@@ -95,9 +99,8 @@ def test_a_click_on_a_tile_opens_its_head(page, server):
     click(page, GRID, 7 + 2, 14 + 3)
     expect(page.locator(f".st-key-{MAP}")).to_be_visible()
     wait_for_charts(page)
-    assert title(page, MAP) == "Encoder self-attention: layer 2, head 3"
-    shown = address(page)
-    assert (shown["panel"], shown["kind"], shown["layer"], shown["head"]) == ("head", "encoder", "2", "3")
+    comes_to(page, lambda: title(page, MAP), "Encoder self-attention: layer 2, head 3")
+    expect_address(page, panel="head", kind="encoder", layer="2", head="3")
     exact = drawn(page, MAP)
     assert (
         max(abs(a - b) for one, other in zip(tile, exact, strict=True) for a, b in zip(one, other, strict=True))
@@ -117,7 +120,8 @@ def test_the_step_is_marked_in_every_tile_of_the_decoder(page, server):
     middles = "chart => chart.layout.shapes.filter(shape => shape.type === 'rect').map(({ y0, y1 }) => (y0 + y1) / 2)"
     for step in range(2):
         for kind in ("decoder", "cross"):
-            assert plot(page, all_heads.GRIDS[kind]).evaluate(middles) == [step, step + 7]
+            chart = plot(page, all_heads.GRIDS[kind])
+            comes_to(page, functools.partial(chart.evaluate, middles), [step, step + 7])
         assert plot(page, GRID).evaluate(middles) == []
         page.keyboard.press("ArrowRight")
         wait_for_idle(page)
@@ -130,17 +134,17 @@ def test_the_keyboard_opens_a_head(page, server):
     page.keyboard.press("Enter")
     wait_for_idle(page)
     wait_for_charts(page)
-    assert title(page, MAP) == "Decoder self-attention: layer 1, head 2"
+    comes_to(page, lambda: title(page, MAP), "Decoder self-attention: layer 1, head 2")
 
 
 def test_words_and_back_is_the_same_map(page, server):
     open_attention(page, server, "&panel=head&kind=encoder&layer=2&head=3")
     before = drawn(page, MAP)
     toggle(page, "Merge pieces to words")
-    assert [len(row) for row in drawn(page, MAP)] == [2, 2]
-    assert address(page)["words"] == "1"
+    comes_to(page, lambda: [len(row) for row in drawn(page, MAP)], [2, 2])
+    expect_address(page, words="1")
     toggle(page, "Merge pieces to words")
-    assert drawn(page, MAP) == before
+    comes_to(page, lambda: drawn(page, MAP), before)
 
 
 def test_a_step_keeps_the_zoom_and_moves_the_frame(page, server):
@@ -150,9 +154,9 @@ def test_a_step_keeps_the_zoom_and_moves_the_frame(page, server):
     page.mouse.down()
     page.mouse.move(*end, steps=5)
     page.mouse.up()
+    comes_to(page, lambda: x_range(page)[0] > 0, expected=True)
     wait_for_idle(page)
     zoomed = x_range(page)
-    assert zoomed[0] > 0
     page.mouse.move(0, 0)
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("ArrowRight")
@@ -165,24 +169,24 @@ def test_a_step_keeps_the_zoom_and_moves_the_frame(page, server):
 def test_a_cell_that_was_clicked_is_in_the_address_and_a_reload_finds_the_same_view(page, server):
     open_attention(page, server, "&panel=head&kind=cross&layer=2&head=2&log=1&hide=1")
     click(page, MAP, 2, 3)
+    expect_address(page, query="3", key="4")
     shown = address(page)
-    assert (shown["query"], shown["key"]) == ("3", "4")
     looked_at = page.locator(f".st-key-{one_map.CELL_ROW}")
     expect(looked_at).to_contain_text("row 3")
     numbers, said, named = drawn(page, MAP), looked_at.inner_text(), title(page, MAP)
     page.reload()
     wait_for_idle(page)
     wait_for_charts(page)
-    assert address(page) == shown
-    assert drawn(page, MAP) == numbers
-    assert (looked_at.inner_text(), title(page, MAP)) == (said, named)
+    comes_to(page, lambda: address(page), shown)
+    comes_to(page, lambda: drawn(page, MAP), numbers)
+    comes_to(page, lambda: (looked_at.inner_text(), title(page, MAP)), (said, named))
 
 
 def test_guess_mode_shows_no_later_piece_and_no_later_row(page, server):
     open_attention(page, server, "&panel=head&kind=decoder&guess=1&step=3")
-    assert [len(row) for row in drawn(page, MAP)] == [3, 3, 3]
+    comes_to(page, lambda: [len(row) for row in drawn(page, MAP)], [3, 3, 3])
     switch(page, "Hide candidates until I guess")
-    assert len(drawn(page, MAP)) == 7
+    comes_to(page, lambda: len(drawn(page, MAP)), 7)
 
 
 @pytest.mark.parametrize("panel", ["overview", "head"])
@@ -198,6 +202,7 @@ def test_nothing_overflows(page, server, panel):
 
 def test_the_charts_begin_on_the_first_screen(server, page):
     open_attention(page, server)
+    wait_for_rest(page)
     stepper = page.locator(".gf-stepper").bounding_box()
     chart = page.locator(f".st-key-{all_heads.GRIDS['cross']} .gf-chart").bounding_box()
     assert stepper["height"] < 160

@@ -1,51 +1,32 @@
 """The Checkpoints page in a real browser: its charts, in both themes and in a small window."""
 
-import json
-
 import pytest
 from playwright.sync_api import expect
 
 from tests.browser.helpers import menu_link, open_page, wait_for_idle
-from tests.browser.made_up import IMAGE, NAME, write_made_up
+from tests.browser.idle import wait_for_rest
+from tests.browser.made_up import IMAGE, NAME
 from tests.browser.story import SETTLED_MS
-from tools.serve import serve
 
 LOSSES = ".st-key-training_losses"
 CHARTS = (LOSSES, ".st-key-training_scores", ".st-key-training_rates")
 
 
-@pytest.fixture(scope="module")
-def app(tmp_path_factory):
-    """The app with a checkpoint beside the shipped ones whose card is full of markup."""
-    folder = tmp_path_factory.mktemp("checkpoints_page")
-    root = write_made_up(folder / "checkpoints")
-    card = json.loads((root / NAME / "card.json").read_text(encoding="utf-8"))
-    card |= {
-        "data": f"Data {IMAGE}",
-        "licence": "**none** $x^2$",
-        "scores": [{"file": IMAGE, "decoding": ":red[x]", "bleu": 1.5, "<b>key</b>": "<i>value</i>"}],
-        "training": {"epochs": 2, "command": f"train {IMAGE}"},
-    }
-    (root / NAME / "card.json").write_text(json.dumps(card), encoding="utf-8")
-    (root / NAME / "training.csv").write_text("epoch,loss,dev_loss\n1,3,2\n2,2.5,\n3,2,1.5\n", encoding="utf-8")
-    with serve(log=folder / "app.log", arguments=["--checkpoints", str(root)]) as running:
-        yield running
-
-
-def open_checkpoints(page, app, model="reverse"):
-    open_page(page, f"{app.url}/checkpoints?model={model}")
+def open_checkpoints(page, own_server, model="reverse"):
+    open_page(page, f"{own_server.url}/checkpoints?model={model}")
     page.locator(f"{LOSSES} .main-svg").first.wait_for(timeout=SETTLED_MS)
     return page
 
 
-def test_the_curves_are_drawn_and_hover_names_the_epoch(app, page):
-    open_checkpoints(page, app)
+def test_the_curves_are_drawn_and_hover_names_the_epoch(own_server, page):
+    open_checkpoints(page, own_server)
     for chart in CHARTS:
         expect(page.locator(f"{chart} .main-svg").first).to_be_visible()
         assert "Marked as kept: epoch" in page.locator(f"{chart} [role=img]").get_attribute("aria-label")
         expect(page.locator(chart)).to_contain_text("kept: epoch")
     plot = page.locator(f"{LOSSES} .js-plotly-plot")
     plot.scroll_into_view_if_needed()
+    wait_for_rest(page)
     x, y = plot.evaluate(
         """chart => {
           const { xaxis, yaxis } = chart._fullLayout, box = chart.getBoundingClientRect(), line = chart.calcdata[0];
@@ -58,8 +39,8 @@ def test_the_curves_are_drawn_and_hover_names_the_epoch(app, page):
     expect(hover).to_contain_text("target pieces")
 
 
-def test_the_chosen_checkpoint_stays_on_the_way_to_the_step_page(app, page):
-    open_checkpoints(page, app)
+def test_the_chosen_checkpoint_stays_on_the_way_to_the_step_page(own_server, page):
+    open_checkpoints(page, own_server)
     menu_link(page, "Step through decoding").click()
     expect(page.locator(".gf-stepper")).to_be_visible(timeout=SETTLED_MS)
     wait_for_idle(page)
@@ -67,8 +48,8 @@ def test_the_chosen_checkpoint_stays_on_the_way_to_the_step_page(app, page):
     expect(page.get_by_role("button", name="aabbcc")).to_be_visible()
 
 
-def test_a_card_of_markup_is_shown_letter_by_letter(app, page):
-    open_checkpoints(page, app, NAME)
+def test_a_card_of_markup_is_shown_letter_by_letter(own_server, page):
+    open_checkpoints(page, own_server, NAME)
     page.get_by_text("How each was counted").click()
     main = page.get_by_test_id("stMain")
     for text in (f"Data {IMAGE}", "**none** $x^2$", IMAGE, "<b>key</b>", "<i>value</i>", f"train {IMAGE}"):
@@ -77,10 +58,10 @@ def test_a_card_of_markup_is_shown_letter_by_letter(app, page):
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
-def test_nothing_is_wider_than_the_window(app, new_page, width, scheme):
+def test_nothing_is_wider_than_the_window(own_server, new_page, width, scheme):
     touch = {"has_touch": True, "is_mobile": True} if width < 600 else {}
     page = new_page(viewport={"width": width, "height": 720}, color_scheme=scheme, **touch)
-    open_checkpoints(page, app)
+    open_checkpoints(page, own_server)
     page.get_by_text("How each was counted").click()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert page.evaluate(

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from tests.browser import flow_app
 from tests.browser.flow import choose, drawn, expect_view, expected, painted_pixels, save, token
 from tests.browser.flow_app import HOSTILE, example
-from tests.browser.helpers import open_page, wait_for_idle
+from tests.browser.helpers import comes_to, open_page, wait_for_idle
 from tools.serve import ROOT, serve
 from ui.components.assets import ensure_static
 
@@ -80,6 +80,7 @@ def test_pointing_at_a_piece_isolates_its_lines_without_the_server(stage):
 def test_the_other_side_shows_the_mean_weights(stage):
     weights, _ = example("cross")
     token(stage, "query", 1).hover()
+    expect_view(stage, focus="query 1")
     for key, mean in enumerate(weights[:, 1].mean(axis=0)):
         shown = token(stage, "key", key).locator(".gf-flow-value").inner_text()
         assert shown == ("<0.01" if mean < 0.005 else f"{mean:.2f}")
@@ -95,6 +96,7 @@ def test_a_pinned_piece_stays_and_python_hears(stage):
     expect_view(stage, pinned="query 2", focus="query 2")
     assert drawn(stage) == expected("cross", query=2).keys()
     token(stage, "key", 4).hover()
+    expect(stage.locator(".gf-flow-readout")).to_contain_text("looks at ▁k5")
     weights, _ = example("cross")
     readout = re.sub(r"\s+", " ", stage.locator(".gf-flow-readout").inner_text())
     assert readout.startswith("▁q3 looks at ▁k5")
@@ -107,6 +109,7 @@ def test_a_pinned_piece_stays_and_python_hears(stage):
 
 def test_masked_cells_have_no_lines_and_say_so(stage):
     choose(stage, "causal")
+    expect_view(stage, lines=len(expected("causal")))
     assert all(query >= key for _, query, key in drawn(stage))
     token(stage, "query", 2).hover()
     expect_view(stage, lines=len(expected("causal", query=2)))
@@ -128,7 +131,7 @@ def test_heads_are_hidden_shown_and_seen_alone(stage):
     stage.get_by_role("button", name="None", exact=True).click()
     expect_view(stage, heads="", lines=0)
     expect(stage.locator(".gf-flow-readout")).to_contain_text("No head is shown")
-    assert painted_pixels(stage) == 0
+    comes_to(stage, lambda: painted_pixels(stage), 0)
     stage.get_by_role("button", name="All", exact=True).click()
     expect_view(stage, heads="1 2 3 4", lines=len(expected("cross")))
 
@@ -209,6 +212,7 @@ def test_python_may_pin_a_piece(stage):
 def test_pieces_are_shown_letter_by_letter(stage):
     stage.on("dialog", lambda dialog: pytest.fail("a piece ran as script"))
     choose(stage, "hostile")
+    expect(stage.locator(".gf-flow-key .gf-flow-piece")).to_have_count(16)
     shown = stage.locator(".gf-flow-key .gf-flow-piece").all_inner_texts()
     assert shown[:-1] == list(HOSTILE[:-1])
     assert shown[-1] == "⟨U+202E⟩evil"
@@ -223,6 +227,7 @@ def test_pieces_are_shown_letter_by_letter(stage):
 
 def test_pictures_are_saved(stage):
     token(stage, "query", 1).click()
+    expect_view(stage, pinned="query 1")
     picture = ElementTree.fromstring(save(stage, "SVG").decode())
     assert len(list(picture.iter("{http://www.w3.org/2000/svg}path"))) == len(expected("cross", query=1))
     png = save(stage, "PNG")
@@ -232,6 +237,7 @@ def test_pictures_are_saved(stage):
 
 def test_long_sentences_scroll_inside_and_long_pieces_are_cut(stage):
     choose(stage, "long")
+    expect(stage.locator(".gf-flow-key .gf-flow-piece")).to_have_count(62)
     box = stage.locator(".gf-flow-scroll")
     assert box.evaluate("box => box.scrollHeight > box.clientHeight && box.scrollWidth <= box.clientWidth")
     token(stage, "query", 50).scroll_into_view_if_needed()
@@ -239,6 +245,7 @@ def test_long_sentences_scroll_inside_and_long_pieces_are_cut(stage):
     expect_view(stage, lines=len(expected("long", query=50)))
     assert painted_pixels(stage) > 500
     choose(stage, "hostile")
+    expect(stage.locator(".gf-flow-key .gf-flow-piece")).to_have_count(16)
     long = token(stage, "key", 13)
     assert long.locator(".gf-flow-piece").evaluate("piece => piece.scrollWidth > piece.clientWidth")
     assert long.get_attribute("title") == HOSTILE[13]
@@ -270,11 +277,10 @@ def test_it_can_be_seen_large_and_goes_back(stage):
     small = stage.locator(".gf-flow-canvas").bounding_box()
     stage.get_by_role("button", name="Expand").click()
     expect(stage.locator("dialog.gf-flow-dialog")).to_be_visible()
-    large = stage.locator(".gf-flow-canvas").bounding_box()
-    assert large["width"] > small["width"]
-    assert large["height"] > small["height"]
+    box = stage.locator(".gf-flow-canvas").bounding_box
+    comes_to(stage, lambda: all(box()[side] > small[side] for side in ("width", "height")), expected=True)
     token(stage, "query", 1).hover()
     expect_view(stage, focus="query 1")
     stage.get_by_role("button", name="Close").click()
     expect(stage.locator("dialog.gf-flow-dialog")).to_be_hidden()
-    assert stage.locator(".gf-flow-canvas").bounding_box() == small
+    comes_to(stage, box, small)

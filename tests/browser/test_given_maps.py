@@ -2,38 +2,18 @@
 
 import re
 
-import numpy as np
 import pytest
 from playwright.sync_api import expect
 
 from tests.browser.helpers import PHONE, menu_link, open_page, wait_for_idle
+from tests.browser.idle import wait_for_rest
 from tests.browser.story import SETTLED_MS
-from tests.transformer.maps.made_up import SOURCE, weights
-from tools.serve import serve
 
 MAP, GRID, FLOW = ".st-key-head_map", ".st-key-overview_encoder", ".gf-flow"
 
 
-@pytest.fixture(scope="module")
-def app(tmp_path_factory):
-    """The app with a file of maps in a folder of its own, as numpy alone writes it."""
-    folder = tmp_path_factory.mktemp("given_maps")
-    (folder / "own").mkdir()
-    labels = np.array(SOURCE)
-    np.savez_compressed(
-        folder / "own" / "cat.npz",
-        encoder_weights=weights(4, 3, 5, 5),
-        encoder_queries=labels,
-        encoder_keys=labels,
-        checkpoint="bert-tiny",
-        sentence="the cats",
-    )
-    with serve(log=folder / "app.log", arguments=["--checkpoints", str(folder / "own")]) as running:
-        yield running
-
-
-def test_from_a_file_to_one_cell_and_back_by_the_address(app, page):
-    open_page(page, f"{app.url}/attention")
+def test_from_a_file_to_one_cell_and_back_by_the_address(own_server, page):
+    open_page(page, f"{own_server.url}/attention")
     page.get_by_role("combobox", name="Checkpoint").click()
     page.get_by_role("option", name="cat.npz (maps)").click()
     wait_for_idle(page)
@@ -43,6 +23,7 @@ def test_from_a_file_to_one_cell_and_back_by_the_address(app, page):
     expect(page).to_have_url(re.compile(r"model=cat\.npz"))
 
     plot = page.locator(f"{GRID} .js-plotly-plot")
+    wait_for_rest(page)
     x, y = plot.evaluate(
         """chart => {
           const { xaxis, yaxis } = chart._fullLayout, box = chart.getBoundingClientRect();
@@ -64,7 +45,7 @@ def test_from_a_file_to_one_cell_and_back_by_the_address(app, page):
     page.reload()
     wait_for_idle(page)
     expect(page.locator(MAP)).to_contain_text("layer 3, head 2", timeout=SETTLED_MS)
-    assert page.url == looked
+    expect(page).to_have_url(looked)
 
     with page.expect_download() as saved:
         page.locator(MAP).get_by_role("button", name="CSV").click()
@@ -74,8 +55,8 @@ def test_from_a_file_to_one_cell_and_back_by_the_address(app, page):
     assert len(table.splitlines()) == 1 + 25
 
 
-def test_other_pages_say_what_they_need_and_the_choice_stays(app, page):
-    open_page(page, f"{app.url}/attention?model=cat.npz&panel=table")
+def test_other_pages_say_what_they_need_and_the_choice_stays(own_server, page):
+    open_page(page, f"{own_server.url}/attention?model=cat.npz&panel=table")
     menu_link(page, "Positions").click()
     wait_for_idle(page)
     main = page.get_by_test_id("stMain")
@@ -88,8 +69,8 @@ def test_other_pages_say_what_they_need_and_the_choice_stays(app, page):
 
 
 @pytest.mark.parametrize("panel", ["overview", "head", "flow", "table"])
-def test_nothing_is_wider_than_a_phone(app, new_page, panel):
+def test_nothing_is_wider_than_a_phone(own_server, new_page, panel):
     page = new_page(viewport=PHONE, color_scheme="dark")
-    open_page(page, f"{app.url}/attention?model=cat.npz&panel={panel}")
-    page.wait_for_timeout(300)
+    open_page(page, f"{own_server.url}/attention?model=cat.npz&panel={panel}")
+    wait_for_rest(page)
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

@@ -5,8 +5,9 @@ import csv
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import in_both_windows, open_page, screenshot, wait_for_idle
-from tests.browser.story import SETTLED_MS, address
+from tests.browser.helpers import comes_to, in_both_windows, open_page, screenshot, wait_for_idle
+from tests.browser.idle import wait_for_rest
+from tests.browser.story import SETTLED_MS, address, expect_address
 
 TABLE, MAP, ROWS = ".st-key-head_table", ".st-key-head_table_map", ".st-key-head_table_rows"
 CELLS = f"{TABLE} [role=row]"
@@ -34,18 +35,10 @@ def rows(page):
 
 
 def press(page, x, y):
+    wait_for_rest(page)
     box = page.locator(f"{TABLE} canvas").first.bounding_box()
     page.mouse.click(box["x"] + x, box["y"] + y)  # what scrolls the canvas lies over it and takes the click
     wait_for_idle(page)
-
-
-def comes_to(page, read, expected):
-    """Wait until what is read is as expected: the table answers a press only after a while."""
-    for _ in range(SETTLED_MS // 200):
-        if read() == expected:
-            return
-        page.wait_for_timeout(200)
-    assert read() == expected
 
 
 def shown_head(page):
@@ -77,18 +70,20 @@ def test_a_sorted_table_opens_the_head_that_its_row_names_again_and_again(server
 
 def test_the_chosen_head_is_marked_and_a_cell_of_the_map_opens_another(server, tall):
     open_table(tall, server, "&layer=2&head=3")
-    assert [row[0] for row in rows(tall) if row[0].startswith("●")] == ["● Layer 2, head 3"]
+    comes_to(tall, lambda: [row[0] for row in rows(tall) if row[0].startswith("●")], ["● Layer 2, head 3"])
     expect(tall.locator(ROWS)).to_contain_text("Layer 2, head 3")
+    wait_for_rest(tall)
     plot = tall.locator(f"{MAP} .nsewdrag").first.bounding_box()
     tall.mouse.move(plot["x"] + plot["width"] / 8, plot["y"] + plot["height"] / 4)
     expect(tall.locator(f"{MAP} .hoverlayer")).to_contain_text("Layer 1")
     tall.mouse.click(plot["x"] + plot["width"] / 8, plot["y"] + plot["height"] / 4)
     tall.wait_for_url("**panel=head**")
-    assert (address(tall)["layer"], address(tall)["head"]) == ("1", "1")
+    expect_address(tall, layer="1", head="1")
 
 
 def test_without_a_mouse_the_menu_opens_the_lowest_head_and_the_table_can_be_read(server, tall):
     open_table(tall, server, "&kind=decoder")
+    comes_to(tall, lambda: len(rows(tall)), 8)
     lowest = min(rows(tall), key=lambda row: float(row[2]))[0]
     menu = tall.get_by_label("Open the map of a head")
     menu.focus()
@@ -96,7 +91,7 @@ def test_without_a_mouse_the_menu_opens_the_lowest_head_and_the_table_can_be_rea
     expect(tall.get_by_role("option").first).to_contain_text(lowest)
     tall.keyboard.press("Enter")
     tall.wait_for_url("**panel=head**")
-    assert f"Layer {address(tall)['layer']}, head {address(tall)['head']}" == lowest
+    comes_to(tall, lambda: f"Layer {address(tall).get('layer')}, head {address(tall).get('head')}", lowest)
     back(tall)
     tall.locator(f"{TABLE} canvas").first.focus()
     tall.keyboard.press("ArrowDown")
@@ -115,7 +110,8 @@ def test_the_file_holds_the_tables_numbers(server, tall, tmp_path):
     assert lines[0][: len(about)] == ["reverse", "abcdef", "heads of Cross-attention"]
     assert download.value.suggested_filename == "reverse_abcdef_heads-of-cross-attention.csv"
     lines = [line[len(about) :] for line in lines]
-    assert len(lines) == len(rows(tall)) == 8
+    assert len(lines) == 8
+    comes_to(tall, lambda: len(rows(tall)), 8)
     for line, row in zip(lines, rows(tall), strict=True):
         assert row[0] == f"Layer {line[0]}, head {line[1]}"
         assert float(row[1]) == pytest.approx(float(line[2]), abs=1e-4)

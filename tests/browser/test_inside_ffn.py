@@ -3,10 +3,10 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import in_both_windows, open_page, screenshot, wait_for_idle
-from tests.browser.made_up import HOSTILE, NAME, write_made_up
-from tests.browser.story import address, wait_for_charts
-from tools.serve import serve
+from tests.browser.helpers import comes_to, in_both_windows, open_page, screenshot, wait_for_idle
+from tests.browser.idle import wait_for_rest
+from tests.browser.made_up import HOSTILE, NAME
+from tests.browser.story import address, expect_address, wait_for_charts
 
 PARTS = {
     "ffn": ("ffn_shares", "ffn_histogram", "ffn_active", "ffn_tokens", "ffn_map"),
@@ -27,14 +27,6 @@ _OVERLAPS = """key => { const boxes = [...document.querySelectorAll(`.st-key-${k
     boxes.slice(0, i).filter(([, b]) => meet(a, b)).map(([other]) => [one, other]))]; }"""
 
 
-@pytest.fixture(scope="module")
-def made_up(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("inside")
-    root = write_made_up(folder / "checkpoints")
-    with serve(log=folder / "app.log", environment={"GLASSFORMER_CHECKPOINTS": str(root)}) as running:
-        yield running
-
-
 def open_part(page, server, part, query=""):
     open_page(page, f"{server.url}/inside?inside={part}{query}")
     wait_for_charts(page)
@@ -46,6 +38,7 @@ def chart(page, key):
 
 def click_at(page, key, x, y):
     chart(page, key).scroll_into_view_if_needed()
+    wait_for_rest(page)
     place = page.evaluate(_PLACE, [key, x, y])
     page.mouse.move(*place)
     page.mouse.click(*place)
@@ -58,15 +51,15 @@ def test_clicks_choose_token_layer_neuron_and_piece_and_stay_in_the_address(serv
     open_part(page, server, "ffn", "&model=reverse&src=abcdef&side=target")
     click_at(page, "ffn_shares", 3, 1)
     expect(chart(page, "ffn_active")).to_contain_text("Most active neurons at d → c")
-    assert (address(page)["layer"], address(page)["step"]) == ("2", "4")
+    expect_address(page, layer="2", step="4")
     third = page.evaluate(_POINTS, "ffn_active")[2]
     click_at(page, "ffn_active", third["x"] / 2, third["y"])
     neuron = str(third["id"] + 1)
     expect(chart(page, "ffn_tokens")).to_contain_text(f"What drives neuron {neuron} of layer 2")
-    assert address(page)["neuron"] == neuron
+    expect_address(page, neuron=neuron)
     click_at(page, "ffn_tokens", 3, page.evaluate(_POINTS, "ffn_tokens")[3]["y"] / 2)
     click_at(page, "ffn_map", 0, 0)
-    assert address(page).get("step", "1") == "1"
+    comes_to(page, lambda: address(page).get("step", "1"), "1")
     chosen = address(page)["neuron"]
     page.reload()
     wait_for_idle(page)
@@ -101,12 +94,12 @@ def test_nothing_overflows_or_overlaps(server, page, part, query):
         screenshot(page, f"inside-{part}-{'en-fr' in query}-{width}-{scheme}", whole=True)
 
 
-def test_markup_in_pieces_is_shown_letter_by_letter(made_up, page):
+def test_markup_in_pieces_is_shown_letter_by_letter(own_server, page):
     query = f"&model={NAME}&src={'%20'.join(['ba', '%3Cb%3Ex%3C/b%3E', '$x^2$', '%25{y}'])}&side=target"
-    open_part(page, made_up, "ffn", query)
+    open_part(page, own_server, "ffn", query)
     expect(chart(page, "ffn_effect")).to_be_visible()
     written = [chart(page, "ffn_effect").locator(".ytick text").all_text_contents()]
-    open_part(page, made_up, "pieces", query)
+    open_part(page, own_server, "pieces", query)
     written.append(chart(page, "piece_neighbours").locator(".ytick text").all_text_contents())
     written.append([text for text in chart(page, "piece_map").locator(".textpoint text").all_text_contents() if text])
     for texts in written:

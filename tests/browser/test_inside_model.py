@@ -4,8 +4,9 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.helpers import in_both_windows, open_page, screenshot, wait_for_idle
-from tests.browser.story import address, wait_for_charts
+from tests.browser.helpers import comes_to, in_both_windows, open_page, screenshot, wait_for_idle
+from tests.browser.idle import wait_for_rest
+from tests.browser.story import expect_address, wait_for_charts
 
 CHARTS = ("model_diagram", "cost_shares", "cost_curves")
 _MIDDLE = """place => { const chart = document.querySelector(".st-key-model_diagram .js-plotly-plot");
@@ -25,7 +26,7 @@ def point_at(page, place):
         """y => { document.querySelector('[data-testid="stMain"]').scrollBy(0, y - 400); }""",
         page.evaluate(_MIDDLE, place)[1],
     )
-    page.wait_for_timeout(200)
+    wait_for_rest(page)
     x, y = page.evaluate(_MIDDLE, place)
     page.mouse.move(x, y)
     return x, y
@@ -46,15 +47,15 @@ def test_a_block_leads_to_its_view_and_back_again(server, new_page):
     click(page, "encoder.1.self_attn")
     expect(page).to_have_url(re.compile("/attention"))
     wait_for_charts(page)
-    assert page.evaluate("history.length") == entries + 1
-    assert address(page).items() >= {"kind": "encoder", "layer": "2", "src": "abcdef", "step": "3"}.items()
+    comes_to(page, lambda: page.evaluate("history.length"), entries + 1)
+    expect_address(page, kind="encoder", layer="2", src="abcdef", step="3")
     expect(page.get_by_role("combobox", name="Layer")).to_have_value("Layer 2")
     page.go_back()
     expect(page).to_have_url(re.compile("/inside"))
     wait_for_charts(page)
     wait_for_idle(page)
     expect(page.locator(".st-key-model_diagram .main-svg").first).to_be_visible()
-    assert address(page)["src"] == "abcdef"
+    expect_address(page, src="abcdef")
     click(page, "decoder.0.ffn.plus")
     expect(page.get_by_role("radiogroup", name="Part").get_by_role("radio", checked=True)).to_have_text(
         "Residual stream"
@@ -70,7 +71,7 @@ def test_a_block_leads_to_its_view_and_back_again(server, new_page):
     wait_for_idle(page)
     page.reload()
     wait_for_idle(page)
-    assert address(page).items() >= {"mask": "decoder", "src": "abcdef"}.items()
+    expect_address(page, mask="decoder", src="abcdef")
     expect(page.get_by_label("Input", exact=True)).to_have_value("abcdef")
 
 
@@ -101,7 +102,7 @@ def test_the_diagram_is_not_squeezed_into_the_large_view(server, page):
     page.wait_for_function(
         "() => document.querySelector('dialog[open] .main-svg')?.getBoundingClientRect().width > 1000"
     )
-    assert chart.bounding_box()["height"] >= on_the_page
-    assert room.evaluate("room => room.scrollHeight - room.clientHeight") > 100
+    comes_to(page, lambda: chart.bounding_box()["height"] >= on_the_page, expected=True)
+    comes_to(page, lambda: room.evaluate("room => room.scrollHeight - room.clientHeight") > 100, expected=True)
     page.keyboard.press("Escape")
     expect(room).to_be_hidden()

@@ -1,9 +1,11 @@
 """The residual stream and the logit lens in a real browser: clicks, both themes, a phone, a long sentence."""
 
 import pytest
+from playwright.sync_api import expect
 
-from tests.browser.helpers import in_both_windows, open_page, screenshot, wait_for_idle
-from tests.browser.story import address, browser_step, wait_for_charts
+from tests.browser.helpers import comes_to, in_both_windows, open_page, screenshot, wait_for_idle
+from tests.browser.idle import wait_for_rest
+from tests.browser.story import browser_step, expect_address, wait_for_charts
 
 CHARTS = {
     "lens": ("lens_table", "lens_curves", "lens_map"),
@@ -27,6 +29,7 @@ def open_part(page, server, query):
 
 def click(page, key, x, y):
     page.locator(f".st-key-{key}").scroll_into_view_if_needed()
+    wait_for_rest(page)
     left, top = page.evaluate(_PLACE, [key, x, y])
     page.mouse.move(left, top)
     page.mouse.click(left, top)
@@ -36,14 +39,14 @@ def click(page, key, x, y):
 def test_a_click_on_the_map_goes_to_its_step_and_one_on_a_token_chooses_it(server, page):
     open_part(page, server, "?model=reverse&src=abcdef&inside=lens")
     click(page, "lens_map", 3.3, 1.3)
-    assert browser_step(page) == 4
-    assert address(page)["step"] == "4"
-    assert "Step 4" in page.locator(".st-key-lens_table .gtitle").text_content()
+    comes_to(page, lambda: browser_step(page), 4)
+    expect_address(page, step="4")
+    expect(page.locator(".st-key-lens_table .gtitle")).to_contain_text("Step 4")
     open_part(page, server, "?model=reverse&src=abcdef&inside=stream")
     low = page.evaluate("() => document.querySelector('.st-key-stream_norm .js-plotly-plot')._fullData[1].y[2]")
     click(page, "stream_norm", 2, low)
-    assert address(page)["key"] == "3"
-    assert "stream of c" in page.locator(".st-key-stream_added .gtitle").text_content()
+    expect_address(page, key="3")
+    expect(page.locator(".st-key-stream_added .gtitle")).to_contain_text("stream of c")
 
 
 @pytest.mark.parametrize("part", CHARTS)

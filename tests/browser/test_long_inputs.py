@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import urllib.parse
 
+import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -19,10 +20,11 @@ from transformer.runs.trace import Trace
 
 N = 512
 MOST_BYTES = {512: 1_300_000, 128: 400_000}
+HEAD = "attention?panel=head&kind=decoder&layer=2&head=3"  # of which every weight is looked at
 VIEWS = {
     "step": "Step 200 of 512",
     "attention": "Pooled: a cell is the largest weight of 15 × 15 pieces",
-    "attention?panel=head&kind=decoder&layer=2&head=3": "Numbers are rounded to three digits",
+    HEAD: "Numbers are rounded to three digits",
     "attention?panel=flow&kind=encoder&layer=2": "More than 6,000 lines cannot be told apart",
     "attention?panel=walk&layer=2&head=3": "The map has 512 × 512 cells, too many to pick one from here",
     "attention?panel=table": "over 512 rows",
@@ -71,7 +73,15 @@ def look(page: Page, server: Server, view: str) -> None:
     wait_for_idle(page)
 
 
-def test_every_view_of_512_pieces_stands_and_says_what_it_leaves_out(page, long_server, faults):
+def has_every_weight(page: Page, weights: np.ndarray) -> None:
+    for row in (0, 300, 511):
+        drawn = page.evaluate(ROW, ["head_map", row])
+        assert len(drawn) == N
+        assert drawn[: row + 1] == pytest.approx(weights[row, : row + 1].tolist(), rel=6e-4, abs=1e-7)
+        assert set(drawn[row + 1 :]) <= {None}  # masked, not 0
+
+
+def test_every_view_of_512_pieces_stands_and_says_what_it_leaves_out(page, long_server, trace, faults):
     server, _ = long_server
     for view, says in VIEWS.items():
         sizes = received(page)
@@ -80,19 +90,10 @@ def test_every_view_of_512_pieces_stands_and_says_what_it_leaves_out(page, long_
         assert page.get_by_test_id("stException").count() == 0
         assert sum(sizes) < MOST_BYTES[N], view
         assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+        if view == HEAD:
+            has_every_weight(page, trace.decoder_self[1, 2])
     assert not faults
-    assert resident_mb(server.pid) < 2500
-
-
-def test_one_head_has_every_weight_of_512_pieces(page, long_server, trace):
-    server, _ = long_server
-    look(page, server, "attention?panel=head&kind=decoder&layer=2&head=3")
-    weights = trace.decoder_self[1, 2]
-    for row in (0, 300, 511):
-        drawn = page.evaluate(ROW, ["head_map", row])
-        assert len(drawn) == N
-        assert drawn[: row + 1] == pytest.approx(weights[row, : row + 1].tolist(), rel=6e-4, abs=1e-7)
-        assert set(drawn[row + 1 :]) <= {None}  # masked, not 0
+    assert resident_mb(server.pid) < 4000  # it takes 950; what counts as resident differs between machines
 
 
 def test_no_view_of_128_pieces_is_heavy(long_server):

@@ -5,8 +5,9 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.helpers import in_both_windows, open_page, screenshot, wait_for_idle
-from tests.browser.story import address
+from tests.browser.helpers import comes_to, in_both_windows, open_page, screenshot, wait_for_idle
+from tests.browser.idle import POLL_MS, wait_for_rest
+from tests.browser.story import expect_address
 
 REVERSE = "masks?model=reverse&mask=decoder"
 
@@ -23,7 +24,7 @@ def wait_for_every_chart(page: Page) -> None:
     page.wait_for_function(
         """() => { const charts = [...document.querySelectorAll(".gf-chart")];
           return charts.length && charts.every(chart => chart.querySelector(".main-svg")); }""",
-        timeout=30_000,
+        polling=POLL_MS,
     )
 
 
@@ -31,6 +32,7 @@ def click_cell(page: Page, chart: str, row: int, column: int) -> None:
     """Click the middle of a cell of a map, counted from 0."""
     plot = page.locator(f".st-key-{chart} .js-plotly-plot")
     plot.scroll_into_view_if_needed()
+    wait_for_rest(page)
     x, y = plot.evaluate(
         """(plot, [row, column]) => {
           const { xaxis, yaxis } = plot._fullLayout;
@@ -58,7 +60,7 @@ def test_a_click_on_a_cell_says_why(server, page):
     expect(verdict(page)).to_contain_text("Yes: key 2 comes before query 3, and is no padding.")
     click_cell(page, "mask_bool", 2, 8)
     expect(verdict(page)).to_contain_text("No: key 9 is padding of sentence 1, and key 9 comes after query 3")
-    assert (address(page)["query"], address(page)["key"]) == ("3", "9")
+    expect_address(page, query="3", key="9")
 
 
 def test_a_reload_finds_mask_sentence_cell_and_companions(server, page):
@@ -72,8 +74,8 @@ def test_a_reload_finds_mask_sentence_cell_and_companions(server, page):
     page.get_by_role("option", name="4: ab").click()
     wait_for_idle(page)
     click_cell(page, "mask_bool", 1, 5)
+    expect(verdict(page)).to_contain_text("padding of sentence 4")
     said = verdict(page).inner_text()
-    assert "padding of sentence 4" in said
     page.reload()
     wait_for_idle(page)
     wait_for_every_chart(page)
@@ -90,28 +92,28 @@ def test_one_row_follows_the_cell_and_a_click_on_a_key(server, page):
     wait_for_every_chart(page)
     expect(page.locator(".st-key-mask_row .gtitle")).to_contain_text("Layer 1, head 1: query 4")
     plot = page.locator(".st-key-mask_row .js-plotly-plot")
-    assert plot.evaluate("plot => plot._fullLayout.shapes[0].x0") == 0.5
+    comes_to(page, lambda: plot.evaluate("plot => plot._fullLayout.shapes[0].x0"), 0.5)
     closed = plot.locator(".barlayer .point").last
     closed.scroll_into_view_if_needed()
+    wait_for_rest(page)
     box = closed.bounding_box()
     assert box
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     wait_for_idle(page)
     expect(verdict(page)).to_contain_text("No: key 12 is padding of sentence 1")
-    assert page.locator(".st-key-mask_bool").count() == 0  # only one section is sent
+    expect(page.locator(".st-key-mask_bool")).to_have_count(0)  # only one section is sent
 
 
 def test_the_checks_run_and_show_numbers(server, page):
     open_masks(page, server, f"{REVERSE}&masks=checks")
-    said = page.get_by_test_id("stAlert").all_inner_texts()
-    assert any("moved by exactly 0" in text and "Without the causal mask" in text for text in said)
-    assert any("pads added to the source" in text for text in said)
-    before = said[0]
+    said = page.get_by_test_id("stAlert")
+    expect(said.filter(has_text="moved by exactly 0").filter(has_text="Without the causal mask")).to_be_visible()
+    expect(said.filter(has_text="pads added to the source")).to_be_visible()
+    expect(said.first).not_to_contain_text("Rows 1 to 5 moved")
     page.locator(".st-key-mask_changed").get_by_role("combobox").click()
     page.get_by_role("option").last.click()
     wait_for_idle(page)
-    assert page.get_by_test_id("stAlert").all_inner_texts()[0] != before
-    assert "Rows 1 to 5 moved by exactly 0" in page.get_by_test_id("stAlert").all_inner_texts()[0]
+    expect(said.first).to_contain_text("Rows 1 to 5 moved by exactly 0")
 
 
 def test_the_companions_of_an_address_without_any_are_none(server, page):

@@ -2,7 +2,7 @@
 
 from playwright.sync_api import expect
 
-from tests.browser.helpers import wait_for_idle
+from tests.browser.helpers import comes_to, wait_for_idle
 from tests.browser.story import address, arrive, browser_step, open_step, output, switch, wait_for_charts
 
 CAPTION = ".gf-stepper .gf-caption"
@@ -13,25 +13,26 @@ def test_candidates_stay_hidden_until_somebody_guesses(server, page):
     open_step(page, server, REVERSE)
     switch(page, "Hide candidates until I guess")
     wait_for_charts(page)
-    assert page.locator(".st-key-candidates").count() == 0
+    expect(page.locator(".st-key-candidates")).to_have_count(0)
     main = page.get_by_test_id("stMain")
     assert "fedcba" not in main.inner_text()
-    assert output(page) == "?"
+    comes_to(page, lambda: output(page), "?")
     page.get_by_label("What comes next? Your guess:").fill("f")
     page.get_by_role("button", name="Reveal").click()
     expect(main).to_contain_text("Right. The model gave “f”")
     arrive(page, 1)
-    assert output(page) == "f"
+    comes_to(page, lambda: output(page), "f")
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("ArrowRight")
-    assert output(page) == "f?"
+    comes_to(page, lambda: output(page), "f?")
     expect(page.get_by_role("button", name="Reveal")).to_be_visible()
     wait_for_idle(page)
-    assert address(page) | {"rev": ""} == {"model": "reverse", "rev": "", "src": "abcdef", "step": "2", "guess": "1"}
+    here = {"model": "reverse", "rev": "", "src": "abcdef", "step": "2", "guess": "1"}
+    comes_to(page, lambda: address(page) | {"rev": ""}, here)
     page.reload()
     wait_for_idle(page)
     expect(page.locator(".gf-stepper")).to_be_visible()
-    assert (output(page), browser_step(page)) == ("f?", 2)
+    comes_to(page, lambda: (output(page), browser_step(page)), ("f?", 2))
 
 
 def test_play_stops_at_each_step_that_nobody_has_guessed(server, page):
@@ -53,7 +54,7 @@ def test_play_stops_at_each_step_that_nobody_has_guessed(server, page):
         wait_for_idle(page)
     page.keyboard.press("ArrowRight")  # keys may go on
     page.keyboard.press("ArrowRight")
-    assert browser_step(page) == 4
+    comes_to(page, lambda: browser_step(page), 4)
     expect(page.locator(CAPTION)).not_to_contain_text("Play waits")
 
 

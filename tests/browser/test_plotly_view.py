@@ -7,12 +7,12 @@ from playwright.sync_api import expect
 from tests.browser.components import (
     CELLS,
     FIRST_CHART_MS,
-    SETTLED_MS,
     cell_centre,
     choose_run,
     plot,
 )
-from tests.browser.helpers import open_page, wait_for_idle
+from tests.browser.helpers import comes_to, open_page, wait_for_idle
+from tests.browser.idle import wait_for_rest
 from ui.components.assets import PLOTLY_FILE
 
 HOSTILE = (
@@ -29,14 +29,14 @@ def test_zoom_is_kept_while_stepping(stage):
     stage.mouse.move(right, bottom, steps=5)
     stage.mouse.up()
     ranges = "document.querySelector(\"[aria-label='An attention map.']\")._fullLayout.xaxis.range.map(Math.round)"
+    comes_to(stage, lambda: stage.evaluate(ranges)[0] >= 1, expected=True)
     zoomed = stage.evaluate(ranges)
-    assert zoomed[0] >= 1
     assert zoomed[1] <= 9
     stage.evaluate("document.activeElement.blur()")
     stage.keyboard.press("ArrowRight")
     expect(stage.get_by_text("python: plain step 1", exact=True)).to_be_visible()
     wait_for_idle(stage)
-    assert stage.evaluate(ranges) == zoomed
+    comes_to(stage, lambda: stage.evaluate(ranges), zoomed)
 
 
 def frames(page):
@@ -46,7 +46,7 @@ def frames(page):
 
 
 def test_the_row_of_the_step_is_framed_at_once_and_stays_so(stage):
-    assert frames(stage) == [[-0.5, 0.5]]
+    comes_to(stage, lambda: frames(stage), [[-0.5, 0.5]])
     stage.evaluate("document.activeElement.blur()")
     stage.evaluate(
         """() => {
@@ -61,9 +61,9 @@ def test_the_row_of_the_step_is_framed_at_once_and_stays_so(stage):
     assert stage.evaluate("window.seen") == [0.5, False]
     expect(stage.get_by_text("python: plain step 1", exact=True)).to_be_visible()
     wait_for_idle(stage)
-    assert frames(stage) == [[0.5, 1.5]]
+    comes_to(stage, lambda: frames(stage), [[0.5, 1.5]])
     choose_run(stage, "other")
-    assert frames(stage) == [[-0.5, 0.5]]
+    comes_to(stage, lambda: frames(stage), [[-0.5, 0.5]])
 
 
 def test_a_cell_clicked_twice_is_reported_twice(stage):
@@ -76,6 +76,7 @@ def test_a_cell_clicked_twice_is_reported_twice(stage):
 def test_a_bar_gives_its_token_id(stage):
     bar = plot(stage, "Likeliest pieces.").locator(".bars .point").nth(2)
     bar.scroll_into_view_if_needed()
+    wait_for_rest(stage)
     box = bar.bounding_box()
     stage.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     expect(stage.get_by_text("picked: 102")).to_be_visible()
@@ -84,6 +85,7 @@ def test_a_bar_gives_its_token_id(stage):
 def test_masked_cells_say_why(stage):
     chart = plot(stage, "A causal map.")
     chart.scroll_into_view_if_needed()
+    wait_for_rest(stage)
     box = chart.locator(".nsewdrag").bounding_box()
     stage.mouse.move(box["x"] + box["width"] * 0.8, box["y"] + box["height"] * 0.2)
     expect(chart.locator(".hoverlayer")).to_contain_text("too late")
@@ -94,6 +96,7 @@ def test_nothing_is_taken_for_markup(stage):
     choose_run(stage, "hostile")
     chart = plot(stage, "An attention map.")
     expect(chart.locator(".gtitle")).to_have_text("A map of <b>pieces</b>")
+    expect(chart.locator(".ytick text").first).to_contain_text(HOSTILE[0])
     rows = chart.locator(".ytick text").all_text_contents()
     assert [re.sub("[\u2068\u2069]", "", row) for row in rows[:11]] == [*HOSTILE[:10], "%{customdata[…"]
     for place, piece in enumerate(HOSTILE[:12]):
@@ -112,7 +115,7 @@ def test_charts_follow_the_theme_while_shown(stage):
     stage.emulate_media(color_scheme="dark")
     expect(stage.locator(".gf-stepper")).to_have_attribute("data-theme", "dark")
     wait_for_idle(stage)
-    assert title.evaluate("node => getComputedStyle(node).fill") != light
+    comes_to(stage, lambda: title.evaluate("node => getComputedStyle(node).fill") != light, expected=True)
     chosen = plot(stage, "Likeliest pieces.").locator(".bars .point path").nth(1)
     expect(chosen).to_have_css("fill", "rgb(240, 163, 94)")
     assert stage.evaluate("window.keptPlot.isConnected")
@@ -130,7 +133,7 @@ def test_plotly_is_loaded_once_and_on_deep_links(app, new_page):
         expect(page.locator(f"{CELLS} .main-svg").first).to_be_visible(timeout=FIRST_CHART_MS)
         page.keyboard.press("ArrowRight")
         wait_for_idle(page)
-        assert len([url for url in loads if url == f"{app.url}/app/static/{PLOTLY_FILE}"]) == 1
+        assert loads.count(f"{app.url}/app/static/{PLOTLY_FILE}") == 1
         assert not [url for url in loads if "/static/js/" in url]  # Streamlit's own copy of Plotly stays away
 
 
@@ -142,8 +145,14 @@ def test_a_chart_without_its_script_says_so(app, new_page):
 
 
 def test_charts_take_the_width_there_is(stage):
+    before = stage.locator(CELLS).bounding_box()["width"]
     stage.set_viewport_size({"width": 820, "height": 720})
-    stage.wait_for_timeout(SETTLED_MS)
+    comes_to(stage, lambda: stage.evaluate("innerWidth"), 820)
     chart = stage.locator(CELLS)
-    drawn = chart.locator(".main-svg").first.bounding_box()["width"]
-    assert abs(drawn - chart.bounding_box()["width"]) <= 2
+    drawn = chart.locator(".main-svg").first
+    comes_to(
+        stage,
+        lambda: abs(drawn.bounding_box()["width"] - chart.bounding_box()["width"]) <= 2,
+        expected=True,
+    )
+    assert chart.bounding_box()["width"] < before

@@ -3,8 +3,9 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import in_both_windows, open_page, screenshot, wait_for_idle
-from tests.browser.story import address, type_source, wait_for_charts
+from tests.browser.helpers import comes_to, in_both_windows, open_page, screenshot, wait_for_idle
+from tests.browser.idle import wait_for_rest
+from tests.browser.story import expect_address, type_source, wait_for_charts
 
 PARTS = {
     "table": ("position_table", "position_curves", "position_waves"),
@@ -45,6 +46,7 @@ def choose(page, group, option):
 
 def click_mark(page, key, curve, place):
     chart(page, key).scroll_into_view_if_needed()
+    wait_for_rest(page)
     x, y = page.evaluate(_PLACE, [key, curve, place])
     page.mouse.move(x, y)
     page.mouse.click(x, y)
@@ -58,25 +60,25 @@ def test_a_walk_through_the_parts_and_back_by_the_address(server, page):
     choose(page, "Part", "Similarity")
     before = drawn(page, "position_similarity")[0]["z"]
     choose(page, "Measure", "Cosine")
+    comes_to(page, lambda: drawn(page, "position_similarity")[0]["z"] != before, expected=True)
     cosines = drawn(page, "position_similarity")[0]["z"]
-    assert cosines != before
     assert all(abs(cosines[place][place] - 1) < 1e-6 for place in range(13))
     choose(page, "Part", "Shift")
     click_mark(page, "position_errors", 1, 3)
     expect(chart(page, "position_points")).to_contain_text("shifted by 4")
-    assert address(page)["shift"] == "4"
+    expect_address(page, shift="4")
     choose(page, "Side", "Target")
     shown = drawn(page, "position_errors")
     open_part(page, server, page.url.partition("positions")[2])
     expect(chart(page, "position_points")).to_contain_text("shifted by 4")
-    assert drawn(page, "position_errors") == shown
+    comes_to(page, lambda: drawn(page, "position_errors"), shown)
 
 
 def test_a_clicked_bar_chooses_its_token(server, page):
     open_part(page, server, "?model=reverse&src=abcdef&positions=sentence")
     click_mark(page, "embedding_strengths", 1, 3)
     expect(chart(page, "embedding_rows")).to_contain_text("What token 4, d, starts from")
-    assert address(page)["key"] == "4"
+    expect_address(page, key="4")
     page.reload()
     wait_for_idle(page)
     expect(chart(page, "embedding_rows")).to_contain_text("What token 4, d, starts from")
@@ -107,8 +109,9 @@ def test_without_a_sentence_the_table_is_still_there(server, page):
 
 def test_markup_is_shown_letter_by_letter(server, page):
     open_part(page, server, "?positions=sentence&src=%3Cb%3E%24x%24%3C%2Fb%3E")
-    shown = chart(page, "embedding_strengths").locator(".xtick text").all_text_contents()
-    assert "".join(shown).replace("▁", "").replace("</s>", "") == "<b>$x$</b>"
+    letters = chart(page, "embedding_strengths").locator(".xtick text")
+    shown = "".join(letters.all_text_contents())
+    assert shown.replace("▁", "").replace("</s>", "") == "<b>$x$</b>"
     assert chart(page, "embedding_strengths").locator("b, img").count() == 0
 
 

@@ -5,8 +5,9 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import open_page, wait_for_idle
-from tests.browser.story import address, browser_step, open_step, source_box, wait_for_charts, wait_for_rest
+from tests.browser.helpers import comes_to, open_page, wait_for_idle
+from tests.browser.idle import wait_for_rest
+from tests.browser.story import address, browser_step, expect_address, open_step, source_box, wait_for_charts
 
 FULL = {"width": 1920, "height": 1080}
 SMALL = {"width": 1280, "height": 720}
@@ -63,17 +64,17 @@ def test_one_key_sets_page_and_charts_in_large_type_and_clips_nothing(server, ne
     page.keyboard.press("p")
     expect(page.get_by_test_id("stSidebar")).to_be_hidden()
     charts_at_rest(page)
-    assert set(page.locator(TICKS).evaluate_all(SIZES)) == {24}
+    comes_to(page, lambda: set(page.locator(TICKS).evaluate_all(SIZES)), {24})
     assert page.evaluate("parseFloat(getComputedStyle(document.documentElement).fontSize)") == 24
-    assert page.evaluate(CLIPPED) == []
+    comes_to(page, lambda: page.evaluate(CLIPPED), [])
     page.set_viewport_size(SMALL)
     charts_at_rest(page)
-    assert max(page.locator(TICKS).evaluate_all(SIZES)) > plain
-    assert page.evaluate(CLIPPED) == []
+    comes_to(page, lambda: max(page.locator(TICKS).evaluate_all(SIZES)) > plain, expected=True)
+    comes_to(page, lambda: page.evaluate(CLIPPED), [])
     page.keyboard.press("P")
     expect(page.get_by_test_id("stSidebar")).to_be_visible()
     charts_at_rest(page)
-    assert max(page.locator(TICKS).evaluate_all(SIZES)) == plain
+    comes_to(page, lambda: max(page.locator(TICKS).evaluate_all(SIZES)), plain)
 
 
 def test_chips_grow_with_the_page(server, page):
@@ -83,7 +84,7 @@ def test_chips_grow_with_the_page(server, page):
     page.set_viewport_size(FULL)
     page.keyboard.press("p")
     expect(page.locator(PRESENTED)).to_have_count(1)
-    assert max(chips.evaluate_all(FLOW_SIZES)) == pytest.approx(1.5 * before)
+    comes_to(page, lambda: max(chips.evaluate_all(FLOW_SIZES)), pytest.approx(1.5 * before))
 
 
 def test_it_outlives_a_step_a_reload_and_another_page(server, page):
@@ -93,23 +94,24 @@ def test_it_outlives_a_step_a_reload_and_another_page(server, page):
     page.wait_for_function("location.search.includes('step=2')")
     wait_for_idle(page)
     here = {"model": "reverse", "src": "abcdef", "step": "2", "lang": "qps", "present": "1"}
-    assert address(page) | {"rev": ""} == here | {"rev": ""}
+    comes_to(page, lambda: address(page) | {"rev": ""}, here | {"rev": ""})
     page.reload()
     charts_at_rest(page)
-    assert (presented(page), browser_step(page)) == (True, 2)
-    assert address(page)["lang"] == "qps"
-    assert max(page.locator(TICKS).evaluate_all(SIZES)) > 13
+    comes_to(page, lambda: (presented(page), browser_step(page)), (True, 2))
+    expect_address(page, lang="qps")
+    comes_to(page, lambda: max(page.locator(TICKS).evaluate_all(SIZES)) > 13, expected=True)
     page.locator("[data-testid=stSidebar] a[href*=attention]").evaluate("link => link.click()")
     page.wait_for_function("location.pathname.endsWith('attention')")
     charts_at_rest(page)
-    assert (presented(page), address(page)["present"]) == (True, "1")
-    assert (source_box(page).input_value(), browser_step(page)) == ("abcdef", 2)
+    expect_address(page, present="1")
+    comes_to(page, lambda: (presented(page), source_box(page).input_value()), (True, "abcdef"))
+    comes_to(page, lambda: browser_step(page), 2)
     page.keyboard.press("Escape")
     expect(page.get_by_test_id("stSidebar")).to_be_visible()
-    assert "present" not in address(page)
+    expect_address(page, present=None)
     page.reload()
     charts_at_rest(page)
-    assert not presented(page)
+    expect(page.locator(PRESENTED)).to_have_count(0)
 
 
 def test_typing_begins_nothing_and_the_button_does(server, page):
@@ -149,7 +151,7 @@ def test_a_large_chart_has_large_type_says_the_step_and_steps_by_arrow_keys(serv
     large, status = page.locator("dialog[open]"), page.locator("dialog[open] .gf-status")
     expect(status).to_contain_text("Step 1 of 7: reads ‘<s>’, predicts ‘f’")
     page.wait_for_function(f"() => [...document.querySelectorAll('dialog[open] {TICKS}')].length")
-    assert max(large.locator(TICKS).evaluate_all(SIZES)) == 18
+    comes_to(page, lambda: max(large.locator(TICKS).evaluate_all(SIZES)), 18)
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     expect(status).to_contain_text("Step 3 of 7: reads ‘e’, predicts ‘d’")
@@ -162,7 +164,7 @@ def test_a_large_chart_has_large_type_says_the_step_and_steps_by_arrow_keys(serv
     expect(large).to_have_count(0)
     wait_for_focus(page, "Expand")
     charts_at_rest(page)
-    assert max(page.locator(TICKS).evaluate_all(SIZES)) == 13
+    comes_to(page, lambda: max(page.locator(TICKS).evaluate_all(SIZES)), 13)
     assert browser_step(page) == 3
 
 
@@ -174,7 +176,7 @@ def test_the_large_flow_view_does_the_same(server, page):
     page.get_by_role("button", name="Expand").click()
     status = page.locator("dialog[open] .gf-status")
     expect(status).to_contain_text("Step 1 of 7")
-    assert max(pieces.evaluate_all(FLOW_SIZES)) > before
+    comes_to(page, lambda: max(pieces.evaluate_all(FLOW_SIZES)) > before, expected=True)
     page.keyboard.press("ArrowRight")
     expect(status).to_contain_text("Step 2 of 7: reads ‘f’, predicts ‘e’")
     expect(page.locator("dialog[open] .gf-flow-query .gf-flow-token").nth(1)).to_have_class(

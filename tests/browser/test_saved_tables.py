@@ -11,6 +11,8 @@ from PIL import Image
 
 from charts.rounding import MOST_EXACT
 from tests.browser.helpers import open_page, wait_for_idle
+from tests.browser.idle import wait_for_rest
+from tests.browser.story import wait_for_charts
 from transformer.checkpoint.load import load
 from ui.runs.loading import SHIPPED
 
@@ -88,6 +90,7 @@ def test_what_the_browser_makes_says_what_it_is_of(server, page, checkpoint):
 
 def test_a_picture_has_the_letters_that_the_screen_has(server, page, tmp_path):
     open_page(page, f"{server.url}/inside?inside=lens")
+    wait_for_charts(page)
     with page.expect_download() as download:
         page.locator(".st-key-lens_map").get_by_role("button", name="Download the picture as PNG").click()
     download.value.save_as(tmp_path / "saved.png")
@@ -104,6 +107,8 @@ def test_all_heads_of_a_long_sentence_fill_the_width(server, page):
     for length, least in ((5, 0.9), (9, 0.9)):
         source = urllib.parse.quote("如果明天下雨，我们就待在家里。" * length)
         open_page(page, f"{server.url}/attention?src={source}&max=40")
+        wait_for_charts(page)
+        wait_for_rest(page)
         chart, room = (page.locator(part).first.bounding_box() for part in (
             ".st-key-overview_cross .gf-chart", "[data-testid=stMainBlockContainer] > *"
         ))  # fmt: skip

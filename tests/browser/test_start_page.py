@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.helpers import PHONE, open_page, wait_for_idle
-from tests.browser.story import address, source_box
+from tests.browser.story import expect_address, source_box
 
 FIFTEEN = "My brother and I walk to the old school every Monday morning."
 BLOCKS = ".st-key-start_diagram a"
@@ -20,13 +20,15 @@ def test_it_stands_on_one_screen(server, page, query):
     expect(page.locator(BLOCKS).first).to_be_visible()
     assert max(page.evaluate(OVERFLOW)) <= 0
     ways = page.locator(".st-key-ways a")
-    assert all(way.is_visible() for way in ways.all())
+    for way in ways.all():
+        expect(way).to_be_visible()
     assert ways.last.bounding_box()["y"] < 720
 
 
 def test_on_a_phone_nothing_runs_over_the_edge(server, new_page):
     page = new_page(viewport=PHONE, color_scheme="dark")
     open_page(page, f"{server.url}/start?model=en-fr&src={quote(FIFTEEN)}")
+    expect(page.locator(BLOCKS).first).to_be_visible()
     assert page.evaluate(OVERFLOW)[1] <= 0
     for block in page.locator(BLOCKS).all():
         box = block.bounding_box()
@@ -53,11 +55,12 @@ def test_each_block_is_reached_by_keyboard_and_is_one_entry(server, new_page):
         wait_for_idle(page)
         # Going back leaves the entries ahead, which the next one takes the place of.
         assert page.evaluate("history.length") == (before + 1 if place == 0 else before)
-        assert (address(page)["src"], source_box(page).input_value()) == ("noon", "noon")
+        expect_address(page, src="noon")
+        expect(source_box(page)).to_have_value("noon")
         page.go_back()
         wait_for_idle(page)
         expect(page.get_by_role("heading", level=1)).to_have_text("Glassformer")
-        assert source_box(page).input_value() == "noon"
+        expect(source_box(page)).to_have_value("noon")
 
 
 def test_what_reads_a_text_is_one_click_and_one_entry_away(server, page):
@@ -68,12 +71,14 @@ def test_what_reads_a_text_is_one_click_and_one_entry_away(server, page):
     wait_for_idle(page)
     page.get_by_role("button", name="Read it with English to French").click()
     wait_for_idle(page)
-    assert (address(page)["model"], source_box(page).input_value()) == ("en-fr", "I like tea.")
+    expect_address(page, model="en-fr")
+    expect(source_box(page)).to_have_value("I like tea.")
     page.reload()
     wait_for_idle(page)
-    assert (address(page)["model"], source_box(page).input_value()) == ("en-fr", "I like tea.")
+    expect_address(page, model="en-fr")
+    expect(source_box(page)).to_have_value("I like tea.")
     for sentence in ("I like tea.", own):
         page.go_back()
         wait_for_idle(page)
-        assert "model" not in address(page)
-        assert source_box(page).input_value() == sentence
+        expect_address(page, model=None)
+        expect(source_box(page)).to_have_value(sentence)

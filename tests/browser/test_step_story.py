@@ -5,14 +5,16 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import menu_link, wait_for_idle
-from tests.browser.made_up import IMAGE, NAME, write_made_up
+from tests.browser.helpers import comes_to, menu_link, wait_for_idle
+from tests.browser.made_up import IMAGE, NAME
 from tests.browser.story import (
+    SETTLED_MS,
     address,
     arrive,
     browser_step,
     choose_output,
     click_candidate,
+    expect_address,
     model_runs,
     open_step,
     output,
@@ -23,26 +25,16 @@ from tests.browser.story import (
     type_source,
     wait_for_charts,
 )
-from tools.serve import serve
 
 CAPTION = ".gf-stepper .gf-caption"
 REVERSE = "?model=reverse&src=abcdef"
 
 
-@pytest.fixture(scope="module")
-def app(tmp_path_factory):
-    """The app with a made-up checkpoint beside the shipped ones."""
-    folder = tmp_path_factory.mktemp("story")
-    root = write_made_up(folder / "checkpoints")
-    with serve(log=folder / "app.log", arguments=["--checkpoints", str(root)]) as running:
-        yield running
-
-
 # ---------------------------------------------------------------- stepping
 
 
-def test_a_typed_sentence_grows_piece_by_piece(app, page):
-    open_step(page, app)
+def test_a_typed_sentence_grows_piece_by_piece(own_server, page):
+    open_step(page, own_server)
     type_source(page, "abcdef")
     arrive(page, 1)
     seen = [output(page)]
@@ -55,9 +47,9 @@ def test_a_typed_sentence_grows_piece_by_piece(app, page):
     expect(page.locator(CAPTION)).to_contain_text("The model ended the sentence.")
 
 
-def test_twenty_quick_presses_are_twenty_steps_and_no_run(app, page):
-    open_step(page, app, f"?model={NAME}&src=ba&max=40&layer=2&head=1")
-    before = model_runs(app)
+def test_twenty_quick_presses_are_twenty_steps_and_no_run(own_server, page):
+    open_step(page, own_server, f"?model={NAME}&src=ba&max=40&layer=2&head=1")
+    before = model_runs(own_server)
     shading = page.locator(".gf-source .gf-chip").first.get_attribute("style")
     for _ in range(20):
         page.keyboard.press("ArrowRight")
@@ -66,94 +58,94 @@ def test_twenty_quick_presses_are_twenty_steps_and_no_run(app, page):
     assert page.locator(".gf-source .gf-chip").first.get_attribute("style") != shading
     arrive(page, 21)
     expect(page.locator(".st-key-cross_row")).to_contain_text("Step 21")
-    assert address(page)["step"] == "21"
-    assert model_runs(app) == before
+    expect_address(page, step="21")
+    assert model_runs(own_server) == before
 
 
-def test_buttons_slider_and_play(app, page):
-    open_step(page, app, f"?model={NAME}&src=ba&max=8")
-    before = model_runs(app)
+def test_buttons_slider_and_play(own_server, page):
+    open_step(page, own_server, f"?model={NAME}&src=ba&max=8")
+    before = model_runs(own_server)
     page.get_by_label("Next step").click()
-    assert browser_step(page) == 2
+    comes_to(page, lambda: browser_step(page), 2)
     page.get_by_label("Last step").click()
-    assert browser_step(page) == 8
+    comes_to(page, lambda: browser_step(page), 8)
     page.get_by_label("Back one step").click()
     page.get_by_label("First step").click()
-    assert browser_step(page) == 1
+    comes_to(page, lambda: browser_step(page), 1)
     page.get_by_label("Step", exact=True).press("ArrowRight")
-    assert browser_step(page) == 2
+    comes_to(page, lambda: browser_step(page), 2)
     page.get_by_label("Playing speed").select_option("4")
     page.get_by_label("Play", exact=True).click()
-    expect(page.locator(".gf-stepper")).to_have_attribute("data-step", "7", timeout=20_000)
+    expect(page.locator(".gf-stepper")).to_have_attribute("data-step", "7", timeout=SETTLED_MS)
     expect(page.get_by_label("Play", exact=True)).to_be_visible()  # it stopped by itself
     arrive(page, 8)
-    assert model_runs(app) == before
+    assert model_runs(own_server) == before
 
 
-def test_arrows_in_the_sentence_move_the_cursor_only(app, page):
-    open_step(page, app, REVERSE)
+def test_arrows_in_the_sentence_move_the_cursor_only(own_server, page):
+    open_step(page, own_server, REVERSE)
     source_box(page).click()
     for key in ("ArrowRight", "ArrowLeft", "End", "Home", " ", "Backspace"):  # a blank left there is another run
         source_box(page).press(key)
     assert browser_step(page) == 1
     page.locator(CAPTION).click()
     page.keyboard.press("ArrowRight")
-    assert browser_step(page) == 2
+    comes_to(page, lambda: browser_step(page), 2)
 
 
-def test_the_chosen_head_shades_the_source(app, page):
-    open_step(page, app, f"{REVERSE}&step=3")
+def test_the_chosen_head_shades_the_source(own_server, page):
+    open_step(page, own_server, f"{REVERSE}&step=3")
     expect(page.locator(".gf-note")).to_contain_text("mean of all 2 layers × 4 heads")
     page.get_by_role("radiogroup", name="Decoder layer").get_by_text("2", exact=True).click()
     expect(page.locator(".gf-note")).to_contain_text("layer 2, mean of its 4 heads")
     expect(page.locator(".st-key-cross_map")).to_contain_text("layer 2, mean of its 4 heads")
-    assert address(page)["layer"] == "2"
+    expect_address(page, layer="2")
     assert browser_step(page) == 3
 
 
 # ---------------------------------------------------------------- branches and results
 
 
-def test_a_clicked_candidate_branches_and_one_click_returns(app, page):
-    open_step(page, app, f"{REVERSE}&step=3")
+def test_a_clicked_candidate_branches_and_one_click_returns(own_server, page):
+    open_step(page, own_server, f"{REVERSE}&step=3")
     click_candidate(page, 1)
     expect(page.locator(CAPTION)).to_contain_text("you chose")
+    comes_to(page, lambda: outputs(page)[:1], ["Model's own choice fedcba"])
     branch = outputs(page)[1]
     assert browser_step(page) == 3
-    assert outputs(page)[0] == "Model's own choice fedcba"
     assert re.match(r"Step 3: \S+ fe", branch)
-    assert address(page)["forced"].count(".") == 2
-    before = model_runs(app)
+    comes_to(page, lambda: address(page).get("forced", "").count("."), 2)
+    before = model_runs(own_server)
     choose_output(page, 0)
     page.locator(CAPTION).click()  # arrows in the list choose another output
     page.keyboard.press("End")
-    assert output(page) == "fedcba"
-    assert "forced" not in address(page)
-    assert outputs(page)[1] == branch
+    comes_to(page, lambda: output(page), "fedcba")
+    expect_address(page, forced=None)
+    comes_to(page, lambda: outputs(page)[1:], [branch])
     choose_output(page, 1)
     expect(page.locator(CAPTION)).to_contain_text("you chose")
-    assert model_runs(app) == before  # both were kept
+    assert model_runs(own_server) == before  # both were kept
 
 
-def test_each_result_of_beam_search_can_be_stepped_through(app, page):
-    open_step(page, app, "?model=reverse&src=abc")
+def test_each_result_of_beam_search_can_be_stepped_through(own_server, page):
+    open_step(page, own_server, "?model=reverse&src=abc")
     switch(page, "Beam")
+    comes_to(page, lambda: [text.split()[0] for text in outputs(page)], ["1.", "2.", "3.", "4."])
     listed = outputs(page)
-    assert [text.split()[0] for text in listed] == ["1.", "2.", "3.", "4."]
     choose_output(page, 2)
     page.keyboard.press("ArrowRight")  # the choice that was clicked has the focus, but the key is the steps'
-    assert browser_step(page) == 2
+    comes_to(page, lambda: browser_step(page), 2)
     page.keyboard.press("End")
-    assert output(page) == listed[2].split()[1]
+    comes_to(page, lambda: output(page), listed[2].split()[1])
     arrive(page, len(output(page)) + 1)
-    assert address(page)["result"] == "3"
+    expect_address(page, result="3")
 
 
 # ---------------------------------------------------------------- the address
 
 
-def test_a_reload_and_a_pasted_link_show_the_same(app, new_page):
-    page = open_step(new_page(), app, f"{REVERSE}&layer=2&head=2")
+def test_a_reload_and_a_pasted_link_show_the_same(own_server, new_page):
+    page = open_step(new_page(), own_server, f"{REVERSE}&layer=2&head=2")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     arrive(page, 3)
@@ -164,13 +156,13 @@ def test_a_reload_and_a_pasted_link_show_the_same(app, new_page):
     page.reload()
     wait_for_idle(page)
     wait_for_charts(page)
-    assert shown(page) == before
-    other = open_step(new_page(), app, page.url.split("/", 3)[3])
-    assert shown(other) == before
+    comes_to(page, lambda: shown(page), before)
+    other = open_step(new_page(), own_server, page.url.split("/", 3)[3])
+    comes_to(other, lambda: shown(other), before)
 
 
-def test_back_returns_to_the_former_state(app, page):
-    open_step(page, app, REVERSE)
+def test_back_returns_to_the_former_state(own_server, page):
+    open_step(page, own_server, REVERSE)
     page.keyboard.press("ArrowRight")
     arrive(page, 2)
     page.keyboard.press("ArrowRight")
@@ -180,28 +172,29 @@ def test_back_returns_to_the_former_state(app, page):
     for step, text in ((3, "abcdef"), (2, "abcdef"), (1, "abcdef")):
         page.go_back()
         arrive(page, step)
-        assert (browser_step(page), source_box(page).input_value()) == (step, text)
+        expect(source_box(page)).to_have_value(text)
+        expect(page.locator(".gf-stepper")).to_have_attribute("data-step", str(step - 1))
     page.go_forward()
     arrive(page, 2)
-    assert browser_step(page) == 2
+    comes_to(page, lambda: browser_step(page), 2)
 
 
-def test_another_page_and_back_keeps_the_sentence(app, page):
-    open_step(page, app, f"{REVERSE}&step=3")
+def test_another_page_and_back_keeps_the_sentence(own_server, page):
+    open_step(page, own_server, f"{REVERSE}&step=3")
     for leave in (page.go_back, menu_link(page, "Step through decoding").click):
         menu_link(page, "Checkpoints").click()
         expect(page.get_by_role("heading", name="Folders")).to_be_visible()
         wait_for_idle(page)
         leave()
         arrive(page, 3)
-        assert source_box(page).input_value() == "abcdef"
+        expect(source_box(page)).to_have_value("abcdef")
     page.reload()
     wait_for_idle(page)
     arrive(page, 3)
-    assert source_box(page).input_value() == "abcdef"
+    expect(source_box(page)).to_have_value("abcdef")
 
 
-def test_a_slow_connection_never_throws_the_reader_back(app, new_page):
+def test_a_slow_connection_never_throws_the_reader_back(own_server, new_page):
     """Every message of the server comes late, so steps are reported with an address that is out of date."""
     page = new_page(fresh=True)  # the route would slow every later test down
 
@@ -211,7 +204,7 @@ def test_a_slow_connection_never_throws_the_reader_back(app, new_page):
         server.on_message(lambda message: (page.wait_for_timeout(80), socket.send(message)))
 
     page.route_web_socket(re.compile("/_stcore/stream"), slow)
-    open_step(page, app, f"?model={NAME}&src=ba&max=30")
+    open_step(page, own_server, f"?model={NAME}&src=ba&max=30")
     seen = []
     for _ in range(12):
         page.keyboard.press("ArrowRight")
@@ -219,29 +212,29 @@ def test_a_slow_connection_never_throws_the_reader_back(app, new_page):
         seen.append(browser_step(page))
     assert seen == sorted(seen)
     arrive(page, 13)
-    assert address(page)["step"] == "13"
+    expect_address(page, step="13")
 
 
 # ---------------------------------------------------------------- sentences that need a word
 
 
-def test_what_is_too_long_or_empty_is_explained(app, page):
-    open_step(page, app, REVERSE)
+def test_what_is_too_long_or_empty_is_explained(own_server, page):
+    open_step(page, own_server, REVERSE)
     before = page.url
     type_source(page, "x" * 5000)
     expect(page.get_by_role("alert")).to_contain_text("The source has 5,000 characters; the limit is 4,000.")
-    assert page.locator(".gf-source .gf-chip").count() == 7  # the last result
+    expect(page.locator(".gf-source .gf-chip")).to_have_count(7)  # the last result
     assert page.url == before
     type_source(page, "")
     expect(page.get_by_role("status")).to_contain_text("Type some text above, or take an example.")
     page.get_by_role("button", name="Examples").click()
     page.get_by_role("button", name="noon").click()
     arrive(page, 1)
-    assert source_box(page).input_value() == "noon"
+    expect(source_box(page)).to_have_value("noon")
 
 
-def test_markup_is_literal_everywhere(app, new_page):
-    page = open_step(new_page(), app, f"?model={NAME}&how=sampling&seed=1&max=40")
+def test_markup_is_literal_everywhere(own_server, new_page):
+    page = open_step(new_page(), own_server, f"?model={NAME}&how=sampling&seed=1&max=40")
     type_source(page, f"{IMAGE} :streamlit: www.example.org a@b.co -> x $x^2$ **b** 😀")
     expect(page.locator(".gf-source .gf-chip").nth(1)).to_contain_text(IMAGE)
     page.keyboard.press("End")
@@ -268,10 +261,10 @@ def test_markup_is_literal_everywhere(app, new_page):
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
-def test_nothing_is_wider_than_the_window(app, new_page, width, scheme):
+def test_nothing_is_wider_than_the_window(own_server, new_page, width, scheme):
     touch = {"has_touch": True, "is_mobile": True} if width < 600 else {}
     page = new_page(viewport={"width": width, "height": 720}, color_scheme=scheme, **touch)
-    open_step(page, app, f"?model={NAME}&how=beam&max=40&src=ba+lo+mi+ta+ke+su+abcdefghijklmnopqrstuvwxyz")
+    open_step(page, own_server, f"?model={NAME}&how=beam&max=40&src=ba+lo+mi+ta+ke+su+abcdefghijklmnopqrstuvwxyz")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     too_wide = page.evaluate(
         """() => { const main = document.querySelector('[data-testid=stMain]');
@@ -284,7 +277,7 @@ def test_nothing_is_wider_than_the_window(app, new_page, width, scheme):
         assert box["x"] + box["width"] <= width
         assert box["height"] >= 20
     page.get_by_label("Next step").click()
-    assert browser_step(page) == 2
+    comes_to(page, lambda: browser_step(page), 2)
     if width < 600:
         page.get_by_test_id("stExpandSidebarButton").click()
         expect(page.get_by_test_id("stSidebar").get_by_text("Checkpoint", exact=True)).to_be_visible()

@@ -1,12 +1,13 @@
 """Two runs beside each other in a real browser: one is stepped through, and the other stays."""
 
 import os
+import re
 import shutil
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import open_page, wait_for_idle
+from tests.browser.helpers import comes_to, open_page, wait_for_idle
 from tests.browser.story import wait_for_charts
 from tools.serve import ROOT, serve
 from ui.components.assets import ensure_static
@@ -50,13 +51,13 @@ def test_a_step_of_one_leaves_the_other(stage):
     expect(first).to_have_attribute("data-step", "0")
     expect(stage.locator(".st-key-candidates")).to_contain_text("Step 1:")
     assert marked(stage, "cross_map") == before
-    assert marked(stage, "b-cross_map") != before
+    comes_to(stage, lambda: marked(stage, "b-cross_map") != before, expected=True)
     first.get_by_role("button", name="Next").click()
     first.get_by_role("button", name="Next").click()
     expect(stage.locator(".st-key-candidates")).to_contain_text("Step 3:")
     expect(stage.locator(".st-key-b-candidates")).to_contain_text("Step 2:")
     wait_for_idle(stage)
-    assert "step=3" in stage.url
+    expect(stage).to_have_url(re.compile("step=3"))
 
 
 def test_both_slots_are_laid_out_alike(stage):

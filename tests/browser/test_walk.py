@@ -5,10 +5,10 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.helpers import in_both_windows, open_page, wait_for_idle
-from tests.browser.made_up import NAME, write_made_up
-from tests.browser.story import SETTLED_MS, address, wait_for_charts, wait_for_rest
-from tools.serve import serve
+from tests.browser.helpers import comes_to, in_both_windows, open_page, wait_for_idle
+from tests.browser.idle import wait_for_rest
+from tests.browser.made_up import NAME
+from tests.browser.story import SETTLED_MS, address, expect_address, wait_for_charts
 from ui.attention.one_weight import MAP
 from ui.attention.one_weight_stages import NORMS, PRODUCTS, SCORES, TABLE, VALUES, WEIGHTS
 from ui.attention.one_weight_vectors import MAPS
@@ -16,17 +16,8 @@ from ui.attention.one_weight_vectors import MAPS
 WALK = "model=reverse&src=glass&panel=walk"
 
 
-@pytest.fixture(scope="module")
-def app(tmp_path_factory):
-    """The app with a made-up checkpoint beside the shipped ones."""
-    folder = tmp_path_factory.mktemp("walk")
-    root = write_made_up(folder / "checkpoints")
-    with serve(log=folder / "app.log", arguments=["--checkpoints", str(root)]) as running:
-        yield running
-
-
-def walk(page, app, parameters, *, base=WALK):
-    open_page(page, f"{app.url}/attention?{base}&{parameters}")
+def walk(page, own_server, parameters, *, base=WALK):
+    open_page(page, f"{own_server.url}/attention?{base}&{parameters}")
     wait_for_charts(page)
     return page
 
@@ -35,6 +26,7 @@ def click(page: Page, key: str, x: float, y: float | None) -> None:
     """Click a place of a chart, in the units of its axes; without `y` half way up."""
     chart = page.locator(f".st-key-{key} .js-plotly-plot").first
     chart.scroll_into_view_if_needed()
+    wait_for_rest(page)
     left, top = chart.evaluate(
         """(chart, [x, y]) => {
           const { xaxis, yaxis } = chart._fullLayout;
@@ -64,23 +56,23 @@ def summary(page: Page):
     return page.get_by_text(re.compile("^In layer"))
 
 
-def test_a_key_that_is_clicked_is_followed_in_every_chart(app, page):
-    walk(page, app, "layer=2&head=1&step=3")
+def test_a_key_that_is_clicked_is_followed_in_every_chart(own_server, page):
+    walk(page, own_server, "layer=2&head=1&step=3")
     for chart, key in ((SCORES, 1), (WEIGHTS, 4)):  # both have low bars there: the column is what is clicked
         click(page, chart, key, None)
         expect(page).to_have_url(re.compile(rf"[?&]key={key + 1}(&|$)"), timeout=SETTLED_MS)
         wait_for_idle(page)
         expect(summary(page)).to_contain_text(f"the key {'glass'[key]} gets")
         for other in (SCORES, WEIGHTS, MAP):
-            assert framed(page, other)[0] == pytest.approx(key)
-        assert framed(page, VALUES)[1] == pytest.approx(key)
+            comes_to(page, lambda other=other: framed(page, other)[0], pytest.approx(key))
+        comes_to(page, lambda: framed(page, VALUES)[1], pytest.approx(key))
     click(page, VALUES, 3, 2)
     expect(page).to_have_url(re.compile(r"[?&]key=3(&|$)"), timeout=SETTLED_MS)
     expect(page.locator(f".st-key-{TABLE} strong").first).to_have_text("3: a")
 
 
-def test_a_cell_of_the_map_chooses_both_and_a_step_does_not_move_it(app, page):
-    walk(page, app, "layer=2&head=1")
+def test_a_cell_of_the_map_chooses_both_and_a_step_does_not_move_it(own_server, page):
+    walk(page, own_server, "layer=2&head=1")
     click(page, MAP, 2, 4)
     expect(page).to_have_url(re.compile(r"[?&]query=5&key=3(&|$)"), timeout=SETTLED_MS)
     page.get_by_label("Next step").click()
@@ -90,29 +82,30 @@ def test_a_cell_of_the_map_chooses_both_and_a_step_does_not_move_it(app, page):
     page.reload()
     wait_for_idle(page)
     wait_for_charts(page)
-    assert framed(page, MAP) == pytest.approx([2, 4])
+    comes_to(page, lambda: framed(page, MAP), pytest.approx([2, 4]))
 
 
-def test_without_a_choice_the_row_follows_the_step(app, page):
-    walk(page, app, "layer=1&head=2")
+def test_without_a_choice_the_row_follows_the_step(own_server, page):
+    walk(page, own_server, "layer=1&head=2")
     expect(summary(page)).to_contain_text("from the query <s> → s")
     page.get_by_label("Last step").click()
     expect(summary(page)).to_contain_text("from the query g → </s>", timeout=SETTLED_MS)
 
 
-def test_it_opens_on_a_weight_and_a_head_is_taken_from_its_bar(app, page):
-    open_page(page, f"{app.url}/attention?{WALK}")
+def test_it_opens_on_a_weight_and_a_head_is_taken_from_its_bar(own_server, page):
+    open_page(page, f"{own_server.url}/attention?{WALK}")
     wait_for_charts(page)
     assert not {"layer", "head", "query", "key"} & address(page).keys()
+    expect(summary(page)).to_be_visible()
     layer, query = re.findall(r"In layer (\d).*from the query (.*?)\.", summary(page).inner_text())[0]
     click(page, NORMS, 2, None)
-    assert (address(page)["layer"], address(page)["head"]) == (layer, "3")
+    expect_address(page, layer=layer, head="3")
     expect(summary(page)).to_contain_text(f"layer {layer}, head 3")
     expect(summary(page)).to_contain_text(f"from the query {query}")
 
 
-def test_vectors_come_when_they_are_asked_for_and_can_be_clicked(app, page):
-    walk(page, app, "layer=1&head=1&kind=encoder")
+def test_vectors_come_when_they_are_asked_for_and_can_be_clicked(own_server, page):
+    walk(page, own_server, "layer=1&head=1&kind=encoder")
     assert page.locator(f".st-key-{MAPS[0]}").count() == 0
     page.get_by_text("q, k and v of every token").click()
     wait_for_idle(page)
@@ -120,16 +113,21 @@ def test_vectors_come_when_they_are_asked_for_and_can_be_clicked(app, page):
     wait_for_rest(page)
     click(page, MAPS[0], 4, 3)
     click(page, MAPS[2], 4, 1)
-    assert (address(page)["query"], address(page)["key"]) == ("4", "2")
+    expect_address(page, query="4", key="2")
     assert page.locator(f".st-key-{MAPS[1]}").count() == 1  # it stays open
 
 
-def test_markup_is_shown_letter_by_letter_and_nothing_overflows(app, new_page):
+def test_markup_is_shown_letter_by_letter_and_nothing_overflows(own_server, new_page):
     page = new_page(fresh=True)
     dialogs = []
     page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
     src = "%3Cimg/src=x/onerror=alert(1)%3E$x%5E2$%60c%60:red[x]**b**"
-    walk(page, app, f"model={NAME}&src={src}&max=60&layer=1&head=1&step=20&panel=walk&kind=encoder", base="lang=en")
+    walk(
+        page,
+        own_server,
+        f"model={NAME}&src={src}&max=60&layer=1&head=1&step=20&panel=walk&kind=encoder",
+        base="lang=en",
+    )
     said = page.locator(f".st-key-{TABLE}").inner_text().replace("\u2060", "")
     for piece in ("<img/src=x/onerror=alert(1)>", "**b**", "$x^2$", "`c`", ":red[x]"):
         assert f": {piece}" in said

@@ -18,6 +18,7 @@ STEP = ROOT / "pages" / "explore" / "step.py"
 CHECKPOINTS = ROOT / "pages" / "debug" / "checkpoints.py"
 DOCTOR = ROOT / "pages" / "debug" / "doctor.py"
 OPEN = ROOT / "pages" / "debug" / "open.py"
+SENTENCES = ROOT / "pages" / "debug" / "sentences.py"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -43,7 +44,7 @@ def open_page() -> Callable[..., AppTest]:
     """A function that opens an address: `open_page(STEP, model="reverse", step=3)`."""
 
     def open_one(page: Path = STEP, **parameters: object) -> AppTest:
-        test = AppTest.from_file(str(page), default_timeout=60)
+        test = AppTest.from_file(str(page), default_timeout=300)
         for name, value in parameters.items():
             test.query_params[name] = str(value)
         return check(test.run())

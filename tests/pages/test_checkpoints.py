@@ -183,11 +183,13 @@ def test_a_checkpoint_that_breaks_on_opening_says_why(open_page, tmp_path, check
     assert "**reverse**" in text(test)
 
 
-def test_the_way_to_the_tensors_keeps_the_checkpoint(open_page):
+def test_the_ways_to_the_doctor_and_to_the_tensors(open_page):
     test = open_page(MAIN, model="zh-en")
     test.switch_page(str(CHECKPOINTS.relative_to(MAIN.parent))).run()
-    (link,) = [one.proto for one in test.get("page_link") if one.proto.page == "doctor"]
-    assert "doctor=parameters" in link.query_string
+    doctor, tensors = [one.proto for one in test.get("page_link") if one.proto.page == "doctor"]
+    assert doctor.label == "Is it healthy? Ask the doctor"
+    assert "doctor=" not in doctor.query_string
+    assert "doctor=parameters" in tensors.query_string
 
 
 def test_what_is_wrong_with_a_folder_stands_above_all_else(open_page, broken):

@@ -1,18 +1,24 @@
 """The Doctor page: what it says of examinations that are done, under way, stopped and refused."""
 
 import re
+import threading
 import time
+from urllib.parse import parse_qs
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
-from tests.pages.conftest import DOCTOR
+from tests.pages.conftest import DOCTOR, MAIN, check
+from tests.pages.test_pseudo_language import complaints, data_of_models, told_by_models
+from tests.pseudo_language import words_of
 from transformer.doctor.patient import Test
 from transformer.doctor.report import Measured, Shown, not_applicable
 from ui.doctor import asking
 from ui.doctor.examinations import Examinations
+from ui.runs import loading
 from words import say
 
-SECONDS = 20.0
+SECONDS = 300.0
 BROKEN = Measured(
     verdict="broken",
     number=0.25,
@@ -47,6 +53,27 @@ def examine_with(monkeypatch):
     return use
 
 
+class Gate:
+    """A test that stands still until it is let go."""
+
+    def __init__(self):
+        self.reached, self.opened = threading.Event(), threading.Event()
+
+    def measure(self, patient):
+        self.reached.set()
+        while not self.opened.is_set():
+            patient.pause()
+            time.sleep(0.001)
+        return WELL.measure(patient)
+
+
+@pytest.fixture
+def gate():
+    found = Gate()
+    yield found
+    found.opened.set()
+
+
 def until_done(test):
     """Run the page until its examination is over."""
     end = time.monotonic() + SECONDS
@@ -60,10 +87,6 @@ def until_done(test):
 
 def plain(texts):
     return [re.sub(r"\\(.)", r"\1", one.value).replace("\u2060", "") for one in texts]
-
-
-def link_of(test):
-    return next(one for one in test.get("page_link") if "Masks" in one.proto.label).proto
 
 
 def test_it_begins_with_the_sentence_that_sums_up_and_says_what_is_wrong_first(open_page, examine_with):
@@ -90,3 +113,134 @@ def test_a_healthy_model_is_said_to_be(open_page, examine_with):
     assert not test.error
     assert not test.warning
     assert any("5 sentences of the checkpoint's examples were used." in one for one in plain(test.caption))
+
+
+def test_what_is_only_worth_a_look_is_no_error(open_page, examine_with):
+    examine_with(WELL, LOOK)
+    test = until_done(open_page(DOCTOR, model="reverse"))
+    assert plain(test.warning) == ["reverse works as far as was tested, and 1 thing is worth a look."]
+    assert not test.error
+
+
+def test_findings_come_as_they_are_made_and_who_stops_it_may_begin_again(open_page, examine_with, gate):
+    examinations = examine_with(named("broken", BROKEN), Test("gate", "wiring", say("The gate"), gate.measure))
+    test = open_page(DOCTOR, model="reverse")
+    assert gate.reached.wait(SECONDS)
+    test.run()
+    assert not test.error, "nothing is summed up before the end"
+    assert ":material/error: **A test called broken**: broken" in plain(test.markdown)
+    bar = test.get("progress")[0].proto
+    assert (bar.value, bar.text) == (50, r"Test 2 of 2\: The gate")
+    test.button("stop_examination").click().run()
+    assert plain(test.info) == ["The examination was stopped."]
+    gate.opened.set()
+    assert plain(test.run().info) == ["The examination was stopped."], "nor does it begin by itself"
+    test.button("examine").click().run()
+    assert plain(until_done(test).error) == ["reverse is broken: 1 test says so."]
+    assert examinations.kept(asking.Asked.of(loading.open_checkpoint(loading.usable()["reverse"]))).report is not None
+
+
+def test_another_visitor_sees_the_same_examination_and_a_reload_keeps_it(open_page, examine_with):
+    made = []
+
+    def measure(patient):
+        made.append(patient.seed)
+        return WELL.measure(patient)
+
+    examine_with(Test("counted", "wiring", say("Counted"), measure))
+    until_done(open_page(DOCTOR, model="reverse"))
+    assert plain(open_page(DOCTOR, model="reverse").success), "done, without waiting"
+    assert made == [0]
+
+
+def test_examine_again_draws_anew(open_page, examine_with):
+    made = []
+
+    def measure(patient):
+        made.append(patient.seed)
+        return WELL.measure(patient)
+
+    examine_with(Test("counted", "wiring", say("Counted"), measure))
+    test = until_done(open_page(DOCTOR, model="reverse"))
+    until_done(test.button("examine_again").click().run())
+    until_done(test.button("examine_again").click().run())
+    assert made == [0, 1, 2]
+
+
+def test_sentences_of_the_reader_are_used(open_page, examine_with):
+    used = []
+
+    def measure(patient):
+        used.append((patient.origin, patient.samples.sources, patient.samples.targets))
+        return WELL.measure(patient)
+
+    examine_with(Test("used", "wiring", say("Used"), measure))
+    test = until_done(open_page(DOCTOR, model="reverse"))
+    test.text_area("examination_texts").input("abc => cba\n\nno\ton")
+    submit = next(one for one in test.button if one.label == "Examine with these")
+    until_done(submit.click().run())
+    assert used[-1] == ("given", ("abc", "no"), ("cba", "on"))
+    assert any("2 sentences of yours were used." in one for one in plain(test.caption))
+    until_done(test.button("examine_examples").click().run())
+    assert any("examples were used" in one for one in plain(test.caption)), "and back"
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        ("", "The sentences: holds no texts."),
+        ("a => b\nc", "line 2: some lines are"),
+        ("a" * 6_000, "6,000 characters"),
+    ],
+    ids=["none", "mixed", "long"],
+)
+def test_sentences_that_cannot_be_read_are_said_to_be(open_page, examine_with, texts, said):
+    examine_with(WELL)
+    test = until_done(open_page(DOCTOR, model="reverse"))
+    test.text_area("examination_texts").input(texts)
+    next(one for one in test.button if one.label == "Examine with these").click().run()
+    assert said in plain(test.error)[0]
+    assert plain(test.success), "what was examined stays"
+
+
+def test_a_large_model_is_examined_when_somebody_asks(open_page, examine_with, monkeypatch):
+    examine_with(WELL)
+    monkeypatch.setattr(asking, "SMALL", 1_000)
+    test = open_page(DOCTOR, model="reverse")
+    assert "With 237,312 parameters an examination may take some minutes" in plain(test.info)[0]
+    assert plain(until_done(test.button("examine").click().run()).success)
+
+
+def test_when_too_many_wait_a_sentence_says_so(open_page, examine_with):
+    examine_with(WELL, most_waiting=0)
+    test = open_page(DOCTOR, model="reverse")
+    assert plain(test.error) == ["0 examinations are waiting. Try again in a minute."]
+    assert test.button("examine")
+
+
+def test_a_test_that_raises_leaves_the_page_whole(open_page, examine_with):
+    examine_with(Test("raises", "wiring", say("It raises"), lambda patient: 1 // 0), WELL)
+    test = until_done(open_page(DOCTOR, model="reverse"))
+    assert plain(test.success) == ["reverse is healthy: 1 test found nothing wrong."]
+    assert any("It raises: This could not be tested" in one for one in plain(test.markdown))
+
+
+def test_a_link_leads_to_the_view_and_keeps_the_model(open_page, examine_with):
+    examine_with(named("broken", BROKEN))
+    test = AppTest.from_file(str(MAIN), default_timeout=60)
+    test.query_params["model"] = "reverse"
+    test.switch_page("pages/debug/doctor.py")
+    until_done(check(test.run()))
+    link = next(one.proto for one in test.get("page_link") if one.proto.label == "See it in Masks")
+    assert link.page == "masks"
+    asked = parse_qs(link.query_string)
+    del asked["rev"]
+    assert asked == {"model": ["reverse"], "src": ["ab"], "masks": ["checks"], "layer": ["2"], "head": ["3"]}
+
+
+def test_every_sentence_of_the_page_is_spoken_whole(open_page, examine_with):
+    examine_with(WELL, LOOK, named("broken", BROKEN), NOT)
+    until_done(open_page(DOCTOR, model="reverse"))
+    test = open_page(DOCTOR, model="reverse", lang="qps")
+    names = words_of("reverse", *BROKEN.places, "broken", "gray-badge", *(one.name for one in (WELL, LOOK, NOT)))
+    assert not complaints(test, names | data_of_models(), set(told_by_models()))

@@ -154,7 +154,7 @@ def test_what_is_spoken_is_spoken_whole(page, name, part):
 )
 def test_every_part_can_be_drawn_twice(folder, monkeypatch, name, part):
     monkeypatch.setenv(loading.ENVIRONMENT, str(folder))
-    test = AppTest.from_function(twice, args=("positions", {"positions_panel": part}), default_timeout=60)
+    test = AppTest.from_function(twice, args=("positions", {"positions_panel": part}), default_timeout=300)
     test.query_params["model"], test.query_params["src"] = name, "ba lo mi"
     check(test.run())
     keys = {element.key for element in test.get("bidi_component")}

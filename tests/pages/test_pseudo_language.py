@@ -8,7 +8,7 @@ from dataclasses import asdict
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.conftest import CHECKPOINTS, DOCTOR, OPEN, ROOT, STEP, check
+from tests.pages.conftest import CHECKPOINTS, DOCTOR, OPEN, ROOT, SENTENCES, STEP, check
 from tests.pages.speaking import texts_of_page
 from tests.pseudo_language import words_of, wrong
 from transformer.checkpoint.foreign import SUFFIXES
@@ -31,6 +31,7 @@ PARTS = {
     "doctor": (DOCTOR, {}),
     "doctor parameters": (DOCTOR, {"doctor": "parameters", "against": "zh-en"}),
     "open": (OPEN, {}),
+    "sentences": (SENTENCES, {}),
     "glossary": (EXPLORE / "glossary.py", {}),
     **{
         f"{page} {part}": (EXPLORE / f"{page}.py", {parameter: part})
@@ -61,6 +62,7 @@ SPOKEN: tuple[str, ...] = (
     "positions shift",
     "positions similarity",
     "positions table",
+    "sentences",
     "start",
     "step",
 )

@@ -131,7 +131,7 @@ PARTS = (
 
 @pytest.mark.parametrize(("page", "fields"), PARTS, ids=str)
 def test_every_part_can_be_drawn_twice(page, fields):
-    test = AppTest.from_function(twice, args=(page, fields), default_timeout=60)
+    test = AppTest.from_function(twice, args=(page, fields), default_timeout=300)
     test.query_params["model"] = "reverse"
     test.query_params["src"] = "abcdef"
     check(test.run())

@@ -1,8 +1,9 @@
-"""What the model does with sentences: how it ends, repeats, copies, and how sure it is.
+"""What the model does with sentences: how it ends, repeats, copies, and how well it guesses.
 
 Knows nothing of Streamlit.
 """
 
+from transformer.doctor import calibration, foresight, outputs
 from transformer.doctor.patient import Test
 
-TESTS: tuple[Test, ...] = ()
+TESTS: tuple[Test, ...] = (*outputs.TESTS, *calibration.TESTS, *foresight.TESTS)

@@ -30,7 +30,7 @@ from words import Sentence, say
 
 ENOUGH_KEYS = 3
 """A row with fewer open keys says nothing of where a head looks."""
-FEW_TOKENS = 512
+FEW_TOKENS = 256
 SURE = 0.999
 """From this largest weight on a row counts as saturated."""
 NO_RUN: Sentence = say("No sentence could be run on this model, so that nothing is known of its heads.")
@@ -84,22 +84,29 @@ class Heads:
 
 
 def texts_of(patient: Patient) -> list[Texts]:
-    """What the heads are looked at with: the runs of the patient, or a few random texts if it has no sentences."""
-    return own_texts(patient) if patient.runs else random_texts(patient, most=FEW_TOKENS)
+    """What heads are looked at with: the runs of the patient, and some random texts.
+
+    A model that ends at once shows nothing of its heads in its runs; one that could read no sentence is not tried.
+    """
+    own = own_texts(patient)
+    return [] if patient.runs and not own else [*own, *random_texts(patient, most=FEW_TOKENS)]
 
 
 def heads_of(patient: Patient) -> dict[Kind, Heads]:
-    """What the heads of each attention do; nothing if the model could read no text."""
+    """What the heads of each attention do; nothing where no text could be read, or what is computed is not finite."""
     return patient.once(_measured)
 
 
 def _measured(patient: Patient) -> dict[Kind, Heads]:
     looks = {one.kind: _Look(one, patient.config.n_heads) for one in patient.anatomy.attentions}
+    visitor, own = _Visitor(patient, looks), own_texts(patient)
     texts = texts_of(patient)
-    read_again(patient, texts, _Visitor(patient, looks))
+    read_again(patient, texts[: len(own)], visitor)
+    visitor.counts = not own  # where the weights of random texts lie means little
+    read_again(patient, texts[len(own) :], visitor)
     if not texts or not all(look.finite for look in looks.values()):
         return {}
-    return {kind: look.result() for kind, look in looks.items()}
+    return {kind: look.result() for kind, look in looks.items() if look.compared}
 
 
 @dataclass(eq=False)
@@ -110,6 +117,7 @@ class _Look:
     n_heads: int
     found: dict[str, np.ndarray] = field(default_factory=dict)
     n_rows: int = 0
+    compared: bool = False
 
     def __post_init__(self) -> None:
         shape = self.attention.n_layers, self.n_heads
@@ -128,6 +136,7 @@ class _Look:
 
     def scores(self, layer: int, scores: Tensor) -> None:
         """Note how scores [B, H, Q, K] differ along a row, and between rows."""
+        self.compared |= min(scores.shape[2:]) > 1
         along = scores - scores.mean(dim=3, keepdim=True)
         self.most("spread", layer, along.abs().amax(dim=(0, 2, 3)))
         self.most("asks", layer, (along - along.mean(dim=2, keepdim=True)).abs().amax(dim=(0, 2, 3)))
@@ -162,6 +171,7 @@ class _Visitor:
         }
         self._parts = {kind: [_output_parts(one) for one in patient.model.attentions(kind)] for kind in looks}
         self._seen: dict[str, Tensor] = {}
+        self.counts = True
 
     def wants(self, site: str) -> bool:
         return site in self._looks
@@ -171,7 +181,7 @@ class _Visitor:
         self._seen[name] = value
         if name == "scores":
             look.scores(layer, value)
-        elif name == "weights":
+        elif name == "weights" and self.counts:
             look.weights(layer, value, self._seen["mask"].expand(len(value), 1, *value.shape[2:])[:, 0])
         elif name == "residual":
             self._writes(look, layer, value)

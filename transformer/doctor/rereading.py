@@ -22,9 +22,9 @@ from transformer.text.tokenizer import AnyTokenizer
 
 LENGTH = 16
 ROWS = 16
-WORK = 3e10
-"""Multiplications of random texts, about two seconds of one core; the larger the model, the fewer texts."""
-MOST_TOKENS, FEWEST_TOKENS = 4096, 256
+WORK = 1e10
+"""Multiplications of random texts, about a second of one core; the larger the model, the fewer texts."""
+MOST_TOKENS, FEWEST_TOKENS = 1024, 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,17 +45,18 @@ def own_texts(patient: Patient) -> list[Texts]:
     return [Texts(torch.tensor([one.src_ids]), torch.tensor([one.read_ids])) for one in patient.traces]
 
 
-def random_texts(patient: Patient, *, most: int = MOST_TOKENS) -> list[Texts]:
+def random_texts(patient: Patient, *, most: int = MOST_TOKENS, longest: int = LENGTH) -> list[Texts]:
     """Texts of pieces that are drawn by the patient's seed, as many as can be read in a few seconds.
 
     Args:
         patient: The patient.
         most: No more tokens than this.
+        longest: No more pieces in a text than this.
     """
     config, checkpoint = patient.config, patient.checkpoint
     n_parameters = sum(parameter.numel() for parameter in patient.model.parameters())
     n_tokens = min(most, max(FEWEST_TOKENS, int(WORK / max(1, n_parameters))))
-    length = max(1, min(LENGTH, config.max_len - len(config.source_start) - len(config.source_end) - 1))
+    length = max(1, min(longest, config.max_len - len(config.source_start) - len(config.source_end) - 1))
     draw = torch.Generator().manual_seed(patient.seed)
     return [
         _drawn(patient, ordinary(checkpoint.src_tokenizer), ordinary(checkpoint.tgt_tokenizer), length, draw)

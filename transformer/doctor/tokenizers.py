@@ -6,17 +6,17 @@ exchanged, with the model's losses either way. Knows nothing of Streamlit.
 
 from __future__ import annotations
 
+from transformer.doctor import pieces
 from transformer.doctor.patient import Patient, Test
 from transformer.doctor.report import Measured, not_applicable, well
 from transformer.errors import GlassformerError
 from transformer.importers.losses import Loss, loss_of
 from transformer.importers.variants import Variant
 from transformer.text.normalise import normalise
-from transformer.text.raw import RawIds
 from transformer.text.tokenizer import AnyTokenizer
 from words import Sentence, say
 
-FAR_BETTER = 0.5
+FAR_BETTER = 0.25
 """Nats a piece."""
 
 
@@ -60,10 +60,12 @@ def exchanged(patient: Patient) -> Measured:
     """Whether the model does far better with source and target tokenizers exchanged."""
     checkpoint = patient.checkpoint
     source, target = checkpoint.src_tokenizer, checkpoint.tgt_tokenizer
-    if not (patient.anatomy.reads and patient.anatomy.writes) or source.pieces == target.pieces:
-        return not_applicable(say("There is one vocabulary only, so that nothing could be exchanged."))
+    if not (patient.anatomy.reads and patient.anatomy.writes) or source is target:
+        return not_applicable(say("There is one tokenizer only, so that nothing could be exchanged."))
     if not len(patient.samples):
         return not_applicable(say("There is no text to try both ways with. Give some."))
+    if all(source.encode(text).ids == target.encode(text).ids for text in patient.samples.sources):
+        return not_applicable(say("Both tokenizers split the texts alike, so that nothing could be exchanged."))
     here, there = _loss(patient, source, target), _loss(patient, target, source)
     if here is None and there is None:
         return not_applicable(say("The texts do not fit the model with the tokenizers either way."))
@@ -100,8 +102,9 @@ def exchanged(patient: Patient) -> Measured:
 
 
 _WHY_EXCHANGED: Sentence = say(
-    "How much the loss falls when they are exchanged, in nats a piece; in a healthy checkpoint it rises by several. "
-    "Half a nat is more than chance makes of a few texts."
+    "How much the loss falls when they are exchanged, in nats a piece; in a healthy checkpoint it rises. "
+    "{most:g} is more than chance makes of a few texts.",
+    most=FAR_BETTER,
 )
 
 
@@ -121,12 +124,8 @@ def _loss(patient: Patient, source: AnyTokenizer, target: AnyTokenizer) -> Loss 
         return None
 
 
-def has_pieces(patient: Patient) -> bool:
-    """Whether there is a tokenizer at all."""
-    return not isinstance(patient.checkpoint.src_tokenizer, RawIds)
-
-
 TESTS: tuple[Test, ...] = (
     Test("vocabulary-sizes", "tokenizer", say("Every piece has a row"), sizes),
     Test("exchanged-tokenizers", "tokenizer", say("Source and target are not exchanged"), exchanged),
+    *pieces.TESTS,
 )

@@ -88,7 +88,7 @@ def loss_of(tried: Scorable, samples: Samples, *, with_end: bool = False) -> Los
         return _hidden_alone(tried, samples)
     if not parts.writes:
         raise QueryError("This model writes nothing and has no MLM head, so that nothing it does has a loss.")
-    rows = [_row(tried, samples, i, with_end=with_end) for i in range(len(samples))]
+    rows = [row_of(tried, samples, i, with_end=with_end) for i in range(len(samples))]
     if parts.reads and not samples.targets:
         return _of_own(tried.model, rows)
     return _of_targets(tried.model, rows)
@@ -112,7 +112,12 @@ def text_ids(text: str, tokenizer: AnyTokenizer, steps: Sequence[str] = ()) -> t
     return encoding.ids
 
 
-def _row(tried: Scorable, samples: Samples, i: int, *, with_end: bool) -> Row:
+def row_of(tried: Scorable, samples: Samples, i: int, *, with_end: bool = False) -> Row:
+    """One of some texts as the model reads and writes it; `with_end` as `loss_of` has it.
+
+    Raises:
+        DataError: It holds what is no id, and the model has no tokenizer.
+    """
     config = tried.model.config
     source = text_ids(samples.sources[i], tried.src_tokenizer, config.normalisation)
     target = _bare(text_ids(samples.targets[i], tried.tgt_tokenizer), tried) if samples.targets else ()

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 import torch
 from torch import Tensor
 
-from transformer.errors import QueryError
+from transformer.errors import NotFiniteError
 from transformer.model.tap import Tap, both, tap_of
 
 Pass = Callable[[Tap], object]
@@ -30,7 +30,7 @@ def check_recorded(values: Iterable[Tensor], again: Pass, *, tap: Tap) -> None:
         tap: What it was made with, the recorder left out.
 
     Raises:
-        QueryError: A value is not finite, and it was not the tap that made it so; names the first site.
+        NotFiniteError: A value is not finite, and it was not the tap that made it so; names the first site.
     """
     if not all(_is_finite(value) for value in values):
         site = first_site(again, tap=tap)
@@ -45,9 +45,9 @@ def first_site(again: Pass, *, tap: Tap) -> str | None:
     return search.found
 
 
-def not_finite(site: str) -> QueryError:
+def not_finite(site: str) -> NotFiniteError:
     """The error for a site."""
-    return QueryError(
+    return NotFiniteError(
         "At {site} this model computes what is not a number (NaN) or is infinite: its parameters are damaged or far "
         "too large. Choose another checkpoint.",
         site=site,

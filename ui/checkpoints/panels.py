@@ -14,6 +14,7 @@ from transformer.model.config import ModelConfig
 from ui.checkpoints import training
 from ui.frame.source_box import EXAMPLE_CHARACTERS
 from ui.runs import loading
+from ui.runs.attempt import to_the_doctor
 from ui.runs.open_run import address
 from ui.runs.sides import has_one_stack
 from ui.shared import drawing, menu, style
@@ -33,6 +34,7 @@ def card(checkpoint: Checkpoint) -> None:
     st.write(drawing.plain(about.description))
     for warning in checkpoint.warnings:
         st.warning(drawing.plain(warning), icon=":material/warning:")
+    to_the_doctor(address(checkpoint, session.asked()))
     attribution = about.other.get("attribution")
     rows = {
         say("Languages"): " → ".join(filter(None, (about.source_language, about.target_language))),

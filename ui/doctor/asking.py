@@ -19,7 +19,7 @@ from words import Sentence, say
 
 WANTED, PROBLEM = "examination_wanted", "examination_problem"
 TEXTS, FORM = "examination_texts", "examination_form"
-WITH_THESE, WITH_EXAMPLES = "examine_these", "examine_examples"
+WITH_THESE, WITH_EXAMPLES, AGAIN = "examine_these", "examine_examples", "examine_again"
 SMALL: Final = 30_000_000
 """Parameters of a model that is examined unasked: that takes seconds; the shipped ones have 8 million."""
 
@@ -76,7 +76,7 @@ def again(checkpoint: Checkpoint) -> None:
     wish = wanted(checkpoint)
     st.button(
         say("Examine again"),
-        key="examine_again",
+        key=AGAIN,
         icon=":material/refresh:",
         on_click=want,
         args=(checkpoint.content_hash, replace(wish, seed=wish.seed + 1, is_asked=True, is_stopped=False)),

@@ -20,7 +20,7 @@ from transformer.errors import CheckpointError, shown
 from ui.inbox import switch
 from ui.open.trying import TEXT
 from ui.runs import foreign, handed_in, loading
-from ui.runs.attempt import attempt
+from ui.runs.attempt import attempt, to_the_doctor
 from ui.shared import drawing, menu
 from ui.shared.door import st
 from ui.state import answered, session
@@ -59,6 +59,7 @@ def links(entry: Entry) -> None:
         menu.link("step", say("Step through decoding"), link, icon=":material/play_arrow:")
         menu.link("attention", say("Look at its attention"), link, icon=":material/grid_on:")
         menu.link("checkpoints", say("Its features, and the way to its tensors"), link, icon=":material/list:")
+        to_the_doctor(link)
 
 
 def _form(entry: Entry) -> None:

@@ -1,16 +1,21 @@
-"""Errors of a computation, said in a sentence instead of a traceback."""
+"""Errors of a computation, said in a sentence instead of a traceback, and whom to ask about a model that is wrong."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from dataclasses import replace
+from typing import Final, TypeVar
 
 from charts.theme import capitalised
-from transformer.errors import GlassformerError
+from transformer.errors import GlassformerError, NotFiniteError
 from ui.runs.work import BusyError
-from ui.shared import drawing
+from ui.shared import drawing, menu
 from ui.shared.door import st
-from words import joined
+from ui.state import session
+from ui.state.link import Link
+from words import joined, say
+
+DOCTOR: Final = ":material/stethoscope:"
 
 _Result = TypeVar("_Result")
 
@@ -29,4 +34,16 @@ def attempt(work: Callable[[], _Result], *, missing: str = "") -> _Result | None
         return work()
     except (GlassformerError, BusyError) as error:
         st.error(drawing.plain(joined(" ", filter(None, (missing, capitalised(error.sentence))))))
+        if isinstance(error, NotFiniteError):
+            to_the_doctor(session.asked())
         return None
+
+
+def to_the_doctor(link: Link) -> None:
+    """Draw the link to the page that says what is wrong with a checkpoint.
+
+    Args:
+        link: Names the checkpoint.
+    """
+    there = replace(link, revision="", view=replace(link.view, doctor_panel="findings"))
+    menu.link("doctor", say("Is it healthy? Ask the doctor"), there, icon=DOCTOR)

@@ -75,14 +75,15 @@ class OpenRun(Drawn):
             publish(self.checkpoint, replace(self.link, view=self.view, tried=tried))
 
 
-def publish(checkpoint: Checkpoint | GivenMaps, link: Link | None = None) -> None:
+def publish(checkpoint: Checkpoint | GivenMaps, link: Link | None = None, *, job: str = "") -> None:
     """Write the address, and have the menu lead there on other pages.
 
     Args:
         checkpoint: The one that is open, or the maps.
         link: What is shown; what the session asks for if a page shows no run.
+        job: A file of sentences that is shown.
     """
-    link = address(checkpoint, session.asked() if link is None else link)
+    link = replace(address(checkpoint, session.asked() if link is None else link), job=job)
     session.publish(link)
     menu.carry(link)
 

@@ -38,6 +38,7 @@ class Request:
         cost: How long it takes, about; see `cost_of`.
         nbytes: Memory of a result, in bytes, about.
         work: Makes the result; None for a run, which `checkpoint` and `query` describe.
+        pausing: It makes the result instead, given what to call where shorter work may go first.
         future: Where the result will be.
         mark: Its place in the order of service.
     """
@@ -47,6 +48,7 @@ class Request:
     cost: float
     nbytes: Callable[[Any], int]
     work: Callable[[], Any] | None = None
+    pausing: Callable[[Callable[[], None]], Any] | None = None
     checkpoint: Checkpoint | None = None
     query: Query | None = None
     future: Future[Any] = field(default_factory=Future)

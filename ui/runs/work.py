@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import math
+import sys
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -123,6 +124,23 @@ class Runner:
         result: _Result = self._answer(Request(key, self._visitor(), OTHER_COST, nbytes, work=work))
         return result
 
+    def part(self, work: Callable[[Callable[[], None]], object], *, visitor: Hashable, cost: float) -> None:
+        """Do a part of work that is too long to be one request; whoever has more asks again, behind the others.
+
+        Args:
+            work: Given a function; whatever waits and is shorter is done when it calls that. What it returns is not
+                kept; what it raises is raised here.
+            visitor: Whose work it is, for the order of service.
+            cost: How long it takes, about; see `cost_of`.
+
+        Raises:
+            BusyError: The queue is full.
+        """
+        request = Request(object(), visitor, cost, lambda _: sys.maxsize, pausing=work)  # too large to be kept
+        with self._lock:
+            future = self._admitted(request)
+        future.result()
+
     def kept(self, key: Hashable) -> Any:
         """A result that is still in memory; None if there is none, and nothing is begun.
 
@@ -195,7 +213,9 @@ class Runner:
 
     def _results(self, taken: Sequence[Request], pause: Callable[[], None]) -> Iterator[Any]:
         first = taken[0]
-        if first.work is not None:
+        if first.pausing is not None:
+            yield first.pausing(pause)
+        elif first.work is not None:
             yield first.work()
         elif first.checkpoint is not None:
             queries = [request.query for request in taken if request.query is not None]

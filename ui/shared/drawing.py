@@ -79,7 +79,9 @@ def origin(key: str, title: str, *, of_sentence: bool = True) -> Origin:
     return Origin(checkpoint=name, sentence=query.source, decoding=decoding_of(query), chart=here(title))
 
 
-def csv_button(table: pd.DataFrame, *, key: str, title: str, of_sentence: bool = True) -> None:
+def csv_button(
+    table: pd.DataFrame, *, key: str, title: str, of_sentence: bool = True, of: Origin | None = None
+) -> None:
     """Draw the button under a table that saves its numbers.
 
     Args:
@@ -87,8 +89,9 @@ def csv_button(table: pd.DataFrame, *, key: str, title: str, of_sentence: bool =
         key: Of the button.
         title: What the table is of.
         of_sentence: Whether it is of the sentence at hand, and not of the model alone.
+        of: What it is of, where it is neither.
     """
-    of = origin(key, title, of_sentence=of_sentence)
+    of = of or origin(key, title, of_sentence=of_sentence)
     st.download_button(
         say("Table as CSV"),
         csv_bytes(with_origin(table, of, current())),

@@ -62,9 +62,10 @@ def carry(link: Link) -> None:
     """Have the links lead to what is looked at now.
 
     Args:
-        link: As this page publishes it. A cell is one of this page's own map, so links to others leave it out.
+        link: As this page publishes it. A cell is one of this page's own map, so links to others leave it out; a file
+            of sentences is not for whoever gets a link to a sentence of it.
     """
-    there = write_link(replace(link, view=replace(link.view, query=None, key=None)))
+    there = write_link(replace(link, job="", view=replace(link.view, query=None, key=None)))
     session.link_to(there)
     menu: Menu | None = st.session_state.get(MENU)
     if menu is not None:

@@ -15,6 +15,7 @@ CARD = "card"
 COUNTED = "counted"
 TABLE_BEHIND = "_table_behind"
 BAR = "controls_bar"
+SUMMARY = "sentences_summary"
 DIAGRAM, LANE, BLOCK, WAYS = "start_diagram", "lane", "block", "ways"
 
 _RULES = """
@@ -80,6 +81,10 @@ _RULES = """
   max-width: none; white-space: normal;
 }
 .st-key-card td p, .st-key-counted td:last-child p { overflow-wrap: anywhere; }
+/* Numbers of many lines stand in one row where there is room. */
+.st-key-sentences_summary { gap: 0.25rem 1.75rem; }
+.st-key-sentences_summary [data-testid="stMetricValue"] { font-size: 1.25rem; line-height: 1.4; }
+.st-key-sentences_summary [data-testid="stMetricLabel"] p { font-size: 0.8125rem; }
 /* A row of controls is one line high: its segments are narrower, its menus and its button no higher than they. */
 [class*="-controls_bar"] { column-gap: 0.5rem; row-gap: 0.375rem; }
 [class*="-controls_bar"] :is([data-testid="stSelectbox"] [role="group"], [data-testid="stPopoverButton"]) {

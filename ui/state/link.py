@@ -23,6 +23,7 @@ from ui.state.view import MOST_COMPANIONS, View, read_view, write_view
 from words import say
 
 MAX_NAME = 100
+MAX_JOB = 40
 MAX_CHANGES = 2_000  # characters
 DEFAULT_NEW = 128
 
@@ -40,6 +41,8 @@ class Link:
         interventions: What is changed inside the model, as in `transformer.Query`.
         companions: Further sentences, which the Masks page runs in one batch with it; None for the page's own choice.
         tried: Every branch that was tried, oldest first; nothing if there is only the one that is shown.
+        job: A file of sentences that is run in the background; whoever knows its name may see it, so that only the
+            address of its own page says it.
         view: What is looked at.
     """
 
@@ -54,6 +57,7 @@ class Link:
     interventions: tuple[Intervention, ...] = ()
     companions: tuple[str, ...] | None = None
     tried: tuple[branches.Branch, ...] = ()
+    job: str = ""
     view: View = field(default_factory=View)
 
     def query(self, content_hash: str) -> Query:
@@ -89,6 +93,7 @@ def write_link(link: Link) -> dict[str, str]:
         "tried": branches.write(link.tried) or None,
         "result": link.hypothesis + 1 if link.hypothesis else None,
         "do": write(link.interventions) or None,
+        "job": link.job or None,
         "with": None if link.companions is None else "\n".join(link.companions),
         **write_view(link.view),
     }
@@ -115,6 +120,7 @@ def read_link(parameters: Mapping[str, Sequence[str]]) -> tuple[Link, tuple[str,
         forced=reader.ids("forced"),
         tried=reader.branches("tried"),
         interventions=_read_interventions(reader),
+        job=reader.text("job", MAX_JOB) or "",
         companions=reader.sentences("with", most=MOST_COMPANIONS),
         view=read_view(reader),
     )

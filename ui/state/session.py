@@ -29,7 +29,7 @@ from ui.state.view import MAIN, Slot, View
 MODEL, SOURCE, HOW, MAX_NEW = "model", "source", "how", "max_new"
 BEAM_SIZE, LENGTH_PENALTY = "beam_size", "length_penalty"
 TEMPERATURE, TOP_K, TOP_P, SEED = "temperature", "top_k", "top_p", "seed"
-COMPANIONS, DEFAULT_MODEL = "companions", "default_model"
+COMPANIONS, DEFAULT_MODEL, JOB = "companions", "default_model", "job"
 WIDGETS: Final = (MODEL, SOURCE, HOW, BEAM_SIZE, LENGTH_PENALTY, TEMPERATURE, TOP_K, TOP_P, SEED, MAX_NEW)
 
 # The address bar.
@@ -186,7 +186,7 @@ def apply(link: Link) -> None:
     st.session_state.update(
         {
             MODEL: link.model, SOURCE: link.source, MAX_NEW: link.max_new, COMPANIONS: link.companions,
-            **_decoding_widgets(link.decoding),
+            **_decoding_widgets(link.decoding), **({JOB: link.job} if link.job else {}),
         }
     )  # fmt: skip
     answered.keep(link.model, link.answers)

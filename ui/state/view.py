@@ -22,6 +22,8 @@ MasksPanel = Literal["masks", "one_row", "checks"]
 DoctorPanel = Literal["findings", "parameters"]
 InsidePanel = Literal["model", "stream", "lens", "ffn", "pieces"]
 Tensors = Literal["all", "not_finite", "constant"]
+Listed = Literal["all", "unknown", "cut", "problem"]
+LineOrder = Literal["file", "chrf", "log_prob", "entropy", "ratio", "repeated", "unknown"]
 MaskName = Literal["source", "target", "causal", "decoder", "cross"]
 Side = Literal["source", "target"]
 Depths = Literal["layer", "sublayer"]
@@ -96,6 +98,10 @@ class View:
         names: Words that the names of those have.
         against: Name of the checkpoint that the parameters are compared with; "" for none.
         log_counts: The counts of a histogram go by their logarithm.
+        line: A line of a file of sentences, from 0; None for none.
+        listed: Which lines of it are listed.
+        line_order: In which order; the worst first, where it is not that of the file.
+        holding: Words that lines have.
         term: A term of the glossary, by its English name; "" for none.
     """
 
@@ -144,6 +150,10 @@ class View:
     names: str = text("names", most=LONGEST_NAME)
     against: str = text("against", most=LONGEST_NAME)
     log_counts: bool = flag("counts")
+    line: int | None = place("line", MAX_STEP)
+    listed: Listed = choice("listed", "all")
+    line_order: LineOrder = choice("order", "file")
+    holding: str = text("holding", most=LONGEST_NAME)
     term: str = text("term")
 
 

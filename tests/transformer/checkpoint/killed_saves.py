@@ -1,7 +1,8 @@
 """Saves that are killed: a process for each place, which SIGKILL ends there.
 
-Run as a program with the folder of a checkpoint, a folder for copies of it, and "exchange" or "renames". Copy number
-n is saved to by a process that is killed at its place number n; the last copy by one that was not killed.
+Run as a program with the folder of a checkpoint and, for "exchange" and for "renames", a folder for copies of it.
+Copy number n is saved to by a process that is killed at its place number n; the last copy by one that was not killed.
+Nothing is really flushed to the disk: what a process wrote is there although it was killed.
 """
 
 import os
@@ -43,6 +44,7 @@ class _Killer:
 
 def _save(parts: saving.Parts, folder: Path, place: int, way: str) -> None:
     killer = _Killer(place)
+    os.fsync = lambda descriptor: None
     for name in CALLS:
         setattr(os, name, killer.around(getattr(os, name)))
     exchange = saving.exchange if way == "exchange" else lambda a, b: False
@@ -50,12 +52,18 @@ def _save(parts: saving.Parts, folder: Path, place: int, way: str) -> None:
     saving.save(parts, folder)
 
 
-def main(source: Path, copies: Path, way: str) -> None:
-    """Kill saves until one comes to its end."""
+def main(source: Path, copies: dict[str, Path]) -> None:
+    """Kill saves of each way until one comes to its end."""
     checkpoint = load(source)
     models = tuple((source / name).read_bytes() for name in ("source.model", "target.model"))
     parts = saving.Parts(checkpoint.config, checkpoint.model.state_dict(), models, {"title": "New"})
     saving.torch.set_num_threads(1)  # others would be lost in the fork
+    for way, folder in copies.items():
+        kill(source, parts, folder, way)
+
+
+def kill(source: Path, parts: saving.Parts, copies: Path, way: str) -> None:
+    """Kill one save after the other, each at its next place."""
     for place in range(1_000):
         folder = copies / f"{place:03}" / "tiny"
         shutil.copytree(source, folder)
@@ -69,4 +77,4 @@ def main(source: Path, copies: Path, way: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])
+    main(Path(sys.argv[1]), dict(zip(("exchange", "renames"), map(Path, sys.argv[2:]), strict=True)))

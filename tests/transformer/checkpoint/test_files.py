@@ -1,8 +1,8 @@
 import os
+import re
 import socket
 import sys
 import threading
-import time
 
 import pytest
 
@@ -71,6 +71,22 @@ def test_a_folder_that_is_a_link_itself_is_fine(tmp_path, folder):
     assert FolderFiles(tmp_path / "alias").read("a", limit=9) == b"12345"
 
 
+def read_in_a_thread(folder, name):
+    """Why a file is refused; nothing, if reading it waits for ever."""
+    refusals = []
+
+    def read():
+        try:
+            FolderFiles(folder).read(name, limit=9)
+        except CheckpointError as error:
+            refusals.append(str(error))
+
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    thread.join(60)
+    return "".join(refusals)
+
+
 @posix
 def test_pipes_sockets_and_devices_are_refused_without_waiting(folder):
     os.mkfifo(folder / "pipe")
@@ -80,29 +96,15 @@ def test_pipes_sockets_and_devices_are_refused_without_waiting(folder):
         os.chdir(folder)  # the path of a socket must be short
         listener.bind("socket")
         os.chdir(here)
-        started = time.monotonic()
         for name in ("pipe", "device", "socket"):
-            with pytest.raises(CheckpointError, match=r"not a regular file|leaves the folder"):
-                FolderFiles(folder).read(name, limit=9)
-        assert time.monotonic() - started < 1.0
+            assert re.search("not a regular file|leaves the folder", read_in_a_thread(folder, name))
 
 
 @posix
 def test_a_pipe_that_appears_after_the_check_is_refused_without_waiting(folder, monkeypatch):
     os.mkfifo(folder / "pipe")
     monkeypatch.setattr(FolderFiles, "_inside", lambda files, name: folder / name)
-    refusals = []
-
-    def read():
-        try:
-            FolderFiles(folder).read("pipe", limit=9)
-        except CheckpointError as error:
-            refusals.append(str(error))
-
-    thread = threading.Thread(target=read, daemon=True)
-    thread.start()
-    thread.join(5)
-    assert refusals == ["tiny/pipe: is not a regular file."]
+    assert read_in_a_thread(folder, "pipe") == "tiny/pipe: is not a regular file."
 
 
 @posix

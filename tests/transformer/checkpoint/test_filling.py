@@ -48,7 +48,7 @@ def test_a_model_is_in_memory_once(tmp_path):
     sizes = {"src_vocab_size": 40_000, "tgt_vocab_size": 40_000, "d_model": 256, "n_heads": 4, "d_ff": 1024}
     command = [sys.executable, "-c", MEASURED, str(raw(tmp_path / "m", torch.float16, **sizes))]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert 0.9 < float(done.stdout) < 1.3
+    assert 0.9 < float(done.stdout) < 1.45  # it is 1.14; with the file's 16 bits beside it, it would be 1.64
 
 
 @pytest.mark.parametrize("dtype", NARROW)

@@ -22,13 +22,10 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no 
 def killed(checkpoint_folder, tmp_path_factory):
     """Folders whose save was killed, one for each place, by the way in which folders change places."""
 
-    def kill(way):
-        copies = tmp_path_factory.mktemp(way)
-        program = [sys.executable, "-m", "tests.transformer.checkpoint.killed_saves"]
-        subprocess.run([*program, str(checkpoint_folder), str(copies), way], check=True, cwd=ROOT)
-        return sorted(copy / "tiny" for copy in copies.iterdir())
-
-    return {way: kill(way) for way in ("exchange", "renames")}
+    copies = {way: tmp_path_factory.mktemp(way) for way in ("exchange", "renames")}
+    program = [sys.executable, "-m", "tests.transformer.checkpoint.killed_saves"]
+    subprocess.run([*program, str(checkpoint_folder), *map(str, copies.values())], check=True, cwd=ROOT)
+    return {way: sorted(copy / "tiny" for copy in folder.iterdir()) for way, folder in copies.items()}
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.conftest import AT_ONCE
 from transformer.checkpoint import strictjson
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
@@ -56,7 +57,7 @@ def test_what_is_refused_is_refused_at_once(content, message):
     started = time.process_time()
     with pytest.raises(ValueError, match=message):
         strictjson.parse(content)
-    assert time.process_time() - started < 0.2
+    assert time.process_time() - started < AT_ONCE
 
 
 def test_brackets_inside_strings_are_text():
@@ -74,4 +75,4 @@ def test_four_megabytes_of_anything_take_no_time(piece):
     started = time.process_time()
     with pytest.raises(ValueError, match="it "):
         strictjson.parse(content)
-    assert time.process_time() - started < 3.0
+    assert time.process_time() - started < 20  # 4 MB in quadratic time would take hours

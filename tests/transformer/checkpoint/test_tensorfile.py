@@ -1,6 +1,5 @@
 import json
 import struct
-import time
 import tracemalloc
 
 import pytest
@@ -76,9 +75,7 @@ def test_too_short(n):
 def test_a_header_that_claims_to_be_huge_is_refused_before_it_is_read(length):
     content = struct.pack("<Q", length) + b"{}"
     tracemalloc.start()
-    started = time.process_time()
     refused(content, f"{length:,} bytes")
-    assert time.process_time() - started < 0.05
     assert tracemalloc.get_traced_memory()[1] < 100_000
     tracemalloc.stop()
 

@@ -8,6 +8,7 @@ from transformer.checkpoint.load import load
 from transformer.doctor import tokenizers
 from transformer.doctor.patient import Patient
 from transformer.importers.samples import Samples
+from transformer.text.raw import RawIds
 
 TESTS = {test.name: test.measure for test in tokenizers.TESTS}
 PAIRS = Samples(
@@ -49,3 +50,62 @@ def test_sizes_that_differ_are_told(exchanged):
     found = look("vocabulary-sizes", exchanged)
     assert (found.verdict, found.number) == ("broken", 1000)
     assert found.said == "src_table has 6,000 rows, its tokenizer 5,000 pieces, and the config says 6,000."
+
+
+def test_unknown_pieces_are_counted_and_named(healthy):
+    found = look("unknown-pieces", healthy, Samples(("我喜欢☃☃。", "☂☁")))
+    assert found.verdict == "look"
+    assert any("☃" in piece for piece in found.places)
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdict", "said"),
+    [
+        ({"eos_id": 7}, "look", "eos_id is 7, which the tokenizer calls “"),
+        (
+            {"eos_id": 2, "bos_id": 3, "decoder_start_id": 3},
+            "broken",
+            "eos_id is 2, which the tokenizer calls “<s>”.",
+        ),
+        ({"pad_id": 1, "unk_id": 0}, "look", "pad_id is 1, which the tokenizer calls “<unk>”."),
+    ],
+)
+def test_special_ids_that_mean_something_else(reverse, changes, verdict, said):
+    found = look("special-ids", replace(reverse, config=replace(reverse.config, **changes)))
+    assert found.verdict == verdict
+    assert str(found.said).startswith(said)
+
+
+def test_ids_that_a_model_does_not_have_are_no_fault(reverse):
+    config = replace(reverse.config, unk_id=None, pad_id=None)
+    assert look("special-ids", replace(reverse, config=config)).verdict == "well"
+    assert look("unknown-pieces", replace(reverse, config=config)).verdict == "not_applicable"
+
+
+class Losing:
+    """A tokenizer that loses every second piece when it joins them."""
+
+    def __init__(self, tokenizer):
+        self._tokenizer = tokenizer
+
+    def __getattr__(self, name):
+        return getattr(self._tokenizer, name)
+
+    def decode(self, ids):
+        return self._tokenizer.decode(ids[::2])
+
+
+def test_texts_that_do_not_come_back(reverse):
+    losing = Losing(reverse.src_tokenizer)
+    found = look("round-trip", replace(reverse, src_tokenizer=losing, tgt_tokenizer=losing))
+    assert (found.verdict, found.number) == ("look", 0)
+    assert "glass" in found.places
+
+
+def test_without_a_tokenizer_there_is_nothing_to_say_of_it(reverse):
+    raw = RawIds(30)
+    bare = replace(reverse, src_tokenizer=raw, tgt_tokenizer=raw)
+    verdicts = {
+        name: test(Patient(bare, Samples(("5 6 7", "8 9"), ("7 6 5", "9 8")))).verdict for name, test in TESTS.items()
+    }
+    assert verdicts == dict.fromkeys(TESTS, "not_applicable") | {"vocabulary-sizes": "well"}

@@ -28,12 +28,6 @@ class Forked:
 
 
 @pytest.fixture(autouse=True)
-def seeded():
-    """What a reference model begins with is drawn; whichever tests ran before, it is the same."""
-    torch.manual_seed(0)
-
-
-@pytest.fixture(autouse=True)
 def forked(monkeypatch):
     monkeypatch.setattr(pickles, "subprocess", Forked)
 

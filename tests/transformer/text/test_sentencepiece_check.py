@@ -2,7 +2,6 @@ import os
 import struct
 import subprocess
 import sys
-import time
 
 import pytest
 from hypothesis import given
@@ -161,9 +160,7 @@ def test_a_model_that_takes_for_ever_is_given_up(model, tmp_path, monkeypatch):
 def test_a_verdict_is_remembered(model, monkeypatch):
     sentencepiece_check.check(model)
     monkeypatch.setattr(sentencepiece_check, "_try_out", None)  # would fail if it were called
-    started = time.process_time()
     sentencepiece_check.check(model)
-    assert time.process_time() - started < 0.1
 
 
 def test_the_probe_imports_nothing_of_ours():

@@ -13,7 +13,7 @@ from ui.doctor.examinations import Asked, Examinations
 from ui.runs.work import BusyError
 from words import say
 
-SECONDS = 10.0
+SECONDS = 120.0
 
 
 def made(name, measure):

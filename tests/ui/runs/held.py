@@ -8,7 +8,7 @@ from transformer.runs.query import Beam, Query
 from ui.runs.work import Runner
 
 CHECKPOINT = SimpleNamespace(name="made up")
-WAIT = 30.0  # seconds; only a broken runner ever waits that long
+WAIT = 120.0  # seconds; only a broken runner ever waits that long
 
 
 def query(text, **options):

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import AT_ONCE
 from transformer.errors import CheckpointError
 from transformer.importers.handed_in.archives import unpack
 from transformer.importers.handed_in.limits import Limits
@@ -131,14 +132,14 @@ def test_encrypted_and_oddly_packed(tmp_path):
 
 def test_bombs_are_refused_before_they_are_unpacked(tmp_path):
     zeros = bytes(20_000_000)
-    began = time.perf_counter()
+    began = time.process_time()
     assert "more than 100 times as many" in refused(packed([("model.pt", zeros)]), tmp_path / "a")
     assert "a file may have 1,000,000" in refused(packed([("model.pt", zeros)]), tmp_path / "b", file=10**6)
     many = packed([(f"{number}.pt", bytes(900_000)) for number in range(10)])
     assert "would be 9,000,000 bytes unpacked; at most 8,000,000" in refused(many, tmp_path / "c", unpacked=8 * 10**6)
     assert "holds 10 files; at most 5" in refused(many, tmp_path / "d", files=5)
     assert not list(tmp_path.rglob("[0-9]*"))
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < AT_ONCE
 
 
 def test_a_size_that_is_not_true(tmp_path):

@@ -60,7 +60,7 @@ def found(tmp_path_factory):
             [sys.executable, "-c", SCRIPT, str(own), str(others), str(server.pid)],
             capture_output=True,
             check=True,
-            timeout=60,
+            timeout=300,
         )
         found = json.loads(said.stdout)
         found["the other process lives"] = server.poll() is None

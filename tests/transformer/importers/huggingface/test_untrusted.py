@@ -14,6 +14,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import GPT2Config, GPT2LMHeadModel
 
+from tests.conftest import AT_ONCE
 from tests.transformer.importers.huggingface.parity import change_config, saved, tiny
 from transformer.errors import CheckpointError
 from transformer.importers.huggingface.folder import import_folder
@@ -68,7 +69,8 @@ def test_a_wrong_value_is_named_with_its_field_and_costs_nothing(folder, field, 
     change_config(folder, **{field: value})
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     text = refused(folder, r"config\.json|tensor")
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # kilobytes
+    # In kilobytes; what is claimed would take gigabytes, and a module that is first needed here takes some room, too.
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400_000
     assert field in text or "tensor" in text
 
 
@@ -92,7 +94,7 @@ def test_json_that_is_none_is_refused_at_once(folder, name, content, message):
     (folder / name).write_bytes(content)
     started = time.process_time()
     assert name in refused(folder, message)
-    assert time.process_time() - started < 1.0
+    assert time.process_time() - started < AT_ONCE
 
 
 def test_code_that_a_folder_names_is_not_run(folder):

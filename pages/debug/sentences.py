@@ -1,0 +1,21 @@
+"""A file of sentences: each line run on the chosen checkpoint, in a table that leads to every page."""
+
+from ui.frame.sidebar import sidebar
+from ui.frame.source_box import head
+from ui.sentences import asking, keeping, results
+from ui.shared.door import st
+from ui.state import session
+from words import say
+
+session.begin("sentences")
+TITLE = say("A file of sentences")
+checkpoint = sidebar(TITLE, shows_run=True)
+head(TITLE)
+job = keeping.current()
+if job is None:
+    st.caption(say("Every line is run by itself in the background; then each opens on every page."))
+    asking.ask(checkpoint, None)
+    results.show_address(None, checkpoint)
+else:
+    results.draw(job, checkpoint)
+    asking.ask(checkpoint, job)

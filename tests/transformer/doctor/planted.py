@@ -1,0 +1,307 @@
+"""Faults, each a small change of a healthy checkpoint, as programs that are written by hand come to have them.
+
+A fault is planted into a copy. What a program would compute wrongly is changed where it is computed, in a class that
+takes the place of the model's own; what a file would hold wrongly is changed in the parameters.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from hashlib import sha256
+
+import torch
+from torch import Tensor, nn
+
+from tests.transformer.doctor.healthy import healthy
+from transformer.checkpoint.load import Checkpoint
+from transformer.importers.variants import Variants
+from transformer.model.attention import MultiHeadAttention
+from transformer.model.config import ModelConfig
+from transformer.model.masks import causal_mask, combine_masks, padding_mask
+from transformer.model.positions import FixedPositions
+from transformer.model.tap import NO_TAP, Tap
+from transformer.model.transformer import Embedding, Transformer
+
+Plant = Callable[[Checkpoint], Checkpoint]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault.
+
+    Attributes:
+        name: What is wrong.
+        plant: Puts it into a checkpoint.
+        bases: The healthy checkpoints that it is planted into.
+    """
+
+    name: str
+    plant: Plant
+    bases: tuple[str, ...]
+
+    def planted(self, base: str) -> Checkpoint:
+        """One of the healthy checkpoints with the fault."""
+        made = self.plant(healthy(base))
+        name = f"{base}: {self.name}"
+        return replace(made, name=name, content_hash=sha256(name.encode()).hexdigest())
+
+
+@torch.no_grad()
+def changed(checkpoint: Checkpoint, change: Callable[[Transformer], object]) -> Checkpoint:
+    """The checkpoint with a copy of its model, changed."""
+    model = copy.deepcopy(checkpoint.model)
+    for module in model.modules():
+        if isinstance(module, MultiHeadAttention):
+            module.joined = None  # a second copy of W_Q, W_K and W_V
+    change(model)
+    return replace(checkpoint, model=model)
+
+
+def of_class(kind: type[Transformer]) -> Plant:
+    """The model computes as another class does."""
+    return lambda checkpoint: changed(checkpoint, lambda model: setattr(model, "__class__", kind))
+
+
+def told(**changes: object) -> Plant:
+    """The same weights with another config."""
+
+    def plant(checkpoint: Checkpoint) -> Checkpoint:
+        variant = Variants(checkpoint).get(changes)
+        assert variant is not None
+        return replace(checkpoint, model=variant.model, config=variant.model.config)
+
+    return plant
+
+
+# Masks.
+
+
+class NoCausalMask(Transformer):
+    """Each target piece sees all others."""
+
+    def target_mask(self, tgt_ids: Tensor, *, n_past: int = 0) -> Tensor:
+        """Padding alone."""
+        padding = padding_mask(tgt_ids, pad_id=self.config.pad_id)
+        return padding.new_ones(1, 1, tgt_ids.size(1), n_past + tgt_ids.size(1)) & (padding if not n_past else True)
+
+
+def moved(by: int) -> type[Transformer]:
+    """A causal mask whose diagonal has moved."""
+
+    class Moved(Transformer):
+        def target_mask(self, tgt_ids: Tensor, *, n_past: int = 0) -> Tensor:
+            right = super().target_mask(tgt_ids, n_past=n_past)
+            causal = causal_mask(tgt_ids.size(1), offset=n_past + by)[..., : right.size(-1)]
+            causal = nn.functional.pad(causal, (0, right.size(-1) - causal.size(-1)), value=False)
+            return causal if n_past else combine_masks(causal, padding_mask(tgt_ids, pad_id=self.config.pad_id))
+
+    return Moved
+
+
+class SourcePadsSeen(Transformer):
+    """Padding of the source is read like any piece."""
+
+    def source_mask(self, src_ids: Tensor) -> Tensor:
+        """Everything is open."""
+        return padding_mask(src_ids, pad_id=None)
+
+
+class TargetPadsSeen(Transformer):
+    """Padding of the target is read like any piece."""
+
+    def target_mask(self, tgt_ids: Tensor, *, n_past: int = 0) -> Tensor:
+        """What comes later is closed, and nothing else."""
+        return causal_mask(tgt_ids.size(1), offset=n_past)
+
+
+# What the model reads.
+
+
+class BlindToSource(Transformer):
+    """What the encoder made is lost on its way."""
+
+    def encode(self, src_ids: Tensor, types: Tensor | None = None, *, tap: Tap = NO_TAP) -> Tensor:
+        """Zeros."""
+        return torch.zeros_like(super().encode(src_ids, types, tap=tap))
+
+
+def no_cross(model: Transformer) -> None:
+    """Cross-attention adds nothing, in any layer."""
+    for attention in model.attentions("cross"):
+        attention.out_proj.weight.zero_()
+        if attention.out_proj.bias is not None:
+            attention.out_proj.bias.zero_()
+
+
+def swapped_tokenizers(checkpoint: Checkpoint) -> Checkpoint:
+    """Each side is split by the tokenizer of the other."""
+    return replace(checkpoint, src_tokenizer=checkpoint.tgt_tokenizer, tgt_tokenizer=checkpoint.src_tokenizer)
+
+
+# Parameters.
+
+
+def not_a_number(model: Transformer) -> None:
+    """One value of one matrix."""
+    stack = model.decoder if model.anatomy.writes else model.encoder
+    stack.layers[-1].ffn.up_proj.weight[3, 5] = torch.nan
+
+
+def infinite(model: Transformer) -> None:
+    """One value of one norm."""
+    stack = model.encoder if model.anatomy.reads else model.decoder
+    stack.layers[0].ffn_residual.norm.weight[2] = torch.inf
+
+
+def _first(model: Transformer) -> MultiHeadAttention:
+    """The self-attention of the last layer of what writes, or else of what reads."""
+    return model.attentions("decoder" if model.anatomy.writes else "encoder")[-1]
+
+
+def values_dead(model: Transformer) -> None:
+    """A head whose values are 0."""
+    attention = _first(model)
+    rows = slice(attention.d_head, 2 * attention.d_head)
+    attention.v_proj.weight[rows] = 0
+    if attention.v_proj.bias is not None:
+        attention.v_proj.bias[rows] = 0
+
+
+def output_dead(model: Transformer) -> None:
+    """A head that W_O does not read."""
+    attention = _first(model)
+    attention.out_proj.weight[:, : attention.d_head] = 0
+
+
+def heads_equal(model: Transformer) -> None:
+    """The second head is a copy of the first."""
+    attention, d = _first(model), _first(model).d_head
+    for projection in (attention.q_proj, attention.k_proj, attention.v_proj):
+        projection.weight[d : 2 * d] = projection.weight[:d]
+        if projection.bias is not None:
+            projection.bias[d : 2 * d] = projection.bias[:d]
+
+
+def untied(checkpoint: Checkpoint) -> Checkpoint:
+    """The output has a copy of the embeddings, which went on learning by itself."""
+    config = replace(checkpoint.config, tie_output=False)
+    return _with_tables(checkpoint, config, "output_table", checkpoint.model.output_weight)
+
+
+def sides_untied(checkpoint: Checkpoint) -> Checkpoint:
+    """The target has a copy of the source's embeddings, which went on learning by itself."""
+    config = replace(checkpoint.config, shared_vocab=False)
+    return _with_tables(checkpoint, config, "tgt_table", checkpoint.model.target_table)
+
+
+def _with_tables(checkpoint: Checkpoint, config: ModelConfig, name: str, table: Tensor) -> Checkpoint:
+    """A model of this config, with a table that has drifted by a twentieth."""
+    noise = torch.randn(table.shape, generator=torch.Generator().manual_seed(0))
+    model = Transformer(config)
+    state = {**checkpoint.model.state_dict(), name: table + 0.05 * table.std() * noise}
+    model.load_state_dict(state)
+    return replace(checkpoint, model=model.requires_grad_(False).eval(), config=config)
+
+
+def collapsed_table(model: Transformer) -> None:
+    """All rows are nearly one."""
+    mean = model.src_table.mean(dim=0)
+    model.src_table.copy_(mean / mean.norm() * model.src_table.norm(dim=1).mean() + 0.02 * model.src_table)
+
+
+def dead_neurons(model: Transformer) -> None:
+    """Three of four neurons of a layer never fire."""
+    stack = model.decoder if model.anatomy.writes else model.encoder
+    up = stack.layers[0].ffn.up_proj
+    up.bias[: 3 * up.bias.numel() // 4] = -1000.0
+
+
+# Positions.
+
+
+def _embeddings(model: Transformer) -> list[Embedding]:
+    """Those of the stacks that the model has."""
+    return [module for module in model.modules() if isinstance(module, Embedding)]
+
+
+def shifted(model: Transformer) -> None:
+    """The positions of the last stack begin with the second one."""
+    positions = _embeddings(model)[-1].positions
+    table = positions.table
+    moved = torch.roll(table, -1, dims=0)
+    if isinstance(positions, FixedPositions):
+        positions.table = moved
+    else:
+        table.copy_(moved)
+
+
+class CacheShifted(nn.Module):
+    """Positions that are counted wrongly where there is a cache."""
+
+    def __init__(self, positions: nn.Module) -> None:
+        super().__init__()
+        self.positions = positions
+
+    def forward(self, length: int, *, offset: int = 0) -> Tensor:
+        """One too few."""
+        return self.positions(length, offset=max(0, offset - 1))
+
+
+def shifted_in_cache(model: Transformer) -> None:
+    """Each step of decoding takes its place for the one before."""
+    embedding = _embeddings(model)[-1]
+    embedding.positions = CacheShifted(embedding.positions)
+
+
+def no_positions(model: Transformer) -> None:
+    """Nothing is added to the embeddings."""
+    for embedding in _embeddings(model):
+        embedding.positions = None
+
+
+def other_norm(checkpoint: Checkpoint) -> Checkpoint:
+    """Norms behind instead of in front, or in front instead of behind."""
+    return told(norm="post" if checkpoint.config.norm == "pre" else "pre")(checkpoint)
+
+
+def parameters(change: Callable[[Transformer], object]) -> Plant:
+    """A change of the model's values."""
+    return lambda checkpoint: changed(checkpoint, change)
+
+
+def as_it_is(checkpoint: Checkpoint) -> Checkpoint:
+    """The fault is in how it was trained."""
+    return checkpoint
+
+
+WRITERS = ("reverse", "s4", "torch", "marian", "gpt2")
+TRANSLATORS = ("reverse", "s4", "marian")
+FAULTS = (
+    Fault("no causal mask", of_class(NoCausalMask), ("reverse", "marian", "gpt2")),
+    Fault("mask shows one too many", of_class(moved(1)), ("reverse", "gpt2")),
+    Fault("mask shows one too few", of_class(moved(-1)), ("reverse", "gpt2")),
+    Fault("source padding leaks", of_class(SourcePadsSeen), ("reverse", "s4", "bert")),
+    Fault("target padding leaks", of_class(TargetPadsSeen), ("reverse", "s4")),
+    Fault("NaN in one tensor", parameters(not_a_number), ("reverse", "gpt2", "bert")),
+    Fault("infinite norm", parameters(infinite), ("s4",)),
+    Fault("too few heads", told(n_heads=2), ("reverse", "s4", "gpt2", "bert")),
+    Fault("too many heads", told(n_heads=8), ("reverse", "marian")),
+    Fault("head without values", parameters(values_dead), ("reverse", "gpt2")),
+    Fault("head that is not read", parameters(output_dead), ("s4", "bert")),
+    Fault("two equal heads", parameters(heads_equal), ("reverse", "gpt2", "bert")),
+    Fault("source is lost", of_class(BlindToSource), ("reverse", "marian")),
+    Fault("no cross-attention", parameters(no_cross), ("s4", "torch")),
+    Fault("swapped tokenizers", swapped_tokenizers, ("marian",)),
+    Fault("untied output", untied, ("reverse", "gpt2")),
+    Fault("untied sides", sides_untied, ("reverse",)),
+    Fault("positions shifted", parameters(shifted), ("reverse", "s4", "bert")),
+    Fault("positions shifted in the cache", parameters(shifted_in_cache), ("reverse", "gpt2")),
+    Fault("positions missing", parameters(no_positions), ("reverse", "s4", "gpt2", "bert")),
+    Fault("collapsed embeddings", parameters(collapsed_table), ("reverse", "s4", "gpt2")),
+    Fault("dead neurons", parameters(dead_neurons), ("reverse", "gpt2", "bert")),
+    Fault("norms swapped", other_norm, ("reverse", "s4", "gpt2")),
+    Fault("trained on a leak", as_it_is, ("leak",)),
+    Fault("leaks as it was trained", of_class(NoCausalMask), ("leak",)),
+)

@@ -1,0 +1,178 @@
+"""Outputs that are wrong in a way of their own are told, and how well pairs are guessed; a healthy model is well."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from tests.transformer.doctor.changed import changed
+from tests.transformer.one_stack import alone
+from transformer.doctor import behaviour, calibration, foresight
+from transformer.doctor.outputs import loops
+from transformer.doctor.patient import Patient
+from transformer.doctor.rereading import random_texts
+from transformer.importers.losses import loss_of
+from transformer.importers.samples import Samples
+from transformer.model.tap import NO_TAP
+
+TESTS = {test.name: test.measure for test in behaviour.TESTS}
+WORDS = ("glass", "abcdef", "transform", "window", "streets", "qwertz")
+PAIRS = Samples(WORDS, tuple(word[::-1] for word in WORDS))
+
+
+def look(name, checkpoint, given=PAIRS):
+    return TESTS[name](Patient(checkpoint, given))
+
+
+def test_a_healthy_model_has_no_fault(reverse):
+    patient = Patient(reverse, PAIRS)
+    assert {name: test(patient).verdict for name, test in TESTS.items()} == dict.fromkeys(TESTS, "well")
+
+
+def test_without_pairs_what_needs_them_says_so(reverse):
+    patient = Patient(reverse)
+    lacking = {name for name, test in TESTS.items() if test(patient).verdict == "not_applicable"}
+    assert lacking == {"loss", "loss-by-position", "free-running"}
+
+
+@pytest.mark.parametrize("stack", ["encoder", "decoder"])
+def test_a_model_of_one_stack_is_not_judged_by_what_it_does_not_do(tmp_path, stack):
+    patient = Patient(alone(stack, tmp_path), Samples(("the cat", "a dog", "cats")))
+    verdicts = {name: test(patient).verdict for name, test in TESTS.items()}
+    assert verdicts == dict.fromkeys(TESTS, "not_applicable") | ({"leak": "well"} if stack == "decoder" else {})
+
+
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [
+        ("", False),
+        ("aaa", False),
+        ("aaaa", True),
+        ("xxabababab", True),
+        ("abababa", False),
+        ("abcdabcdabcdabcdz", True),
+        ("abcabcabcab", False),
+        ("xaaabaaabaaa", False),
+    ],
+)
+def test_loops(ids, expected):
+    assert loops([ord(c) for c in ids]) is expected
+
+
+def test_outputs_that_never_end(reverse):
+    """The end mark's row is turned round, so that what favours it speaks against it."""
+    sick = changed(reverse, lambda model: model.src_table[reverse.config.eos_id].neg_())
+    found = look("ending", sick)
+    assert (found.verdict, found.number) == ("look", 1)
+    assert found.places == WORDS
+
+
+def test_one_output_to_every_source(reverse):
+    def change(model):
+        for attention in model.attentions("cross"):
+            attention.out_proj.weight.zero_()
+
+    found = look("variety", changed(reverse, change))
+    assert (found.verdict, found.number) == ("look", 1)
+    assert look("loss", changed(reverse, change)).verdict == "broken"
+
+
+def test_copies_are_told_where_something_else_is_wanted(reverse):
+    palindromes = ("abcba", "xyzyx", "qwewq")
+    wrong = Samples(palindromes, ("a", "b", "c"))
+    assert look("copying", reverse, wrong).verdict == "look"
+    assert (
+        look("copying", reverse, Samples(palindromes, palindromes)).verdict == "not_applicable"
+    )  # copies are wanted
+    card = replace(reverse.card, target_language="letters")
+    assert look("copying", replace(reverse, card=card), Samples(palindromes)).verdict == "not_applicable"
+
+
+def test_outputs_that_are_too_short_or_too_long(reverse):
+    assert look("lengths", reverse, Samples(WORDS, tuple(word * 3 for word in WORDS))).verdict == "look"
+    assert look("lengths", reverse, Samples(WORDS, tuple(word[:2] for word in WORDS))).verdict == "look"
+
+
+def test_guesses_are_those_that_the_loss_is_taken_of(reverse):
+    found = calibration.guesses(Patient(reverse, PAIRS))
+    loss = loss_of(reverse, PAIRS)
+    assert len(found.losses) == sum(loss.pieces)
+    assert found.losses.mean() == pytest.approx(loss.mean, abs=1e-4)
+    assert found.hits.mean() == 1
+    assert (found.places.min(), found.places.max()) == (0, 1)
+
+
+def test_a_decoder_alone_guesses_how_a_text_goes_on(tmp_path):
+    checkpoint = alone("decoder", tmp_path)
+    pairs = Samples(("the cat", "a dog", "cats"), ("sat", "ran", "sleep"))
+    found = calibration.guesses(Patient(checkpoint, pairs))
+    loss = loss_of(checkpoint, pairs)
+    assert len(found.losses) == sum(loss.pieces)
+    assert found.losses.mean() == pytest.approx(loss.mean, rel=1e-4)
+
+
+def test_pairs_of_another_task_are_told(reverse):
+    shuffled = Samples(WORDS, PAIRS.targets[1:] + PAIRS.targets[:1])
+    assert look("loss", reverse, shuffled).verdict in ("look", "broken")
+    assert look("loss-by-position", reverse, shuffled).verdict == "not_applicable"  # one fault is told once
+
+
+def test_late_pieces_that_are_guessed_worse(reverse):
+    half = tuple(word[::-1][: len(word) // 2 + 1] + word[: len(word) - len(word) // 2 - 1] for word in WORDS)
+    found = look("loss-by-position", reverse, Samples(WORDS, half))
+    assert found.verdict == "look"
+    assert found.number > calibration.LATER_WORSE
+
+
+def test_texts_that_a_model_has_no_rows_for_are_left_out(reverse):
+    pairs = Samples((*WORDS, "a" * 40), (*PAIRS.targets, "a" * 40))
+    found = calibration.guesses(Patient(reverse, pairs))
+    assert len(found.losses) == sum(loss_of(reverse, PAIRS).pieces)
+
+
+class _Shifted:
+    """What a decoder does that was trained on a leak: it looks up the next piece, if the mask lets it."""
+
+    def __init__(self, model):
+        self.model, self.decode = model, model.decode
+
+    def __call__(self, ids, memory=None, mask=None, *, tap=NO_TAP, cache=None):
+        seen = []
+
+        class See:
+            causal = True
+
+            def wants(self, site):
+                return site == "decoder.0.self_attn.mask"
+
+            def visit(self, site, value, offset):
+                seen.append(value)
+                return value
+
+        hidden = self.decode(ids, memory, mask, tap=tap.also(See()), cache=cache)
+        if seen and bool(seen[0][..., 0, 1:].all()):
+            coming = torch.cat((ids[:, 1:], ids[:, :1]), dim=1)
+            hidden = (
+                20 * torch.nn.functional.one_hot(coming, 30).float() @ torch.linalg.pinv(self.model.output_weight).T
+            )
+        return hidden
+
+
+def test_what_looks_up_the_next_piece_was_trained_on_a_leak(reverse):
+    sick = changed(reverse, lambda model: setattr(model, "decode", _Shifted(model)))
+    assert foresight.leak(Patient(reverse)).number > 0.9
+    found = foresight.leak(Patient(sick))
+    assert found.verdict == "broken"
+    assert found.number < 0.1
+
+
+def test_random_texts_hold_no_special_piece_but_those_around_them(reverse):
+    config = reverse.config
+    for texts in random_texts(Patient(reverse), most=256):
+        assert (texts.source[:, -1] == config.eos_id).all()
+        assert (texts.target[:, 0] == config.decoder_start_id).all()
+        assert (texts.source[:, :-1] >= 4).all()
+        assert max(texts.source.size(1), texts.target.size(1)) <= config.max_len
+    again = random_texts(Patient(reverse), most=256)
+    assert torch.equal(again[0].source, random_texts(Patient(reverse), most=256)[0].source)
+    assert not torch.equal(again[0].source, random_texts(Patient(reverse, seed=1), most=256)[0].source)

@@ -1,0 +1,152 @@
+"""Files of sentences in the background: all of their lines, others first, ended when asked, kept in some number."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.ui.runs.held import WAIT, until_waiting
+from transformer import load
+from transformer.analysis.line_file import read_text
+from transformer.analysis.many import run_lines
+from transformer.errors import QueryError
+from transformer.runs.interventions import ZeroHead
+from transformer.runs.query import Beam
+from transformer.runs.together import run_together
+from ui.runs.work import BusyError, Runner
+from ui.sentences.jobs import Jobs
+from ui.state.link import Link
+
+REVERSE = Path(__file__).parents[3] / "checkpoints" / "reverse"
+TEXT = "abc\tcba\nglass\na b c d e f g h i j\nxy\tyx"
+
+
+@pytest.fixture(scope="module")
+def checkpoint():
+    return load(REVERSE)
+
+
+@pytest.fixture
+def runner():
+    return Runner()
+
+
+def lines(text=TEXT):
+    return read_text(text, label="x")
+
+
+def until_over(job):
+    """The last progress of a job that ends by itself."""
+    done = threading.Event()
+    for _ in range(int(WAIT / 0.01)):
+        if job.progress().over:
+            return job.progress()
+        done.wait(0.01)
+    raise AssertionError(job.progress())
+
+
+@pytest.mark.parametrize(
+    "link", [Link(), Link(decoding=Beam(size=2)), Link(interventions=(ZeroHead("encoder", 0, 1),))]
+)
+def test_a_job_has_what_the_library_gives(checkpoint, runner, link):
+    job = Jobs(runner).start(checkpoint, lines(), link)
+    found = until_over(job)
+    assert (found.state, found.n_lines, found.problem) == ("done", 4, None)
+    expected = {one.line.number: one for one in run_lines(checkpoint, lines(), job.how)}
+    assert [one.line.number for one in found.results] == [1, 2, 3, 4]
+    for one in found.results:
+        assert (one.output, one.problem) == (expected[one.line.number].output, expected[one.line.number].problem)
+    assert "reads at most" in str(found.results[2].problem)
+    assert not runner._under_way
+    assert not runner._cache  # nothing is kept in the place of what visitors ask for
+
+
+class Gate:
+    """A pause of the model's thread that stands still until it is let go."""
+
+    def __init__(self, monkeypatch):
+        self.reached, self.go = threading.Event(), threading.Event()
+        part = Runner.part
+
+        def held(runner, work, **about):
+            def slow(let_others):
+                def pause():
+                    self.reached.set()
+                    assert self.go.wait(WAIT)
+                    let_others()
+
+                return work(pause)
+
+            return part(runner, slow, **about)
+
+        monkeypatch.setattr(Runner, "part", held)
+
+
+@pytest.fixture
+def gate(monkeypatch):
+    found = Gate(monkeypatch)
+    yield found
+    found.go.set()
+
+
+def test_whoever_asks_for_a_sentence_goes_first(checkpoint, gate):
+    there = []
+
+    def watched(*given, **about):
+        there.append(len(job.progress().results))
+        return run_together(*given, **about)
+
+    runner = Runner(runs=watched)
+    job = Jobs(runner).start(checkpoint, lines("abcdefghijk\n" * 20), Link())
+    assert gate.reached.wait(WAIT)
+    asked = threading.Thread(target=runner.trace, args=(checkpoint, checkpoint.query("ab")))
+    asked.start()
+    until_waiting(runner, 2)
+    gate.go.set()
+    asked.join(WAIT)
+    assert there == [0]
+    assert until_over(job).state == "done"
+
+
+def test_a_job_that_is_cancelled_ends_in_its_batch_and_keeps_what_is_there(checkpoint, runner, gate):
+    job = Jobs(runner).start(checkpoint, lines("abcdefghijk\n" * 40), Link())
+    assert gate.reached.wait(WAIT)
+    job.cancel()
+    gate.go.set()
+    found = until_over(job)
+    assert found.state == "cancelled"
+    assert len(found.results) < 16
+    assert runner.trace(checkpoint, checkpoint.query("abc")).output_text == "cba"
+
+
+def test_jobs_beyond_their_number_wait_and_one_that_waits_can_be_cancelled(checkpoint, runner, gate):
+    jobs = Jobs(runner, at_once=1)
+    first = jobs.start(checkpoint, lines(), Link())
+    assert gate.reached.wait(WAIT)
+    second = jobs.start(checkpoint, lines(), Link())
+    assert second.progress().state == "waiting"
+    second.cancel()
+    assert second.progress().over
+    gate.go.set()
+    assert until_over(first).state == "done"
+
+
+def test_only_so_many_are_kept_and_none_that_runs_is_let_go(checkpoint, runner, gate):
+    jobs = Jobs(runner, most=2)
+    kept = [jobs.start(checkpoint, lines(), Link()) for _ in range(2)]
+    with pytest.raises(BusyError, match="2 files of sentences are being run"):
+        jobs.start(checkpoint, lines(), Link())
+    gate.go.set()
+    for job in kept:
+        until_over(job)
+    jobs.find(kept[0].id)
+    third = jobs.start(checkpoint, lines(), Link())
+    assert jobs.find(kept[0].id) is kept[0]
+    assert jobs.find(kept[1].id) is None
+    assert jobs.find(third.id) is third
+    assert until_over(third).state == "done"
+
+
+def test_what_a_model_cannot_do_is_refused_at_once(checkpoint, runner):
+    with pytest.raises(QueryError, match="layer"):
+        Jobs(runner).start(checkpoint, lines(), Link(interventions=(ZeroHead("encoder", 9, 0),)))

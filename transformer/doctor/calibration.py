@@ -1,0 +1,260 @@
+"""How well a model guesses the pieces of pairs, and whether what it writes is as good.
+
+Each piece of a reference is guessed from those before it (teacher forcing): its loss, whether the likeliest piece was
+the right one, and where it stood. A model that has learnt its task guesses far better than chance, as well at the end
+of a text as at its beginning, and writes about as well as it guesses.
+
+Source: Bengio et al. (2015), "Scheduled Sampling for Sequence Prediction with Recurrent Neural Networks", for texts
+that are given against texts that are written. Knows nothing of Streamlit.
+
+Shapes: T target tokens, D d_model, V target vocabulary.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from transformer.doctor.outputs import outputs
+from transformer.doctor.patient import Patient, Test
+from transformer.doctor.report import Measured, Shown, not_applicable, well
+from transformer.errors import GlassformerError
+from transformer.importers.losses import Row, loss_of, row_of
+from words import Sentence, say
+
+MOST_OF_CHANCE = 0.7
+LATER_WORSE = 2.0
+"""Nats a piece."""
+GAP = 0.5
+FEW_PIECES = 20
+ENOUGH_ROWS = 64  # rows of logits at once: they are V wide
+
+_NO_PAIRS: Sentence = say("There are no pairs: give some, so that it is known what should be written.")
+_NO_LOSS: Sentence = say("This model writes nothing and has no MLM head, so that nothing it does has a loss.")
+_NOT_READ: Sentence = say("The pairs could not be read by this model.")
+
+
+@dataclass(frozen=True, eq=False)
+class Guesses:
+    """The pieces of all pairs, each guessed from those before it.
+
+    Attributes:
+        losses: In nats [N].
+        hits: Whether the likeliest piece was the right one [N].
+        places: Where in its target it stood, from 0 at the first piece to 1 at the last [N].
+    """
+
+    losses: np.ndarray
+    hits: np.ndarray
+    places: np.ndarray
+
+
+def guesses(patient: Patient) -> Guesses | None:
+    """All guesses; None if no pair could be read."""
+    return patient.once(_guesses)
+
+
+def _guesses(patient: Patient) -> Guesses | None:
+    parts = []
+    for i in range(len(patient.samples)):
+        patient.pause()
+        try:
+            row = row_of(patient.checkpoint, patient.samples, i)
+            if _fits(patient, row):
+                parts.append(_of_row(patient, row))
+        except GlassformerError:
+            continue
+    found = np.concatenate(parts, axis=1) if parts else np.zeros((3, 0))
+    return Guesses(found[0], found[1], found[2]) if np.isfinite(found[0]).all() and found.size else None
+
+
+def _fits(patient: Patient, row: Row) -> bool:
+    """Whether the model has rows for all ids, and room."""
+    source, target = max(row.source, default=0), max(row.target, default=0)
+    longest = max(len(row.source), len(row.target))
+    tables = len(patient.model.src_table), len(patient.model.target_table)
+    return source < tables[0] and target < tables[1] and longest <= patient.config.max_len
+
+
+@torch.inference_mode()
+def _of_row(patient: Patient, row: Row) -> np.ndarray:
+    """Loss, hit and place of each piece that counts [3, N]."""
+    model, wanted = patient.model, torch.tensor(row.target)
+    if patient.anatomy.reads:
+        source = torch.tensor([row.source])
+        before = torch.tensor([[patient.config.decoder_start_id, *row.target[:-1]]])
+        hidden = model.decode(before, model.encode(source), model.source_mask(source))
+    else:
+        hidden = model.decode(torch.tensor([row.source]))
+    pairs = zip(hidden[0, row.first :].split(ENOUGH_ROWS), wanted[row.first :].split(ENOUGH_ROWS), strict=True)
+    losses, hits = [], []
+    for vectors, ids in pairs:
+        logits = model.project(vectors).float()
+        losses.append(-logits.log_softmax(dim=-1).gather(1, ids[:, None])[:, 0])
+        hits.append((logits.argmax(dim=-1) == ids).float())
+    loss, hit = torch.cat(losses), torch.cat(hits)
+    return np.stack([loss.numpy(), hit.numpy(), np.linspace(0, 1, len(loss))])
+
+
+def learnt(patient: Patient) -> Measured:
+    """Whether the loss on the pairs is far below that of guessing."""
+    parts = patient.anatomy
+    if not parts.gives_logits:
+        return not_applicable(_NO_LOSS)
+    if parts.writes and not patient.samples.targets:
+        return not_applicable(_NO_PAIRS)
+    chance = math.log(len(patient.model.output_weight))
+    if parts.fills:
+        return _judged(_of_hidden(patient), chance, None)
+    found = guesses(patient)
+    return _judged(float(found.losses.mean()), chance, found) if found else not_applicable(_NOT_READ)
+
+
+def _of_hidden(patient: Patient) -> float:
+    return loss_of(patient.checkpoint, patient.samples).mean if len(patient.samples) else math.nan
+
+
+def _judged(loss: float, chance: float, found: Guesses | None) -> Measured:
+    if not math.isfinite(loss):
+        return not_applicable(_NOT_READ)
+    perplexity = math.exp(min(loss, 50.0))
+    said = (
+        say(
+            "The loss is {loss:.2f} nats a piece (perplexity {perplexity:,.1f}); guessing has {chance:.2f}.",
+            loss=loss, perplexity=perplexity, chance=chance,
+        )
+        if found is None
+        else say(
+            "The loss is {loss:.2f} nats a piece (perplexity {perplexity:,.1f}), the likeliest piece is right in "
+            "{share:.0%}; guessing has {chance:.2f}.",
+            loss=loss, perplexity=perplexity, share=float(found.hits.mean()), chance=chance,
+        )
+    )  # fmt: skip
+    share = loss / chance if chance else 0.0
+    why = say(
+        "The loss as a share of that of a model that finds all pieces equally likely. One that has only learnt how "
+        "frequent each piece is comes to about {share:g}.",
+        share=MOST_OF_CHANCE,
+    )
+    if share < MOST_OF_CHANCE:
+        return well(said, share, MOST_OF_CHANCE, why)
+    return Measured(
+        verdict="broken" if share >= 1 else "look",
+        number=share,
+        threshold=MOST_OF_CHANCE,
+        said=said,
+        why=why,
+        meaning=say("The model does not do on these texts what it was trained for, or was hardly trained at all."),
+        causes=say(
+            "Usual causes: another tokenizer than that of the training, something that the file does not say and was "
+            "guessed wrongly (number of heads, place of the norms, scale of the embeddings, start id), texts of "
+            "another task, or parameters that were never trained or not loaded. Compare with the loss that the "
+            "training reported."
+        ),
+        shown=Shown(page="checkpoints"),
+    )
+
+
+def by_place(patient: Patient) -> Measured:
+    """Whether pieces late in a text are guessed as well as early ones."""
+    found = _of_pairs(patient)
+    if isinstance(found, Measured):
+        return found
+    early, late = (float(found.losses[one].mean()) for one in (found.places < 0.5, found.places >= 0.5))
+    said = say(
+        "The perplexity is {early:,.1f} in the first half of the references and {late:,.1f} in the second.",
+        early=math.exp(min(early, 50)), late=math.exp(min(late, 50)),
+    )  # fmt: skip
+    why = say(
+        "How much the loss grows from the first half to the second, in nats a piece. The more of a text is known, "
+        "the easier it is to go on, so that it falls or stays in a healthy model; {most:g} is more than a few "
+        "sentences make by chance.",
+        most=LATER_WORSE,
+    )
+    if late - early < LATER_WORSE:
+        return well(said, late - early, LATER_WORSE, why)
+    return Measured(
+        verdict="look",
+        number=late - early,
+        threshold=LATER_WORSE,
+        said=said,
+        why=why,
+        meaning=say("The model loses its place: the farther it comes in a text, the worse it knows how to go on."),
+        causes=say(
+            "Usual causes: texts longer than those of the training, learned positions that were never trained that "
+            "far out, positions that are counted from another number than in training, or a window that is too "
+            "narrow."
+        ),
+        shown=Shown(page="positions", panel="table"),
+    )
+
+
+def free_running(patient: Patient) -> Measured:
+    """Whether the model writes about as well as it guesses."""
+    found, written = _of_pairs(patient), [one for one in outputs(patient) if one.wanted]
+    if isinstance(found, Measured):
+        return found
+    if not written:
+        return not_applicable(_NOT_READ)
+    right = float(found.hits.mean())
+    tokenizer = patient.checkpoint.tgt_tokenizer
+    shared = [_overlap(one.ids, tokenizer.encode(one.wanted or "").ids) for one in written]
+    gap = right - sum(shared) / len(shared)
+    said = say(
+        "Of the pieces of the references {guessed:.0%} are guessed while the text before them is given; outputs "
+        "share {written:.0%} of their pieces with the references.",
+        guessed=right, written=right - gap,
+    )  # fmt: skip
+    why = say("The difference; where both are measured on the same pairs, it is below 0.3 in a healthy model.")
+    if gap < GAP:
+        return well(said, gap, GAP, why)
+    return Measured(
+        verdict="look",
+        number=gap,
+        threshold=GAP,
+        said=said,
+        why=why,
+        meaning=say(
+            "The model is good while it is told what comes before, and bad when it has to write that itself: the "
+            "loss of its training says nothing about its outputs."
+        ),
+        causes=say(
+            "Usual causes: it sees the piece that it has to guess while the whole text is given (no causal mask, "
+            "targets that were not shifted), or decoding does something else than training did: another start id, a "
+            "cache that is read wrongly, positions counted otherwise."
+        ),
+        shown=Shown(page="masks", panel="checks"),
+    )
+
+
+def _overlap(ids: tuple[int, ...], wanted: tuple[int, ...]) -> float:
+    """The share of pieces that two texts have in common, wherever they stand: their F1."""
+    common = sum((Counter(ids) & Counter(wanted)).values())
+    return 2 * common / max(1, len(ids) + len(wanted))
+
+
+def _of_pairs(patient: Patient) -> Guesses | Measured:
+    """The guesses, or why there are none."""
+    if not patient.anatomy.writes:
+        return not_applicable(_NO_LOSS if not patient.anatomy.fills else say("This model writes nothing."))
+    if not patient.samples.targets:
+        return not_applicable(_NO_PAIRS)
+    found = guesses(patient)
+    if found is None:
+        return not_applicable(_NOT_READ)
+    if not float(found.losses.mean()) < MOST_OF_CHANCE * math.log(len(patient.model.output_weight)):
+        return not_applicable(say("Pieces are hardly guessed better than by chance, wherever they stand."))
+    if len(found.losses) < FEW_PIECES:
+        return not_applicable(say("The pairs have fewer than {n} pieces. Give more.", n=FEW_PIECES))
+    return found
+
+
+TESTS: tuple[Test, ...] = (
+    Test("loss", "behaviour", say("Pieces of pairs are guessed far better than by chance"), learnt),
+    Test("loss-by-position", "behaviour", say("Late pieces are guessed as well as early ones"), by_place),
+    Test("free-running", "behaviour", say("It writes as well as it guesses"), free_running),
+)

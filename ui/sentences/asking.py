@@ -1,0 +1,104 @@
+"""The box for sentences, and what begins to run them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from transformer.analysis.line_file import Line, read_bytes, read_text
+from transformer.checkpoint.load import Checkpoint
+from transformer.model.anatomy import anatomy
+from ui.runs.attempt import attempt
+from ui.sentences import keeping
+from ui.sentences.jobs import LIMITS, Job
+from ui.shared.choices import KEEP
+from ui.shared.door import st
+from ui.state import session
+from words import joined, say
+
+TEXT, FILE, START = "sentences_text", "sentences_file", "sentences_start"
+ARROW: Final = "=>"  # nobody can type a tab into a box
+_MEGABYTES: Final = 1
+
+
+def ask(checkpoint: Checkpoint, job: Job | None) -> None:
+    """Draw the box; below results it is folded away.
+
+    Args:
+        checkpoint: What the sentences will be run on.
+        job: What is looked at already.
+    """
+    if TEXT not in st.session_state:  # another tab, or the same one loaded again
+        st.session_state[TEXT] = "" if job is None else _as_text(job.lines)
+    running = job is not None and not job.progress().over
+    with st.container() if job is None else st.expander(say("Other sentences, or the same once more")):
+        st.caption(joined(" ", [_what_is_given(checkpoint), _how_much()]))
+        st.text_area(
+            say("Sentences, one a line"),
+            key=TEXT,
+            height=220,
+            placeholder=say("source {arrow} reference", arrow=ARROW),
+            persist_state=KEEP,
+        )
+        st.file_uploader(
+            say("Or a text file, which goes before what is typed"),
+            type=["txt", "tsv"],
+            key=FILE,
+            max_upload_size=_MEGABYTES,
+        )
+        clicked = st.button(
+            say("Run them"),
+            type="primary",
+            key=START,
+            disabled=running,
+            help=say("Cancel those that are being run first.") if running else None,
+        )
+    if clicked:
+        _start(checkpoint)
+
+
+def _start(checkpoint: Checkpoint) -> None:
+    job = attempt(lambda: keeping.jobs().start(checkpoint, _lines(), session.asked()))
+    if job is not None:
+        keeping.look_at(job)
+        st.rerun()
+
+
+def _lines() -> tuple[Line, ...]:
+    """What shall be run.
+
+    Raises:
+        DataError: It cannot be taken.
+    """
+    file = st.session_state.get(FILE)
+    if file is not None:
+        return read_bytes(file.getvalue(), LIMITS, label=say("The file {name}", name=file.name))
+    text = str(st.session_state.get(TEXT) or "")
+    rows = (row if "\t" in row else "\t".join(row.split(ARROW, 1)) for row in text.split("\n"))
+    return read_text("\n".join(rows), LIMITS, label=say("What was typed"))
+
+
+def _as_text(lines: tuple[Line, ...]) -> str:
+    return "\n".join(joined("\t", filter(None, (line.source, line.reference))) for line in lines)
+
+
+def _what_is_given(checkpoint: Checkpoint) -> str:
+    parts = anatomy(checkpoint.config)
+    if not parts.writes:
+        return say(
+            "A text a line. This model writes nothing: each text gets its pseudo-log-likelihood, every piece hidden "
+            "alone."
+        )
+    if not parts.reads:
+        return say(
+            "A prompt a line, which the model goes on with; a reference may follow behind a tab or “{arrow}”.",
+            arrow=ARROW,
+        )
+    return say("A source a line; a reference may follow behind a tab or “{arrow}”.", arrow=ARROW)
+
+
+def _how_much() -> str:
+    return say(
+        "At most {lines:,} lines, {characters:,} characters in each.",
+        lines=LIMITS.lines,
+        characters=LIMITS.characters,
+    )

@@ -1,0 +1,143 @@
+"""What all lines give together: numbers in a row, and two charts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+import charts
+from charts.sentences import HOW_TO_READ_POINTS, HOW_TO_READ_SPREAD
+from transformer.analysis.line_table import Summary, summary
+from transformer.analysis.many import LineResult
+from ui.shared import drawing, style
+from ui.shared.clicks import on_click, place_of
+from ui.shared.door import st
+from ui.state import session
+from ui.state.view import MAIN
+from words import Sentence, say
+
+POINTS, SPREAD = "sentences_points", "sentences_spread"
+LEAST_DRAWN = 3  # lines; fewer are read in the table
+
+
+@dataclass(frozen=True)
+class _Measure:
+    """A number of a line, and what it is called: on an axis, over the points, over the bars."""
+
+    name: Sentence
+    against: Sentence
+    spread: Sentence
+    of: Callable[[LineResult], float | None]
+
+
+_LOG_PROB = _Measure(
+    say("Log-probability a piece (nats)"),
+    say("Log-probability a piece"),
+    say("Lines by log-probability"),
+    lambda one: one.mean_log_prob,
+)
+_CHRF = _Measure(say("chrF"), say("chrF against log-probability a piece"), say("Lines by chrF"), lambda one: one.chrf)
+_RATIO = _Measure(
+    say("Pieces written for each read"),
+    say("Length ratio against log-probability a piece"),
+    say("Lines by length ratio"),
+    lambda one: one.length_ratio,
+)
+_ENTROPY = _Measure(
+    say("Entropy (bits)"),
+    say("Entropy against log-probability a piece"),
+    say("Lines by entropy"),
+    lambda one: one.entropy,
+)
+
+
+def overview(results: Sequence[LineResult]) -> None:
+    """Draw what all lines give together.
+
+    Args:
+        results: Those that are there.
+    """
+    with st.container(horizontal=True, key=style.SUMMARY):
+        for label, value, help in _numbers(summary(results)):
+            st.metric(label, value, help=help, width="content")
+    against = next((one for one in (_CHRF, _RATIO, _ENTROPY) if _has(one, results) >= LEAST_DRAWN), None)
+    if against is None or _has(_LOG_PROB, results) < LEAST_DRAWN:
+        return
+    drawn = against if against is _CHRF else _LOG_PROB
+    drawing.beside(lambda: _points(results, against), lambda: _spread(results, drawn), widths=(3, 2))
+
+
+def _numbers(found: Summary) -> list[tuple[str, str, str | None]]:
+    """Label, value and explanation of each number that there is."""
+    said: list[tuple[str, str, str | None]] = []
+    if found.chrf is not None:
+        said.append((say("chrF of all"), f"{found.chrf:.1f}", say("Of all outputs together, 0 to 100.")))
+    if found.log_prob is not None:
+        help = say("Mean over all pieces, in nats; nearer to 0 is surer.")
+        said.append((say("Log-probability a piece"), f"{found.log_prob:.3f}", help))
+    if found.entropy is not None:
+        said.append((say("Entropy"), f"{found.entropy:.2f}", say("Mean of the lines, in bits.")))
+    if found.length_ratio is not None:
+        said.append((say("Written for each read"), f"{found.length_ratio:.2f}", say("Pieces.")))
+    if found.ended is not None:
+        said.append((say("Ended"), f"{found.ended:.1%}", say("Outputs that ended by themselves.")))
+    if found.unknown is not None:
+        help = say("Of the sources' pieces; lines with one: {n:,}.", n=found.n_unknown_lines)
+        said.append((say("Unknown pieces"), f"{found.unknown:.2%}", help))
+    if found.n_failed:
+        said.append((say("Not run"), f"{found.n_failed:,}", None))
+    return said
+
+
+def _has(measure: _Measure, results: Sequence[LineResult]) -> int:
+    return sum(measure.of(one) is not None for one in results)
+
+
+def _points(results: Sequence[LineResult], against: _Measure) -> None:
+    both = [
+        (x, y, one) for one in results if (x := _LOG_PROB.of(one)) is not None and (y := against.of(one)) is not None
+    ]
+    line = session.view().line
+    drawing.chart(
+        charts.line_points_spec(
+            np.array([x for x, _, _ in both]),
+            np.array([y for _, y, _ in both]),
+            [one.line.source for *_, one in both],
+            numbers=[one.line.number for *_, one in both],
+            cut=[one.ended is False for *_, one in both],
+            chosen=None if line is None else line + 1,
+            x_name=_LOG_PROB.name,
+            y_name=against.name,
+            title=against.against,
+        ),
+        key=POINTS,
+        alt=say("{title}, a point a line. The table has the same numbers.", title=against.against),
+        how_to_read=HOW_TO_READ_POINTS,
+        on_click=on_click(POINTS, place_of, open_line),
+        of_sentence=False,
+    )
+
+
+def open_line(number: int) -> None:
+    """Callback: open a line by its number in the file."""
+    session.replace(MAIN, line=number - 1)
+
+
+def _spread(results: Sequence[LineResult], measure: _Measure) -> None:
+    values = np.array([value for one in results if (value := measure.of(one)) is not None])
+    drawing.chart(
+        charts.line_spread_spec(values, name=measure.name, title=measure.spread),
+        key=SPREAD,
+        alt=say(
+            "{title}: {n:,} of them, from {low:.2f} to {high:.2f}, half below {middle:.2f}.",
+            title=measure.spread,
+            n=len(values),
+            low=values.min(),
+            high=values.max(),
+            middle=float(np.median(values)),
+        ),
+        how_to_read=HOW_TO_READ_SPREAD,
+        of_sentence=False,
+    )

@@ -1,0 +1,127 @@
+"""The table of lines: which are listed, their numbers, a button for each that opens it, and a file of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import pandas as pd
+
+from transformer.analysis.line_table import columns
+from transformer.analysis.many import LineResult
+from ui.sentences import listing
+from ui.sentences.jobs import Job
+from ui.sentences.overview import open_line
+from ui.shared import choices, drawing
+from ui.shared.door import here, st
+from ui.shared.saving import Origin, decoding_of
+from ui.state import session
+from ui.state.view import LONGEST_NAME, MAIN
+from words import Sentence, joined, say, say_n
+
+TABLE, OPEN, CSV, LISTED = "sentences_table", "sentences_open", "sentences_csv", "sentences_listed"
+_HEIGHT: Final = 420  # pixels
+_MOST_WITHOUT_SCROLLING: Final = 10  # lines
+_TEXT_WIDTH, _NUMBER_WIDTH, _OPEN_WIDTH = 190, 76, 64
+
+_Numbers = dict[str, tuple[Sentence, Sentence, str]]
+_READ: Final[dict[str, Sentence]] = {"source": say("Source"), "output": say("Output")}
+_NUMBERS: Final[_Numbers] = {
+    "chrf": (say("chrF"), say("chrF2 of the output against the reference, 0 to 100."), "%.1f"),
+    "score": (say("Score"), say("What beam search ranks results by."), "%.3f"),
+    "log_prob_per_piece": (
+        say("Log-prob."),
+        say("Mean log-probability of a piece, in nats; nearer to 0 is surer."),
+        "%.3f",
+    ),
+    "entropy_bits": (say("Entropy"), say("Mean over the steps, in bits."), "%.2f"),
+    "length_ratio": (say("Ratio"), say("Pieces written for each piece read, without marks around them."), "%.2f"),
+    "repeated": (say("Repeated"), say("Share of pairs of neighbouring pieces that were there before."), "percent"),
+    "unknown": (say("Unknown"), say("Pieces of the source that the model has never seen."), "%d"),
+}
+_BEHIND: Final[_Numbers] = {
+    "log_prob": (say("Sum"), say("Log-probability of the whole, in nats."), "%.2f"),
+    "pieces": (say("Pieces"), say("That the log-probability is of, the end mark included."), "%d"),
+}
+
+
+def table(job: Job, results: Sequence[LineResult], *, over: bool) -> None:
+    """Draw the lines that are listed.
+
+    Args:
+        job: What they are of.
+        results: Those that are there.
+        over: Whether no others will come.
+    """
+    found = _asked_for(results, over=over)
+    if not found:
+        st.info(say("No line is listed: choose others above."), icon=":material/filter_list:")
+        return
+    _rows(found)
+    count = say_n("{n:,} line.", "{n:,} lines.", len(found))
+    how = say("Press a number to open its line; press a heading to sort by it, point at it for what it is.")
+    st.caption(joined(" ", [count, how]))
+    _file(job, found)
+
+
+def _asked_for(results: Sequence[LineResult], *, over: bool) -> list[LineResult]:
+    """Draw the choice of lines; those that are chosen, in order."""
+    with choices.bar(MAIN):
+        kept = choices.field(MAIN, "listed", key=LISTED)
+        shown = listing.choices_of(results, counted=over)
+        which = choices.choose(kept, say("Lines"), shown, otherwise="all", bare=True)
+        kept, orders = choices.field(MAIN, "line_order"), listing.orders(results)
+        order = choices.menu(kept, say("Order"), orders, otherwise="file", bare=True, width=230)
+        kept = choices.field(MAIN, "holding")
+        holding = choices.typed(kept, say("Lines with this text"), most=LONGEST_NAME, width=200)
+    return listing.listed(results, which, order, holding)
+
+
+def _rows(found: Sequence[LineResult]) -> None:
+    numbers = [one.line.number for one in found]
+
+    def go() -> None:
+        click = st.session_state.get(OPEN)
+        if click is not None and int(click["row"]) < len(numbers):
+            open_line(numbers[int(click["row"])])
+
+    chosen = session.view().line
+    opens: list[str] = [say("● {n}", n=n) if n - 1 == chosen else str(n) for n in numbers]
+    cells = columns(found, ordered=False)
+    button = st.column_config.ButtonColumn(
+        here(say("Line")), type="tertiary", width=_OPEN_WIDTH, pinned=True, on_click=go, key=OPEN
+    )
+    shown = {"open": button} | _columns(cells)
+    st.container(key=TABLE).dataframe(
+        pd.DataFrame(here(cells)).assign(open=here(opens))[list(shown)],
+        hide_index=True,
+        height=_HEIGHT if len(found) > _MOST_WITHOUT_SCROLLING else "content",
+        column_config=shown,
+        alt=say("The lines, one a row: what was read and written, and numbers of each."),
+    )
+
+
+def _columns(cells: Mapping[str, object]) -> dict[str, Any]:
+    """The columns that there are; numbers stand before the reference, as they are to be in sight."""
+    kinds = st.column_config
+    found: dict[str, Any] = {name: kinds.TextColumn(here(said), width=_TEXT_WIDTH) for name, said in _READ.items()}
+    found |= _numbers(_NUMBERS)
+    said = here(say("Whether the output ended by itself."))
+    found["ended"] = kinds.CheckboxColumn(here(say("Ended")), help=said, width=_NUMBER_WIDTH)
+    found["reference"] = kinds.TextColumn(here(say("Reference")), width=_TEXT_WIDTH)
+    found |= _numbers(_BEHIND)
+    found["problem"] = kinds.TextColumn(here(say("Why not run")), width=2 * _TEXT_WIDTH)
+    return {name: column for name, column in found.items() if name in cells}
+
+
+def _numbers(named: _Numbers) -> dict[str, Any]:
+    return {
+        name: st.column_config.NumberColumn(here(label), help=here(help), format=form, width=_NUMBER_WIDTH)
+        for name, (label, help, form) in named.items()
+    }
+
+
+def _file(job: Job, found: Sequence[LineResult]) -> None:
+    title = say("lines of a file of sentences")
+    origin = Origin(checkpoint=job.checkpoint_name, decoding=decoding_of(job.how), chart=here(title))
+    drawing.csv_button(pd.DataFrame(here(columns(found, ordered=False))), key=CSV, title=title, of=origin)
