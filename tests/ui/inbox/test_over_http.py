@@ -20,7 +20,7 @@ from tests.ui.inbox.rows import MARKER, REVERSE, ROWS
 from tools.serve import serve
 
 NEAR = 50_000_000  # bytes that the server's memory may differ by in the end
-PAUSE = 0.5
+PAUSE = 1.0
 COMPARED = 12
 
 
