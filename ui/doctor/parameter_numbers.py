@@ -33,6 +33,8 @@ ONE_AT_ONCE: Final = 5e9
 MOST: Final = 5e10
 """Work for one matrix, 10 s: everybody waits for the model meanwhile."""
 
+ROWS_AT_ONCE: Final = 4096
+
 _Result = TypeVar("_Result")
 
 
@@ -84,7 +86,11 @@ def with_spectra(checkpoint: Checkpoint, found: Sequence[Known], said: str) -> l
     Raises:
         BusyError: The model has too much to do.
     """
-    made = one_by_one([_work(_with_spectrum, checkpoint, one) for one in found if 0 < one.work <= MOST], said)
+    missing = sorted((one for one in found if 0 < one.work <= MOST), key=lambda one: one.work)
+    costs = [float(one.work) for one in missing]
+    patience = 0.0 if sum(costs) > AT_ONCE else PATIENCE_SECONDS
+    work = [_work(_with_spectrum, checkpoint, one) for one in missing]
+    made = one_by_one(work, said, costs=costs, patience=patience)
     new = {one.parameter.name: one for one in made}
     return [new.get(one.parameter.name, one) for one in found]
 
@@ -113,9 +119,14 @@ def row_lengths(checkpoint: Checkpoint, parameter: Parameter) -> np.ndarray:
     Raises:
         BusyError: The model has too much to do.
     """
+
+    def work() -> np.ndarray:
+        some = parameter.values.split(ROWS_AT_ONCE)  # a table in 16 bits is not made 32 bits wide as a whole
+        return np.concatenate([neighbours.row_norms(widened(rows).numpy()) for rows in some])
+
     found: np.ndarray = _computed(
         ("row_lengths", checkpoint.content_hash, parameter.name),
-        lambda: neighbours.row_norms(widened(parameter.values).numpy()),
+        work,
         nbytes=lambda lengths: lengths.nbytes,
     )
     return found
@@ -156,19 +167,29 @@ def spread_of_difference(checkpoint: Checkpoint, other: Checkpoint, a: Parameter
     return _computed(key, lambda: histogram(b.values, minus=a.values))
 
 
-def one_by_one(work: Sequence[Callable[[], _Result]], said: str) -> list[_Result]:
+def one_by_one(
+    work: Sequence[Callable[[], _Result]],
+    said: str,
+    *,
+    costs: Sequence[float] = (),
+    patience: float = PATIENCE_SECONDS,
+) -> list[_Result]:
     """Do some work piece by piece, with a bar as soon as it takes long.
 
     Args:
         work: The pieces.
         said: What the bar says.
+        costs: How long each takes, in any unit; alike if not given.
+        patience: Seconds before the bar is drawn.
     """
-    place, drawn, results = st.empty(), time.monotonic() + PATIENCE_SECONDS - DRAW_AGAIN_SECONDS, []
-    for done, one in enumerate(work):
-        if time.monotonic() - drawn > DRAW_AGAIN_SECONDS:
-            drawn = time.monotonic()
-            place.progress(done / len(work), said)
+    costs, done, results = costs or [1.0] * len(work), 0.0, []
+    place, due = st.empty(), time.monotonic() + patience
+    for one, cost in zip(work, costs, strict=True):
+        if time.monotonic() >= due:
+            due = time.monotonic() + DRAW_AGAIN_SECONDS
+            place.progress(min(1.0, done / sum(costs)), said)
         results.append(one())
+        done += cost
     place.empty()
     return results
 
