@@ -1,4 +1,4 @@
-"""Tensors that hold nothing, or what nobody trained: constant, as they were drawn, of one direction, two for one.
+"""Tensors that hold nothing, or what nobody trained: constant, as they were drawn, of one direction.
 
 Only what is the same in every kind of model is called a fault here; what the tensors do is tested elsewhere. A tensor
 is looked at in 32 bits, one at a time.
@@ -12,7 +12,6 @@ Knows nothing of Streamlit.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import combinations
 
 import torch
 from torch import Tensor
@@ -28,13 +27,11 @@ UNIFORM = 1.8
 mean; the matrices of nine healthy models from 2.10 up."""
 DIRECTIONS = 2.0
 """Effective rank. The matrices of nine healthy models: from 10 of 32 up."""
-ALIKE = 0.9
-"""Mean cosine of the rows of two tables. Tables that were trained apart: -0.3 to 0.1; copies: above 0.99."""
 HALF_MAX = 65_504.0
 NO_GAIN = 1e-3  # of the median
 
 
-def _each(patient: Patient) -> Iterator[tuple[str, Tensor]]:
+def each(patient: Patient) -> Iterator[tuple[str, Tensor]]:
     """The tensors whose values are all finite: what is in the others is said by a test of its own."""
     for name, parameter in patient.model.named_parameters():
         patient.pause()
@@ -44,7 +41,7 @@ def _each(patient: Patient) -> Iterator[tuple[str, Tensor]]:
 
 def _matrices(patient: Patient) -> Iterator[tuple[str, Tensor]]:
     """What is multiplied by, with the tables, where they are large enough to say something of them."""
-    return ((name, one) for name, one in _each(patient) if one.dim() == 2 and one.numel() >= LARGE)
+    return ((name, one) for name, one in each(patient) if one.dim() == 2 and one.numel() >= LARGE)
 
 
 def _is_table(name: str) -> bool:
@@ -52,7 +49,7 @@ def _is_table(name: str) -> bool:
     return name.endswith("table")
 
 
-def _verdict(
+def verdict_on(
     bad: list[str],
     *,
     number: float,
@@ -84,7 +81,7 @@ def _verdict(
 def constant(patient: Patient) -> Measured:
     """Matrices and tables in which all values are equal, such as 0."""
     bad = [name for name, one in _matrices(patient) if bool((one == one[0, 0]).all())]
-    return _verdict(
+    return verdict_on(
         bad,
         number=len(bad),
         threshold=0,
@@ -115,7 +112,7 @@ def initial(patient: Patient) -> Measured:
     if not found:
         return not_applicable(say("All matrices of this model are too small to tell."))
     bad = [name for name, ratio in found.items() if ratio < UNIFORM]
-    return _verdict(
+    return verdict_on(
         bad,
         number=min(found.values()),
         threshold=UNIFORM,
@@ -148,7 +145,7 @@ def rank(patient: Patient) -> Measured:
         return not_applicable(say("All matrices of this model are too small to tell."))
     bad = [name for name, value in found.items() if value < DIRECTIONS]
     least = min(found.values())
-    return _verdict(
+    return verdict_on(
         bad,
         number=least,
         threshold=DIRECTIONS,
@@ -192,14 +189,14 @@ def _effective_rank(matrix: Tensor) -> float:
 def gains(patient: Patient) -> Measured:
     """Gains of norms that are 0."""
     found: dict[str, float] = {}
-    for name, one in _each(patient):
+    for name, one in each(patient):
         if one.dim() == 1 and "norm" in name and name.endswith("weight"):
             size = one.float().abs()
             found[name] = float((size <= NO_GAIN * size.median()).float().mean())
     if not found:
         return not_applicable(say("The norms of this model have no gains, or it has no norms."))
     bad = [name for name, share in found.items() if share > 0.5]
-    return _verdict(
+    return verdict_on(
         bad,
         number=max(found.values()),
         threshold=0.5,
@@ -219,73 +216,10 @@ def gains(patient: Patient) -> Measured:
     )
 
 
-def copies(patient: Patient) -> Measured:
-    """Tables that look like copies of each other and are not equal."""
-    tables = [(name, one) for name, one in _each(patient) if name in ("src_table", "tgt_table", "output_table")]
-    alike: dict[str, float] = {}
-    for (name, one), (other, two) in combinations(tables, 2):
-        if one.shape == two.shape and not torch.equal(one, two):
-            alike[f"{name}, {other}"] = float(torch.cosine_similarity(one.float(), two.float(), dim=1).mean())
-    most = max(alike.values(), default=None)
-    why = say("Rows of tables that were trained apart have a mean cosine of -0.3 to 0.1; those of a copy above 0.99.")
-    shown = Shown(page="doctor", panel="parameters", tensor="src_table")
-    if most is None or most <= ALIKE:
-        return Measured(
-            verdict="well", number=most, threshold=ALIKE, why=why, shown=shown,
-            said=say("Tables that are tied are one, and none looks like a copy of another."),
-        )  # fmt: skip
-    return Measured(
-        verdict="look",
-        number=most,
-        threshold=ALIKE,
-        why=why,
-        said=say(
-            "Two tables are nearly equal, but not quite: their rows have a mean cosine of {most:.4f}.", most=most
-        ),
-        meaning=say("They were one table, or began as copies, and then went on learning apart."),
-        causes=say(
-            "Weights were tied in the code that trained and copied when they were saved or loaded, and training "
-            "went on with two of them: tie them again before you train further. If they were untied on purpose, all "
-            "is well."
-        ),
-        places=tuple(name for name, cosine in alike.items() if cosine > ALIKE),
-        shown=shown,
-    )
-
-
-def zero_rows(patient: Patient) -> Measured:
-    """Rows of the embeddings that are all 0, but for padding."""
-    bad: list[str] = []
-    n = 0
-    tokenizers = {"src_table": patient.checkpoint.src_tokenizer}
-    for name, one in _each(patient):
-        if name in ("src_table", "tgt_table", "output_table") and one.abs().max() > 0:
-            size = tokenizers.get(name, patient.checkpoint.tgt_tokenizer).size
-            rows = [int(i) for i in (one == 0).all(dim=1).nonzero()[:, 0] if i < size and i != patient.config.pad_id]
-            n += len(rows)
-            bad += [f"{name}[{i}]" for i in rows[:MOST_PLACES]]
-    return _verdict(
-        bad,
-        number=n,
-        threshold=0,
-        why=say("Rows are drawn before the training; only that of padding is set to 0 on purpose."),
-        well=say("No piece has an embedding of zeros, padding left out."),
-        said=lambda _, first: say_n(
-            "{n} row is all 0: {first}.", "{n} rows are all 0, first {first}.", n, first=first
-        ),
-        meaning=say("The model reads nothing where these pieces stand."),
-        causes=say(
-            "The vocabulary was made larger after the training, `padding_idx` was another id than the config's "
-            "pad_id, or the rows fill the table up to a round size and no text has them."
-        ),
-        broken=False,
-    )
-
-
 def precision(patient: Patient) -> Measured:
     """Whether the values fit into 16 bits, in which checkpoints are saved, and how many are kept so."""
     most, where, n, narrow = 0.0, "", 0, 0
-    for name, one in _each(patient):
+    for name, one in each(patient):
         n += one.numel()
         narrow += one.numel() * (one.element_size() < 4)
         largest = float(one.abs().max())
@@ -320,6 +254,4 @@ TESTS: tuple[Test, ...] = (
     Test("initial", "weights", say("Every matrix was trained"), initial),
     Test("rank", "weights", say("Singular values are spread"), rank),
     Test("norm_gains", "weights", say("Norms let the stream through"), gains),
-    Test("copies", "weights", say("Tied tables are one"), copies),
-    Test("zero_rows", "weights", say("Every piece has an embedding"), zero_rows),
 )
