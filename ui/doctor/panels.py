@@ -6,7 +6,7 @@ from typing import Final
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.doctor.whole import Report
-from ui.doctor import asking, findings
+from ui.doctor import asking, findings, saved
 from ui.doctor.asking import Wanted
 from ui.doctor.examinations import Asked, Seen
 from ui.runs.attempt import attempt
@@ -78,6 +78,7 @@ def _follow(asked: Asked, wish: Wanted, link: Link, was_under_way: bool) -> None
     findings.wrong(seen.findings, link)
     if seen.report is not None:
         findings.others(seen.findings, link)
+        saved.offer(seen.report)
 
 
 def _verdict(report: Report) -> None:
