@@ -50,6 +50,7 @@ def run_test(test: Test, patient: Patient) -> Finding:
     except GlassformerError as error:
         measured = not_applicable(say("This could not be tested: {problem}", problem=error.sentence))
     seconds = time.perf_counter() - begun
+    patient.verdicts[test.name] = measured.verdict
     return Finding(test=test.name, area=test.area, title=test.title, measured=measured, seconds=seconds)
 
 

@@ -23,12 +23,19 @@ infinite norm                   finite |
 head without values             dead-heads |
 head that is not read           dead-heads |
 two equal heads                 equal-heads |
-source is lost                  dead-heads variety loss | uniform-heads lengths
-no cross-attention              dead-heads variety loss |
+source is lost                  source dead-heads variety loss | uniform-heads lengths
+no cross-attention              source constant dead-heads variety loss |
 swapped tokenizers              exchanged-tokenizers unknown-pieces loss |
 positions shifted in the cache  cache |
-collapsed embeddings            collapsed-embeddings loss | dead-neurons repetition ending lengths
-dead neurons                    dead-neurons | loss
+positions shifted               position_shift | loss
+positions missing               positions loss | ending lengths
+too few heads                   n_heads | loss
+too many heads                  n_heads |
+norms swapped                   norm loss | repetition lengths variety
+untied output                   copies |
+untied sides                    copies |
+collapsed embeddings            collapsed-embeddings loss | dead-neurons repetition ending lengths source
+dead neurons                    dead-neurons | loss position_shift
 trained on a leak               leak loss |
 leaks as it was trained         causality cache leak free-running |
 """
