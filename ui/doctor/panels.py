@@ -102,7 +102,7 @@ def _sentences(report: Report) -> Sentence:
     """Which sentences were used."""
     n = report.n_sentences
     if not n:
-        return say("The checkpoint has no examples, so nothing was tested on sentences: give some below.")
+        return say("The checkpoint has no examples: give sentences of your own below, and more is tested.")
     if report.origin == "given":
         return say_n("{n} sentence of yours was used.", "{n} sentences of yours were used.", n)
     return say_n(
