@@ -22,7 +22,6 @@ PAGES = {
     ("path", "title"),
     [
         ("checkpoints?model=reverse", "Checkpoints"),
-        ("doctor?model=reverse", "Doctor"),
         ("step?model=reverse&src=noon&step=2", "Step through decoding"),
     ],
 )
@@ -58,7 +57,7 @@ def test_back_after_a_reload_keeps_what_the_address_says(server, page):
 
 def test_every_page_of_the_menu_can_be_reloaded(server, page):
     """Those about a sentence are reloaded by `test_history.py`."""
-    open_page(page, server.url)
+    open_page(page, f"{server.url}/?model=reverse")  # which the doctor has soon examined
     names = page.locator(".st-key-menu").get_by_role("link").all_inner_texts()
     others = [name for name in names if name not in OF_A_SENTENCE]
     assert len(names) == len(others) + len(OF_A_SENTENCE)

@@ -96,7 +96,9 @@ def test_it_begins_with_the_sentence_that_sums_up_and_says_what_is_wrong_first(o
     assert [one.value for one in test.subheader] == [
         ":material/error: Broken: 1 test",
         ":material/visibility: Look at this: 1 test",
-    ]
+        "Wiring",
+        "Wiring",
+    ], "then areas, folded"
     shown = plain(test.markdown)
     assert ":material/error: **A test called broken**: broken" in shown
     assert "**What it means.** The model sees the future." in shown
@@ -222,7 +224,7 @@ def test_a_test_that_raises_leaves_the_page_whole(open_page, examine_with):
     examine_with(Test("raises", "wiring", say("It raises"), lambda patient: 1 // 0), WELL)
     test = until_done(open_page(DOCTOR, model="reverse"))
     assert plain(test.success) == ["reverse is healthy: 1 test found nothing wrong."]
-    assert any("It raises: This could not be tested" in one for one in plain(test.markdown))
+    assert any("**It raises.** This could not be tested" in one for one in plain(test.markdown))
 
 
 def test_a_link_leads_to_the_view_and_keeps_the_model(open_page, examine_with):

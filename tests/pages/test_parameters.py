@@ -103,7 +103,7 @@ def test_what_is_not_finite_is_counted_found_and_left_out(odd):
     assert math.isfinite(table.loc[QUERY, "mean"])
     assert math.isnan(table.loc[QUERY, "effective_rank"])
     test = odd("odd", tensor=QUERY)
-    assert "2 of its numbers are NaN and 1 infinite; what follows leaves them out." in sentences(test)
+    assert "NaN 2 times, infinity 1 times." in sentences(test)
     assert "not finite has no singular values" in sentences(test)
     assert one_parameter.SINGULAR not in keys(test)
     assert numbers(figure(test, one_parameter.SPREAD)["data"][0]["y"]).sum() == 16 * 16 - 3
@@ -191,6 +191,8 @@ def test_two_checkpoints_are_compared_tensor_by_tensor(odd):
         assert row["mean"] == pytest.approx(np.abs(apart).mean())
         assert row["relative"] == pytest.approx(np.linalg.norm(apart) / np.linalg.norm(a[name]))
     assert table.loc[QUERY, "left_out"] == 3
+    assert list(shown(odd("tiny", against="odd", names="encoder ffn up 1 weight"), 1).index) == [WIDE]
+    assert "No tensor that both have" in sentences(odd("tiny", against="odd", names="nothing"))
     changed = {name for name in a if not np.array_equal(a[name], b[name])}
     assert f"{len(a)} tensors are compared; equal: {len(a) - len(changed)}." in captions(test)
     drawn = figure(test, one_parameter.CHANGE)

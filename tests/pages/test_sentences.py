@@ -10,6 +10,7 @@ from tests.pages.reading import address, figure, numbers, sentences, view
 from tests.transformer.featured import filling
 from tests.transformer.one_stack import alone
 from transformer import load
+from ui.inbox import switch
 from ui.runs import loading
 from ui.sentences import asking, keeping, opened, overview
 from ui.state import session
@@ -149,6 +150,13 @@ def test_a_file_goes_before_what_is_typed(open_model):
     test = open_model()
     test.file_uploader(key=asking.FILE).upload("my.txt", b"ab\xff", "text/plain")
     assert "The file my.txt: not UTF-8 (byte 2: 0xff)" in sentences(run(test))
+
+
+def test_where_nothing_can_be_handed_in_sentences_are_pasted(open_model, monkeypatch):
+    monkeypatch.setenv(switch.ENVIRONMENT, "off")
+    test = open_model()
+    assert not test.file_uploader
+    assert list(rows(run(test, "nm"))["output"]) == ["mn"]
 
 
 def test_a_decoder_alone_goes_on_and_an_encoder_scores(open_model):

@@ -9,22 +9,21 @@ A large weight is not a cause: these numbers say where weights lie, not what the
 Source: entropy and the shares on self, previous, next, first and end: Clark et al. (2019), "What Does BERT Look At?",
 sections 3.1 to 3.3. Mean distance: Vig and Belinkov (2019), "Analyzing the Structure of Attention in a Transformer
 Language Model". Mean of the largest weight (there "confidence", without the end piece; here with it): Voita et al.
-(2019), "Analyzing Multi-Head Self-Attention", section 4. Norms beside weights: Kobayashi et al. (2020), "Attention is
-Not Only a Weight".
+(2019), "Analyzing Multi-Head Self-Attention", section 4. How much a head writes is in
+`transformer.analysis.head_norms`.
 
-Shapes: L layers, H heads, Q queries, K keys, d d_head, D d_model. `...` stands for any axes in front.
+Shapes: L layers, H heads, Q queries, K keys. `...` stands for any axes in front.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 
-from transformer.analysis import one_weight
 from transformer.model.anatomy import EVERY_PART, Kind
-from transformer.model.transformer import Transformer
 from transformer.runs.trace import Trace
 
 Name = Literal[
@@ -32,6 +31,7 @@ Name = Literal[
     "norm_share",
 ]  # fmt: skip
 NAMES: tuple[Name, ...] = get_args(Name)
+_AT_ONCE = 2**16  # weights, 512 KB in float64
 _OFFSETS: dict[Name, int] = {"self": 0, "previous": -1, "next": 1}
 
 
@@ -66,9 +66,13 @@ def entropy(weights: np.ndarray) -> np.ndarray:
     Returns:
         [..., Q] in bits, from 0 (all on one key) to log2 of the number of keys (all alike).
     """
-    precise = np.asarray(weights, dtype=np.float64)
-    logs = np.log2(np.where(precise > 0, precise, 1.0))
-    return np.abs((precise * logs).sum(axis=-1))  # -0.0 is 0
+
+    def of_rows(some: np.ndarray, _: slice) -> np.ndarray:
+        precise = some.astype(np.float64)
+        logs = np.log2(np.where(precise > 0, precise, 1.0))
+        return np.abs((precise * logs).sum(axis=-1))  # -0.0 is 0
+
+    return _by_rows(of_rows, weights)
 
 
 def entropy_share(weights: np.ndarray, allowed: np.ndarray) -> np.ndarray:
@@ -81,9 +85,13 @@ def entropy_share(weights: np.ndarray, allowed: np.ndarray) -> np.ndarray:
     Returns:
         [..., Q], 0 to 1; NaN where fewer than two keys are open, as nothing can be spread there.
     """
+    return _share_of_most(entropy(weights), allowed)
+
+
+def _share_of_most(bits: np.ndarray, allowed: np.ndarray) -> np.ndarray:
     n_open = np.asarray(allowed, dtype=bool).sum(axis=-1)  # [..., Q]
     most = np.log2(np.maximum(n_open, 2))
-    return np.where(n_open >= 2, entropy(weights) / most, np.nan)
+    return np.where(n_open >= 2, bits / most, np.nan)
 
 
 def largest(weights: np.ndarray) -> np.ndarray:
@@ -95,7 +103,7 @@ def largest(weights: np.ndarray) -> np.ndarray:
     Returns:
         [..., Q], 0 to 1.
     """
-    return np.asarray(weights, dtype=np.float64).max(axis=-1)
+    return np.asarray(weights).max(axis=-1).astype(np.float64)
 
 
 def distance(weights: np.ndarray) -> np.ndarray:
@@ -109,7 +117,7 @@ def distance(weights: np.ndarray) -> np.ndarray:
     """
     n_queries, n_keys = weights.shape[-2:]
     apart = np.abs(np.arange(n_queries)[:, None] - np.arange(n_keys)[None, :])  # [Q, K]
-    return (np.asarray(weights, dtype=np.float64) * apart).sum(axis=-1)
+    return _by_rows(lambda some, rows: (some.astype(np.float64) * apart[rows]).sum(axis=-1), weights)
 
 
 def relative_distance(weights: np.ndarray) -> np.ndarray:
@@ -127,7 +135,7 @@ def relative_distance(weights: np.ndarray) -> np.ndarray:
     n_queries, n_keys = weights.shape[-2:]
     places = [np.arange(n) / max(n - 1, 1) for n in (n_queries, n_keys)]
     apart = np.abs(places[0][:, None] - places[1][None, :])  # [Q, K]
-    return (np.asarray(weights, dtype=np.float64) * apart).sum(axis=-1)
+    return _by_rows(lambda some, rows: (some.astype(np.float64) * apart[rows]).sum(axis=-1), weights)
 
 
 def share_at(weights: np.ndarray, allowed: np.ndarray, *, offset: int) -> np.ndarray:
@@ -145,7 +153,7 @@ def share_at(weights: np.ndarray, allowed: np.ndarray, *, offset: int) -> np.nda
     rows = np.arange(n_queries)
     keys = np.clip(rows + offset, 0, n_keys - 1)
     there = (rows + offset == keys) & np.asarray(allowed, dtype=bool)[..., rows, keys]
-    return np.where(there, np.asarray(weights, dtype=np.float64)[..., rows, keys], np.nan)
+    return np.where(there, np.asarray(weights)[..., rows, keys].astype(np.float64), np.nan)
 
 
 def share_on(weights: np.ndarray, allowed: np.ndarray, *, key: int) -> np.ndarray:
@@ -160,7 +168,7 @@ def share_on(weights: np.ndarray, allowed: np.ndarray, *, key: int) -> np.ndarra
         [..., Q], 0 to 1; NaN where the key is closed.
     """
     is_open = np.asarray(allowed, dtype=bool)[..., key]
-    return np.where(is_open, np.asarray(weights, dtype=np.float64)[..., key], np.nan)
+    return np.where(is_open, np.asarray(weights)[..., key].astype(np.float64), np.nan)
 
 
 def diagonal_keys(n_queries: int, n_keys: int) -> np.ndarray:
@@ -187,56 +195,30 @@ def share_on_diagonal(weights: np.ndarray) -> np.ndarray:
         [..., Q], 0 to 1.
     """
     n_queries, n_keys = weights.shape[-2:]
-    return np.asarray(weights, dtype=np.float64)[..., np.arange(n_queries), diagonal_keys(n_queries, n_keys)]
+    on_it = np.asarray(weights)[..., np.arange(n_queries), diagonal_keys(n_queries, n_keys)]
+    return on_it.astype(np.float64)
 
 
-# ---------------------------------------------------------------- norms
+def _by_rows(of_rows: Callable[[np.ndarray, slice], np.ndarray], weights: np.ndarray) -> np.ndarray:
+    """What a function makes of each row [..., Q], a few rows at a time where there are many.
 
-
-def site(kind: Kind, layer: int) -> str:
-    """The site of a layer's head outputs, as `transformer.tap.SITES` names it.
-
-    Args:
-        kind: Which attention.
-        layer: From 0.
-    """
-    return f"{one_weight.place(kind, layer)}.heads"
-
-
-def norm_share(heads: np.ndarray, projections: np.ndarray) -> np.ndarray:
-    """Each head's part in what the layer's attention writes, by length: |head W_O| / sum over the layer's heads.
-
-    The heads' vectors add up to the output (and its bias), but their lengths do not: vectors may cancel. A share says
-    how much a head writes, not how much of it is left.
+    Copies of all maps in float64 are as large as a model, and slow: what is made of a few rows stays in the
+    processor's cache. A row's sum is the same either way.
 
     Args:
-        heads: [L, H, Q, d], the weighted sums of the values.
-        projections: [L, H, d, D], each head's rows of W_O (`output_projections`).
-
-    Returns:
-        [L, H, Q], 0 to 1, adding up to 1 over H; NaN where every head writes nothing.
+        of_rows: Makes of rows [..., n, K] and their places what is wanted of them [..., n].
+        weights: [..., Q, K].
     """
-    written = np.asarray(heads, dtype=np.float64) @ np.asarray(projections, dtype=np.float64)  # [L, H, Q, D]
-    norms = np.linalg.norm(written, axis=-1)  # [L, H, Q]
-    total = norms.sum(axis=1, keepdims=True)
-    return np.where(total == 0, np.nan, norms / np.where(total == 0, 1.0, total))
-
-
-def output_projections(model: Transformer, kind: Kind) -> np.ndarray:
-    """The part of every layer's W_O that each head is multiplied with.
-
-    Args:
-        model: The model.
-        kind: Which attention.
-
-    Returns:
-        Float32 [L, H, d, D], so that the sum over heads of `head @ part`, plus the bias, is the attention's output.
-    """
-    attentions = model.attentions(kind)
-    matrices = np.stack([attention.out_proj.weight.detach().float().numpy() for attention in attentions])
-    n_layers, d_model, joined = matrices.shape  # output = joined heads @ W^T
-    n_heads = attentions[0].n_heads
-    return matrices.transpose(0, 2, 1).reshape(n_layers, n_heads, joined // n_heads, d_model)
+    maps = np.asarray(weights)
+    n_queries, n_keys = maps.shape[-2:]
+    if maps.size <= _AT_ONCE:
+        return of_rows(maps, slice(0, n_queries))
+    found, step = np.empty(maps.shape[:-1]), max(1, _AT_ONCE // n_keys)
+    for place in np.ndindex(maps.shape[:-2]):
+        for start in range(0, n_queries, step):
+            rows = slice(start, start + step)
+            found[place][rows] = of_rows(maps[place][rows], rows)
+    return found
 
 
 # ---------------------------------------------------------------- a run
@@ -255,7 +237,7 @@ def measure(
         trace: The run.
         kind: Which attention.
         eos_id: The end piece.
-        shares: What `norm_share` gives for this kind and run, [L, H, Q]; None leaves it out.
+        shares: What `head_norms.norm_share` gives for this kind and run, [L, H, Q]; None leaves it out.
         n_rows: Only the decoder's first rows, those that may be seen; None for all. The source is always seen.
 
     Returns:
@@ -292,9 +274,10 @@ def measure_maps(
     """
     attention = EVERY_PART.attention(kind)
     n_queries, n_keys = weights.shape[-2:]
+    bits = entropy(weights)
     found: dict[Name, np.ndarray] = {
-        "entropy": entropy(weights),
-        "entropy_share": entropy_share(weights, allowed),
+        "entropy": bits,
+        "entropy_share": _share_of_most(bits, allowed),
         "largest": largest(weights),
     }
     if attention.stack != attention.keys_from:

@@ -31,7 +31,7 @@ from transformer.runs.trace import Trace
 from transformer.text.normalise import normalise
 from words import Sentence, say
 
-ROWS = 16
+ROWS = 32
 """Lines that are decoded together: beyond it the time of a line hardly falls, and the first results come later."""
 
 HIDDEN_AT_ONCE = 32  # pieces of a text, before others get their turn

@@ -111,7 +111,7 @@ def equal(patient: Patient) -> Measured:
 _WHY_EQUAL: Sentence = say(
     "Distance of W_Q^T W_K of two heads: 0 if they are equal, 1 if they have nothing in common. Heads begin at "
     "random values, about 1 apart, and training does not bring two together; in the shipped checkpoints none are "
-    "nearer than 0.8."
+    "nearer than 0.77."
 )
 
 

@@ -28,6 +28,10 @@ FEW_DIRECTIONS = 0.1
 """Share of the directions that a table could have."""
 MOST_ROWS = 4096
 """Of larger tables as many rows are drawn to count directions: the share changes in the third digit."""
+MOST_DIRECTIONS = 1024
+"""Wider tables are projected on as many random directions."""
+STILL = 1e-6
+"""Share of the longest direction that is rounding."""
 MOST_VALUES = 2**26
 """Of still larger ones as many values are looked at, 256 MB."""
 
@@ -80,11 +84,15 @@ def mean_cosine(rows: Tensor) -> float:
 def directions(rows: Tensor) -> float:
     """How many directions a table [V, D] has around its mean, as a share of those that there could be, 0 to 1."""
     centred = (rows - rows.mean(dim=0)).double()
-    most = min(len(rows) - 1, rows.size(1))
-    sizes = torch.linalg.svdvals(centred)
+    if centred.size(1) > MOST_DIRECTIONS:
+        drawn = torch.randn(centred.size(1), MOST_DIRECTIONS, generator=torch.Generator().manual_seed(0))
+        centred = centred @ drawn.double()
+    most = min(len(rows) - 1, centred.size(1))
+    squares = torch.linalg.eigvalsh(centred.T @ centred).clamp_min(0)
+    sizes = squares.sqrt()
     if most < 1 or not float(sizes.sum()) > 0:
         return 0.0
-    shares = sizes[sizes > 0] / sizes.sum()
+    shares = sizes[sizes > STILL * sizes.max()] / sizes.sum()
     return float(torch.exp(-(shares * shares.log()).sum())) / most
 
 

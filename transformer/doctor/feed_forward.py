@@ -30,6 +30,8 @@ from words import Sentence, say, say_n
 FAR = 8.0
 MANY_DEAD = 0.02
 """Share of a layer's neurons; single ones die in many trainings, and nobody notices."""
+FEW_DEAD = 3
+"""Fewer are single ones in a narrow layer, too."""
 STILL = 1e-6
 """Share of the largest value of its layer below which a number does not move."""
 
@@ -148,7 +150,7 @@ def _said(patient: Patient, place: tuple[StackName, int], neurons: Tensor, *, n_
         n=n_tokens, far=FAR, share=MANY_DEAD,
     )  # fmt: skip
     said = say_n("{n:,} neuron is dead.", "{n:,} neurons are dead.", n_dead)
-    if share <= MANY_DEAD:
+    if share <= MANY_DEAD or int(neurons.sum()) < FEW_DEAD:
         return well(said, share, MANY_DEAD, why)
     return Measured(
         verdict="broken" if bool(neurons.all()) else "look",

@@ -31,6 +31,7 @@ from words import Sentence, say
 ENOUGH_KEYS = 3
 """A row with fewer open keys says nothing of where a head looks."""
 FEW_TOKENS = 256
+PROBES = 16
 SURE = 0.999
 """From this largest weight on a row counts as saturated."""
 NO_RUN: Sentence = say("No sentence could be run on this model, so that nothing is known of its heads.")
@@ -213,28 +214,29 @@ def distances(attention: MultiHeadAttention) -> np.ndarray:
     """How far apart the scores of every two heads of a layer are by their parameters, 0 to about 1.4 [H, H].
 
     A head's scores are x W_Q^T W_K y: two heads are compared by this product, which does not change if both matrices
-    are turned together, as a head's own axes mean nothing. 0: equal; 1: unrelated. NaN where a head's product is 0.
+    are turned together, as a head's own axes mean nothing. It is D x D, so only what it makes of `PROBES` random
+    vectors is computed: the distance of these is that of the products, give or take a tenth. 0: equal; 1: unrelated.
+    NaN where a head's product is 0.
+
+    Source: Johnson and Lindenstrauss (1984), for distances after a random projection.
     """
-    n, groups = attention.n_heads, attention.n_heads // attention.n_kv_heads
+    n, shared = attention.n_heads, attention.n_heads // attention.n_kv_heads
     queries = _heads_of(attention.q_proj.weight, attention.q_proj.bias, n)  # [H, d, D + 1]
-    keys = _heads_of(attention.k_proj.weight, attention.k_proj.bias, attention.n_kv_heads)
-    keys = keys.repeat_interleave(groups, dim=0)
-    products = torch.stack([_inner(queries, keys, i) for i in range(n)]).numpy()  # [H, H]
-    sizes = np.sqrt(np.abs(np.diagonal(products)))
-    apart = np.sqrt(np.maximum(0.0, sizes[:, None] ** 2 + sizes**2 - 2 * products))
-    return np.divide(apart, np.sqrt(sizes[:, None] ** 2 + sizes**2), out=np.full((n, n), np.nan), where=sizes > 0)
+    keys = _heads_of(attention.k_proj.weight, attention.k_proj.bias, attention.n_kv_heads)  # [G, d, D + 1]
+    drawn = torch.randn(keys.size(2), PROBES, generator=torch.Generator().manual_seed(0))
+    asked = (keys @ drawn).repeat_interleave(shared, dim=0)  # [H, d, PROBES]
+    made = (queries.transpose(1, 2) @ asked).flatten(1).double()  # [H, (D + 1) * PROBES]
+    sizes = made.norm(dim=1).numpy()
+    both = sizes[:, None] ** 2 + sizes**2
+    apart = torch.cdist(made, made, compute_mode="donot_use_mm_for_euclid_dist").numpy()
+    return np.divide(apart, np.sqrt(both), out=np.full((n, n), np.nan), where=(sizes > 0) & (sizes[:, None] > 0))
 
 
 def _heads_of(weight: Tensor, bias: Tensor | None, n: int) -> Tensor:
-    """A projection's matrix by heads, the bias as one more column: [n, d, D + 1], float64."""
-    matrix = weight.detach().double()
-    whole = matrix if bias is None else torch.cat((matrix, bias.detach().double()[:, None]), dim=1)
+    """A projection's matrix by heads, the bias as one more column: [n, d, D + 1]."""
+    matrix = widened(weight.detach()).float()
+    whole = matrix if bias is None else torch.cat((matrix, bias.detach().float()[:, None]), dim=1)
     return whole.reshape(n, -1, whole.size(1))
-
-
-def _inner(queries: Tensor, keys: Tensor, i: int) -> Tensor:
-    """The inner product of head i's W_Q^T W_K with those of all heads [H], without making any of them."""
-    return ((queries @ queries[i].T) * (keys @ keys[i].T)).sum(dim=(1, 2))
 
 
 def pairs_of(patient: Patient) -> Iterator[tuple[Head, Head, float]]:

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from transformer.analysis.head_statistics import (
-    Measure,
-    Name,
-    measure_maps,
-    norm_share,
-    output_projections,
-    site,
-)
+from transformer.analysis.head_norms import norm_share, output_projections, site
+from transformer.analysis.head_statistics import Measure, Name, measure_maps
 from transformer.analysis.heads_by_layer import measure_by_layer
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import EVERY_PART

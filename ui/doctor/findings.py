@@ -38,21 +38,22 @@ def wrong(findings: Sequence[Finding], link: Link) -> None:
                 _whole(one, link)
 
 
-def others(findings: Sequence[Finding]) -> None:
+def others(findings: Sequence[Finding], link: Link) -> None:
     """Draw what is well and what is not applicable, folded.
 
     Args:
         findings: All, in the order of the examination.
+        link: Of the page, whose checkpoint the links keep.
     """
-    _folded(findings, "well", _well)
-    _folded(findings, "not_applicable", _not_applicable)
+    _folded(findings, "well", _well, link)
+    _folded(findings, "not_applicable", _not_applicable, link)
 
 
-def _folded(findings: Sequence[Finding], verdict: Verdict, counted: Callable[[int], Sentence]) -> None:
+def _folded(findings: Sequence[Finding], verdict: Verdict, counted: Callable[[int], Sentence], link: Link) -> None:
     found = [one for one in findings if one.verdict == verdict]
     if found:
         with st.expander(counted(len(found)), icon=ICONS[verdict]):
-            _listed(found)
+            _listed(found, link)
 
 
 def _broken(n: int) -> Sentence:
@@ -85,9 +86,14 @@ def _whole(finding: Finding, link: Link) -> None:
             st.markdown(say("**Usual causes.** {text}", text=drawing.plain(found.causes)))
         if found.places:
             st.markdown(say("**Where.** {places}", places=_places(found.places)))
-        if found.shown is not None:
-            page = found.shown.page
-            menu.link(page, LABELS[page], leads_to(found.shown, link), icon=":material/arrow_forward:")
+        _way(finding, link)
+
+
+def _way(finding: Finding, link: Link) -> None:
+    """Draw the link to the view that shows it."""
+    shown = finding.measured.shown
+    if shown is not None:
+        menu.link(shown.page, LABELS[shown.page], leads_to(shown, link), icon=":material/arrow_forward:")
 
 
 def _title(finding: Finding) -> Sentence:
@@ -112,14 +118,21 @@ def _places(places: Sequence[str]) -> Sentence:
     return joined(", ", named)
 
 
-def _listed(findings: Sequence[Finding]) -> None:
+def _listed(findings: Sequence[Finding], link: Link) -> None:
     """Draw findings in a few lines each, under the names of their areas."""
     for area, name in AREAS.items():
         found = [one for one in findings if one.area == area]
         if found:
-            st.markdown(say("**{area}**", area=name))
+            st.subheader(name, anchor=False)
         for one in found:
-            line = say("{title}: {said}", title=drawing.plain(one.title), said=drawing.plain(one.measured.said))
-            st.markdown(joined(" ", [ICONS[one.verdict], line]))
-            if held := _held_against(one):
-                st.caption(drawing.plain(held))
+            _line(one, link)
+
+
+def _line(finding: Finding, link: Link) -> None:
+    found = finding.measured
+    line = say("**{title}.** {said}", title=drawing.plain(finding.title), said=drawing.plain(found.said))
+    with st.container(gap=None):
+        st.markdown(joined(" ", [ICONS[finding.verdict], line]))
+        if held := _held_against(finding):
+            st.caption(drawing.plain(held))
+        _way(finding, link)

@@ -109,7 +109,7 @@ def ends_of(lengths: np.ndarray, count: int) -> np.ndarray:
 def _left_out(nan: int, infinite: int) -> None:
     if nan or infinite:
         said = say(
-            "{nan:,} of its numbers are NaN and {infinite:,} infinite; what follows leaves them out.",
+            "Left out of what follows, as they are not finite: NaN {nan:,} times, infinity {infinite:,} times.",
             nan=nan,
             infinite=infinite,
         )

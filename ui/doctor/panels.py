@@ -77,7 +77,7 @@ def _follow(asked: Asked, wish: Wanted, link: Link, was_under_way: bool) -> None
         _progress(seen, asked, wish)
     findings.wrong(seen.findings, link)
     if seen.report is not None:
-        findings.others(seen.findings)
+        findings.others(seen.findings, link)
 
 
 def _verdict(report: Report) -> None:

@@ -13,7 +13,7 @@ from transformer.analysis.differences import Difference, Paired
 from transformer.analysis.parameters import Parameter
 from transformer.checkpoint.load import Checkpoint
 from ui.doctor import parameter_numbers
-from ui.doctor.parameter_table import height_of, marked, opening, shape_of
+from ui.doctor.parameter_table import has, height_of, marked, opening, shape_of
 from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.shared import choices, drawing
@@ -125,7 +125,12 @@ def frame(found: Sequence[Difference]) -> pd.DataFrame:
     return pd.DataFrame([asdict(one) | {"shape": shape_of(one.shape)} for one in found])
 
 
-def _table(found: Sequence[Difference], other: Checkpoint, chosen: str) -> None:
+def _table(compared: Sequence[Difference], other: Checkpoint, chosen: str) -> None:
+    words = session.view(MAIN).names
+    found = [one for one in compared if has(words, one.name)]
+    if not found:
+        st.info(say("No tensor that both have is called so. Take fewer words."), icon=":material/info:")
+        return
     numbers, names = frame(found), [one.name for one in found]
     columns = ["open", "shape", *COLUMNS, *["left_out"] * any(one.left_out for one in found)]
     st.container(key=TABLE).dataframe(

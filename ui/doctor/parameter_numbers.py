@@ -84,7 +84,11 @@ def with_spectra(checkpoint: Checkpoint, found: Sequence[Known], said: str) -> l
     Raises:
         BusyError: The model has too much to do.
     """
-    made = one_by_one([_work(_with_spectrum, checkpoint, one) for one in found if 0 < one.work <= MOST], said)
+    missing = sorted((one for one in found if 0 < one.work <= MOST), key=lambda one: one.work)
+    costs = [float(one.work) for one in missing]
+    patience = 0.0 if sum(costs) > AT_ONCE else PATIENCE_SECONDS
+    work = [_work(_with_spectrum, checkpoint, one) for one in missing]
+    made = one_by_one(work, said, costs=costs, patience=patience)
     new = {one.parameter.name: one for one in made}
     return [new.get(one.parameter.name, one) for one in found]
 
@@ -156,19 +160,29 @@ def spread_of_difference(checkpoint: Checkpoint, other: Checkpoint, a: Parameter
     return _computed(key, lambda: histogram(b.values, minus=a.values))
 
 
-def one_by_one(work: Sequence[Callable[[], _Result]], said: str) -> list[_Result]:
+def one_by_one(
+    work: Sequence[Callable[[], _Result]],
+    said: str,
+    *,
+    costs: Sequence[float] = (),
+    patience: float = PATIENCE_SECONDS,
+) -> list[_Result]:
     """Do some work piece by piece, with a bar as soon as it takes long.
 
     Args:
         work: The pieces.
         said: What the bar says.
+        costs: How long each takes, in any unit; alike if not given.
+        patience: Seconds before the bar is drawn.
     """
-    place, drawn, results = st.empty(), time.monotonic() + PATIENCE_SECONDS - DRAW_AGAIN_SECONDS, []
-    for done, one in enumerate(work):
-        if time.monotonic() - drawn > DRAW_AGAIN_SECONDS:
-            drawn = time.monotonic()
-            place.progress(done / len(work), said)
+    costs, done, results = costs or [1.0] * len(work), 0.0, []
+    place, due = st.empty(), time.monotonic() + patience
+    for one, cost in zip(work, costs, strict=True):
+        if time.monotonic() >= due:
+            due = time.monotonic() + DRAW_AGAIN_SECONDS
+            place.progress(min(1.0, done / sum(costs)), said)
         results.append(one())
+        done += cost
     place.empty()
     return results
 

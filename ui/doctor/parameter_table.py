@@ -35,7 +35,7 @@ class Column:
 
 
 COLUMNS: Final = {
-    "mean": Column(say("Mean"), "%.3g", say("Of the finite numbers, as all that follows but the counts.")),
+    "mean": Column(say("Mean"), "%.3g", say("Of the finite numbers, as all that follows but the counts."), 92),
     "deviation": Column(say("Deviation"), "%.3g", say("The standard deviation of the finite numbers.")),
     "smallest": Column(say("Smallest"), "%.4g", say("The smallest number.")),
     "largest": Column(say("Largest"), "%.4g", say("The largest number.")),
@@ -64,16 +64,13 @@ def listed(found: Sequence[Known], which: Tensors, words: str) -> list[Known]:
         which: Kind of those that are.
         words: Each is in a name of theirs, in any case.
     """
-    asked = words.casefold().split()
-    return [
-        one
-        for one in found
-        if is_of(one, which) and all(word in " ".join(_all_names(one)).casefold() for word in asked)
-    ]
+    return [one for one in found if is_of(one, which) and has(words, one.parameter.name, *one.parameter.also)]
 
 
-def _all_names(one: Known) -> tuple[str, ...]:
-    return one.parameter.name, *one.parameter.also
+def has(words: str, *names: str) -> bool:
+    """Whether each of some words is in one of the names, in any case."""
+    named = " ".join(names).casefold()
+    return all(word in named for word in words.casefold().split())
 
 
 def frame(found: Sequence[Known]) -> pd.DataFrame:
@@ -167,7 +164,7 @@ def opening(key: str, names: Sequence[str]) -> Any:
 
 def _columns() -> dict[str, Any]:
     own = {
-        "shape": st.column_config.TextColumn(say("Shape"), width=84),
+        "shape": st.column_config.TextColumn(say("Shape"), width=96),
         "numbers": st.column_config.NumberColumn(say("Numbers"), format="localized", width=90),
         "type": st.column_config.TextColumn(say("Type"), width=72),
         "also": st.column_config.TextColumn(say("Also called"), width=240),

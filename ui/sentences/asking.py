@@ -7,6 +7,7 @@ from typing import Final
 from transformer.analysis.line_file import Line, read_bytes, read_text
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import anatomy
+from ui.inbox import switch
 from ui.runs.attempt import attempt
 from ui.sentences import keeping
 from ui.sentences.jobs import LIMITS, Job
@@ -39,12 +40,13 @@ def ask(checkpoint: Checkpoint, job: Job | None) -> None:
             placeholder=say("source {arrow} reference", arrow=ARROW),
             persist_state=KEEP,
         )
-        st.file_uploader(
-            say("Or a text file, which goes before what is typed"),
-            type=["txt", "tsv"],
-            key=FILE,
-            max_upload_size=_MEGABYTES,
-        )
+        if switch.mode() != "off":
+            st.file_uploader(
+                say("Or a text file, which goes before what is typed"),
+                type=["txt", "tsv"],
+                key=FILE,
+                max_upload_size=_MEGABYTES,
+            )
         clicked = st.button(
             say("Run them"),
             type="primary",

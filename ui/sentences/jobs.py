@@ -29,6 +29,7 @@ from words import Sentence, say
 
 LIMITS = Limits(n_bytes=1_000_000, lines=2_000, characters=1_000)
 MOST_KEPT = 16  # jobs; of 2,000 lines each about 10 MB
+ROWS = 16  # that are decoded together: others wait until the sources of all of them have been read
 AT_ONCE = 4  # that run; others wait for their turn
 _TRY_AGAIN_SECONDS = 1.0
 
@@ -109,7 +110,7 @@ class Job:
         self._state = "running"
         try:
             if checkpoint is not None:
-                for batch in batches(checkpoint, self.lines):
+                for batch in batches(checkpoint, self.lines, rows=ROWS):
                     self._do(runner, checkpoint, batch)
             self._state = "done"
         except _Cancelled:

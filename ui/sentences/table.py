@@ -16,13 +16,13 @@ from ui.shared import choices, drawing
 from ui.shared.door import here, st
 from ui.shared.saving import Origin, decoding_of
 from ui.state import session
-from ui.state.view import LONGEST_NAME, MAIN
+from ui.state.view import LONGEST_NAME, MAIN, Listed
 from words import Sentence, joined, say, say_n
 
 TABLE, OPEN, CSV, LISTED = "sentences_table", "sentences_open", "sentences_csv", "sentences_listed"
 _HEIGHT: Final = 420  # pixels
 _MOST_WITHOUT_SCROLLING: Final = 10  # lines
-_TEXT_WIDTH, _NUMBER_WIDTH, _OPEN_WIDTH = 190, 76, 64
+_TEXT_WIDTH, _NUMBER_WIDTH, _OPEN_WIDTH = 160, 73, 60
 
 _Numbers = dict[str, tuple[Sentence, Sentence, str]]
 _READ: Final[dict[str, Sentence]] = {"source": say("Source"), "output": say("Output")}
@@ -69,7 +69,9 @@ def _asked_for(results: Sequence[LineResult], *, over: bool) -> list[LineResult]
     with choices.bar(MAIN):
         kept = choices.field(MAIN, "listed", key=LISTED)
         shown = listing.choices_of(results, counted=over)
-        which = choices.choose(kept, say("Lines"), shown, otherwise="all", bare=True)
+        which: Listed = "all"
+        if len(shown) > 1:
+            which = choices.choose(kept, say("Lines"), shown, otherwise="all", bare=True)
         kept, orders = choices.field(MAIN, "line_order"), listing.orders(results)
         order = choices.menu(kept, say("Order"), orders, otherwise="file", bare=True, width=230)
         kept = choices.field(MAIN, "holding")

@@ -1,0 +1,62 @@
+"""How much each head writes: the length of its part of what its layer's attention adds to the stream.
+
+Source: Kobayashi et al. (2020), "Attention is Not Only a Weight", section 2.
+
+Shapes: L layers, H heads, Q queries, d d_head, D d_model.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from transformer.analysis import one_weight
+from transformer.model.anatomy import Kind
+from transformer.model.transformer import Transformer
+
+
+def site(kind: Kind, layer: int) -> str:
+    """The site of a layer's head outputs, as `transformer.tap.SITES` names it.
+
+    Args:
+        kind: Which attention.
+        layer: From 0.
+    """
+    return f"{one_weight.place(kind, layer)}.heads"
+
+
+def norm_share(heads: np.ndarray, projections: np.ndarray) -> np.ndarray:
+    """Each head's part in what the layer's attention writes, by length: |head W_O| / sum over the layer's heads.
+
+    The heads' vectors add up to the output (and its bias), but their lengths do not: vectors may cancel. A share says
+    how much a head writes, not how much of it is left.
+
+    Args:
+        heads: [L, H, Q, d], the weighted sums of the values.
+        projections: [L, H, d, D], each head's rows of W_O (`output_projections`).
+
+    Returns:
+        [L, H, Q], 0 to 1, adding up to 1 over H; NaN where every head writes nothing.
+    """
+    norms = np.empty(heads.shape[:-1])  # [L, H, Q]
+    for place in np.ndindex(heads.shape[:2]):  # what all heads write would be as large as a model
+        written = np.asarray(heads[place], dtype=np.float64) @ np.asarray(projections[place], dtype=np.float64)
+        norms[place] = np.linalg.norm(written, axis=-1)  # of [Q, D]
+    total = norms.sum(axis=1, keepdims=True)
+    return np.where(total == 0, np.nan, norms / np.where(total == 0, 1.0, total))
+
+
+def output_projections(model: Transformer, kind: Kind) -> np.ndarray:
+    """The part of every layer's W_O that each head is multiplied with.
+
+    Args:
+        model: The model.
+        kind: Which attention.
+
+    Returns:
+        Float32 [L, H, d, D], so that the sum over heads of `head @ part`, plus the bias, is the attention's output.
+    """
+    attentions = model.attentions(kind)
+    matrices = np.stack([attention.out_proj.weight.detach().float().numpy() for attention in attentions])
+    n_layers, d_model, joined = matrices.shape  # output = joined heads @ W^T
+    n_heads = attentions[0].n_heads
+    return matrices.transpose(0, 2, 1).reshape(n_layers, n_heads, joined // n_heads, d_model)
