@@ -11,7 +11,7 @@ import urllib.request
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
 
 from streamlit.proto.Common_pb2 import FileUploaderState, UploadedFileInfo
 from streamlit.proto.WidgetStates_pb2 import WidgetState
@@ -19,7 +19,8 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from benchmarks.raw_client import RawClient, Rerun, Widget
 
 PAGE = "open"
-OPEN, READ, UPLOADER = "hand_in", "hand_in_read", "handed_files_"
+OPEN, READ, EMPTY, FORGET = "hand_in", "hand_in_read", "hand_in_empty", "hand_in_forget"
+UPLOADER = "handed_files_"
 HTTP_SECONDS = 400.0
 
 
@@ -91,8 +92,9 @@ class Visitor(RawClient):
             if status >= 300 or not status:
                 raise RuntimeError(f"{status}: {said}")
             infos.append(UploadedFileInfo(name=name, size=len(content), file_id=file_id))
-        self.click(OPEN)
-        uploader = next(widget for key, widget in self.widgets.items() if key.startswith(UPLOADER))
+        if not self._uploaders():
+            self.click(OPEN)
+        uploader = self.widgets[self._uploaders()[-1]]
         state = FileUploaderState(uploaded_file_info=infos)
         return self._in_dialog(uploader, WidgetState(id=uploader.id, file_uploader_state_value=state))
 
@@ -102,7 +104,7 @@ class Visitor(RawClient):
         return self._in_dialog(widget, WidgetState(id=widget.id, trigger_value=True))
 
     def hand_in(self, files: Iterable[tuple[str, bytes]]) -> Ended:
-        """Send files and have them opened; how that ended."""
+        """Send files and have them opened; how that ended. What was refused is still in the dialog."""
         began = time.perf_counter()
         try:
             result = self.give(files)
@@ -110,10 +112,28 @@ class Visitor(RawClient):
             return Ended("", str(error), time.perf_counter() - began)
         if READ in self.widgets and not result.errors:
             result = self.click(READ)
+        seconds = time.perf_counter() - began
+        if result.errors:
+            return Ended("", "\n".join(result.errors).replace("\\", ""), seconds)
         name = parse_qs(self.query).get("model", [""])[0]
-        return Ended(
-            name if not result.errors else "", "\n".join(result.errors).replace("\\", ""), time.perf_counter() - began
-        )
+        self.visit()  # the dialog is gone
+        return Ended(name, "", seconds)
+
+    def forget(self, name: str) -> None:
+        """Have a model removed that this visitor handed in."""
+        self.rerun(page=PAGE, query=urlencode({"model": name}))
+        self.click(FORGET)
+        self.visit()
+
+    def empty(self) -> None:
+        """Remove what waits in the dialog."""
+        if EMPTY in self.widgets:
+            self.click(EMPTY)
+
+    def _uploaders(self) -> list[str]:
+        """The keys of the uploaders that were drawn, the one that stands now at the end."""
+        found = [key for key in self.widgets if key.startswith(UPLOADER)]
+        return sorted(found, key=lambda key: int(key.removeprefix(UPLOADER)))
 
     def _in_dialog(self, widget: Widget, state: WidgetState) -> Rerun:
         return self.rerun(states=[state], fragment_id=widget.fragment_id)

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import unescape
 from types import TracebackType
+from typing import Self
 
 from streamlit.proto.Alert_pb2 import Alert
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -36,12 +37,16 @@ class PageFailedError(RuntimeError):
 
 @dataclass
 class Rerun:
-    """What one rerun cost and brought; `errors` are those that the page shows, `drawn` has the JSON of components."""
+    """What one rerun cost and brought.
+
+    `errors` are those of the alerts that the page shows as errors, `drawn` has the JSON of components.
+    """
 
     seconds: float = 0.0
     received_bytes: int = 0
     elements: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
+    alerts: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     drawn: dict[str, str] = field(default_factory=dict)
 
@@ -165,8 +170,10 @@ class Conversation:
         result.elements.append(kind)
         if kind == "exception":
             raise PageFailedError(f"{element.type}: {element.message}")
-        if kind == "alert" and element.format == Alert.ERROR:
-            result.errors.append(element.body)
+        if kind == "alert":
+            result.alerts.append(element.body)
+            if element.format == Alert.ERROR:
+                result.errors.append(element.body)
         if kind == "html":
             self.links.update((page, unescape(query)) for page, query in _LINKS.findall(element.body))
         if kind in ("markdown", "text", "heading"):
@@ -203,7 +210,7 @@ class RawClient:
         """The query string that the address bar has."""
         return self._conversation.query
 
-    def __enter__(self) -> RawClient:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -20,7 +20,8 @@ if entry is None:
     st.stop()
 handing_in.about(entry)
 if entry.holds == "model":  # a checkpoint of this program, handed in: nothing is asked
-    keeping.links(entry)
+    if trying.trying(entry) is not None:
+        keeping.links(entry)
     st.stop()
 found = examining.examined(entry)
 if found is not None:

@@ -155,7 +155,8 @@ def test_a_press_on_a_name_and_the_menu_look_at_another(open_part):
     assert address(test)["tensor"] == VALUE
 
 
-def test_rows_of_pieces_are_shown_by_piece(open_part):
+def test_rows_of_pieces_are_shown_by_piece(open_part, monkeypatch):
+    monkeypatch.setattr(parameter_numbers, "ROWS_AT_ONCE", 7)
     test = open_part(tensor="src_table")
     lengths = np.linalg.norm(held("reverse")["src_table"], axis=1)
     order = np.argsort(lengths)

@@ -51,7 +51,7 @@ def dead(patient: Patient) -> Measured:
         why=_WHY_DEAD,
         meaning=_WHOLE_LAYER if whole else _DEAD,
         causes=say(
-            "Usual causes: the head's rows of W_V or its columns of W_O are 0, as after pruning, after an import "
+            "The head's rows of W_V or its columns of W_O are 0, as after pruning, after an import "
             "that filled only some heads, or after strong weight decay. Look at the head's map and at the two "
             "matrices; if the head was pruned on purpose, nothing is wrong."
         ),
@@ -98,7 +98,7 @@ def equal(patient: Patient) -> Measured:
             "what the other sees."
         ),
         causes=say(
-            "Usual causes: one head's parameters were copied over another's while a file was converted, heads of "
+            "One head's parameters were copied over another's while a file was converted, heads of "
             "keys and values that several heads share were repeated wrongly, or both began with the same values and "
             "got the same gradients. Compare the file with its source; a model trained from it needs other first "
             "values."

@@ -88,7 +88,7 @@ def _flat(
         why=_WHY_FLAT,
         meaning=meaning,
         causes=say(
-            "Usual causes: W_Q or W_K of the head is 0 or nearly so (pruned, never filled by an import, worn away by "
+            "W_Q or W_K of the head is 0 or nearly so (pruned, never filled by an import, worn away by "
             "weight decay), all tokens have the same vector there, or a score scale that is far too small."
         ),
         places=names(flat),
@@ -131,7 +131,7 @@ def saturated(patient: Patient) -> Measured:
             "training no gradient reaches the queries and keys of these rows."
         ),
         causes=say(
-            "Usual causes: scores that are not divided by the square root of d_head, another number of heads than "
+            "Scores that are not divided by the square root of d_head, another number of heads than "
             "the model was trained with, embeddings scaled twice, or a training that diverged. Look at the config's "
             "score_scale and n_heads, and at the lengths of queries and keys."
         ),

@@ -150,7 +150,7 @@ def _judged(loss: float, chance: float, found: Guesses | None) -> Measured:
         why=why,
         meaning=say("The model does not do on these texts what it was trained for, or was hardly trained at all."),
         causes=say(
-            "Usual causes: another tokenizer than that of the training, something that the file does not say and was "
+            "Another tokenizer than that of the training, something that the file does not say and was "
             "guessed wrongly (number of heads, place of the norms, scale of the embeddings, start id), texts of "
             "another task, or parameters that were never trained or not loaded. Compare with the loss that the "
             "training reported."
@@ -185,7 +185,7 @@ def by_place(patient: Patient) -> Measured:
         why=why,
         meaning=say("The model loses its place: the farther it comes in a text, the worse it knows how to go on."),
         causes=say(
-            "Usual causes: texts longer than those of the training, learned positions that were never trained that "
+            "Texts longer than those of the training, learned positions that were never trained that "
             "far out, positions that are counted from another number than in training, or a window that is too "
             "narrow."
         ),
@@ -223,7 +223,7 @@ def free_running(patient: Patient) -> Measured:
             "loss of its training says nothing about its outputs."
         ),
         causes=say(
-            "Usual causes: it sees the piece that it has to guess while the whole text is given (no causal mask, "
+            "It sees the piece that it has to guess while the whole text is given (no causal mask, "
             "targets that were not shifted), or decoding does something else than training did: another start id, a "
             "cache that is read wrongly, positions counted otherwise."
         ),

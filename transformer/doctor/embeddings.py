@@ -125,7 +125,7 @@ def collapsed(patient: Patient) -> Measured:
             "and an output that is tied to such a table gives all pieces nearly the same score."
         ),
         causes=say(
-            "Usual causes: a training that diverged or saw one batch only, weight decay on the embeddings without a "
+            "A training that diverged or saw one batch only, weight decay on the embeddings without a "
             "loss that holds them apart, a table that was filled with a mean or with zeros, or a tensor of another "
             "layout that was reshaped instead of transposed."
         ),
@@ -166,7 +166,7 @@ def repeated(patient: Patient) -> Measured:
         why=why,
         meaning=say("The model cannot tell these pieces from each other: it reads the same vector for all of them."),
         causes=say(
-            "Usual causes: pieces that were added to the vocabulary later and got one row for all, rows that were "
+            "Pieces that were added to the vocabulary later and got one row for all, rows that were "
             "never trained and began at 0, or a table that was put together from parts twice. Pieces that no text "
             "uses do no harm; others need training."
         ),

@@ -164,7 +164,7 @@ def _said(patient: Patient, place: tuple[StackName, int], neurons: Tensor, *, n_
         why=why,
         meaning=_WHOLE if bool(neurons.all()) else _SOME,
         causes=say(
-            "Usual causes: a learning rate so high that biases were thrown far below 0 and, with ReLU, get no "
+            "A learning rate so high that biases were thrown far below 0 and, with ReLU, get no "
             "gradient back; a bias or a row of W_up that an import filled with something else; another activation "
             "than the model was trained with. Look at the layer's pre-activations; a model trained anew needs a "
             "lower rate or a longer warm-up."

@@ -61,7 +61,7 @@ def leak(patient: Patient) -> Measured:
             "worthless."
         ),
         causes=say(
-            "Usual causes: a decoder that was called without tgt_mask, a mask with the opposite meaning of true and "
+            "A decoder that was called without tgt_mask, a mask with the opposite meaning of true and "
             "false, or targets that were not shifted (the input of the decoder is tgt[:, :-1], what it has to guess "
             "tgt[:, 1:]). The parameters cannot be mended: train again with the mask, and check that a change of a "
             "later piece leaves earlier logits as they are."

@@ -108,7 +108,7 @@ def endless(patient: Patient) -> Measured:
         said,
         say("The model does not say when it is done: outputs go on until a limit stops them."),
         say(
-            "Usual causes: training targets without an end mark, an end mark that the loss left out because it has "
+            "Training targets without an end mark, an end mark that the loss left out because it has "
             "the id of the padding, a wrong eos_id in the config, or a model that repeats itself and never comes to "
             "the end. Look at the probability of the end mark at the step where it should come."
         ),
@@ -137,7 +137,7 @@ def repeating(patient: Patient) -> Measured:
         said,
         say("The model has lost the thread: what it has written tells it no longer what comes next."),
         say(
-            "Usual causes: a decoder that was trained while it saw the future and has to write without it, positions "
+            "A decoder that was trained while it saw the future and has to write without it, positions "
             "that are missing or stand still while decoding, a cache that is read wrongly, or too little training."
         ),
         faulty,
@@ -175,7 +175,7 @@ def copying(patient: Patient) -> Measured:
         said,
         say("The model writes down what it reads instead of translating it."),
         say(
-            "Usual causes: pairs in the training data whose two sides are the same, source and target columns that "
+            "Pairs in the training data whose two sides are the same, source and target columns that "
             "were mixed up, the language of the output not named where the model expects it, or a training that "
             "ended when copying was all that was learnt."
         ),
@@ -231,7 +231,7 @@ def lengths(patient: Patient) -> Measured:
             "The outputs are not what the texts say, whatever the pieces in them: most is missing or too much."
         ),
         causes=say(
-            "Usual causes of too little: an end mark at the start of the training targets, a start id that is the "
+            "Of too little: an end mark at the start of the training targets, a start id that is the "
             "end mark, a source that the model does not use. Of too much: no end mark in the training targets, or "
             "repetition."
         ),
@@ -259,7 +259,7 @@ def unvaried(patient: Patient) -> Measured:
         said,
         say("The output hardly depends on what is read: the model writes what fits every source a little."),
         say(
-            "Usual causes: cross-attention that is cut off or reads padding only, an encoder whose vectors are all "
+            "Cross-attention that is cut off or reads padding only, an encoder whose vectors are all "
             "alike, source and target that were not paired while training, or a tokenizer that turns every text into "
             "unknown pieces."
         ),

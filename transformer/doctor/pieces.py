@@ -98,7 +98,7 @@ def special(patient: Patient) -> Measured:
             "tokens; with a wrong start id the decoder begins where it never began in training."
         ),
         causes=say(
-            "Usual causes: another tokenizer than that of the training, ids that were typed by hand, or special "
+            "Another tokenizer than that of the training, ids that were typed by hand, or special "
             "pieces that were added after training and moved the others. Look the ids up in the tokenizer's own "
             "files, and set them in config.json."
         ),
@@ -147,7 +147,7 @@ def comes_back(patient: Patient) -> Measured:
             "typed, or its outputs are not shown as it meant them."
         ),
         causes=say(
-            "Usual causes: a vocabulary file without the merges or rules that belong to it, pieces read in another "
+            "A vocabulary file without the merges or rules that belong to it, pieces read in another "
             "order or with another mark for spaces, or a tokenizer of another language."
         ),
         places=tuple(one.text for one in lost[:MOST_PLACES]),
@@ -196,7 +196,7 @@ def unknown(patient: Patient) -> Measured:
         why=why,
         meaning=say("The model reads one and the same piece for all of these, so that it cannot know what was said."),
         causes=say(
-            "Usual causes: texts of another language than the model's, the tokenizer of another model, source and "
+            "Texts of another language than the model's, the tokenizer of another model, source and "
             "target exchanged, or texts that were normalised otherwise (another script, capital letters)."
         ),
         places=tuple(dict.fromkeys(missing))[:MOST_PLACES],

@@ -48,7 +48,7 @@ def sizes(patient: Patient) -> Measured:
         why=why,
         meaning=say("Some texts cannot be read at all, or pieces stand for other rows than those that were trained."),
         causes=say(
-            "Usual causes: the tokenizer of another model or of another size, source and target exchanged, or "
+            "The tokenizer of another model or of another size, source and target exchanged, or "
             "pieces that were added to the tokenizer after training. Take the tokenizer file that the model was "
             "trained with."
         ),
@@ -94,7 +94,7 @@ def exchanged(patient: Patient) -> Measured:
             "and what the model writes is spelled with those of the source."
         ),
         causes=say(
-            "Usual causes: the two files were named or given in the wrong order, or the model translates in the "
+            "The two files were named or given in the wrong order, or the model translates in the "
             "other direction than the folder says. Exchange source.model and target.model, or give them in the "
             "other order."
         ),

@@ -8,6 +8,7 @@ Knows nothing of Streamlit.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import deque
 from collections.abc import Sequence
@@ -51,11 +52,13 @@ class Desk:
     Args:
         most: How many may wait.
         idle: Seconds without work after which the process is ended.
+        worker: Reads.
     """
 
-    def __init__(self, *, most: int = MOST_WAITING, idle: float = IDLE_SECONDS) -> None:
+    def __init__(self, *, most: int = MOST_WAITING, idle: float = IDLE_SECONDS, worker: Worker | None = None) -> None:
         self._most, self._idle = most, idle
-        self._worker, self._changed = Worker(), threading.Condition()
+        self._worker, self._changed = worker or Worker(), threading.Condition()
+        self._soon = False
         self._waiting: deque[Job] = deque()
         self._closed = False
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -77,6 +80,12 @@ class Desk:
             self._waiting.append(job)
             self._changed.notify()
         return job
+
+    def expect(self) -> None:
+        """Something will be handed in soon: start the process, which takes a few seconds."""
+        with self._changed:
+            self._soon = True
+            self._changed.notify()
 
     def before(self, job: Job) -> int | None:
         """How many wait before a job; None if it is being read, or over."""
@@ -110,15 +119,17 @@ class Desk:
     def _serve(self) -> None:
         while not self._closed:
             with self._changed:
-                if not self._waiting and not self._changed.wait_for(
-                    lambda: self._waiting or self._closed, self._idle
-                ):
+                if not self._changed.wait_for(lambda: self._waiting or self._closed or self._soon, self._idle):
                     self._worker.end()
                     continue
                 if self._closed:
                     return
-                job = self._waiting.popleft()
-            self._do(job)
+                job, self._soon = self._waiting.popleft() if self._waiting else None, False
+            if job is not None:
+                self._do(job)
+                continue
+            with contextlib.suppress(GlassformerError):  # who hands something in is told
+                self._worker.warm()
 
     def _do(self, job: Job) -> None:
         def see(done: Done) -> None:

@@ -9,7 +9,6 @@ Knows nothing of Streamlit.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import secrets
 import shutil
@@ -192,12 +191,13 @@ class Store:
             self.forget(token)
 
     def close(self) -> None:
-        """Remove everything."""
+        """Remove everything; a second time nothing happens."""
         with self._lock:
             self._found.clear()
+            held, self._in_use = self._in_use, -1
         shutil.rmtree(self.root, ignore_errors=True)
-        with contextlib.suppress(OSError):
-            os.close(self._in_use)
+        if held >= 0:
+            os.close(held)
 
     def __len__(self) -> int:
         return len(self._found)

@@ -37,6 +37,7 @@ def offer() -> None:
         st.caption(_why_off())
     elif st.button(say("Hand in files from your machine"), key=OPEN, icon=":material/upload_file:"):
         st.session_state.pop(REFUSED, None)
+        handed_in.desk().expect()
         st.dialog(say("Hand in a model"), width="medium")(_dialog)()
 
 

@@ -15,12 +15,13 @@ OWN, OTHERS = 2, 1
 
 def draw(checkpoint: Checkpoint) -> None:
     """Draw them, each one click."""
+    own = str(st.session_state.get(session.MODEL) or checkpoint.name)  # what was handed in has another name there
     others = [(name, entry) for name, entry in loading.usable().items() if name != checkpoint.name and entry.examples]
     others.sort(key=lambda one: not one[1].language)  # a sentence before letters
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="examples"):
         st.caption(say("Examples"), width="content")
         for place, example in enumerate(checkpoint.card.tried()[:OWN]):
-            _example(checkpoint.name, example, glossed(example, checkpoint.card.glosses.get(example, "")), place)
+            _example(own, example, glossed(example, checkpoint.card.glosses.get(example, "")), place)
         for place, (name, entry) in enumerate(others[:OTHERS], start=OWN):
             first = entry.examples[0]
             _example(

@@ -30,6 +30,7 @@ _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _OF_X86 = (41, 42, 49, 50, 43, 288, 101, 310, 311, 425, 165, 321, 323, 298, 248, 249, 250, 438, 308, 272)
 _OF_ARM = (198, 203, 200, 201, 202, 242, 117, 270, 271, 425, 40, 280, 282, 241, 217, 218, 219, 438, 268, 97)
 _REFUSED = {"x86_64": (0xC000003E, _OF_X86), "aarch64": (0xC00000B7, _OF_ARM)}
+CPU_GRACE = 5  # seconds
 _X32 = 0x40000000  # another numbering of the same calls
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT = 444, 445, 446  # alike on every processor
@@ -97,7 +98,7 @@ def _limit(memory: int, seconds: int, file_bytes: int) -> None:
         taken = 2**33
     for kind, most in (
         (resource.RLIMIT_AS, taken + memory),
-        (resource.RLIMIT_CPU, seconds),
+        (resource.RLIMIT_CPU, seconds + CPU_GRACE),
         (resource.RLIMIT_FSIZE, file_bytes),
         (resource.RLIMIT_NOFILE, 256),
         (resource.RLIMIT_CORE, 0),
@@ -105,7 +106,8 @@ def _limit(memory: int, seconds: int, file_bytes: int) -> None:
         hard = resource.getrlimit(kind)[1]
         least = most if hard == resource.RLIM_INFINITY else min(most, hard)
         with contextlib.suppress(ValueError, OSError):  # macOS does not let the address space be limited
-            resource.setrlimit(kind, (least, least))
+            first = max(least - CPU_GRACE, 0) if kind == resource.RLIMIT_CPU else least
+            resource.setrlimit(kind, (first, least))  # of CPU the first limit ends it with a signal that says so
 
 
 def _landlock(library: Any, writable: Path, readable: Sequence[Path]) -> bool:

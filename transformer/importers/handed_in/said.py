@@ -4,6 +4,7 @@ Sentences pickle, but nothing that comes out of that process may be unpickled. S
 values, and what arrives is held to what a template of ours may look like: a format of huge width would be a bomb.
 """
 
+import math
 import re
 from typing import Any
 
@@ -23,6 +24,8 @@ def as_data(value: object) -> Any:
         return {"say": [value.template, value.plural], "values": values}
     if isinstance(value, Joined):
         return {"joined": value.separator, "parts": [as_data(part) for part in value.parts]}
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"number": str(value)}  # JSON has none such
     return value if isinstance(value, bool | int | float) or value is None else str(value)
 
 
@@ -40,6 +43,8 @@ def sentence(data: Any) -> Sentence:
 def _value(data: Any, depth: int) -> Any:
     if depth > MOST_DEPTH:
         raise ValueError("too deep")
+    if isinstance(data, dict) and "number" in data:
+        return float(data["number"])
     if isinstance(data, dict) and "joined" in data:
         parts = [_value(part, depth + 1) for part in data["parts"]]
         return Joined(str(data["joined"])[:10], tuple(part if isinstance(part, str) else str(part) for part in parts))

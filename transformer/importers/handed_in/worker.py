@@ -43,7 +43,8 @@ def _done(request: Mapping[str, Any], lines: "_Lines") -> str:
         stopped = lines.next(LOOK_SECONDS) is not None
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
-            return _cleared("done" if status == 0 else "crashed")
+            slow = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU
+            return _cleared("time" if slow else "done" if status == 0 else "crashed")
         how = "stopped" if stopped else "time" if time.monotonic() > end else ""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)

@@ -29,7 +29,7 @@ from transformer.importers.pickles import KEPT
 
 ROOT = Path(__file__).resolve().parents[3]
 MODULE = "transformer.importers.handed_in.worker"
-START_SECONDS, GRACE_SECONDS, LOOK_SECONDS = 120.0, 10.0, 0.1
+START_SECONDS, GRACE_SECONDS, LOOK_SECONDS = 300.0, 10.0, 0.1
 MOST_RESULT = 1_000_000
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -106,6 +106,14 @@ class Worker:
                 self.end()
                 return "time"
         return how
+
+    def warm(self) -> None:
+        """Start the process, if it does not run.
+
+        Raises:
+            CheckpointError: It cannot be started.
+        """
+        self._running()
 
     def end(self) -> None:
         """End the process, if it runs."""

@@ -30,13 +30,13 @@ from transformer.importers.huggingface.renaming import settle_tables
 from transformer.importers.huggingface.settings import Fields, Known, Settings, fixed
 from transformer.importers.huggingface.sinusoids import settle_sinusoids
 from transformer.importers.huggingface.vocabulary import LANGUAGES
-from transformer.importers.huggingface.without_effect import WITHOUT_EFFECT
+from transformer.importers.huggingface.without_effect import ASKS_FOR_CODE, WITHOUT_EFFECT
 from transformer.importers.imported import Content, Imported
 from transformer.importers.keys import Match
 from transformer.importers.report import Field
 from transformer.importers.weights import Weights, open_weights
 from transformer.model.config import MAX_LENGTH, ModelConfig
-from words import say
+from words import Sentence, say
 
 CONFIG, ADAPTER = "config.json", "adapter_config.json"
 MAX_JSON = 4_000_000  # label maps can be long
@@ -135,13 +135,17 @@ class _Import:
             Field(name, one.how, one.value, one.evidence) for name, one in said.items() if not _default(name, one)
         ]
         fields = [*(one for one in read if one.name not in names), *asked]
-        notes = (*how.notes, *chosen.notes)
+        notes = (*self._of_code(), *how.notes, *chosen.notes)
         report = account(found, self.weights, shapes, needed=list(expected), fields=fields, notes=notes)
         report = replace(report, source=self.files.name)
         if asked or chosen.vocabularies is None:
             return Imported(report, None)
         card = {"title": self.files.name, "description": f"A {self.family.name} model."}
         return Imported(report, Content(config, chosen.vocabularies, card, found, facts, self.open_again))
+
+    def _of_code(self) -> list[Sentence]:
+        asked = [key for key in self.record if key in ASKS_FOR_CODE]
+        return [say("{key} in config.json is ignored: no code out of the folder is run.", key=key) for key in asked]
 
     def _body(self) -> tuple[Match, dict[str, Known]]:
         """What the tensors become, and the fields of the config that are not about ids."""

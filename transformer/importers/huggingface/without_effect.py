@@ -36,4 +36,7 @@ DEAD = frozenset({
     "normalize_embedding", "reorder_and_upcast_attn", "static_position_embeddings",
 })  # fmt: skip
 
-WITHOUT_EFFECT = BOOKKEEPING | TRAINING | TASKS | DEAD
+# Ask for code out of the folder to be run. transformers runs none unless it is told to, and this program never does.
+ASKS_FOR_CODE = frozenset({"auto_map", "custom_pipelines", "trust_remote_code"})
+
+WITHOUT_EFFECT = ASKS_FOR_CODE | BOOKKEEPING | TRAINING | TASKS | DEAD

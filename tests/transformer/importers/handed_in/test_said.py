@@ -15,7 +15,10 @@ NESTED = say(
 )
 
 
-@pytest.mark.parametrize("one", [say("Plain."), NESTED, say("{share:.1%} and {{braces}}", share=0.25)])
+@pytest.mark.parametrize(
+    "one",
+    [say("Plain."), NESTED, say("{share:.1%} and {{braces}}", share=0.25), say("{found:.1f}", found=float("nan"))],
+)
 @pytest.mark.parametrize("language", ["en", "qps"])
 def test_a_sentence_arrives_as_it_was_said(one, language):
     there = sentence(json.loads(json.dumps(as_data(one))))
