@@ -14,6 +14,7 @@ PAGES = {
     "positions?model=reverse&positions=shift&shift=2": "Positions",
     "masks?model=reverse&mask=decoder&query=2&key=5": "Masks",
     "inside?model=reverse&inside=lens": "Inside the model",
+    "sentences?model=reverse&order=chrf": "A file of sentences",
     "?model=reverse&src=noon&step=2": "Step through decoding",
 }
 

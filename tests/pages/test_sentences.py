@@ -7,6 +7,8 @@ import pytest
 
 from tests.pages.conftest import ROOT, STEP, check
 from tests.pages.reading import address, figure, numbers, sentences, view
+from tests.pages.test_pseudo_language import complaints, data_of_models, told_by_models
+from tests.pseudo_language import words_of
 from tests.transformer.featured import filling
 from tests.transformer.one_stack import alone
 from transformer import load
@@ -119,6 +121,13 @@ def test_another_session_sees_them_by_their_address_alone(open_model):
     pd.testing.assert_frame_equal(rows(other), rows(test))
     assert other.text_area(key=asking.TEXT).value.splitlines()[0] == "abc\tcba"
     assert "is not kept any more" in said(open_model(job="nonsense"))
+
+
+def test_results_are_spoken_whole(open_model):
+    job = job_of(run(open_model()))
+    test = open_model(job=job.id, line=7, lang="qps")
+    data = words_of("reverse", "sentences", TEXT, [one.output for one in job.progress().results])
+    assert complaints(test, data | data_of_models(), set(told_by_models())) == []
 
 
 def test_other_pages_do_not_say_which_file_it_was(open_model, open_page):

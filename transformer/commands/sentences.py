@@ -108,7 +108,7 @@ def _print_summary(found: Summary) -> None:
         "chrF of all": found.chrf,
         "log-probability a piece, in nats": found.log_prob,
         "entropy, in bits": found.entropy,
-        "pieces written for each read": found.length_ratio,
+        "length ratio (pieces written / read)": found.length_ratio,
         "repeated pairs of pieces (%)": _percent(found.repeated),
         "ended by themselves (%)": _percent(found.ended),
         "unknown pieces (%)": _percent(found.unknown),

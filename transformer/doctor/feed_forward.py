@@ -156,11 +156,7 @@ def _said(patient: Patient, place: tuple[StackName, int], neurons: Tensor, *, n_
         verdict="broken" if bool(neurons.all()) else "look",
         number=share,
         threshold=MANY_DEAD,
-        said=say_n(
-            "{n:,} neuron is dead; in layer {layer} of one stack it is {share:.0%} of all.",
-            "{n:,} neurons are dead; in layer {layer} of one stack it is {share:.0%} of all.",
-            n_dead, layer=layer + 1, share=share,
-        ),
+        said=_where(stack, layer, n_dead, share),
         why=why,
         meaning=_WHOLE if bool(neurons.all()) else _SOME,
         causes=say(
@@ -170,8 +166,26 @@ def _said(patient: Patient, place: tuple[StackName, int], neurons: Tensor, *, n_
             "lower rate or a longer warm-up."
         ),
         places=tuple(f"{stack}.{layer + 1}.{int(i) + 1}" for i in neurons.nonzero()[:MOST_PLACES, 0]),
-        shown=Shown(page="inside", panel="ffn", layer=layer, source=_first(patient)),
+        shown=Shown(page="inside", panel="ffn", kind=stack, layer=layer, source=_first(patient)),
     )  # fmt: skip
+
+
+def _where(stack: StackName, layer: int, n_dead: int, share: float) -> Sentence:
+    if stack == "encoder":
+        return say_n(
+            "{n:,} neuron is dead; in layer {layer} of the encoder it is {share:.0%} of all.",
+            "{n:,} neurons are dead; in layer {layer} of the encoder it is {share:.0%} of all.",
+            n_dead,
+            layer=layer + 1,
+            share=share,
+        )
+    return say_n(
+        "{n:,} neuron is dead; in layer {layer} of the decoder it is {share:.0%} of all.",
+        "{n:,} neurons are dead; in layer {layer} of the decoder it is {share:.0%} of all.",
+        n_dead,
+        layer=layer + 1,
+        share=share,
+    )
 
 
 _SOME: Sentence = say(

@@ -23,7 +23,7 @@ from transformer.model.masks import causal_mask
 from transformer.model.tap import Replacer, Tap, tap_of
 from words import Sentence, say
 
-FEW_TOKENS = 512
+FEW_TOKENS = 192
 SHORT = 6
 """Pieces of a text: as long as those of any training."""
 PART = 0.5
@@ -72,7 +72,8 @@ def leak(patient: Patient) -> Measured:
 
 _WHY: Sentence = say(
     "The second loss as a share of the first. Nothing can be guessed of a text drawn by chance, so that both are "
-    "high in a healthy model: in the shipped checkpoints the share is about 1."
+    "high in a healthy model: the share was 0.8 to 1.9 in all that were tried, and below 0.1 in one that was "
+    "trained on a leak."
 )
 
 

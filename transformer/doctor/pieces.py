@@ -184,7 +184,7 @@ def unknown(patient: Patient) -> Measured:
     said = say("{share:.1%} of {n:,} pieces are unknown.", share=share, n=n_pieces)
     why = say(
         "Texts of the language that a tokenizer was made for have at most a few in a hundred, names and rare signs; "
-        "the shipped checkpoints have 0.5 % on texts that they were not trained on."
+        "the shipped checkpoints have less than 1 % on texts that they were not trained on."
     )
     if share < MANY_UNKNOWN:
         return well(said, share, MANY_UNKNOWN, why)

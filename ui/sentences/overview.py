@@ -40,7 +40,7 @@ _LOG_PROB = _Measure(
 )
 _CHRF = _Measure(say("chrF"), say("chrF against log-probability a piece"), say("Lines by chrF"), lambda one: one.chrf)
 _RATIO = _Measure(
-    say("Pieces written for each read"),
+    say("Length ratio"),
     say("Length ratio against log-probability a piece"),
     say("Lines by length ratio"),
     lambda one: one.length_ratio,
@@ -80,7 +80,7 @@ def _numbers(found: Summary) -> list[tuple[str, str, str | None]]:
     if found.entropy is not None:
         said.append((say("Entropy"), f"{found.entropy:.2f}", say("Mean of the lines, in bits.")))
     if found.length_ratio is not None:
-        said.append((say("Written for each read"), f"{found.length_ratio:.2f}", say("Pieces.")))
+        said.append((say("Length ratio"), f"{found.length_ratio:.2f}", say("Pieces written for each piece read.")))
     if found.ended is not None:
         said.append((say("Ended"), f"{found.ended:.1%}", say("Outputs that ended by themselves.")))
     if found.unknown is not None:
