@@ -31,7 +31,9 @@ def test_the_python_examples_run_one_after_another(monkeypatch, capsys):
     assert logits.shape == (1, trace.n_steps, len(trace.vocabulary))
 
 
-@pytest.mark.parametrize("command", ["task", "train", "prepare", "evaluate", "sentences", "translate", "import"])
+@pytest.mark.parametrize(
+    "command", ["task", "train", "prepare", "evaluate", "sentences", "translate", "import", "doctor"]
+)
 def test_every_option_of_the_commands_exists(command, capsys):
     with pytest.raises(SystemExit, match="0"):
         main([command, "--help"])

@@ -5,7 +5,7 @@ import logging
 import sys
 from collections.abc import Sequence
 
-from transformer.commands import evaluate, import_model, prepare, sentences, task, train, translate
+from transformer.commands import doctor, evaluate, import_model, prepare, sentences, task, train, translate
 from transformer.errors import GlassformerError
 
 INTERRUPTED = 130  # what a shell expects of a command that Ctrl-C ended
@@ -17,13 +17,14 @@ COMMANDS = {
     "sentences": sentences,
     "evaluate": evaluate,
     "import": import_model,
+    "doctor": doctor,
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status."""
+    """Run one command; returns the exit status, which is 0 unless the command says another."""
     parser = argparse.ArgumentParser(
-        prog="python -m transformer", description="Train, import, score and try checkpoints."
+        prog="python -m transformer", description="Train, import, examine, score and try checkpoints."
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():
@@ -31,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     try:
-        options.run(options)
+        status: int | None = options.run(options)
     except ModuleNotFoundError as error:
         print(f"error: {error.name} is missing; pip install 'glassformer[train]' brings it.", file=sys.stderr)
         return 2
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as error:
         print(f"\ninterrupted. {error}".rstrip(), file=sys.stderr)
         return INTERRUPTED
-    return 0
+    return status or 0
 
 
 if __name__ == "__main__":

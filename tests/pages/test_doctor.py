@@ -1,5 +1,6 @@
 """The Doctor page: what it says of examinations that are done, under way, stopped and refused."""
 
+import json
 import re
 import threading
 import time
@@ -238,6 +239,16 @@ def test_a_link_leads_to_the_view_and_keeps_the_model(open_page, examine_with):
     asked = parse_qs(link.query_string)
     del asked["rev"]
     assert asked == {"model": ["reverse"], "src": ["ab"], "masks": ["checks"], "layer": ["2"], "head": ["3"]}
+
+
+def test_a_report_can_be_saved_and_pasted(open_page, examine_with):
+    examinations = examine_with(WELL, named("broken", BROKEN))
+    test = until_done(open_page(DOCTOR, model="reverse"))
+    report = examinations.kept(asking.Asked.of(loading.open_checkpoint(loading.usable()["reverse"]))).report
+    assert [one.label for one in test.get("download_button")] == ["Report as JSON", "Report as Markdown"]
+    assert test.code[0].value == str(report.to_markdown())
+    assert "No causal mask." in test.code[0].value
+    assert json.loads(report.to_json())["verdict"] == "broken"
 
 
 def test_every_sentence_of_the_page_is_spoken_whole(open_page, examine_with):

@@ -135,8 +135,8 @@ def collapsed(patient: Patient) -> Measured:
 
 
 _WHY: Sentence = say(
-    "In the shipped checkpoints the mean cosine is at most 0.23 and 94 % or more of the directions are used. Above a "
-    "mean cosine of {cosine:g}, or below {share:.0%} of the directions, little is left that tells rows apart.",
+    "In the shipped checkpoints the mean cosine is at most 0.23 and 94 % or more of the directions are used. Above "
+    "a mean cosine of {cosine:g}, or below {share:.0%} of the directions, little is left that tells rows apart.",
     cosine=NARROW,
     share=FEW_DIRECTIONS,
 )

@@ -16,9 +16,11 @@ from typing import Any, Literal, TypeVar
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.doctor.reading import Row, rows_of
-from transformer.doctor.report import Area, Measured
+from transformer.doctor.report import Area, Measured, Verdict
 from transformer.errors import GlassformerError
+from transformer.importers.losses import Loss
 from transformer.importers.samples import Samples
+from transformer.importers.variants import Variants
 from transformer.model.anatomy import Anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
@@ -45,12 +47,16 @@ class Patient:
         given: Pairs or texts that somebody gave; None if nobody did.
         seed: Decides which of many sentences are taken, and all else that is drawn.
         pause: Called now and then; a server serves others meanwhile.
+        losses: Those that tests of settings found so far, by what was changed; None where nothing could be.
+        verdicts: Of the tests so far, by their names: what is broken below decides what can be tested above.
     """
 
     checkpoint: Checkpoint
     given: Samples | None = None
     seed: int = 0
     pause: Callable[[], None] = field(default=go_on)
+    losses: dict[str, Loss | None] = field(default_factory=dict)
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
     _known: dict[Callable[[Patient], Any], Any] = field(default_factory=dict, init=False, repr=False)
 
     def once(self, work: Callable[[Patient], _Result]) -> _Result:
@@ -97,6 +103,11 @@ class Patient:
         return rows_of(self.checkpoint, self.samples, self.seed)
 
     @cached_property
+    def variants(self) -> Variants:
+        """What makes models of the same parameters under another config."""
+        return Variants(self.checkpoint)
+
+    @cached_property
     def runs(self) -> tuple[Trace | GlassformerError, ...]:
         """The greedy run of each sentence, in their order; or the error that it ended with."""
         found: list[Trace | GlassformerError] = []
@@ -107,6 +118,16 @@ class Patient:
             except GlassformerError as error:
                 found.append(error)
         return tuple(found)
+
+    @cached_property
+    def written(self) -> list[Row]:
+        """What the decoder reads of each sentence with its right output: the reference if there is one, else its own.
+
+        Sentences that cannot be read, and those for which nothing is written, are left out.
+        """
+        if self.samples.targets:
+            return [row for row in self.rows if row.text is not None]
+        return [Row(one.src_ids, one.read_ids, one.source_text) for one in self.traces if one.read_ids]
 
     @property
     def traces(self) -> tuple[Trace, ...]:

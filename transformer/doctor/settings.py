@@ -1,8 +1,207 @@
-"""What a file does not store: heads, scale, place of the norms. Neighbouring values are tried.
+"""What a file does not store: heads, scale, place of the norms, activation, where positions begin.
+
+Each is wrong in silence: the same parameters under another setting load without an error and compute something. So
+neighbouring values are tried on the patient's sentences, with the same parameters and all else as it is. In a model
+that is as it was trained no neighbour does better; one that is told wrongly does better where it is told right.
+
+Source: `transformer.importers.variants` makes the neighbours, `losses` scores them, `verdicts` has the paired tests.
 
 Knows nothing of Streamlit.
 """
 
-from transformer.doctor.patient import Test
+from __future__ import annotations
 
-TESTS: tuple[Test, ...] = ()
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from transformer.doctor.neighbours import Neighbour, as_it_is, loss_of_neighbour, shifts, with_setting
+from transformer.doctor.patient import Patient, Test
+from transformer.doctor.report import Measured, PageName, Shown, not_applicable
+from transformer.importers.losses import Loss
+from transformer.importers.verdicts import surely_better
+from words import Sentence, say, say_n
+
+GAIN = 0.05
+"""Nats a piece by which a neighbour has to be better. The shipped and foreign healthy models: at most 0.016 on twelve
+of a hundred texts. Wrong numbers of heads: 0.06 to 4."""
+EASY = 1.0
+"""Nats a piece up to which a model plainly works. Above, it is wrong in some way, and any change may be better by
+chance: there a neighbour counts only if it explains half of the rest."""
+CLEAR = 1.25
+"""How many times the gain of another setting has to be for that one to be blamed instead."""
+BELOW = ("finite", "causality", "own_token", "cache", "positions", "source")
+"""Tests of what stands below the settings: a model that does not pass them is wrong whatever its settings are."""
+FEWEST = 3  # texts; the paired test shows nothing on fewer
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting.
+
+    Attributes:
+        name: Of the test.
+        title: What is tested.
+        neighbours: Values that are tried.
+        causes: How it comes to be wrong, and what to do.
+        page: Which shows it.
+    """
+
+    name: str
+    title: Sentence
+    neighbours: Callable[[Patient], Iterator[Neighbour]]
+    causes: Sentence
+    page: PageName = "inside"
+
+    def measure(self, patient: Patient) -> Measured:
+        """Try the neighbours."""
+        below = [name for name in BELOW if patient.verdicts.get(name) == "broken"]
+        if below:
+            return not_applicable(
+                say("Settings can be compared once {tests} is mended: until then any change may do better by chance.",
+                    tests=", ".join(below))
+            )  # fmt: skip
+        before = as_it_is(patient)
+        if len(before.totals) < FEWEST:
+            return not_applicable(
+                say_n("{n} text that fits into the model is too few to compare settings on; give pairs.",
+                      "{n} texts that fit into the model are too few to compare settings on; give pairs.",
+                      len(before.totals))
+            )  # fmt: skip
+        tried = [(one, loss) for one in self.neighbours(patient) if (loss := loss_of_neighbour(patient, one))]
+        if not tried:
+            return not_applicable(say("No neighbouring value fits the parameters of this model."))
+        best, loss = min(tried, key=lambda pair: pair[1].mean)
+        return self._verdict(patient, before, best, loss, len(tried))
+
+    def _verdict(self, patient: Patient, before: Loss, best: Neighbour, after: Loss, tried: int) -> Measured:
+        gain = before.mean - after.mean
+        needed = GAIN + max(0.0, before.mean - EASY) / 2
+        shown = Shown(page=self.page)
+        why = say(
+            "In healthy models no neighbour is better by more than 0.016 nats a piece; wrong settings cost 0.06 to "
+            "10. The better one has to be so beyond chance, too."
+        )
+        if gain <= needed or not surely_better(after, before) or self._another_explains_more(patient, gain):
+            said = say_n(
+                "{n} neighbour was tried: with {best} the loss is {after:.3g} nats a piece; as the model is, "
+                "{before:.3g}.",
+                "{n} neighbours were tried: the best, {best}, has a loss of {after:.3g} nats a piece; the model as "
+                "it is, {before:.3g}.",
+                tried,
+                best=best.name,
+                after=after.mean,
+                before=before.mean,
+            )
+            return Measured(verdict="well", number=gain, threshold=needed, why=why, said=said, shown=shown)
+        parts = patient.anatomy
+        sure = bool(patient.samples.targets) or not (parts.reads and parts.writes)  # else it judges its own output
+        return Measured(
+            verdict="broken" if sure else "look",
+            number=gain,
+            threshold=needed,
+            why=why,
+            said=say(
+                "With {best} the loss is {after:.3g} nats a piece; as the model is, {before:.3g}.",
+                best=best.name,
+                before=before.mean,
+                after=after.mean,
+            ),
+            meaning=say("The parameters were trained with another setting than they are computed with.")
+            if sure
+            else say(
+                "The model is surer of what it writes with another setting than with its own; that may be a wrong "
+                "certainty. Give pairs: they decide."
+            ),
+            causes=self.causes,
+            places=(best.name,),
+            shown=shown,
+        )
+
+    def _another_explains_more(self, patient: Patient, gain: float) -> bool:
+        """Whether another setting is far better still: then that one is wrong, and this one gains by chance."""
+        before = as_it_is(patient).mean
+        for setting in SETTINGS:
+            if setting.name != self.name:
+                for one in setting.neighbours(patient):
+                    loss = loss_of_neighbour(patient, one)
+                    if loss is not None and before - loss.mean > CLEAR * gain:
+                        return True
+        return False
+
+
+def _heads(patient: Patient) -> Iterator[Neighbour]:
+    """Half and twice the number, the projections as wide as they are."""
+    config = patient.config
+    width, shared = config.n_heads * config.d_head, config.n_kv_heads * config.d_head
+    for n in (config.n_heads // 2, 2 * config.n_heads):
+        if n and width % n == 0 and shared % (width // n) == 0:
+            yield with_setting(n_heads=n, d_head=width // n, n_kv_heads=shared // (width // n))
+
+
+def _scale(patient: Patient) -> Iterator[Neighbour]:
+    yield with_setting(scale_embedding=not patient.config.scale_embedding)
+
+
+def _norm(patient: Patient) -> Iterator[Neighbour]:
+    """A norm after the sum or before the sub-layer: the parameters are the same."""
+    if patient.config.norm != "both" and patient.config.norm_kind != "none":
+        yield with_setting(norm="post" if patient.config.norm == "pre" else "pre")
+
+
+def _activation(patient: Patient) -> Iterator[Neighbour]:
+    for name in ("relu", "gelu", "silu"):
+        if name != patient.config.activation.removesuffix("_tanh"):
+            yield with_setting(activation=name)
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        "n_heads",
+        say("The number of heads is right"),
+        _heads,
+        say(
+            "No file of weights holds the number of heads, and every divisor of d_model loads. Look it up in the "
+            "code or the arguments of the training, or set it to the value that does best here."
+        ),
+    ),
+    Setting(
+        "scale_embedding",
+        say("The scale of the embeddings is right"),
+        _scale,
+        say(
+            "Token embeddings are multiplied by the square root of d_model, or are not; fairseq, Marian and the "
+            "Annotated Transformer do, GPT-2, BERT and many tutorials do not. Set scale_embedding the other way."
+        ),
+    ),
+    Setting(
+        "norm",
+        say("The norms stand where they were trained"),
+        _norm,
+        say(
+            "Norms before the sub-layers and after the sums have the same parameters (norm_first of "
+            "`nn.TransformerEncoderLayer`); a final norm suggests that they stand before. Set norm the other way."
+        ),
+    ),
+    Setting(
+        "activation",
+        say("The activation is the one of the training"),
+        _activation,
+        say(
+            "The non-linearity has no parameters, so no file holds it; `nn.TransformerEncoderLayer` takes ReLU "
+            "unless it is told otherwise. Set activation to the value that does best here."
+        ),
+    ),
+    Setting(
+        "position_shift",
+        say("Positions begin where they were trained"),
+        shifts,
+        say(
+            "The table of positions begins some rows too early or too late: fairseq, BART and OPT leave its first "
+            "rows to padding (an offset of 2), others count from 1. Cut off those rows, or count from where it does "
+            "best."
+        ),
+        "positions",
+    ),
+)
+
+TESTS: tuple[Test, ...] = tuple(Test(one.name, "wiring", one.title, one.measure) for one in SETTINGS)

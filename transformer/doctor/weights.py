@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import torch
 
+from transformer.doctor import tables, tensors
 from transformer.doctor.patient import Patient, Test
 from transformer.doctor.reading import Row
 from transformer.doctor.report import MOST_PLACES, Measured, Shown
@@ -80,4 +81,8 @@ def _first_site(patient: Patient, row: Row) -> str | None:
     return first_site(made, tap=NO_TAP)
 
 
-TESTS: tuple[Test, ...] = (Test("finite", "weights", say("Every value is a number"), finite),)
+TESTS: tuple[Test, ...] = (
+    Test("finite", "weights", say("Every value is a number"), finite),
+    *tensors.TESTS,
+    *tables.TESTS,
+)

@@ -1,16 +1,28 @@
 """The report of an examination: one sentence that sums up, what is wrong first, and the forms in which it is saved.
 
+A report is saved as JSON, for programs, and as Markdown, to paste it into a thread. Markdown is a sentence: whoever
+draws it may say it in another language. In JSON and in a terminal it is English.
+
 Knows nothing of Streamlit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import json
+import math
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
 
 from transformer.doctor.patient import Origin, Patient
-from transformer.doctor.report import VERDICTS, Finding, Verdict
-from words import Sentence, say_n
+from transformer.doctor.report import AREAS, VERDICTS, Finding, Verdict
+from words import Sentence, joined, say, say_n, through
+
+SCHEMA: Final = "glassformer.doctor"
+SCHEMA_VERSION: Final = 1
+"""One more where a field is renamed, left out or means something else; new fields may come without."""
+COLUMNS = 100  # of a terminal
 
 
 @dataclass(frozen=True)
@@ -67,3 +79,129 @@ class Report:
             well,
             name=self.checkpoint,
         )
+
+    def record(self) -> dict[str, Any]:
+        """The report as plain data for JSON: texts in English, and null for what is not finite."""
+        return {
+            "schema": SCHEMA,
+            "version": SCHEMA_VERSION,
+            "checkpoint": self.checkpoint,
+            "content_hash": self.content_hash,
+            "sentences": {"origin": self.origin, "n": self.n_sentences},
+            "verdict": self.worst_first[0].verdict if self.findings else "not_applicable",
+            "summary": str(self.summary()),
+            "findings": [_record(one) for one in self.worst_first],
+        }
+
+    def to_json(self) -> str:
+        """The report as JSON, findings from the worst on."""
+        return json.dumps(self.record(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def to_markdown(self) -> str:
+        """The report as Markdown: what is wrong in full, the rest as lists."""
+        return joined("\n\n", list(self._parts()))
+
+    def _parts(self) -> Iterator[str]:
+        yield say("## Doctor: {summary}", summary=_quoted(self.summary()))
+        yield say("Checkpoint `{hash}`, {origin}.", hash=self.content_hash[:12], origin=self._read())
+        for finding in (*self.only("broken"), *self.only("look")):
+            yield from _in_full(finding)
+        for verdict in ("well", "not_applicable"):
+            rows = [_row(one) for one in self.findings if one.verdict == verdict]
+            if rows:
+                yield say("### {verdict} ({n})", verdict=VERDICTS[verdict], n=len(rows))
+                yield joined("\n", rows)
+
+    def _read(self) -> Sentence:
+        """Where the sentences came from, as a clause."""
+        if self.origin == "none":
+            return say("without sentences")
+        given = self.origin == "given"
+        if given:
+            return say_n("with {n} sentence that was given", "with {n} sentences that were given", self.n_sentences)
+        return say_n("with {n} example of its card", "with {n} examples of its card", self.n_sentences)
+
+    def __str__(self) -> str:
+        """The report for a terminal, in English."""
+        lines = [str(self.summary()), f"({self._read()})"]
+        for finding in self.worst_first:
+            lines += _lines(finding)
+        return "\n".join(lines)
+
+
+def _record(finding: Finding) -> dict[str, Any]:
+    measured = asdict(finding.measured)
+    texts = {name: str(measured[name]) for name in ("said", "why", "meaning", "causes")}
+    numbers = {name: _finite(measured[name]) for name in ("number", "threshold")}
+    return {
+        "test": finding.test,
+        "area": finding.area,
+        "title": str(finding.title),
+        "verdict": finding.verdict,
+        **numbers,
+        **texts,
+        "places": list(finding.measured.places),
+        "shown": measured["shown"],
+        "seconds": round(finding.seconds, 3),
+    }
+
+
+def _finite(number: float | None) -> float | None:
+    return number if number is not None and math.isfinite(number) else None
+
+
+def _in_full(finding: Finding) -> Iterator[str]:
+    """A finding as paragraphs of Markdown."""
+    measured = finding.measured
+    yield say(
+        "### {verdict}: {title} ({area})", verdict=VERDICTS[finding.verdict], title=_quoted(finding.title),
+        area=AREAS[finding.area],
+    )  # fmt: skip
+    yield _quoted(measured.said)
+    if measured.places:
+        yield joined(", ", [_code(one) for one in measured.places])
+    if measured.meaning:
+        yield _quoted(measured.meaning)
+    if measured.causes:
+        yield _quoted(measured.causes)
+    if measured.why:
+        yield say("**Threshold:** {why}", why=_quoted(measured.why))
+
+
+def _row(finding: Finding) -> Sentence:
+    return say("- {title}: {said}", title=_quoted(finding.title), said=_quoted(finding.measured.said))
+
+
+@through
+def _quoted(text: str) -> str:
+    """A text of ours with data in it, on one line, so that Markdown takes the data for text; code stays code."""
+    parts = " ".join(text.split()).split("`")
+    if len(parts) % 2 == 0:  # a mark of code that nothing ends is data
+        parts = ["\\`".join(parts)]
+    for i in range(0, len(parts), 2):
+        for sign in "*_<[#|":
+            parts[i] = parts[i].replace(sign, "\\" + sign)
+    return "`".join(parts)
+
+
+def _code(text: str) -> str:
+    """Data as code."""
+    flat = " ".join(text.split())
+    longest = max((len(run) for run in flat.replace("`", " ` ").split() if set(run) == {"`"}), default=0)
+    mark = "`" * (flat.count("`") + 1) if longest else "`"
+    return f"{mark} {flat} {mark}" if longest else f"{mark}{flat}{mark}"
+
+
+def _lines(finding: Finding) -> list[str]:
+    """A finding for a terminal: one that is wrong in full, the others in a line."""
+    measured, verdict = finding.measured, str(VERDICTS[finding.verdict])
+    if finding.verdict in ("well", "not_applicable"):
+        return [_wrapped(f"{verdict:<15}{finding.title}: {measured.said}", 15)]
+    texts = [measured.said, ", ".join(measured.places), measured.meaning, measured.causes, measured.why]
+    head = ["", f"{verdict.upper():<15}{finding.title} [{finding.test}]"]
+    return [*head, *(_wrapped(str(text), 4, first=4) for text in texts if text), ""]
+
+
+def _wrapped(text: str, indent: int, *, first: int = 0) -> str:
+    begin, rest = " " * first, " " * indent
+    return textwrap.fill(text, COLUMNS, initial_indent=begin, subsequent_indent=rest, break_on_hyphens=False)

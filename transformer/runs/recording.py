@@ -84,8 +84,11 @@ def read_target(
     lengths = (n_tokens,) if tap.causal else range(1, n_tokens + 1)
 
     def read(seen: Tap) -> None:
+        needs_logits = seen.wants("logits")  # with a large vocabulary a third of the work
         for length in lengths:
-            model.project(model.decode(read_ids[:, :length], memory, src_mask, tap=seen), tap=seen)
+            hidden = model.decode(read_ids[:, :length], memory, src_mask, tap=seen)
+            if needs_logits:
+                model.project(hidden, tap=seen)
 
     recorder = Recorder(patterns) if tap.causal else _LastRows(patterns)
     passing = _Passing(passed)

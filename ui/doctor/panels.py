@@ -6,7 +6,7 @@ from typing import Final
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.doctor.whole import Report
-from ui.doctor import asking, findings
+from ui.doctor import asking, findings, saved
 from ui.doctor.asking import Wanted
 from ui.doctor.examinations import Asked, Seen
 from ui.runs.attempt import attempt
@@ -78,6 +78,7 @@ def _follow(asked: Asked, wish: Wanted, link: Link, was_under_way: bool) -> None
     findings.wrong(seen.findings, link)
     if seen.report is not None:
         findings.others(seen.findings, link)
+        saved.offer(seen.report)
 
 
 def _verdict(report: Report) -> None:
@@ -101,7 +102,7 @@ def _sentences(report: Report) -> Sentence:
     """Which sentences were used."""
     n = report.n_sentences
     if not n:
-        return say("The checkpoint has no examples, so nothing was tested on sentences: give some below.")
+        return say("The checkpoint has no examples: give sentences of your own below, and more is tested.")
     if report.origin == "given":
         return say_n("{n} sentence of yours was used.", "{n} sentences of yours were used.", n)
     return say_n(

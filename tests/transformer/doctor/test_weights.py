@@ -37,3 +37,50 @@ def test_numbers_that_grow_too_large_are_found(reverse):
     assert measured.verdict == "broken"
     assert measured.number == 0
     assert len(measured.places) == 1
+
+
+def spoilt(reverse, change):
+    def spoil(model):
+        with torch.no_grad():
+            change(model)
+
+    return changed(reverse, spoil)
+
+
+def uniform(model):
+    torch.nn.init.xavier_uniform_(model.encoder.layers[0].self_attn.q_proj.weight)
+
+
+def one_direction(model):
+    weight = model.decoder.layers[1].ffn.up_proj.weight
+    weight.copy_(weight[:, :1] @ weight[:1] + 1e-4 * weight)
+
+
+@pytest.mark.parametrize(
+    ("test", "change", "verdict", "place"),
+    [
+        ("constant", lambda m: m.encoder.layers[1].ffn.up_proj.weight.fill_(0.5), "broken", "encoder.layers.1.ffn"),
+        ("constant", lambda m: m.decoder.embedding.positions.table.zero_(), "broken", "decoder.embedding.positions"),
+        ("initial", uniform, "broken", "encoder.layers.0.self_attn.q_proj.weight"),
+        ("rank", one_direction, "look", "decoder.layers.1.ffn.up_proj.weight"),
+        ("norm_gains", lambda m: m.decoder.final_norm.weight[:40].zero_(), "broken", "decoder.final_norm.weight"),
+        ("zero_rows", lambda m: m.src_table[7].zero_(), "look", "src_table[7]"),
+        ("precision", lambda m: m.src_table[5, 5].fill_(1e6), "look", "src_table"),
+    ],
+)
+def test_a_tensor_that_holds_nothing_is_found(test, change, verdict, place, reverse):
+    measured = found(spoilt(reverse, change), test).measured
+    assert measured.verdict == verdict
+    assert measured.places[0].startswith(place)
+    assert found(reverse, test).verdict == "well"
+
+
+def test_padding_may_be_zero(reverse):
+    zeroed = spoilt(reverse, lambda model: model.src_table[reverse.config.pad_id].zero_())
+    assert found(zeroed, "zero_rows").verdict == "well"
+
+
+def test_a_damaged_tensor_is_the_business_of_one_test(reverse):
+    damaged = spoilt(reverse, lambda model: model.decoder.layers[1].ffn.up_proj.weight[3].fill_(torch.nan))
+    tests = ("precision", "constant", "initial", "rank", "norm_gains", "copies", "zero_rows")
+    assert {found(damaged, test).verdict for test in tests} == {"well"}

@@ -6,6 +6,8 @@ import torch
 
 import transformer
 from transformer.errors import QueryError
+from transformer.model.tap import Recorder, tap_of
+from transformer.model.transformer import Transformer
 from transformer.runs.replay import replay
 from transformer.runs.running import run
 
@@ -50,3 +52,26 @@ def test_a_site_that_does_not_exist_is_refused(checkpoint, trace):
 def test_a_run_of_another_checkpoint_is_refused(shared_checkpoint_folder, trace):
     with pytest.raises(QueryError, match="another checkpoint"):
         replay(transformer.load(shared_checkpoint_folder), trace, ["logits"])
+
+
+@pytest.mark.parametrize(("site", "n"), [("decoder.0.self_attn.heads", 0), ("logits", 1)])
+def test_logits_are_computed_where_somebody_wants_them(checkpoint, trace, monkeypatch, site, n):
+    calls = count_projections(monkeypatch)
+    replay(checkpoint, trace, [site])
+    assert len(calls) == n
+
+
+def test_a_tap_that_looks_at_the_logits_sees_them(checkpoint, trace, monkeypatch):
+    calls, looking = count_projections(monkeypatch), Recorder(["logits"])
+    replay(checkpoint, trace, ["decoder.0.self_attn.heads"], tap=tap_of(looking))
+    assert len(calls) == 1
+    assert looking.values["logits"].shape[1] == len(trace.read_ids)
+
+
+def count_projections(monkeypatch):
+    """A list that grows with every call of `project`."""
+    calls, project = [], Transformer.project
+    monkeypatch.setattr(
+        Transformer, "project", lambda self, hidden, **more: calls.append(1) or project(self, hidden, **more)
+    )
+    return calls

@@ -1,0 +1,69 @@
+"""`python -m transformer doctor`: what it prints, and what it ends with."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from transformer.__main__ import main
+from transformer.doctor import examination
+from transformer.doctor.patient import Test
+
+from tests.transformer.spoiling import weights_with  # isort: skip
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Only the first tests are made: all of them are made in the tests of the doctor."""
+    names = ("finite", "constant", "causality", "n_heads")
+    some: tuple[Test, ...] = tuple(test for test in examination.TESTS if test.name in names)
+    monkeypatch.setattr(examination, "TESTS", some)
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    path = tmp_path / "pairs.tsv"
+    path.write_text("".join(f"{word}\t{word[::-1]}\n" for word in ("planet", "window", "harbour", "silver")))
+    return path
+
+
+REVERSE = str(Path(__file__).parents[3] / "checkpoints" / "reverse")
+
+
+def test_a_healthy_checkpoint_ends_with_0(quick, capsys):
+    assert main(["doctor", REVERSE]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith("reverse is healthy: 4 tests found nothing wrong.")
+    assert printed.err == ""  # progress is for terminals
+
+
+def test_json_of_given_pairs(quick, pairs, capsys):
+    assert main(["doctor", REVERSE, "--pairs", str(pairs), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["sentences"] == {"origin": "given", "n": 4}
+    assert [one["test"] for one in found["findings"]] == ["finite", "constant", "causality", "n_heads"]
+
+
+def test_what_is_broken_ends_with_1(quick, spoil, capsys):
+    def damage(state):
+        state["decoder.layers.0.ffn.down_proj.weight"][0, 0] = torch.nan
+
+    folder = spoil("model.safetensors", weights_with(damage))
+    assert main(["doctor", str(folder), "--markdown"]) == 1
+    printed = capsys.readouterr().out
+    assert printed.startswith("## Doctor: spoilt is broken: 1 test says so.")
+    assert "`decoder.layers.0.ffn.down_proj.weight`" in printed
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (["--pairs", "nowhere.tsv"], "nowhere.tsv: cannot be read"),
+        (["--set", "n_heads=4"], "leaves nothing open"),
+        (["--set", "n_heads"], "expected FIELD=VALUE"),
+    ],
+)
+def test_what_cannot_be_examined_ends_with_2(more, says, quick, capsys):
+    assert main(["doctor", REVERSE, *more]) == 2
+    assert says in capsys.readouterr().err

@@ -1,0 +1,99 @@
+"""The forms in which a report is saved: each says all, and data in it stay data."""
+
+import json
+import math
+
+import pytest
+
+from transformer.doctor.report import Finding, Measured, Shown
+from transformer.doctor.whole import SCHEMA_VERSION, Report
+from words import PSEUDO, said, say
+
+WRONG = Finding(
+    test="causality",
+    area="wiring",
+    title=say("No token sees a later one"),
+    seconds=0.123456,
+    measured=Measured(
+        verdict="broken",
+        number=math.inf,
+        threshold=0.0,
+        said=say("{text} moves by {far}.", text="<b>*all*</b> a|b", far=2),
+        why=say("Nothing may move."),
+        meaning=say("It reads what it should predict."),
+        causes=say("The mask is missing: `mask=None`."),
+        places=("a `piece`", "x\n# no heading"),
+        shown=Shown(page="masks", panel="checks", source="noon", layer=1),
+    ),
+)
+RIGHT = Finding(
+    test="batch", area="wiring", title=say("Together as alone"),
+    measured=Measured(verdict="well", number=1e-6, threshold=1e-3, said=say("All is equal.")),
+)  # fmt: skip
+OPEN = Finding(
+    test="source", area="wiring", title=say("The source counts"),
+    measured=Measured(verdict="not_applicable", said=say("There is no sentence.")),
+)  # fmt: skip
+
+
+@pytest.fixture
+def report():
+    return Report("mine", "0123456789abcdef", "given", 2, (RIGHT, OPEN, WRONG))
+
+
+def test_json_is_strict_and_holds_everything_with_the_worst_first(report):
+    found = json.loads(report.to_json(), parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    assert (found["schema"], found["version"]) == ("glassformer.doctor", SCHEMA_VERSION)
+    assert (found["checkpoint"], found["verdict"]) == ("mine", "broken")
+    assert found["sentences"] == {"origin": "given", "n": 2}
+    assert [one["test"] for one in found["findings"]] == ["causality", "batch", "source"]
+    first = found["findings"][0]
+    assert first["number"] is None  # infinite
+    assert first["threshold"] == 0.0
+    assert first["said"] == "<b>*all*</b> a|b moves by 2."
+    assert first["causes"] == "The mask is missing: `mask=None`."
+    assert first["places"] == ["a `piece`", "x\n# no heading"]
+    assert first["shown"]["source"] == "noon"
+    assert first["seconds"] == 0.123
+    assert found["findings"][1]["number"] == 1e-6
+
+
+def test_markdown_begins_with_the_sum_and_what_is_wrong(report):
+    text = report.to_markdown()
+    parts = text.split("\n\n")
+    assert parts[0] == "## Doctor: mine is broken: 1 test says so."
+    assert "`0123456789ab`" in parts[1]
+    assert "2 sentences that were given" in parts[1]
+    assert parts[2] == "### broken: No token sees a later one (Wiring)"
+    assert text.index("No token sees") < text.index("### well (1)") < text.index("### not applicable (1)")
+    assert "- Together as alone: All is equal." in text
+
+
+def test_data_in_markdown_are_text(report):
+    text = report.to_markdown()
+    assert r"\<b>\*all\*\</b> a\|b moves by 2." in text
+    assert "`mask=None`" in text  # code of ours stays code
+    assert "`` a `piece` ``" in text
+    assert "\n# no heading" not in text
+
+
+def test_markdown_can_be_said_in_another_language(report):
+    in_pseudo = said(report.to_markdown(), PSEUDO)
+    assert in_pseudo != report.to_markdown()
+    assert "It reads what it should predict" not in in_pseudo
+
+
+def test_the_terminal_s_text_fits_and_says_all_of_what_is_wrong(report):
+    lines = str(report).splitlines()
+    assert lines[0] == "mine is broken: 1 test says so."
+    assert max(map(len, lines)) <= 100
+    whole = " ".join(" ".join(lines).split())
+    for text in (WRONG.measured.said, WRONG.measured.meaning, WRONG.measured.causes, WRONG.measured.why):
+        assert str(text) in whole
+    assert "BROKEN No token sees a later one [causality]" in whole
+
+
+def test_a_report_without_findings_can_be_saved():
+    empty = Report("mine", "0" * 64, "none", 0, ())
+    assert json.loads(empty.to_json())["verdict"] == "not_applicable"
+    assert "without sentences" in empty.to_markdown()

@@ -1,0 +1,66 @@
+"""`python -m transformer doctor`: examine a checkpoint, say what is wrong with it and what usually causes that."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from words import Sentence
+
+HELP = "examine a checkpoint: masks, cache, settings, heads, tokenizers; says what is wrong, and why"
+BROKEN = 1
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.set_defaults(run=_run)
+    parser.description = HELP + ". Exit status: 0 unless something is broken, then 1; 2 where it cannot be examined."
+    parser.add_argument("checkpoint", type=Path, help="a checkpoint folder, or a model that `import` understands")
+    parser.add_argument(
+        "--pairs",
+        type=Path,
+        metavar="F",
+        help="text file with `source TAB target` a line, or texts alone, of which 12 are taken; without it the "
+        "examples of the card",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="decides which texts are taken (default 0)")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print the report as JSON")
+    form.add_argument("--markdown", action="store_true", help="print the report as Markdown, to paste into a thread")
+    foreign = parser.add_argument_group("models of other programs")
+    foreign.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="FIELD=VALUE",
+        dest="answers",
+        help="answer what the file leaves open, as `import` has it; may be repeated",
+    )
+    foreign.add_argument("--source-pieces", type=Path, metavar="F", help="the source's tokenizer")
+    foreign.add_argument("--target-pieces", type=Path, metavar="F", help="the target's tokenizer")
+    foreign.add_argument("--pieces", type=Path, metavar="F", help="one tokenizer for both sides")
+
+
+def _run(options: argparse.Namespace) -> int:
+    from transformer.commands.import_model import answers_of
+    from transformer.doctor.examination import examine
+    from transformer.importers.given import Given
+    from transformer.importers.opening import load
+    from transformer.importers.samples import read_samples
+
+    pairs = None if options.pairs is None else read_samples(options.pairs)
+    given = Given(options.source_pieces, options.target_pieces, options.pieces)
+    checkpoint = load(options.checkpoint, answers=answers_of(options.answers), given=given)
+    report = examine(checkpoint, pairs=pairs, seed=options.seed, progress=_told)
+    if sys.stderr.isatty():
+        print(f"\r{'':<70}\r", end="", file=sys.stderr, flush=True)
+    if options.json:
+        print(report.to_json(), end="")
+    else:
+        print(report.to_markdown() if options.markdown else report)
+    return BROKEN if report.only("broken") else 0
+
+
+def _told(done: int, whole: int, title: Sentence) -> None:
+    """Progress, on one line of a terminal; nobody reads it in a file."""
+    if sys.stderr.isatty():
+        print(f"\r{f'{done + 1} of {whole}: {title}'[:70]:<70}", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,201 @@
+"""Whether the model uses what it is given: the order of the tokens, and the source.
+
+Order: the tokens before the last one change places. Attention by itself takes them as a set (Vaswani et al. (2017),
+section 3.5), so in the first layer what the last token gets from it stays the same up to rounding, unless positions
+say otherwise. Later layers read what the causal mask has made of the order, so only the first one tells.
+
+Source: the model reads the right output three times more, with another source, and what it then thinks of the next
+piece is compared with what it thinks with the right one.
+
+    KL = sum over pieces of p(piece | source) (log p(piece | source) - log p(piece | another source))
+
+Shapes: S source tokens, T target tokens, V target vocabulary, D d_model.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from statistics import fmean
+
+import torch
+from torch import Tensor
+
+from transformer.doctor.patient import Patient
+from transformer.doctor.reading import Drawing, Row, result
+from transformer.doctor.report import Measured, Shown, not_applicable
+from transformer.errors import QueryError
+from transformer.model.anatomy import Stack
+from transformer.model.tap import Recorder, tap_of
+from words import say
+
+TOKENS = 8  # that change places
+TRIES = 3
+ORDER_SEEN = 1e-4
+"""Of the length of what attention gives. Rounding moves it by at most 2e-6, positions by 0.01 and more."""
+SOURCE_SEEN = 0.01
+"""Nats a piece. A cross-attention that is cut moves nothing at all; the shipped models move by 1 nat and more."""
+
+
+def positions(patient: Patient) -> Measured:
+    """Let tokens change places: the first layer's attention must give the last one something else."""
+    if patient.config.positions == "none":
+        return _no_positions(patient)
+    found = {}
+    for stack in patient.anatomy.stacks:
+        patient.pause()
+        if not _tells(patient, stack):
+            return not_applicable(
+                say("The first layer of this model takes no notice of positions by design, and no other tells.")
+            )
+        found[stack.name] = max(_turned(patient, stack, seed) for seed in range(TRIES))
+    least = min(found.values())
+    shown = Shown(page="positions", panel="table")
+    why = say(
+        "Rounding moves what attention gives by 0.000002 of its length; positions in trained models by 0.01 and more."
+    )
+    if least > ORDER_SEEN:
+        return Measured(
+            verdict="well", number=least, threshold=ORDER_SEEN, why=why, shown=shown,
+            said=say("When tokens change places, the first attention's output moves by {least:.2g} of its length.",
+                     least=least),
+        )  # fmt: skip
+    return Measured(
+        verdict="broken",
+        number=least,
+        threshold=ORDER_SEEN,
+        why=why,
+        said=say(
+            "When tokens change places, the first attention's output moves by {least:.2g} of its length: that is "
+            "rounding.",
+            least=least,
+        ),
+        meaning=say("The order of the tokens is lost: every sentence is a bag of pieces to this model."),
+        causes=say(
+            "The positions are not added (or the result of adding them is thrown away), their table is all zeros "
+            "because it was not in the file that was loaded, or rotary angles are all 0. Look at the table of "
+            "positions."
+        ),
+        places=tuple(name for name, far in found.items() if far <= ORDER_SEEN),
+        shown=shown,
+    )
+
+
+def _no_positions(patient: Patient) -> Measured:
+    if patient.anatomy.reads:
+        meaning = say("The encoder reads every sentence as a bag of pieces: their order is lost.")
+    else:
+        meaning = say("Only the causal mask tells this decoder where a token stands, from the second layer on.")
+    return Measured(
+        verdict="look",
+        said=say("This model's config says that it has no positions."),
+        meaning=meaning,
+        causes=say(
+            "There are models that are trained so. If this one was not, its config is wrong: name the positions that "
+            "it was trained with."
+        ),
+        shown=Shown(page="inside", panel="model"),
+    )
+
+
+def _tells(patient: Patient, stack: Stack) -> bool:
+    """Whether the first layer of a stack has positions, and sees more than one token."""
+    window = patient.config.window(0) if stack.name == "decoder" else 0
+    return 0 not in patient.config.unplaced_layers and (not window or window > 2) and patient.config.max_len > 2
+
+
+@torch.inference_mode()
+def _turned(patient: Patient, stack: Stack, seed: int) -> float:
+    """How far the first attention's output at the last token moves, as a share of its length."""
+    model, drawing = patient.model, Drawing(patient.checkpoint, seed)
+    window = patient.config.window(0) if stack.name == "decoder" else 0
+    n = min(TOKENS, patient.config.max_len, window or TOKENS)
+    ids = drawing.source(n) if stack.name == "encoder" else drawing.target(n)
+    site = f"{stack.name}.0.self_attn.output"
+    made: list[Tensor] = []
+    for order in (ids, (*ids[-2::-1], ids[-1])):
+        read = torch.tensor([order])
+        recorder = Recorder([site])
+        if stack.name == "encoder":
+            model.encode(read, tap=tap_of(recorder))
+        else:
+            src = torch.tensor([patient.rows[0].source])
+            memory = model.encode(src) if patient.anatomy.reads else None
+            mask = model.source_mask(src) if patient.anatomy.reads else None
+            model.decode(read, memory, mask, tap=tap_of(recorder))
+        made.append(recorder.values[site][0, -1].float())  # [D]
+    before, after = made
+    far = (after - before).norm() / before.norm().clamp_min(1e-30)
+    if not bool(far.isfinite()):
+        raise QueryError("At {site} this model computes what is not a number (NaN) or is infinite.", site=site)
+    return float(far)
+
+
+def source(patient: Patient) -> Measured:
+    """Give the decoder the memory of another source: what it thinks must change."""
+    if "cross" not in patient.anatomy.kinds:
+        return not_applicable(say("This model has no cross-attention: it reads one text only."))
+    rows = patient.written
+    if not rows:
+        return not_applicable(say("There is no sentence to compare sources on; give pairs or sentences."))
+    drawing = Drawing(patient.checkpoint, patient.seed)
+    names = ("another", "shuffled", "blank")
+    moves: dict[str, list[float]] = {name: [] for name in names}
+    for i, row in enumerate(rows):
+        patient.pause()
+        others = [one.source for one in rows[i + 1 :] + rows[:i] if one.source != row.source]
+        another = others[0] if others else drawing.source(len(row.source))
+        inner = list(row.source)
+        random.Random(patient.seed).shuffle(inner)
+        blank = (_blank(patient),) * len(row.source)
+        for name, read in zip(names, (another, tuple(inner), blank), strict=True):
+            moves[name].append(_divergence(patient, row, read))
+    return _used({name: fmean(values) for name, values in moves.items()}, rows)
+
+
+def _blank(patient: Patient) -> int:
+    """A piece that says nothing."""
+    config = patient.config
+    return config.unk_id if config.unk_id is not None else config.eos_id
+
+
+def _divergence(patient: Patient, row: Row, other: tuple[int, ...]) -> float:
+    """Mean over the target's tokens of how far the next piece's probabilities are from those with another source."""
+    target = torch.tensor([row.target])
+    logits = [result(patient.model, torch.tensor([ids]), target)[0] for ids in (row.source, other)]
+    right, wrong = (one.float().log_softmax(dim=-1) for one in logits)  # [T, V]
+    return float((right.exp() * (right - wrong)).nan_to_num(0.0).sum(dim=-1).mean())
+
+
+def _used(found: dict[str, float], rows: list[Row]) -> Measured:
+    most = max(found.values())
+    shown = Shown(page="attention", panel="overview", source=rows[0].text, kind="cross")
+    why = say(
+        "Without the source nothing moves at all (0 nats); in trained models another source moves every piece by "
+        "more than 1 nat."
+    )
+    said = say(
+        "Another sentence's source moves the next piece's probabilities by {another:.2g} nats (KL), a shuffled one "
+        "by {shuffled:.2g}, a blank one by {blank:.2g}.",
+        another=found["another"],
+        shuffled=found["shuffled"],
+        blank=found["blank"],
+    )
+    if most > SOURCE_SEEN:
+        return Measured(verdict="well", number=most, threshold=SOURCE_SEEN, why=why, said=said, shown=shown)
+    return Measured(
+        verdict="broken",
+        number=most,
+        threshold=SOURCE_SEEN,
+        why=why,
+        said=said,
+        meaning=say("The output does not depend on the source: the decoder writes what is likely by itself."),
+        causes=say(
+            "The encoder's output is not handed to the decoder, the cross-attention is closed by its mask (True = "
+            "closed where True = open is expected) or its weights were not loaded; or the model was not trained long "
+            "enough to look at the source, which shows as a plateau of the loss at that of a language model."
+        ),
+        shown=replace(shown, layer=0),
+    )
