@@ -8,6 +8,7 @@ from words import Sentence
 
 HELP = "examine a checkpoint: masks, cache, settings, heads, tokenizers; says what is wrong, and why"
 BROKEN = 1
+SMALL = 50_000_000  # parameters up to which threads wait for each other longer than they compute
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -41,6 +42,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    import torch
+
     from transformer.commands.import_model import answers_of
     from transformer.doctor.examination import examine
     from transformer.importers.given import Given
@@ -50,6 +53,8 @@ def _run(options: argparse.Namespace) -> int:
     pairs = None if options.pairs is None else read_samples(options.pairs)
     given = Given(options.source_pieces, options.target_pieces, options.pieces)
     checkpoint = load(options.checkpoint, answers=answers_of(options.answers), given=given)
+    if checkpoint.config.count_parameters() <= SMALL:
+        torch.set_num_threads(1)
     report = examine(checkpoint, pairs=pairs, seed=options.seed, progress=_told)
     if sys.stderr.isatty():
         print(f"\r{'':<70}\r", end="", file=sys.stderr, flush=True)
