@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
+import ctypes
 import re
+import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -106,6 +108,15 @@ async def _sweep() -> None:
     while True:
         await asyncio.sleep(SWEEP_SECONDS)
         await asyncio.to_thread(store().sweep)
+        await asyncio.to_thread(_give_back)
+
+
+def _give_back() -> None:
+    """Let the system have memory back that the C library keeps after large files came and went."""
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's alone
+        if trim is not None:
+            trim(0)
 
 
 def is_name(name: str) -> bool:
