@@ -10,6 +10,7 @@ import asyncio
 import atexit
 import contextlib
 import ctypes
+import gc
 import re
 import sys
 from collections.abc import AsyncIterator, Sequence
@@ -105,14 +106,18 @@ async def kept() -> AsyncIterator[None]:
 
 
 async def _sweep() -> None:
+    came = 0
     while True:
         await asyncio.sleep(SWEEP_SECONDS)
         await asyncio.to_thread(store().sweep)
-        await asyncio.to_thread(_give_back)
+        if store().came != came:  # a full collection holds everybody up for a moment
+            came = store().came
+            await asyncio.to_thread(_give_back)
 
 
 def _give_back() -> None:
     """Let the system have memory back that the C library keeps after large files came and went."""
+    gc.collect()
     if sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's alone
         if trim is not None:
