@@ -19,7 +19,7 @@ from transformer.doctor import attention, behaviour, feed_forward, settings, tok
 from transformer.doctor.patient import Patient, Test, go_on
 from transformer.doctor.report import Finding, not_applicable
 from transformer.doctor.whole import Report
-from transformer.errors import GlassformerError
+from transformer.errors import GlassformerError, shown
 from transformer.importers.samples import Samples
 from words import Sentence, say
 
@@ -49,6 +49,9 @@ def run_test(test: Test, patient: Patient) -> Finding:
         measured = test.measure(patient)
     except GlassformerError as error:
         measured = not_applicable(say("This could not be tested: {problem}", problem=error.sentence))
+    except (IndexError, RuntimeError) as error:  # torch's own, of a model so damaged that it cannot be computed
+        problem = shown(f"{error}".strip().split("\n")[0])
+        measured = not_applicable(say("This could not be tested: torch stopped with {problem}.", problem=problem))
     seconds = time.perf_counter() - begun
     patient.verdicts[test.name] = measured.verdict
     return Finding(test=test.name, area=test.area, title=test.title, measured=measured, seconds=seconds)

@@ -10,6 +10,7 @@ import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -34,7 +35,7 @@ class Fault:
     Attributes:
         name: What is wrong.
         plant: Puts it into a checkpoint.
-        bases: The healthy checkpoints that it is planted into.
+        bases: The healthy checkpoints that it is planted into; tests take the first two, the benchmark all.
     """
 
     name: str
@@ -143,16 +144,19 @@ def swapped_tokenizers(checkpoint: Checkpoint) -> Checkpoint:
 # Parameters.
 
 
+def _layer(model: Transformer, n: int) -> Any:
+    """A layer of what writes, or else of what reads."""
+    return (model.decoder if model.anatomy.writes else model.encoder).layers[n]
+
+
 def not_a_number(model: Transformer) -> None:
     """One value of one matrix."""
-    stack = model.decoder if model.anatomy.writes else model.encoder
-    stack.layers[-1].ffn.up_proj.weight[3, 5] = torch.nan
+    _layer(model, -1).ffn.up_proj.weight[3, 5] = torch.nan
 
 
 def infinite(model: Transformer) -> None:
     """One value of one norm."""
-    stack = model.encoder if model.anatomy.reads else model.decoder
-    stack.layers[0].ffn_residual.norm.weight[2] = torch.inf
+    _layer(model, 0).ffn_residual.norm.weight[2] = torch.inf
 
 
 def _first(model: Transformer) -> MultiHeadAttention:
@@ -213,8 +217,7 @@ def collapsed_table(model: Transformer) -> None:
 
 def dead_neurons(model: Transformer) -> None:
     """Three of four neurons of a layer never fire."""
-    stack = model.decoder if model.anatomy.writes else model.encoder
-    up = stack.layers[0].ffn.up_proj
+    up = _layer(model, 0).ffn.up_proj
     up.bias[: 3 * up.bias.numel() // 4] = -1000.0
 
 
@@ -229,6 +232,7 @@ def _embeddings(model: Transformer) -> list[Embedding]:
 def shifted(model: Transformer) -> None:
     """The positions of the last stack begin with the second one."""
     positions = _embeddings(model)[-1].positions
+    assert positions is not None
     table = positions.table
     moved = torch.roll(table, -1, dims=0)
     if isinstance(positions, FixedPositions):
@@ -251,7 +255,7 @@ class CacheShifted(nn.Module):
 
 def shifted_in_cache(model: Transformer) -> None:
     """Each step of decoding takes its place for the one before."""
-    embedding = _embeddings(model)[-1]
+    embedding: Any = _embeddings(model)[-1]
     embedding.positions = CacheShifted(embedding.positions)
 
 
@@ -276,32 +280,30 @@ def as_it_is(checkpoint: Checkpoint) -> Checkpoint:
     return checkpoint
 
 
-WRITERS = ("reverse", "s4", "torch", "marian", "gpt2")
-TRANSLATORS = ("reverse", "s4", "marian")
 FAULTS = (
-    Fault("no causal mask", of_class(NoCausalMask), ("reverse", "marian", "gpt2")),
+    Fault("no causal mask", of_class(NoCausalMask), ("marian", "llama", "reverse", "gpt2")),
     Fault("mask shows one too many", of_class(moved(1)), ("reverse", "gpt2")),
-    Fault("mask shows one too few", of_class(moved(-1)), ("reverse", "gpt2")),
-    Fault("source padding leaks", of_class(SourcePadsSeen), ("reverse", "s4", "bert")),
-    Fault("target padding leaks", of_class(TargetPadsSeen), ("reverse", "s4")),
-    Fault("NaN in one tensor", parameters(not_a_number), ("reverse", "gpt2", "bert")),
-    Fault("infinite norm", parameters(infinite), ("s4",)),
+    Fault("mask shows one too few", of_class(moved(-1)), ("torch", "gpt2", "reverse")),
+    Fault("source padding leaks", of_class(SourcePadsSeen), ("s4", "bert", "reverse")),
+    Fault("target padding leaks", of_class(TargetPadsSeen), ("s4", "marian", "reverse")),
+    Fault("NaN in one tensor", parameters(not_a_number), ("gpt2", "bert", "reverse")),
+    Fault("infinite norm", parameters(infinite), ("s4", "llama")),
     Fault("too few heads", told(n_heads=2), ("s4", "gpt2", "bert")),
-    Fault("too many heads", told(n_heads=8), ("reverse", "marian")),
+    Fault("too many heads", told(n_heads=8), ("reverse", "bert", "marian")),
     Fault("head without values", parameters(values_dead), ("reverse", "gpt2")),
     Fault("head that is not read", parameters(output_dead), ("s4", "bert")),
-    Fault("two equal heads", parameters(heads_equal), ("reverse", "gpt2", "bert")),
-    Fault("source is lost", of_class(BlindToSource), ("reverse", "marian")),
+    Fault("two equal heads", parameters(heads_equal), ("gpt2", "bert", "reverse")),
+    Fault("source is lost", of_class(BlindToSource), ("marian", "reverse")),
     Fault("no cross-attention", parameters(no_cross), ("s4", "torch")),
-    Fault("swapped tokenizers", swapped_tokenizers, ("marian",)),
+    Fault("swapped tokenizers", swapped_tokenizers, ("marian", "zh-en")),
     Fault("untied output", untied, ("reverse", "gpt2")),
     Fault("untied sides", sides_untied, ("reverse",)),
-    Fault("positions shifted", parameters(shifted), ("reverse", "s4", "bert")),
-    Fault("positions shifted in the cache", parameters(shifted_in_cache), ("reverse", "gpt2")),
-    Fault("positions missing", parameters(no_positions), ("reverse", "s4", "gpt2", "bert")),
-    Fault("collapsed embeddings", parameters(collapsed_table), ("reverse", "s4", "gpt2")),
-    Fault("dead neurons", parameters(dead_neurons), ("reverse", "gpt2", "bert")),
-    Fault("norms swapped", other_norm, ("reverse", "s4", "gpt2")),
+    Fault("positions shifted", parameters(shifted), ("s4", "bert", "reverse")),
+    Fault("positions shifted in the cache", parameters(shifted_in_cache), ("marian", "gpt2", "reverse")),
+    Fault("positions missing", parameters(no_positions), ("gpt2", "bert", "reverse", "s4")),
+    Fault("collapsed embeddings", parameters(collapsed_table), ("s4", "gpt2", "reverse")),
+    Fault("dead neurons", parameters(dead_neurons), ("reverse", "bert", "gpt2")),
+    Fault("norms swapped", other_norm, ("s4", "gpt2", "reverse")),
     Fault("trained on a leak", as_it_is, ("leak",)),
     Fault("leaks as it was trained", of_class(NoCausalMask), ("leak",)),
 )

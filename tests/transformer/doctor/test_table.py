@@ -1,7 +1,8 @@
 """Findings x faults: which tests of the doctor say so when a fault is planted, and which do not.
 
-A row is a fault; on every base, the tests before the bar must find it, those behind it may: they see what it does
-elsewhere. No other test may say anything. A healthy checkpoint is a row without any.
+A row is a fault. Whatever it is planted into, the tests before the bar must find it; those behind the bar may, as
+they see what it does elsewhere, and no other test may say anything. WRECK stands for all tests that look at what the
+model writes. A healthy checkpoint is a row without any.
 """
 
 from functools import cache
@@ -12,37 +13,43 @@ from tests.transformer.doctor.healthy import TINY, healthy, texts
 from tests.transformer.doctor.planted import FAULTS
 from transformer.doctor.examination import TESTS, examine
 
+WRECK = "ending repetition copying lengths variety loss loss-by-position free-running"
 TABLE = """
-no causal mask                  causality cache loss | lengths variety loss-by-position
-mask shows one too many         causality cache loss | loss-by-position
-mask shows one too few          own_token cache loss | lengths variety
+no causal mask                  causality cache | WRECK
+mask shows one too many         causality cache | WRECK
+mask shows one too few          own_token cache | WRECK dead-heads collapsed-heads
 source padding leaks            padding_source batch |
 target padding leaks            padding_target |
 NaN in one tensor               finite |
 infinite norm                   finite |
+too few heads                   n_heads | WRECK
+too many heads                  n_heads | WRECK
 head without values             dead-heads |
 head that is not read           dead-heads |
 two equal heads                 equal-heads |
-source is lost                  source dead-heads variety loss | uniform-heads lengths
-no cross-attention              source constant dead-heads variety loss |
-swapped tokenizers              exchanged-tokenizers unknown-pieces loss |
-positions shifted in the cache  cache |
-positions shifted               position_shift | loss
-positions missing               positions loss | ending lengths
-too few heads                   n_heads | loss
-too many heads                  n_heads |
-norms swapped                   norm loss | repetition lengths variety
+source is lost                  source loss variety | WRECK dead-heads uniform-heads
+no cross-attention              source constant dead-heads loss variety | WRECK
+swapped tokenizers              exchanged-tokenizers loss | WRECK unknown-pieces vocabulary-sizes
 untied output                   copies |
 untied sides                    copies |
-collapsed embeddings            collapsed-embeddings loss | dead-neurons repetition ending lengths source
-dead neurons                    dead-neurons | loss position_shift
-trained on a leak               leak loss |
-leaks as it was trained         causality cache leak free-running |
+positions shifted               position_shift | WRECK
+positions shifted in the cache  cache | WRECK
+positions missing               positions loss | WRECK
+collapsed embeddings            collapsed-embeddings | WRECK dead-neurons source
+dead neurons                    dead-neurons | WRECK position_shift
+norms swapped                   norm loss | WRECK
+trained on a leak               leak loss | WRECK
+leaks as it was trained         causality cache leak | WRECK
 """
 
-ROWS = {
-    row[:32].strip(): tuple(set(names.split()) for names in row[32:].split("|")) for row in TABLE.strip().splitlines()
-}
+
+def _row(line):
+    """Its name, the tests that must find it, and those that may."""
+    must, may = (set(names.split()) for names in line[32:].replace("WRECK", WRECK).split("|"))
+    return line[:32].strip(), (must, may)
+
+
+ROWS = dict(_row(line) for line in TABLE.strip().splitlines())
 BY_NAME = {fault.name: fault for fault in FAULTS}
 
 
@@ -51,6 +58,7 @@ def findings(fault, base):
     """What is found in a base with a fault, or in the healthy one: the verdicts, by the tests."""
     checkpoint = BY_NAME[fault].planted(base) if fault else healthy(base)
     found = examine(checkpoint, pairs=texts(base)).findings
+    assert fault or not [one.test for one in found if "torch stopped" in one.measured.said]
     assert [one.test for one in found] == [test.name for test in TESTS]
     return {one.test: one.verdict for one in found}
 
@@ -64,12 +72,16 @@ def test_a_healthy_checkpoint_is_an_empty_row(base):
     assert said("", base) == set()
 
 
-@pytest.mark.parametrize(("fault", "base"), [(name, base) for name in ROWS for base in BY_NAME[name].bases])
+@pytest.mark.parametrize(("fault", "base"), [(name, base) for name in ROWS for base in BY_NAME[name].bases[:2]])
 def test_a_fault_is_found_by_the_tests_of_its_row(fault, base):
     must, may = ROWS[fault]
     found = said(fault, base)
     assert must <= found, f"missed by {must - found}"
     assert found <= must | may, f"not the business of {found - must - may}"
+
+
+def test_each_fault_has_a_row():
+    assert ROWS.keys() == BY_NAME.keys()
 
 
 def test_the_table_names_tests_that_there_are():

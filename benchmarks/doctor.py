@@ -1,0 +1,101 @@
+"""Do the doctor's verdicts depend on the seed, and how long does an examination take?
+
+    python -m benchmarks.doctor                          the healthy checkpoints, 20 seeds
+    python -m benchmarks.doctor --only zh-en --seeds 3   some of them
+    python -m benchmarks.doctor --faults --seeds 5       those with planted faults
+    python -m benchmarks.doctor --threads 2              as the app's machine has them
+
+A seed takes 12 of a checkpoint's hundred texts, and decides all else that is drawn. Printed is, for each checkpoint,
+how long an examination takes, what is found, and with how many of the seeds. Healthy ones are to have nothing found,
+with any seed; a fault is to be found with all. The time for a shipped checkpoint is to be at most 60 s on two cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass
+
+import torch
+
+from tests.transformer.doctor.healthy import NAMES, OWN, healthy, texts
+from tests.transformer.doctor.planted import FAULTS
+from transformer.checkpoint.load import Checkpoint
+from transformer.doctor.examination import examine
+from transformer.importers.samples import Samples
+
+MOST_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What the examinations of one checkpoint gave.
+
+    Attributes:
+        name: Of the checkpoint.
+        seconds: Of each examination.
+        found: How often each test found something, with its verdict.
+    """
+
+    name: str
+    seconds: tuple[float, ...]
+    found: Counter[tuple[str, str]]
+
+    @property
+    def unsteady(self) -> list[str]:
+        """Tests whose verdicts were not the same with all seeds."""
+        return sorted({test for (test, _), times in self.found.items() if times < len(self.seconds)})
+
+    def line(self) -> str:
+        """A row of the table."""
+        found = ", ".join(f"{test} {verdict} {times}" for (test, verdict), times in sorted(self.found.items()))
+        return (
+            f"| {self.name} | {statistics.median(self.seconds):.1f} s | {max(self.seconds):.1f} s "
+            f"| {found or 'nothing'} | {', '.join(self.unsteady) or 'none'} |"
+        )
+
+
+def main() -> int:
+    """Examine, print; 1 if a healthy one is not found so, or a shipped one takes too long."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=20, help="how many")
+    parser.add_argument("--only", nargs="*", default=[], help="names of checkpoints, or of faults")
+    parser.add_argument("--faults", action="store_true", help="examine those with planted faults")
+    parser.add_argument("--threads", type=int, default=1, help="threads of torch")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    print("| checkpoint | median | slowest | found, with how many seeds | changes with the seed |")
+    print("|---|---|---|---|---|")
+    failed = False
+    for name, checkpoint, samples in _chosen(options.only, faults=options.faults):
+        done = examined(name, checkpoint, samples, options.seeds)
+        print(done.line(), flush=True)
+        failed |= name in NAMES and bool(done.found)
+        failed |= name in OWN and max(done.seconds) > MOST_SECONDS
+    return int(failed)
+
+
+def examined(name: str, checkpoint: Checkpoint, samples: Samples, seeds: int) -> Examined:
+    """Examine a checkpoint once with each seed."""
+    seconds, found = [], Counter[tuple[str, str]]()
+    for seed in range(seeds):
+        begun = time.perf_counter()
+        report = examine(checkpoint, pairs=samples, seed=seed)
+        seconds.append(time.perf_counter() - begun)
+        found.update((one.test, one.verdict) for one in report.findings if one.verdict in ("broken", "look"))
+    return Examined(name, tuple(seconds), found)
+
+
+def _chosen(only: list[str], *, faults: bool) -> list[tuple[str, Checkpoint, Samples]]:
+    """Names, checkpoints and their texts."""
+    if not faults:
+        return [(name, healthy(name), texts(name)) for name in NAMES if not only or name in only]
+    planted = [(fault, base) for fault in FAULTS for base in fault.bases if not only or fault.name in only]
+    return [(f"{base}: {fault.name}", fault.planted(base), texts(base)) for fault, base in planted]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
