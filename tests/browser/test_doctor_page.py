@@ -15,7 +15,7 @@ VERDICT = re.compile("reverse is healthy: [0-9]+ tests found nothing wrong")
 def examined(server, page):
     """The page of the model that reverses letters, examined."""
     open_page(page, f"{server.url}/doctor?model=reverse")
-    expect(page.get_by_text(VERDICT)).to_be_visible(timeout=DONE_MS)
+    expect(page.get_by_text(VERDICT).first).to_be_visible(timeout=DONE_MS)
     wait_for_idle(page)
     return page
 
@@ -24,10 +24,10 @@ def test_it_examines_by_itself_and_keeps_the_report(server, examined, faults):
     menu_link(examined, "Masks").click()
     expect(examined.get_by_role("heading", level=1)).to_have_text("Masks")
     examined.go_back()
-    expect(examined.get_by_text(VERDICT)).to_be_visible()
+    expect(examined.get_by_text(VERDICT).first).to_be_visible()
     examined.reload()
     wait_for_idle(examined)
-    expect(examined.get_by_text(VERDICT)).to_be_visible()
+    expect(examined.get_by_text(VERDICT).first).to_be_visible()
     expect(examined.get_by_role("button", name="Stop", exact=True)).to_have_count(0)
 
 
@@ -44,13 +44,13 @@ def test_sentences_that_are_typed_are_examined_with(examined):
     examined.get_by_role("textbox", name="Sentences").fill("abc => cba\nglass => ssalg")
     examined.get_by_role("button", name="Examine with these").click()
     expect(examined.get_by_text("2 sentences of yours were used.")).to_be_visible(timeout=DONE_MS)
-    expect(examined.get_by_text(VERDICT)).to_be_visible()
+    expect(examined.get_by_text(VERDICT).first).to_be_visible()
 
 
 def test_it_fits_a_telephone_in_the_dark(server, examined, new_page):
     phone = new_page(viewport=PHONE, color_scheme="dark", fresh=True)
     open_page(phone, examined.url)
-    expect(phone.get_by_text(VERDICT)).to_be_visible()
+    expect(phone.get_by_text(VERDICT).first).to_be_visible()
     phone.get_by_text(re.compile(r"Well: \d+ tests")).click()
     wait_for_idle(phone)
     assert phone.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")

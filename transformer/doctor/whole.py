@@ -163,7 +163,7 @@ def _in_full(finding: Finding) -> Iterator[str]:
     if measured.meaning:
         yield _quoted(measured.meaning)
     if measured.causes:
-        yield _quoted(measured.causes)
+        yield say("**Usual causes:** {causes}", causes=_quoted(measured.causes))
     if measured.why:
         yield say("**Threshold:** {why}", why=_quoted(measured.why))
 
@@ -197,7 +197,9 @@ def _lines(finding: Finding) -> list[str]:
     measured, verdict = finding.measured, str(VERDICTS[finding.verdict])
     if finding.verdict in ("well", "not_applicable"):
         return [_wrapped(f"{verdict:<15}{finding.title}: {measured.said}", 15)]
-    texts = [measured.said, ", ".join(measured.places), measured.meaning, measured.causes, measured.why]
+    texts = [measured.said, ", ".join(measured.places), measured.meaning]
+    texts += [f"Usual causes: {measured.causes}"] if measured.causes else []
+    texts.append(measured.why)
     head = ["", f"{verdict.upper():<15}{finding.title} [{finding.test}]"]
     return [*head, *(_wrapped(str(text), 4, first=4) for text in texts if text), ""]
 
