@@ -30,12 +30,13 @@ STAMP_DEV := $(VENV)/.glassformer-dev
 HAS_TORCH := -c 'import torch, sys; sys.exit(tuple(map(int, torch.__version__.split(".")[:2])) < (2, 8))'
 
 # Browsers are what takes long, and they wait a lot: two at once, and the tests without one beside them; the report of
-# these follows at the end. A file of browser tests stays in one process, as its tests share servers.
+# these follows at the end. A file of browser tests stays in one process, as its tests share servers; the order is that
+# of tests/browser/conftest.py, longest first, and not that of how many tests a file has.
 define both_halves
 others=$$(mktemp); \
 $(PY) -m pytest --ignore=tests/browser > "$$others" 2>&1 & pid=$$!; \
 trap 'kill $$pid; rm -f "$$others"; exit 130' INT TERM; \
-$(PY) -m pytest tests/browser -n 2 --dist loadfile; browser=$$?; \
+$(PY) -m pytest tests/browser -n 2 --dist loadfile --no-loadscope-reorder; browser=$$?; \
 wait $$pid; rest=$$?; cat "$$others"; rm -f "$$others"; \
 test $$browser -eq 0 && test $$rest -eq 0
 endef

@@ -23,7 +23,18 @@ HERE = Path(__file__).parent
 expect.set_options(timeout=30_000)
 WAIT_MS = 60_000
 # Of two processes with a file each, neither shall be left alone with one of these at the end.
-LONGEST = ("test_deep_links", "test_long_inputs", "test_pseudo_language", "test_step_story", "test_stepper")
+LONGEST = (
+    "test_attention_page",
+    "test_deep_links",
+    "test_first_screen",
+    "test_history",
+    "test_long_inputs",
+    "test_presentation",
+    "test_pseudo_language",
+    "test_step_story",
+    "test_stepper",
+    "test_walk",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

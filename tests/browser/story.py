@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 from playwright.sync_api import Locator, Page, expect
 
@@ -12,6 +12,7 @@ from tests.browser.idle import POLL_MS, wait_for_rest
 from tools.serve import Server
 
 SETTLED_MS = 60_000
+FIFTEEN = quote("如果明天不下雨，我们就和朋友一起去公园里玩吧。")  # 15 pieces, and 14 come out
 # The text of charts without what the mouse points at.
 _DRAWN = """charts => charts.map(chart => {
   const copy = chart.cloneNode(true);
@@ -37,6 +38,16 @@ def wait_for_charts(page: Page) -> None:
         polling=POLL_MS,
         timeout=SETTLED_MS,
     )
+
+
+def chart_is_on_the_first_screen(page: Page, chart: str) -> None:
+    """Compare where a chart ends with the lower edge of a window of 1280 x 720."""
+    expect(page.locator(chart).first).to_be_visible(timeout=SETTLED_MS)
+    wait_for_rest(page)
+    box = page.locator(chart).first.bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] <= 720
+    assert box["height"] >= 200
 
 
 def model_runs(server: Server) -> int:

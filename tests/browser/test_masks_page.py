@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.helpers import comes_to, in_both_windows, open_page, screenshot, wait_for_idle
 from tests.browser.idle import POLL_MS, wait_for_rest
-from tests.browser.story import expect_address
+from tests.browser.story import FIFTEEN, chart_is_on_the_first_screen, expect_address
 
 REVERSE = "masks?model=reverse&mask=decoder"
 
@@ -121,10 +121,14 @@ def test_the_companions_of_an_address_without_any_are_none(server, page):
     expect(page.get_by_text("One sentence alone needs no padding")).to_be_visible()
 
 
-@pytest.mark.parametrize("section", ["masks", "one_row", "checks"])
-def test_nothing_is_wider_than_the_page(server, page, section):
-    open_masks(page, server, f"{REVERSE}&masks={section}")
+@pytest.mark.parametrize(
+    ("section", "first"), [("masks", "mask_bool"), ("one_row", "mask_row"), ("checks", "mask_causality")]
+)
+def test_the_first_chart_is_on_the_first_screen_and_nothing_is_wider_than_the_page(server, page, section, first):
+    open_masks(page, server, f"masks?model=zh-en&src={FIFTEEN}&step=5&masks={section}")
     for scheme, width in in_both_windows(page):
+        if width == 1280:
+            chart_is_on_the_first_screen(page, f".st-key-{first} .gf-chart")
         overflow = page.evaluate(
             "() => { const main = document.querySelector('[data-testid=\"stMain\"]');"
             " return main.scrollWidth - main.clientWidth; }"

@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 
 from tests.browser.helpers import comes_to, in_both_windows, open_page, screenshot, wait_for_idle
 from tests.browser.idle import wait_for_rest
-from tests.browser.story import expect_address, type_source, wait_for_charts
+from tests.browser.story import FIFTEEN, chart_is_on_the_first_screen, expect_address, type_source, wait_for_charts
 
 PARTS = {
     "table": ("position_table", "position_curves", "position_waves"),
@@ -116,9 +116,11 @@ def test_markup_is_shown_letter_by_letter(server, page):
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_nothing_overflows(server, page, part):
-    open_part(page, server, f"?model=zh-en&positions={part}" + (f"&src={LONG}" if part == "sentence" else ""))
+def test_the_first_chart_is_on_the_first_screen_and_nothing_overflows(server, page, part):
+    open_part(page, server, f"?model=zh-en&positions={part}&src={LONG if part == 'sentence' else FIFTEEN}&step=5")
     for scheme, width in in_both_windows(page):
+        if part != "sentence" and width == 1280:  # that of a sentence is measured with one that is not so long
+            chart_is_on_the_first_screen(page, f".st-key-{PARTS[part][0]} .gf-chart")
         main = page.get_by_test_id("stMain")
         assert main.evaluate("main => main.scrollWidth <= main.clientWidth")
         for key in PARTS[part]:

@@ -5,8 +5,9 @@ import csv
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import in_both_windows, menu_link, open_page, screenshot, wait_for_idle
-from tests.browser.story import SETTLED_MS, address
+from tests.browser.helpers import comes_to, in_both_windows, menu_link, open_page, screenshot, wait_for_idle
+from tests.browser.idle import wait_for_rest
+from tests.browser.story import SETTLED_MS, expect_address
 
 TABLE, OPENED, POINTS = ".st-key-sentences_table", ".st-key-sentences_opened", ".st-key-sentences_points"
 FIRST_ROW, ROW = 52, 35  # pixels from the table's top, and of one
@@ -37,13 +38,14 @@ def test_results_come_by_themselves_and_a_line_opens_everywhere(server, tall, tm
     main = tall.get_by_test_id("stMain")
     expect(main).to_contain_text("5 lines were run.", timeout=SETTLED_MS)
     expect(tall.locator(f"{TABLE} [role=row]").nth(5)).to_be_attached(timeout=SETTLED_MS)
-    assert cells(tall, 2)[:2] == ["cba", "ssalg"]
+    comes_to(tall, lambda: cells(tall, 2)[:2], ["cba", "ssalg"])
     wait_for_idle(tall)
+    wait_for_rest(tall)
     box = tall.locator(f"{TABLE} canvas").first.bounding_box()
     tall.mouse.click(box["x"] + 30, box["y"] + FIRST_ROW + ROW)
     expect(tall.locator(OPENED)).to_contain_text("Output: ssalg", timeout=SETTLED_MS)
     wait_for_idle(tall)
-    assert address(tall)["line"] == "2"
+    expect_address(tall, line="2")
     with tall.expect_download() as download:
         tall.get_by_role("button", name="Table as CSV").click()
     with open(download.value.path(), encoding="utf-8-sig", newline="") as file:
@@ -54,8 +56,7 @@ def test_results_come_by_themselves_and_a_line_opens_everywhere(server, tall, tm
     tall.locator(OPENED).get_by_role("link", name="Step through decoding").click()
     expect(tall.locator(".gf-stepper")).to_contain_text("s", timeout=SETTLED_MS)
     wait_for_idle(tall)
-    assert address(tall)["src"] == "glass"
-    assert "job" not in address(tall)
+    expect_address(tall, src="glass", job=None)
     menu_link(tall, "A file of sentences").click()
     expect(tall.locator(OPENED)).to_contain_text("Output: ssalg", timeout=SETTLED_MS)
     open_page(tall, there)
