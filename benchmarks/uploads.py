@@ -31,7 +31,7 @@ from tools.serve import ROOT, Server, serve
 
 SHIPPED = ROOT / "checkpoints" / "en-fr"
 MEGABYTE = 2**20
-LOOK_SECONDS, PAUSE_SECONDS, QUIET_SECONDS = 0.2, 0.3, 5.0
+LOOK_SECONDS, PAUSE_SECONDS, QUIET_SECONDS = 0.2, 0.3, 35.0
 Files = list[tuple[str, bytes]]
 
 

@@ -197,9 +197,8 @@ def _lines(finding: Finding) -> list[str]:
     measured, verdict = finding.measured, str(VERDICTS[finding.verdict])
     if finding.verdict in ("well", "not_applicable"):
         return [_wrapped(f"{verdict:<15}{finding.title}: {measured.said}", 15)]
-    texts = [measured.said, ", ".join(measured.places), measured.meaning]
-    texts += [f"Usual causes: {measured.causes}"] if measured.causes else []
-    texts.append(measured.why)
+    causes = say("Usual causes: {causes}", causes=measured.causes) if measured.causes else ""
+    texts = [measured.said, ", ".join(measured.places), measured.meaning, causes, measured.why]
     head = ["", f"{verdict.upper():<15}{finding.title} [{finding.test}]"]
     return [*head, *(_wrapped(str(text), 4, first=4) for text in texts if text), ""]
 

@@ -9,7 +9,10 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
+import ctypes
+import gc
 import re
+import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -103,9 +106,22 @@ async def kept() -> AsyncIterator[None]:
 
 
 async def _sweep() -> None:
+    came = 0
     while True:
         await asyncio.sleep(SWEEP_SECONDS)
         await asyncio.to_thread(store().sweep)
+        if store().came != came:  # a full collection holds everybody up for a moment
+            came = store().came
+            await asyncio.to_thread(_give_back)
+
+
+def _give_back() -> None:
+    """Let the system have memory back that the C library keeps after large files came and went."""
+    gc.collect()
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's alone
+        if trim is not None:
+            trim(0)
 
 
 def is_name(name: str) -> bool:
