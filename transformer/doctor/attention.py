@@ -146,7 +146,7 @@ class _Compare:
 
 
 TESTS: tuple[Test, ...] = (
-    Test("dead-heads", "attention", say("No head is dead"), dead),
-    Test("equal-heads", "attention", say("No two heads are equal"), equal),
+    Test("dead_heads", "attention", say("No head is dead"), dead),
+    Test("equal_heads", "attention", say("No two heads are equal"), equal),
     *attention_maps.TESTS,
 )

@@ -173,8 +173,8 @@ def resting(patient: Patient) -> Measured:
 
 
 TESTS: tuple[Test, ...] = (
-    Test("uniform-heads", "attention", say("No head weighs all keys alike"), uniform),
-    Test("collapsed-heads", "attention", say("Every head takes notice of the query"), collapsed),
-    Test("saturated-softmax", "attention", say("The softmax is not saturated"), saturated),
-    Test("attention-sinks", "attention", say("Heads that rest on the first or the last token"), resting),
+    Test("uniform_heads", "attention", say("No head weighs all keys alike"), uniform),
+    Test("collapsed_heads", "attention", say("Every head takes notice of the query"), collapsed),
+    Test("saturated_softmax", "attention", say("The softmax is not saturated"), saturated),
+    Test("attention_sinks", "attention", say("Heads that rest on the first or the last token"), resting),
 )

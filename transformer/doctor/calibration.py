@@ -255,6 +255,6 @@ def _of_pairs(patient: Patient) -> Guesses | Measured:
 
 TESTS: tuple[Test, ...] = (
     Test("loss", "behaviour", say("Pieces of pairs are guessed far better than by chance"), learnt),
-    Test("loss-by-position", "behaviour", say("Late pieces are guessed as well as early ones"), by_place),
-    Test("free-running", "behaviour", say("It writes as well as it guesses"), free_running),
+    Test("loss_by_position", "behaviour", say("Late pieces are guessed as well as early ones"), by_place),
+    Test("free_running", "behaviour", say("It writes as well as it guesses"), free_running),
 )

@@ -184,6 +184,6 @@ def _equal_rows(rows: Tensor) -> list[list[int]]:
 
 
 TESTS: tuple[Test, ...] = (
-    Test("collapsed-embeddings", "feed_forward", say("Embeddings point in many directions"), collapsed),
-    Test("equal-embeddings", "feed_forward", say("Every piece has a row of its own"), repeated),
+    Test("collapsed_embeddings", "feed_forward", say("Embeddings point in many directions"), collapsed),
+    Test("equal_embeddings", "feed_forward", say("Every piece has a row of its own"), repeated),
 )

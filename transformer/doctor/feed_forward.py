@@ -202,6 +202,6 @@ def _first(patient: Patient) -> str | None:
 
 
 TESTS: tuple[Test, ...] = (
-    Test("dead-neurons", "feed_forward", say("Neurons fire"), dead),
+    Test("dead_neurons", "feed_forward", say("Neurons fire"), dead),
     *embeddings.TESTS,
 )

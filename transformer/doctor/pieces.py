@@ -209,7 +209,7 @@ def _unknown(one: Spelled, patient: Patient) -> Sequence[str]:
 
 
 TESTS: tuple[Test, ...] = (
-    Test("special-ids", "tokenizer", say("Special ids are those of the tokenizer"), special),
-    Test("round-trip", "tokenizer", say("Texts come back from their pieces"), comes_back),
-    Test("unknown-pieces", "tokenizer", say("The tokenizer knows the texts"), unknown),
+    Test("special_ids", "tokenizer", say("Special ids are those of the tokenizer"), special),
+    Test("round_trip", "tokenizer", say("Texts come back from their pieces"), comes_back),
+    Test("unknown_pieces", "tokenizer", say("The tokenizer knows the texts"), unknown),
 )

@@ -31,6 +31,8 @@ CLEAR = 1.25
 """How many times the gain of another setting has to be for that one to be blamed instead."""
 BELOW = ("finite", "causality", "own_token", "cache", "positions", "source")
 """Tests of what stands below the settings: a model that does not pass them is wrong whatever its settings are."""
+PLAIN = 0.1
+"""Nats a piece that are worth a look where the texts are too few to rule out chance, if each of them gains."""
 FEWEST = 3  # texts; the paired test shows nothing on fewer
 
 
@@ -79,9 +81,11 @@ class Setting:
         shown = Shown(page=self.page)
         why = say(
             "In healthy models no neighbour is better by more than 0.016 nats a piece; wrong settings cost 0.06 to "
-            "10. The better one has to be so beyond chance, too."
+            "10. The better one has to be so beyond chance, or on each text and by more than 0.1."
         )
-        if gain <= needed or not surely_better(after, before) or self._another_explains_more(patient, gain):
+        beyond_chance = surely_better(after, before)
+        seen = beyond_chance or (gain > PLAIN and _better_on_each(after, before))
+        if gain <= needed or not seen or self._another_explains_more(patient, gain):
             said = say_n(
                 "{n} neighbour was tried: with {best} the loss is {after:.3g} nats a piece; as the model is, "
                 "{before:.3g}.",
@@ -94,7 +98,8 @@ class Setting:
             )
             return Measured(verdict="well", number=gain, threshold=needed, why=why, said=said, shown=shown)
         parts = patient.anatomy
-        sure = bool(patient.samples.targets) or not (parts.reads and parts.writes)  # else it judges its own output
+        judged = bool(patient.samples.targets) or not (parts.reads and parts.writes)  # else it judges its own output
+        sure = judged and beyond_chance
         return Measured(
             verdict="broken" if sure else "look",
             number=gain,
@@ -110,7 +115,7 @@ class Setting:
             if sure
             else say(
                 "The model is surer of what it writes with another setting than with its own; that may be a wrong "
-                "certainty. Give pairs: they decide."
+                "certainty. Give pairs, or more of them: they decide."
             ),
             causes=self.causes,
             places=(best.name,),
@@ -127,6 +132,11 @@ class Setting:
                     if loss is not None and before - loss.mean > CLEAR * gain:
                         return True
         return False
+
+
+def _better_on_each(after: Loss, before: Loss) -> bool:
+    shares = zip(after.totals, after.pieces, before.totals, before.pieces, strict=True)
+    return all(a / max(1, n) < b / max(1, m) for a, n, b, m in shares)
 
 
 def _heads(patient: Patient) -> Iterator[Neighbour]:

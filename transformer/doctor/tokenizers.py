@@ -125,7 +125,7 @@ def _loss(patient: Patient, source: AnyTokenizer, target: AnyTokenizer) -> Loss 
 
 
 TESTS: tuple[Test, ...] = (
-    Test("vocabulary-sizes", "tokenizer", say("Every piece has a row"), sizes),
-    Test("exchanged-tokenizers", "tokenizer", say("Source and target are not exchanged"), exchanged),
+    Test("vocabulary_sizes", "tokenizer", say("Every piece has a row"), sizes),
+    Test("exchanged_tokenizers", "tokenizer", say("Source and target are not exchanged"), exchanged),
     *pieces.TESTS,
 )

@@ -32,7 +32,7 @@ def test_a_healthy_model_has_no_fault(reverse):
 def test_without_pairs_what_needs_them_says_so(reverse):
     patient = Patient(reverse)
     lacking = {name for name, test in TESTS.items() if test(patient).verdict == "not_applicable"}
-    assert lacking == {"loss", "loss-by-position", "free-running"}
+    assert lacking == {"loss", "loss_by_position", "free_running"}
 
 
 @pytest.mark.parametrize("stack", ["encoder", "decoder"])
@@ -114,12 +114,12 @@ def test_a_decoder_alone_guesses_how_a_text_goes_on(tmp_path):
 def test_pairs_of_another_task_are_told(reverse):
     shuffled = Samples(WORDS, PAIRS.targets[1:] + PAIRS.targets[:1])
     assert look("loss", reverse, shuffled).verdict in ("look", "broken")
-    assert look("loss-by-position", reverse, shuffled).verdict == "not_applicable"  # one fault is told once
+    assert look("loss_by_position", reverse, shuffled).verdict == "not_applicable"  # one fault is told once
 
 
 def test_late_pieces_that_are_guessed_worse(reverse):
     half = tuple(word[::-1][: len(word) // 2 + 1] + word[: len(word) - len(word) // 2 - 1] for word in WORDS)
-    found = look("loss-by-position", reverse, Samples(WORDS, half))
+    found = look("loss_by_position", reverse, Samples(WORDS, half))
     assert found.verdict == "look"
     assert found.number > calibration.LATER_WORSE
 

@@ -43,14 +43,14 @@ def test_a_head_without_values_or_output_is_dead(healthy, part):
         else:
             weight.weight[rows(2, healthy)] = 0  # its bias stays: what it writes says nothing
 
-    found = look("dead-heads", changed(healthy, change))
+    found = look("dead_heads", changed(healthy, change))
     assert (found.verdict, found.places) == ("look", ("encoder.2.3",))
     assert found.shown.head == 2
 
 
 def test_a_layer_without_heads_is_broken(healthy):
     sick = changed(healthy, lambda model: model.decoder.layers[0].cross_attn.out_proj.weight.zero_())
-    found = look("dead-heads", sick)
+    found = look("dead_heads", sick)
     assert found.verdict == "broken"
     assert found.places == tuple(f"cross.1.{head}" for head in range(1, 5))
 
@@ -65,7 +65,7 @@ def turned(model, healthy, *, by=None):
 
 @pytest.mark.parametrize("by", [None, torch.linalg.qr(torch.randn(16, 16, generator=torch.manual_seed(1)))[0]])
 def test_equal_heads_are_found_also_if_their_axes_are_turned(healthy, by):
-    found = look("equal-heads", changed(healthy, lambda model: turned(model, healthy, by=by)))
+    found = look("equal_heads", changed(healthy, lambda model: turned(model, healthy, by=by)))
     assert (found.verdict, found.places) == ("look", ("encoder.1.1 = encoder.1.4",))
     assert found.number == pytest.approx(0, abs=1e-3)
 
@@ -73,7 +73,7 @@ def test_equal_heads_are_found_also_if_their_axes_are_turned(healthy, by):
 def test_heads_that_share_keys_are_not_equal(tmp_path):
     checkpoint = alone("decoder", tmp_path)
     assert checkpoint.config.n_kv_heads == 1
-    assert look("equal-heads", checkpoint).verdict == "well"
+    assert look("equal_heads", checkpoint).verdict == "well"
 
 
 def test_a_head_without_keys_is_uniform(healthy):
@@ -82,8 +82,8 @@ def test_a_head_without_keys_is_uniform(healthy):
         attn.k_proj.weight[rows(1, healthy)] = 0
 
     sick = changed(healthy, change)
-    assert look("uniform-heads", sick).places == ("encoder.1.2",)
-    assert look("collapsed-heads", sick).verdict == "well"  # it is named once
+    assert look("uniform_heads", sick).places == ("encoder.1.2",)
+    assert look("collapsed_heads", sick).verdict == "well"  # it is named once
 
 
 def test_a_head_without_queries_is_collapsed(healthy):
@@ -93,8 +93,8 @@ def test_a_head_without_queries_is_collapsed(healthy):
         attn.q_proj.bias[rows(1, healthy)] = 1
 
     sick = changed(healthy, change)
-    assert look("collapsed-heads", sick).places == ("encoder.1.2",)
-    assert look("uniform-heads", sick).verdict == "well"
+    assert look("collapsed_heads", sick).places == ("encoder.1.2",)
+    assert look("uniform_heads", sick).verdict == "well"
 
 
 def test_scores_that_are_far_too_large_saturate_the_softmax(healthy):
@@ -103,8 +103,8 @@ def test_scores_that_are_far_too_large_saturate_the_softmax(healthy):
             for attn in model.attentions(kind):
                 attn.q_proj.weight *= 1000
 
-    assert look("saturated-softmax", healthy).number < 0.05
-    assert look("saturated-softmax", changed(healthy, change)).verdict == "look"
+    assert look("saturated_softmax", healthy).number < 0.05
+    assert look("saturated_softmax", changed(healthy, change)).verdict == "look"
 
 
 def test_a_head_that_rests_on_the_first_token_is_named_and_no_fault(healthy):
@@ -116,11 +116,11 @@ def test_a_head_that_rests_on_the_first_token_is_named_and_no_fault(healthy):
         attn.q_proj.bias[rows(0, healthy)] = 1
         attn.k_proj.weight[rows(0, healthy)] = read
 
-    found = look("attention-sinks", changed(healthy, change))
+    found = look("attention_sinks", changed(healthy, change))
     assert (found.verdict, found.places) == ("well", ("decoder.1.1",))
     assert found.meaning
 
 
 def test_what_could_not_be_run_is_not_judged(healthy):
     sick = changed(healthy, lambda model: model.encoder.layers[0].ffn.up_proj.weight.fill_(float("nan")))
-    assert look("dead-heads", sick) == not_applicable(attention_maps.NO_RUN)
+    assert look("dead_heads", sick) == not_applicable(attention_maps.NO_RUN)

@@ -38,34 +38,34 @@ def test_a_healthy_model_has_no_fault(healthy):
     ids=["never fires", "reads nothing", "writes nothing"],
 )
 def test_dead_neurons_are_found(healthy, change):
-    found = look("dead-neurons", changed(healthy, lambda model: change(model.decoder.layers[1].ffn)), Samples(()))
+    found = look("dead_neurons", changed(healthy, lambda model: change(model.decoder.layers[1].ffn)), Samples(()))
     assert (found.verdict, found.number) == ("look", 40 / 256)
     assert found.places[0] == "decoder.2.1"
 
 
 def test_a_layer_without_living_neurons_is_broken(healthy):
     sick = changed(healthy, lambda model: model.encoder.layers[0].ffn.up_proj.bias.fill_(-50))
-    assert look("dead-neurons", sick).verdict == "broken"
+    assert look("dead_neurons", sick).verdict == "broken"
 
 
 def test_a_neuron_that_fires_rarely_is_not_dead(healthy):
     """Its bias is lowered so far that it fires at one token in a thousand."""
     sick = changed(healthy, lambda model: model.encoder.layers[0].ffn.up_proj.bias.sub_(2))
-    assert look("dead-neurons", sick).verdict == "well"
+    assert look("dead_neurons", sick).verdict == "well"
 
 
 @pytest.mark.parametrize("stack", ["encoder", "decoder"])
 @pytest.mark.parametrize("changes", [{"activation": "gelu"}, {"activation": "silu", "gated": True, "ffn_bias": True}])
 def test_other_activations_and_gates(tmp_path, stack, changes):
     checkpoint = alone(stack, tmp_path, **changes)
-    assert look("dead-neurons", checkpoint).verdict == "well"
+    assert look("dead_neurons", checkpoint).verdict == "well"
 
     def change(model):
         ffn = model.stack(stack).layers[0].ffn
         gate = ffn.gate_proj if changes.get("gated") else ffn.up_proj
         gate.bias[:5] = -1000
 
-    found = look("dead-neurons", changed(checkpoint, change))
+    found = look("dead_neurons", changed(checkpoint, change))
     assert (found.verdict, found.number) == ("look", 5 / 20)
 
 
@@ -76,9 +76,9 @@ def test_collapsed_embeddings_are_found(healthy):
     def one_line(model):
         model.src_table.copy_(torch.outer(torch.randn(30, generator=torch.manual_seed(0)), model.src_table[5]))
 
-    assert look("collapsed-embeddings", healthy).number < 0.3
+    assert look("collapsed_embeddings", healthy).number < 0.3
     for change in (one_direction, one_line):
-        found = look("collapsed-embeddings", changed(healthy, change))
+        found = look("collapsed_embeddings", changed(healthy, change))
         assert (found.verdict, found.places) == ("broken", ("src_table",))
 
 
@@ -100,11 +100,11 @@ def test_directions_of_a_table():
 
 
 def test_equal_rows_are_named_by_their_pieces(healthy):
-    found = look("equal-embeddings", changed(healthy, lambda model: model.src_table[9].copy_(model.src_table[8])))
+    found = look("equal_embeddings", changed(healthy, lambda model: model.src_table[9].copy_(model.src_table[8])))
     assert (found.verdict, found.number) == ("look", 2)
     assert set(found.places) == {healthy.src_tokenizer.piece(8), healthy.src_tokenizer.piece(9)}
 
 
 def test_rows_of_special_pieces_may_be_equal(healthy):
     sick = changed(healthy, lambda model: model.src_table[:2].zero_())
-    assert look("equal-embeddings", sick).verdict == "well"
+    assert look("equal_embeddings", sick).verdict == "well"

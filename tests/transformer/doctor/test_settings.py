@@ -136,3 +136,10 @@ def test_positions_that_are_not_used_are_found(stack, reverse):
     measured = found(changed(reverse, lost), "positions").measured
     assert (measured.verdict, measured.places) == ("broken", (stack,))
     assert found(reverse, "positions").measured.verdict == "well"
+
+
+def test_without_pairs_a_neighbour_that_is_better_on_each_text_is_worth_a_look(reverse):
+    patient = Patient(told(reverse, n_heads=8, d_head=8, n_kv_heads=8))
+    heads = next(test for test in TESTS if test.name == "n_heads")
+    assert run_test(heads, patient).verdict == "look"
+    assert run_test(heads, Patient(reverse)).verdict == "well"

@@ -13,30 +13,30 @@ from tests.transformer.doctor.healthy import TINY, healthy, texts
 from tests.transformer.doctor.planted import FAULTS
 from transformer.doctor.examination import TESTS, examine
 
-WRECK = "ending repetition copying lengths variety loss loss-by-position free-running"
+WRECK = "ending repetition copying lengths variety loss loss_by_position free_running"
 TABLE = """
 no causal mask                  causality cache | WRECK
 mask shows one too many         causality cache | WRECK
-mask shows one too few          own_token cache | WRECK dead-heads collapsed-heads
+mask shows one too few          own_token cache | WRECK dead_heads collapsed_heads
 source padding leaks            padding_source batch |
 target padding leaks            padding_target |
 NaN in one tensor               finite |
 infinite norm                   finite |
 too few heads                   n_heads | WRECK
 too many heads                  n_heads | WRECK
-head without values             dead-heads |
-head that is not read           dead-heads |
-two equal heads                 equal-heads |
-source is lost                  source loss variety | WRECK dead-heads uniform-heads
-no cross-attention              source constant dead-heads loss variety | WRECK
-swapped tokenizers              exchanged-tokenizers loss | WRECK unknown-pieces vocabulary-sizes
+head without values             dead_heads |
+head that is not read           dead_heads |
+two equal heads                 equal_heads |
+source is lost                  source loss variety | WRECK dead_heads uniform_heads
+no cross-attention              source constant dead_heads loss variety | WRECK
+swapped tokenizers              exchanged_tokenizers loss | WRECK unknown_pieces vocabulary_sizes
 untied output                   copies |
 untied sides                    copies |
 positions shifted               position_shift | WRECK
 positions shifted in the cache  cache | WRECK
 positions missing               positions loss | WRECK
-collapsed embeddings            collapsed-embeddings | WRECK dead-neurons source
-dead neurons                    dead-neurons | WRECK position_shift
+collapsed embeddings            collapsed_embeddings | WRECK dead_neurons source
+dead neurons                    dead_neurons | WRECK position_shift
 norms swapped                   norm loss | WRECK
 trained on a leak               leak loss | WRECK
 leaks as it was trained         causality cache leak | WRECK

@@ -38,22 +38,22 @@ def test_a_healthy_checkpoint_has_no_fault(healthy):
 
 @pytest.mark.parametrize("given", [None, PAIRS, Samples(PAIRS.sources)], ids=["examples", "pairs", "texts"])
 def test_exchanged_tokenizers_are_found(healthy, exchanged, given):
-    assert look("exchanged-tokenizers", exchanged, given).verdict == "broken"
-    assert look("exchanged-tokenizers", healthy, given).verdict == "well"
+    assert look("exchanged_tokenizers", exchanged, given).verdict == "broken"
+    assert look("exchanged_tokenizers", healthy, given).verdict == "well"
 
 
 def test_one_vocabulary_cannot_be_exchanged():
-    assert look("exchanged-tokenizers", load("checkpoints/reverse")).verdict == "not_applicable"
+    assert look("exchanged_tokenizers", load("checkpoints/reverse")).verdict == "not_applicable"
 
 
 def test_sizes_that_differ_are_told(exchanged):
-    found = look("vocabulary-sizes", exchanged)
+    found = look("vocabulary_sizes", exchanged)
     assert (found.verdict, found.number) == ("broken", 1000)
     assert found.said == "src_table has 6,000 rows, its tokenizer 5,000 pieces, and the config says 6,000."
 
 
 def test_unknown_pieces_are_counted_and_named(healthy):
-    found = look("unknown-pieces", healthy, Samples(("我喜欢☃☃。", "☂☁")))
+    found = look("unknown_pieces", healthy, Samples(("我喜欢☃☃。", "☂☁")))
     assert found.verdict == "look"
     assert any("☃" in piece for piece in found.places)
 
@@ -71,15 +71,15 @@ def test_unknown_pieces_are_counted_and_named(healthy):
     ],
 )
 def test_special_ids_that_mean_something_else(reverse, changes, verdict, said):
-    found = look("special-ids", replace(reverse, config=replace(reverse.config, **changes)))
+    found = look("special_ids", replace(reverse, config=replace(reverse.config, **changes)))
     assert found.verdict == verdict
     assert str(found.said).startswith(said)
 
 
 def test_ids_that_a_model_does_not_have_are_no_fault(reverse):
     config = replace(reverse.config, unk_id=None, pad_id=None)
-    assert look("special-ids", replace(reverse, config=config)).verdict == "well"
-    assert look("unknown-pieces", replace(reverse, config=config)).verdict == "not_applicable"
+    assert look("special_ids", replace(reverse, config=config)).verdict == "well"
+    assert look("unknown_pieces", replace(reverse, config=config)).verdict == "not_applicable"
 
 
 class Losing:
@@ -97,7 +97,7 @@ class Losing:
 
 def test_texts_that_do_not_come_back(reverse):
     losing = Losing(reverse.src_tokenizer)
-    found = look("round-trip", replace(reverse, src_tokenizer=losing, tgt_tokenizer=losing))
+    found = look("round_trip", replace(reverse, src_tokenizer=losing, tgt_tokenizer=losing))
     assert (found.verdict, found.number) == ("look", 0)
     assert "glass" in found.places
 
@@ -108,4 +108,4 @@ def test_without_a_tokenizer_there_is_nothing_to_say_of_it(reverse):
     verdicts = {
         name: test(Patient(bare, Samples(("5 6 7", "8 9"), ("7 6 5", "9 8")))).verdict for name, test in TESTS.items()
     }
-    assert verdicts == dict.fromkeys(TESTS, "not_applicable") | {"vocabulary-sizes": "well"}
+    assert verdicts == dict.fromkeys(TESTS, "not_applicable") | {"vocabulary_sizes": "well"}
