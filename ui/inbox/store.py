@@ -82,7 +82,6 @@ class Store:
         self._in_use = _locked(self.root)
         self._clock, self._most, self._forgotten = clock, most, forgotten
         self._lock = threading.RLock()
-        self.came = 0  # how often files came in
         self._found: dict[str, Upload] = {}
 
     def begin(self) -> Upload:
@@ -121,7 +120,6 @@ class Store:
                     needed=n_bytes,
                     room=max(self.room(), 0),
                 )
-            self.came += 1
             self._found[token] = replace(upload, n_bytes=upload.n_bytes + n_bytes, used=self._clock())
 
     def room(self) -> int:

@@ -10,7 +10,6 @@ import asyncio
 import atexit
 import contextlib
 import ctypes
-import gc
 import re
 import sys
 from collections.abc import AsyncIterator, Sequence
@@ -40,6 +39,9 @@ NAME: Final = "upload:"
 OWN: Final = "handed_in"
 MOST_OWN: Final = 8
 SWEEP_SECONDS: Final = 30.0
+LARGE_BLOCK: Final = 4 * 2**20  # bytes; what a decoding makes and drops is smaller
+_TRIM_THRESHOLD: Final = -1
+_MMAP_THRESHOLD: Final = -3  # both of malloc.h
 _TITLE: Final = re.compile(r"[^\w.()-]+")
 _MOST_TITLE: Final = 40
 
@@ -95,6 +97,7 @@ async def kept() -> AsyncIterator[None]:
     if switch.mode() == "off":
         yield
         return
+    _large_blocks_go_back()
     atexit.register(store().close)  # a server that is not asked to end in order
     sweeping = asyncio.create_task(_sweep())
     try:
@@ -106,22 +109,22 @@ async def kept() -> AsyncIterator[None]:
 
 
 async def _sweep() -> None:
-    came = 0
     while True:
         await asyncio.sleep(SWEEP_SECONDS)
         await asyncio.to_thread(store().sweep)
-        if store().came != came:  # a full collection holds everybody up for a moment
-            came = store().came
-            await asyncio.to_thread(_give_back)
 
 
-def _give_back() -> None:
-    """Let the system have memory back that the C library keeps after large files came and went."""
-    gc.collect()
+def _large_blocks_go_back() -> None:
+    """Have glibc map large blocks one by one, so that each goes back to the system when it is freed.
+
+    By itself it raises the limit to the size of the files that came, keeps them in up to eight pools a core, and
+    gives the ends of those pools back only when they are larger still (mallopt(3), M_MMAP_THRESHOLD).
+    """
     if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's alone
-        if trim is not None:
-            trim(0)
+        set_option = getattr(ctypes.CDLL(None), "mallopt", None)  # glibc's alone
+        if set_option is not None:
+            set_option(_MMAP_THRESHOLD, LARGE_BLOCK)
+            set_option(_TRIM_THRESHOLD, LARGE_BLOCK)
 
 
 def is_name(name: str) -> bool:
