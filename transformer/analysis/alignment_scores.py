@@ -19,8 +19,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from transformer.analysis.alignment import (
     Counts,
@@ -40,6 +38,7 @@ from transformer.errors import DataError
 from transformer.model.anatomy import anatomy
 from transformer.model.tap import NO_TAP
 from transformer.runs import recording
+from transformer.runs.running import padded
 from transformer.text.normalise import normalise
 from transformer.text.tokenizer import SPACE_MARK, AnyTokenizer
 from words import joined, say
@@ -220,8 +219,8 @@ def _cross_weights(checkpoint: Checkpoint, group: Sequence[_Tokens]) -> list[Flo
     Row 0 has read the start id only; row t + 1 has read target piece t and predicts the next one.
     """
     config, model = checkpoint.config, checkpoint.model
-    src = _padded([tokens.src_ids for tokens in group], config.fill_id)  # [B, S]
-    read = _padded([(config.decoder_start_id, *tokens.tgt_ids) for tokens in group], config.fill_id)  # [B, T + 1]
+    src = padded([tokens.src_ids for tokens in group], config.fill_id)  # [B, S]
+    read = padded([(config.decoder_start_id, *tokens.tgt_ids) for tokens in group], config.fill_id)  # [B, T + 1]
     cross = anatomy(config).attention("cross")
     memory, _ = recording.read_source(model, src, (), tap=NO_TAP)
     patterns = (cross.site("*", "weights"),)
@@ -229,10 +228,6 @@ def _cross_weights(checkpoint: Checkpoint, group: Sequence[_Tokens]) -> list[Flo
     layers = [values[cross.site(layer, "weights")] for layer in range(cross.n_layers)]
     stacked = torch.stack(layers, dim=1).double().numpy()  # [B, L, H, T + 1, S]
     return [stacked[row, :, :, : len(tokens.tgt_ids) + 1, : len(tokens.src_ids)] for row, tokens in enumerate(group)]
-
-
-def _padded(rows: Sequence[Sequence[int]], fill_id: int) -> Tensor:
-    return pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=fill_id)
 
 
 def _tokens(checkpoint: Checkpoint, pair: GoldPair, source_text: Spacing, target_text: Spacing) -> _Tokens | str:

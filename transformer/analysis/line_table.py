@@ -11,8 +11,8 @@ from typing import Any
 
 from transformer.analysis.chrf import chrf, together
 from transformer.analysis.many import LineResult
+from transformer.text.cells import cell
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 """What a spreadsheet takes for the beginning of a formula."""
 
 
@@ -110,7 +110,7 @@ def _row(one: LineResult) -> dict[str, Any]:
 
 def _cell(value: Any) -> Any:
     if isinstance(value, str):
-        return f"'{value}" if value.startswith(_FORMULA) else str(value)
+        return cell(str(value))
     return repr(value) if isinstance(value, float) else value
 
 

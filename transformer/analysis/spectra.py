@@ -59,11 +59,16 @@ class Spectrum:
 
         It is e to the entropy of the singular values as shares of their sum.
         """
-        if not self.largest > 0:
-            return math.nan
-        shares = self.values / self.values.sum()
-        shares = shares[shares > 0]
-        return math.exp(-float((shares * np.log(shares)).sum()))
+        return effective_number(self.values)
+
+
+def effective_number(sizes: np.ndarray) -> float:
+    """As how many equal sizes some of 0 and more count: e to the entropy of their shares; NaN if all are 0."""
+    if not sizes.sum() > 0:
+        return math.nan
+    shares = sizes / sizes.sum()
+    shares = shares[shares > 0]
+    return math.exp(-float((shares * np.log(shares)).sum()))
 
 
 def work_of(shape: tuple[int, ...]) -> int:

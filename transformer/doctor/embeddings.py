@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from transformer.analysis.spectra import effective_number
 from transformer.doctor.patient import Patient, Test
 from transformer.doctor.report import MOST_PLACES, Measured, Shown, not_applicable, well
 from transformer.model.linear import widened
@@ -92,8 +93,7 @@ def directions(rows: Tensor) -> float:
     sizes = squares.sqrt()
     if most < 1 or not float(sizes.sum()) > 0:
         return 0.0
-    shares = sizes[sizes > STILL * sizes.max()] / sizes.sum()
-    return float(torch.exp(-(shares * shares.log()).sum())) / most
+    return effective_number(sizes[sizes > STILL * sizes.max()].numpy()) / most
 
 
 def collapsed(patient: Patient) -> Measured:

@@ -75,10 +75,18 @@ def _unfit(patient: Patient, found: Sequence[Output]) -> Measured | None:
     return None
 
 
-def _bad(
-    share: float, said: Sentence, meaning: Sentence, causes: Sentence, faulty: Sequence[Output], *, why: Sentence
+def _judged(
+    share: float,
+    said: Sentence,
+    meaning: Sentence,
+    causes: Sentence,
+    faulty: Sequence[Output],
+    *,
+    why: Sentence = _WHY_HALF,
 ) -> Measured:
-    """What is said of outputs of which half or more are wrong."""
+    """What is said of outputs: something is the matter where half or more are wrong."""
+    if share < HALF:
+        return well(said, share, HALF, why)
     sources = [one.trace.query.source for one in faulty]
     return Measured(
         verdict="look",
@@ -101,9 +109,7 @@ def endless(patient: Patient) -> Measured:
     faulty = [one for one in found if not one.ended]
     share = len(faulty) / len(found)
     said = say("{share:.0%} of {n} outputs were cut off at their limit.", share=share, n=len(found))
-    if share < HALF:
-        return well(said, share, HALF, _WHY_HALF)
-    return _bad(
+    return _judged(
         share,
         said,
         say("The model does not say when it is done: outputs go on until a limit stops them."),
@@ -113,7 +119,6 @@ def endless(patient: Patient) -> Measured:
             "the end. Look at the probability of the end mark at the step where it should come."
         ),
         faulty,
-        why=_WHY_HALF,
     )
 
 
@@ -130,9 +135,7 @@ def repeating(patient: Patient) -> Measured:
         n=len(found),
         times=TIMES,
     )
-    if share < HALF:
-        return well(said, share, HALF, _WHY_HALF)
-    return _bad(
+    return _judged(
         share,
         said,
         say("The model has lost the thread: what it has written tells it no longer what comes next."),
@@ -141,7 +144,6 @@ def repeating(patient: Patient) -> Measured:
             "that are missing or stand still while decoding, a cache that is read wrongly, or too little training."
         ),
         faulty,
-        why=_WHY_HALF,
     )
 
 
@@ -168,9 +170,7 @@ def copying(patient: Patient) -> Measured:
     faulty = [one for one in found if _bare(one.text) == _bare(one.trace.source_text) and not _is_right(one)]
     share = len(faulty) / len(found)
     said = say("{share:.0%} of {n} outputs are copies of their source.", share=share, n=len(found))
-    if share < HALF:
-        return well(said, share, HALF, _WHY_HALF)
-    return _bad(
+    return _judged(
         share,
         said,
         say("The model writes down what it reads instead of translating it."),
@@ -180,7 +180,6 @@ def copying(patient: Patient) -> Measured:
             "ended when copying was all that was learnt."
         ),
         faulty,
-        why=_WHY_HALF,
     )
 
 
@@ -252,9 +251,9 @@ def unvaried(patient: Patient) -> Measured:
     share = (n if n > 1 else 0) / len(by_source)
     said = say("The commonest output is that of {share:.0%} of {n} different sources.", share=share, n=len(by_source))
     why = say("Different sentences need different outputs; two that share one are rare.")
-    if share < HALF or (expected and expected[0][1] >= n):
+    if expected and expected[0][1] >= n:
         return well(said, share, HALF, why)
-    return _bad(
+    return _judged(
         share,
         said,
         say("The output hardly depends on what is read: the model writes what fits every source a little."),

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
+from transformer.analysis.spectra import effective_number
 from transformer.doctor.patient import Patient, Test
 from transformer.doctor.report import MOST_PLACES, Measured, Shown, not_applicable
 from words import Sentence, say, say_n
@@ -180,10 +181,7 @@ def _effective_rank(matrix: Tensor) -> float:
     part = matrix[rows][:, columns].double()
     part = part if part.size(0) <= part.size(1) else part.T
     energy = torch.linalg.eigvalsh(part @ part.T).clamp_min(0)  # squares of the singular values
-    if not float(energy.sum()) > 0:
-        return 0.0
-    shares = energy / energy.sum()
-    return float(torch.exp(-torch.xlogy(shares, shares).sum()))
+    return effective_number(energy.numpy()) if float(energy.sum()) > 0 else 0.0
 
 
 def gains(patient: Patient) -> Measured:

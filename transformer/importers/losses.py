@@ -26,6 +26,7 @@ from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.runs.decoding import Prefix, greedy
 from transformer.runs.runnable import Scorable
+from transformer.runs.running import padded
 from transformer.text.normalise import normalise
 from transformer.text.raw import RawIds
 from transformer.text.tokenizer import AnyTokenizer
@@ -191,13 +192,13 @@ def _gathered(n: int, parts: Iterator[tuple[list[int], list[tuple[float, int]]]]
 def _forced(model: Transformer, rows: Sequence[Row]) -> list[tuple[float, int]]:
     """Loss and number of pieces of each row, of targets that are given."""
     config = model.config
-    wanted = _padded([row.target for row in rows], config.fill_id)  # [B, T]
+    wanted = padded([row.target for row in rows], config.fill_id)  # [B, T]
     place = torch.arange(wanted.size(1))
     first, last = (
         torch.tensor(ends)[:, None] for ends in zip(*((r.first, len(r.target)) for r in rows), strict=True)
     )
     counts = (place >= first) & (place < last)  # [B, T]; by length, as a text may hold the padding id
-    source = _padded([row.source for row in rows], config.fill_id)  # [B, S]
+    source = padded([row.source for row in rows], config.fill_id)  # [B, S]
     if model.anatomy.reads:
         start = torch.full((len(rows), 1), config.decoder_start_id)
         before = torch.cat((start, wanted[:, :-1]), dim=1)  # [B, T]
@@ -228,7 +229,7 @@ def _written(
     certain of it.
     """
     config = model.config
-    source = _padded([rows[i].source for i in places], config.fill_id)
+    source = padded([rows[i].source for i in places], config.fill_id)
     most = min(2 * source.size(1) + 8, MOST_WRITTEN, config.max_len - 1)
     prefix = Prefix(model, source, cache=KVCache(config.n_decoder_layers))
     totals, counts, over = [0.0] * len(places), [0] * len(places), (False,) * len(places)
@@ -273,8 +274,3 @@ def _hidden_alone(tried: Scorable, samples: Samples) -> Loss:
         totals.append(float(_losses(model, hidden, whole[places]).sum()))
         counts.append(len(places))
     return Loss(tuple(totals), tuple(counts))
-
-
-def _padded(rows: Sequence[Sequence[int]], fill: int) -> Tensor:
-    width = max(map(len, rows))
-    return torch.tensor([[*row, *[fill] * (width - len(row))] for row in rows])

@@ -7,7 +7,7 @@ probable but for rounding.
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.save import file_sha256
 from transformer.errors import DataError, QueryError
 from transformer.runs.query import Beam, Greedy, Query, check_source
+from transformer.text.cells import cell
 from transformer.training.data import Pair, encode_source, read_numbered_pairs
 from transformer.training.scoring import Done, Scores, SentenceScores, decode, score, score_sentences
 
@@ -22,7 +23,6 @@ MAX_NEW = Query.max_new  # the pieces that the app writes at most unless it is t
 
 # How sacrebleu finds words where a language has no spaces; its signature names it.
 _WORDS = {"zh": "zh", **dict.fromkeys(("ja", "th", "lo", "km", "my", "yue"), "char")}
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for the beginning of a formula
 WORST_COLUMNS = ("decoding", "line", "source", "reference", "output", "chrf", "bleu")
 
 
@@ -174,11 +174,7 @@ def worst_csv(held_out: HeldOut, scorings: Sequence[Scoring], *, count: int) -> 
         )
         for i in by_score[:count]:
             found = scoring.sentences[i]
-            texts = _neutral((*held_out.pairs[i], scoring.outputs[i]))
+            texts = map(cell, (*held_out.pairs[i], scoring.outputs[i]))
             numbers = f"{found.chrf:.2f}", f"{found.bleu:.2f}"
             writer.writerow((decoding_name(scoring.decoding), held_out.lines[i], *texts, *numbers))
     return file.getvalue()
-
-
-def _neutral(cells: Iterable[str]) -> list[str]:
-    return [f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in cells]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from streamlit.runtime.scriptrunner import get_script_run_ctx
-
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import DataError
 from transformer.importers.samples import Samples, samples_of
@@ -47,12 +45,6 @@ def examinations() -> Examinations:
     return Examinations(is_busy=lambda: loading.runner().is_busy)
 
 
-def visitor() -> str | None:
-    """Whose script this thread runs."""
-    context = get_script_run_ctx(suppress_warning=True)
-    return None if context is None else context.session_id
-
-
 def wanted(checkpoint: Checkpoint) -> Wanted:
     """What the session wants of a checkpoint."""
     found: Wanted = st.session_state.get(WANTED, {}).get(checkpoint.content_hash, Wanted())
@@ -67,7 +59,7 @@ def want(content_hash: str, wish: Wanted) -> None:
 
 def stop(asked: Asked, wish: Wanted) -> None:
     """Callback: want an examination no more."""
-    examinations().withdraw(asked, visitor())
+    examinations().withdraw(asked, loading.visitor())
     want(asked.content_hash, replace(wish, is_asked=False, is_stopped=True))
 
 

@@ -9,6 +9,7 @@ from transformer.doctor.whole import Report
 from ui.doctor import asking, findings, saved
 from ui.doctor.asking import Wanted
 from ui.doctor.examinations import Asked, Seen
+from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.open_run import address
 from ui.shared import drawing
@@ -41,9 +42,9 @@ def _begun(checkpoint: Checkpoint, asked: Asked, wish: Wanted) -> Seen | None:
     """How far the examination is, which begins now if it shall; None if it does not."""
     if wish.is_stopped:
         return asking.examinations().kept(asked)
-    seen = asking.examinations().look(asked, asking.visitor())
+    seen = asking.examinations().look(asked, loading.visitor())
     if seen is None and (wish.is_asked or asking.begins_by_itself(checkpoint)):
-        return attempt(lambda: asking.examinations().ask(asked, checkpoint, asking.visitor()))
+        return attempt(lambda: asking.examinations().ask(asked, checkpoint, loading.visitor()))
     return seen
 
 
@@ -64,7 +65,7 @@ def _offer(checkpoint: Checkpoint, wish: Wanted) -> None:
 
 def _follow(asked: Asked, wish: Wanted, link: Link, was_under_way: bool) -> None:
     """Draw an examination as far as it is; while it is under way this runs again and again."""
-    seen = asking.examinations().look(asked, asking.visitor())
+    seen = asking.examinations().look(asked, loading.visitor())
     if was_under_way and (seen is None or not seen.is_under_way):
         st.rerun()  # the page once more, which then looks no longer
     if seen is None:

@@ -217,10 +217,10 @@ def _shelf() -> Shelf:
 @st.cache_resource(show_spinner=False)
 def runner() -> Runner:
     """The one queue in front of the model."""
-    return Runner(visitor=_visitor, runs=partial(run_together, most_map_bytes=MAP_BYTES))
+    return Runner(visitor=visitor, runs=partial(run_together, most_map_bytes=MAP_BYTES))
 
 
-def _visitor() -> str | None:
+def visitor() -> str | None:
     """Whose script this thread runs: a session, which is a tab; None outside of scripts."""
     context = get_script_run_ctx(suppress_warning=True)
     return None if context is None else context.session_id

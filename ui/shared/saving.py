@@ -21,12 +21,12 @@ import numpy as np
 import pandas as pd
 
 from transformer.runs.query import Greedy, Query
+from transformer.text.cells import cell
 from words import said, said_throughout, say
 
 Table = Callable[[], Mapping[str, Any]]
 """Makes the columns of a table by their names, which are sentences; called when it is saved, without a session."""
 
-_FORMULA: Final = re.compile("[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 _MOST_BYTES: Final = {"checkpoint": 32, "sentence": 60, "decoding": 32, "chart": 72}  # 255 are a file name
 
 
@@ -135,4 +135,4 @@ def with_origin(table: pd.DataFrame, origin: Origin, language: str) -> pd.DataFr
 
 def _safe(value: Any) -> Any:
     """A text that a spreadsheet would take for a formula gets an apostrophe; anything else stays what it is."""
-    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
+    return cell(value) if isinstance(value, str) else value
