@@ -5,6 +5,7 @@ from ui.checkpoints import foreign, given, panels, scores, training
 from ui.frame.sidebar import checkpoint_or_maps
 from ui.frame.source_box import head
 from ui.runs.open_run import publish
+from ui.shared import drawing
 from ui.shared.door import st
 from ui.state import session
 from words import say
@@ -18,6 +19,7 @@ foreign.what_opens()
 given.how_to_make_one()
 with chosen:
     found = checkpoint_or_maps()
+    drawing.notes(session.take_notes())
     if isinstance(found, GivenMaps):
         given.card(found, st.session_state[session.MODEL])
     else:

@@ -2,7 +2,7 @@
 
 from ui.doctor import controls, panels, parameters
 from ui.frame.sidebar import sidebar
-from ui.frame.source_box import head
+from ui.frame.source_box import head_without_run
 from ui.runs.open_run import publish
 from ui.shared.door import st
 from ui.state import session
@@ -11,7 +11,7 @@ from words import say
 session.begin("doctor")
 TITLE = say("Doctor")
 checkpoint = sidebar(TITLE)
-head(TITLE)
+head_without_run(TITLE)
 if controls.part() == "parameters":
     parameters.draw(checkpoint)
 else:

@@ -1,7 +1,7 @@
 """A file of sentences: each line run on the chosen checkpoint, in a table that leads to every page."""
 
 from ui.frame.sidebar import sidebar
-from ui.frame.source_box import head
+from ui.frame.source_box import head_without_run
 from ui.sentences import asking, keeping, results
 from ui.shared.door import st
 from ui.state import session
@@ -10,7 +10,7 @@ from words import say
 session.begin("sentences")
 TITLE = say("A file of sentences")
 checkpoint = sidebar(TITLE, shows_run=True)
-head(TITLE)
+head_without_run(TITLE)
 job = keeping.current()
 if job is None:
     st.caption(say("Every line is run by itself in the background; then each opens on every page."))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.pages.conftest import STEP, check
+from tests.pages.conftest import ROOT, STEP, check
 from tests.pages.reading import (
     address,
     everything,
@@ -153,6 +153,15 @@ def test_a_forged_link_gets_a_default_and_one_note(open_page, parameters, said):
     assert len(test.info) == 1
     assert run_of(test)["target"]
     assert not test.error
+
+
+@pytest.mark.parametrize("name", ["checkpoints", "doctor", "sentences"])
+def test_a_page_without_a_run_says_what_is_wrong_in_a_link(open_page, name):
+    page = ROOT / "pages" / "debug" / f"{name}.py"
+    test = check(open_page(page, model="nope", step="9999x", doctor="parameters"))
+    assert "There is no checkpoint “nope” that can be opened" in sentences(test)
+    assert "9999x" in sentences(test)
+    assert not check(open_page(page, model="reverse", doctor="parameters")).info
 
 
 def test_that_the_app_is_presented_is_nothing_that_a_link_asks_for(reverse):

@@ -49,6 +49,16 @@ def head(title: str) -> AbstractContextManager[object]:
     return row
 
 
+def head_without_run(title: str) -> None:
+    """Draw the title of a page that draws no run, and what is to be said of the address, which a run says elsewhere.
+
+    Args:
+        title: The title.
+    """
+    head(title)
+    drawing.notes(session.take_notes())
+
+
 def source_box(checkpoint: Checkpoint, row: AbstractContextManager[object]) -> None:
     """Draw the source box, and its examples in a menu.
 
