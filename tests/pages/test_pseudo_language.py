@@ -33,6 +33,7 @@ PARTS = {
     "open": (OPEN, {}),
     "sentences": (SENTENCES, {}),
     "glossary": (EXPLORE / "glossary.py", {}),
+    "search tree": (EXPLORE / "search.py", {"how": "beam"}),
     **{
         f"{page} {part}": (EXPLORE / f"{page}.py", {parameter: part})
         for page, (parameter, parts) in PARTS_OF_PAGES.items()
@@ -62,6 +63,7 @@ SPOKEN: tuple[str, ...] = (
     "positions shift",
     "positions similarity",
     "positions table",
+    "search tree",
     "sentences",
     "start",
     "step",

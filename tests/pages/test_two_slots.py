@@ -105,7 +105,7 @@ def twice(page, fields):
         "overview": "attention.all_heads", "head": "attention.one_map", "flow": "attention.flow",
         "walk": "attention.one_weight", "table": "attention.head_table", "masks": "masks.panels",
         "model": "inside.model", "stream": "inside.stream", "lens": "inside.lens", "ffn": "inside.ffn",
-        "pieces": "inside.pieces",
+        "pieces": "inside.pieces", "tree": "search.tree",
     }  # fmt: skip
     for slot in session.SLOTS:
         st.subheader(slot)
@@ -117,8 +117,8 @@ def twice(page, fields):
             continue
         run = open_run(checkpoint, slot=slot)
         row = None if page == "masks" else importlib.import_module(f"ui.{page}.controls").draw(run)
-        part = fields.get("panel") or fields.get("inside_panel") or "masks"
-        importlib.import_module(f"ui.{modules[part]}").draw(*(run, row) if page == "inside" else (run,))
+        part = fields.get("panel") or fields.get("inside_panel") or fields.get("search_panel") or "masks"
+        importlib.import_module(f"ui.{modules[part]}").draw(*(run, row) if page in ("inside", "search") else (run,))
 
 
 PARTS = (
@@ -126,6 +126,7 @@ PARTS = (
     *(("inside", {"inside_panel": part}) for part in ("model", "stream", "lens", "ffn", "pieces")),
     *(("masks", {"masks_panel": part}) for part in ("masks", "one_row", "checks")),
     *(("positions", {"positions_panel": part}) for part in ("table", "similarity", "shift", "sentence")),
+    ("search", {"search_panel": "tree", "beside": True}),
 )
 
 
