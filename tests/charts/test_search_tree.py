@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import charts
 from charts.lanes import Growing, lanes
-from charts.search_tree import Leaf, Twig
+from charts.search_marks import Leaf, Twig
 from charts.theme import MARK_COLOR
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from charts.search_tree import Leaf, Twig
+from charts.search_marks import Leaf, Twig
 from transformer.analysis.search_tree import Node, SearchTree
 from ui.search import telling
 from words import say

@@ -106,7 +106,7 @@ def _chart(run: OpenRun, tree: SearchTree, until: int, known: int) -> None:
         shown=run.trace.query.hypothesis if beam and known == last else None,
     )
     best = [decode(tree.ids(place)) for place in tree.standing(known)[:1]]
-    alt = say("A tree of the beginnings that the search kept and dropped over {n} steps; the best is {text}.",
+    alt = say("A tree of the beginnings that the search kept and dropped over {n} steps; the best is “{text}”.",
               n=until + 1, text=joined("", best))  # fmt: skip
     drawing.chart(
         figure,
