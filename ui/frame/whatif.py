@@ -38,6 +38,7 @@ GROUPS: Final[dict[Group, Sentence]] = {
     "layers": say("Layers"),
 }
 assert set(GROUPS) == set(get_args(Group))
+FIRST: Final[Group] = "heads"
 
 
 def button(checkpoint: Checkpoint) -> None:
@@ -92,12 +93,12 @@ def draw(checkpoint: Checkpoint, slot: Slot) -> None:
             say("What to change"),
             list(GROUPS),
             format_func=GROUPS.__getitem__,
-            default="heads",
+            default=FIRST,
             required=True,
             key=f"{FIELD}group",
             label_visibility="collapsed",
         )
-        or "heads"
+        or FIRST
     )
     here = [kind for kind in KINDS.values() if kind.group == group]
     fits = {kind.word: kind for kind in here if kind.unfit(config) is None}
