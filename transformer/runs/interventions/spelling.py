@@ -23,9 +23,14 @@ MOST_TEXT: Final = 400  # characters
 MOST_LISTED: Final = 64
 
 What = Literal[
-    "attention", "layer", "head", "query", "key", "piece", "number", "whole", "choice", "yes", "text", "numbers"
-]
-"""What a field is of, for whoever draws a control for it."""
+    "attention", "layer", "head", "query", "key", "source", "step", "source_piece", "target_piece", "number", "whole",
+    "choice", "yes", "text", "numbers",
+]  # fmt: skip
+"""What a field is of, for whoever draws a control for it.
+
+A row or a column of a map is a query or a key, a place in the source or the prompt a source, a place in the output a
+step; pieces are ids of the source's or the target's vocabulary.
+"""
 
 _NUMBER = re.compile(r"m?[0-9]{1,12}(p[0-9]{1,20})?(em?[0-9]{1,3})?", re.ASCII)
 _WHOLE = re.compile(r"0|m?[1-9][0-9]{0,9}", re.ASCII)
