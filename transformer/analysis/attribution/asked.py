@@ -21,7 +21,7 @@ from transformer.errors import QueryError
 from transformer.model.anatomy import StackName
 from transformer.model.tap import NO_TAP, Tap, both
 from transformer.model.transformer import Transformer
-from transformer.runs.interventions import tap_for
+from transformer.runs.changing import tap_for
 from transformer.runs.runnable import Runnable
 from transformer.runs.trace import Trace
 
@@ -104,23 +104,53 @@ def ask(checkpoint: Runnable, trace: Trace, step: int, *, piece: int | None = No
     Raises:
         QueryError: The trace is of another checkpoint, the model writes nothing, or there is no such step or piece.
     """
-    _check(checkpoint, trace, step, piece)
-    return Asked(
-        model=checkpoint.model,
-        src_ids=torch.tensor([trace.src_ids], dtype=torch.long),
-        read_ids=torch.tensor([trace.read_ids[: trace.row_of(step) + 1]], dtype=torch.long),
-        piece=trace.tgt_ids[step] if piece is None else piece,
-        n_source=trace.n_tokens("encoder"),
-        tap=both(tap_for(trace.query.interventions, checkpoint.config), tap),
-    )
+    _check(checkpoint, trace)
+    _check_step(checkpoint, trace, step, piece)
+    return _asked(checkpoint, trace, step, piece, _tap(checkpoint, trace, tap))
 
 
-def _check(checkpoint: Runnable, trace: Trace, step: int, piece: int | None) -> None:
+def ask_each(checkpoint: Runnable, trace: Trace, *, tap: Tap = NO_TAP) -> tuple[Asked, ...]:
+    """Ask why each step wrote its piece.
+
+    Args:
+        checkpoint: What the trace was made with.
+        trace: The run.
+        tap: What the run was given beside its query.
+
+    Raises:
+        QueryError: The trace is of another checkpoint, or the model writes nothing.
+    """
+    _check(checkpoint, trace)
+    whole = _tap(checkpoint, trace, tap)
+    return tuple(_asked(checkpoint, trace, step, None, whole) for step in range(trace.n_steps))
+
+
+def _asked(checkpoint: Runnable, trace: Trace, step: int, piece: int | None, tap: Tap) -> Asked:
+    with torch.inference_mode(False):  # what it holds is used where gradients are taken
+        return Asked(
+            model=checkpoint.model,
+            src_ids=torch.tensor([trace.src_ids], dtype=torch.long),
+            read_ids=torch.tensor([trace.read_ids[: trace.row_of(step) + 1]], dtype=torch.long),
+            piece=trace.tgt_ids[step] if piece is None else piece,
+            n_source=trace.n_tokens("encoder"),
+            tap=tap,
+        )
+
+
+def _tap(checkpoint: Runnable, trace: Trace, tap: Tap) -> Tap:
+    with torch.inference_mode(False):
+        return both(tap_for(trace.query.interventions, checkpoint), tap)
+
+
+def _check(checkpoint: Runnable, trace: Trace) -> None:
     if trace.query.checkpoint != checkpoint.content_hash:
         raise QueryError(
             "this run was made with another checkpoint than {model}; run it again.", model=checkpoint.name
         )
     checkpoint.model.anatomy.stack("decoder")
+
+
+def _check_step(checkpoint: Runnable, trace: Trace, step: int, piece: int | None) -> None:
     if not 0 <= step < trace.n_steps:
         raise QueryError(
             "step {index} does not exist; this run has steps 0 to {last}.", index=step, last=trace.n_steps - 1

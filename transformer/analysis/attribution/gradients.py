@@ -87,6 +87,22 @@ class _Inject:
         return self._values
 
 
+class _Ordinary:
+    """Copies what a change took from another run: autograd keeps no tensor that was made in inference mode.
+
+    It wants every site, weights among them: the way back through torch's fused attention has no number for a query
+    that may attend to nothing.
+    """
+
+    causal = True
+
+    def wants(self, site: str) -> bool:
+        return True
+
+    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
+        return value.clone() if value.is_inference() else value
+
+
 @contextmanager
 def _with_gradients(model: Transformer) -> Iterator[None]:
     """A place where gradients can be taken, also inside of `torch.inference_mode`."""
@@ -135,7 +151,7 @@ def gradient(asked: Asked, x: Tensor) -> tuple[Tensor, Tensor]:
     """
     with _with_gradients(asked.model):
         leaf = x.detach().clone().requires_grad_(True)
-        values = asked.log_probs(tap=asked.tap.also(_Inject(asked.tokens, leaf)), rows=len(x))
+        values = asked.log_probs(tap=asked.tap.also(_Inject(asked.tokens, leaf), _Ordinary()), rows=len(x))
         (slopes,) = torch.autograd.grad(values.sum(), leaf)
     return values.detach(), slopes
 

@@ -29,7 +29,6 @@ import torch
 from torch import Tensor
 
 from transformer.analysis.attribution.asked import Asked
-from transformer.model.transformer import Transformer
 
 MOST_TOKENS = 1024  # that are read at once, all rows together
 MOST_LOGITS = 2**22  # that are made at once, 16 MB
@@ -66,7 +65,7 @@ class Hide:
     """Hides one piece a row, in every mask.
 
     Args:
-        places: Of the pieces, one a row [R].
+        places: Of the pieces, one a row [R]; -1 hides nothing.
         stack: Whose tokens they are.
     """
 
@@ -93,7 +92,6 @@ class Hide:
 
 
 def hide(
-    model: Transformer,
     asked: Sequence[Asked],
     *,
     pause: Callable[[int, int], None] = lambda done, whole: None,
@@ -101,7 +99,6 @@ def hide(
     """Hide each piece from each step, each alone.
 
     Args:
-        model: The model.
         asked: The steps of one run, in order; each has read what the one before it had, and more.
         pause: Called before each part of the work with how much is done and how much there is.
     """
@@ -110,23 +107,24 @@ def hide(
         pieces = torch.tensor([one.piece for one in asked])
         last, n_pieces = asked[-1], asked[-1].n_pieces
         at_once = max(1, MOST_TOKENS // max(last.read_ids.size(1), last.src_ids.size(1)))
-        parts, (plain,) = [], _log_probs(last, None, rows, pieces)
-        for first in range(0, n_pieces, at_once):
-            pause(first, n_pieces)
+        parts = []
+        for first in range(-1, n_pieces, at_once):  # the first row hides nothing
+            pause(max(first, 0), n_pieces)
             places = torch.arange(first, min(first + at_once, n_pieces))
             parts.append(_log_probs(last, Hide(places, last.stack), rows, pieces, n=len(places)))
-    hidden = torch.cat(parts).T.double().numpy().copy()  # [N, P]
+    plain, *hidden_rows = torch.cat(parts).double().numpy()
+    hidden = np.stack(hidden_rows, axis=1)  # [N, P]
     if last.stack == "decoder":
         hidden[np.arange(n_pieces) >= np.array(rows)[:, None]] = np.nan
-    found = Hiding(plain.double().numpy(), hidden)
+    found = Hiding(plain.copy(), hidden)
     for array in (found.plain, found.hidden):
         array.flags.writeable = False
     return found
 
 
-def _log_probs(asked: Asked, hide: Hide | None, rows: list[int], pieces: Tensor, *, n: int = 1) -> Tensor:
+def _log_probs(asked: Asked, hide: Hide, rows: list[int], pieces: Tensor, *, n: int) -> Tensor:
     """Of the pieces, in the rows of the steps, with a piece hidden in each row of the batch [n, N]."""
-    model, tap = asked.model, asked.tap if hide is None else asked.tap.also(hide)
+    model, tap = asked.model, asked.tap.also(hide)
     memory, mask = None, None
     if model.anatomy.reads:
         source = asked.src_ids.expand(n, -1)

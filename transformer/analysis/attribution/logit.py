@@ -72,8 +72,8 @@ def contributions(asked: Asked, pieces: Sequence[int] = ()) -> Contributions:
     model, ids = asked.model, (asked.piece, *pieces)
     seen = _LastRow()
     asked.logits(tap=asked.tap.also(seen))
-    table = widened(model.output_weight[list(ids)]).double()  # [C, D]
-    reading = Reading(model, seen.values, table * model.config.output_scale)
+    table = widened(asked.tap.setting("output_weight", model.output_weight)[list(ids)]).double()  # [C, D]
+    reading = Reading(model, asked.tap, seen.values, table * model.config.output_scale)
     before_cap = reading.direction @ seen.values["decoder.output"]
     if model.output_bias is not None:
         bias = widened(model.output_bias)[list(ids)].double()

@@ -19,8 +19,8 @@ Kind = Literal[
     "changed", "final_norm", "output_bias",
 ]  # fmt: skip
 """What a part is. "norm", "embedding_norm" and "final_norm" stand for what a norm adds, its β; "attention" for all
-heads together, where a change put something else in the place of what they write; "changed" for what a change put into
-the stream."""
+heads together, where a change put something else in the place of what they write; "changed" for what a change put
+into the stream."""
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,10 @@ from torch import Tensor
 
 from transformer.analysis.attribution.parts import Part
 from transformer.model.anatomy import Sublayer
-from transformer.model.attention import MultiHeadAttention
-from transformer.model.linear import Linear, widened
+from transformer.model.layers import Around, Residual
+from transformer.model.linear import Linear, linear, widened
 from transformer.model.norms import Norm
+from transformer.model.tap import Tap
 from transformer.model.transformer import Transformer
 
 CHANGED = 1e-3  # further from the model's arithmetic than this share of the value, and it was changed
@@ -30,12 +31,14 @@ class Reading:
 
     Attributes:
         model: The model.
+        tap: What the run was made with: it says by which settings the model went.
         seen: What the step's row was at every site that is needed, float64.
         direction: In which the stream is read where the way back has come to [C, D].
         found: The parts that were passed, the last first, with what they add [C].
     """
 
     model: Transformer
+    tap: Tap
     seen: dict[str, Tensor]
     direction: Tensor
     found: list[tuple[Part, Tensor]] = field(default_factory=list)
@@ -71,8 +74,9 @@ def walk_back(reading: Reading) -> None:
     decoder, seen = reading.model.decoder, reading.seen
     n_layers, final = len(decoder.layers), Part("final_norm")
     whole, wrote = seen[f"decoder.{n_layers - 1}.output"], seen["decoder.output"]
-    if reading.model.config.final_norm:
-        reading.through(_norm(decoder.final_norm), whole, wrote, final)
+    norm = reading.tap.child("decoder").setting("final_norm", decoder.final_norm)
+    if isinstance(norm, Norm):
+        reading.through(norm, whole, wrote, final)
     else:
         reading.changed(final, wrote, whole)
     for layer in reversed(range(n_layers)):
@@ -81,18 +85,11 @@ def walk_back(reading: Reading) -> None:
     _embedding(reading)
 
 
-def _norm(module: object) -> Norm:
-    """A final norm that is one."""
-    assert isinstance(module, Norm)
-    return module
-
-
 def _layer(reading: Reading, layer: int) -> bool:
     """Go back through a layer; returns whether the stream goes on before it."""
     seen, parts = reading.seen, reading.model.anatomy.stack("decoder").sublayers
-    after = "norm" if reading.model.config.norm == "post" else "residual"
     start = f"decoder.{layer - 1}.output" if layer else "decoder.embedding.output"
-    before = [start, *(f"decoder.{layer}.{part}.{after}" for part in parts)]
+    before = [start, *(f"decoder.{layer}.{part}.{_after(reading, layer, part)}" for part in parts)]
     reading.changed(Part("changed", layer), seen[f"decoder.{layer}.output"], seen[before.pop()])
     return all(
         _sublayer(reading, layer, part, seen[site])
@@ -100,59 +97,85 @@ def _layer(reading: Reading, layer: int) -> bool:
     )
 
 
+def _layers(reading: Reading) -> Any:
+    """The decoder's layers, whose parts are found by name."""
+    return reading.model.decoder.layers
+
+
+def _around(reading: Reading, layer: int, part: Sublayer) -> Around:
+    """What stands around a sub-layer in this run."""
+    module: Residual = getattr(_layers(reading)[layer], f"{part}_residual")
+    return reading.tap.child("decoder", layer, part).setting("around", module.around)
+
+
+def _after(reading: Reading, layer: int, part: Sublayer) -> str:
+    """The site of the stream after a sub-layer."""
+    return "norm" if _around(reading, layer, part).post else "residual"
+
+
 def _sublayer(reading: Reading, layer: int, part: Sublayer, before: Tensor) -> bool:
     """Go back through a sub-layer and what stands around it; returns whether the stream goes on before it."""
-    layers: Any = reading.model.decoder.layers
-    around, module = getattr(layers[layer], f"{part}_residual"), getattr(layers[layer], part)
-    seen, place, here = reading.seen, f"decoder.{layer}.{part}", Part("norm", layer, part)
-    whole = seen[f"{place}.residual"]
-    if around.post:
-        reading.through(around.norm, whole, seen[f"{place}.norm"], here)
-    output = seen[f"{place}.output"]
-    made = output if around.output_norm is None else seen[f"{place}.output_norm"]
-    reading.changed(here, whole, before + made if around.adds else made)
+    module: Residual = getattr(_layers(reading)[layer], f"{part}_residual")
+    how, seen, place = _around(reading, layer, part), reading.seen, f"decoder.{layer}.{part}"
+    here, whole = Part("norm", layer, part), seen[f"{place}.residual"]
+    if how.post and how.norms and not how.skips:
+        reading.through(module.norm, whole, seen[f"{place}.norm"], here)
+    elif how.post:
+        reading.changed(here, seen[f"{place}.norm"], whole)
+    if how.skips:
+        reading.changed(here, whole, before)
+        return True
+    output, own = seen[f"{place}.output"], None if how.post else module.output_norm
+    made = output if own is None else seen[f"{place}.output_norm"]
+    reading.changed(here, whole, before + made if how.adds else made)
     stream = reading.direction
-    if around.output_norm is not None:
-        reading.through(around.output_norm, output, made, here)
-    if part == "ffn":
-        _feed_forward(reading, module.down_proj, layer)
-    else:
-        _attention(reading, module, layer, part)
+    if own is not None and how.norms:
+        reading.through(own, output, made, here)
+    elif own is not None:
+        reading.changed(here, made, output)
+    (_feed_forward if part == "ffn" else _attention)(reading, layer, part)
     reading.direction = stream  # a norm of the output alone does not stand before what it is added to
-    return bool(around.adds)
+    return how.adds
 
 
-def _attention(reading: Reading, module: MultiHeadAttention, layer: int, part: Sublayer) -> None:
+def _weight(reading: Reading, module: Linear, place: str, name: str) -> Tensor:
+    """The matrix that a linear map went by in this run."""
+    return reading.tap.child(*place.split("."), name).setting("weight", module.weight)
+
+
+def _attention(reading: Reading, layer: int, part: Sublayer) -> None:
     """What each head adds, and the bias of W_O."""
-    place = f"decoder.{layer}.{part}"
+    place, layers = f"decoder.{layer}.{part}", _layers(reading)
+    out: Linear = getattr(layers[layer], part).out_proj
+    weight = _weight(reading, out, place, "out_proj")  # [D, H * d]
     heads, output = reading.seen[f"{place}.heads"], reading.seen[f"{place}.output"]  # [H, d], [D]
-    if is_changed(output, _applied(module.out_proj, heads.flatten())):
+    if is_changed(output, _applied(weight, out.bias, heads.flatten())):
         reading.add(Part("attention", layer, part), output)
         return
-    if module.out_proj.bias is not None:
-        reading.add(Part("attention_bias", layer, part), widened(module.out_proj.bias).double())
-    columns = (reading.direction @ widened(module.out_proj.weight).double()).unflatten(1, heads.shape)  # [C, H, d]
-    for head in reversed(range(module.n_heads)):
+    if out.bias is not None:
+        reading.add(Part("attention_bias", layer, part), widened(out.bias).double())
+    columns = (reading.direction @ widened(weight).double()).unflatten(1, heads.shape)  # [C, H, d]
+    for head in reversed(range(len(heads))):
         reading.found.append((Part("head", layer, part, head), columns[:, head] @ heads[head]))
 
 
-def _feed_forward(reading: Reading, down: Linear, layer: int) -> None:
+def _feed_forward(reading: Reading, layer: int, part: Sublayer) -> None:
     """What the feed-forward sub-layer adds, and its last bias by itself."""
-    output = reading.seen[f"decoder.{layer}.ffn.output"]
-    here = Part("ffn", layer, "ffn")
+    place, here = f"decoder.{layer}.{part}", Part("ffn", layer, part)
+    down: Linear = _layers(reading)[layer].ffn.down_proj
+    output, weight = reading.seen[f"{place}.output"], _weight(reading, down, place, "down_proj")
     bias = None if down.bias is None else widened(down.bias).double()
-    if bias is None or is_changed(output, _applied(down, reading.seen[f"decoder.{layer}.ffn.activation"])):
+    if bias is None or is_changed(output, _applied(weight, down.bias, reading.seen[f"{place}.activation"])):
         reading.add(here, output)
         return
-    reading.add(Part("ffn_bias", layer, "ffn"), bias)
+    reading.add(Part("ffn_bias", layer, part), bias)
     reading.add(here, output - bias)
 
 
-def _applied(module: Linear, x: Tensor) -> Tensor:
+def _applied(weight: Tensor, bias: Tensor | None, x: Tensor) -> Tensor:
     """A linear map as the model applies it [I] -> [O]; rounded as it is there."""
-    dtype = torch.float64 if module.weight.dtype == torch.float64 else torch.float32
-    found: Tensor = module(x.to(dtype)[None])[0].double()
-    return found
+    dtype = torch.float64 if weight.dtype == torch.float64 else torch.float32
+    return linear(x.to(dtype)[None], weight, bias)[0].double()
 
 
 def _embedding(reading: Reading) -> None:
