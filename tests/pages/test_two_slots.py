@@ -106,6 +106,7 @@ def twice(page, fields):
         "walk": "attention.one_weight", "table": "attention.head_table", "masks": "masks.panels",
         "model": "inside.model", "stream": "inside.stream", "lens": "inside.lens", "ffn": "inside.ffn",
         "pieces": "inside.pieces", "heads": "matters.heads", "tree": "search.tree",
+        "sampling": "search.sampling",
     }  # fmt: skip
     for slot in session.SLOTS:
         st.subheader(slot)
@@ -129,6 +130,7 @@ PARTS = (
     ("matters", {"matters_panel": "heads"}),
     *(("positions", {"positions_panel": part}) for part in ("table", "similarity", "shift", "sentence")),
     ("search", {"search_panel": "tree", "beside": True}),
+    ("search", {"search_panel": "sampling"}),
 )
 
 
