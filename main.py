@@ -30,6 +30,9 @@ PAGES: dict[str, list[StreamlitPage]] = {
         st.Page("pages/explore/inside.py", title=say("Inside the model"), url_path="inside"),
         st.Page("pages/explore/glossary.py", title=say("Glossary"), url_path="glossary"),
     ],
+    say("What if"): [
+        st.Page("pages/whatif/compare.py", title=say("Compare"), url_path="compare"),
+    ],
     say("Debug"): [
         st.Page("pages/debug/checkpoints.py", title=say("Checkpoints"), url_path="checkpoints"),
         st.Page("pages/debug/sentences.py", title=say("A file of sentences"), url_path="sentences"),

@@ -24,7 +24,7 @@ from ui.runs.stepper_run import stepper_run
 from ui.runs.work import BusyError
 from ui.shared import drawing, menu
 from ui.shared.door import st
-from ui.state import session
+from ui.state import session, tried
 from ui.state.link import DEFAULT_NEW, Link
 from ui.state.view import MAIN, Slot
 from words import joined, say
@@ -71,8 +71,8 @@ class OpenRun(Drawn):
         An address says the main slot only.
         """
         if not self.earlier and self.slot == MAIN:
-            tried = session.tried_on(self.slot, own_choice(self.trace.query))
-            publish(self.checkpoint, replace(self.link, view=self.view, tried=tried))
+            known = tried.tried_on(self.slot, own_choice(self.trace.query))
+            publish(self.checkpoint, replace(self.link, view=self.view, tried=known))
 
 
 def publish(checkpoint: Checkpoint | GivenMaps, link: Link | None = None, *, job: str = "") -> None:
@@ -88,7 +88,9 @@ def publish(checkpoint: Checkpoint | GivenMaps, link: Link | None = None, *, job
     menu.carry(link)
 
 
-def open_run(checkpoint: Checkpoint, *, kind: Kind | None = None, slot: Slot = MAIN) -> OpenRun | None:
+def open_run(
+    checkpoint: Checkpoint, *, kind: Kind | None = None, slot: Slot = MAIN, link: Link | None = None
+) -> OpenRun | None:
     """Run what the session asks for in a slot.
 
     If that cannot be done, a sentence says why, and the last run that could be done is shown instead.
@@ -98,11 +100,13 @@ def open_run(checkpoint: Checkpoint, *, kind: Kind | None = None, slot: Slot = M
         kind: The attention that the chosen layer and head are of; None for the one that the view names. A model
             that does not have it shows its own.
         slot: Where it is drawn.
+        link: What is asked for, if it is not the session that says it: the second run of a comparison.
 
     Returns:
         The run; None if there is nothing to show.
     """
-    link = _changes_of(checkpoint, _of(checkpoint, session.asked(slot), slot), slot)
+    asked = session.asked(slot) if link is None else link
+    link = _changes_of(checkpoint, _of(checkpoint, asked, slot), slot)
     if not (link.source or "").strip():
         _lead_on(checkpoint, link, slot)
         drawing.notes(session.take_notes(slot))
