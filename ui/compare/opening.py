@@ -6,7 +6,6 @@ slot is that of the changed run, which stands on the right; else it stands on th
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from transformer.checkpoint.load import Checkpoint
@@ -21,39 +20,32 @@ from ui.state import comparing, nested, session
 from ui.state.link import Link
 from ui.state.view import MAIN, SECOND, Compared
 
-Place = AbstractContextManager[object]
 
-
-def opened(checkpoint: Checkpoint, compared: Compared, left: Place, right: Place) -> Pair | OpenRun | None:
-    """Open both runs, and draw in their columns what is to be said of each.
+def beside(main: OpenRun, compared: Compared) -> Pair | None:
+    """Open the second run, and draw what is to be said of it; None where there is none, which is said.
 
     Args:
-        checkpoint: That of the main slot.
+        main: The run of the main slot.
         compared: What is compared.
-        left, right: The columns.
-
-    Returns:
-        Both; the main slot's alone where there is no second one, which its column then says; None without either.
     """
-    if compared == "changed" and session.asked().interventions:
-        with right:
-            main = open_run(checkpoint)
-        if main is None or main.earlier:
-            return main
-        with left:
-            control = _second(checkpoint, comparing.control_of(replace(main.link, view=main.view)), main, ())
-        return main if control is None else Pair(compared, control, main)
-    with left:
-        main = open_run(checkpoint)
-    if main is None or main.earlier:
-        return main
-    with right:
-        other = choosing.chosen(main, compared)
-        if other is None:
-            return main
-        second, notes = comparing.second_of(replace(main.link, view=main.view))
-        run = _second(other, second, main, notes)
-    return main if run is None else Pair(compared, main, run)
+    if stands_right(compared):
+        control = _second(main.checkpoint, comparing.control_of(replace(main.link, view=main.view)), main, ())
+        return None if control is None else Pair(compared, control, main)
+    checkpoint = choosing.chosen(main, compared)
+    if checkpoint is None:
+        return None
+    second, notes = comparing.second_of(replace(main.link, view=main.view))
+    run = _second(checkpoint, second, main, notes)
+    return None if run is None else Pair(compared, main, run)
+
+
+def stands_right(compared: Compared) -> bool:
+    """Whether the run of the main slot stands on the right: a changed one, beside its control.
+
+    Args:
+        compared: What is compared.
+    """
+    return compared == "changed" and bool(session.asked().interventions)
 
 
 def _second(checkpoint: Checkpoint, link: Link, main: OpenRun, notes: tuple[str, ...]) -> OpenRun | None:
@@ -80,16 +72,16 @@ def _n_steps(checkpoint: Checkpoint, link: Link) -> int:
         return 0
 
 
-def publish(found: Pair | OpenRun) -> None:
+def publish(main: OpenRun, pair: Pair | None) -> None:
     """Write the address: the main slot's run, and what the other one differs in.
 
     Args:
-        found: What `opened` gave.
+        main: The run of the main slot.
+        pair: Both; None where there is no second one.
     """
-    main = found.main if isinstance(found, Pair) else found
     beside = session.standing(MAIN).beside
-    if isinstance(found, Pair):
-        other = found.right if main is found.left else found.left
+    if pair is not None:
+        other = pair.right if main is pair.left else pair.left
         ahead = step_beside(main.view.step, main.trace.n_steps, 0, other.trace.n_steps) != other.view.step
         beside = comparing.with_said(beside, step=str(other.view.step + 1) if ahead else None)
     replace(main, link=replace(main.link, beside=beside)).publish()

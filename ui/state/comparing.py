@@ -29,6 +29,18 @@ OF: Final[dict[Compared, tuple[str, ...]]] = {
 """What the second run of each comparison differs in; where it differs in several, the first one here names it."""
 
 
+_BELONGS: Final[dict[str, tuple[str, ...]]] = {
+    "rev": ("model",),
+    "answers": ("model",),
+    "do": ("model",),
+    "forced": ("model", "src"),
+    "result": ("model", "src"),
+}
+"""What belongs to one model, or to one sentence: a run of another does not take it over."""
+_FIELDS: Final = {"rev": "revision", "answers": "answers", "do": "interventions", "forced": "forced",
+                  "result": "hypothesis"}  # fmt: skip
+
+
 def comparing(link: Link, *, with_: Link | None = None) -> Link:
     """What the page Compare is opened with: give it to `menu.link`.
 
@@ -52,16 +64,14 @@ def comparing(link: Link, *, with_: Link | None = None) -> Link:
 def differences(first: Link, second: Link) -> dict[str, str]:
     """What a second run differs in, as an address says it; the step is that of the first."""
     here, there = write_link(replace(first, beside="")), write_link(replace(second, beside=""))
-    names = [name for name in nested.NAMES if name != nested.STEP and here.get(name) != there.get(name)]
-    if "model" not in names:
-        names = [name for name in names if name not in ("rev", "answers")]
-    return {name: there.get(name, "") for name in names}
+    names = {name for name in nested.NAMES if name != nested.STEP and here.get(name) != there.get(name)}
+    own = {name for name, of in _BELONGS.items() if names & set(of)}  # not taken over, so that it is said again
+    names = (names - {"rev", "answers"}) if "model" not in names else names
+    return {name: there.get(name, "") for name in nested.NAMES if name in names or (name in own and name in there)}
 
 
 def second_of(link: Link) -> tuple[Link, tuple[str, ...]]:
     """The second run of a link, and a note for everything in it that had to be put right.
-
-    What belongs to one model, or to one sentence, is not taken over by a run of another.
 
     Args:
         link: Its `beside` says what differs.
@@ -70,15 +80,11 @@ def second_of(link: Link) -> tuple[Link, tuple[str, ...]]:
     first = write_link(replace(link, beside="", tried=(), job="", companions=None))
     both = {name: (value,) for name, value in {**first, **said}.items() if value or name not in said}
     second, notes = read_link(both)
-    if second.model != link.model:
-        second = replace(
-            second,
-            revision=second.revision if said.get("rev") else "",
-            answers=second.answers if said.get("answers") else (),
-            interventions=second.interventions if said.get("do") else (),
-        )
-    if (second.model, second.source) != (link.model, link.source) and not said.get("forced"):
-        second = replace(second, forced=(), hypothesis=0)
+    changed = {name for name, old, new in (("model", link.model, second.model), ("src", link.source, second.source))
+               if old != new}  # fmt: skip
+    gone = {name for name, of in _BELONGS.items() if changed & set(of) and not said.get(name)}
+    own = Link()
+    second = replace(second, **{field: getattr(own, field) for name, field in _FIELDS.items() if name in gone})
     return second, tuple(say("In the second run: {note}", note=note) for note in notes)
 
 
