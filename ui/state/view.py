@@ -19,6 +19,8 @@ Aggregate = Literal["mean", "max", "rollout"]
 AttentionPanel = Literal["overview", "head", "flow", "walk", "table"]
 PositionsPanel = Literal["table", "similarity", "shift", "sentence", "rotations", "pair", "distance"]
 MasksPanel = Literal["masks", "one_row", "checks"]
+SearchPanel = Literal["tree", "sampling"]
+Rounds = Literal["results", "all", "step"]
 DoctorPanel = Literal["findings", "parameters"]
 InsidePanel = Literal["model", "stream", "lens", "ffn", "pieces"]
 MattersPanel = Literal["heads", "pieces", "logit"]
@@ -111,6 +113,9 @@ class View:
         holding: Words that lines have.
         term: A term of the glossary, by its English name; "" for none.
         compared: What the page Compare compares; "auto" for what the link says of a second run.
+        search_panel: Which part of the page How pieces are chosen.
+        rounds: Which rounds of a beam search its tree has: up to its last result, all, or up to the step.
+        beside: A beam search is drawn though the run decodes in another way.
     """
 
     step: int = place("step", MAX_STEP, 0)
@@ -167,6 +172,9 @@ class View:
     holding: str = text("holding", most=LONGEST_NAME)
     term: str = text("term")
     compared: Compared = choice("compare", "auto")
+    search_panel: SearchPanel = choice("search", "tree")
+    rounds: Rounds = choice("rounds", "results")
+    beside: bool = flag("beside")
 
 
 NAMES = parameters(View)
