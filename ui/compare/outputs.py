@@ -143,10 +143,11 @@ def _totals(pair: Pair, both: tuple[Crossed, Crossed] | None) -> None:
         }  # fmt: skip
         numbers = [_total(names[0], both[0].own, both[0].other), _total(names[1], both[1].other, both[1].own)]
     number = {name: st.column_config.NumberColumn(said, format="%.3f") for name, said in headings.items()}
+    columns = {"output": st.column_config.TextColumn(say("Log-probability, in nats")), **number}
     st.container(key=TOTALS).dataframe(
-        frame(numbers, columns=["output", *headings]),
+        frame(numbers, columns=list(columns)),
         hide_index=True,
-        column_config={"output": st.column_config.TextColumn(say("Log-probability, in nats")), **number},
+        column_config=columns,
         width="content",
     )
 
