@@ -24,7 +24,7 @@ from ui.runs.stepper_run import stepper_run
 from ui.runs.work import BusyError
 from ui.shared import drawing, menu
 from ui.shared.door import st
-from ui.state import session
+from ui.state import session, tried
 from ui.state.link import DEFAULT_NEW, Link
 from ui.state.view import MAIN, Slot
 from words import joined, say
@@ -71,8 +71,8 @@ class OpenRun(Drawn):
         An address says the main slot only.
         """
         if not self.earlier and self.slot == MAIN:
-            tried = session.tried_on(self.slot, own_choice(self.trace.query))
-            publish(self.checkpoint, replace(self.link, view=self.view, tried=tried))
+            known = tried.tried_on(self.slot, own_choice(self.trace.query))
+            publish(self.checkpoint, replace(self.link, view=self.view, tried=known))
 
 
 def publish(checkpoint: Checkpoint | GivenMaps, link: Link | None = None, *, job: str = "") -> None:

@@ -21,7 +21,7 @@ import streamlit as st
 
 from transformer.runs.interventions import Intervention
 from transformer.runs.query import Beam, Decoding, Greedy, Query, Sampling
-from ui.state import answered, branches, language
+from ui.state import answered, branches, language, reference
 from ui.state.link import DEFAULT_NEW, Link, read_link, write_link
 from ui.state.view import MAIN, Slot, View
 
@@ -147,7 +147,8 @@ def publish(link: Link) -> None:
 
 def _request(link: Link) -> Link:
     """What a link asks for, whatever branch of it is shown and looked at."""
-    return dataclasses.replace(link, revision="", forced=(), hypothesis=0, tried=(), companions=None, view=View())
+    bare = dataclasses.replace(link, revision="", forced=(), hypothesis=0, tried=(), companions=None)
+    return dataclasses.replace(bare, reference=None, view=View())
 
 
 def link_to(parameters: dict[str, str]) -> None:
@@ -190,6 +191,7 @@ def apply(link: Link) -> None:
         }
     )  # fmt: skip
     answered.keep(link.model, link.answers)
+    reference.keep(link.source, link.reference)
     stand(MAIN, view=link.view, revision=link.revision, interventions=link.interventions)
     show(MAIN, link.forced, link.hypothesis, link.view.step)
 
@@ -224,6 +226,7 @@ def asked(slot: Slot = MAIN) -> Link:
         revision=here.revision,
         answers=answered.of(said(MODEL) or ""),
         source=said(SOURCE),
+        reference=reference.of(said(SOURCE)),
         decoding=decoding,
         max_new=said(MAX_NEW, DEFAULT_NEW),
         forced=here.forced,
@@ -303,18 +306,3 @@ def untouched(slot: Slot) -> None:
 def reveal(slot: Slot, run_id: str, step: int, guess: str = "") -> None:
     """Callback: in guess mode, the piece of a step may be seen from now on."""
     stand(slot, revealed=(run_id, step), guess=guess)
-
-
-def tried_on(slot: Slot, base: Query) -> tuple[tuple[int, ...], ...]:
-    """The forced beginnings that were tried on a query."""
-    family, tried = standing(slot).branches
-    return tried if family in (None, base) else ()
-
-
-def remember_branch(slot: Slot, base: Query, forced: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """Add a forced beginning to those tried on a query; the oldest leave when there are too many."""
-    tried = tried_on(slot, base)
-    if forced and forced not in tried:
-        tried = (*tried, forced)[-branches.MOST :]
-    stand(slot, branches=(base, tried))
-    return tried

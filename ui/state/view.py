@@ -103,6 +103,8 @@ class View:
         line_order: In which order; the worst first, where it is not that of the file.
         holding: Words that lines have.
         term: A term of the glossary, by its English name; "" for none.
+        at: The piece of a reference that is looked at, from 0; None for the one of the step.
+        ends: The end piece after the reference of a decoder alone is judged, too.
     """
 
     step: int = place("step", MAX_STEP, 0)
@@ -155,6 +157,8 @@ class View:
     line_order: LineOrder = choice("order", "file")
     holding: str = text("holding", most=LONGEST_NAME)
     term: str = text("term")
+    at: int | None = place("at", MAX_PLACE)
+    ends: bool = flag("ends")
 
 
 NAMES = parameters(View)
