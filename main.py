@@ -31,6 +31,9 @@ PAGES: dict[str, list[StreamlitPage]] = {
         st.Page("pages/explore/forcing.py", title=say("Teacher forcing"), url_path="forcing"),
         st.Page("pages/explore/glossary.py", title=say("Glossary"), url_path="glossary"),
     ],
+    say("What if"): [
+        st.Page("pages/whatif/matters.py", title=say("What matters"), url_path="matters"),
+    ],
     say("Debug"): [
         st.Page("pages/debug/checkpoints.py", title=say("Checkpoints"), url_path="checkpoints"),
         st.Page("pages/debug/sentences.py", title=say("A file of sentences"), url_path="sentences"),

@@ -19,6 +19,7 @@ from transformer.importers.huggingface.families import FAMILIES
 from ui.attention import all_heads, flow, head_table, one_map, one_weight
 from ui.checkpoints.example import EXAMPLE
 from ui.checkpoints.given import ARRAYS
+from ui.maps import grid
 from ui.runs import loading
 from ui.runs.given import GivenLooking
 from ui.runs.sides import sides
@@ -262,7 +263,7 @@ def test_saved_tables_are_of_the_maps_and_their_sentence(maps):
 def test_all_cells_of_all_heads_can_be_saved(folder):
     again = partial(loading.open_maps, "tiny.npz")
     given = again()
-    table = all_heads._columns(again, "cross", sides(GivenLooking(given, View()), "cross"))
+    table = grid.columns(again, "cross", sides(GivenLooking(given, View()), "cross"))
     np.testing.assert_array_equal(table["weight"], given.maps("cross").ravel())
 
 

@@ -17,6 +17,7 @@ from ui.checkpoints.given import ARRAYS
 from ui.runs import loading
 
 EXPLORE = ROOT / "pages" / "explore"
+MATTERS = ROOT / "pages" / "whatif" / "matters.py"
 MODEL, SOURCE = "reverse", "abcdef"
 PARTS_OF_PAGES = {
     "attention": ("panel", ["overview", "head", "flow", "walk", "table"]),
@@ -32,6 +33,7 @@ PARTS = {
     "doctor parameters": (DOCTOR, {"doctor": "parameters", "against": "zh-en"}),
     "open": (OPEN, {}),
     "sentences": (SENTENCES, {}),
+    "matters heads": (MATTERS, {}),
     "glossary": (EXPLORE / "glossary.py", {}),
     **{
         f"{page} {part}": (EXPLORE / f"{page}.py", {parameter: part})
@@ -57,6 +59,7 @@ SPOKEN: tuple[str, ...] = (
     "masks checks",
     "masks masks",
     "masks one_row",
+    "matters heads",
     "open",
     "positions sentence",
     "positions shift",

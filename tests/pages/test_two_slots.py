@@ -105,7 +105,7 @@ def twice(page, fields):
         "overview": "attention.all_heads", "head": "attention.one_map", "flow": "attention.flow",
         "walk": "attention.one_weight", "table": "attention.head_table", "masks": "masks.panels",
         "model": "inside.model", "stream": "inside.stream", "lens": "inside.lens", "ffn": "inside.ffn",
-        "pieces": "inside.pieces",
+        "pieces": "inside.pieces", "heads": "matters.heads",
     }  # fmt: skip
     for slot in session.SLOTS:
         st.subheader(slot)
@@ -117,7 +117,7 @@ def twice(page, fields):
             continue
         run = open_run(checkpoint, slot=slot)
         row = None if page == "masks" else importlib.import_module(f"ui.{page}.controls").draw(run)
-        part = fields.get("panel") or fields.get("inside_panel") or "masks"
+        part = fields.get("panel") or fields.get("inside_panel") or fields.get("matters_panel") or "masks"
         importlib.import_module(f"ui.{modules[part]}").draw(*(run, row) if page == "inside" else (run,))
 
 
@@ -125,6 +125,7 @@ PARTS = (
     *(("attention", {"panel": part}) for part in ("overview", "head", "flow", "walk", "table")),
     *(("inside", {"inside_panel": part}) for part in ("model", "stream", "lens", "ffn", "pieces")),
     *(("masks", {"masks_panel": part}) for part in ("masks", "one_row", "checks")),
+    ("matters", {"matters_panel": "heads"}),
     *(("positions", {"positions_panel": part}) for part in ("table", "similarity", "shift", "sentence")),
 )
 

@@ -27,10 +27,10 @@ from torch import Tensor
 from transformer.model.tap import NO_TAP, Tap, both
 from transformer.model.transformer import Transformer
 from transformer.runs import recording
+from transformer.runs.changing import tap_for
 from transformer.runs.finite import check_recorded
 from transformer.runs.given import Given, Reference, read_given
 from transformer.runs.guesses import ROWS, logits_of, ranks_of
-from transformer.runs.interventions import tap_for
 from transformer.runs.parting import Parting, parting
 from transformer.runs.query import Query
 from transformer.runs.rules import Rules
@@ -63,6 +63,7 @@ class Score:
         own_probabilities: How probable it finds that, 0 to 1 [N].
         best_ids, best_probabilities: The most probable pieces, best first [N, K].
         vocabulary: The target's pieces by id.
+        causal: Whether nothing was changed so that a place could depend on what stands after it.
         written: Ids of what the model writes by itself; None if nothing was written, or nothing to compare with.
     """
 
@@ -80,6 +81,7 @@ class Score:
     best_ids: np.ndarray
     best_probabilities: np.ndarray
     vocabulary: tuple[str, ...]
+    causal: bool = True
     written: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -222,7 +224,7 @@ def judge(
             model computes what is not finite.
     """
     given = read_given(checkpoint, query, reference, with_end=with_end)
-    tap = both(tap_for(query.interventions, checkpoint.config), tap)
+    tap = both(tap_for(query.interventions, checkpoint), tap)
     read_ids, first = (*given.before, *given.ids[:-1]), len(given.before) - 1
     hidden = _vectors(checkpoint.model, given.source, read_ids, tap)[first:]  # [N, D]
     parts = [*_judged(checkpoint, hidden, given, tap)]
@@ -246,6 +248,7 @@ def judge(
         best_ids=best,
         best_probabilities=best_probs,
         vocabulary=vocabulary,
+        causal=tap.causal,
     )
 
 

@@ -2,52 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
-import numpy as np
-
-import charts
-from charts.following import HOW_TO_READ as HOW_TO_READ_MARK
-from charts.grid import HOW_TO_READ, HOW_TO_READ_CLOSED, follow_in_tiles, tile_at
-from charts.groups import HOW_TO_READ as HOW_TO_READ_GROUPS
-from charts.packing import Blocks, block_size, open_blocks, pooled
-from charts.prompt import HOW_TO_READ as HOW_TO_READ_PROMPT
-from charts.tables import heads_columns, too_many
-from charts.theme import Spec
-from transformer.maps.given import GivenMaps
 from transformer.model.anatomy import Kind
-from transformer.runs.trace import Trace
 from ui.attention import controls
-from ui.attention.maps import mask_reason
-from ui.runs.groups import own_masks, prompt_row, size_of
+from ui.maps.grid import grid, is_long
 from ui.runs.open_maps import AnyRun
-from ui.runs.open_run import OpenRun
-from ui.runs.sides import KIND_NAMES, Sides, sides
 from ui.shared import drawing
-from ui.shared.clicks import cell_of, on_click
 from ui.shared.door import st
-from words import joined, say
 
 GRIDS: Final[dict[Kind, str]] = {
     "encoder": "overview_encoder",
     "decoder": "overview_decoder",
     "cross": "overview_cross",
-}
-LARGE: Final = {"width": 560, "most_cells": 48_000}
-FEW_PIECES: Final = 32
-WIDE: Final = {"width": 920, "most_cells": 64_000}
-SMALL: Final = {"width": 330, "most_cells": 16_000}
-HOW_TO_READ_GIVEN: Final = say(
-    "Each tile is one head's map, queries from the top, keys from the left: the stronger a cell, the larger its "
-    "weight."
-)
-CLICK: Final = say("Click a tile to open its head.")
-SAME: Final[dict[Kind, str]] = {
-    "encoder": say("The same for encoder self-attention."),
-    "decoder": say("The same for decoder self-attention."),
-    "cross": say("The same for cross-attention."),
 }
 
 
@@ -58,7 +26,7 @@ def draw(run: AnyRun) -> None:
     if not others:
         _grid(run, view.kind, large=True)
         return
-    if _is_long(run, view.kind):  # a tile needs all the width there is to show its pieces
+    if is_long(run, view.kind):
         _grid(run, view.kind, large=True)
         drawing.beside(*(partial(_grid, run, kind, large=False) for kind in others), gap="medium")
         return
@@ -70,103 +38,5 @@ def draw(run: AnyRun) -> None:
             _grid(run, kind, large=False)
 
 
-def _is_long(run: AnyRun, kind: Kind) -> bool:
-    of = sides(run.looking, kind)
-    return max(len(of.queries), len(of.keys)) > FEW_PIECES
-
-
 def _grid(run: AnyRun, kind: Kind, *, large: bool) -> None:
-    of = sides(run.looking, kind)
-    figure = _figure(run, kind, of, large=large)
-    if isinstance(run, OpenRun) and of.current is not None and figure["data"]:
-        follow_in_tiles(figure, [run.trace.row_of(step) for step in range(run.looking.n_steps)])
-    allowed, size = own_masks(run, kind), size_of(run)
-    n_layers, n_heads = run.trace.maps(kind).shape[:2]
-    how = HOW_TO_READ if isinstance(run, OpenRun) else HOW_TO_READ_GIVEN
-    read = [how] if large else [SAME[kind]]
-    if large:
-        read += [HOW_TO_READ_CLOSED] * (not allowed.all()) + [HOW_TO_READ_MARK] * (of.current is not None)
-        read += [HOW_TO_READ_GROUPS] * (size > 1) + [HOW_TO_READ_PROMPT] * (prompt_row(run, kind) is not None)
-    drawing.chart(
-        figure,
-        key=run.key(GRIDS[kind]),
-        alt=say(
-            "{attention} as a grid of small maps, one for each of {layers} layers (rows) and {heads} heads "
-            "(columns). The controls above open the map of a single head.",
-            attention=KIND_NAMES[kind],
-            layers=n_layers,
-            heads=n_heads,
-        ),
-        how_to_read=joined(" ", [*read, CLICK]),
-        fit=large,
-        on_click=_opening(run, kind, figure),
-        table=partial(_columns, run.again(), kind, of),
-    )
-
-
-def _columns(again: Callable[[], Trace | GivenMaps], kind: Kind, of: Sides) -> dict[str, Any]:
-    """The weights of all heads as a table. A session keeps this, so it holds no run and looks it up again."""
-    trace = again()
-    n_queries, n_keys = len(of.queries), len(of.keys)
-    maps = trace.maps(kind)[:, :, :n_queries, :n_keys]
-    if maps.shape[2:] != (n_queries, n_keys):  # a run that keeps no maps has too many
-        return too_many(maps.shape[0] * maps.shape[1] * n_queries * n_keys)
-    masks = trace.mask(kind) if isinstance(trace, GivenMaps) else trace.masks[kind]
-    return heads_columns(
-        maps,
-        layers=range(1, maps.shape[0] + 1),
-        heads=range(1, maps.shape[1] + 1),
-        queries=of.queries,
-        keys=of.keys,
-        allowed=masks[..., None, :n_queries, :n_keys] if masks.ndim == 3 else masks[:n_queries, :n_keys],
-    )
-
-
-def _figure(run: AnyRun, kind: Kind, of: Sides, *, large: bool) -> Spec:
-    view = run.view
-    size: dict[str, int] = SMALL if not large else WIDE if _is_long(run, kind) else LARGE
-    maps, allowed = _maps(run, kind, of, most_cells=size["most_cells"])
-    name, (n_layers, n_heads) = KIND_NAMES[kind], run.trace.maps(kind).shape[:2]
-    sized = say("{attention}: {layers} layers × {heads} heads", attention=name, layers=n_layers, heads=n_heads)
-    return charts.grid_spec(
-        maps,
-        queries=of.queries,
-        keys=of.keys,
-        title=sized if large else name,
-        query_axis=of.query_axis,
-        key_axis=of.key_axis,
-        allowed=allowed,
-        mask_reason=mask_reason(run.checkpoint, kind),
-        chosen=(view.layer, view.head) if kind == view.kind else (None, None),
-        colour=of.key_side,
-        own_scale=view.own_scale,
-        log=bool(view.log_scale),
-        show_scale=large,
-        group=size_of(run),
-        prompt=prompt_row(run, kind),
-        **size,
-    )
-
-
-def _maps(run: AnyRun, kind: Kind, of: Sides, *, most_cells: int) -> tuple[np.ndarray | Blocks, np.ndarray]:
-    """The maps of all heads and their mask; blocks of them where a run keeps no maps, made layer by layer."""
-    n_queries, n_keys = len(of.queries), len(of.keys)
-    allowed = own_masks(run, kind)[..., :n_queries, :n_keys]
-    maps = run.trace.maps(kind)[:, :, :n_queries, :n_keys]
-    if maps.shape[2:] == (n_queries, n_keys):
-        return maps, allowed
-    size = block_size((*maps.shape[:2], n_queries, n_keys), most_cells)
-
-    def blocks(heads: np.ndarray, layer: int) -> np.ndarray:
-        mask = allowed if allowed.ndim == 2 else allowed[layer]
-        return pooled(heads[None, :, :n_queries, :n_keys], mask, size).weights[0]
-
-    weights = np.stack(run.looking.each(kind, blocks, key=("blocks", n_queries, n_keys, size)))
-    return Blocks(weights, open_blocks(allowed, size), size), allowed
-
-
-def _opening(run: AnyRun, kind: Kind, figure: Spec) -> Callable[[], None]:
-    slot = run.slot
-    return on_click(
-        run.key(GRIDS[kind]), cell_of, lambda cell: controls.open_head(slot, kind, *tile_at(figure, *cell))
-    )
+    grid(run, kind, name=GRIDS[kind], take=partial(controls.open_head, run.slot), large=large)

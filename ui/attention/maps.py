@@ -12,12 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from charts.tables import CLOSED
 from transformer.analysis.rollout import cross_rollout, self_rollout
 from transformer.analysis.words import Span, by_words, open_words
 from transformer.checkpoint.load import Checkpoint
 from transformer.maps.given import GivenMaps
-from transformer.model.anatomy import EVERY_PART, Kind, anatomy
+from transformer.model.anatomy import EVERY_PART, Kind
 from transformer.runs.trace import Trace
 from ui.attention.map_sides import both_sides
 from ui.runs.given import GivenLooking
@@ -146,20 +145,6 @@ def is_spread_thin(looking: Looking | GivenLooking) -> bool:
     """Whether nearly all cells would be as pale as 0: a mean of heads shares its weight among many keys."""
     n_keys = len(sides(looking, looking.view.kind).keys)
     return aggregate_of(looking.view) in ("mean", "rollout") and n_keys > FEW_KEYS
-
-
-def mask_reason(checkpoint: Checkpoint | None, kind: Kind) -> Sentence:
-    """Why the mask closes cells of an attention; of given maps only that it does is known."""
-    if checkpoint is None:
-        return CLOSED
-    parts = anatomy(checkpoint.config)
-    if not parts.attention(kind).causal:
-        return say("closed by the mask: padding")
-    if any(checkpoint.config.windows):
-        return say("closed by the mask: comes later, or before the layer's window")
-    if parts.reads:
-        return say("closed by the mask: comes later in the output")
-    return say("closed by the mask: comes later in the text")
 
 
 def piece_map(looking: Looking | GivenLooking, kind: Kind) -> np.ndarray:

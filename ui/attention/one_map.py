@@ -23,11 +23,11 @@ from ui.attention.maps import (
     drawn_map,
     first_from,
     is_spread_thin,
-    mask_reason,
     piece_map,
     rollout_note,
     words_note,
 )
+from ui.maps.masked import mask_reason
 from ui.runs.groups import prompt_row, shared_by
 from ui.runs.open_maps import AnyRun, OpenMaps
 from ui.shared import drawing

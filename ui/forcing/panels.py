@@ -11,7 +11,6 @@ from charts.perplexity import HOW_TO_READ as HOW_TO_READ_PERPLEXITY
 from charts.piece_losses import HOW_TO_READ as HOW_TO_READ_LOSSES
 from charts.shift import HOW_TO_READ as HOW_TO_READ_SHIFT
 from transformer.model.anatomy import anatomy
-from transformer.runs.interventions import tap_for
 from transformer.runs.teacher_forcing import Score
 from ui.components.plotly.view import Click
 from ui.forcing import entry, free, reading
@@ -125,7 +124,7 @@ def _changed(run: OpenRun, score: Score) -> list[str]:
                 difference=score.mean_loss - control.mean_loss,
             )
         )
-    if not tap_for(run.trace.query.interventions, run.checkpoint.config).causal:
+    if not score.causal:
         said.append(say("Each place is computed from what stands before it alone, as in writing."))
     return said
 

@@ -21,6 +21,9 @@ PositionsPanel = Literal["table", "similarity", "shift", "sentence", "rotations"
 MasksPanel = Literal["masks", "one_row", "checks"]
 DoctorPanel = Literal["findings", "parameters"]
 InsidePanel = Literal["model", "stream", "lens", "ffn", "pieces"]
+MattersPanel = Literal["heads", "pieces", "logit"]
+Effect = Literal["log_prob", "probability", "kl", "pieces"]
+EffectAt = Literal["output", "step"]
 Tensors = Literal["all", "not_finite", "constant"]
 Listed = Literal["all", "unknown", "cut", "problem"]
 LineOrder = Literal["file", "chrf", "log_prob", "entropy", "ratio", "repeated", "unknown"]
@@ -81,6 +84,9 @@ class View:
         sentence: Which sentence of the batch, from 0.
         inside_panel: Which part of the Inside page.
         doctor_panel: Which part of the Doctor page.
+        matters_panel: Which part of the page What matters.
+        effect: How it measures what taking a head away changes.
+        effect_at: On the whole output or at the step that is looked at.
         neuron: Neuron of a feed-forward layer, from 0; None for the page's own choice.
         pads: How many pads the Masks page adds, from 1.
         measure: What the table of heads is drawn by; a name of `ui.attention.head_measures`.
@@ -147,6 +153,9 @@ class View:
     piece: str = text("piece")
     hidden: int | None = place("hidden", MAX_PLACE)
     doctor_panel: DoctorPanel = choice("doctor", "findings")
+    matters_panel: MattersPanel = choice("matters", "heads")
+    effect: Effect = choice("effect", "log_prob")
+    effect_at: EffectAt = choice("effect_at", "output")
     tensor: str = text("tensor", most=LONGEST_NAME)
     tensors: Tensors = choice("tensors", "all")
     names: str = text("names", most=LONGEST_NAME)

@@ -1,0 +1,33 @@
+"""What matters: what the output owes to the parts of the model and of the sentence, measured by taking them away."""
+
+from transformer.checkpoint.load import Checkpoint
+from ui.frame.sentence import sentence
+from ui.frame.sidebar import sidebar
+from ui.frame.source_box import of_a_sentence
+from ui.matters import controls as matters_controls
+from ui.matters import heads
+from ui.runs.open_run import open_run
+from ui.shared.door import st
+from ui.state import session
+from words import say
+
+DRAW = {
+    "heads": heads.draw,
+}
+
+session.begin("matters")
+TITLE = say("What matters")
+
+
+@st.fragment
+def follow(checkpoint: Checkpoint) -> None:
+    """Draw the chosen part; a step or a click runs this again, but not the controls around it."""
+    run = open_run(checkpoint)
+    if run is None:
+        return
+    sentence(run, compact=True)
+    DRAW[matters_controls.draw(run)](run)
+    run.publish()
+
+
+of_a_sentence(TITLE, sidebar(TITLE, shows_run=True), follow)
