@@ -34,6 +34,7 @@ PARTS = {
     "open": (OPEN, {}),
     "sentences": (SENTENCES, {}),
     "matters heads": (MATTERS, {}),
+    "forcing": (EXPLORE / "forcing.py", {"ref": SOURCE}),
     "glossary": (EXPLORE / "glossary.py", {}),
     **{
         f"{page} {part}": (EXPLORE / f"{page}.py", {parameter: part})
@@ -50,6 +51,7 @@ SPOKEN: tuple[str, ...] = (
     "checkpoints",
     "doctor",
     "doctor parameters",
+    "forcing",
     "glossary",
     "inside ffn",
     "inside lens",
@@ -113,6 +115,7 @@ def test_what_is_spoken_is_spoken_whole(open_page, name):
             *words_of(*ARRAYS, *SUFFIXES, *FAMILIES, *(one.name for one in FAMILIES.values())),
         },
         "doctor parameters": words_of("float32"),
+        "forcing": {SOURCE[::-1]},
         "open": words_of(*SUFFIXES),
         "start": {"Glassformer", "blue", "orange", "badge", SOURCE[::-1], *words_of(*glosses)},
     }.get(name, set())

@@ -89,7 +89,7 @@ def write_link(link: Link) -> dict[str, str]:
         "rev": link.revision or None,
         "answers": answers.write(link.answers) or None,
         "src": link.source,
-        "ref": link.reference,
+        "ref": link.reference or None,
         "max": None if link.max_new == DEFAULT_NEW else link.max_new,
         **_decoding_values(link.decoding),
         "forced": ".".join(map(str, link.forced)) or None,
