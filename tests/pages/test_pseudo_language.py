@@ -13,6 +13,8 @@ from tests.pages.speaking import texts_of_page
 from tests.pseudo_language import words_of, wrong
 from transformer.checkpoint.foreign import SUFFIXES
 from transformer.importers.huggingface.families import FAMILIES
+from transformer.runs.query import Beam
+from transformer.runs.running import run
 from ui.checkpoints.given import ARRAYS
 from ui.runs import loading
 
@@ -36,6 +38,7 @@ PARTS = {
     "matters heads": (MATTERS, {}),
     "forcing": (EXPLORE / "forcing.py", {"ref": SOURCE}),
     "glossary": (EXPLORE / "glossary.py", {}),
+    "search tree": (EXPLORE / "search.py", {"how": "beam"}),
     **{
         f"{page} {part}": (EXPLORE / f"{page}.py", {parameter: part})
         for page, (parameter, parts) in PARTS_OF_PAGES.items()
@@ -67,6 +70,7 @@ SPOKEN: tuple[str, ...] = (
     "positions shift",
     "positions similarity",
     "positions table",
+    "search tree",
     "sentences",
     "start",
     "step",
@@ -102,6 +106,12 @@ def data_of_models():
     }
 
 
+def results_of_beam():
+    """What the run of the page on choosing pieces writes."""
+    checkpoint = loading.open_checkpoint(loading.usable()[MODEL])
+    return [one.text for one in run(checkpoint, checkpoint.query(SOURCE, decoding=Beam())).hypotheses]
+
+
 @pytest.mark.parametrize("name", sorted(PARTS))
 def test_what_is_spoken_is_spoken_whole(open_page, name):
     page, part = PARTS[name]
@@ -117,6 +127,7 @@ def test_what_is_spoken_is_spoken_whole(open_page, name):
         "doctor parameters": words_of("float32"),
         "forcing": {SOURCE[::-1]},
         "open": words_of(*SUFFIXES),
+        "search tree": words_of("beam size length_penalty", *results_of_beam()),
         "start": {"Glassformer", "blue", "orange", "badge", SOURCE[::-1], *words_of(*glosses)},
     }.get(name, set())
     examples = loading.open_checkpoint(loading.usable()[MODEL]).card.examples  # the Masks page runs them, too

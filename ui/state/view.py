@@ -19,6 +19,8 @@ Aggregate = Literal["mean", "max", "rollout"]
 AttentionPanel = Literal["overview", "head", "flow", "walk", "table"]
 PositionsPanel = Literal["table", "similarity", "shift", "sentence", "rotations", "pair", "distance"]
 MasksPanel = Literal["masks", "one_row", "checks"]
+SearchPanel = Literal["tree", "sampling"]
+Rounds = Literal["results", "all", "step"]
 DoctorPanel = Literal["findings", "parameters"]
 InsidePanel = Literal["model", "stream", "lens", "ffn", "pieces"]
 MattersPanel = Literal["heads", "pieces", "logit"]
@@ -111,6 +113,9 @@ class View:
         term: A term of the glossary, by its English name; "" for none.
         at: The piece of a reference that is looked at, from 0; None for the one of the step.
         ends: The end piece after the reference of a decoder alone is judged, too.
+        search_panel: Which part of the page How pieces are chosen.
+        rounds: Which rounds of a beam search its tree has: up to its last result, all, or up to the step.
+        beside: A beam search is drawn though the run decodes in another way.
     """
 
     step: int = place("step", MAX_STEP, 0)
@@ -168,6 +173,9 @@ class View:
     term: str = text("term")
     at: int | None = place("at", MAX_PLACE)
     ends: bool = flag("ends")
+    search_panel: SearchPanel = choice("search", "tree")
+    rounds: Rounds = choice("rounds", "results")
+    beside: bool = flag("beside")
 
 
 NAMES = parameters(View)
