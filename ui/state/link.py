@@ -141,7 +141,11 @@ def _read_interventions(reader: Reader) -> tuple[Intervention, ...]:
     try:
         return parse(reader.text("do", MAX_CHANGES) or "")
     except QueryError as error:
-        reader.notes.append(say("The link's changes of the model were left out: {problem}", problem=error.sentence))
+        note = say(
+            "The link's changes of the model were left out: {problem} The unchanged run is shown.",
+            problem=error.sentence,
+        )
+        reader.notes.append(note)
         return ()
 
 
