@@ -32,6 +32,7 @@ PAGES: dict[str, list[StreamlitPage]] = {
         st.Page("pages/explore/glossary.py", title=say("Glossary"), url_path="glossary"),
     ],
     say("What if"): [
+        st.Page("pages/whatif/compare.py", title=say("Compare"), url_path="compare"),
         st.Page("pages/whatif/matters.py", title=say("What matters"), url_path="matters"),
     ],
     say("Debug"): [

@@ -20,6 +20,7 @@ from ui.runs import loading
 
 EXPLORE = ROOT / "pages" / "explore"
 MATTERS = ROOT / "pages" / "whatif" / "matters.py"
+COMPARE = ROOT / "pages" / "whatif" / "compare.py"
 MODEL, SOURCE = "reverse", "abcdef"
 PARTS_OF_PAGES = {
     "attention": ("panel", ["overview", "head", "flow", "walk", "table"]),
@@ -35,6 +36,12 @@ PARTS = {
     "doctor parameters": (DOCTOR, {"doctor": "parameters", "against": "zh-en"}),
     "open": (OPEN, {}),
     "sentences": (SENTENCES, {}),
+    "compare": (COMPARE, {}),
+    "compare branches": (COMPARE, {"b": "forced=7"}),
+    "compare changed": (COMPARE, {"do": "zero-cross.2.1", "layer": 2, "head": 1}),
+    "compare checkpoints": (COMPARE, {"b": "model=zh-en"}),
+    "compare heads": (COMPARE, {"b": "layer=1&head=2"}),
+    "compare sentences": (COMPARE, {"b": "src=noon"}),
     "matters heads": (MATTERS, {}),
     "glossary": (EXPLORE / "glossary.py", {}),
     "search tree": (EXPLORE / "search.py", {"how": "beam"}),
@@ -51,6 +58,12 @@ SPOKEN: tuple[str, ...] = (
     "attention table",
     "attention walk",
     "checkpoints",
+    "compare",
+    "compare branches",
+    "compare changed",
+    "compare checkpoints",
+    "compare heads",
+    "compare sentences",
     "doctor",
     "doctor parameters",
     "glossary",
@@ -122,6 +135,9 @@ def test_what_is_spoken_is_spoken_whole(open_page, name):
             "tsv",
             *words_of(*ARRAYS, *SUFFIXES, *FAMILIES, *(one.name for one in FAMILIES.values())),
         },
+        "compare branches": {"forced"},  # names of files say how a run was made
+        "compare changed": {"zero"},
+        "compare checkpoints": {"Na", "Da", "Sa", "Jack"},  # pieces of the other model
         "doctor parameters": words_of("float32"),
         "open": words_of(*SUFFIXES),
         "search tree": words_of("beam size length_penalty", *results_of_beam()),
