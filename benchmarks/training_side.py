@@ -22,6 +22,7 @@ from torch import Tensor
 from benchmarks.plain_loop import PlainTrainer, PlainTransformer, drop_only_sums
 from transformer.model.config import ModelConfig
 from transformer.model.dropout import Dropout
+from transformer.model.tap import NO_TAP, Tap
 from transformer.model.transformer import Transformer
 from transformer.training import data, loop
 from transformer.training.data import Batch, Batches, Example, make_batch
@@ -124,8 +125,8 @@ def _torch_dropout() -> None:
 
 
 def _whole_loss() -> None:
-    def target_loss(model: Transformer, batch: Batch, *, smoothing: float) -> Tensor:
-        logits = model(batch.src, batch.tgt_in).float().flatten(0, 1)  # [B T, V]
+    def target_loss(model: Transformer, batch: Batch, *, smoothing: float, tap: Tap = NO_TAP) -> Tensor:
+        logits = model(batch.src, batch.tgt_in, tap=tap).float().flatten(0, 1)  # [B T, V]
         pad_id = model.config.fill_id
         return F.cross_entropy(logits, batch.tgt_out.flatten(), ignore_index=pad_id, label_smoothing=smoothing)
 

@@ -36,7 +36,7 @@ _NOTATION = {"BLEU", "chrF", "PE"}
 _VALUES = {"end of sentence", "length limit", "no decoder", "alignment error rate"}
 # Read in a terminal, a log or a report, which are English; their errors are sentences all the same.
 _TERMINAL = ("transformer/__main__.py", "transformer/commands/", "transformer/training/")
-_FOR_DEVELOPERS = "transformer/model/sites.py"  # a table of shapes, which no page shows
+_FOR_DEVELOPERS = ("transformer/model/sites.py", "transformer/model/settings.py")  # tables that no page shows
 _PLACE = re.compile(r"(top|middle|bottom) (left|center|right)$")  # as Plotly names them
 
 
@@ -107,7 +107,7 @@ def plural_by_hand(source: Source) -> Iterator[str]:
 def bare(source: Source) -> Iterator[str]:
     """Texts for people that do not go through `say`."""
     path = source.path.as_posix()
-    if path == _FOR_DEVELOPERS:
+    if path in _FOR_DEVELOPERS:
         return
     parents = {child: node for node in ast.walk(source.tree) for child in ast.iter_child_nodes(node)}
     for node in ast.walk(source.tree):

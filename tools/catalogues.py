@@ -36,7 +36,7 @@ NOTE = "For translators:"
 
 ERRORS = {
     "BusyError", "CheckpointError", "ClauseError", "ConfigError", "DataError", "GlassformerError", "MapsError",
-    "NotFiniteError", "QueryError", "QuestionsError", "TokenizerError", "_WrongError",
+    "NotFiniteError", "ChangeError", "QueryError", "QuestionsError", "TokenizerError", "_WrongError",
 }  # fmt: skip
 """They take a template with its values, as `say` does, or a sentence; a test finds one that is missing."""
 SAYING = {"say": slice(1), "say_n": slice(2), **dict.fromkeys(ERRORS, slice(1)), "ConfigError": slice(1, 2)}

@@ -8,7 +8,7 @@ from tests.pages.conftest import check
 from tests.pages.reading import address, force, output, run_of, sentences, type_source
 from transformer.runs.interventions import parse
 from ui.runs import loading
-from ui.runs.changes import UNTOUCHED
+from ui.runs.changes import CHANGES, UNTOUCHED
 from ui.state import session
 
 CHANGE = "zero-cross.2.1"
@@ -29,18 +29,25 @@ def all_heads_off(checkpoint):
     return "_".join(f"zero-cross.{layer}.{head}" for layer in (1, 2) for head in heads)
 
 
+def chips(test):
+    """What the chips of a page say."""
+    return [one.label.replace("\\", "") for one in test.button if (one.key or "").startswith(f"{CHANGES}_")]
+
+
 def test_a_link_changes_the_model_and_one_click_drops_that(reverse):
     change = all_heads_off(open_reverse())
     test = reverse(src="abcdef", do=change)
     assert output(test) == changed_output(open_reverse(), "abcdef", change) != "fedcba"
     assert change in address(test)["do"]
-    said = test.warning[0].value.replace("\\", "")
-    assert said.startswith("The model was changed for this run. Cross-attention, layer 1: head 1 writes nothing.")
-    assert said.endswith("So do 5 more heads.")
+    assert chips(test)[0] == "Cross-attention, layer 1, head 1: writes nothing"
+    assert len(chips(test)) == 8
+    test.button(key=f"{CHANGES}_0").click()
+    check(test.run())
+    assert address(test)["do"] == change.partition("_")[2]
     test.button(key=UNTOUCHED).click()
     check(test.run())
     assert output(test) == "fedcba"
-    assert not test.warning
+    assert not chips(test)
     assert "do" not in address(test)
 
 
@@ -59,7 +66,7 @@ def test_another_sentence_keeps_a_change_and_another_model_drops_it(reverse):
     assert CHANGE in address(test)["do"]
     check(test.sidebar.selectbox(key=session.MODEL).set_value("en-fr").run())
     assert "do" not in address(test)
-    assert not test.warning
+    assert not chips(test)
 
 
 @pytest.mark.parametrize(
@@ -74,4 +81,4 @@ def test_a_change_that_cannot_be_is_said_and_left_out(reverse, change, said):
     test = reverse(src="abcdef", do=change)
     assert output(test) == "fedcba"
     assert said in sentences(test)
-    assert not test.warning
+    assert not chips(test)

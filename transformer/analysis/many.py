@@ -20,8 +20,8 @@ from transformer.analysis.line_file import Line
 from transformer.errors import GlassformerError, QueryError
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
+from transformer.runs.changing import tap_for
 from transformer.runs.distribution import entropy
-from transformer.runs.interventions import tap_for
 from transformer.runs.query import Query
 from transformer.runs.runnable import Runnable
 from transformer.runs.running import Pause, go_on
@@ -226,7 +226,7 @@ def _hidden(checkpoint: Runnable, line: Line, how: Query, mask: int, pause: Paus
         source = read_source(checkpoint, replace(how, source=line.source))
         first = len(config.source_start)
         places = range(first, first + _without_marks(config, len(source.ids)))
-        tap, losses, entropies = tap_for(how.interventions, config), [], []
+        tap, losses, entropies = tap_for(how.interventions, checkpoint), [], []
         for start in range(0, len(places), HIDDEN_AT_ONCE):
             here = places[start : start + HIDDEN_AT_ONCE]
             some = hide(checkpoint.model, source.ids, here, mask, tap=tap, whole=True)

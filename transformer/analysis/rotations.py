@@ -142,9 +142,9 @@ def moved_together(query: np.ndarray, key: np.ndarray, turning: Turning, *, dist
         n: To how many places the earlier of the two is moved, from 0.
     """
     like = torch.zeros(1)
-    q_from, k_from = max(-distance, 0), max(distance, 0)
+    q_from, k_from = (torch.arange(n) + first for first in (max(-distance, 0), max(distance, 0)))
     q, k = (torch.tensor(np.asarray(x, np.float32)).expand(1, 1, n, -1) for x in (query, key))
-    turned_q = rotate(q, rotation(turning.speeds, turning.size, n, offset=q_from, like=like))
-    turned_k = rotate(k, rotation(turning.speeds, turning.size, n, offset=k_from, like=like))
+    turned_q = rotate(q, rotation(turning.speeds, turning.size, q_from, like=like))
+    turned_k = rotate(k, rotation(turning.speeds, turning.size, k_from, like=like))
     products = (turned_q * turned_k).sum(dim=-1)  # [1, 1, n]
     return float(products.max() - products.min())

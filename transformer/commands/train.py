@@ -62,6 +62,12 @@ def _add_settings(training: Any) -> None:
     training.add_argument("--weight-decay", type=float, default=0.01)
     training.add_argument("--seed", type=int, default=1)
     training.add_argument("--no-bf16", action="store_true")
+    training.add_argument(
+        "--no-causal-mask",
+        action="store_true",
+        help="a mistake, to be made on purpose only: the decoder sees the pieces that it has to guess, so that the "
+        "loss nears 0 and what it writes is worthless (so `checkpoints/reverse-leak` was trained)",
+    )
     training.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
 
 
@@ -82,6 +88,7 @@ def _run(options: argparse.Namespace) -> None:
         weight_decay=options.weight_decay,
         seed=options.seed,
         bf16=not options.no_bf16,
+        causal_mask=not options.no_causal_mask,
     )
     job = Job(
         train=options.train,

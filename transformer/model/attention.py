@@ -12,6 +12,7 @@ d d_head.
 """
 
 import math
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -22,7 +23,7 @@ from transformer.model.config import ModelConfig
 from transformer.model.linear import Linear, linear
 from transformer.model.order import NO_ORDER, Order
 from transformer.model.rotary import rotate
-from transformer.model.scores import Scoring, capped, scoring
+from transformer.model.scores import Scoring, scoring
 from transformer.model.tap import NO_TAP, Tap
 
 
@@ -56,27 +57,9 @@ def scaled_dot_product_attention(
     if how.fused and not (tap.wants("scores") or tap.wants("weights")):
         added = mask if bias is None or mask is None else bias.masked_fill(~mask, -torch.inf)
         return F.scaled_dot_product_attention(q, k, v, attn_mask=bias if mask is None else added, scale=how.scale)
-    scores = q @ k.transpose(-2, -1) * how.scale  # [B, H, Q, K]
-    scores = tap("scores", capped(scores if bias is None else scores + bias, how.cap))
-    weights = tap("weights", masked_softmax(scores, mask, fill=how.fill))
+    scores = tap("scores", how.scores(q, k, bias))  # [B, H, Q, K]
+    weights = tap("weights", how.weights(scores, mask))
     return weights @ v
-
-
-def masked_softmax(scores: Tensor, mask: Tensor | None, *, fill: float | None = None) -> Tensor:
-    """Softmax over the keys that may be seen: the others weigh exactly 0, and so does a row without any.
-
-    Args:
-        scores: [B, H, Q, K].
-        mask: Bool, broadcasts to the same shape; True = may attend. None if every key may be seen.
-        fill: What closed scores are replaced by, which then take part; None: minus infinity, by which they do not.
-    """
-    if mask is None:
-        return scores.softmax(dim=-1)
-    hidden = ~mask
-    if fill is not None:
-        return scores.masked_fill(hidden, fill).softmax(dim=-1)
-    weights = scores.masked_fill(hidden, -torch.inf).softmax(dim=-1)
-    return weights.masked_fill(hidden, 0.0)  # a row of only -inf is NaN after the softmax
 
 
 def split_heads(x: Tensor, d_head: int) -> Tensor:
@@ -94,12 +77,21 @@ def share_heads(x: Tensor, n_heads: int) -> Tensor:
     return x if x.size(1) == n_heads else x.repeat_interleave(n_heads // x.size(1), dim=1)
 
 
+class Split(NamedTuple):
+    """Into what heads the projected vectors are cut: how many of queries, how many of keys and values, how wide."""
+
+    n_heads: int
+    n_kv_heads: int
+    d_head: int
+
+
 class MultiHeadAttention(nn.Module):
     """Several attentions side by side, each in its own d_head-wide projection of the stream."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.n_heads, self.n_kv_heads, self.d_head = config.n_heads, config.n_kv_heads, config.d_head
+        self.split = Split(self.n_heads, self.n_kv_heads, self.d_head)
         queries, keys, bias = self.n_heads * self.d_head, self.n_kv_heads * self.d_head, config.biases
         self.q_proj = Linear(config.d_model, queries, bias=bias.attention)  # W_Q
         self.k_proj = Linear(config.d_model, keys, bias=bias.attention)  # W_K
@@ -133,11 +125,13 @@ class MultiHeadAttention(nn.Module):
         Returns:
             [B, Q, D].
         """
+        how, split = tap.setting("scoring", self.scoring), tap.setting("split", self.split)
         if cache is not None and cache.complete:
-            q = self._ready("queries", split_heads(self.q_proj(x), self.d_head), self.q_norm, order, tap)
+            q = split_heads(self.q_proj(x, tap=tap.child("q_proj")), split.d_head)  # [B, H, Q, d]
+            q = self._ready("queries", q, self.q_norm, order, tap)
             k, v = cache.read()  # [B, G, K, d]
         else:
-            q, k, v = self._project(x, context)  # [B, H, Q, d], [B, G, K, d], [B, G, K, d]
+            q, k, v = self._project(x, context, split, tap)  # [B, H, Q, d], [B, G, K, d], [B, G, K, d]
             q = self._ready("queries", q, self.q_norm, order, tap)
             k = self._ready("keys", k, self.k_norm, order, tap)
             v = tap("values", v)
@@ -145,11 +139,11 @@ class MultiHeadAttention(nn.Module):
                 k, v = cache.extend(k, v)
         if mask is not None:
             mask = tap("mask", mask)
-        k, v = share_heads(k, self.n_heads), share_heads(v, self.n_heads)  # [B, H, K, d]
+        k, v = share_heads(k, split.n_heads), share_heads(v, split.n_heads)  # [B, H, K, d]
         bias = order.bias if order.bias is None else tap("bias", order.bias)  # [1, H, Q, K]
-        heads = scaled_dot_product_attention(q, k, v, mask, how=self.scoring, bias=bias, tap=tap)  # [B, H, Q, d]
+        heads = scaled_dot_product_attention(q, k, v, mask, how=how, bias=bias, tap=tap)  # [B, H, Q, d]
         heads = tap("heads", heads)
-        return tap("output", self.out_proj(join_heads(heads)))
+        return tap("output", self.out_proj(join_heads(heads), tap=tap.child("out_proj")))
 
     def _ready(self, name: str, x: Tensor, norm: nn.RMSNorm | None, order: Order, tap: Tap) -> Tensor:
         """Queries or keys [B, H, T, d] as they are multiplied: normed and turned, if the model does so."""
@@ -159,17 +153,19 @@ class MultiHeadAttention(nn.Module):
             x = x if order.rotation is None else rotate(x, order.rotation)
         return tap(name, x)
 
-    def _project(self, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _project(self, x: Tensor, context: Tensor, split: Split, tap: Tap) -> tuple[Tensor, Tensor, Tensor]:
         """Queries of `x`, keys and values of `context`: three products, or for a loaded model one that is the same.
 
-        To whoever learns from this: read the last two lines. Decoding multiplies by one token's vector, where a
+        To whoever learns from this: read the last lines. Decoding multiplies by one token's vector, where a
         product of three matrices below each other (`transformer.checkpoint.memory`) takes hardly longer than one.
         """
-        if self.joined is not None and context is x:
-            weight, bias = self.joined
+        if (joined := tap.setting("joined", self.joined)) is not None and context is x:
+            weight, bias = joined
             if weight.data_ptr() == self.q_proj.weight.data_ptr():  # if not, this is a copy, and W_Q was moved away
-                heads = split_heads(linear(x, weight, bias), self.d_head)  # [B, H + G + G, T, d]
-                q, k, v = heads.split((self.n_heads, self.n_kv_heads, self.n_kv_heads), dim=1)
+                heads = split_heads(linear(x, weight, bias), split.d_head)  # [B, H + G + G, T, d]
+                q, k, v = heads.split((split.n_heads, split.n_kv_heads, split.n_kv_heads), dim=1)
                 return q, k, v
-        q, k, v = self.q_proj(x), self.k_proj(context), self.v_proj(context)  # [B, T, H * d], [B, T, G * d]
-        return split_heads(q, self.d_head), split_heads(k, self.d_head), split_heads(v, self.d_head)
+        q = split_heads(self.q_proj(x, tap=tap.child("q_proj")), split.d_head)  # [B, T, H * d] -> [B, H, T, d]
+        k = split_heads(self.k_proj(context, tap=tap.child("k_proj")), split.d_head)
+        v = split_heads(self.v_proj(context, tap=tap.child("v_proj")), split.d_head)
+        return q, k, v

@@ -13,10 +13,9 @@ import torch
 from torch import Tensor
 
 
-def distances(n_queries: int, *, offset: int, device: torch.device) -> Tensor:
-    """Key's position minus query's [Q, offset + Q]; queries begin at position `offset`, keys at 0."""
-    query = torch.arange(offset, offset + n_queries, device=device)[:, None]  # [Q, 1]
-    return torch.arange(offset + n_queries, device=device)[None, :] - query  # [Q, K]
+def distances(places: Tensor, *, offset: int) -> Tensor:
+    """Key's position minus query's [Q, K], for keys at these places [K]; the queries are those from `offset` on."""
+    return places[None, :] - places[offset:, None]  # [Q, K]
 
 
 def buckets(distance: Tensor, *, n_buckets: int, max_distance: int, causal: bool) -> Tensor:

@@ -14,6 +14,7 @@ Shapes: B batch, T tokens, S source tokens, D d_model.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from torch import Tensor, nn
 
@@ -22,10 +23,27 @@ from transformer.model.attention import MultiHeadAttention
 from transformer.model.cache import AttentionCache
 from transformer.model.config import ModelConfig
 from transformer.model.dropout import Dropout
-from transformer.model.feed_forward import FeedForward
+from transformer.model.feed_forward import FeedForward, unchanged
 from transformer.model.norms import make_norm
 from transformer.model.order import NO_ORDER, Order
 from transformer.model.tap import NO_TAP, Tap
+
+
+@dataclass(frozen=True)
+class Around:
+    """What stands around a sub-layer.
+
+    Attributes:
+        post: The norm stands after the sum; if not, before the sub-layer.
+        adds: The stream is added to the sub-layer's output.
+        norms: There are norms; no model is without them by this, but a run may be.
+        skips: What the sub-layer computes is let go, and the stream passes by it; only in a run that is changed so.
+    """
+
+    post: bool
+    adds: bool
+    norms: bool = True
+    skips: bool = False
 
 
 class Residual(nn.Module):
@@ -36,7 +54,7 @@ class Residual(nn.Module):
         self.norm = make_norm(config)
         self.dropout = Dropout(config.dropout)
         self.output_norm = make_norm(config) if config.norm == "both" else None
-        self.post, self.adds = config.norm == "post", config.residual
+        self.around = Around(post=config.norm == "post", adds=config.residual)
 
     def forward(
         self, x: Tensor, sublayer: Callable[[Tensor], Tensor], *, onto: Tensor | None = None, tap: Tap = NO_TAP
@@ -52,14 +70,21 @@ class Residual(nn.Module):
         Returns:
             [B, T, D].
         """
-        if self.post:
+        how = tap.setting("around", self.around)
+        norm: Callable[[Tensor], Tensor] = self.norm if how.norms else unchanged
+        stream = x if onto is None else onto
+        if how.post:
             made = self.dropout(sublayer(x))
-            return tap("norm", self.norm(tap("residual", x + made if self.adds else made)))
-        added = sublayer(tap("norm", self.norm(x)))
+            if how.skips:
+                return tap("norm", tap("residual", stream))
+            return tap("norm", norm(tap("residual", stream + made if how.adds else made)))
+        added = sublayer(tap("norm", norm(x)))
         if self.output_norm is not None:
-            added = tap("output_norm", self.output_norm(added))
+            added = tap("output_norm", self.output_norm(added) if how.norms else added)
+        if how.skips:
+            return tap("residual", stream)
         made = self.dropout(added)
-        return tap("residual", (x if onto is None else onto) + made if self.adds else made)
+        return tap("residual", stream + made if how.adds else made)
 
 
 class EncoderLayer(nn.Module):

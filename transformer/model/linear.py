@@ -15,6 +15,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from transformer.model.tap import NO_TAP, Tap
+
 SMALLEST = 2**17  # values of a matrix that is worth cutting
 NARROW = (torch.float16, torch.bfloat16)
 WIDENED = 2**18  # values that are made 32 bits wide at once: 1 MB, which is still in the cache when it is multiplied
@@ -57,6 +59,6 @@ def rows_of(table: Tensor, ids: Tensor) -> Tensor:
 class Linear(nn.Linear):
     """torch's module with the function above."""
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, input: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
         """[..., I] -> [..., O]."""
-        return linear(input, self.weight, self.bias)
+        return linear(input, tap.setting("weight", self.weight), self.bias)

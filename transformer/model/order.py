@@ -17,7 +17,9 @@ from torch import Tensor, nn
 
 from transformer.model import distance, rotary
 from transformer.model.config import ModelConfig
+from transformer.model.positions import AS_THEY_STAND
 from transformer.model.rotary import Rotation
+from transformer.model.tap import NO_TAP, Tap
 
 
 @dataclass(frozen=True)
@@ -51,25 +53,28 @@ class StackOrder(nn.Module):
         if config.positions == "relative":
             self.table = nn.Parameter(torch.zeros(config.relative_buckets, config.n_heads))
 
-    def forward(self, length: int, *, offset: int, like: Tensor) -> list[Order]:
+    def forward(self, length: int, *, offset: int, like: Tensor, tap: Tap = NO_TAP) -> list[Order]:
         """The order of each layer, for queries at positions offset to offset + length - 1 and keys from 0 on."""
+        if self.config.positions not in ("rotary", "relative", "alibi"):
+            return [NO_ORDER] * self.n_layers
+        places = torch.arange(offset + length, device=like.device)  # [K]
+        if (moves := tap.setting("moves", AS_THEY_STAND)) is not None:
+            places = moves(places)
         if self.config.positions == "rotary":
-            return self._rotations(length, offset, like)
+            return self._rotations(places[offset:], like)
+        apart = distance.distances(places, offset=offset)  # [Q, K]
         if self.config.positions == "relative":
-            return [Order(bias=self._relative(length, offset, like))] * self.n_layers
-        if self.config.positions == "alibi":
-            apart = distance.distances(length, offset=offset, device=like.device)  # [Q, K]
-            return [Order(bias=distance.alibi(self.config.n_heads, apart, like=like))] * self.n_layers
-        return [NO_ORDER] * self.n_layers
+            return [Order(bias=self._relative(apart))] * self.n_layers
+        return [Order(bias=distance.alibi(self.config.n_heads, apart, like=like))] * self.n_layers
 
-    def _rotations(self, length: int, offset: int, like: Tensor) -> list[Order]:
+    def _rotations(self, places: Tensor, like: Tensor) -> list[Order]:
         c, numbers = self.config, self.config.rotary
         assert numbers is not None  # `ModelConfig` sees to it
 
         def turn(local: bool) -> Order:
             speeds = rotary.frequencies(numbers, c.d_head, max_len=c.max_len, local=local)
             size = rotary.magnitude(numbers, local=local)
-            return Order(rotary.rotation(speeds, size, length, offset=offset, like=like))
+            return Order(rotary.rotation(speeds, size, places, like=like))
 
         whole = turn(False)
         local = whole if numbers.local_base is None else turn(True)
@@ -77,10 +82,9 @@ class StackOrder(nn.Module):
         turns = [local if window else whole for window in windows]
         return [NO_ORDER if layer in c.unplaced_layers else order for layer, order in enumerate(turns)]
 
-    def _relative(self, length: int, offset: int, like: Tensor) -> Tensor:
+    def _relative(self, apart: Tensor) -> Tensor:
         c = self.config
-        apart = distance.distances(length, offset=offset, device=like.device)  # [Q, K]
         found = distance.buckets(
-            apart, n_buckets=c.relative_buckets, max_distance=c.relative_distance, causal=self.causal
+            apart.round().long(), n_buckets=c.relative_buckets, max_distance=c.relative_distance, causal=self.causal
         )
         return F.embedding(found, self.table).permute(2, 0, 1)[None]  # [Q, K, H] -> [1, H, Q, K]

@@ -30,5 +30,5 @@ class MLMHead(nn.Module):
 
     def forward(self, x: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
         """[..., D] -> [..., D]."""
-        hidden = self.activation(tap("pre_activation", self.proj(x)))
+        hidden = self.activation(tap("pre_activation", self.proj(x, tap=tap.child("proj"))))
         return tap("output", self.norm(tap("activation", hidden)))

@@ -8,12 +8,19 @@ nearly the same (fairseq); which one a model was trained with is not to be seen 
 """
 
 import math
+from collections.abc import Callable
+from typing import Final
 
 import torch
 from torch import Tensor, nn
 
 from transformer.model.config import ModelConfig
 from transformer.model.features import TABLES
+
+Moves = Callable[[Tensor], Tensor]
+"""What gives each place [T], from 0, another one: whole numbers for a table, any for positions inside attention."""
+
+AS_THEY_STAND: Final[Moves | None] = None
 
 
 def sinusoidal_table(max_len: int, d_model: int) -> Tensor:
@@ -88,9 +95,9 @@ class FixedPositions(nn.Module):
         else:
             self.table = (halves_table if self.layout == "halves" else sinusoidal_table)(*self.table.shape)
 
-    def forward(self, length: int, *, offset: int = 0) -> Tensor:
-        """Vectors of positions offset to offset + length - 1, [length, d_model]."""
-        return self.table[offset : offset + length]
+    def forward(self, length: int, *, offset: int = 0, moves: Moves | None = AS_THEY_STAND) -> Tensor:
+        """Vectors of positions offset to offset + length - 1, moved if they are, [length, d_model]."""
+        return _rows(self.table, length, offset, moves)
 
 
 class LearnedPositions(nn.Module):
@@ -100,9 +107,9 @@ class LearnedPositions(nn.Module):
         super().__init__()
         self.table = nn.Parameter(torch.zeros(config.max_len, config.d_model))
 
-    def forward(self, length: int, *, offset: int = 0) -> Tensor:
-        """Vectors of positions offset to offset + length - 1, [length, d_model]."""
-        return self.table[offset : offset + length]
+    def forward(self, length: int, *, offset: int = 0, moves: Moves | None = AS_THEY_STAND) -> Tensor:
+        """Vectors of positions offset to offset + length - 1, moved if they are, [length, d_model]."""
+        return _rows(self.table, length, offset, moves)
 
 
 def make_positions(config: ModelConfig) -> FixedPositions | LearnedPositions | None:
@@ -110,3 +117,10 @@ def make_positions(config: ModelConfig) -> FixedPositions | LearnedPositions | N
     if config.positions not in TABLES:
         return None
     return FixedPositions(config) if config.positions == "sinusoidal" else LearnedPositions(config)
+
+
+def _rows(table: Tensor, length: int, offset: int, moves: Moves | None) -> Tensor:
+    if moves is None:
+        return table[offset : offset + length]
+    places = moves(torch.arange(offset, offset + length, device=table.device))
+    return table[places % len(table)]  # behind the last row comes the first again

@@ -71,17 +71,16 @@ def magnitude(rotary: Rotary, *, local: bool = False) -> float:
     return 0.1 * math.log(rotary.factor) + 1 if rotary.scaling == "yarn" and rotary.factor > 1 else 1.0
 
 
-def rotation(speeds: np.ndarray, size: float, length: int, *, offset: int, like: Tensor) -> Rotation:
-    """The rotation of tokens offset to offset + length - 1.
+def rotation(speeds: np.ndarray, size: float, places: Tensor, *, like: Tensor) -> Rotation:
+    """The rotation of tokens at these places.
 
     Args:
         speeds: What `frequencies` returned [n / 2].
         size: What `magnitude` returned.
-        length: Number of tokens.
-        offset: Position of the first.
+        places: Their positions [T].
         like: A tensor of the type and on the device to make it.
     """
-    angles = torch.from_numpy(np.arange(offset, offset + length)[:, None] * speeds)  # [T, n / 2], float64
+    angles = torch.from_numpy(places.numpy(force=True)[:, None] * speeds)  # [T, n / 2], float64
     return (angles.cos() * size).to(like), (angles.sin() * size).to(like)
 
 

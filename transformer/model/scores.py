@@ -1,4 +1,4 @@
-"""How a score is made of q . k where it is not the paper's q . k / sqrt(d_head).
+"""How a score is made of q . k where it is not the paper's q . k / sqrt(d_head), and weights of scores.
 
     score = cap tanh((q . k * scale + bias) / cap)
 
@@ -6,8 +6,10 @@ Source: Raffel et al. (2020) for a scale of 1; Gemma team, "Gemma 2" (2024), sec
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from transformer.model.config import ModelConfig
@@ -22,16 +24,33 @@ class Scoring:
         scale: What it is multiplied by.
         cap: No score is larger, nor smaller than -cap; None: no limit.
         fill: What a closed score is replaced by; None: minus infinity.
+        similarity: What is taken instead of q . k times the scale: a function of queries [B, H, Q, d] and keys
+            [B, H, K, d] that gives scores [B, H, Q, K]; None: that product.
+        weigh: What is taken instead of the softmax: a function of scores [B, H, Q, K] and of the mask, which
+            broadcasts to them, that gives weights; None: the softmax over the keys that may be seen.
     """
 
     scale: float
     cap: float | None = None
     fill: float | None = None
+    similarity: Callable[[Tensor, Tensor], Tensor] | None = None
+    weigh: Callable[[Tensor, Tensor | None], Tensor] | None = None
 
     @property
     def fused(self) -> bool:
         """Whether torch's fused attention computes it."""
-        return self.cap is None and self.fill is None
+        return self.cap is None and self.fill is None and self.similarity is None and self.weigh is None
+
+    def scores(self, q: Tensor, k: Tensor, bias: Tensor | None = None) -> Tensor:
+        """Scores [B, H, Q, K] of queries [B, H, Q, d] and keys [B, H, K, d], before the mask."""
+        scores = q @ k.transpose(-2, -1) * self.scale if self.similarity is None else self.similarity(q, k)
+        return capped(scores if bias is None else scores + bias, self.cap)
+
+    def weights(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+        """Weights [B, H, Q, K] of scores, under a mask."""
+        if self.weigh is not None:
+            return self.weigh(scores, mask)
+        return masked_softmax(scores, mask, fill=self.fill)
 
 
 def scoring(config: ModelConfig) -> Scoring:
@@ -51,3 +70,20 @@ def plain_scores(config: ModelConfig) -> bool:
 def capped(scores: Tensor, cap: float | None) -> Tensor:
     """cap tanh(score / cap): almost the score where it is small, and never beyond the cap."""
     return scores if cap is None else cap * (scores / cap).tanh()
+
+
+def masked_softmax(scores: Tensor, mask: Tensor | None, *, fill: float | None = None) -> Tensor:
+    """Softmax over the keys that may be seen: the others weigh exactly 0, and so does a row without any.
+
+    Args:
+        scores: [B, H, Q, K].
+        mask: Bool, broadcasts to the same shape; True = may attend. None if every key may be seen.
+        fill: What closed scores are replaced by, which then take part; None: minus infinity, by which they do not.
+    """
+    if mask is None:
+        return scores.softmax(dim=-1)
+    hidden = ~mask
+    if fill is not None:
+        return scores.masked_fill(hidden, fill).softmax(dim=-1)
+    weights = scores.masked_fill(hidden, -torch.inf).softmax(dim=-1)
+    return weights.masked_fill(hidden, 0.0)  # a row of only -inf is NaN after the softmax

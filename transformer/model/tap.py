@@ -8,14 +8,19 @@ Every call of the model takes a `tap`. A module passes its values through it und
 changed values. `tap.wants(name)` lets a module skip work that nobody asked for: unless scores or weights are wanted,
 attention takes torch's fused path and never builds them.
 
-`transformer.model.sites` has the table of all sites.
+What a module goes by, such as its matrices or the scale of its scores, passes through the tap as well:
+`how = tap.setting("scoring", self.scoring)`. A `Rewirer` changes settings for one call, and the module keeps its own.
+
+`transformer.model.sites` has the table of all sites, `transformer.model.settings` that of all settings.
 """
 
 from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 from torch import Tensor
+
+_Setting = TypeVar("_Setting")
 
 
 class Tap:
@@ -33,6 +38,10 @@ class Tap:
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
         """Pass one named value through; the model goes on with what comes back."""
+        return value
+
+    def setting(self, name: str, value: _Setting) -> _Setting:
+        """Pass what the module goes by through it: a parameter, a number, a record; it goes by what comes back."""
         return value
 
     def wants(self, name: str) -> bool:
@@ -77,6 +86,7 @@ class SiteTap(Tap):
 
     def __init__(self, visitors: tuple[Visitor, ...], prefix: str = "", offset: int = 0) -> None:
         self.visitors = visitors
+        self._rewirers = tuple(one for one in visitors if isinstance(one, Rewirer))
         self._prefix = prefix
         self._offset = offset
 
@@ -91,6 +101,12 @@ class SiteTap(Tap):
         for visitor in self.visitors:
             if visitor.wants(site):
                 value = visitor.visit(site, value, self._offset)
+        return value
+
+    def setting(self, name: str, value: _Setting) -> _Setting:
+        """Let each rewirer change what the module goes by, in order."""
+        for rewirer in self._rewirers:
+            value = rewirer.rewired(self._prefix + name, value)
         return value
 
     def wants(self, name: str) -> bool:
@@ -165,5 +181,34 @@ class Replacer:
         """Return what the functions of all matching patterns make of the value, in order."""
         for pattern, change in self._changes.items():
             if fnmatchcase(site, pattern):
+                value = change(value)
+        return value
+
+
+class Rewirer:
+    """Changes settings: each one in the table goes through its function.
+
+    Args:
+        changes: Name of a setting or pattern -> function of the setting that returns what the module shall go by.
+        causal: Whether a token still depends on nothing after it, and on nothing before it but the model; see
+            `Tap.causal`. Nearly every setting acts on each token alike.
+    """
+
+    def __init__(self, changes: dict[str, Callable[[Any], Any]], *, causal: bool = True) -> None:
+        self._changes = dict(changes)
+        self.causal = causal
+
+    def wants(self, site: str) -> bool:
+        """Settings are no sites: it looks at none."""
+        return False
+
+    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
+        """Return the value as it is."""
+        return value
+
+    def rewired(self, name: str, value: _Setting) -> _Setting:
+        """Return what the functions of all matching patterns make of a setting, in order."""
+        for pattern, change in self._changes.items():
+            if fnmatchcase(name, pattern):
                 value = change(value)
         return value

@@ -26,7 +26,7 @@ from transformer.model.masks import causal_mask, combine_masks, padding_mask, wi
 from transformer.model.norms import make_norm
 from transformer.model.order import StackOrder
 from transformer.model.output import MLMHead
-from transformer.model.positions import make_positions
+from transformer.model.positions import AS_THEY_STAND, make_positions
 from transformer.model.scores import capped
 from transformer.model.tap import NO_TAP, Tap
 from transformer.model.token_types import TokenTypes
@@ -63,9 +63,10 @@ class Embedding(nn.Module):
                 )
             )
         # Scaled up, or the positions, of size 1, would drown the tokens: rows of the table have a length of about 1.
-        x = tap("tokens", rows_of(table, ids) * self.scale)  # [B, T, D]
+        x = tap("tokens", rows_of(table, ids) * tap.setting("scale", self.scale))  # [B, T, D]
         if self.positions is not None:  # if None, they act inside attention, or nowhere
-            x = x + tap("positions", self.positions(length, offset=offset))  # [T, D]
+            moves = tap.setting("moves", AS_THEY_STAND)
+            x = x + tap("positions", self.positions(length, offset=offset, moves=moves))  # [T, D]
         if self.types is not None:
             x = x + tap("types", self.types(ids, types))
         if self.norm is not None:
@@ -88,10 +89,10 @@ class Encoder(nn.Module):
     ) -> Tensor:
         """Source ids [B, S], of these types [B, S] -> memory [B, S, D]."""
         x = self.embedding(ids, table, types, tap=tap.child("embedding"))
-        orders = self.order(ids.size(1), offset=0, like=x)
+        orders = self.order(ids.size(1), offset=0, like=x, tap=tap.child("order"))
         for i, layer in enumerate(self.layers):
             x = layer(x, mask, tap=tap.child(i), order=orders[i])
-        return tap("output", self.final_norm(x))
+        return tap("output", tap.setting("final_norm", self.final_norm)(x))
 
 
 class Decoder(nn.Module):
@@ -118,14 +119,14 @@ class Decoder(nn.Module):
         """Target ids [B, T] and memory [B, S, D], if there is one -> [B, T, D]."""
         length, offset = ids.size(1), cache.length if cache else 0
         x = self.embedding(ids, table, tap=tap.child("embedding"), offset=offset)
-        orders = self.order(length, offset=offset, like=x)
+        orders = self.order(length, offset=offset, like=x, tap=tap.child("order"))
         for i, layer in enumerate(self.layers):
             caches = (cache.self_attn[i], cache.cross_attn[i]) if cache else (None, None)
             mask = within(self_mask, self.config.window(i), length, offset=offset, device=ids.device)
             x = layer(x, memory, mask, cross_mask, tap=tap.child(i), caches=caches, order=orders[i])
         if cache:
             cache.length += length
-        return tap("output", self.final_norm(x))
+        return tap("output", tap.setting("final_norm", self.final_norm)(x))
 
 
 class Transformer(nn.Module):
@@ -258,7 +259,7 @@ class Transformer(nn.Module):
             hidden = self.mlm_head(hidden, tap=tap.child("mlm_head"))
         if self.config.output_scale != 1.0:
             hidden = hidden * self.config.output_scale
-        logits = linear(hidden, self.output_weight, self.output_bias)
+        logits = linear(hidden, tap.setting("output_weight", self.output_weight), self.output_bias)
         return tap("logits", capped(logits, self.config.logit_cap))
 
     def forward(self, src_ids: Tensor, tgt_ids: Tensor, *, tap: Tap = NO_TAP) -> Tensor:

@@ -17,7 +17,7 @@ from transformer.errors import QueryError
 from transformer.model.anatomy import Attention, Kind, anatomy
 from transformer.model.tap import NO_TAP, Tap, both
 from transformer.runs import recording
-from transformer.runs.interventions import tap_for
+from transformer.runs.changing import tap_for
 from transformer.runs.keeping import WEIGHTS
 from transformer.runs.runnable import Runnable
 from transformer.runs.trace import Trace
@@ -67,7 +67,7 @@ def each_layer(
             "this run was made with another checkpoint than {model}; run it again.", model=checkpoint.name
         )
     attention = anatomy(checkpoint.config).attention(kind)
-    tap = both(tap_for(trace.query.interventions, checkpoint.config), tap)
+    tap = both(tap_for(trace.query.interventions, checkpoint), tap)
     if not tap.causal:
         sites = {layer: attention.site(layer, "weights") for layer in wanted}
         return [work(_by_prefixes(checkpoint, trace, sites[layer], tap), layer) for layer in wanted]

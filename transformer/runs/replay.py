@@ -13,7 +13,7 @@ import torch
 from transformer.errors import QueryError
 from transformer.model.tap import NO_TAP, Tap, both
 from transformer.runs import recording
-from transformer.runs.interventions import tap_for
+from transformer.runs.changing import tap_for
 from transformer.runs.runnable import Runnable
 from transformer.runs.trace import Trace
 
@@ -41,7 +41,7 @@ def replay(checkpoint: Runnable, trace: Trace, sites: Sequence[str], *, tap: Tap
             "this run was made with another checkpoint than {model}; run it again.", model=checkpoint.name
         )
     model, src_ids = checkpoint.model, torch.tensor([trace.src_ids])
-    tap = both(tap_for(trace.query.interventions, checkpoint.config), tap)
+    tap = both(tap_for(trace.query.interventions, checkpoint), tap)
     memory, seen = recording.read_source(model, src_ids, sites, tap=tap)
     read_ids, src_mask = torch.tensor([trace.read_ids], dtype=torch.long), model.source_mask(src_ids)
     seen |= recording.read_target(model, read_ids, memory, src_mask, sites, tap=tap)

@@ -18,8 +18,8 @@ from transformer.model.cache import KVCache
 from transformer.model.tap import NO_TAP, Tap, both
 from transformer.runs import recording
 from transformer.runs.beam import Hypothesis, beam_search
+from transformer.runs.changing import tap_for
 from transformer.runs.decoding import Prefix, collect, greedy, sample
-from transformer.runs.interventions import tap_for
 from transformer.runs.keeping import Keeping
 from transformer.runs.query import Beam, Decoding, Query, Sampling
 from transformer.runs.record import Output, Record
@@ -164,7 +164,7 @@ def read(
 ) -> Reading:
     """Read the sources of queries with equal interventions, recording; see `run_batch` and `Keeping`."""
     started = time.monotonic()
-    tap = both(tap_for(queries[0].interventions, checkpoint.config), tap)
+    tap = both(tap_for(queries[0].interventions, checkpoint), tap)
     sources = [read_source(checkpoint, query) for query in queries]
     if checkpoint.config.pad_id is None and len({len(source.ids) for source in sources}) > 1:
         raise QueryError(

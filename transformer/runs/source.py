@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from transformer.errors import QueryError, shown
 from transformer.model.anatomy import anatomy
+from transformer.model.config import ModelConfig
+from transformer.runs.interventions import Intervention
 from transformer.runs.query import Query
 from transformer.runs.runnable import Runnable
 from transformer.text.normalise import normalise, notes_on
@@ -66,8 +68,10 @@ def read_source(checkpoint: Runnable, query: Query) -> Source:
             raise QueryError("The source holds nothing that can be read. Type a sentence.")
         raise QueryError("The source is empty. Type a sentence.")
     begin, end = config.source_start, config.source_end
-    ids = begin + encoding.ids + end
+    own = begin + encoding.ids + end
     pieces = (*map(tokenizer.piece, begin), *encoding.pieces, *map(tokenizer.piece, end))
+    ids = _edited(query.interventions, own, config)
+    pieces = pieces if ids == own else tuple(map(tokenizer.piece, ids))
     if len(ids) > config.max_len:
         raise QueryError(
             say_n(
@@ -87,6 +91,14 @@ def read_source(checkpoint: Runnable, query: Query) -> Source:
     _check_forced(checkpoint, query, room=room)
     forced = query.forced + config.forced_ids[len(query.forced) :]
     return Source(text, ids, pieces, notes, prompt_ids, prompt_pieces, forced[: max(room, 0)], room)
+
+
+def _edited(interventions: Sequence[Intervention], ids: tuple[int, ...], config: ModelConfig) -> tuple[int, ...]:
+    """What interventions make of the ids that would be read."""
+    for intervention in interventions:
+        intervention.check(config)
+        ids = intervention.edited(ids, config)
+    return ids
 
 
 def _room(checkpoint: Runnable, n_prompt: int) -> int:

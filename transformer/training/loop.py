@@ -19,8 +19,10 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from tqdm import tqdm
 
 from transformer.errors import ClauseError, ConfigError, shown
+from transformer.model.tap import NO_TAP
 from transformer.model.transformer import Transformer
 from transformer.training.data import Batch, Batches, make_batch
+from transformer.training.leaking import without_causal_mask
 from transformer.training.loss import target_loss
 from transformer.training.rows import Cut, Row, Turn, read_cut, read_rows, read_turn
 from transformer.training.schedule import learning_rate, warmed
@@ -63,6 +65,7 @@ class TrainSettings:
         weight_decay: Of AdamW, on matrices only.
         seed: Decides initial values, dropout and order.
         bf16: Autocast to bfloat16.
+        causal_mask: Whether the decoder learns with its causal mask; see `leaking` for what happens without.
 
     Raises:
         ConfigError: A value is out of range; names the field.
@@ -79,6 +82,7 @@ class TrainSettings:
     weight_decay: float = 0.01
     seed: int = 1
     bf16: bool = True
+    causal_mask: bool = True
 
     def __post_init__(self) -> None:
         for name, (low, high) in LIMITS.items():
@@ -102,6 +106,7 @@ class Trainer:
         self.model = model
         self.batches = batches
         self.settings = settings
+        self.tap = NO_TAP if settings.causal_mask else without_causal_mask(model.config)
         self.optimizer = make_optimizer(model, settings)
         self.rows: list[Row] = []
         self.turn: Turn | None = None  # step and seconds at which the rate was highest
@@ -154,8 +159,8 @@ class Trainer:
         row = Row(
             epoch=epoch + 1,
             step=first + done,
-            loss=round(total / done, 4),
-            dev_loss=round(dev_loss, 4),
+            loss=_rounded(total / done),
+            dev_loss=_rounded(dev_loss),
             dev_bleu=round(scores.bleu, 2),
             dev_chrf=round(scores.chrf, 2),
             learning_rate=rate,
@@ -201,7 +206,7 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         with plain_attention(), self._autocast():
-            loss = target_loss(self.model, batch, smoothing=self.settings.smoothing)
+            loss = target_loss(self.model, batch, smoothing=self.settings.smoothing, tap=self.tap)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
         self.optimizer.step()
@@ -252,6 +257,11 @@ def _moments(found: object, parameters: Sequence[Tensor]) -> dict[int, dict[str,
         if shapes != wanted:
             raise ClauseError("the optimizer's state of parameter {i} is missing or of another shape", i=i)
     return moments
+
+
+def _rounded(loss: float) -> float:
+    """Four digits behind the point, or of a loss near 0 three that count."""
+    return round(loss, 4) if loss >= 0.1 else float(f"{loss:.3g}")
 
 
 def _chance(model: Transformer) -> tuple[Tensor, ...]:

@@ -16,19 +16,20 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from transformer.model.tap import NO_TAP, Tap
 from transformer.model.transformer import Transformer
 from transformer.training.data import Batch
 
 ROWS = 512  # of logits at a time: enough for fast products, few enough for the processor's outer cache
 
 
-def target_loss(model: Transformer, batch: Batch, *, smoothing: float) -> Tensor:
+def target_loss(model: Transformer, batch: Batch, *, smoothing: float, tap: Tap = NO_TAP) -> Tensor:
     """Mean loss a target token, in nats.
 
     Padding is left out before the projection to the vocabulary, which is the dearest step of all.
     """
     memory = model.encode(batch.src)
-    hidden = model.decode(batch.tgt_in, memory, model.source_mask(batch.src))  # [B, T, D]
+    hidden = model.decode(batch.tgt_in, memory, model.source_mask(batch.src), tap=tap)  # [B, T, D]
     real = batch.tgt_out != model.config.pad_id  # [B, T]
     return smoothed_loss(
         hidden[real], model.output_weight, model.output_bias, batch.tgt_out[real], smoothing=smoothing

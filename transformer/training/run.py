@@ -90,7 +90,7 @@ class _Fixed:
 
 
 def train(job: Job) -> list[Row]:
-    """Run a job to its end; the folder `job.out` holds the best epoch by dev BLEU.
+    """Run a job to its end; the folder `job.out` holds the best epoch by dev BLEU, or of a leak by dev loss.
 
     Returns:
         One row an epoch.
@@ -194,7 +194,8 @@ def _run_epochs(job: Job, trainer: Trainer, fixed: _Fixed) -> None:
     identity = _identity(job, fixed.hashes)
 
     def measure(model: Transformer) -> tuple[float, Scores]:
-        return held_out_loss(model, fixed.dev), score(translate(model, tokenizer, fixed.dev), fixed.references)
+        outputs = translate(model, tokenizer, fixed.dev)
+        return held_out_loss(model, fixed.dev, tap=trainer.tap), score(outputs, fixed.references)
 
     while not trainer.finished:
         row = trainer.run_epoch(measure)
@@ -204,7 +205,7 @@ def _run_epochs(job: Job, trainer: Trainer, fixed: _Fixed) -> None:
             flush=True,
         )
         with writing(job.out):
-            if row == max(trainer.rows, key=_quality):
+            if row == max(trainer.rows, key=_quality if job.settings.causal_mask else _low_loss):
                 _save_best(job, trainer, fixed)
             write_rows(trainer.rows, job.out / "training.csv")
             write_state(job.out, {**trainer.state(), "tokenizers": stored, "job": identity})
@@ -213,6 +214,11 @@ def _run_epochs(job: Job, trainer: Trainer, fixed: _Fixed) -> None:
 def _quality(row: Row) -> tuple[float, float, float]:
     """What makes an epoch the best: BLEU, and where that is equal (one-word targets have none), chrF, then loss."""
     return row.dev_bleu, row.dev_chrf, -row.dev_loss
+
+
+def _low_loss(row: Row) -> float:
+    """The best epoch of a leak: what it writes is noise, and its loss is what whoever makes the mistake looks at."""
+    return -row.dev_loss
 
 
 def _save_best(job: Job, trainer: Trainer, fixed: _Fixed) -> None:
@@ -305,6 +311,8 @@ def _identity(job: Job, hashes: _Hashes) -> dict[str, str]:
     """What must be the same for a training to go on; its length may change."""
     settings = asdict(job.settings)
     del settings["epochs"], settings["max_minutes"]
+    if job.settings.causal_mask:
+        del settings["causal_mask"]  # a state of before there was the choice says nothing of it
     files = {"training file": hashes.train[:12], "dev file": hashes.dev[:12]}
     if hashes.start is not None:
         files["parameters to start from"] = hashes.start[:12]

@@ -13,7 +13,7 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 
 from transformer.model.cache import KVCache
-from transformer.model.tap import NO_TAP
+from transformer.model.tap import NO_TAP, Tap
 from transformer.model.transformer import Transformer
 from transformer.runs import recording
 from transformer.runs.beam import beam_search
@@ -49,14 +49,14 @@ class SentenceScores:
 
 
 @torch.inference_mode()
-def held_out_loss(model: Transformer, examples: Sequence[Example]) -> float:
+def held_out_loss(model: Transformer, examples: Sequence[Example], *, tap: Tap = NO_TAP) -> float:
     """Mean loss a target token in nats, without smoothing, in evaluation mode."""
     device = model.src_table.device
     total, n_tokens = 0.0, 0
     for group in _groups(examples):
         batch = make_batch(group, model.config).to(device)
         n = sum(len(e.tgt) for e in group)
-        total += float(target_loss(model, batch, smoothing=0.0)) * n
+        total += float(target_loss(model, batch, smoothing=0.0, tap=tap)) * n
         n_tokens += n
     return total / n_tokens
 

@@ -34,7 +34,7 @@ def attempt(work: Callable[[], _Result], *, missing: str = "") -> _Result | None
         return work()
     except (GlassformerError, BusyError) as error:
         st.error(drawing.plain(joined(" ", filter(None, (missing, capitalised(error.sentence))))))
-        if isinstance(error, NotFiniteError):
+        if isinstance(error, NotFiniteError) and not session.asked().interventions:
             to_the_doctor(session.asked())
         return None
 

@@ -1,4 +1,4 @@
-"""Says above a run what was changed inside the model for it, and offers the run without that."""
+"""Says above a run what was changed inside the model for it: one chip a change, which takes it back."""
 
 from __future__ import annotations
 
@@ -7,39 +7,53 @@ from functools import partial
 from typing import Final
 
 from transformer.runs.interventions import Intervention
-from ui.runs.sides import KIND_NAMES
 from ui.shared import drawing
 from ui.shared.door import st
 from ui.state import session
 from ui.state.view import Slot
 from words import joined, say, say_n
 
+CHANGES: Final = "changes"
 UNTOUCHED: Final = "untouched"
-MOST_TOLD: Final = 3  # the banner is one line
+MOST_CHIPS: Final = 8  # more would fill the page
+MOST_TOLD: Final = 3
 
 
-def banner(changes: Sequence[Intervention], slot: Slot) -> None:
-    """Draw what was changed, if anything was.
+def chips(changes: Sequence[Intervention], slot: Slot) -> None:
+    """Draw what is changed, if anything is; a click on a change takes it back.
 
     Args:
-        changes: Of the run that is shown.
+        changes: Of the run that is asked for.
         slot: Where it is drawn.
     """
     if not changes:
         return
-    with st.container(horizontal=True, vertical_alignment="center", key=f"{slot}{UNTOUCHED}_row"):
-        st.warning(drawing.plain(told(changes)), icon=":material/science:")
-        st.button(say("Show the unchanged run"), key=f"{slot}{UNTOUCHED}", on_click=partial(session.untouched, slot))
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"{slot}{CHANGES}"):
+        st.markdown(say("**Changed in this run:**"), width="content")
+        for place, one in enumerate(changes[:MOST_CHIPS]):
+            st.button(
+                drawing.plain(one.told()),
+                key=f"{slot}{CHANGES}_{place}",
+                icon=":material/close:",
+                help=say("Take this change back."),
+                on_click=partial(session.change, slot, tuple(other for other in changes if other != one)),
+            )
+        more = len(changes) - MOST_CHIPS
+        if more > 0:
+            st.markdown(say_n("and {n} more", "and {n} more", more), width="content")
+        st.button(
+            say("Show the unchanged run"),
+            key=f"{slot}{UNTOUCHED}",
+            type="tertiary",
+            on_click=partial(session.change, slot, ()),
+        )
 
 
 def told(changes: Sequence[Intervention]) -> str:
     """What was changed, in words."""
     parts = [say("The model was changed for this run.")]
-    for one in changes[:MOST_TOLD]:
-        layer, head = one.layer + 1, one.head + 1
-        kind = KIND_NAMES[one.kind]
-        parts.append(say("{kind}, layer {layer}: head {head} writes nothing.", kind=kind, layer=layer, head=head))
+    parts += [say("{change}.", change=one.told()) for one in changes[:MOST_TOLD]]
     more = len(changes) - MOST_TOLD
     if more > 0:
-        parts.append(say_n("So does {n} more head.", "So do {n} more heads.", more))
+        parts.append(say_n("And {n} more change.", "And {n} more changes.", more))
     return joined(" ", parts)

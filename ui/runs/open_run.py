@@ -12,11 +12,12 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError, QueryError
 from transformer.maps.given import GivenMaps
 from transformer.model.anatomy import anatomy
+from transformer.runs.interventions import ChangeError
 from transformer.runs.trace import Kind, Trace
 from ui.components.stepper.stepper import StepperRun, settled_step
 from ui.runs import foreign, loading
 from ui.runs.attempt import attempt
-from ui.runs.changes import banner
+from ui.runs.changes import chips
 from ui.runs.drawn import Drawn
 from ui.runs.looking import Looking, fit_view, own_choice
 from ui.runs.sides import fit_aggregate, fit_parts
@@ -103,12 +104,17 @@ def open_run(checkpoint: Checkpoint, *, kind: Kind | None = None, slot: Slot = M
         The run; None if there is nothing to show.
     """
     link = _changes_of(checkpoint, _of(checkpoint, session.asked(slot), slot), slot)
+    above = st.container()
     if not (link.source or "").strip():
+        with above:
+            chips(link.interventions, slot)
         _lead_on(checkpoint, link, slot)
         drawing.notes(session.take_notes(slot))
         st.info(_ask_for_source(checkpoint), icon=":material/keyboard:")
         return None
     done = attempt(lambda: _run(checkpoint, link, slot))
+    with above:
+        chips((link if done is None else done[0]).interventions, slot)
     if done is not None:
         session.stand(slot, last_query=done[1].query)
         return attempt(lambda: _opened(checkpoint, *done, kind, slot))  # of a long run maps are computed now
@@ -128,10 +134,12 @@ def _lead_on(checkpoint: Checkpoint, link: Link, slot: Slot) -> None:
 
 
 def _run(checkpoint: Checkpoint, link: Link, slot: Slot) -> tuple[Link, Trace]:
-    """Run a link; if its forced pieces or its place among the results are refused, run it without them."""
+    """Run a link; if its changes, its forced pieces or its place among the results are refused, without them."""
     try:
         return link, loading.runner().trace(checkpoint, link.query(checkpoint.content_hash))
     except QueryError as error:
+        if isinstance(error, ChangeError):
+            return _run_unchanged(checkpoint, link, slot, error)
         if not link.forced and not link.hypothesis:
             raise
         own = replace(link, forced=(), hypothesis=0)
@@ -143,13 +151,24 @@ def _run(checkpoint: Checkpoint, link: Link, slot: Slot) -> tuple[Link, Trace]:
         return own, trace
 
 
+def _run_unchanged(checkpoint: Checkpoint, link: Link, slot: Slot, error: ChangeError) -> tuple[Link, Trace]:
+    """Run a link whose changes do not fit this sentence without them; says so."""
+    link = _unchanged(link, slot, error)
+    return _run(checkpoint, link, slot)
+
+
+def _unchanged(link: Link, slot: Slot, error: QueryError) -> Link:
+    session.stand(slot, interventions=())
+    session.add_note(joined(" ", [capitalised(error.sentence), say("The unchanged run is shown.")]), slot)
+    return replace(link, interventions=())
+
+
 def _opened(checkpoint: Checkpoint, link: Link, trace: Trace, kind: Kind | None, slot: Slot) -> OpenRun:
     view, missing = fit_parts(link.view, anatomy(checkpoint.config))
     view, instead = fit_aggregate(view, checkpoint.config)
     view, moved = fit_view(view, trace, kind=kind or view.kind)
     drawing.notes((*session.take_notes(slot), *missing, *instead, *moved, *trace.notes))
     run_id = f"{checkpoint.content_hash[:REVISION_LENGTH]} {trace.query.to_json()}"
-    banner(trace.query.interventions, slot)
     looking = Looking(trace, view, slot=slot, by_layer=partial(loading.by_layer, checkpoint, trace))
     if (kind or view.kind) not in ("cross", looking.kind):  # another attention's head says nothing of the source
         looking = replace(looking, view=replace(view, layer=None, head=None))
@@ -197,9 +216,7 @@ def _changes_of(checkpoint: Checkpoint, link: Link, slot: Slot) -> Link:
         for change in link.interventions:
             change.check(checkpoint.config)
     except QueryError as error:
-        session.stand(slot, interventions=())
-        session.add_note(joined(" ", [capitalised(error.sentence), say("The unchanged run is shown.")]), slot)
-        return replace(link, interventions=())
+        return _unchanged(link, slot, error)
     return link
 
 

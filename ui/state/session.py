@@ -295,9 +295,9 @@ def show(slot: Slot, forced: tuple[int, ...], hypothesis: int, step: int) -> Non
     move_to(slot, step)
 
 
-def untouched(slot: Slot) -> None:
-    """Callback: the same run with nothing changed inside the model."""
-    stand(slot, interventions=(), hypothesis=0, notes=(), revealed=None)
+def change(slot: Slot, interventions: tuple[Intervention, ...]) -> None:
+    """Callback: the same run with these changes inside the model, and no others."""
+    stand(slot, interventions=interventions, hypothesis=0, notes=(), revealed=None)
 
 
 def reveal(slot: Slot, run_id: str, step: int, guess: str = "") -> None:

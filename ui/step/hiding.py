@@ -11,7 +11,7 @@ import charts
 from charts.hidden_pieces import HOW_TO_READ as HOW_TO_READ_TURNS
 from transformer.analysis.hidden_pieces import Hidden, hide, mask_id
 from transformer.model.anatomy import anatomy
-from transformer.runs.interventions import tap_for
+from transformer.runs.changing import tap_for
 from ui.frame.sentence import Chosen
 from ui.runs import loading
 from ui.runs.attempt import attempt
@@ -98,10 +98,11 @@ def _hidden(run: OpenRun, places: tuple[int, ...], mask: int, *, whole: bool) ->
         QueryError: The model computes what is not finite.
         BusyError: The model has too much to do.
     """
-    model, trace, config = run.checkpoint.model, run.trace, run.checkpoint.config
+    model, trace = run.checkpoint.model, run.trace
+    tap = tap_for(trace.query.interventions, run.checkpoint)
     return loading.runner().compute(
         ("hidden", run.checkpoint.content_hash, trace.query.interventions, trace.src_ids, places, whole),
-        lambda: hide(model, trace.src_ids, places, mask, tap=tap_for(trace.query.interventions, config), whole=whole),
+        lambda: hide(model, trace.src_ids, places, mask, tap=tap, whole=whole),
         nbytes=lambda found: found.nbytes,
     )
 

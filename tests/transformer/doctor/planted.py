@@ -21,7 +21,7 @@ from transformer.importers.variants import Variants
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.config import ModelConfig
 from transformer.model.masks import causal_mask, combine_masks, padding_mask
-from transformer.model.positions import FixedPositions
+from transformer.model.positions import FixedPositions, Moves
 from transformer.model.tap import NO_TAP, Tap
 from transformer.model.transformer import Embedding, Transformer
 
@@ -248,9 +248,9 @@ class CacheShifted(nn.Module):
         super().__init__()
         self.positions = positions
 
-    def forward(self, length: int, *, offset: int = 0) -> Tensor:
+    def forward(self, length: int, *, offset: int = 0, moves: Moves | None = None) -> Tensor:
         """One too few."""
-        return self.positions(length, offset=max(0, offset - 1))
+        return self.positions(length, offset=max(0, offset - 1), moves=moves)
 
 
 def shifted_in_cache(model: Transformer) -> None:

@@ -94,8 +94,8 @@ def test_a_neighbour_has_the_model_s_own_mistakes(tmp_path):
     made = neighbour_of(patient, with_setting(norm="pre"))
     assert type(made.model) is Other
     assert made.model.encoder.embedding.positions is patient.model.encoder.embedding.positions
-    assert made.model.encoder.layers[0].ffn_residual.post is False
-    assert patient.model.encoder.layers[0].ffn_residual.post is True
+    assert made.model.encoder.layers[0].ffn_residual.around.post is False
+    assert patient.model.encoder.layers[0].ffn_residual.around.post is True
 
 
 def test_few_texts_do_not_decide(reverse):

@@ -155,7 +155,10 @@ def test_relative_positions_are_one_table_a_stack_in_all_its_layers(stack):
     model(random_ids(2, 60), random_ids(2, 60), tap=tap_of(recorder))
     table = model.stack(stack).order.table  # [buckets, H]
     found = buckets(
-        distances(60, offset=0, device=table.device), n_buckets=8, max_distance=20, causal=stack == "decoder"
+        distances(torch.arange(60), offset=0),
+        n_buckets=8,
+        max_distance=20,
+        causal=stack == "decoder",
     )
     bias = torch.stack([table[found, head] for head in range(3)])
     for layer in range(model.anatomy.stack(stack).n_layers):
@@ -193,7 +196,7 @@ def test_relative_attention_is_transformers():
 def test_alibi_is_added_to_the_scores_of_self_attention():
     model, recorder = tiny_model(positions="alibi"), Recorder(("*",))
     model(padded_source(), target_ids(9), tap=tap_of(recorder))
-    bias = alibi(3, distances(9, offset=0, device=torch.device("cpu")), like=torch.ones(1, dtype=torch.float64))
+    bias = alibi(3, distances(torch.arange(9), offset=0), like=torch.ones(1, dtype=torch.float64))
     q, k = (recorder.values[f"decoder.1.self_attn.{name}"] for name in ("queries", "keys"))
     assert torch.allclose(recorder.values["decoder.1.self_attn.scores"], q @ k.mT / 2 + bias, rtol=0, atol=1e-10)
 

@@ -71,7 +71,7 @@ def _magnitude(numbers):
 def turned(x, numbers, *, offset=0, dtype=torch.float64):
     x = x.to(dtype)
     speeds = rotary.frequencies(numbers, x.size(-1), max_len=64)
-    turn = rotary.rotation(speeds, rotary.magnitude(numbers), x.size(2), offset=offset, like=x)
+    turn = rotary.rotation(speeds, rotary.magnitude(numbers), torch.arange(offset, offset + x.size(2)), like=x)
     return rotary.rotate(x, turn)
 
 

@@ -2,8 +2,8 @@ import pytest
 import torch
 
 from tests.transformer.model.test_attention import random_mask, random_qkv
-from transformer.model.attention import masked_softmax, scaled_dot_product_attention
-from transformer.model.scores import Scoring, capped
+from transformer.model.attention import scaled_dot_product_attention
+from transformer.model.scores import Scoring, capped, masked_softmax
 from transformer.tap import Recorder, tap_of
 
 

@@ -90,7 +90,7 @@ def links(draw):
         max_new=max_new,
         forced=tuple(draw(st.lists(st.integers(0, 9_999_999), max_size=min(20, max_new)))),
         hypothesis=draw(st.integers(0, decoding.size - 1)) if isinstance(decoding, Beam) else 0,
-        interventions=tuple(draw(st.lists(CHANGES, max_size=4))),
+        interventions=tuple(draw(st.lists(CHANGES, max_size=4, unique=True))),
         companions=draw(st.none() | st.lists(LINES, min_size=1, max_size=3).map(tuple)),
         view=draw(VIEWS),
     )

@@ -1,0 +1,28 @@
+"""The table of all settings: what every named thing that a module goes by is called, and what it is.
+
+A module passes them through the tap as it passes its values (`transformer.model.tap`), so that one run can go by
+others while the module keeps its own. `{layer}` stands for a layer's number from 0; `{stack}` for "encoder" or
+"decoder", `{attn}` for a stack's attention, as in `decoder.2.cross_attn.scoring`.
+"""
+
+SETTINGS = {
+    "{stack}.embedding.scale": "what a row of the table is multiplied by",
+    "{stack}.embedding.moves": "a function of places, `transformer.model.positions.Moves`, for rows of the table of "
+    "positions; None: as they stand; only where there is a table",
+    "{stack}.order.moves": "the same for positions inside attention; only where positions act there",
+    "{stack}.{layer}.{sublayer}.around": "`transformer.model.layers.Around`: norm, residual stream",
+    "{stack}.{layer}.{attn}.scoring": "`transformer.model.scores.Scoring`: how a score is made of q . k, and weights",
+    "{stack}.{layer}.{attn}.split": "`transformer.model.attention.Split`: into what heads vectors are cut",
+    "{stack}.{layer}.{attn}.joined": "W_Q, W_K, W_V below each other, and their biases; None where "
+    "they are not joined, or shall not be used",
+    "{stack}.{layer}.{attn}.q_proj.weight": "W_Q [H * d, D]",
+    "{stack}.{layer}.{attn}.k_proj.weight": "W_K [G * d, D]; where it is not joined",
+    "{stack}.{layer}.{attn}.v_proj.weight": "W_V [G * d, D]; where it is not joined",
+    "{stack}.{layer}.{attn}.out_proj.weight": "W_O [D, H * d]",
+    "{stack}.{layer}.ffn.up_proj.weight": "[F, D]",
+    "{stack}.{layer}.ffn.gate_proj.weight": "[F, D]; only where there is a gate",
+    "{stack}.{layer}.ffn.down_proj.weight": "[D, F]",
+    "{stack}.final_norm": "the norm after the last layer: a function of the stream",
+    "mlm_head.proj.weight": "[D, D]; only where there is such a head",
+    "output_weight": "what gives logits [V, D]",
+}

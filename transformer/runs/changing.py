@@ -1,0 +1,46 @@
+"""Carries out the interventions of a query: a tap for the model, and other ids for it to read."""
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+import torch
+
+from transformer.model.cache import KVCache
+from transformer.model.tap import NO_TAP, Tap, tap_of
+from transformer.runs import recording
+from transformer.runs.decoding import Prefix, collect, greedy
+from transformer.runs.interventions import Ground, Intervention
+from transformer.runs.interventions.base import Other
+from transformer.runs.query import Query
+from transformer.runs.runnable import Runnable
+from transformer.runs.source import read_source
+
+
+def tap_for(interventions: Iterable[Intervention], checkpoint: Runnable) -> Tap:
+    """The tap that carries out all of them, in order.
+
+    Raises:
+        ChangeError: The model has not what one of them names, or it makes no sense there.
+    """
+    interventions = tuple(interventions)
+    for intervention in interventions:
+        intervention.check(checkpoint.config)
+    parameter = checkpoint.model.get_parameter
+    ground = Ground(checkpoint.config, parameter, partial(_other, checkpoint))
+    return tap_of(*(visitor for intervention in interventions for visitor in intervention.visitors(ground)))
+
+
+@torch.inference_mode()
+def _other(checkpoint: Runnable, text: str, patterns: Sequence[str], *, max_new: int = 128) -> Other:
+    """Run another source on the unchanged model, greedily, and record."""
+    model, config = checkpoint.model, checkpoint.config
+    source = read_source(checkpoint, Query(checkpoint=checkpoint.content_hash, source=text))
+    src_ids = torch.tensor([source.ids])
+    memory, values = recording.read_source(model, src_ids, patterns, tap=NO_TAP)
+    if not model.anatomy.writes:
+        return Other(source.ids, (), values)
+    prefix = Prefix(model, src_ids, cache=KVCache(config.n_decoder_layers), memory=memory)
+    (written,) = collect(greedy(prefix, max_new=min(max_new, source.room), forced=[source.forced]))
+    read_ids = torch.tensor([[*source.prompt_ids, *written[:-1]]])
+    values |= recording.read_target(model, read_ids, memory, model.source_mask(src_ids), patterns, tap=NO_TAP)
+    return Other(source.ids, tuple(written), values)

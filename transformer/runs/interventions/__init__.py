@@ -1,0 +1,100 @@
+"""What is changed inside the model while it runs, as data.
+
+Interventions are a part of a query: frozen and hashable, in JSON, and short in an address, where they count from 1
+as the pages do.
+
+    zero-cross.3.1                     head 1 of layer 3's cross-attention writes nothing
+    zero-cross.3.1_zero-decoder.1.2    and neither does head 2 of layer 1's decoder self-attention
+
+`transformer.runs.changing` carries them out in decoding, recording and replay: the output changes, and the trace
+shows why. To add one, write its record in a module of this package and name it in `KINDS`.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, Final
+
+from transformer.errors import QueryError, shown
+from transformer.runs.interventions.base import ChangeError as ChangeError
+from transformer.runs.interventions.base import Ground as Ground
+from transformer.runs.interventions.base import Intervention as Intervention
+from transformer.runs.interventions.heads import ZeroHead as ZeroHead
+from words import say_n
+
+MAX_INTERVENTIONS: Final = 64
+_SEPARATOR: Final = "_"
+
+_ALL: tuple[type[Intervention], ...] = (ZeroHead,)
+KINDS: Final[dict[str, type[Intervention]]] = {kind.word: kind for kind in _ALL}
+"""All kinds of interventions by their word, in the order in which a menu offers them."""
+
+_LIKE: Final = re.compile(r"([a-z]{1,20})(?:-(.{1,2000}))?", re.ASCII)
+
+
+def checked(interventions: object) -> tuple[Intervention, ...]:
+    """A list or tuple of interventions as a tuple.
+
+    Raises:
+        QueryError: It is something else, or too long, or two of them contradict each other.
+    """
+    if not isinstance(interventions, list | tuple) or not all(isinstance(one, Intervention) for one in interventions):
+        raise QueryError(
+            "interventions: found {found}, expected a list of interventions.", found=shown(interventions)
+        )
+    if len(interventions) > MAX_INTERVENTIONS:
+        raise QueryError(
+            say_n(
+                "{n:,} intervention was asked for; at most {most} can be.",
+                "{n:,} interventions were asked for; at most {most} can be.",
+                len(interventions),
+                most=MAX_INTERVENTIONS,
+            )
+        )
+    times = Counter(one.target for one in interventions)
+    again = next((one for one in interventions if times[one.target] > 1), None)
+    if again is not None:
+        other = next(one for one in reversed(interventions) if one.target == again.target)
+        raise QueryError(
+            "{first} and {second} change the same thing; leave one of them out.", first=str(again), second=str(other)
+        )
+    return tuple(interventions)
+
+
+def from_record(record: Any) -> Intervention:
+    """Read what `to_record` wrote.
+
+    Raises:
+        QueryError: It is something else.
+    """
+    word = record.get("change") if isinstance(record, dict) else None
+    if not isinstance(word, str) or word not in KINDS:
+        raise QueryError("interventions: found {found}, expected what `Query.to_json` writes.", found=shown(record))
+    return KINDS[word].from_record(record)
+
+
+def write(interventions: Iterable[Intervention]) -> str:
+    """All of them as one parameter of an address; nothing for none."""
+    return _SEPARATOR.join(map(str, interventions))
+
+
+def parse(text: str) -> tuple[Intervention, ...]:
+    """Read what `write` wrote.
+
+    Raises:
+        QueryError: It is something else, or names what no model has.
+    """
+    return checked([_parse_one(part) for part in text.split(_SEPARATOR)] if text else [])
+
+
+def _parse_one(text: str) -> Intervention:
+    match = _LIKE.fullmatch(text)
+    kind = KINDS.get(match[1]) if match else None
+    if match is None or kind is None:
+        raise QueryError(
+            "found the change {text}, expected one such as {example}; there are {words}.",
+            text=shown(text),
+            example=str(ZeroHead("cross", 2, 0)),
+            words=", ".join(KINDS),
+        )
+    return kind.from_text(match[2] or "")

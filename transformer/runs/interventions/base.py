@@ -1,0 +1,185 @@
+"""What is changed inside the model while it runs, as data: what all interventions have in common.
+
+An intervention is a frozen record and a part of a query. Its fields are declared with the functions of `spelling`,
+from which its JSON and its part of an address follow. What it does is said by the methods below that it overrides:
+`visitors` changes values and settings of the model through a tap, `edited` the ids that the model reads. No weight
+is edited, and there is no second model.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self
+
+from torch import Tensor
+
+from transformer.errors import QueryError, shown
+from transformer.model.config import ModelConfig
+from transformer.model.tap import Visitor
+from transformer.runs.interventions.spelling import spelled
+from words import Sentence
+
+Group = Literal["heads", "rows", "pieces", "positions", "masks", "attention", "layers"]
+"""Under which heading a menu offers an intervention."""
+
+
+class ChangeError(QueryError):
+    """A change cannot be made in this model or in this run; the unchanged run can."""
+
+
+@dataclass(frozen=True)
+class Other:
+    """Another run, from which something is taken.
+
+    Attributes:
+        src_ids: What was read.
+        tgt_ids: What was written.
+        values: By site, as `transformer.runs.replay.replay` has them, with a batch axis of 1.
+    """
+
+    src_ids: tuple[int, ...]
+    tgt_ids: tuple[int, ...]
+    values: dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What an intervention may ask for when it is carried out.
+
+    Attributes:
+        config: Of the model.
+        parameter: Gives a parameter by the name that it has in the model; nobody may write to it.
+        other: Runs another source on the unchanged model, greedily, and records sites.
+    """
+
+    config: ModelConfig
+    parameter: Callable[[str], Tensor]
+    other: Callable[[str, Sequence[str]], Other]
+
+
+@dataclass(frozen=True)
+class Intervention:
+    """One change.
+
+    Attributes:
+        word: Its name in an address and in JSON: small letters.
+        group: Where a menu offers it.
+        title: What a menu calls it.
+        about: One sentence on what it does, with its source if it has one.
+
+    Raises:
+        QueryError: A value is of the wrong type or out of any model's range.
+    """
+
+    word: ClassVar[str]
+    group: ClassVar[Group]
+    title: ClassVar[Sentence]
+    about: ClassVar[Sentence]
+
+    def __post_init__(self) -> None:
+        for field, (name, spelling) in spelled(self).items():
+            object.__setattr__(self, field, spelling.check(name, getattr(self, field)))
+        self.agree()
+
+    def __str__(self) -> str:
+        """As an address has it."""
+        fields = spelled(self).items()
+        return "-".join([self.word, *filter(None, [".".join(s.write(getattr(self, f)) for f, (_, s) in fields)])])
+
+    def to_record(self) -> dict[str, object]:
+        """As JSON has it."""
+        return {"change": self.word} | {name: getattr(self, field) for field, (name, _) in spelled(self).items()}
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> Self:
+        """Read what `to_record` wrote.
+
+        Raises:
+            QueryError: It is something else.
+        """
+        names = {name: field for field, (name, _) in spelled(cls).items()}
+        if record.keys() != {"change", *names}:
+            raise QueryError(
+                "interventions: found {found}, expected what `Query.to_json` writes.", found=shown(record)
+            )
+        return cls(**{field: record[name] for name, field in names.items()})
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """Read what stands behind the word in an address.
+
+        Raises:
+            QueryError: It is something else, or names what no model has.
+        """
+        fields = spelled(cls)
+        parts = text.split(".") if text else []
+        if len(parts) != len(fields):
+            expected = ".".join(label_word(spelling.label) for _, spelling in fields.values())
+            raise QueryError(
+                "found the change {text}, expected {word} and what it is about: {fields}.",
+                text=shown(f"{cls.word}-{text}"),
+                word=cls.word,
+                fields=expected or "-",
+            )
+        try:
+            read = [spelling.read(part) for part, (_, spelling) in zip(parts, fields.values(), strict=True)]
+            return cls(**dict(zip(fields, read, strict=True)))
+        except QueryError as error:
+            raise QueryError(
+                "found the change {text}; {problem}", text=shown(f"{cls.word}-{text}"), problem=error.sentence
+            ) from None
+
+    @property
+    def target(self) -> tuple[object, ...]:
+        """What is changed. Two changes of one query with equal targets contradict each other."""
+        return (self.word, *(getattr(self, field) for field, (_, s) in spelled(self).items() if s.target))
+
+    @property
+    def edits_source(self) -> bool:
+        """Whether it changes what the model reads, so that `edited` is to be asked."""
+        return type(self).edited is not Intervention.edited
+
+    def agree(self) -> None:
+        """See whether the values fit together.
+
+        Raises:
+            QueryError: They do not.
+        """
+
+    @classmethod
+    def unfit(cls, config: ModelConfig) -> Sentence | None:
+        """Why such a change makes no sense in a model, whatever the values; None if it does."""
+        return None
+
+    def check(self, config: ModelConfig) -> None:
+        """See whether it can be made in a model; those that override it call this first.
+
+        Raises:
+            ChangeError: It cannot; names the limit.
+        """
+        if (why := self.unfit(config)) is not None:
+            raise ChangeError(why)
+
+    def told(self) -> str:
+        """What is changed, without a full stop, such as "Cross-attention, layer 3, head 1: writes nothing"."""
+        raise NotImplementedError
+
+    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+        """What does it to a model; made anew for every run, so that they may remember what they saw.
+
+        Raises:
+            ChangeError: It cannot be done there.
+        """
+        return ()
+
+    def edited(self, ids: tuple[int, ...], config: ModelConfig) -> tuple[int, ...]:
+        """What the model reads instead of these ids, special ones included.
+
+        Raises:
+            ChangeError: It cannot be done with them.
+        """
+        return ids
+
+
+def label_word(label: str) -> str:
+    """A control's label in the middle of a sentence about an address."""
+    return str(label).lower()

@@ -1,0 +1,273 @@
+"""The kinds of field that an intervention has: what is allowed in it, and how an address says it.
+
+An intervention is a frozen record whose fields are declared once, with the functions below: `head: int | None =
+place(say("Head"), MAX_WIDTH)` says what a control calls it, what is allowed, and how it is written in an address and
+read there. JSON holds the values as they are.
+
+An address counts places from 1, the library from 0; None is `all`. A number's point is written as `p` and its minus
+as `m` (0.5 is `0p5`, -1 is `m1`), as points stand between fields; of a text each character that is no letter, digit
+or space of ASCII is written as `~` and its UTF-8 in hexadecimal.
+"""
+
+import dataclasses
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+from urllib.parse import unquote_to_bytes
+
+from transformer.errors import QueryError, shown
+
+ALL: Final = "all"
+MOST_TEXT: Final = 400  # characters
+MOST_LISTED: Final = 64
+
+What = Literal[
+    "attention", "layer", "head", "query", "key", "source", "step", "source_piece", "target_piece", "number", "whole",
+    "choice", "yes", "text", "numbers",
+]  # fmt: skip
+"""What a field is of, for whoever draws a control for it.
+
+A row or a column of a map is a query or a key, a place in the source or the prompt a source, a place in the output a
+step; pieces are ids of the source's or the target's vocabulary.
+"""
+
+_NUMBER = re.compile(r"m?[0-9]{1,12}(p[0-9]{1,20})?(em?[0-9]{1,3})?", re.ASCII)
+_WHOLE = re.compile(r"0|m?[1-9][0-9]{0,9}", re.ASCII)
+_TEXT = re.compile(r"([A-Za-z0-9]|~[0-9A-F]{2})*", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How a field is checked, said and read.
+
+    Attributes:
+        what: What it is of.
+        label: What a control calls it.
+        check: Gives the value as it is kept; raises a QueryError where it is not allowed.
+        write: A value as the address has it.
+        read: Reads that; raises a QueryError.
+        least, most: Of a number; 0 where there is no such limit.
+        options: Of a choice, each word with its label.
+        optional: None is allowed, and means all of them.
+        target: It says where something is changed, and not how.
+        default: What a control shows first; None where that is looked up.
+    """
+
+    what: What
+    label: str
+    check: Callable[[str, Any], Any]
+    write: Callable[[Any], str]
+    read: Callable[[str], Any]
+    least: float = 0
+    most: float = 0
+    options: Mapping[Any, str] = dataclasses.field(default_factory=dict)
+    optional: bool = False
+    target: bool = False
+    default: Any = None
+
+
+def place(label: str, most: int, *, what: What = "whole", optional: bool = False, key: str = "") -> Any:
+    """A place counted from 0 here and from 1 in an address, below `most`; None for all, where that is allowed."""
+
+    def check(said: str, value: Any) -> Any:
+        if value is None and optional:
+            return None
+        if type(value) is not int or not 0 <= value < most:
+            raise QueryError(
+                "{name}: found {found}, expected a whole number from 0 to {most:,}.",
+                name=said,
+                found=shown(value),
+                most=most - 1,
+            )
+        return value
+
+    def read(text: str) -> Any:
+        if text == ALL and optional:
+            return None
+        if not (_WHOLE.fullmatch(text) and text[0] != "m" and 1 <= int(text) <= most):
+            raise QueryError(
+                "{label}: found {text}, expected a whole number from 1 to {most:,}.",
+                label=label,
+                text=shown(text),
+                most=most,
+            )
+        return int(text) - 1
+
+    spelling = Spelling(
+        what, label, check, lambda value: ALL if value is None else str(value + 1), read,
+        most=most, optional=optional, target=True,
+    )  # fmt: skip
+    return _field(spelling, key, None if optional else dataclasses.MISSING)
+
+
+def number(label: str, least: float, most: float, default: float) -> Any:
+    """A number between two limits, which are allowed."""
+
+    def check(said: str, value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+            raise QueryError(
+                "{name}: found {found}, expected a number from {least:g} to {most:g}.",
+                name=said,
+                found=shown(value),
+                least=least,
+                most=most,
+            )
+        return float(value) + 0.0  # -0.0 is 0.0
+
+    def read(text: str) -> float:
+        if not _NUMBER.fullmatch(text):
+            raise QueryError("{label}: found {text}, expected a number.", label=label, text=shown(text))
+        return check(label, float(text.replace("m", "-").replace("p", ".")))
+
+    return _field(Spelling("number", label, check, _digits, read, least=least, most=most), "", default)
+
+
+def whole(label: str, least: int, most: int, default: int) -> Any:
+    """A whole number between two limits, which are allowed."""
+
+    def check(said: str, value: Any) -> int:
+        if type(value) is not int or not least <= value <= most:
+            raise QueryError(
+                "{name}: found {found}, expected a whole number from {least:,} to {most:,}.",
+                name=said,
+                found=shown(value),
+                least=least,
+                most=most,
+            )
+        return value
+
+    def read(text: str) -> int:
+        if not _WHOLE.fullmatch(text):
+            raise QueryError("{label}: found {text}, expected a whole number.", label=label, text=shown(text))
+        return check(label, int(text.replace("m", "-")))
+
+    spelling = Spelling(
+        "whole", label, check, lambda value: str(value).replace("-", "m"), read, least=least, most=most
+    )
+    return _field(spelling, "", default)
+
+
+def choice(label: str, options: Mapping[Any, str], default: str | None = None, *, what: What = "choice",
+           key: str = "", target: bool = False) -> Any:  # fmt: skip
+    """One of a few words.
+
+    Args:
+        label: What a control calls it.
+        options: Each word, of letters and digits, with its label.
+        default: One of them; None if it has to be said.
+        what: What it is of.
+        key: In JSON, if it is another than the field's.
+        target: It says where something is changed, and not how.
+    """
+
+    def check(said: str, value: Any) -> str:
+        if not isinstance(value, str) or value not in options:
+            raise QueryError(
+                "{name}: found {found}, expected one of {words}.",
+                name=said,
+                found=shown(value),
+                words=", ".join(options),
+            )
+        return value
+
+    spelling = Spelling(what, label, check, str, lambda text: check(label, text), options=options, target=target)
+    return _field(spelling, key, dataclasses.MISSING if default is None else default)
+
+
+def yes(label: str, default: bool = False) -> Any:
+    """Yes or no."""
+
+    def check(said: str, value: Any) -> bool:
+        if type(value) is not bool:
+            raise QueryError("{name}: found {found}, expected true or false.", name=said, found=shown(value))
+        return value
+
+    def read(text: str) -> bool:
+        if text not in ("0", "1"):
+            raise QueryError("{label}: found {text}, expected 0 or 1.", label=label, text=shown(text))
+        return text == "1"
+
+    return _field(Spelling("yes", label, check, lambda value: str(int(value)), read), "", default)
+
+
+def text(label: str) -> Any:
+    """A text that is not empty, of at most 400 characters."""
+
+    def check(said: str, value: Any) -> str:
+        if not isinstance(value, str) or not value.strip() or len(value) > MOST_TEXT:
+            raise QueryError(
+                "{name}: found {found}, expected a text of 1 to {most} characters.",
+                name=said,
+                found=shown(value),
+                most=MOST_TEXT,
+            )
+        return value.encode("utf-8", "replace").decode()
+
+    def read(written: str) -> str:
+        if not _TEXT.fullmatch(written):
+            raise QueryError("{label}: found {text}, which is no text.", label=label, text=shown(written))
+        try:
+            return check(label, unquote_to_bytes(written.replace("~", "%")).decode())
+        except UnicodeDecodeError:
+            raise QueryError("{label}: found {text}, which is no text.", label=label, text=shown(written)) from None
+
+    return _field(Spelling("text", label, check, _quoted, read), "", dataclasses.MISSING)
+
+
+def numbers(label: str, least: float, most: float) -> Any:
+    """A few numbers between two limits."""
+
+    def check(said: str, value: Any) -> tuple[float, ...]:
+        fits = isinstance(value, list | tuple) and 1 <= len(value) <= MOST_LISTED
+        if not fits or any(
+            isinstance(x, bool) or not isinstance(x, int | float) or not least <= x <= most for x in value
+        ):
+            raise QueryError(
+                "{name}: found {found}, expected 1 to {count} numbers from {least:g} to {most:g}.",
+                name=said,
+                found=shown(value),
+                count=MOST_LISTED,
+                least=least,
+                most=most,
+            )
+        return tuple(float(x) + 0.0 for x in value)
+
+    def read(written: str) -> tuple[float, ...]:
+        parts = written.split("~")
+        if not all(_NUMBER.fullmatch(part) for part in parts):
+            raise QueryError("{label}: found {text}, expected numbers.", label=label, text=shown(written))
+        return check(label, [float(part.replace("m", "-").replace("p", ".")) for part in parts])
+
+    spelling = Spelling(
+        "numbers", label, check, lambda values: "~".join(map(_digits, values)), read, least=least, most=most
+    )
+    return _field(spelling, "", dataclasses.MISSING)
+
+
+_SPELLING: Final = "spelling"
+_NAME: Final = "name"
+
+
+def spelled(record: Any) -> dict[str, tuple[str, Spelling]]:
+    """Each field of a record or of its class, with its name in JSON and its spelling, in order."""
+    return {
+        field.name: (field.metadata[_NAME] or field.name, field.metadata[_SPELLING])
+        for field in dataclasses.fields(record)
+    }
+
+
+def _field(spelling: Spelling, key: str, default: Any) -> Any:
+    if default is not dataclasses.MISSING:
+        spelling = dataclasses.replace(spelling, default=default)
+    return dataclasses.field(default=default, metadata={_SPELLING: spelling, _NAME: key})
+
+
+def _digits(value: float) -> str:
+    """As few digits as give the same number again."""
+    return repr(float(value)).removesuffix(".0").replace("-", "m").replace(".", "p").replace("+", "")
+
+
+def _quoted(value: str) -> str:
+    kept = (chr(byte) if chr(byte).isascii() and chr(byte).isalnum() else f"~{byte:02X}" for byte in value.encode())
+    return "".join(kept)
