@@ -1,7 +1,7 @@
 """The effect of each head on a run: what becomes of the output's probabilities when that head alone writes nothing.
 
-Every head is set to 0 in turn while the model reads the finished output (teacher forcing). Nothing is decoded anew, so
-that step by step the same pieces are compared. Many heads are measured in one pass, as rows of a batch
+Every head is set to 0 in turn while the model reads the finished output (teacher forcing). Nothing is decoded anew,
+so that step by step the same pieces are compared. Many heads are measured in one pass, as rows of a batch
 (`transformer.analysis.head_passes`).
 
 It says what the output owes to a head while all the others are there. Of two heads that can stand in for each other

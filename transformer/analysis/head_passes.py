@@ -20,7 +20,7 @@ from transformer.model.config import ModelConfig
 from transformer.model.linear import widened
 from transformer.model.tap import NO_TAP, Tap, both
 from transformer.model.transformer import Transformer
-from transformer.runs.interventions import tap_for
+from transformer.runs.changing import tap_for
 from transformer.runs.runnable import Runnable
 from transformer.runs.trace import Trace
 
@@ -136,7 +136,7 @@ class Reading:
             read_ids=torch.tensor([trace.read_ids[: rows.stop]], dtype=torch.long),
             rows=rows,
             ids=torch.tensor(ids, dtype=torch.long),
-            tap=both(tap_for(trace.query.interventions, checkpoint.config), tap),
+            tap=both(tap_for(trace.query.interventions, checkpoint), tap),
         )
 
     @torch.inference_mode()
@@ -157,7 +157,9 @@ class Reading:
         n_rows, n_steps = last.shape[:2]
         moved = self._moved(memory, control)
         found = Rows(
-            *(torch.empty(n_rows, n_steps, dtype=control.chosen.dtype) for _ in range(3)),
+            log_prob=torch.empty(n_rows, n_steps, dtype=control.chosen.dtype),
+            probability=torch.empty(n_rows, n_steps, dtype=control.chosen.dtype),
+            kl=torch.empty(n_rows, n_steps, dtype=control.chosen.dtype),
             best=torch.empty(n_rows, n_steps, dtype=torch.long),
             vectors=torch.empty(n_rows, 0) if moved is None else moved,
         )
