@@ -107,10 +107,8 @@ def test_the_sentences_name_the_two_heads_with_both_numbers(page):
     checkpoint = reverse()
     trace = loading.runner().trace(checkpoint, checkpoint.query(SOURCE))
     sharp = trace.maps("cross").max(-1).mean(-1)
-    seen, owed = (
-        np.unravel_index(sharp.argmax(), sharp.shape),
-        np.unravel_index(abs(drawn(test)[6:8]).argmax(), (2, 4)),
-    )
+    effects = drawn(test)[6:8]
+    seen, owed = (np.unravel_index(of.argmax(), of.shape) for of in (sharp, abs(effects)))
     said = next(one.value for one in test.info if "concentrated" in one.value).replace("\\", "")
     assert f"layer {seen[0] + 1}, head {seen[1] + 1} has the most concentrated weights" in said
     assert f"{sharp[seen]:.2f}" in said
