@@ -29,6 +29,7 @@ from charts.draws import draws, draws_spec
 from charts.embedding import embedding_rows, embedding_rows_spec, embedding_strengths, embedding_strengths_spec
 from charts.given import all_heads, one_map
 from charts.grid import grid, grid_spec
+from charts.head_effects import head_effects, head_effects_spec
 from charts.heatmap import heatmap, heatmap_spec
 from charts.hidden_pieces import hidden_pieces, hidden_pieces_spec
 from charts.lens import lens_curves, lens_curves_spec, lens_table, lens_table_spec
@@ -64,6 +65,8 @@ from charts.parameters import (
     singular_values,
     singular_values_spec,
 )
+from charts.perplexity import perplexity, perplexity_spec
+from charts.piece_losses import piece_losses, piece_losses_spec
 from charts.position_shift import shift_errors, shift_errors_spec, shift_points, shift_points_spec
 from charts.position_waves import position_curves, position_curves_spec, wavelengths, wavelengths_spec
 from charts.positions import (
@@ -85,7 +88,9 @@ from charts.rotations import (
 )
 from charts.search_tree import search_tree, search_tree_spec
 from charts.sentences import line_points, line_points_spec, line_spread, line_spread_spec
+from charts.shift import shift, shift_spec
 from charts.signed import signed_rows, signed_rows_spec
 from charts.statistics import head_measure, head_measure_spec, row_measure, row_measure_spec
 from charts.stream import stream_added, stream_added_spec, stream_lines, stream_lines_spec
 from charts.training import dev_scores, dev_scores_spec, learning_rates, learning_rates_spec, losses, losses_spec
+from charts.two_texts import two_texts, two_texts_spec

@@ -19,13 +19,27 @@ from transformer.errors import QueryError, shown
 from transformer.runs.interventions.base import ChangeError as ChangeError
 from transformer.runs.interventions.base import Ground as Ground
 from transformer.runs.interventions.base import Intervention as Intervention
+from transformer.runs.interventions.heads import MeanHead as MeanHead
 from transformer.runs.interventions.heads import ZeroHead as ZeroHead
+from transformer.runs.interventions.pieces import Blank as Blank
+from transformer.runs.interventions.pieces import Drop as Drop
+from transformer.runs.interventions.pieces import Pads as Pads
+from transformer.runs.interventions.pieces import Replace as Replace
+from transformer.runs.interventions.pieces import Shuffle as Shuffle
+from transformer.runs.interventions.pieces import Swap as Swap
+from transformer.runs.interventions.sharpness import Temper as Temper
+from transformer.runs.interventions.sharpness import Uniform as Uniform
+from transformer.runs.interventions.skipping import Skip as Skip
 from words import say_n
 
 MAX_INTERVENTIONS: Final = 64
+MAX_CHARACTERS: Final = 6_000  # of all of them in an address
 _SEPARATOR: Final = "_"
 
-_ALL: tuple[type[Intervention], ...] = (ZeroHead,)
+_ALL: tuple[type[Intervention], ...] = (
+    ZeroHead, MeanHead, Uniform, Temper, Skip,
+    Replace, Drop, Swap, Shuffle, Pads, Blank,
+)  # fmt: skip
 KINDS: Final[dict[str, type[Intervention]]] = {kind.word: kind for kind in _ALL}
 """All kinds of interventions by their word, in the order in which a menu offers them."""
 
@@ -50,6 +64,12 @@ def checked(interventions: object) -> tuple[Intervention, ...]:
                 len(interventions),
                 most=MAX_INTERVENTIONS,
             )
+        )
+    if (length := len(write(interventions))) > MAX_CHARACTERS:
+        raise QueryError(
+            "these changes take {length:,} characters in an address; {most:,} is the limit. Make fewer of them.",
+            length=length,
+            most=MAX_CHARACTERS,
         )
     times = Counter(one.target for one in interventions)
     again = next((one for one in interventions if times[one.target] > 1), None)
