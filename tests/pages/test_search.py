@@ -74,7 +74,7 @@ def test_a_run_that_decodes_otherwise_offers_a_search(open_page):
     assert not [one for one in test.get("bidi_component") if one.key == tree.TREE]
     check(test.button(key=tree.DRAW_BESIDE).click().run())
     assert len(results(test)) == Beam().size
-    assert address(test)["beside"] == "1"
+    assert address(test)["with_beam"] == "1"
     check(test.button(key=tree.DECODE_SO).click().run())
     assert address(test)["how"] == "beam"
     assert "does not decode" not in sentences(test)

@@ -131,7 +131,7 @@ PARTS = (
     ("matters", {"matters_panel": "heads"}),
     ("forcing", {}),
     *(("positions", {"positions_panel": part}) for part in ("table", "similarity", "shift", "sentence")),
-    ("search", {"search_panel": "tree", "beside": True}),
+    ("search", {"search_panel": "tree", "with_beam": True}),
     ("search", {"search_panel": "sampling"}),
 )
 

@@ -132,7 +132,7 @@ class View:
         compared: What the page Compare compares; "auto" for what the link says of a second run.
         search_panel: Which part of the page How pieces are chosen.
         rounds: Which rounds of a beam search its tree has: up to its last result, all, or up to the step.
-        beside: A beam search is drawn though the run decodes in another way.
+        with_beam: A beam search is drawn though the run decodes in another way.
         try_temperature, try_k, try_p: How sampling would draw, as in `transformer.Sampling`; None for the run's own.
         draws: How many draws are made of a sentence.
         first_seed: The seed of the first of them.
@@ -197,7 +197,7 @@ class View:
     compared: Compared = choice("compare", "auto")
     search_panel: SearchPanel = choice("search", "tree")
     rounds: Rounds = choice("rounds", "results")
-    beside: bool = flag("beside")
+    with_beam: bool = flag("with_beam")
     try_temperature: float | None = number("try_temp", 0.05, 5.0)
     try_k: int | None = count("try_k", MAX_TOP_K)
     try_p: float | None = number("try_p", 0.01, 1.0)
