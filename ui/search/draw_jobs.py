@@ -140,12 +140,12 @@ class Jobs:
     """The jobs of a server.
 
     Args:
-        runner: The queue in front of the model.
+        runner: Gets the queue in front of the model.
         most: Jobs that are kept; the one looked at longest ago goes first.
         at_once: Jobs that run at the same time.
     """
 
-    def __init__(self, runner: Runner, *, most: int = MOST_KEPT, at_once: int = AT_ONCE) -> None:
+    def __init__(self, runner: Callable[[], Runner], *, most: int = MOST_KEPT, at_once: int = AT_ONCE) -> None:
         self._runner, self._most = runner, most
         self._turns, self._lock = threading.Semaphore(at_once), threading.Lock()
         self._kept: OrderedDict[Wanted, Job] = OrderedDict()  # the one looked at last at the end
@@ -180,7 +180,7 @@ class Jobs:
 
     def _run(self, job: Job) -> None:
         with self._turns:
-            job.run(self._runner)
+            job.run(self._runner())
 
     def _make_room(self) -> None:
         while len(self._kept) >= self._most:

@@ -28,7 +28,7 @@ _LOOK_SECONDS: Final = 0.7
 @st.cache_resource(show_spinner=False)
 def jobs() -> Jobs:
     """All of the server's."""
-    return Jobs(loading.runner())
+    return Jobs(loading.runner)  # not the runner itself, which holds all finished runs
 
 
 def draw(run: OpenRun, row: Any) -> None:

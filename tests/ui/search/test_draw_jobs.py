@@ -18,9 +18,13 @@ def checkpoint(checkpoint_folder):
     return load(checkpoint_folder)
 
 
+def jobs_of(runner, **more):
+    return Jobs(lambda: runner, **more)
+
+
 @pytest.fixture
 def jobs():
-    return Jobs(Runner())
+    return jobs_of(Runner())
 
 
 def wanted(checkpoint, n=20, visitor="me", **more):
@@ -82,7 +86,7 @@ def test_a_cancelled_job_keeps_what_is_there_and_can_begin_again(checkpoint, job
 def test_another_visitor_goes_first_meanwhile_and_cancels_for_himself_only(checkpoint, held):
     reached, go_on = held
     runner = Runner()
-    jobs = Jobs(runner)
+    jobs = jobs_of(runner)
     job = jobs.start(wanted(checkpoint), checkpoint)
     assert reached.wait(SECONDS)
     found = []
@@ -111,7 +115,7 @@ def test_a_failure_is_said(checkpoint, jobs):
 
 def test_too_many_at_once_are_refused(checkpoint, held):
     reached, go_on = held
-    jobs = Jobs(Runner(), most=1)
+    jobs = jobs_of(Runner(), most=1)
     job = jobs.start(wanted(checkpoint), checkpoint)
     assert reached.wait(SECONDS)
     with pytest.raises(BusyError):
