@@ -35,6 +35,7 @@ Depths = Literal["layer", "sublayer"]
 LensColour = Literal["probability", "rank"]
 Unsureness = Literal["entropy", "ten", "rest"]
 Nearness = Literal["cosine", "distance"]
+From = Literal["zero", "mean"]
 
 Slot = Literal["", "b-"]
 """Where a page draws a run: begins the keys of all that is drawn there. Each slot has a view of its own."""
@@ -110,6 +111,8 @@ class View:
         listed: Which lines of it are listed.
         line_order: In which order; the worst first, where it is not that of the file.
         holding: Words that lines have.
+        begin: Where the line of integrated gradients begins.
+        rival: Id of the piece whose logit is taken off that of the piece written; None for none.
         term: A term of the glossary, by its English name; "" for none.
         search_panel: Which part of the page How pieces are chosen.
         rounds: Which rounds of a beam search its tree has: up to its last result, all, or up to the step.
@@ -168,6 +171,8 @@ class View:
     listed: Listed = choice("listed", "all")
     line_order: LineOrder = choice("order", "file")
     holding: str = text("holding", most=LONGEST_NAME)
+    begin: From = choice("begin", "zero")
+    rival: int | None = place("rival", MAX_STEP)
     term: str = text("term")
     search_panel: SearchPanel = choice("search", "tree")
     rounds: Rounds = choice("rounds", "results")

@@ -13,9 +13,9 @@ many points, and may not get there.
 Gradients are taken with respect to a tensor that a visitor puts in the place of the embeddings. Nothing asks for
 gradients of parameters, and nothing is left on the model, which other threads use meanwhile.
 
-Source: Simonyan et al., "Deep Inside Convolutional Networks" (2014), section 3, and Denil et al., "Extraction of
-Salient Sentences" (2015), for input x gradient; Sundararajan et al., "Axiomatic Attribution for Deep Networks"
-(2017), section 3, equation 1, section 4 for the baseline and section 5 for the points.
+Source: Denil et al., "Extraction of Salient Sentences from Labelled Documents" (2014), for input x gradient of texts;
+Sundararajan et al., "Axiomatic Attribution for Deep Networks" (2017), section 3, equation 1 and proposition 1, and
+section 5 for the baseline and the points.
 
 Shapes: R rows, P pieces, D d_model, n points.
 """
@@ -151,8 +151,15 @@ def gradient(asked: Asked, x: Tensor) -> tuple[Tensor, Tensor]:
     """
     with _with_gradients(asked.model):
         leaf = x.detach().clone().requires_grad_(True)
-        values = asked.log_probs(tap=asked.tap.also(_Inject(asked.tokens, leaf), _Ordinary()), rows=len(x))
-        (slopes,) = torch.autograd.grad(values.sum(), leaf)
+        try:
+            values = asked.log_probs(tap=asked.tap.also(_Inject(asked.tokens, leaf), _Ordinary()), rows=len(x))
+            (slopes,) = torch.autograd.grad(values.sum(), leaf)
+        except RuntimeError as error:
+            if "Inference tensors" not in str(error):
+                raise
+            raise QueryError(
+                "this run takes values from another run in a way through which no gradients can be taken."
+            ) from error
     return values.detach(), slopes
 
 
@@ -172,7 +179,7 @@ def integrated_gradients(
     *,
     baseline: Baseline = "zero",
     n_points: int | None = None,
-    pause: Callable[[], None] = lambda: None,
+    pause: Callable[[int, int], None] = lambda done, whole: None,
 ) -> Integrated:
     """Integrated gradients of each piece.
 
@@ -180,7 +187,7 @@ def integrated_gradients(
         asked: What is explained.
         baseline: Where the line begins.
         n_points: On the line; None for as many as make the error small, `MOST_POINTS` at most.
-        pause: Called before each part of the work.
+        pause: Called before each part of the work with how many points are done and how many there are.
 
     Raises:
         QueryError: The model was loaded where no gradients can be taken.
@@ -198,14 +205,16 @@ def integrated_gradients(
         n *= 2
 
 
-def _mean_gradient(asked: Asked, start: Tensor, x: Tensor, n: int, pause: Callable[[], None]) -> Tensor:
+def _mean_gradient(asked: Asked, start: Tensor, x: Tensor, n: int, pause: Callable[[int, int], None]) -> Tensor:
     """The mean of the gradient on the line from `start` to x [1, tokens, D]."""
     nodes, weights = np.polynomial.legendre.leggauss(n)  # on -1 to 1
     places = torch.tensor((nodes + 1) / 2, dtype=x.dtype)[:, None, None]  # [n, 1, 1]
     shares = torch.tensor(weights / 2, dtype=torch.float64)[:, None, None]
     total = torch.zeros_like(x, dtype=torch.float64)
-    for place, share in zip(places.split(at_once := _rows(asked)), shares.split(at_once), strict=True):
-        pause()
+    at_once = _rows(asked)
+    parts = zip(places.split(at_once), shares.split(at_once), strict=True)
+    for done, (place, share) in enumerate(parts):
+        pause(done * at_once, n)
         _, slopes = gradient(asked, start + place * (x - start))
         total += (share * slopes.double()).sum(dim=0)
     return total

@@ -13,8 +13,9 @@ a row of a batch, and a causal decoder gives all steps of each at once.
 What it does not show: pieces that can stand in for one another. Hidden alone, neither may matter, and hidden
 together both would. And a model was not trained on sentences with holes.
 
-Source: Li et al., "Understanding Neural Networks through Representation Erasure" (2016), section 3, for the effect of
-taking a part of the input away; here by the mask instead of by zeros.
+Source: Zeiler and Fergus, "Visualizing and Understanding Convolutional Networks" (2014), section 4.2, for covering a
+part of the input; Li et al., "Understanding Neural Networks through Representation Erasure" (2016), for texts. Here
+masks cover it.
 
 Shapes: R rows read at once, N steps, P pieces, S source tokens, T target tokens, D d_model.
 """

@@ -65,10 +65,11 @@ def test_integrated_gradients_are_complete(shape, baseline):
 
 def test_points_are_added_until_the_error_is_small():
     question, told = asked(), []
-    found = integrated_gradients(question, pause=lambda: told.append(1))
+    found = integrated_gradients(question, pause=lambda done, whole: told.append((done, whole)))
     assert found.n_points in (16, 32, 64, 128, 256)
     assert found.is_complete or found.n_points == 256
-    assert told
+    assert told[0] == (0, 16)
+    assert told[-1][1] == found.n_points
     rough = integrated_gradients(question, n_points=1)
     assert abs(rough.error) > abs(found.error)
 
