@@ -36,6 +36,7 @@ LensColour = Literal["probability", "rank"]
 Unsureness = Literal["entropy", "ten", "rest"]
 Nearness = Literal["cosine", "distance"]
 From = Literal["zero", "mean"]
+Compared = Literal["auto", "changed", "sentences", "checkpoints", "branches", "heads", "ways"]
 
 Slot = Literal["", "b-"]
 """Where a page draws a run: begins the keys of all that is drawn there. Each slot has a view of its own."""
@@ -114,6 +115,9 @@ class View:
         begin: Where the line of integrated gradients begins.
         rival: Id of the piece whose logit is taken off that of the piece written; None for none.
         term: A term of the glossary, by its English name; "" for none.
+        at: The piece of a reference that is looked at, from 0; None for the one of the step.
+        ends: The end piece after the reference of a decoder alone is judged, too.
+        compared: What the page Compare compares; "auto" for what the link says of a second run.
         search_panel: Which part of the page How pieces are chosen.
         rounds: Which rounds of a beam search its tree has: up to its last result, all, or up to the step.
         beside: A beam search is drawn though the run decodes in another way.
@@ -174,6 +178,9 @@ class View:
     begin: From = choice("begin", "zero")
     rival: int | None = place("rival", MAX_STEP)
     term: str = text("term")
+    at: int | None = place("at", MAX_PLACE)
+    ends: bool = flag("ends")
+    compared: Compared = choice("compare", "auto")
     search_panel: SearchPanel = choice("search", "tree")
     rounds: Rounds = choice("rounds", "results")
     beside: bool = flag("beside")
