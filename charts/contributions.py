@@ -36,6 +36,7 @@ HOW_TO_READ_BARS = say(
 )
 LOGIT = say("Adds to the logit")
 _ROW = 34  # pixels
+_MOST_PRECISE = 6  # columns whose numbers have room for two digits on a phone
 _MOST_WRITTEN = 14  # columns whose numbers do not touch
 _LESS = str(SIGNED_SCALE[2][1])
 
@@ -114,7 +115,9 @@ def contribution_map_spec(
         for row in range(len(rows))
     ]
     if len(columns) <= _MOST_WRITTEN:
-        layout["annotations"] = written(parts, parts / most, ["+.2f"] * len(columns))
+        layout["annotations"] = written(
+            parts, parts / most, ["+.2f" if len(columns) <= _MOST_PRECISE else "+.1f"] * len(columns)
+        )
     if chosen is not None:
         row, column = chosen
         edges = {"x0": column - 0.48, "x1": column + 0.48, "y0": row - 0.47, "y1": row + 0.47}

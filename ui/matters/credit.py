@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Generator, Hashable
 from typing import Final
 
 import numpy as np
@@ -12,16 +12,16 @@ from transformer.analysis.attribution.gradients import (
     Baseline,
     Integrated,
     input_times_gradient,
-    integrated_gradients,
+    integrating,
 )
-from transformer.analysis.attribution.hiding import Hiding, hide
+from transformer.analysis.attribution.hiding import Hiding, hiding
 from transformer.analysis.attribution.logit import contributions
 from transformer.analysis.attribution.parts import Contributions
+from transformer.analysis.attribution.progress import Progress
 from transformer.analysis.attribution.weighed import Weighed, weigh
 from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.measured import measured
-from ui.runs.measuring import Pause
 from ui.runs.open_run import OpenRun
 from words import say
 
@@ -84,10 +84,13 @@ def hiding_of(run: OpenRun) -> Hiding | None:
     """What hiding each piece does to each step; None as long as nobody has asked for it, where it takes long."""
     checkpoint, trace = run.checkpoint, run.trace
     key = _key(run, "hiding", trace.tgt_ids)
+
+    def measuring() -> Generator[Progress, None, Hiding]:
+        return (yield from hiding(ask_each(checkpoint, trace)))
+
     return measured(
         key,
-        lambda pause: hide(ask_each(checkpoint, trace), pause=pause),
-        nbytes=lambda found: found.nbytes,
+        measuring,
         seconds=_seconds(run, trace.n_tokens("encoder") or len(trace.read_ids)),
         wish=key,
         widget=run.key(HIDING),
@@ -99,13 +102,12 @@ def integrated_of(run: OpenRun, baseline: Baseline) -> Integrated | None:
     """Integrated gradients of this step; None as long as nobody has asked for them, where they take long."""
     checkpoint, trace, step = run.checkpoint, run.trace, run.view.step
 
-    def work(pause: Pause) -> Integrated:
-        return integrated_gradients(ask(checkpoint, trace, step), baseline=baseline, pause=pause)
+    def measuring() -> Generator[Progress, None, Integrated]:
+        return (yield from integrating(ask(checkpoint, trace, step), baseline=baseline))
 
     return measured(
         _key(run, "integrated", step, trace.tgt_ids[step], baseline),
-        work,
-        nbytes=lambda found: found.credit.nbytes,
+        measuring,
         seconds=3 * _seconds(run, _POINTS),
         wish=_key(run, "integrated"),
         widget=run.key(INTEGRATING),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from typing import Any, Final, TypeVar, cast
+from collections.abc import Callable, Generator, Hashable
+from typing import Any, Final, Protocol, TypeVar, cast
 
 from ui.runs import loading
 from ui.runs.attempt import attempt
-from ui.runs.measuring import Measurements, Pause, Seen
+from ui.runs.studies import Seen, Step, Studies
 from ui.shared import drawing
 from ui.shared.door import st
 from words import say
@@ -18,20 +18,28 @@ WANTED: Final = "measurements_wanted"
 MOST_WANTED: Final = 32
 COST: Final = 60.0  # of one second of the model, in the unit of `ui.runs.queue.cost_of`
 
-_Result = TypeVar("_Result")
+
+class Sized(Protocol):
+    """What knows its memory."""
+
+    @property
+    def nbytes(self) -> int:
+        """In bytes."""
+
+
+_Result = TypeVar("_Result", bound=Sized)
 
 
 @st.cache_resource(show_spinner=False)
-def measurements() -> Measurements:
-    """The measurements of the server."""
-    return Measurements(loading.runner())
+def studies() -> Studies:
+    """What is measured for the server's visitors."""
+    return Studies(loading.runner())
 
 
 def measured(
     key: Hashable,
-    work: Callable[[Pause], _Result],
+    measuring: Callable[[], Generator[Step, None, _Result]],
     *,
-    nbytes: Callable[[_Result], int],
     seconds: float,
     wish: Hashable,
     widget: str,
@@ -41,8 +49,7 @@ def measured(
 
     Args:
         key: Says all that decides the result.
-        work: Measures, in the model's thread.
-        nbytes: Memory of a result, in bytes, about.
+        measuring: Begins it, in the model's thread.
         seconds: How long it takes, about.
         wish: What a reader asks for with the button; it may stand for several keys, such as one a step.
         widget: Begins the keys of what is drawn.
@@ -50,24 +57,28 @@ def measured(
     """
     if seconds <= AT_ONCE:
         runner = loading.runner()
-        return attempt(lambda: runner.compute(key, lambda: work(lambda done, whole: None), nbytes=nbytes))
-    visitor, wanted = loading.visitor(), wish in st.session_state.get(WANTED, ())
-    seen = measurements().look(key, visitor)
-    if seen is None and wanted:
-        cost = seconds * COST
-        seen = attempt(lambda: measurements().ask(key, work, nbytes=nbytes, cost=cost, visitor=visitor))
-    if seen is None:
-        _offer(wish, widget, label, seconds)
-        return None
-    if seen.state == "done":
+        return attempt(lambda: runner.compute(key, lambda: _at_once(measuring()), nbytes=lambda one: one.nbytes))
+    visitor = loading.visitor()
+    seen = studies().look(key, visitor)
+    if seen is None and wish in st.session_state.get(WANTED, ()):
+        seen = attempt(lambda: studies().ask(key, measuring, visitor=visitor, cost=seconds * COST))
+    if seen is not None and seen.state == "done":
         return cast("_Result", seen.result)
-    if seen.state == "failed":
-        if seen.problem is not None:
-            st.error(drawing.plain(seen.problem))
-        _offer(wish, widget, label, seconds)
+    if seen is not None and seen.is_under_way:
+        st.fragment(_follow, run_every=LOOK_SECONDS)(key, wish, widget, label)
         return None
-    st.fragment(_follow, run_every=LOOK_SECONDS)(key, wish, widget, label)
+    if seen is not None and seen.problem is not None:
+        st.error(drawing.plain(seen.problem))
+    _offer(wish, widget, label, seconds)
     return None
+
+
+def _at_once(parts: Generator[Step, None, _Result]) -> _Result:
+    while True:
+        try:
+            next(parts)
+        except StopIteration as end:
+            return cast("_Result", end.value)
 
 
 def _offer(wish: Hashable, widget: str, label: str, seconds: float) -> None:
@@ -80,11 +91,11 @@ def _offer(wish: Hashable, widget: str, label: str, seconds: float) -> None:
 
 def _follow(key: Hashable, wish: Hashable, widget: str, label: str) -> None:
     """Draw how far it is; runs again and again."""
-    seen: Seen | None = measurements().look(key, loading.visitor())
-    if seen is None or seen.state != "running":
+    seen: Seen | None = studies().look(key, loading.visitor())
+    if seen is None or not seen.is_under_way:
         st.rerun()  # the page once more, which then looks no longer
-    share = min(seen.done / seen.whole, 1.0) if seen.whole else 0.0
-    st.progress(share, text=drawing.plain(label))
+        return
+    st.progress(min(seen.done / seen.whole, 1.0) if seen.whole else 0.0, text=drawing.plain(label))
     st.button(say("Stop"), key=f"{widget}_stop", icon=":material/stop:", on_click=_stop, args=(key, wish))
 
 
@@ -96,5 +107,5 @@ def _want(wish: Hashable) -> None:
 
 def _stop(key: Hashable, wish: Hashable) -> None:
     """Callback: want it no more."""
-    measurements().withdraw(key, loading.visitor())
+    studies().withdraw(key, loading.visitor())
     st.session_state[WANTED] = tuple(one for one in st.session_state.get(WANTED, ()) if one != wish)
