@@ -1,16 +1,16 @@
-"""The controls of the page What matters: which part, and in the same row what else a part asks."""
+"""The controls of the page What matters: one row with the part, and what a part asks beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from transformer.model.anatomy import anatomy
+from ui.matters.measures import EFFECTS
 from ui.matters.pieces_words import BASELINES
 from ui.matters.rivals import choose_rival
 from ui.runs.open_run import OpenRun
 from ui.shared import choices
-from ui.state.view import MattersPanel
+from ui.state.view import EffectAt, MattersPanel
 from words import say
 
 PANELS: Final[dict[MattersPanel, str]] = {
@@ -18,15 +18,21 @@ PANELS: Final[dict[MattersPanel, str]] = {
     "pieces": say("Pieces"),
     "logit": say("Logit"),
 }
+PLACES: Final[dict[EffectAt, str]] = {"output": say("Whole output"), "step": say("This step")}
 
 
 def draw(run: OpenRun) -> MattersPanel:
-    """Draw the choice of a part; returns the one that is shown."""
+    """Draw the choice of a part, and its own controls; returns the part that is shown."""
     with choices.bar(run.slot):
-        part = choices.choose(choices.field(run.slot, "matters_panel"), say("Part"), PANELS, bare=True)
-        if part in _MORE and anatomy(run.checkpoint.config).writes:
-            _MORE[part](run)
-        return part
+        panel = choices.choose(choices.field(run.slot, "matters_panel"), say("Part"), PANELS, bare=True)
+        if panel == "heads" and run.trace.n_steps:
+            choices.menu(choices.field(run.slot, "effect"), say("Measure"), EFFECTS, bare=True, width=250)
+            choices.choose(choices.field(run.slot, "effect_at"), say("Measured on"), PLACES, bare=True)
+        elif panel == "pieces" and anatomy(run.checkpoint.config).writes:
+            _pieces(run)
+        elif panel == "logit" and anatomy(run.checkpoint.config).writes:
+            choose_rival(run)
+    return panel
 
 
 def _pieces(run: OpenRun) -> None:
@@ -36,6 +42,3 @@ def _pieces(run: OpenRun) -> None:
     layer = choices.menu_of_layers(choices.field(run.slot, "layer"), n_layers)
     choices.menu_of_heads(choices.field(run.slot, "head"), n_heads, disabled=layer is None)
     choices.menu(choices.field(run.slot, "begin"), say("Integrated gradients"), BASELINES, bare=True, width=280)
-
-
-_MORE: Final[dict[MattersPanel, Callable[[OpenRun], object]]] = {"pieces": _pieces, "logit": choose_rival}
