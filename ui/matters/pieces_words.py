@@ -48,7 +48,7 @@ _MEASURES: Final = (
     ),
     say(
         "**Rollout**: weights followed down through all layers, half of each kept by the residual stream. It knows "
-        "no values and no feed-forward layers. Abnar and Zuidema (2020), section 3."
+        "no values and no feed-forward networks. Abnar and Zuidema (2020), section 3."
     ),
 )
 
