@@ -1,4 +1,5 @@
-"""What the part One weight says of a score that is not q · k / √d_head, of a mask that does not add −∞, and of a run that is changed within.
+"""What the part One weight says of a score that is not q · k / √d_head, of a mask that does not add −∞, and of a run that
+is changed within.
 
 Knows nothing of Streamlit.
 """
@@ -68,8 +69,8 @@ def changed(walk: Walk) -> str:
     """What is said where a change of the run acts between the steps."""
     d = walk.differences
     return say(
-        "What is changed in this run acts within this attention: from the recorded queries, keys and values the steps "
-        "below give other numbers than the run had, scores by up to {scores:.2g}, weights by {weights:.2g}, the head "
+        "What is changed in this run acts within this attention: from the recorded queries, keys and values the "
+        "steps below give other numbers than the run had, scores by up to {scores:.2g}, weights by {weights:.2g}, the head "
         "by {head:.2g}, the output by {output:.2g}. The other parts of this page show what the run had.",
         scores=d.scores,
         weights=d.weights,
