@@ -1,5 +1,4 @@
-"""What the part One weight says of a score that is not q · k / √d_head, of a mask that does not add −∞, and of a run that
-is changed within.
+"""What the part One weight says where its steps are not the paper's, or where a change of the run acts within them.
 
 Knows nothing of Streamlit.
 """
@@ -70,8 +69,8 @@ def changed(walk: Walk) -> str:
     d = walk.differences
     return say(
         "What is changed in this run acts within this attention: from the recorded queries, keys and values the "
-        "steps below give other numbers than the run had, scores by up to {scores:.2g}, weights by {weights:.2g}, the head "
-        "by {head:.2g}, the output by {output:.2g}. The other parts of this page show what the run had.",
+        "steps below give other numbers than the run had, scores by up to {scores:.2g}, weights by {weights:.2g}, the "
+        "head by {head:.2g}, the output by {output:.2g}. The other parts of this page show what the run had.",
         scores=d.scores,
         weights=d.weights,
         head=d.head,
