@@ -69,8 +69,8 @@ def changed(walk: Walk) -> str:
     d = walk.differences
     return say(
         "What is changed in this run acts within this attention: from the recorded queries, keys and values the "
-        "steps below give other numbers than the run had, scores by up to {scores:.2g}, weights by {weights:.2g}, the "
-        "head by {head:.2g}, the output by {output:.2g}. The other parts of this page show what the run had.",
+        "steps below give other numbers than the run had, scores by up to {scores:.2g}, weights by {weights:.2g}, "
+        "the head by {head:.2g}, the output by {output:.2g}. The other parts of this page show what the run had.",
         scores=d.scores,
         weights=d.weights,
         head=d.head,
