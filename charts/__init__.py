@@ -81,6 +81,7 @@ from charts.rotations import (
     turning_waves,
     turning_waves_spec,
 )
+from charts.search_tree import search_tree, search_tree_spec
 from charts.sentences import line_points, line_points_spec, line_spread, line_spread_spec
 from charts.signed import signed_rows, signed_rows_spec
 from charts.statistics import head_measure, head_measure_spec, row_measure, row_measure_spec

@@ -33,6 +33,8 @@ LEAVES = ("importers", "analysis", "training", "doctor")
 # The folders of pages in ui/: what two pages share belongs in another area.
 PAGE_FOLDERS = {"start", "step", "attention", "positions", "masks", "inside"}
 PAGE_FOLDERS |= {"checkpoints", "open", "doctor", "sentences"}
+PAGE_FOLDERS |= {"compare"}
+PAGE_FOLDERS |= {"search"}
 PAGE_FOLDERS |= {"matters"}
 KNOWS_NOTHING = "Knows nothing of Streamlit"
 # The model is written from scratch: none of torch's own Transformer.

@@ -105,7 +105,7 @@ def twice(page, fields):
         "overview": "attention.all_heads", "head": "attention.one_map", "flow": "attention.flow",
         "walk": "attention.one_weight", "table": "attention.head_table", "masks": "masks.panels",
         "model": "inside.model", "stream": "inside.stream", "lens": "inside.lens", "ffn": "inside.ffn",
-        "pieces": "inside.pieces", "heads": "matters.heads",
+        "pieces": "inside.pieces", "heads": "matters.heads", "tree": "search.tree",
     }  # fmt: skip
     for slot in session.SLOTS:
         st.subheader(slot)
@@ -117,8 +117,9 @@ def twice(page, fields):
             continue
         run = open_run(checkpoint, slot=slot)
         row = None if page == "masks" else importlib.import_module(f"ui.{page}.controls").draw(run)
-        part = fields.get("panel") or fields.get("inside_panel") or fields.get("matters_panel") or "masks"
-        importlib.import_module(f"ui.{modules[part]}").draw(*(run, row) if page == "inside" else (run,))
+        part = next((value for name, value in fields.items() if name.endswith("panel")), "masks")
+        module = importlib.import_module(f"ui.{modules.get(part, 'masks.panels')}")
+        module.draw(*(run, row) if page in ("inside", "search") else (run,))
 
 
 PARTS = (
@@ -127,6 +128,7 @@ PARTS = (
     *(("masks", {"masks_panel": part}) for part in ("masks", "one_row", "checks")),
     ("matters", {"matters_panel": "heads"}),
     *(("positions", {"positions_panel": part}) for part in ("table", "similarity", "shift", "sentence")),
+    ("search", {"search_panel": "tree", "beside": True}),
 )
 
 

@@ -95,8 +95,11 @@ def read_source(checkpoint: Runnable, query: Query) -> Source:
 
 def _edited(interventions: Sequence[Intervention], ids: tuple[int, ...], config: ModelConfig) -> tuple[int, ...]:
     """What interventions make of the ids that would be read."""
-    for intervention, seen in fitted(interventions, config):
+    changes = list(fitted(interventions, config))
+    for intervention, seen in changes:
         ids = intervention.edited(ids, seen)
+    for intervention, seen in changes:
+        intervention.fits(ids, seen)
     return ids
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from transformer.errors import QueryError
 from transformer.runs.interventions import Intervention, parse, write
 from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_TOP_K, Beam, Decoding, Greedy, Query, Sampling
-from ui.state import answers, branches
+from ui.state import answers, branches, nested
 from ui.state.address import Reader
 from ui.state.answers import Answers
 from ui.state.view import MOST_COMPANIONS, View, read_view, write_view
@@ -43,6 +43,7 @@ class Link:
         tried: Every branch that was tried, oldest first; nothing if there is only the one that is shown.
         job: A file of sentences that is run in the background; whoever knows its name may see it, so that only the
             address of its own page says it.
+        beside: What the second run of a comparison differs in, as `ui.state.nested` writes it; nothing for no second.
         view: What is looked at.
     """
 
@@ -58,6 +59,7 @@ class Link:
     companions: tuple[str, ...] | None = None
     tried: tuple[branches.Branch, ...] = ()
     job: str = ""
+    beside: str = ""
     view: View = field(default_factory=View)
 
     def query(self, content_hash: str) -> Query:
@@ -95,6 +97,7 @@ def write_link(link: Link) -> dict[str, str]:
         "do": write(link.interventions) or None,
         "job": link.job or None,
         "with": None if link.companions is None else "\n".join(link.companions),
+        "b": link.beside or None,
         **write_view(link.view),
     }
     return {key: str(value) for key, value in values.items() if value is not None}
@@ -122,6 +125,7 @@ def read_link(parameters: Mapping[str, Sequence[str]]) -> tuple[Link, tuple[str,
         interventions=_read_interventions(reader),
         job=reader.text("job", MAX_JOB) or "",
         companions=reader.sentences("with", most=MOST_COMPANIONS),
+        beside=_read_beside(reader),
         view=read_view(reader),
     )
     if isinstance(link.decoding, Beam):
@@ -137,8 +141,19 @@ def _read_interventions(reader: Reader) -> tuple[Intervention, ...]:
     try:
         return parse(reader.text("do", MAX_CHANGES) or "")
     except QueryError as error:
-        reader.notes.append(say("The link's changes of the model were left out: {problem}", problem=error.sentence))
+        note = say(
+            "The link's changes of the model were left out: {problem} The unchanged run is shown.",
+            problem=error.sentence,
+        )
+        reader.notes.append(note)
         return ()
+
+
+def _read_beside(reader: Reader) -> str:
+    said = nested.read(reader.text("b", nested.LONGEST) or "")
+    if said is None:
+        reader.notes.append(say("What the link says of a second run could not be read; it was left out."))
+    return nested.write(said or {})
 
 
 def _read_answers(reader: Reader) -> Answers:

@@ -24,6 +24,12 @@ from transformer.runs.interventions.base import Intervention as Intervention
 from transformer.runs.interventions.heads import ZeroHead as ZeroHead
 from transformer.runs.interventions.heads_told import HeadsTold
 from transformer.runs.interventions.masking import CausalMask, PaddingMask
+from transformer.runs.interventions.pieces import Blank as Blank
+from transformer.runs.interventions.pieces import Drop as Drop
+from transformer.runs.interventions.pieces import Pads as Pads
+from transformer.runs.interventions.pieces import Replace as Replace
+from transformer.runs.interventions.pieces import Shuffle as Shuffle
+from transformer.runs.interventions.pieces import Swap as Swap
 from transformer.runs.interventions.positions import NoPositions, ScalePositions, ShiftPositions, ShufflePositions
 from transformer.runs.interventions.scoring import FillValue, NoGuard, ScoreScale, SoftmaxTwice
 from words import say_n
@@ -33,13 +39,15 @@ _SEPARATOR: Final = "_"
 
 _ALL: tuple[type[Intervention], ...] = (
     ZeroHead,
+    Replace, Drop, Swap, Shuffle, Pads, Blank,
     *(NoPositions, ShiftPositions, ScalePositions, ShufflePositions),
     *(CausalMask, PaddingMask, FillValue, NoGuard),
     *(ScoreScale, SoftmaxTwice, HeadsTold),
     *(NoResidual, NoNorm, SwapNorms, NoFeedForward, EmbeddingScale),
-)
+)  # fmt: skip
 KINDS: Final[dict[str, type[Intervention]]] = {kind.word: kind for kind in _ALL}
 """All kinds of interventions by their word, in the order in which a menu offers them."""
+assert len(KINDS) == len(_ALL), "two kinds have one word"
 
 _LIKE: Final = re.compile(r"([a-z]{1,20})(?:-(.{1,2000}))?", re.ASCII)
 

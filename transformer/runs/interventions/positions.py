@@ -162,7 +162,7 @@ class ShufflePositions(_OfStacks):
     seed: int = whole(say("Seed"), 0, 2**31 - 1, 0)
     among: int = whole(say("Places in a group"), 2, 512, 8)
 
-    word: ClassVar[str] = "shuffle"
+    word: ClassVar[str] = "misplaced"
     title: ClassVar[Sentence] = say("Positions shuffled")
     about: ClassVar[Sentence] = say(
         "Tokens stand at each other's places: in every group of neighbouring places the same shuffle, which the seed "

@@ -102,7 +102,7 @@ CASES = {
     "shift-decoder.m2": (ALONE, moves(lambda p: p - 2, kinds=["decoder"])),
     "stretch-decoder.2p5": ((*TABLES, "alibi"), stretches(2.5, kinds=["decoder"])),
     "stretch-all.0p5": (("rotary",), moves(lambda p: p / 2)),
-    "shuffle-all.3.4": (ALONE, moves(shuffled(4, 3))),
+    "misplaced-all.3.4": (ALONE, moves(shuffled(4, 3))),
     "causal-off": (ALONE, puts("causal", lambda i, j: True)),
     "causal-hidden": (ALONE, puts("causal", lambda i, j: j < i)),
     "causal-peek": (ALONE, puts("causal", lambda i, j: j <= i + 1)),
