@@ -47,7 +47,7 @@ _ALL: tuple[type[Intervention], ...] = (
 )  # fmt: skip
 KINDS: Final[dict[str, type[Intervention]]] = {kind.word: kind for kind in _ALL}
 """All kinds of interventions by their word, in the order in which a menu offers them."""
-assert len(KINDS) == len(_ALL), "two kinds have one word"
+assert len(KINDS) == len(_ALL)  # or two kinds have one word
 
 _LIKE: Final = re.compile(r"([a-z]{1,20})(?:-(.{1,2000}))?", re.ASCII)
 
