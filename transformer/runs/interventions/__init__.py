@@ -35,6 +35,7 @@ from transformer.runs.interventions.wiring import WIRING
 from words import say_n
 
 MAX_INTERVENTIONS: Final = 64
+MAX_CHARACTERS: Final = 6_000  # of all of them in an address
 _SEPARATOR: Final = "_"
 
 _ALL: tuple[type[Intervention], ...] = (
@@ -67,6 +68,12 @@ def checked(interventions: object) -> tuple[Intervention, ...]:
                 len(interventions),
                 most=MAX_INTERVENTIONS,
             )
+        )
+    if (length := len(write(interventions))) > MAX_CHARACTERS:
+        raise QueryError(
+            "these changes take {length:,} characters in an address; {most:,} is the limit. Make fewer of them.",
+            length=length,
+            most=MAX_CHARACTERS,
         )
     times = Counter(one.target for one in interventions)
     again = next((one for one in interventions if times[one.target] > 1), None)
@@ -124,9 +131,8 @@ def _parse_one(text: str) -> Intervention:
     kind = KINDS.get(match[1]) if match else None
     if match is None or kind is None:
         raise QueryError(
-            "found the change {text}, expected one such as {example}; there are {words}.",
+            "found the change {text}, expected one such as {example}.",
             text=shown(text),
             example=str(ZeroHead("cross", 2, 0)),
-            words=", ".join(KINDS),
         )
     return kind.from_text(match[2] or "")
