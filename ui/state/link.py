@@ -24,7 +24,7 @@ from words import say
 
 MAX_NAME = 100
 MAX_JOB = 40
-MAX_CHANGES = 2_000  # characters
+MAX_CHANGES = 8_000  # characters; one sentence of 400 may take 4,800 of them
 DEFAULT_NEW = 128
 
 
