@@ -38,6 +38,7 @@ from transformer.runs.interventions.skipping import Skip as Skip
 from words import say_n
 
 MAX_INTERVENTIONS: Final = 64
+MAX_CHARACTERS: Final = 6_000  # of all of them in an address
 _SEPARATOR: Final = "_"
 
 _ALL: tuple[type[Intervention], ...] = (
@@ -69,6 +70,12 @@ def checked(interventions: object) -> tuple[Intervention, ...]:
                 len(interventions),
                 most=MAX_INTERVENTIONS,
             )
+        )
+    if (length := len(write(interventions))) > MAX_CHARACTERS:
+        raise QueryError(
+            "these changes take {length:,} characters in an address; {most:,} is the limit. Make fewer of them.",
+            length=length,
+            most=MAX_CHARACTERS,
         )
     times = Counter(one.target for one in interventions)
     again = next((one for one in interventions if times[one.target] > 1), None)
