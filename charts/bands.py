@@ -14,11 +14,11 @@ from charts.hover import hover
 from charts.lens import in_cell
 from charts.theme import MARK_COLOR, SCALES, Colour, Spec, base_layout, literal
 
-COLUMNS, FEWEST = 8, 5
-MOST = 5 * COLUMNS
+COLUMNS, FEWEST = 6, 5
+MOST = 6 * COLUMNS
 """Pieces that are drawn at once; of more, those around the one that is looked at."""
 _PALE_FROM = 0.6  # as in charts/lens.py
-_LINE = 7  # letters of a piece in a cell: on a phone the cells of a band are 38 pixels wide
+_LINE = 7  # letters of a piece in a cell: on a phone the cells of a band are 46 pixels wide
 _BAND, _FRAME = 96, 84  # pixels of a band of two rows, and of the title
 _BETWEEN_ROWS, _BETWEEN_BANDS = 0.5, 0.7  # in heights of a cell
 
