@@ -34,7 +34,7 @@ LEAVES = ("importers", "analysis", "training", "doctor")
 PAGE_FOLDERS = {"start", "step", "attention", "positions", "masks", "inside"}
 PAGE_FOLDERS |= {"checkpoints", "open", "doctor", "sentences"}
 PAGE_FOLDERS |= {"compare"}
-PAGE_FOLDERS |= {"search"}
+PAGE_FOLDERS |= {"forcing", "search"}
 PAGE_FOLDERS |= {"matters"}
 KNOWS_NOTHING = "Knows nothing of Streamlit"
 # The model is written from scratch: none of torch's own Transformer.

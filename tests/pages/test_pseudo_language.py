@@ -43,6 +43,7 @@ PARTS = {
     "compare heads": (COMPARE, {"b": "layer=1&head=2"}),
     "compare sentences": (COMPARE, {"b": "src=noon"}),
     "matters heads": (MATTERS, {}),
+    "forcing": (EXPLORE / "forcing.py", {"ref": SOURCE}),
     "glossary": (EXPLORE / "glossary.py", {}),
     "search tree": (EXPLORE / "search.py", {"how": "beam"}),
     **{
@@ -66,6 +67,7 @@ SPOKEN: tuple[str, ...] = (
     "compare sentences",
     "doctor",
     "doctor parameters",
+    "forcing",
     "glossary",
     "inside ffn",
     "inside lens",
@@ -139,6 +141,7 @@ def test_what_is_spoken_is_spoken_whole(open_page, name):
         "compare changed": {"zero"},
         "compare checkpoints": {"Na", "Da", "Sa", "Jack"},  # pieces of the other model
         "doctor parameters": words_of("float32"),
+        "forcing": {SOURCE[::-1]},
         "open": words_of(*SUFFIXES),
         "search tree": words_of("beam size length_penalty", *results_of_beam()),
         "start": {"Glassformer", "blue", "orange", "badge", SOURCE[::-1], *words_of(*glosses)},

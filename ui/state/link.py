@@ -37,6 +37,7 @@ class Link:
         revision: Beginning of the content hash that the link was made with; empty if not said.
         answers: What the reader said of a model of another program that its files do not say.
         source: The sentence; None for the checkpoint's first example.
+        reference: What should come out for it; None if nobody said.
         decoding, max_new, forced, hypothesis: As in `transformer.Query`.
         interventions: What is changed inside the model, as in `transformer.Query`.
         companions: Further sentences, which the Masks page runs in one batch with it; None for the page's own choice.
@@ -51,6 +52,7 @@ class Link:
     revision: str = ""
     answers: Answers = ()
     source: str | None = None
+    reference: str | None = None
     decoding: Decoding = field(default_factory=Greedy)
     max_new: int = DEFAULT_NEW
     forced: tuple[int, ...] = ()
@@ -89,6 +91,7 @@ def write_link(link: Link) -> dict[str, str]:
         "rev": link.revision or None,
         "answers": answers.write(link.answers) or None,
         "src": link.source,
+        "ref": link.reference or None,
         "max": None if link.max_new == DEFAULT_NEW else link.max_new,
         **_decoding_values(link.decoding),
         "forced": ".".join(map(str, link.forced)) or None,
@@ -118,6 +121,7 @@ def read_link(parameters: Mapping[str, Sequence[str]]) -> tuple[Link, tuple[str,
         revision=reader.text("rev", MAX_NAME) or "",
         answers=_read_answers(reader),
         source=reader.source("src"),
+        reference=reader.reference("ref"),
         decoding=_read_decoding(reader),
         max_new=reader.integer("max", 1, MAX_NEW) or DEFAULT_NEW,
         forced=reader.ids("forced"),

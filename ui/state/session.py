@@ -21,7 +21,7 @@ import streamlit as st
 
 from transformer.runs.interventions import Intervention
 from transformer.runs.query import Beam, Decoding, Greedy, Query, Sampling
-from ui.state import answered, branches, language, nested
+from ui.state import answered, branches, language, nested, reference
 from ui.state.link import DEFAULT_NEW, Link, read_link, write_link
 from ui.state.view import MAIN, Slot, View
 
@@ -149,9 +149,8 @@ def publish(link: Link) -> None:
 
 def _request(link: Link) -> Link:
     """What a link asks for, whatever branch of it is shown and looked at."""
-    return dataclasses.replace(
-        link, revision="", forced=(), hypothesis=0, tried=(), companions=None, beside="", view=View()
-    )
+    bare = dataclasses.replace(link, revision="", forced=(), hypothesis=0, tried=(), companions=None)
+    return dataclasses.replace(bare, reference=None, beside="", view=View())
 
 
 def link_to(parameters: dict[str, str]) -> None:
@@ -194,6 +193,7 @@ def apply(link: Link) -> None:
         }
     )  # fmt: skip
     answered.keep(link.model, link.answers)
+    reference.keep(link.source, link.reference)
     stand(MAIN, view=link.view, revision=link.revision, interventions=link.interventions, beside=link.beside)
     show(MAIN, link.forced, link.hypothesis, link.view.step)
 
@@ -228,6 +228,7 @@ def asked(slot: Slot = MAIN) -> Link:
         revision=here.revision,
         answers=answered.of(said(MODEL) or ""),
         source=said(SOURCE),
+        reference=reference.of(said(SOURCE)),
         decoding=decoding,
         max_new=said(MAX_NEW, DEFAULT_NEW),
         forced=here.forced,

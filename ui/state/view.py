@@ -112,6 +112,8 @@ class View:
         line_order: In which order; the worst first, where it is not that of the file.
         holding: Words that lines have.
         term: A term of the glossary, by its English name; "" for none.
+        at: The piece of a reference that is looked at, from 0; None for the one of the step.
+        ends: The end piece after the reference of a decoder alone is judged, too.
         compared: What the page Compare compares; "auto" for what the link says of a second run.
         search_panel: Which part of the page How pieces are chosen.
         rounds: Which rounds of a beam search its tree has: up to its last result, all, or up to the step.
@@ -171,6 +173,8 @@ class View:
     line_order: LineOrder = choice("order", "file")
     holding: str = text("holding", most=LONGEST_NAME)
     term: str = text("term")
+    at: int | None = place("at", MAX_PLACE)
+    ends: bool = flag("ends")
     compared: Compared = choice("compare", "auto")
     search_panel: SearchPanel = choice("search", "tree")
     rounds: Rounds = choice("rounds", "results")

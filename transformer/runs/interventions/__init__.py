@@ -19,6 +19,7 @@ from transformer.errors import QueryError, shown
 from transformer.runs.interventions.base import ChangeError as ChangeError
 from transformer.runs.interventions.base import Ground as Ground
 from transformer.runs.interventions.base import Intervention as Intervention
+from transformer.runs.interventions.heads import MeanHead as MeanHead
 from transformer.runs.interventions.heads import ZeroHead as ZeroHead
 from transformer.runs.interventions.pieces import Blank as Blank
 from transformer.runs.interventions.pieces import Drop as Drop
@@ -26,13 +27,16 @@ from transformer.runs.interventions.pieces import Pads as Pads
 from transformer.runs.interventions.pieces import Replace as Replace
 from transformer.runs.interventions.pieces import Shuffle as Shuffle
 from transformer.runs.interventions.pieces import Swap as Swap
+from transformer.runs.interventions.sharpness import Temper as Temper
+from transformer.runs.interventions.sharpness import Uniform as Uniform
+from transformer.runs.interventions.skipping import Skip as Skip
 from words import say_n
 
 MAX_INTERVENTIONS: Final = 64
 _SEPARATOR: Final = "_"
 
 _ALL: tuple[type[Intervention], ...] = (
-    ZeroHead,
+    ZeroHead, MeanHead, Uniform, Temper, Skip,
     Replace, Drop, Swap, Shuffle, Pads, Blank,
 )  # fmt: skip
 KINDS: Final[dict[str, type[Intervention]]] = {kind.word: kind for kind in _ALL}
