@@ -22,7 +22,6 @@ from charts.theme import (
     Spec,
     as_figure,
     base_layout,
-    literal,
     ticks,
 )
 from words import joined, say
@@ -151,7 +150,7 @@ def _aligned_layout(rows: Sequence[Row], title: str, *, crossed: bool, first: in
         ticks([_label(piece, row.same) for piece, row in zip(pieces, rows, strict=True)], title=name)
         for pieces, name in (
             ([row.left for row in rows], say("Left output")),
-            ([row.right for row in rows], say("Right output")),
+            ([row.right for row in rows], ""),  # the axis stands between two plots
         )
     )
     layout["yaxis"] = {**left["axis"], **places}
@@ -162,7 +161,7 @@ def _aligned_layout(rows: Sequence[Row], title: str, *, crossed: bool, first: in
     if crossed:
         layout["xaxis2"] = {
             "domain": [_SPLIT[1], 1], "anchor": "y", "rangemode": "tozero", "fixedrange": True, "nticks": 4,
-            "title": {"text": DIVERGENCE_AXIS, "standoff": 8}, "zeroline": False,
+            "title": {"text": DIVERGENCE_AXIS, "standoff": 8}, "zeroline": False, "automargin": True,
         }  # fmt: skip
     layout |= {"showlegend": True, "legend": {**LEGEND, "y": 1}, "barmode": "overlay", "bargap": 0.45}
     layout["margin"] |= {"t": 96}

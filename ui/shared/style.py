@@ -107,7 +107,8 @@ _RULES = """
   .st-key-page_head { padding-right: 1.75rem; }
   [data-testid="stMainBlockContainer"] h1 { font-size: 1.15rem; }
   .st-key-page_head > * { order: 1; }
-  .st-key-page_head > :is(:has(h1), .st-key-example_menu, .st-key-what_if, .st-key-compare_this) { order: 0; }
+  .st-key-page_head > :is(.st-key-example_menu, .st-key-what_if) { order: 0; }
+  .st-key-page_head > :is(:has(h1), .st-key-compare_this) { order: -1; }
 }
 </style>
 """

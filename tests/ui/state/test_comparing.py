@@ -28,7 +28,8 @@ def opened(link):
 def run_of(link):
     """What decides a result, and which map is looked at."""
     view = link.view
-    return replace(link, beside="", tried=(), companions=None, revision="", view=View(), job=""), (
+    bare = replace(link, beside="", tried=(), companions=None, revision="", reference=None)
+    return replace(bare, view=View(), job=""), (
         view.kind, view.layer, view.head,
     )  # fmt: skip
 
