@@ -13,6 +13,8 @@ from ui.frame import whatif
 from ui.frame.offer import offer
 from ui.runs.changes import chips
 from ui.shared import compare_this, drawing, style
+from ui.runs.changes import ELSEWHERE, chips
+from ui.shared import drawing, style
 from ui.shared.choices import KEEP
 from ui.shared.door import st
 from ui.state import session
@@ -59,7 +61,7 @@ def head_without_run(title: str) -> None:
         title: The title.
     """
     head(title)
-    chips(session.standing(MAIN).interventions, MAIN)
+    chips(session.standing(MAIN).interventions, MAIN, of_runs=ELSEWHERE)
     drawing.notes(session.take_notes())
 
 
