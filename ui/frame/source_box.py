@@ -11,10 +11,8 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import anatomy
 from ui.frame import whatif
 from ui.frame.offer import offer
-from ui.runs.changes import chips
-from ui.shared import compare_this, drawing, style
 from ui.runs.changes import ELSEWHERE, chips
-from ui.shared import drawing, style
+from ui.shared import compare_this, drawing, style
 from ui.shared.choices import KEEP
 from ui.shared.door import st
 from ui.state import session
