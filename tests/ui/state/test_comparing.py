@@ -30,6 +30,8 @@ def run_of(link):
     view = link.view
     bare = replace(link, beside="", tried=(), companions=None, revision="", reference=None)
     return replace(bare, view=View(), job=""), (
+    bare = replace(link, beside="", tried=(), companions=None, revision="", view=View(), job="", reference=None)
+    return bare, (
         view.kind, view.layer, view.head,
     )  # fmt: skip
 
@@ -69,6 +71,12 @@ def test_what_is_compared_follows_from_what_differs(changes, compared):
     link = opened(comparing(LINK, with_=second))
     assert settled(link) == (compared, ())
     assert second_of(link) == (replace(second, view=replace(second.view, step=3)), ())
+
+
+def test_a_reference_belongs_to_its_sentence():
+    link = replace(LINK, reference="cba")
+    for changes, reference in (({"model": "zh-en"}, "cba"), ({"source": "noon"}, None)):
+        assert second_of(opened(comparing(link, with_=replace(link, **changes))))[0].reference == reference
 
 
 def test_a_changed_run_is_compared_with_its_control_without_a_second_one():
