@@ -28,8 +28,6 @@ def opened(link):
 def run_of(link):
     """What decides a result, and which map is looked at."""
     view = link.view
-    bare = replace(link, beside="", tried=(), companions=None, revision="", reference=None)
-    return replace(bare, view=View(), job=""), (
     bare = replace(link, beside="", tried=(), companions=None, revision="", view=View(), job="", reference=None)
     return bare, (
         view.kind, view.layer, view.head,
