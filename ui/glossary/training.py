@@ -97,9 +97,7 @@ TERMS = (
     ),
     Term(
         say("KL divergence", about="glossary"),
-        say(
-            "How far one distribution is from another, in nats: 0 where they are equal; the order of the two matters."
-        ),
+        say("How far one distribution is from another, in nats: 0 if they are equal; their order matters."),
         seen="compare",
     ),
     Term(say("ablation", about="glossary"), say("Switching a part off to see what depends on it.")),

@@ -78,7 +78,7 @@ def second_of(link: Link) -> tuple[Link, tuple[str, ...]]:
         link: Its `beside` says what differs.
     """
     said = nested.read(link.beside) or {}
-    first = write_link(replace(link, beside="", tried=(), job="", companions=None, reference=None))
+    first = write_link(replace(link, beside="", tried=(), job="", companions=None))
     both = {name: (value,) for name, value in {**first, **said}.items() if value or name not in said}
     second, notes = read_link(both)
     changed = {name for name, old, new in (("model", link.model, second.model), ("src", link.source, second.source))
