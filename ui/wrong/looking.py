@@ -1,0 +1,115 @@
+"""Runs both sides of a card: what is written, and what each makes of the right output when it reads it at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from transformer.analysis.at_once import AtOnce, read_at_once
+from transformer.errors import NotFiniteError, QueryError
+from transformer.model.anatomy import anatomy
+from transformer.runs.query import Query
+from transformer.runs.trace import Trace
+from ui.runs import loading
+from ui.wrong.card import Card, Found, Outcome, Side, Sides
+from words import Sentence, say
+from words.sentence import Template
+
+ENDED = "end of sentence"
+
+
+def sides_of(card: Card, side: Side) -> Sides:
+    """What a card compares on a model and a sentence.
+
+    Args:
+        card: The card.
+        side: The run that is shown.
+
+    Raises:
+        QueryError: What it needs besides is not there.
+    """
+    if card.sides is not None:
+        return card.sides(side)
+    change = card.change(side.checkpoint.config)
+    wrong = replace(side, query=replace(side.query, interventions=(*side.query.interventions, *change)))
+    return Sides(side, wrong, side, wrong)
+
+
+def look(card: Card, side: Side) -> Found:
+    """Run a card.
+
+    Args:
+        card: The card.
+        side: The model, and what is asked of it.
+
+    Raises:
+        QueryError: The right side cannot be run.
+        BusyError: The model has too much to do.
+    """
+    sides = sides_of(card, side)
+    right = _trace(sides.right)
+    try:
+        wrong = _trace(sides.wrong)
+    except QueryError as error:
+        found = Found(sides, right, None, "refused", problem=error.sentence)
+        if isinstance(error, NotFiniteError):
+            found = replace(found, outcome="not_finite", site=site_of(error))
+    else:
+        found = Found(sides, right, wrong, outcome_of(right, wrong))
+    sites = card.measure.sites(side.checkpoint.config)
+    return replace(
+        found,
+        read_right=_read(sides.read_right, right, sites),
+        read_wrong=_read(sides.read_wrong, right, sites),
+    )
+
+
+def outcome_of(right: Trace, wrong: Trace) -> Outcome:
+    """What became of an output: compared with the right one."""
+    if wrong.tgt_ids == right.tgt_ids:
+        return "same"
+    if right.output_text.strip() and not wrong.output_text.strip() and wrong.stop_reason == ENDED:
+        return "nothing"
+    if right.stop_reason == ENDED != wrong.stop_reason:
+        return "endless"
+    return "changed"
+
+
+def site_of(error: NotFiniteError) -> str:
+    """The site that an error names."""
+    said = error.sentence
+    return str(said.values.get("site", "")) if isinstance(said, Template) else ""
+
+
+def why_not(card: Card, side: Side) -> Sentence | None:
+    """Why a card cannot be shown on a model, in a sentence; None if it can."""
+    if not anatomy(side.checkpoint.config).writes:
+        return say("This model writes nothing, so that no output could go wrong.")
+    if (unfit := card.unfit(side.checkpoint)) is not None:
+        return unfit
+    for one in card.change(side.checkpoint.config):
+        if (unfit := one.unfit(side.checkpoint.config)) is not None:
+            return unfit
+    return None
+
+
+def _trace(side: Side) -> Trace:
+    return loading.runner().trace(side.checkpoint, side.query)
+
+
+def _read(side: Side, right: Trace, sites: Sequence[str]) -> AtOnce | None:
+    """What one side makes of the right output; None where something is not finite, or it cannot be read."""
+    query = _plain(side.query)
+    try:
+        return loading.runner().compute(
+            ("at_once", query, right.tgt_ids, tuple(sites)),
+            lambda: read_at_once(side.checkpoint, query, right.tgt_ids, sites),
+            nbytes=lambda found: found.nbytes,
+        )
+    except QueryError:
+        return None
+
+
+def _plain(query: Query) -> Query:
+    """A query without what is of no matter for reading: how pieces are chosen."""
+    return Query(checkpoint=query.checkpoint, source=query.source, interventions=query.interventions)
