@@ -1,11 +1,11 @@
 """Glossary: every term that the pages use, in a sentence, with the place where it is seen."""
 
 from ui.frame.sidebar import checkpoint_or_maps
-from ui.frame.source_box import head
+from ui.frame.source_box import head_without_run
 from ui.glossary import listing
 from ui.state import session
 from words import say
 
 session.begin("glossary")
-head(say("Glossary"))
+head_without_run(say("Glossary"))
 listing.draw(checkpoint_or_maps())

@@ -4,6 +4,7 @@ from transformer.checkpoint.load import Checkpoint
 from ui.frame.sentence import sentence
 from ui.frame.sidebar import sidebar
 from ui.frame.source_box import of_a_sentence
+from ui.frame.whatif import for_head
 from ui.runs.open_run import open_run
 from ui.shared.door import st
 from ui.state import session
@@ -22,6 +23,7 @@ def follow(checkpoint: Checkpoint) -> None:
         return
     sentence(run, chosen=hiding.chosen(run))
     panels.draw(run)
+    for_head(run, run.looking.kind, run.view.layer, run.view.head)
     run.publish()
 
 

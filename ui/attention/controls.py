@@ -11,6 +11,7 @@ from transformer.model.anatomy import Kind
 from ui.attention.maps import is_spread_thin
 from ui.attention.opening import opening
 from ui.frame.sentence import Still, encoder_attention
+from ui.frame.whatif import for_head
 from ui.runs.given import can_roll, has_words
 from ui.runs.open_maps import AnyRun, OpenMaps
 from ui.runs.open_run import OpenRun
@@ -45,6 +46,14 @@ PIECES: Final = ("words", "hide_special")
 
 
 def draw(run: AnyRun) -> None:
+    """Draw the row of controls, and under it what can be done with the head that is chosen."""
+    _row(run)
+    if isinstance(run, OpenRun):
+        shown = opening(run.looking) if run.view.panel == "walk" else run.view
+        for_head(run, run.view.kind, shown.layer, shown.head)
+
+
+def _row(run: AnyRun) -> None:
     """Draw one row: the part, which attention, layer and head, and a menu of what is rarely changed."""
     slot = run.slot
     with choices.bar(slot):

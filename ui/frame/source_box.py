@@ -9,11 +9,14 @@ from typing import Final
 from charts.theme import shortened
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import anatomy
+from ui.frame import whatif
 from ui.frame.offer import offer
+from ui.runs.changes import chips
 from ui.shared import drawing, style
 from ui.shared.choices import KEEP
 from ui.shared.door import st
 from ui.state import session
+from ui.state.view import MAIN
 from words import joined, say
 
 EXAMPLE_CHARACTERS: Final = 60
@@ -50,12 +53,13 @@ def head(title: str) -> AbstractContextManager[object]:
 
 
 def head_without_run(title: str) -> None:
-    """Draw the title of a page that draws no run, and what is to be said of the address, which a run says elsewhere.
+    """Draw the title of a page that draws no run, and what a run says elsewhere: changes, and notes on the address.
 
     Args:
         title: The title.
     """
     head(title)
+    chips(session.standing(MAIN).interventions, MAIN)
     drawing.notes(session.take_notes())
 
 
@@ -82,6 +86,7 @@ def source_box(checkpoint: Checkpoint, row: AbstractContextManager[object]) -> N
             persist_state=KEEP,
         )
         st.button(go, type="primary", key="translate")
+        whatif.button(checkpoint)
         if checkpoint.card.tried():
             with st.popover(say("Examples"), key=f"{EXAMPLE}_menu"):
                 for index, example in enumerate(checkpoint.card.tried()):

@@ -75,7 +75,8 @@ _RULES = """
 [class*="_table_behind"] { display: none; }
 [class*="-result_choice"] [data-testid="stRadio"] { display: flex; column-gap: 1.25rem; align-items: baseline; }
 [class*="-result_choice"] [data-testid="stWidgetLabel"] { flex: none; }
-[class*="-untouched_row"] { flex-wrap: nowrap; }
+/* Chips: as high as a line of controls. */
+[class*="-changes"] button { min-height: 2.125rem; padding: 0 0.6rem; }
 /* Tables wrap their text at 400 px otherwise, however wide they are. */
 .st-key-card td [data-testid="stMarkdownContainer"], .st-key-counted td [data-testid="stMarkdownContainer"] {
   max-width: none; white-space: normal;
@@ -105,7 +106,7 @@ _RULES = """
   .st-key-page_head { padding-right: 1.75rem; }
   [data-testid="stMainBlockContainer"] h1 { font-size: 1.15rem; }
   .st-key-page_head > * { order: 1; }
-  .st-key-page_head > :is(:has(h1), .st-key-example_menu) { order: 0; }
+  .st-key-page_head > :is(:has(h1), .st-key-example_menu, .st-key-what_if) { order: 0; }
 }
 </style>
 """

@@ -51,6 +51,7 @@ class Spelling:
         options: Of a choice, each word with its label.
         optional: None is allowed, and means all of them.
         target: It says where something is changed, and not how.
+        default: What a control shows first; None where that is looked up.
     """
 
     what: What
@@ -63,6 +64,7 @@ class Spelling:
     options: Mapping[Any, str] = dataclasses.field(default_factory=dict)
     optional: bool = False
     target: bool = False
+    default: Any = None
 
 
 def place(label: str, most: int, *, what: What = "whole", optional: bool = False, key: str = "") -> Any:
@@ -256,6 +258,8 @@ def spelled(record: Any) -> dict[str, tuple[str, Spelling]]:
 
 
 def _field(spelling: Spelling, key: str, default: Any) -> Any:
+    if default is not dataclasses.MISSING:
+        spelling = dataclasses.replace(spelling, default=default)
     return dataclasses.field(default=default, metadata={_SPELLING: spelling, _NAME: key})
 
 

@@ -1,0 +1,160 @@
+"""What is explained: why a step wrote its piece, after what it had read.
+
+Everything here goes by one number, the log-probability of that piece in nats. A logit alone would not do: adding the
+same to all of them changes no probability.
+
+A step is read by itself: the source and what the decoder had read by then, nothing later. So it holds whatever was
+changed inside the model, also where a change lets tokens see what comes after them.
+
+Shapes: R rows read at once, S source tokens, T tokens that the decoder had read, V target vocabulary.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from transformer.errors import QueryError
+from transformer.model.anatomy import StackName
+from transformer.model.tap import NO_TAP, Tap, both
+from transformer.model.transformer import Transformer
+from transformer.runs.changing import tap_for
+from transformer.runs.runnable import Runnable
+from transformer.runs.trace import Trace
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """One step and its piece.
+
+    Attributes:
+        model: The model.
+        src_ids: What the encoder reads [1, S].
+        read_ids: What the decoder had read [1, T].
+        piece: The id that is explained.
+        n_source: Pieces of the source that are no padding.
+        tap: What the run was made with.
+    """
+
+    model: Transformer
+    src_ids: Tensor
+    read_ids: Tensor
+    piece: int
+    n_source: int
+    tap: Tap = NO_TAP
+
+    @property
+    def stack(self) -> StackName:
+        """Whose tokens the pieces are: the encoder's; those of a decoder that is alone are all that it had read."""
+        return "encoder" if self.model.anatomy.reads else "decoder"
+
+    @property
+    def n_pieces(self) -> int:
+        """How many pieces there are to give credit to."""
+        return self.n_source if self.stack == "encoder" else self.read_ids.size(1)
+
+    @property
+    def tokens(self) -> str:
+        """The site where the pieces come in."""
+        return f"{self.stack}.embedding.tokens"
+
+    def about(self, piece: int) -> Asked:
+        """The same step, and another piece."""
+        return replace(self, piece=piece)
+
+    def logits(self, *, tap: Tap | None = None, rows: int = 1) -> Tensor:
+        """The logits of the step [R, V].
+
+        Args:
+            tap: In the place of the run's; None for that.
+            rows: Read it so many times, R, which a tap may make differ.
+        """
+        seen = self.tap if tap is None else tap
+        memory, mask = None, None
+        if self.model.anatomy.reads:
+            source = self.src_ids.expand(rows, -1)
+            memory, mask = self.model.encode(source, tap=seen), self.model.source_mask(source)
+        hidden = self.model.decode(self.read_ids.expand(rows, -1), memory, mask, tap=seen)  # [R, T, D]
+        return self.model.project(hidden[:, -1:], tap=seen)[:, 0]
+
+    def log_probs(self, *, tap: Tap | None = None, rows: int = 1) -> Tensor:
+        """The log-probability of the piece, in nats [R]; the arguments are those of `logits`."""
+        return self.logits(tap=tap, rows=rows).log_softmax(dim=-1)[:, self.piece]
+
+    @cached_property
+    def log_prob(self) -> float:
+        """The log-probability of the piece, in nats."""
+        with torch.inference_mode():
+            return float(self.log_probs()[0])
+
+
+def ask(checkpoint: Runnable, trace: Trace, step: int, *, piece: int | None = None, tap: Tap = NO_TAP) -> Asked:
+    """Ask why a step wrote its piece.
+
+    Args:
+        checkpoint: What the trace was made with.
+        trace: The run.
+        step: From 0.
+        piece: The id of another piece, which the step could have written; None for the one that it wrote.
+        tap: What the run was given beside its query.
+
+    Raises:
+        QueryError: The trace is of another checkpoint, the model writes nothing, or there is no such step or piece.
+    """
+    _check(checkpoint, trace)
+    _check_step(checkpoint, trace, step, piece)
+    return _asked(checkpoint, trace, step, piece, _tap(checkpoint, trace, tap))
+
+
+def ask_each(checkpoint: Runnable, trace: Trace, *, tap: Tap = NO_TAP) -> tuple[Asked, ...]:
+    """Ask why each step wrote its piece.
+
+    Args:
+        checkpoint: What the trace was made with.
+        trace: The run.
+        tap: What the run was given beside its query.
+
+    Raises:
+        QueryError: The trace is of another checkpoint, or the model writes nothing.
+    """
+    _check(checkpoint, trace)
+    whole = _tap(checkpoint, trace, tap)
+    return tuple(_asked(checkpoint, trace, step, None, whole) for step in range(trace.n_steps))
+
+
+def _asked(checkpoint: Runnable, trace: Trace, step: int, piece: int | None, tap: Tap) -> Asked:
+    with torch.inference_mode(False):  # what it holds is used where gradients are taken
+        return Asked(
+            model=checkpoint.model,
+            src_ids=torch.tensor([trace.src_ids], dtype=torch.long),
+            read_ids=torch.tensor([trace.read_ids[: trace.row_of(step) + 1]], dtype=torch.long),
+            piece=trace.tgt_ids[step] if piece is None else piece,
+            n_source=trace.n_tokens("encoder"),
+            tap=tap,
+        )
+
+
+def _tap(checkpoint: Runnable, trace: Trace, tap: Tap) -> Tap:
+    with torch.inference_mode(False):
+        return both(tap_for(trace.query.interventions, checkpoint), tap)
+
+
+def _check(checkpoint: Runnable, trace: Trace) -> None:
+    if trace.query.checkpoint != checkpoint.content_hash:
+        raise QueryError(
+            "this run was made with another checkpoint than {model}; run it again.", model=checkpoint.name
+        )
+    checkpoint.model.anatomy.stack("decoder")
+
+
+def _check_step(checkpoint: Runnable, trace: Trace, step: int, piece: int | None) -> None:
+    if not 0 <= step < trace.n_steps:
+        raise QueryError(
+            "step {index} does not exist; this run has steps 0 to {last}.", index=step, last=trace.n_steps - 1
+        )
+    size = checkpoint.config.tgt_vocab_size
+    if piece is not None and not 0 <= piece < size:
+        raise QueryError("piece id {i} is outside the vocabulary; ids go from 0 to {last}.", i=piece, last=size - 1)

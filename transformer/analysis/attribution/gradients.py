@@ -1,0 +1,225 @@
+"""Gradients: how a step's log-probability would change with the vectors of the pieces that come in.
+
+    input x gradient        sum over dimensions of x_i df/dx_i, at the input itself
+    integrated gradients    sum of (x_i - b_i) times the mean of df/dx_i on the straight line from a baseline b to x
+
+f is the log-probability of the piece in nats, x the token embeddings as they enter their stack, scaled if the model
+scales them; positions are added as ever. Two baselines: "zero", an embedding of 0 for every piece, or "mean", the
+mean row of the table. Integrated gradients are complete: they add up to f(x) - f(b), up to the error of the
+integral, which is part of the result. The integral is taken by Gauss and Legendre's rule, at twice as many points
+until the error is small. Near an embedding of 0 a norm without positions before it changes fast: there "zero" needs
+many points, and may not get there.
+
+Gradients are taken with respect to a tensor that a visitor puts in the place of the embeddings. Nothing asks for
+gradients of parameters, and nothing is left on the model, which other threads use meanwhile.
+
+Source: Simonyan et al., "Deep Inside Convolutional Networks" (2014), section 3, and Denil et al., "Extraction of
+Salient Sentences" (2015), for input x gradient; Sundararajan et al., "Axiomatic Attribution for Deep Networks"
+(2017), section 3, equation 1, section 4 for the baseline and section 5 for the points.
+
+Shapes: R rows, P pieces, D d_model, n points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer.analysis.attribution.asked import Asked
+from transformer.errors import QueryError
+from transformer.model.linear import widened
+from transformer.model.tap import Recorder
+from transformer.model.transformer import Transformer
+
+Baseline = Literal["zero", "mean"]
+
+FEWEST_POINTS, MOST_POINTS = 16, 256
+TOLERANCE = 0.01
+"""An error of the sum below this share of it is small."""
+_MOST_VALUES = 2**26  # that are kept for the way back, 256 MB, about
+
+
+@dataclass(frozen=True, eq=False)
+class Integrated:
+    """Integrated gradients of one step. Arrays are read-only.
+
+    Attributes:
+        credit: Of each piece, in nats [P].
+        value: f of the input, a log-probability in nats.
+        baseline: f of the baseline.
+        n_points: Points on the line.
+    """
+
+    credit: np.ndarray
+    value: float
+    baseline: float
+    n_points: int
+
+    @property
+    def error(self) -> float:
+        """How far the sum of the credits is from f(x) - f(b), in nats."""
+        return float(self.credit.sum() - (self.value - self.baseline))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the error is small beside the difference."""
+        return abs(self.error) <= TOLERANCE * abs(self.value - self.baseline)
+
+
+class _Inject:
+    """Puts other values in the place of a site's."""
+
+    causal = True
+
+    def __init__(self, site: str, values: Tensor) -> None:
+        self._site, self._values = site, values
+
+    def wants(self, site: str) -> bool:
+        return site == self._site
+
+    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
+        return self._values
+
+
+class _Ordinary:
+    """Copies what a change took from another run: autograd keeps no tensor that was made in inference mode.
+
+    It wants every site, weights among them: the way back through torch's fused attention has no number for a query
+    that may attend to nothing.
+    """
+
+    causal = True
+
+    def wants(self, site: str) -> bool:
+        return True
+
+    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
+        return value.clone() if value.is_inference() else value
+
+
+@contextmanager
+def _with_gradients(model: Transformer) -> Iterator[None]:
+    """A place where gradients can be taken, also inside of `torch.inference_mode`."""
+    if any(parameter.is_inference() for parameter in model.parameters()):
+        raise QueryError(
+            "this model was loaded inside of torch.inference_mode, so that no gradients can be taken; "
+            "load it outside."
+        )
+    with torch.inference_mode(False), torch.enable_grad():
+        yield
+
+
+def embeddings(asked: Asked) -> Tensor:
+    """The pieces' embeddings as they come in, after whatever the run changed there [1, tokens, D]."""
+    recorder = Recorder([asked.tokens])
+    with torch.inference_mode(False), torch.no_grad():
+        asked.logits(tap=asked.tap.also(recorder))
+    return recorder.values[asked.tokens].clone()
+
+
+def baseline_of(asked: Asked, kind: Baseline) -> Tensor:
+    """The embedding that stands for no piece in particular, as it would come in [D]."""
+    model, stack = asked.model, asked.model.stack(asked.stack)
+    table = model.src_table if asked.stack == "encoder" else model.target_table
+    if kind == "zero":
+        return torch.zeros_like(widened(table[0]))
+    return (
+        torch.stack([widened(rows).sum(dim=0) for rows in table.split(4096)]).sum(dim=0)
+        / len(table)
+        * (stack.embedding.scale)
+    )
+
+
+def gradient(asked: Asked, x: Tensor) -> tuple[Tensor, Tensor]:
+    """f and df/dx at some inputs.
+
+    Args:
+        asked: What is explained.
+        x: Embeddings, one text a row [R, tokens, D].
+
+    Returns:
+        The log-probability of the piece [R], and its gradient [R, tokens, D].
+
+    Raises:
+        QueryError: The model was loaded where no gradients can be taken.
+    """
+    with _with_gradients(asked.model):
+        leaf = x.detach().clone().requires_grad_(True)
+        values = asked.log_probs(tap=asked.tap.also(_Inject(asked.tokens, leaf), _Ordinary()), rows=len(x))
+        (slopes,) = torch.autograd.grad(values.sum(), leaf)
+    return values.detach(), slopes
+
+
+def input_times_gradient(asked: Asked) -> np.ndarray:
+    """Input x gradient of each piece, in nats, float64 [P].
+
+    Raises:
+        QueryError: The model was loaded where no gradients can be taken.
+    """
+    x = embeddings(asked)
+    _, slopes = gradient(asked, x)
+    return _by_piece(asked, (x * slopes)[0])
+
+
+def integrated_gradients(
+    asked: Asked,
+    *,
+    baseline: Baseline = "zero",
+    n_points: int | None = None,
+    pause: Callable[[], None] = lambda: None,
+) -> Integrated:
+    """Integrated gradients of each piece.
+
+    Args:
+        asked: What is explained.
+        baseline: Where the line begins.
+        n_points: On the line; None for as many as make the error small, `MOST_POINTS` at most.
+        pause: Called before each part of the work.
+
+    Raises:
+        QueryError: The model was loaded where no gradients can be taken.
+    """
+    x = embeddings(asked)
+    start = baseline_of(asked, baseline).expand_as(x)
+    ends, _ = gradient(asked, torch.cat([start, x]))
+    n = FEWEST_POINTS if n_points is None else n_points
+    while True:
+        credit = _by_piece(asked, ((x - start) * _mean_gradient(asked, start, x, n, pause))[0])
+        credit.flags.writeable = False
+        found = Integrated(credit, float(ends[1]), float(ends[0]), n)
+        if n_points is not None or found.is_complete or 2 * n > MOST_POINTS:
+            return found
+        n *= 2
+
+
+def _mean_gradient(asked: Asked, start: Tensor, x: Tensor, n: int, pause: Callable[[], None]) -> Tensor:
+    """The mean of the gradient on the line from `start` to x [1, tokens, D]."""
+    nodes, weights = np.polynomial.legendre.leggauss(n)  # on -1 to 1
+    places = torch.tensor((nodes + 1) / 2, dtype=x.dtype)[:, None, None]  # [n, 1, 1]
+    shares = torch.tensor(weights / 2, dtype=torch.float64)[:, None, None]
+    total = torch.zeros_like(x, dtype=torch.float64)
+    for place, share in zip(places.split(at_once := _rows(asked)), shares.split(at_once), strict=True):
+        pause()
+        _, slopes = gradient(asked, start + place * (x - start))
+        total += (share * slopes.double()).sum(dim=0)
+    return total
+
+
+def _rows(asked: Asked) -> int:
+    """How many rows fit into memory, with all that the way back needs of them."""
+    config, n_tokens = asked.model.config, asked.read_ids.size(1) + asked.src_ids.size(1)
+    of_a_token = 16 * config.d_model + 4 * config.d_ff + 4 * config.n_heads * n_tokens
+    n_layers = config.n_encoder_layers + config.n_decoder_layers
+    return max(1, _MOST_VALUES // (n_layers * of_a_token * n_tokens + 4 * config.tgt_vocab_size))
+
+
+def _by_piece(asked: Asked, credit: Tensor) -> np.ndarray:
+    """Summed over dimensions [tokens, D] -> [P], in float64; padding is no piece."""
+    found: np.ndarray = credit.double().sum(dim=-1)[: asked.n_pieces].numpy()
+    return found

@@ -1,0 +1,144 @@
+"""What becomes of a step's probability when one piece is hidden from the model.
+
+To hide a piece is to close its key, in every mask, for every query but its own:
+
+    encoder and decoder   nobody else in the encoder reads it, and cross-attention does not; its position stays
+    a decoder alone       no later token reads it
+
+So nothing of it reaches the output, while everything else stands where it stood. (Its own row goes on reading itself,
+as a row with nothing to read has no weights; nobody reads that row.) In a decoder alone the piece that a step read
+last is where the step's row begins: it cannot be hidden so, and has no number. All pieces are hidden in one pass, one
+a row of a batch, and a causal decoder gives all steps of each at once.
+
+What it does not show: pieces that can stand in for one another. Hidden alone, neither may matter, and hidden
+together both would. And a model was not trained on sentences with holes.
+
+Source: Li et al., "Understanding Neural Networks through Representation Erasure" (2016), section 3, for the effect of
+taking a part of the input away; here by the mask instead of by zeros.
+
+Shapes: R rows read at once, N steps, P pieces, S source tokens, T target tokens, D d_model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer.analysis.attribution.asked import Asked
+
+MOST_TOKENS = 1024  # that are read at once, all rows together
+MOST_LOGITS = 2**22  # that are made at once, 16 MB
+
+
+@dataclass(frozen=True, eq=False)
+class Hiding:
+    """Log-probabilities of what each step wrote, in nats. Arrays are read-only.
+
+    Attributes:
+        plain: With all pieces in sight [N].
+        hidden: With one piece hidden [N, P]; NaN where the step had not read it yet, or read it last
+            and begins there.
+    """
+
+    plain: np.ndarray
+    hidden: np.ndarray
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the arrays, in bytes."""
+        return self.plain.nbytes + self.hidden.nbytes
+
+    def change(self, step: int) -> np.ndarray:
+        """What hiding does to the log-probability, in nats [P]: below 0 where the step needs the piece."""
+        return np.asarray(self.hidden[step] - self.plain[step])
+
+    def probability_change(self, step: int) -> np.ndarray:
+        """What hiding does to the probability [P], -1 to 1."""
+        return np.asarray(np.exp(self.hidden[step]) - np.exp(self.plain[step]))
+
+
+class Hide:
+    """Hides one piece a row, in every mask.
+
+    Args:
+        places: Of the pieces, one a row [R]; -1 hides nothing.
+        stack: Whose tokens they are.
+    """
+
+    causal = True
+
+    def __init__(self, places: Tensor, stack: str) -> None:
+        self._places, self._stack = places, stack
+
+    def wants(self, site: str) -> bool:
+        """Every mask of an attention whose keys are these tokens."""
+        own = f"{self._stack}." if self._stack == "decoder" else ("encoder.", "decoder.")
+        crossing = site.endswith("cross_attn.mask") == (self._stack == "encoder" and site.startswith("decoder."))
+        return site.endswith("_attn.mask") and site.startswith(own) and crossing
+
+    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
+        """Close a key [1, ., Q, K] in each row -> [R, ., Q, K]."""
+        n_keys = value.size(-1)
+        closed = torch.arange(n_keys) == self._places[:, None, None, None]  # [R, 1, 1, K]
+        if not site.endswith("cross_attn.mask"):
+            n_queries = value.size(-2) if value.size(-2) > 1 else n_keys - offset
+            own = torch.arange(offset, offset + n_queries)[:, None] == torch.arange(n_keys)  # [Q, K]
+            closed = closed & ~own
+        return value & ~closed
+
+
+def hide(
+    asked: Sequence[Asked],
+    *,
+    pause: Callable[[int, int], None] = lambda done, whole: None,
+) -> Hiding:
+    """Hide each piece from each step, each alone.
+
+    Args:
+        asked: The steps of one run, in order; each has read what the one before it had, and more.
+        pause: Called before each part of the work with how much is done and how much there is.
+    """
+    with torch.inference_mode():
+        rows = [one.read_ids.size(1) - 1 for one in asked]  # of the decoder, one a step
+        pieces = torch.tensor([one.piece for one in asked])
+        last, n_pieces = asked[-1], asked[-1].n_pieces
+        at_once = max(1, MOST_TOKENS // max(last.read_ids.size(1), last.src_ids.size(1)))
+        parts = []
+        for first in range(-1, n_pieces, at_once):  # the first row hides nothing
+            pause(max(first, 0), n_pieces)
+            places = torch.arange(first, min(first + at_once, n_pieces))
+            parts.append(_log_probs(last, Hide(places, last.stack), rows, pieces, n=len(places)))
+    plain, *hidden_rows = torch.cat(parts).double().numpy()
+    hidden = np.stack(hidden_rows, axis=1)  # [N, P]
+    if last.stack == "decoder":
+        hidden[np.arange(n_pieces) >= np.array(rows)[:, None]] = np.nan
+    found = Hiding(plain.copy(), hidden)
+    for array in (found.plain, found.hidden):
+        array.flags.writeable = False
+    return found
+
+
+def _log_probs(asked: Asked, hide: Hide, rows: list[int], pieces: Tensor, *, n: int) -> Tensor:
+    """Of the pieces, in the rows of the steps, with a piece hidden in each row of the batch [n, N]."""
+    model, tap = asked.model, asked.tap.also(hide)
+    memory, mask = None, None
+    if model.anatomy.reads:
+        source = asked.src_ids.expand(n, -1)
+        memory, mask = model.encode(source, tap=tap), model.source_mask(source)
+    read = asked.read_ids.expand(n, -1)
+    if tap.causal:
+        states = model.decode(read, memory, mask, tap=tap)[:, rows]  # [n, N, D]
+    else:  # a change mixes tokens, so that each prefix is another text
+        states = torch.stack([model.decode(read[:, : row + 1], memory, mask, tap=tap)[:, -1] for row in rows], 1)
+    step = max(1, MOST_LOGITS // (model.config.tgt_vocab_size * len(rows)))
+    return torch.cat([_of(model.project(some, tap=tap), pieces) for some in states.split(step)])
+
+
+def _of(logits: Tensor, pieces: Tensor) -> Tensor:
+    """The log-probability of one piece a step, of logits [n, N, V] -> [n, N]."""
+    own = logits.gather(-1, pieces.expand(len(logits), -1)[..., None])[..., 0]
+    return own - logits.logsumexp(dim=-1)

@@ -1,0 +1,94 @@
+"""Direct contributions to a logit: what each head, feed-forward layer, bias and embedding adds to it, straight away.
+
+The stream at a token is a sum, and a logit is one number that is read off it, by the row of the output table that
+belongs to the piece. So each part of the sum has its share of the logit. Between the two stand norms. A norm
+divides by a size that the whole sum decides; with that size held at the value that it had in this run, a norm is
+linear too:
+
+    y = γ (x - centre(x)) / size + β,    u . y = (J u) . x + u . β    with J u = w - centre(w), w = γ u / size
+
+The direction u in which the stream is read is taken backwards in this way, from the output to the embedding; a
+part's contribution is its product with the direction at the place where it is added. In a pre-norm model there is
+the final norm alone. In a post-norm model each norm rescales all that was added before it. In a model without
+residuals only the last sub-layer adds anything; all else goes through it.
+
+All contributions add up to the logit. What is left, the remainder, is rounding; and a cap of the logits, which is
+not linear, where a model has one. Where a change put something else in a value's place, that is a part of its own.
+
+What they do not show: indirect paths. What a part writes is also read by later layers, which act on it; a part with
+a contribution of 0 may still decide the output, and all that the encoder does comes in by cross-attention.
+
+Source: Elhage et al., "A Mathematical Framework for Transformer Circuits" (2021), sections "Residual stream as a
+sum" and "Handling Layer Normalization"; nostalgebraist (2020) for reading streams by the output table.
+
+Shapes: C pieces whose logits are looked at, P parts, D d_model, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from transformer.analysis.attribution.asked import Asked
+from transformer.analysis.attribution.parts import Contributions, Part
+from transformer.analysis.attribution.way_back import Reading, walk_back
+from transformer.model.linear import widened
+
+_NEEDED = (
+    "tokens", "positions", "sum", "output", "heads", "activation", "output_norm", "residual", "norm",
+)  # fmt: skip
+
+
+class _LastRow:
+    """Keeps the last token's row of the decoder's sites, in float64."""
+
+    causal = True
+
+    def __init__(self) -> None:
+        self.values: dict[str, Tensor] = {}
+
+    def wants(self, site: str) -> bool:
+        return site == "logits" or (site.startswith("decoder.") and site.rpartition(".")[2] in _NEEDED)
+
+    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
+        rows = value if site.endswith("embedding.positions") else value[0]
+        self.values[site] = rows[..., -1, :].double()
+        return value
+
+
+@torch.inference_mode()
+def contributions(asked: Asked, pieces: Sequence[int] = ()) -> Contributions:
+    """The parts of a step's logits.
+
+    Args:
+        asked: The step, and the piece whose logit comes first.
+        pieces: Ids of other pieces.
+
+    Returns:
+        The parts of each logit. Those of the difference of two logits are the differences of their parts.
+    """
+    model, ids = asked.model, (asked.piece, *pieces)
+    seen = _LastRow()
+    asked.logits(tap=asked.tap.also(seen))
+    table = widened(asked.tap.setting("output_weight", model.output_weight)[list(ids)]).double()  # [C, D]
+    reading = Reading(model, asked.tap, seen.values, table * model.config.output_scale)
+    before_cap = reading.direction @ seen.values["decoder.output"]
+    if model.output_bias is not None:
+        bias = widened(model.output_bias)[list(ids)].double()
+        reading.found.append((Part("output_bias"), bias))
+        before_cap = before_cap + bias
+    walk_back(reading)
+    parts, values = zip(*reversed(reading.found), strict=True)
+    logits = seen.values["logits"][list(ids)]
+    return _frozen(ids, parts, torch.stack(values, dim=1), logits, before_cap, model.config.logit_cap is not None)
+
+
+def _frozen(
+    ids: tuple[int, ...], parts: Sequence[Part], values: Tensor, logits: Tensor, before_cap: Tensor, capped: bool
+) -> Contributions:
+    arrays = [x.numpy() for x in (values, logits, before_cap if capped else logits.clone())]
+    for array in arrays:
+        array.flags.writeable = False
+    return Contributions(ids, tuple(parts), *arrays)

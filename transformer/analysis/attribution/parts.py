@@ -1,0 +1,75 @@
+"""The parts of the sum that a logit is, and what each of them adds to it.
+
+Knows no model; `transformer.analysis.attribution.logit` says how they are found.
+
+Shapes: C pieces whose logits are looked at, P parts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from transformer.model.anatomy import Sublayer
+
+Kind = Literal[
+    "tokens", "positions", "embedding_norm", "head", "attention", "attention_bias", "ffn", "ffn_bias", "norm",
+    "changed", "final_norm", "output_bias",
+]  # fmt: skip
+"""What a part is. "norm", "embedding_norm" and "final_norm" stand for what a norm adds, its β; "attention" for all
+heads together, where a change put something else in the place of what they write; "changed" for what a change put
+into the stream."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the sum that a logit is.
+
+    Attributes:
+        kind: What it is.
+        layer: Of which decoder layer, from 0; None for what belongs to none.
+        sublayer: Of which sub-layer.
+        head: Which head, from 0.
+    """
+
+    kind: Kind
+    layer: int | None = None
+    sublayer: Sublayer | None = None
+    head: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Contributions:
+    """The parts of one step's logits. Arrays are read-only.
+
+    Attributes:
+        pieces: Whose logits, ids [C].
+        parts: In the order of the computation [P].
+        values: What each part adds [C, P].
+        logits: As the model computed them [C].
+        before_cap: What the parts would add up to if nothing were rounded, by the model's own last vector [C]; the
+            logits themselves where there is no cap.
+    """
+
+    pieces: tuple[int, ...]
+    parts: tuple[Part, ...]
+    values: np.ndarray
+    logits: np.ndarray
+    before_cap: np.ndarray
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the arrays, in bytes."""
+        return self.values.nbytes + self.logits.nbytes + self.before_cap.nbytes
+
+    @property
+    def remainder(self) -> np.ndarray:
+        """What the logits are more than the sum of their parts [C]."""
+        return np.asarray(self.logits - self.values.sum(axis=1))
+
+    @property
+    def capped(self) -> np.ndarray:
+        """What of the remainder the cap has taken off the logits [C]; 0 without one."""
+        return np.asarray(self.logits - self.before_cap)

@@ -1,0 +1,134 @@
+"""Attention of one step, as it is and by what it moves: ‖α v W_O‖ in the place of α.
+
+A weight says how much of a value is taken, not how large the value is: a key with a large weight and a short value
+moves the stream less than one with half the weight and a long one. Kobayashi et al. measure the vector that a head
+takes from a key, α (x W_V + b_V) W_O, by its length; those of all heads of a layer are added before they are
+measured, as the model adds them. The bias of W_O belongs to no key and is left out.
+
+With several layers each number is the mean over them: a length in one layer's stream is not one in another's, so
+the mean is a summary, and one layer alone is the measure.
+
+Source: Kobayashi et al., "Attention is Not Only a Weight" (2020), section 2.2, equations 4 to 6; Abnar and Zuidema
+(2020) for rollout (`transformer.analysis.rollout`).
+
+Shapes: L layers, H heads, P pieces, Q queries, K keys, d d_head, D d_model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer.analysis.attribution.asked import Asked
+from transformer.analysis.rollout import cross_rollout, self_rollout
+from transformer.model.anatomy import Kind
+from transformer.model.attention import MultiHeadAttention, share_heads
+from transformer.model.linear import widened
+
+
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """What a step's row takes from each piece. Arrays are read-only.
+
+    Attributes:
+        kind: By which attention: cross-attention, or the self-attention of a decoder that is alone.
+        weights: α, 0 to 1 [L, H, P].
+        lengths: ‖α v W_O‖ of each head [L, H, P].
+        together: The length of all heads' vectors added [L, P].
+        rollout: Rollout through all layers, 0 to 1 [P]; NaN where a change leaves rows without weights.
+    """
+
+    kind: Kind
+    weights: np.ndarray
+    lengths: np.ndarray
+    together: np.ndarray
+    rollout: np.ndarray
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the arrays, in bytes."""
+        return sum(array.nbytes for array in (self.weights, self.lengths, self.together, self.rollout))
+
+    def attention(self, layer: int | None, head: int | None) -> np.ndarray:
+        """The weights [P]: of one head or the mean over heads, of one layer or the mean over layers."""
+        return _mean(self.weights, layer, head)
+
+    def moved(self, layer: int | None, head: int | None) -> np.ndarray:
+        """The lengths [P]: of one head or of all heads together, of one layer or the mean over layers."""
+        if head is not None:
+            return _mean(self.lengths, layer, head)
+        return np.asarray(self.together.mean(axis=0) if layer is None else self.together[layer])
+
+
+def _mean(values: np.ndarray, layer: int | None, head: int | None) -> np.ndarray:
+    """Of [L, H, P] -> [P]."""
+    kept = values if layer is None else values[layer : layer + 1]
+    kept = kept if head is None else kept[:, head : head + 1]
+    return np.asarray(kept.mean(axis=(0, 1)))
+
+
+class _Watch:
+    """Keeps the mean map of every attention over heads, and of one attention its last row and its values."""
+
+    causal = True
+
+    def __init__(self, own: str) -> None:
+        self._own = own
+        self.maps: dict[str, np.ndarray] = {}  # [Q, K]
+        self.rows: dict[str, Tensor] = {}  # weights [H, K], values [G, K, d]
+
+    def wants(self, site: str) -> bool:
+        return fnmatchcase(site, "*_attn.weights") or fnmatchcase(site, f"{self._own}.values")
+
+    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
+        if site.endswith("weights"):
+            self.maps[site] = value[0].double().mean(dim=0).numpy()
+        if fnmatchcase(site, f"{self._own}.*"):
+            self.rows[site] = value[0, :, -1] if site.endswith("weights") else value[0]
+        return value
+
+
+@torch.inference_mode()
+def weigh(asked: Asked) -> Weighed:
+    """Weigh what a step's row takes from each piece."""
+    parts = asked.model.anatomy
+    attention = parts.attention("cross" if parts.reads else "decoder")
+    watch = _Watch(attention.place("*"))
+    asked.logits(tap=asked.tap.also(watch))
+    n, weights, lengths, together = asked.n_pieces, [], [], []
+    for layer, module in enumerate(asked.model.attentions(attention.kind)):
+        alpha = watch.rows[attention.site(layer, "weights")][:, :n]  # [H, P]
+        written = _written(module, watch.rows[attention.site(layer, "values")][:, :n])  # [H, P, D]
+        weights.append(alpha.double().numpy())
+        lengths.append((alpha * written.norm(dim=-1)).double().numpy())
+        together.append(torch.einsum("hp,hpd->pd", alpha, written).norm(dim=-1).double().numpy())
+    found = Weighed(attention.kind, np.stack(weights), np.stack(lengths), np.stack(together), _rolled(asked, watch))
+    for array in (found.weights, found.lengths, found.together, found.rollout):
+        array.flags.writeable = False
+    return found
+
+
+def _written(module: MultiHeadAttention, values: Tensor) -> Tensor:
+    """v W_O of every head and key, [G, K, d] -> [H, K, D]."""
+    shared = share_heads(values[None], module.n_heads)[0]  # [H, K, d]
+    columns = widened(module.out_proj.weight).view(-1, module.n_heads, module.d_head)  # [D, H, d]
+    return torch.einsum("hkd,mhd->hkm", shared, columns)
+
+
+def _rolled(asked: Asked, watch: _Watch) -> np.ndarray:
+    """Rollout of the last row [P]."""
+
+    def of(kind: Kind) -> np.ndarray:
+        one = asked.model.anatomy.attention(kind)
+        return np.stack([watch.maps[one.site(layer, "weights")][None] for layer in range(one.n_layers)])
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        if asked.model.anatomy.reads:
+            rolled = cross_rollout(of("encoder"), of("decoder"), of("cross"))
+        else:
+            rolled = self_rollout(of("decoder"))
+    return np.array(rolled[-1, : asked.n_pieces])

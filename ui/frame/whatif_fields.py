@@ -1,0 +1,207 @@
+"""A control for each kind of field that an intervention has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from transformer.checkpoint.load import Checkpoint
+from transformer.errors import QueryError, shown
+from transformer.model.anatomy import Attention, anatomy
+from transformer.runs.interventions.spelling import MOST_TEXT, Spelling
+from transformer.runs.trace import Trace
+from transformer.text.tokenizer import AnyTokenizer
+from ui.shared import choices, drawing
+from ui.shared.door import st
+from ui.state.view import View
+from words import say
+
+ALL: Final = choices.NONE
+
+
+@dataclass(frozen=True)
+class Around:
+    """What the controls choose from.
+
+    Attributes:
+        checkpoint: The one that is open.
+        view: What is looked at, which is proposed first.
+        trace: The unchanged run of the sentence; None if there is none.
+        chosen: What the controls before this one say, by what they are of.
+    """
+
+    checkpoint: Checkpoint
+    view: View
+    trace: Trace | None
+    chosen: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def attention(self) -> Attention:
+        """The attention that is chosen, or the one that is looked at, or the last one."""
+        parts = anatomy(self.checkpoint.config)
+        kind = self.chosen.get("attention", self.view.kind)
+        return parts.attention(kind if kind in parts.kinds else parts.kinds[-1])
+
+
+def control(spelling: Spelling, key: str, around: Around) -> Any:
+    """Draw a control.
+
+    Returns:
+        What it says, as the field takes it.
+
+    Raises:
+        QueryError: What was typed is no such value.
+    """
+    return _CONTROLS[spelling.what](spelling, key, around)
+
+
+def _choice(spelling: Spelling, key: str, around: Around) -> Any:
+    return _menu(spelling.label, key, dict(spelling.options), None)
+
+
+def _attention(spelling: Spelling, key: str, around: Around) -> Any:
+    kinds = anatomy(around.checkpoint.config).kinds
+    options = {kind: said for kind, said in spelling.options.items() if kind in kinds or kind not in _KINDS}
+    return _menu(spelling.label, key, options, around.view.kind)
+
+
+_KINDS: Final = ("encoder", "decoder", "cross")
+
+
+def _layer(spelling: Spelling, key: str, around: Around) -> Any:
+    return _places(spelling, key, around.attention.n_layers, around.view.layer)
+
+
+def _head(spelling: Spelling, key: str, around: Around) -> Any:
+    return _places(spelling, key, around.checkpoint.config.n_heads, around.view.head)
+
+
+def _places(spelling: Spelling, key: str, count: int, first: int | None) -> Any:
+    return _menu(spelling.label, key, _every(spelling) | choices.numbered(count), first)
+
+
+def _query(spelling: Spelling, key: str, around: Around) -> Any:
+    return _piece_of(spelling, key, _pieces(around, around.attention.stack), around.view.query)
+
+
+def _key(spelling: Spelling, key: str, around: Around) -> Any:
+    return _piece_of(spelling, key, _pieces(around, around.attention.keys_from), around.view.key)
+
+
+def _source(spelling: Spelling, key: str, around: Around) -> Any:
+    return _piece_of(spelling, key, () if around.trace is None else around.trace.src_pieces, None)
+
+
+def _step(spelling: Spelling, key: str, around: Around) -> Any:
+    return _piece_of(spelling, key, () if around.trace is None else around.trace.tgt_pieces, around.view.step)
+
+
+def _pieces(around: Around, stack: str) -> Sequence[str]:
+    if around.trace is None:
+        return ()
+    return around.trace.src_pieces if stack == "encoder" else around.trace.read_pieces
+
+
+def _piece_of(spelling: Spelling, key: str, pieces: Sequence[str], first: int | None) -> Any:
+    if not pieces:
+        number = st.number_input(spelling.label, min_value=1, max_value=int(spelling.most), key=key)
+        return int(number) - 1
+    return _menu(spelling.label, key, _every(spelling) | choices.labelled(pieces), first)
+
+
+def _every(spelling: Spelling) -> dict[Any, str]:
+    return {ALL: choices.ALL} if spelling.optional else {}
+
+
+def _menu(label: str, key: str, options: dict[Any, str], first: Any) -> Any:
+    values = list(options)
+    chosen = st.selectbox(
+        label,
+        values,
+        format_func=lambda one: options.get(one, str(one)),
+        index=values.index(first) if first in values else 0,
+        key=key,
+    )
+    return None if chosen == ALL else chosen
+
+
+def _source_piece(spelling: Spelling, key: str, around: Around) -> int:
+    return _typed_piece(spelling, key, around.checkpoint.src_tokenizer)
+
+
+def _target_piece(spelling: Spelling, key: str, around: Around) -> int:
+    return _typed_piece(spelling, key, around.checkpoint.tgt_tokenizer)
+
+
+def _typed_piece(spelling: Spelling, key: str, tokenizer: AnyTokenizer) -> int:
+    """A piece as it is drawn elsewhere, or its id."""
+    typed = (
+        st.text_input(spelling.label, key=key, help=say("A piece as it is shown, or its id."), max_chars=100) or ""
+    ).strip()
+    if not typed:
+        raise QueryError("Type a piece.")
+    found = tokenizer.id_of(typed)
+    if found is None and typed.isascii() and typed.isdigit() and int(typed) < tokenizer.size:
+        found = int(typed)
+    if found is None:
+        found = tokenizer.id_of(f"▁{typed}")
+    if found is None:
+        raise QueryError("{typed} is no piece of this vocabulary, and no id.", typed=shown(typed))
+    st.caption(drawing.plain(say("That is piece {id}: {piece}", id=found, piece=tokenizer.piece(found))))
+    return found
+
+
+def _number(spelling: Spelling, key: str, around: Around) -> float:
+    return float(
+        st.number_input(
+            spelling.label, float(spelling.least), float(spelling.most), spelling.default, key=key, format="%g"
+        )
+    )
+
+
+def _whole(spelling: Spelling, key: str, around: Around) -> int:
+    return int(
+        st.number_input(spelling.label, int(spelling.least), int(spelling.most), spelling.default, step=1, key=key)
+    )
+
+
+def _yes(spelling: Spelling, key: str, around: Around) -> bool:
+    return bool(st.toggle(spelling.label, value=spelling.default, key=key))
+
+
+def _text(spelling: Spelling, key: str, around: Around) -> str:
+    typed = st.text_input(spelling.label, key=key, max_chars=MOST_TEXT) or ""
+    if not typed.strip():
+        raise QueryError("Type a text.")
+    return str(typed)
+
+
+def _numbers(spelling: Spelling, key: str, around: Around) -> tuple[float, ...]:
+    typed = st.text_input(spelling.label, key=key, help=say("Numbers with spaces between them.")) or ""
+    try:
+        found = tuple(float(part) for part in typed.replace(",", " ").split())
+    except ValueError:
+        raise QueryError("{typed} are no numbers; type such as 0.5 0.25 0.25.", typed=shown(typed)) from None
+    if not found:
+        raise QueryError("Type numbers, such as 0.5 0.25 0.25.")
+    return found
+
+
+_CONTROLS: Final[dict[str, Callable[[Spelling, str, Around], Any]]] = {
+    "attention": _attention,
+    "layer": _layer,
+    "head": _head,
+    "query": _query,
+    "key": _key,
+    "source": _source,
+    "step": _step,
+    "source_piece": _source_piece,
+    "target_piece": _target_piece,
+    "number": _number,
+    "whole": _whole,
+    "choice": _choice,
+    "yes": _yes,
+    "text": _text,
+    "numbers": _numbers,
+}
