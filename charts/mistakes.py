@@ -1,5 +1,4 @@
-"""Two runs beside each other, of which one has a mistake in it: numbers of each piece, weights of a row, numbers of
-each layer."""
+"""Two runs beside each other, of which one has a mistake in it: a number of each token, a number of each layer."""
 
 from __future__ import annotations
 
@@ -20,8 +19,8 @@ from charts.theme import (
 )
 from words import say
 
-HOW_TO_READ_BARS = say("Each group is one token: the grey bar as it should be, the coloured one with the mistake.")
-HOW_TO_READ_LAYERS = say("From left to right the layers; grey as it should be, coloured with the mistake.")
+HOW_TO_READ_BARS = say("Each group is one token; its two bars are the two sides that are named above the chart.")
+HOW_TO_READ_LAYERS = say("From left to right one layer after the other; the two lines are the two sides.")
 
 _STYLES = ((GUIDE_COLOR, "circle"), (TARGET_COLOR, "square"))
 _MOST_BARS = 40  # tokens; above this bars are too thin to be told apart
@@ -109,7 +108,8 @@ def two_lines_spec(
     """
     layout = base_layout(title, depth_axis, value_name) | {"showlegend": True, "height": 340}
     places = list(range(len(depths)))
-    layout["xaxis"] |= {"tickvals": places, "ticktext": list(map(literal, depths)), "range": [-0.3, len(depths) - 0.7]}
+    layout["xaxis"] |= {"tickvals": places, "ticktext": list(map(literal, depths))}
+    layout["xaxis"] |= {"range": [-0.3, len(depths) - 0.7]}
     layout["yaxis"] |= {"nticks": 6, "zeroline": True} | ({} if limits is None else {"range": list(limits)})
     layout["legend"], layout["margin"]["t"] = dict(LEGEND), 92
     data = []

@@ -34,8 +34,9 @@ LensColour = Literal["probability", "rank"]
 Unsureness = Literal["entropy", "ten", "rest"]
 Nearness = Literal["cosine", "distance"]
 Mistake = Literal[
-    "leak", "inverted", "axis", "scale", "twice", "positions", "shifted", "heads", "norms", "nan", "residual", "embedding"
-]
+    "leak", "inverted", "axis", "scale", "twice", "positions", "shifted", "heads", "norms", "nan", "residual",
+    "embedding",
+]  # fmt: skip
 
 Slot = Literal["", "b-"]
 """Where a page draws a run: begins the keys of all that is drawn there. Each slot has a view of its own."""

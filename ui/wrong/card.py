@@ -7,7 +7,7 @@ outcome is computed, and each outcome has its own sentence, as most mistakes cha
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from charts.theme import Spec
@@ -91,15 +91,15 @@ class Measure:
         name: What it is, with its unit.
         of: Computes it from one reading of the right output.
         form: How it is written, as `format` takes it.
-        sites: What has to be recorded for it and for the chart.
         labels: What the two numbers are of.
+        finite: There is none where something is not finite; if not, it counts just that.
     """
 
     name: Sentence
     of: Callable[[Found, AtOnce], float]
     form: str = ".2f"
-    sites: Callable[[ModelConfig], Sequence[str]] = lambda config: ()
     labels: tuple[Sentence, Sentence] = (RIGHT, WRONG)
+    finite: bool = True
 
     def numbers(self, found: Found) -> tuple[float | None, float | None]:
         """The right number and the other; None where there is none."""
@@ -125,6 +125,11 @@ class Code:
     right: str
 
 
+def no_sites(config: ModelConfig) -> Sequence[str]:
+    """Losses need nothing to be recorded."""
+    return ()
+
+
 def fits_all(checkpoint: Checkpoint) -> Sentence | None:
     """No model is without what this mistake is about."""
     return None
@@ -143,11 +148,12 @@ class Card:
         texts: For "same" and "changed", and what else needs its own: what that outcome means here.
         charts: Draws one chart, or two maps that belong together.
         change: The interventions that make the mistake in a model.
+        source: Where what is right is described.
         unfit: Why the mistake cannot be made in a model, in one sentence; None if it can.
+        sites: What has to be recorded for the number and the chart.
         seen_on: A shipped checkpoint in which it can be.
         sides: What is compared, where it is not one model with and without the change.
         labels: What the two outputs are of.
-        source: Where it is described.
     """
 
     name: Mistake
@@ -158,11 +164,12 @@ class Card:
     texts: Mapping[Outcome, Sentence]
     charts: Callable[[Found], Sequence[Chart]]
     change: Callable[[ModelConfig], tuple[Intervention, ...]]
+    source: Sentence
     unfit: Callable[[Checkpoint], Sentence | None] = fits_all
+    sites: Callable[[ModelConfig], Sequence[str]] = no_sites
     seen_on: str = "reverse"
     sides: Callable[[Side], Sides] | None = None
     labels: tuple[Sentence, Sentence] = (RIGHT, WRONG)
-    source: Sentence = field(default_factory=lambda: say("No source"))
 
 
 def happened(found: Found) -> Sentence:
@@ -174,11 +181,15 @@ def happened(found: Found) -> Sentence:
             return say("It writes nothing: the first piece that it chooses is the end.")
         case "endless":
             n = found.wrong.n_steps if found.wrong else 0
-            return say_n("It does not end: it was stopped after {n} piece.", "It does not end: it was stopped after {n} pieces.", n)
+            return say_n(
+                "It does not end: it was stopped after {n} piece.",
+                "It does not end: it was stopped after {n} pieces.",
+                n,
+            )
         case "not_finite":
             return say(
-                "It writes nothing: {site} is the first site where something is not a number (NaN) or infinite, and "
-                "whatever is computed from it is lost, too.",
+                "It writes nothing: “{site}” is the first site where something is not a number (NaN) or infinite, "
+                "and whatever is computed from it is lost, too.",
                 site=found.site,
             )
         case "refused":

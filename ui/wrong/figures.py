@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from charts.heatmap import HOW_TO_READ as HOW_TO_READ_MAP
 from charts.heatmap import heatmap_spec
 from charts.mistakes import HOW_TO_READ_BARS, HOW_TO_READ_LAYERS, two_bars_spec, two_lines_spec
 from transformer.analysis import mistakes
@@ -16,7 +15,13 @@ from transformer.model.config import ModelConfig
 from ui.wrong.card import RIGHT, WRONG, Chart, Found, Measure
 from words import Sentence, say
 
-LOSS: Sentence = say("Loss of the right output when it is read at once, in nats a piece: 0 is to be sure of all of it")
+LOSS: Sentence = say(
+    "Loss of the right output when it is read at once, in nats a piece: 0 is to be sure of all of it"
+)
+HOW_TO_READ_MEAN = say(
+    "Decoder self-attention in the mean of its heads: each row is one query, the stronger a cell, the more of its "
+    "weight of 1 it gives to that key; hatched cells are closed, crossed out ones are no numbers."
+)
 LAYER = say("Layer")
 OUTPUT = say("Output piece")
 
@@ -82,35 +87,43 @@ def largest_weight(found: Found, read: AtOnce) -> float:
 
 def first_maps(found: Found) -> Sequence[Chart]:
     """The decoder's first map of its own tokens, in the mean over its heads, on both sides."""
+    both = zip((RIGHT, WRONG), parts_of(found), strict=True)
+    return [_map(found, read, 0, label) for label, read in both if read is not None]
+
+
+def spreading(found: Found) -> Sequence[Chart]:
+    """Where what is no number begins, and where it has come to one layer on: the decoder's first two maps."""
+    own = anatomy(found.sides.read_right.checkpoint.config).attention("decoder")
+    read = found.read_wrong
+    return [] if read is None else [_map(found, read, layer, WRONG) for layer in range(min(2, own.n_layers))]
+
+
+def _map(found: Found, read: AtOnce, layer: int, label: Sentence) -> Chart:
     own = anatomy(found.sides.read_right.checkpoint.config).attention("decoder")
     queries = list(found.right.read_pieces)
-    charts = []
-    for label, read in zip((RIGHT, WRONG), parts_of(found), strict=True):
-        if read is None:
-            continue
-        weights = read.values[own.site(0, "weights")].mean(axis=0)  # [T, T]
-        allowed = np.broadcast_to(read.values[own.site(0, "mask")][0], weights.shape)
-        figure = heatmap_spec(
-            weights,
-            queries=queries,
-            keys=queries,
-            title=say("{side}: layer 1, mean of the heads", side=label),
-            query_axis=say("Reads"),
-            key_axis=say("Looks at"),
-            allowed=allowed,
-            mask_reason=say("closed by the mask"),
-            colour="target",
-        )
-        closed = int((~allowed).all(axis=1).sum())
-        alt = say(
-            "{side}: a map of {n} rows; {later} % of the weight lies on later tokens; {closed} rows see nothing.",
-            side=label,
-            n=len(queries),
-            later=round(100 * mistakes.on_later([weights[None]])),
-            closed=closed,
-        )
-        charts.append(Chart(figure, alt, HOW_TO_READ_MAP))
-    return charts
+    weights = read.values[own.site(layer, "weights")].mean(axis=0)  # [T, T]
+    lost = ~np.isfinite(weights)
+    allowed = np.broadcast_to(read.values[own.site(layer, "mask")][0], weights.shape) | lost
+    figure = heatmap_spec(
+        weights,
+        queries=queries,
+        keys=queries,
+        title=say("{side}: layer {layer}", side=label, layer=layer + 1),
+        query_axis=say("Reads"),
+        key_axis=say("Looks at"),
+        allowed=allowed,
+        mask_reason=say("closed by the mask"),
+        colour="target",
+        rows_sum_to_one=False,
+    )
+    alt = say(
+        "{side}: a map of {n} rows; in {closed} of them every key is closed, in {lost} the weights are no numbers.",
+        side=label,
+        n=len(queries),
+        closed=int((~allowed).all(axis=1).sum()),
+        lost=int(lost.any(axis=1).sum()),
+    )
+    return Chart(figure, alt, HOW_TO_READ_MEAN)
 
 
 def one_row(found: Found) -> Sequence[Chart]:
@@ -275,4 +288,9 @@ def _ratios(found: Found, read: AtOnce) -> np.ndarray:
     return mistakes.size(tokens) / np.maximum(mistakes.size(positions), small)
 
 
-LOSS_MEASURE = Measure(LOSS, loss)
+LOSS_MEASURE = Measure(LOSS, loss, form=".3f")
+
+
+def lost(found: Found, read: AtOnce) -> float:
+    """The share of the right output's pieces whose probability is not a number, in per cent."""
+    return 100 * float(np.mean(~np.isfinite(read.losses)))

@@ -27,7 +27,8 @@ def unfit(checkpoint: Checkpoint) -> Sentence | None:
                    leak=LEAK)  # fmt: skip
     if checkpoint.name not in (HEALTHY, LEAK):
         return say(
-            "A leak is made in training, and this model was not trained with one: “{leak}” was, on letters.", leak=LEAK
+            "A leak is made in training, and this model was not trained with one: “{leak}” was, on letters.",
+            leak=LEAK,
         )
     return None
 
@@ -54,14 +55,14 @@ CARD: Final = Card(
     name="leak",
     title=say("The leak: trained without the causal mask"),
     about=say(
-        "In training the decoder is given the whole right output at once, and each row has to guess the next piece of "
-        "it. Without the causal mask that piece stands in front of its eyes. The model learns to look it up: the loss "
-        "is near 0, and nothing was learned that helps to write."
+        "In training the decoder is given the whole right output at once, and each row has to guess the next piece "
+        "of it. Without the causal mask that piece stands in front of its eyes. The model learns to look it up: the "
+        "loss is near 0, and nothing was learned that helps to write."
     ),
     code=Code(
-        wrong="logits = model(src, tgt_in)                  # tgt_mask=None: every row sees all of tgt_in",
-        right="T = tgt_in.size(1)\n"
-        "causal = torch.ones(T, T, dtype=torch.bool).tril()   # True = may attend\n"
+        wrong="# no mask: each row sees all of tgt_in\nlogits = model(src, tgt_in)",
+        right="# True = may attend\n"
+        "causal = torch.ones(T, T).tril().bool()\n"
         "logits = model(src, tgt_in, tgt_mask=causal)",
     ),
     measure=Measure(LOSS, loss, form=".2g", labels=(SEEN, UNSEEN)),
@@ -72,8 +73,8 @@ CARD: Final = Card(
         ),
         "changed": say(
             "With the right output before its eyes it knows every piece of it, so that the loss in training looked "
-            "perfect. When it writes, the piece after the last one is not there yet, and there is nothing to look up. "
-            "A loss near 0 on a task that is not trivial is a reason to look for a leak."
+            "perfect. When it writes, the piece after the last one is not there yet, and there is nothing to look "
+            "up. A loss near 0 on a task that is not trivial is a reason to look for a leak."
         ),
         "nothing": say(
             "With the right output before its eyes it knows every piece of it, so that the loss in training looked "

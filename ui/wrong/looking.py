@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from transformer.analysis.at_once import AtOnce, read_at_once
@@ -56,12 +55,8 @@ def look(card: Card, side: Side) -> Found:
             found = replace(found, outcome="not_finite", site=site_of(error))
     else:
         found = Found(sides, right, wrong, outcome_of(right, wrong))
-    sites = card.measure.sites(side.checkpoint.config)
-    return replace(
-        found,
-        read_right=_read(sides.read_right, right, sites),
-        read_wrong=_read(sides.read_wrong, right, sites),
-    )
+    readings = [_read(card, one, right) for one in (sides.read_right, sides.read_wrong)]
+    return replace(found, read_right=readings[0], read_wrong=readings[1])
 
 
 def outcome_of(right: Trace, wrong: Trace) -> Outcome:
@@ -97,13 +92,13 @@ def _trace(side: Side) -> Trace:
     return loading.runner().trace(side.checkpoint, side.query)
 
 
-def _read(side: Side, right: Trace, sites: Sequence[str]) -> AtOnce | None:
+def _read(card: Card, side: Side, right: Trace) -> AtOnce | None:
     """What one side makes of the right output; None where something is not finite, or it cannot be read."""
-    query = _plain(side.query)
+    query, sites = _plain(side.query), tuple(card.sites(side.checkpoint.config))
     try:
         return loading.runner().compute(
-            ("at_once", query, right.tgt_ids, tuple(sites)),
-            lambda: read_at_once(side.checkpoint, query, right.tgt_ids, sites),
+            ("at_once", query, right.tgt_ids, sites, card.measure.finite),
+            lambda: read_at_once(side.checkpoint, query, right.tgt_ids, sites, finite=card.measure.finite),
             nbytes=lambda found: found.nbytes,
         )
     except QueryError:

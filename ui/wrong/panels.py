@@ -7,18 +7,19 @@ from functools import partial
 
 from transformer.runs.trace import Trace
 from ui.runs import loading
-from ui.runs.attempt import attempt, to_the_doctor
+from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
 from ui.shared import drawing, menu
 from ui.shared.door import st
 from ui.state import session
 from ui.wrong import controls, looking
 from ui.wrong.card import Card, Found, Side, happened
-from words import joined, say
+from words import say
 
 CHART = "mistake_chart"
 SEEN_ON = "mistake_seen_on"
 NOTHING = "–"
+MOST_PIECES = 12  # of an output without text
 
 
 def draw(run: OpenRun) -> None:
@@ -50,15 +51,15 @@ def _told(card: Card, found: Found, run: OpenRun) -> None:
         with column, st.container(border=True):
             st.caption(label)
             st.markdown(say("“{output}”", output=NOTHING) if trace is None else output(trace, found.first))
+            if number_label != label:
+                st.caption(number_label)
             value = NOTHING if number is None else format(number, card.measure.form)
-            st.metric(number_label, value, width="content")
+            st.metric(card.measure.name, value, label_visibility="collapsed", width="content")
     st.caption(card.measure.name)
     st.markdown(drawing.plain(happened(found)))
     meaning = card.texts.get(found.outcome, None if found.outcome == "refused" else card.texts["changed"])
     if meaning is not None:
         st.markdown(drawing.plain(meaning))
-    if found.outcome == "not_finite":
-        to_the_doctor(run.link)
     _to_compare(card, found, run)
 
 
@@ -70,6 +71,9 @@ def output(trace: Trace, first: int | None) -> str:
         first: That piece, from 0; None if there is none.
     """
     whole = trace.output_text
+    if not whole.strip() and trace.n_steps > 1:  # pieces that are no text
+        shown = [*trace.tgt_pieces[:MOST_PIECES], *(["…"] if trace.n_steps > MOST_PIECES else [])]
+        return say("“{output}”", output=drawing.plain(" ".join(shown)))
     if first is None:
         return say("“{output}”", output=drawing.plain(whole))
     before = trace.texts[first - 1] if first else ""
@@ -103,14 +107,14 @@ def _charts(card: Card, found: Found, run: OpenRun) -> None:
 def _code(card: Card, run: OpenRun) -> None:
     def one(label: str, code: str) -> None:
         st.caption(label)
-        st.code(code, language="python")
+        st.code(code, language="python", wrap_lines=True)
 
     drawing.beside(
         partial(one, say("As a learner writes it"), card.code.wrong),
         partial(one, say("As it has to be"), card.code.right),
         gap="medium",
     )
-    st.caption(joined(" ", [say("Source:"), card.source]))
+    st.caption(card.source)
 
 
 def _to_compare(card: Card, found: Found, run: OpenRun) -> None:
