@@ -28,9 +28,12 @@ PAGES: dict[str, list[StreamlitPage]] = {
         st.Page("pages/explore/positions.py", title=say("Positions"), url_path="positions"),
         st.Page("pages/explore/masks.py", title=say("Masks"), url_path="masks"),
         st.Page("pages/explore/inside.py", title=say("Inside the model"), url_path="inside"),
+        st.Page("pages/explore/search.py", title=say("How pieces are chosen"), url_path="search"),
+        st.Page("pages/explore/forcing.py", title=say("Teacher forcing"), url_path="forcing"),
         st.Page("pages/explore/glossary.py", title=say("Glossary"), url_path="glossary"),
     ],
     say("What if"): [
+        st.Page("pages/whatif/compare.py", title=say("Compare"), url_path="compare"),
         st.Page("pages/whatif/matters.py", title=say("What matters"), url_path="matters"),
         st.Page("pages/whatif/wrong.py", title=say("What goes wrong"), url_path="wrong"),
     ],

@@ -8,6 +8,9 @@ pages and parts: until then a session grows, as it keeps what its widgets need. 
 without thinking asks for so many translations that the bounded cache of runs is full: its growth is no leak. At last
 all visitors translate in the same moment, as a class does that is told to.
 
+A tenth of the visitors also change something inside the model, and go on with it changed; what runs a changed model
+is counted by itself.
+
 The visitors share one process and one thread, the server has a process of its own; both use the machine's cores, and
 what the visitors take of them is said. CPU and memory come from /proc, so this needs Linux. Not measured: the
 browser, the network.
@@ -33,14 +36,15 @@ import torch
 
 import transformer
 from benchmarks.app import cpu_seconds, resident_mb
-from benchmarks.visitors import PAGES, WEIGHTS, Answer, Visitor, foreign, more_sentences, sentences
+from benchmarks.visitors import CHANGE, PAGES, WEIGHTS, Answer, Visitor, foreign, more_sentences, sentences
 from tools.serve import Server, serve
 from transformer.checkpoint.load import Checkpoint
+from transformer.runs.interventions import parse
 from transformer.runs.trace import Trace
 
 CHECKPOINT = Path(__file__).resolve().parent.parent / "checkpoints" / "zh-en"
 AT_ONCE = "translate, all at once"
-ACTIONS = ("open", *WEIGHTS, AT_ONCE)
+ACTIONS = ("open", *WEIGHTS, CHANGE, AT_ONCE)
 ROUND = ("translate", "step", "step", "step", "head", "part", "part", "page")
 SHOWN_PROBLEMS = 5
 SETTLE_SECONDS = 0.1  # what a server still does after a run must count as its CPU
@@ -78,20 +82,26 @@ class Judge:
     def __init__(self, checkpoint: Checkpoint) -> None:
         torch.set_num_threads(1)  # as the server does: where two pieces are equally probable, the last digit decides
         self._checkpoint = checkpoint
-        self._traces: dict[str, Trace] = {}
+        self._traces: dict[tuple[str, str], Trace] = {}
 
     def problems(self, answer: Answer) -> list[str]:
         """What an answer shows that is not its visitor's."""
         sentence = answer.sentence or self._checkpoint.card.examples[0]
-        if sentence not in self._traces:
-            self._traces[sentence] = self._checkpoint.run(sentence)
-        return foreign(answer, self._traces[sentence])
+        which = sentence, answer.changes
+        if which not in self._traces:
+            query = self._checkpoint.query(sentence, interventions=parse(answer.changes))
+            self._traces[which] = self._checkpoint.run(query)
+        return foreign(answer, self._traces[which])
 
 
-def visitor_of(checkpoint: Checkpoint, number: int, own: Iterator[str], *, seed: int) -> Visitor:
+def visitor_of(
+    checkpoint: Checkpoint, number: int, own: Iterator[str], *, seed: int, changing: bool = False
+) -> Visitor:
     """A visitor who knows what can be chosen on the pages of a checkpoint."""
     config = checkpoint.config
-    return Visitor(number, own, n_layers=config.n_decoder_layers, n_heads=config.n_heads, seed=seed)
+    return Visitor(
+        number, own, n_layers=config.n_decoder_layers, n_heads=config.n_heads, seed=seed, changing=changing
+    )
 
 
 async def visit(url: str, visitor: Visitor, answers: list[Answer], *, think: float, until: float) -> None:
@@ -122,7 +132,11 @@ async def under_load(server: Server, checkpoint: Checkpoint, options: argparse.N
     """Let visitors come, and count what happens after the warm-up."""
     await fill(server.url, checkpoint, options.fill)
     own = [sentences(number, count, seed=options.seed) for number in range(count)]
-    everybody = [visitor_of(checkpoint, number, own[number], seed=options.seed) for number in range(count)]
+    every = round(1 / options.changing) if options.changing else count + 1
+    everybody = [
+        visitor_of(checkpoint, number, own[number], seed=options.seed, changing=number % every == every - 1)
+        for number in range(count)
+    ]
     load, answers = Load(count), list[Answer]()
     begin = time.monotonic() + options.warm_up
     end = begin + options.seconds
@@ -199,7 +213,7 @@ def table_of_loads(loads: Sequence[Load], wrong: Sequence[Sequence[str]]) -> Non
     )
     print(" | memory | slope |\n|---|---|---|---|---|---|---|---|---|")
     for load, problems in zip(loads, wrong, strict=True):
-        counted = sum(answer.action in WEIGHTS for answer in load.answers)
+        counted = sum(answer.action in (*WEIGHTS, CHANGE) for answer in load.answers)
         errors = sum(bool(answer.error) for answer in load.answers) + load.log_errors
         cpu = f"{1000 * load.server_cpu / max(counted, 1):.0f} ms | {load.server_cpu / load.seconds:.2f}"
         memory = f"{load.memory[-1][1]:.0f} MB | {load.slope():+.1f} MB/min"
@@ -238,6 +252,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--fill", type=int, default=2400, help="translations that fill the cache of runs beforehand")
     parser.add_argument("--alone", type=int, default=12, help="rounds of the one visitor who does not think")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--changing", type=float, default=0.1, help="share of visitors who change the model, too")
     options = parser.parse_args(arguments)
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {sys.version.split()[0]}")
     checkpoint = transformer.load(CHECKPOINT)

@@ -17,6 +17,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlencode
 
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
@@ -32,6 +33,12 @@ PARTS = {
     "inside_panel": ("The model", "Residual stream", "Logit lens", "Feed-forward", "Embeddings"),
 }  # the controls that lead to another part of a page, and what they offer
 WEIGHTS = {"step": 40, "translate": 20, "head": 15, "part": 10, "page": 15}
+CHANGE, OFTEN = "change", 20  # what visitors do besides who change something inside the model, and its weight
+CHANGES = (
+    "zero-cross.{layer}.{head}",
+    "zero-decoder.{layer}.{head}",
+    "zero-cross.1.{head}_zero-cross.2.{head}_zero-cross.3.{head}",
+)
 MAPS = (
     "cross_map",
     "head_map",
@@ -61,12 +68,13 @@ class Answer:
 
     Attributes:
         visitor: Whose.
-        action: "open" or one of `WEIGHTS`.
+        action: "open", one of `WEIGHTS`, or `CHANGE` for whatever ran a changed model.
         at: When it was asked for, on the clock of `time.monotonic`.
         seconds: Until the page's run had ended.
         received_bytes: What came over the WebSocket.
         sentence: The sentence that the visitor had asked for; None for the app's own.
         step: The step that the visitor had asked for.
+        changes: What the visitor had changed inside the model, as an address has it.
         drawn: The JSON of each component that was drawn, by key; empty once it has been checked.
         error: What went wrong; "" if nothing.
     """
@@ -78,6 +86,7 @@ class Answer:
     received_bytes: int = 0
     sentence: str | None = None
     step: int = 0
+    changes: str = ""
     drawn: dict[str, str] = field(default_factory=dict)
     error: str = ""
 
@@ -105,15 +114,18 @@ class Visitor:
         own: Sentences of their own.
         n_layers, n_heads: What can be chosen.
         seed: Decides what the visitor does.
+        changing: They also change something inside the model, each time something else.
     """
 
-    def __init__(self, number: int, own: Iterator[str], *, n_layers: int, n_heads: int, seed: int) -> None:
-        self.number = number
+    def __init__(
+        self, number: int, own: Iterator[str], *, n_layers: int, n_heads: int, seed: int, changing: bool = False
+    ) -> None:
+        self.number, self._weights = number, WEIGHTS | ({CHANGE: OFTEN} if changing else {})
         self._own, self._n_layers, self._n_heads = own, n_layers, n_heads
         self._random = random.Random(seed * 1000 + number)
         self._talk = Conversation(keeps_messages=True)
         self._socket: ClientConnection | None = None
-        self._page, self._sentence, self._step, self._layer = 0, "", 0, ""
+        self._page, self._sentence, self._step, self._layer, self._changes = 0, "", 0, "", ""
 
     async def open(self, url: str, *, query: str | None = None) -> Answer:
         """Connect and run the first page, with these parameters in its address."""
@@ -126,11 +138,11 @@ class Visitor:
 
     async def act(self, action: str | None = None) -> Answer:
         """Do one thing, or what the dice say."""
-        names = [name for name in WEIGHTS if self.can(name)]
-        action = action or self._random.choices(names, [WEIGHTS[name] for name in names])[0]
+        names = [name for name in self._weights if self.can(name)]
+        action = action or self._random.choices(names, [self._weights[name] for name in names])[0]
         ways = {"step": self._go, "translate": self._translate, "head": self._choose, "part": self._move,
-                "page": self._turn}  # fmt: skip
-        return await self._timed(action, ways[action])
+                "page": self._turn, CHANGE: self._change}  # fmt: skip
+        return await self._timed(CHANGE if action == "translate" and self._changes else action, ways[action])
 
     async def look_round(self, mean_seconds: float) -> list[Answer]:
         """Go once to all pages and all their parts, thinking in between; ends where it began."""
@@ -175,7 +187,16 @@ class Visitor:
             error = f"{type(failure).__name__}: {failure}"
         seconds, sentence = time.monotonic() - at, self._sentence or None
         return Answer(
-            self.number, action, at, seconds, result.received_bytes, sentence, self._step, result.drawn, error
+            visitor=self.number,
+            action=action,
+            at=at,
+            seconds=seconds,
+            received_bytes=result.received_bytes,
+            sentence=sentence,
+            step=self._step,
+            changes=self._changes,
+            drawn=result.drawn,
+            error=error,
         )
 
     async def _rerun(
@@ -196,6 +217,13 @@ class Visitor:
         box = self._talk.widgets["source"]
         state = WidgetState(id=box.id, string_value=self._sentence)
         return await self._rerun(state, fragment_id=box.fragment_id)
+
+    async def _change(self) -> Rerun:
+        """Open the page again with something changed inside the model."""
+        layer, head = self._random.randint(1, self._n_layers), self._random.randint(1, self._n_heads)
+        self._changes, self._step = self._random.choice(CHANGES).format(layer=layer, head=head), 0
+        asked = {"do": self._changes} | ({"src": self._sentence} if self._sentence else {})
+        return await self._rerun(page=PAGES[self._page], query=urlencode(asked))
 
     async def _go(self) -> Rerun:
         """Report another step, as the stepper in a browser does when it has settled."""

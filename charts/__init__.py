@@ -63,6 +63,8 @@ from charts.parameters import (
     singular_values,
     singular_values_spec,
 )
+from charts.perplexity import perplexity, perplexity_spec
+from charts.piece_losses import piece_losses, piece_losses_spec
 from charts.position_shift import shift_errors, shift_errors_spec, shift_points, shift_points_spec
 from charts.position_waves import position_curves, position_curves_spec, wavelengths, wavelengths_spec
 from charts.positions import (
@@ -81,8 +83,11 @@ from charts.rotations import (
     turning_waves,
     turning_waves_spec,
 )
+from charts.search_tree import search_tree, search_tree_spec
 from charts.sentences import line_points, line_points_spec, line_spread, line_spread_spec
+from charts.shift import shift, shift_spec
 from charts.signed import signed_rows, signed_rows_spec
 from charts.statistics import head_measure, head_measure_spec, row_measure, row_measure_spec
 from charts.stream import stream_added, stream_added_spec, stream_lines, stream_lines_spec
 from charts.training import dev_scores, dev_scores_spec, learning_rates, learning_rates_spec, losses, losses_spec
+from charts.two_texts import two_texts, two_texts_spec

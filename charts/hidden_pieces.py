@@ -4,28 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from charts.candidates import percent
-from charts.hover import bold, hover, on_lines, with_number
-from charts.theme import (
-    GUIDE_COLOR,
-    MARK_COLOR,
-    SOURCE_COLOR,
-    SOURCE_PALE,
-    Spec,
-    as_figure,
-    base_layout,
-    literal,
-    ticks,
-)
+from charts.piece_losses import piece_losses_spec
+from charts.theme import Spec, as_figure
 from words import say
 
 HOW_TO_READ = say(
     "Each bar is one piece, hidden while all others are seen: its loss −ln p, 0 where the model is certain of it. A "
     "pale bar is a piece that the model would have written itself. Click a bar to hide that piece."
 )
-LOSS = say("Loss (nats)")
 PIECE_AXIS = say("Hidden piece")
 
 
@@ -40,71 +26,17 @@ def hidden_pieces_spec(
     chosen: int | None,
     title: str,
 ) -> Spec:
-    """Draw the loss of each piece of a text, hidden alone.
-
-    Args:
-        pieces: The pieces that were hidden, in their order.
-        losses: Of each, in nats.
-        places: Their places in the text, from 0; a click on a bar gives its place as `customdata`.
-        ranks: The place of each among all that the model could write there, from 1.
-        best: The piece that the model finds likeliest there.
-        best_probabilities: How likely it finds it, 0 to 1.
-        chosen: The place that is looked at, marked.
-        title: What the chart shows.
-
-    Raises:
-        ValueError: If the lists differ in length.
-    """
-    if {len(losses), len(places), len(ranks), len(best), len(best_probabilities)} != {len(pieces)}:
-        raise ValueError(f"{len(pieces)} pieces need as many losses, places, ranks and likeliest pieces.")
-    layout = base_layout(title, PIECE_AXIS, LOSS) | {"height": 380, "bargap": 0.25}
-    labels = ticks(pieces, title=PIECE_AXIS)
-    layout["xaxis"] = {**labels["axis"], "range": [-0.5, len(pieces) - 0.5], "uirevision": "\n".join(pieces)}
-    layout["yaxis"] |= {"rangemode": "tozero", "nticks": 7}
-    columns = [
-        say("token"),
-        say("piece"),
-        LOSS,
-        say("probability"),
-        say("rank"),
-        say("likeliest"),
-        say("its probability"),
-    ]
-    rows = [
-        [place + 1, piece, float(loss), float(np.exp(-loss)), int(rank), likeliest, float(probability)]
-        for piece, loss, place, rank, likeliest, probability in zip(
-            pieces, losses, places, ranks, best, best_probabilities, strict=True
-        )
-    ]
-    layout["meta"] = {"ticks": {"xaxis": labels["spec"]}, "table": {"columns": columns, "rows": rows}}
-    here = np.array([place == chosen for place in places], bool)
-    bars = {
-        "type": "bar",
-        "x": np.arange(len(pieces), dtype=np.int32),
-        "y": np.asarray(losses, np.float32),
-        "customdata": [int(place) for place in places],
-        "hovertext": [_said(*row) for row in rows],
-        "hovertemplate": hover("%{hovertext}"),
-        "marker": {
-            "color": [SOURCE_PALE if rank == 1 else SOURCE_COLOR for rank in ranks],
-            "line": {"color": [MARK_COLOR if one else SOURCE_COLOR for one in here],
-                     "width": np.where(here, 3.0, 1.0)},
-        },
-    }  # fmt: skip
-    if not len(pieces):
-        return {"data": [], "layout": layout}
-    mean = float(np.mean(losses))
-    layout["shapes"] = [{"type": "line", "x0": 0, "x1": 1, "xref": "x domain", "y0": mean, "y1": mean,
-                         "line": {"color": GUIDE_COLOR, "width": 1.5, "dash": "dot"}}]  # fmt: skip
-    return {"data": [bars], "layout": layout}
-
-
-def _said(token: int, piece: str, loss: float, probability: float, rank: int, likeliest: str, best: float) -> str:
-    return on_lines(
-        say("token {n}: {piece}", n=token, piece=bold(piece)),
-        with_number(say("loss"), f"{loss:.3f}"),
-        say("probability {p}, rank {rank:,}", p=percent(probability), rank=rank),
-        say("likeliest: {piece} ({p})", piece=literal(likeliest), p=percent(best)),
+    """Draw the loss of each piece of a text, hidden alone; the arguments are those of `piece_losses_spec`."""
+    return piece_losses_spec(
+        pieces,
+        losses,
+        places=places,
+        ranks=ranks,
+        best=best,
+        best_probabilities=best_probabilities,
+        chosen=chosen,
+        title=title,
+        piece_axis=PIECE_AXIS,
     )
 
 

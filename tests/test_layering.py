@@ -33,7 +33,11 @@ LEAVES = ("importers", "analysis", "training", "doctor")
 # The folders of pages in ui/: what two pages share belongs in another area.
 PAGE_FOLDERS = {"start", "step", "attention", "positions", "masks", "inside"}
 PAGE_FOLDERS |= {"checkpoints", "open", "doctor", "sentences"}
-PAGE_FOLDERS |= {"matters", "wrong"}
+PAGE_FOLDERS |= {"forcing", "search"}
+PAGE_FOLDERS |= {"compare"}
+PAGE_FOLDERS |= {"search"}
+PAGE_FOLDERS |= {"matters"}
+PAGE_FOLDERS |= {"wrong"}
 KNOWS_NOTHING = "Knows nothing of Streamlit"
 # The model is written from scratch: none of torch's own Transformer.
 TORCHS_OWN = re.compile(r"^(Transformer(Encoder|Decoder)(Layer)?|MultiheadAttention|multi_head_attention_forward)$")

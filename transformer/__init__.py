@@ -25,6 +25,7 @@ from transformer.runs.interventions import ZeroHead
 from transformer.runs.query import Beam, Greedy, Query, Sampling
 from transformer.runs.running import run, run_batch
 from transformer.runs.step import RowLabel, Step
+from transformer.runs.teacher_forcing import Score, score
 from transformer.runs.trace import Trace
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "QuestionsError",
     "RowLabel",
     "Sampling",
+    "Score",
     "Step",
     "Trace",
     "Transformer",
@@ -54,4 +56,5 @@ __all__ = [
     "run",
     "run_batch",
     "save_maps",
+    "score",
 ]

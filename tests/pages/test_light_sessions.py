@@ -27,6 +27,7 @@ VIEWS = [
     ("inside", {"inside": "lens"}),
     ("inside", {"inside": "ffn"}),
     ("inside", {"inside": "pieces"}),
+    ("search", {"how": "beam"}),
 ]
 
 

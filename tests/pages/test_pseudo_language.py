@@ -13,11 +13,14 @@ from tests.pages.speaking import texts_of_page
 from tests.pseudo_language import words_of, wrong
 from transformer.checkpoint.foreign import SUFFIXES
 from transformer.importers.huggingface.families import FAMILIES
+from transformer.runs.query import Beam
+from transformer.runs.running import run
 from ui.checkpoints.given import ARRAYS
 from ui.runs import loading
 
 EXPLORE = ROOT / "pages" / "explore"
 MATTERS = ROOT / "pages" / "whatif" / "matters.py"
+COMPARE = ROOT / "pages" / "whatif" / "compare.py"
 MODEL, SOURCE = "reverse", "abcdef"
 PARTS_OF_PAGES = {
     "attention": ("panel", ["overview", "head", "flow", "walk", "table"]),
@@ -33,8 +36,16 @@ PARTS = {
     "doctor parameters": (DOCTOR, {"doctor": "parameters", "against": "zh-en"}),
     "open": (OPEN, {}),
     "sentences": (SENTENCES, {}),
+    "compare": (COMPARE, {}),
+    "compare branches": (COMPARE, {"b": "forced=7"}),
+    "compare changed": (COMPARE, {"do": "zero-cross.2.1", "layer": 2, "head": 1}),
+    "compare checkpoints": (COMPARE, {"b": "model=zh-en"}),
+    "compare heads": (COMPARE, {"b": "layer=1&head=2"}),
+    "compare sentences": (COMPARE, {"b": "src=noon"}),
     "matters heads": (MATTERS, {}),
+    "forcing": (EXPLORE / "forcing.py", {"ref": SOURCE}),
     "glossary": (EXPLORE / "glossary.py", {}),
+    "search tree": (EXPLORE / "search.py", {"how": "beam"}),
     **{
         f"{page} {part}": (EXPLORE / f"{page}.py", {parameter: part})
         for page, (parameter, parts) in PARTS_OF_PAGES.items()
@@ -48,8 +59,15 @@ SPOKEN: tuple[str, ...] = (
     "attention table",
     "attention walk",
     "checkpoints",
+    "compare",
+    "compare branches",
+    "compare changed",
+    "compare checkpoints",
+    "compare heads",
+    "compare sentences",
     "doctor",
     "doctor parameters",
+    "forcing",
     "glossary",
     "inside ffn",
     "inside lens",
@@ -65,6 +83,7 @@ SPOKEN: tuple[str, ...] = (
     "positions shift",
     "positions similarity",
     "positions table",
+    "search tree",
     "sentences",
     "start",
     "step",
@@ -100,6 +119,12 @@ def data_of_models():
     }
 
 
+def results_of_beam():
+    """What the run of the page on choosing pieces writes."""
+    checkpoint = loading.open_checkpoint(loading.usable()[MODEL])
+    return [one.text for one in run(checkpoint, checkpoint.query(SOURCE, decoding=Beam())).hypotheses]
+
+
 @pytest.mark.parametrize("name", sorted(PARTS))
 def test_what_is_spoken_is_spoken_whole(open_page, name):
     page, part = PARTS[name]
@@ -112,8 +137,13 @@ def test_what_is_spoken_is_spoken_whole(open_page, name):
             "tsv",
             *words_of(*ARRAYS, *SUFFIXES, *FAMILIES, *(one.name for one in FAMILIES.values())),
         },
+        "compare branches": {"forced"},  # names of files say how a run was made
+        "compare changed": {"zero"},
+        "compare checkpoints": {"Na", "Da", "Sa", "Jack"},  # pieces of the other model
         "doctor parameters": words_of("float32"),
+        "forcing": {SOURCE[::-1]},
         "open": words_of(*SUFFIXES),
+        "search tree": words_of("beam size length_penalty", *results_of_beam()),
         "start": {"Glassformer", "blue", "orange", "badge", SOURCE[::-1], *words_of(*glosses)},
     }.get(name, set())
     examples = loading.open_checkpoint(loading.usable()[MODEL]).card.examples  # the Masks page runs them, too

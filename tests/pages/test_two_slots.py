@@ -105,7 +105,7 @@ def twice(page, fields):
         "overview": "attention.all_heads", "head": "attention.one_map", "flow": "attention.flow",
         "walk": "attention.one_weight", "table": "attention.head_table", "masks": "masks.panels",
         "model": "inside.model", "stream": "inside.stream", "lens": "inside.lens", "ffn": "inside.ffn",
-        "pieces": "inside.pieces", "heads": "matters.heads",
+        "pieces": "inside.pieces", "heads": "matters.heads", "tree": "search.tree", "forcing": "forcing.panels",
     }  # fmt: skip
     for slot in session.SLOTS:
         st.subheader(slot)
@@ -116,9 +116,11 @@ def twice(page, fields):
             importlib.import_module("ui.positions.panels").draw(table, open_run(checkpoint, slot=slot))
             continue
         run = open_run(checkpoint, slot=slot)
-        row = None if page == "masks" else importlib.import_module(f"ui.{page}.controls").draw(run)
-        part = fields.get("panel") or fields.get("inside_panel") or fields.get("matters_panel") or "masks"
-        importlib.import_module(f"ui.{modules[part]}").draw(*(run, row) if page == "inside" else (run,))
+        bare = page in ("masks", "forcing")
+        row = None if bare else importlib.import_module(f"ui.{page}.controls").draw(run)
+        part = next((value for name, value in fields.items() if name.endswith("panel")), page)
+        module = importlib.import_module(f"ui.{modules.get(part, 'masks.panels')}")
+        module.draw(*(run, row) if page in ("inside", "search") else (run,))
 
 
 PARTS = (
@@ -126,7 +128,9 @@ PARTS = (
     *(("inside", {"inside_panel": part}) for part in ("model", "stream", "lens", "ffn", "pieces")),
     *(("masks", {"masks_panel": part}) for part in ("masks", "one_row", "checks")),
     ("matters", {"matters_panel": "heads"}),
+    ("forcing", {}),
     *(("positions", {"positions_panel": part}) for part in ("table", "similarity", "shift", "sentence")),
+    ("search", {"search_panel": "tree", "beside": True}),
 )
 
 
@@ -134,7 +138,7 @@ PARTS = (
 def test_every_part_can_be_drawn_twice(page, fields):
     test = AppTest.from_function(twice, args=(page, fields), default_timeout=300)
     test.query_params["model"] = "reverse"
-    test.query_params["src"] = "abcdef"
+    test.query_params["src"] = test.query_params["ref"] = "abcdef"
     check(test.run())
     keys = {element.key for element in test.get("bidi_component")}
     first = {key for key in keys if not key.startswith(SECOND)}

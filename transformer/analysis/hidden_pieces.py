@@ -19,6 +19,7 @@ from transformer.errors import QueryError
 from transformer.model.tap import NO_TAP, Tap
 from transformer.model.transformer import Transformer
 from transformer.runs.finite import check_recorded
+from transformer.runs.guesses import ranks_of
 from transformer.text.tokenizer import AnyTokenizer
 
 MASK_PIECES = ("[MASK]", "<mask>")
@@ -125,14 +126,12 @@ def _some(model: Transformer, ids: Sequence[int], places: Sequence[int], mask: i
 def _record(log_probs: torch.Tensor, ids: Sequence[int], places: Sequence[int], *, whole: bool) -> Hidden:
     originals = torch.tensor([ids[place] for place in places], dtype=torch.long)
     own = log_probs.gather(1, originals[:, None])  # [piece, 1]
-    before = torch.arange(log_probs.size(1)) < originals[:, None]
-    ranks = (log_probs > own).sum(dim=1) + ((log_probs == own) & before).sum(dim=1) + 1
     best = log_probs.max(dim=1) if len(log_probs) else (torch.zeros(0), torch.zeros(0, dtype=torch.long))
     return Hidden(
         places=np.array(places, dtype=np.int64),
         originals=originals.numpy(),
         losses=-own[:, 0].numpy(),
-        ranks=ranks.numpy(),
+        ranks=ranks_of(log_probs, originals).numpy(),
         best=best[1].numpy(),
         best_probabilities=best[0].exp().numpy(),
         log_probs=(log_probs if whole else log_probs[:0]).numpy(),

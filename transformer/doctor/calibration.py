@@ -24,6 +24,7 @@ from transformer.doctor.patient import Patient, Test
 from transformer.doctor.report import Measured, Shown, not_applicable, well
 from transformer.errors import GlassformerError
 from transformer.importers.losses import Row, loss_of, row_of
+from transformer.runs.guesses import ROWS, logits_of
 from words import Sentence, say
 
 MOST_OF_CHANCE = 0.7
@@ -31,7 +32,6 @@ LATER_WORSE = 2.0
 """Nats a piece."""
 GAP = 0.5
 FEW_PIECES = 20
-ENOUGH_ROWS = 64  # rows of logits at once: they are V wide
 
 _NO_PAIRS: Sentence = say("There are no pairs: give some, so that it is known what should be written.")
 _NO_LOSS: Sentence = say("This model writes nothing and has no MLM head, so that nothing it does has a loss.")
@@ -90,10 +90,9 @@ def _of_row(patient: Patient, row: Row) -> np.ndarray:
         hidden = model.decode(before, model.encode(source), model.source_mask(source))
     else:
         hidden = model.decode(torch.tensor([row.source]))
-    pairs = zip(hidden[0, row.first :].split(ENOUGH_ROWS), wanted[row.first :].split(ENOUGH_ROWS), strict=True)
+    pairs = zip(logits_of(model, hidden[0, row.first :]), wanted[row.first :].split(ROWS), strict=True)
     losses, hits = [], []
-    for vectors, ids in pairs:
-        logits = model.project(vectors).float()
+    for logits, ids in pairs:
         losses.append(-logits.log_softmax(dim=-1).gather(1, ids[:, None])[:, 0])
         hits.append((logits.argmax(dim=-1) == ids).float())
     loss, hit = torch.cat(losses), torch.cat(hits)

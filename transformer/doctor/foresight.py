@@ -6,7 +6,7 @@ even of one that was drawn by chance, while a healthy model is confused by what 
 
 Knows nothing of Streamlit.
 
-Shapes: B texts, T target tokens, N pieces, D d_model.
+Shapes: B texts, T target tokens, D d_model.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from __future__ import annotations
 import math
 
 import torch
-from torch import Tensor
 
 from transformer.doctor.patient import Patient, Test
 from transformer.doctor.report import Measured, Shown, not_applicable, well
 from transformer.doctor.rereading import Texts, random_texts, read
 from transformer.model.masks import causal_mask
 from transformer.model.tap import Replacer, Tap, tap_of
+from transformer.runs.guesses import losses_of
 from words import Sentence, say
 
 FEW_TOKENS = 192
@@ -84,20 +84,9 @@ def _loss(patient: Patient, texts: list[Texts], tap: Tap) -> float:
     for one in texts:
         patient.pause()
         hidden = read(patient, one, tap=tap)[:, :-1]  # [B, T - 1, D]
-        losses = _of_rows(patient, hidden.flatten(0, 1), one.target[:, 1:].flatten())
+        losses = losses_of(patient.model, hidden.flatten(0, 1), one.target[:, 1:].flatten())
         total, n = total + float(losses.sum()), n + len(losses)
     return total / max(1, n)
-
-
-def _of_rows(patient: Patient, hidden: Tensor, wanted: Tensor) -> Tensor:
-    """The loss of each piece [N], from the vectors before the output [N, D]."""
-    parts = zip(hidden.split(256), wanted.split(256), strict=True)
-    return torch.cat(
-        [
-            -patient.model.project(rows).float().log_softmax(dim=-1).gather(1, ids[:, None])[:, 0]
-            for rows, ids in parts
-        ]
-    )
 
 
 TESTS: tuple[Test, ...] = (Test("leak", "behaviour", say("The model was not trained on a leak"), leak),)

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 import torch
-from torch import Tensor
 
 from transformer.errors import DataError, QueryError, shown
 from transformer.importers.samples import Samples
@@ -25,6 +24,7 @@ from transformer.model.cache import KVCache
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.runs.decoding import Prefix, greedy
+from transformer.runs.guesses import losses_of
 from transformer.runs.runnable import Scorable
 from transformer.runs.running import padded
 from transformer.text.normalise import normalise
@@ -33,7 +33,6 @@ from transformer.text.tokenizer import AnyTokenizer
 from words import say
 
 ROWS = 16  # texts that are computed at once
-LOGIT_ROWS = 256  # rows of logits at once: they are V wide
 MOST_HIDDEN = 12  # pieces of a text that are hidden one after another
 MOST_WRITTEN = 64
 MASKS = ("[MASK]", "<mask>")
@@ -205,19 +204,10 @@ def _forced(model: Transformer, rows: Sequence[Row]) -> list[tuple[float, int]]:
         hidden = model.decode(before, model.encode(source), model.source_mask(source))  # [B, T, D]
     else:
         hidden = model.decode(source)
-    found = _losses(model, hidden[counts], wanted[counts])
+    found = losses_of(model, hidden[counts], wanted[counts])
     losses = found.new_zeros(wanted.shape)
     losses[counts] = found
     return list(zip(losses.sum(dim=1).tolist(), counts.sum(dim=1).tolist(), strict=True))
-
-
-def _losses(model: Transformer, hidden: Tensor, wanted: Tensor) -> Tensor:
-    """Loss of each piece [N], from the vectors before the output [N, D]."""
-    pairs = zip(hidden.split(LOGIT_ROWS), wanted.split(LOGIT_ROWS), strict=True)
-    precise = torch.promote_types(hidden.dtype, torch.float32)
-    return torch.cat(
-        [-model.project(h).to(precise).log_softmax(dim=-1).gather(1, ids[:, None])[:, 0] for h, ids in pairs]
-    )
 
 
 def _written(
@@ -271,6 +261,6 @@ def _hidden_alone(tried: Scorable, samples: Samples) -> Loss:
         rows = whole.repeat(len(places), 1)
         rows[torch.arange(len(places)), places] = mask
         hidden = model.encode(rows)[torch.arange(len(places)), places]  # [N, D]
-        totals.append(float(_losses(model, hidden, whole[places]).sum()))
+        totals.append(float(losses_of(model, hidden, whole[places]).sum()))
         counts.append(len(places))
     return Loss(tuple(totals), tuple(counts))

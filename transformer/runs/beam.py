@@ -12,7 +12,7 @@ Shapes: B sentences that are still searched, K beams a sentence, V target vocabu
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -53,13 +53,49 @@ class BeamStep:
     best: tuple[tuple[Hypothesis, ...], ...]
 
 
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """What one round weighed, for whoever watches a search.
+
+    Attributes:
+        index: The round, from 0.
+        sentences: Which sentences of the batch its B rows are of.
+        log_probs: Of the beams so far [B, K], in nats; -inf for one that is not open.
+        lowered: What rules add to them [B, K].
+        pieces: The continuations of each beam that can be among the best [B, K, k].
+        totals: What these are compared by [B, K, k]; -inf for one that is closed.
+        kept: Places of the chosen ones among the K * k of their sentence [B, K], best first.
+        own: Log-probabilities of all continuations [B, K, V].
+        scores: The same as the rules leave them [B, K, V].
+    """
+
+    index: int
+    sentences: tuple[int, ...]
+    log_probs: Tensor
+    lowered: Tensor
+    pieces: Tensor
+    totals: Tensor
+    kept: Tensor
+    own: Tensor
+    scores: Tensor
+
+
+Watch = Callable[[Weighed], None]
+
+
 def length_penalty(length: int, alpha: float) -> float:
     """((5 + length) / 6) ^ alpha; 1 for every length when alpha is 0."""
     return math.pow((5 + length) / 6, alpha)
 
 
 def beam_search(
-    prefix: Prefix, *, size: int, alpha: float, max_new: int, forced: Sequence[Sequence[int]] | None = None
+    prefix: Prefix,
+    *,
+    size: int,
+    alpha: float,
+    max_new: int,
+    forced: Sequence[Sequence[int]] | None = None,
+    watch: Watch | None = None,
 ) -> Iterator[BeamStep]:
     """Search each sentence of a batch; the last step holds the result.
 
@@ -69,13 +105,14 @@ def beam_search(
         alpha: Strength of the length penalty, 0 or more.
         max_new: Most pieces to write, the end piece included.
         forced: For each sentence the ids that every hypothesis must begin with.
+        watch: Told what each round weighed, before the round is over.
 
     Yields:
         One `BeamStep` a round.
     """
     beams = _Beams(prefix, size, alpha, max_new)
     for index in range(max_new):
-        beams.extend([ids[index : index + 1] for ids in forced] if forced else None)
+        beams.extend(index, [ids[index : index + 1] for ids in forced] if forced else None, watch)
         yield BeamStep(index, beams.best())
         if beams.settled():
             return
@@ -98,21 +135,26 @@ class _Beams:
         self.lowered = torch.zeros_like(self.log_probs)  # what the rules add to them, 0 without a repetition penalty
         self.finished: list[list[Hypothesis]] = [[] for _ in range(n_sentences)]
 
-    def extend(self, forced: list[Sequence[int]] | None) -> None:
+    def extend(self, index: int, forced: list[Sequence[int]] | None, watch: Watch | None) -> None:
         """One round: every open hypothesis by one piece."""
         if bool((self.log_probs == -torch.inf).all()):
             return  # the model is not run on no rows at all
         n = len(self.searched)
         log_probs = self.prefix.next_log_probs().cpu()  # [B * K, V]
+        untouched = log_probs if watch is None else log_probs.clone()  # bans are written into them
         rules = [self.rules] * len(log_probs)
         scores = scores_of(log_probs, self.prefix.ids, self.prefix.log_sums, rules)  # [B * K, V]
         scores, log_probs = (values.unflatten(0, (n, self.size)) for values in (scores, log_probs))  # [B, K, V]
         scores = _only(scores, log_probs, [forced[sentence] for sentence in self.searched] if forced else ())
         # No more than `size` continuations of one beam can be among the `size` best of its sentence.
-        scores, pieces = scores.topk(min(self.size, scores.size(-1)), dim=2)  # [B, K, k]
+        best, pieces = scores.topk(min(self.size, scores.size(-1)), dim=2)  # [B, K, k]
         own = log_probs.gather(2, pieces)  # [B, K, k]
-        total = (self.log_probs[:, :, None] + self.lowered[:, :, None] + scores).flatten(1)  # [B, K * k]
-        total, flat = total.topk(self.size, dim=1)  # [B, K]
+        totals = self.log_probs[:, :, None] + self.lowered[:, :, None] + best  # [B, K, k]
+        total, flat = totals.flatten(1).topk(self.size, dim=1)  # [B, K]
+        if watch is not None:
+            before = self.log_probs, self.lowered
+            whole = untouched.unflatten(0, (n, self.size)), scores
+            watch(Weighed(index, tuple(self.searched), *before, pieces, totals, flat, *whole))
         chosen = pieces.flatten(1).gather(1, flat)  # [B, K]
         beams = flat // pieces.size(2)  # [B, K]
         own = self.log_probs.gather(1, beams) + own.flatten(1).gather(1, flat)  # [B, K]

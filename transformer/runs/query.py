@@ -7,6 +7,7 @@ pieces fit a checkpoint is checked when the query is run.
 
 import json
 import unicodedata
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
@@ -164,23 +165,53 @@ def check_source(source: str) -> str:
     """
     if not isinstance(source, str):
         raise QueryError("the source must be text, found {kind}.", kind=type(source).__name__)
-    _check_length(source)  # first: composing a long text can take very long
-    whole = source.encode("utf-8", "replace").decode("utf-8")
-    composed = unicodedata.normalize("NFC", whole)
-    _check_length(composed)  # again: a few characters have no composed form and become up to three
+    return _composed(source, _source_too_long)
+
+
+def check_reference(reference: str) -> str:
+    """A right output likewise.
+
+    Raises:
+        QueryError: It is no text, or longer than the limit.
+    """
+    if not isinstance(reference, str):
+        raise QueryError("the reference must be text, found {kind}.", kind=type(reference).__name__)
+    return _composed(reference, _reference_too_long)
+
+
+def _composed(text: str, too_long: Callable[[int], QueryError]) -> str:
+    """A text in form NFC; looked at twice whether it is too long.
+
+    Composing a long text can take very long, and a few characters have no composed form and become up to three.
+    """
+    if len(text) > MAX_SOURCE_CHARACTERS:
+        raise too_long(len(text))
+    composed = unicodedata.normalize("NFC", text.encode("utf-8", "replace").decode("utf-8"))
+    if len(composed) > MAX_SOURCE_CHARACTERS:
+        raise too_long(len(composed))
     return composed
 
 
-def _check_length(source: str) -> None:
-    if len(source) > MAX_SOURCE_CHARACTERS:
-        raise QueryError(
-            say_n(
-                "The source has {n:,} character; the limit is {most:,}. Shorten it.",
-                "The source has {n:,} characters; the limit is {most:,}. Shorten it.",
-                len(source),
-                most=MAX_SOURCE_CHARACTERS,
-            )
+def _source_too_long(n: int) -> QueryError:
+    return QueryError(
+        say_n(
+            "The source has {n:,} character; the limit is {most:,}. Shorten it.",
+            "The source has {n:,} characters; the limit is {most:,}. Shorten it.",
+            n,
+            most=MAX_SOURCE_CHARACTERS,
         )
+    )
+
+
+def _reference_too_long(n: int) -> QueryError:
+    return QueryError(
+        say_n(
+            "The reference has {n:,} character; the limit is {most:,}. Shorten it.",
+            "The reference has {n:,} characters; the limit is {most:,}. Shorten it.",
+            n,
+            most=MAX_SOURCE_CHARACTERS,
+        )
+    )
 
 
 def _check_hash(value: object) -> None:

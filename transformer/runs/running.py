@@ -17,7 +17,7 @@ from transformer.model.anatomy import anatomy
 from transformer.model.cache import KVCache
 from transformer.model.tap import NO_TAP, Tap, both
 from transformer.runs import recording
-from transformer.runs.beam import Hypothesis, beam_search
+from transformer.runs.beam import Hypothesis, Watch, beam_search
 from transformer.runs.changing import tap_for
 from transformer.runs.decoding import Prefix, collect, greedy, sample
 from transformer.runs.keeping import Keeping
@@ -116,8 +116,13 @@ class Reading:
     tap: Tap
     started: float
 
-    def decode(self, pause: Pause = go_on) -> list[Output]:
-        """Decode the rows that are decoded alike together; prompts only with others of their length."""
+    def decode(self, pause: Pause = go_on, *, watch: Watch | None = None) -> list[Output]:
+        """Decode the rows that are decoded alike together; prompts only with others of their length.
+
+        Args:
+            pause: Called between two rounds.
+            watch: Told what each round of beam search weighed.
+        """
         config = self.checkpoint.config
         if not anatomy(config).writes:
             return [Output(()) for _ in self.queries]
@@ -136,7 +141,7 @@ class Reading:
                 tap=self.tap,
             )
             here, forced = [self.queries[row] for row in rows], [self.sources[row].forced for row in rows]
-            found = _decode_alike(prefix, decoding, max_new, here, forced, pause)
+            found = _decode_alike(prefix, decoding, max_new, here, forced, pause, watch=watch)
             outputs |= dict(zip(rows, found, strict=True))
         return [outputs[row] for row in range(len(self.queries))]
 
@@ -186,11 +191,12 @@ def _decode_alike(
     queries: Sequence[Query],
     forced: Sequence[tuple[int, ...]],
     pause: Pause,
+    *,
+    watch: Watch | None,
 ) -> Iterator[Output]:
     if isinstance(decoding, Beam):
-        rounds = beam_search(
-            prefix, size=decoding.size, alpha=decoding.length_penalty, max_new=max_new, forced=forced
-        )
+        size, alpha = decoding.size, decoding.length_penalty
+        rounds = beam_search(prefix, size=size, alpha=alpha, max_new=max_new, forced=forced, watch=watch)
         last = deque(_pausing(rounds, pause), maxlen=1).pop()
         for query, hypotheses in zip(queries, last.best, strict=True):
             yield _chosen(query, hypotheses)

@@ -98,6 +98,8 @@ def _edited(interventions: Sequence[Intervention], ids: tuple[int, ...], config:
     for intervention in interventions:
         intervention.check(config)
         ids = intervention.edited(ids, config)
+    for intervention in interventions:
+        intervention.fits(ids, config)
     return ids
 
 

@@ -12,6 +12,7 @@ from ui.components.stepper.stepper import last_chosen, stepper
 from ui.runs.looking import chosen_map, heads_name
 from ui.runs.open_run import OpenRun
 from ui.state import session
+from ui.state.view import Slot
 from words import say
 
 
@@ -42,7 +43,12 @@ class Still:
 
 
 def sentence(
-    run: OpenRun, *, compact: bool = False, still: Still | None = None, chosen: Chosen | None = None
+    run: OpenRun,
+    *,
+    compact: bool = False,
+    still: Still | None = None,
+    chosen: Chosen | None = None,
+    moved: Callable[[], None] | None = None,
 ) -> None:
     """Draw the source and the output with the controls of the step.
 
@@ -52,6 +58,7 @@ def sentence(
         still: What is looked at, if the page has nothing that moves with the step: then there are no controls. In
             guess mode there always are, as a step also decides what may be seen.
         chosen: The source piece that is looked at, where a click chooses another.
+        moved: Called once the reader has come to rest on another step. A session keeps it: it must not hold a run.
     """
     shown, key = run.stepper, run.key(session.STEPPER)
     if still is not None and not run.view.guess:
@@ -67,8 +74,14 @@ def sentence(
         compact=compact,
         chosen=None if chosen is None else chosen.place,
         on_choose=None if chosen is None else partial(_choose, key, chosen.take),
-        on_step_change=partial(session.settled, run.slot),
+        on_step_change=partial(_settled, run.slot, moved),
     )
+
+
+def _settled(slot: Slot, moved: Callable[[], None] | None) -> None:
+    session.settled(slot)
+    if moved is not None:
+        moved()
 
 
 def _choose(key: str, take: Callable[[int], None]) -> None:

@@ -30,8 +30,9 @@ class Place:
 
 PLACES = {
     "step": Place("step", say("Step through decoding")),
-    "beam": Place("step", say("Step through decoding: beam search"), decoding=Beam()),
-    "sampling": Place("step", say("Step through decoding: sampling"), decoding=Sampling()),
+    "beam": Place("search", say("How pieces are chosen: the beam tree"), {"search_panel": "tree"}, decoding=Beam()),
+    "sampling": Place("search", say("How pieces are chosen: before the draw"), {"search_panel": "sampling"},
+                      decoding=Sampling()),
     "all_heads": Place("attention", say("Attention: all heads"), {"panel": "overview"}),
     "encoder": Place("attention", say("Attention: the encoder's"), {"panel": "overview", "kind": "encoder"}),
     "one_map": Place("attention", say("Attention: one map"), {"panel": "head"}),
@@ -51,6 +52,7 @@ PLACES = {
     "neurons": Place("inside", say("Inside: feed-forward"), {"inside_panel": "ffn"}),
     "embeddings": Place("inside", say("Inside: embeddings"), {"inside_panel": "pieces"}),
     "parameters": Place("doctor", say("Doctor: parameters"), {"doctor_panel": "parameters"}),
+    "forcing": Place("forcing", say("Teacher forcing")),
     "checkpoints": Place("checkpoints", say("Checkpoints")),
 }  # fmt: skip
 """Every place that a term may name."""

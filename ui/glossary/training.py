@@ -24,6 +24,7 @@ TERMS = (
     Term(
         say("perplexity", about="glossary"),
         say("The loss as a number of equally likely choices: e to the power of the cross-entropy in nats."),
+        seen="forcing",
     ),
     Term(
         say("label smoothing", about="glossary"),
@@ -31,11 +32,14 @@ TERMS = (
         seen="checkpoints",
     ),
     Term(
-        say("teacher forcing", about="glossary"), say("In training the decoder reads the right pieces, not its own.")
+        say("teacher forcing", about="glossary"),
+        say("In training the decoder reads the right pieces, not its own."),
+        seen="forcing",
     ),
     Term(
         say("exposure bias", about="glossary"),
         say("A model trained on right beginnings has never seen its own mistakes."),
+        seen="forcing",
     ),
     Term(
         say("training, development and test set", about="glossary"),

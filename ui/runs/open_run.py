@@ -25,7 +25,7 @@ from ui.runs.stepper_run import stepper_run
 from ui.runs.work import BusyError
 from ui.shared import drawing, menu
 from ui.shared.door import st
-from ui.state import session
+from ui.state import session, tried
 from ui.state.link import DEFAULT_NEW, Link
 from ui.state.view import MAIN, Slot
 from words import joined, say
@@ -72,8 +72,8 @@ class OpenRun(Drawn):
         An address says the main slot only.
         """
         if not self.earlier and self.slot == MAIN:
-            tried = session.tried_on(self.slot, own_choice(self.trace.query))
-            publish(self.checkpoint, replace(self.link, view=self.view, tried=tried))
+            known = tried.tried_on(self.slot, own_choice(self.trace.query))
+            publish(self.checkpoint, replace(self.link, view=self.view, tried=known))
 
 
 def publish(checkpoint: Checkpoint | GivenMaps, link: Link | None = None, *, job: str = "") -> None:
@@ -89,7 +89,9 @@ def publish(checkpoint: Checkpoint | GivenMaps, link: Link | None = None, *, job
     menu.carry(link)
 
 
-def open_run(checkpoint: Checkpoint, *, kind: Kind | None = None, slot: Slot = MAIN) -> OpenRun | None:
+def open_run(
+    checkpoint: Checkpoint, *, kind: Kind | None = None, slot: Slot = MAIN, link: Link | None = None
+) -> OpenRun | None:
     """Run what the session asks for in a slot.
 
     If that cannot be done, a sentence says why, and the last run that could be done is shown instead.
@@ -99,22 +101,25 @@ def open_run(checkpoint: Checkpoint, *, kind: Kind | None = None, slot: Slot = M
         kind: The attention that the chosen layer and head are of; None for the one that the view names. A model
             that does not have it shows its own.
         slot: Where it is drawn.
+        link: What is asked for, if it is not the session that says it: the second run of a comparison.
 
     Returns:
         The run; None if there is nothing to show.
     """
-    link = _changes_of(checkpoint, _of(checkpoint, session.asked(slot), slot), slot)
+    told = link is None  # of a second run the page says what is changed
+    asked = session.asked(slot) if link is None else link
+    link = _changes_of(checkpoint, _of(checkpoint, asked, slot), slot)
     above = st.container()
     if not (link.source or "").strip():
         with above:
-            chips(link.interventions, slot)
+            chips(link.interventions if told else (), slot)
         _lead_on(checkpoint, link, slot)
         drawing.notes(session.take_notes(slot))
         st.info(_ask_for_source(checkpoint), icon=":material/keyboard:")
         return None
     done = attempt(lambda: _run(checkpoint, link, slot))
     with above:
-        chips((link if done is None else done[0]).interventions, slot)
+        chips((link if done is None else done[0]).interventions if told else (), slot)
     if done is not None:
         session.stand(slot, last_query=done[1].query)
         return attempt(lambda: _opened(checkpoint, *done, kind, slot))  # of a long run maps are computed now

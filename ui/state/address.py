@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from transformer.errors import QueryError
-from transformer.runs.query import MAX_NEW, MAX_SOURCE_CHARACTERS, check_source
+from transformer.runs.query import MAX_NEW, MAX_SOURCE_CHARACTERS, check_reference, check_source
 from ui.state import branches
 from words import say
 
@@ -55,6 +55,15 @@ class Reader:
             return check_source(values[0]) if values else None
         except QueryError as error:
             self.notes.append(say("The link's sentence was left out. {problem}", problem=error.sentence))
+            return None
+
+    def reference(self, name: str) -> str | None:
+        """The right output."""
+        values = self._values(name)
+        try:
+            return check_reference(values[0]) or None if values else None
+        except QueryError as error:
+            self.notes.append(say("The link's reference was left out. {problem}", problem=error.sentence))
             return None
 
     def ids(self, name: str) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from typing import Any
 from transformer.errors import QueryError
 from transformer.runs.interventions import Intervention, parse, write
 from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_TOP_K, Beam, Decoding, Greedy, Query, Sampling
-from ui.state import answers, branches
+from ui.state import answers, branches, nested
 from ui.state.address import Reader
 from ui.state.answers import Answers
 from ui.state.view import MOST_COMPANIONS, View, read_view, write_view
@@ -37,12 +37,14 @@ class Link:
         revision: Beginning of the content hash that the link was made with; empty if not said.
         answers: What the reader said of a model of another program that its files do not say.
         source: The sentence; None for the checkpoint's first example.
+        reference: What should come out for it; None if nobody said.
         decoding, max_new, forced, hypothesis: As in `transformer.Query`.
         interventions: What is changed inside the model, as in `transformer.Query`.
         companions: Further sentences, which the Masks page runs in one batch with it; None for the page's own choice.
         tried: Every branch that was tried, oldest first; nothing if there is only the one that is shown.
         job: A file of sentences that is run in the background; whoever knows its name may see it, so that only the
             address of its own page says it.
+        beside: What the second run of a comparison differs in, as `ui.state.nested` writes it; nothing for no second.
         view: What is looked at.
     """
 
@@ -50,6 +52,7 @@ class Link:
     revision: str = ""
     answers: Answers = ()
     source: str | None = None
+    reference: str | None = None
     decoding: Decoding = field(default_factory=Greedy)
     max_new: int = DEFAULT_NEW
     forced: tuple[int, ...] = ()
@@ -58,6 +61,7 @@ class Link:
     companions: tuple[str, ...] | None = None
     tried: tuple[branches.Branch, ...] = ()
     job: str = ""
+    beside: str = ""
     view: View = field(default_factory=View)
 
     def query(self, content_hash: str) -> Query:
@@ -87,6 +91,7 @@ def write_link(link: Link) -> dict[str, str]:
         "rev": link.revision or None,
         "answers": answers.write(link.answers) or None,
         "src": link.source,
+        "ref": link.reference or None,
         "max": None if link.max_new == DEFAULT_NEW else link.max_new,
         **_decoding_values(link.decoding),
         "forced": ".".join(map(str, link.forced)) or None,
@@ -95,6 +100,7 @@ def write_link(link: Link) -> dict[str, str]:
         "do": write(link.interventions) or None,
         "job": link.job or None,
         "with": None if link.companions is None else "\n".join(link.companions),
+        "b": link.beside or None,
         **write_view(link.view),
     }
     return {key: str(value) for key, value in values.items() if value is not None}
@@ -115,6 +121,7 @@ def read_link(parameters: Mapping[str, Sequence[str]]) -> tuple[Link, tuple[str,
         revision=reader.text("rev", MAX_NAME) or "",
         answers=_read_answers(reader),
         source=reader.source("src"),
+        reference=reader.reference("ref"),
         decoding=_read_decoding(reader),
         max_new=reader.integer("max", 1, MAX_NEW) or DEFAULT_NEW,
         forced=reader.ids("forced"),
@@ -122,6 +129,7 @@ def read_link(parameters: Mapping[str, Sequence[str]]) -> tuple[Link, tuple[str,
         interventions=_read_interventions(reader),
         job=reader.text("job", MAX_JOB) or "",
         companions=reader.sentences("with", most=MOST_COMPANIONS),
+        beside=_read_beside(reader),
         view=read_view(reader),
     )
     if isinstance(link.decoding, Beam):
@@ -137,8 +145,19 @@ def _read_interventions(reader: Reader) -> tuple[Intervention, ...]:
     try:
         return parse(reader.text("do", MAX_CHANGES) or "")
     except QueryError as error:
-        reader.notes.append(say("The link's changes of the model were left out: {problem}", problem=error.sentence))
+        note = say(
+            "The link's changes of the model were left out: {problem} The unchanged run is shown.",
+            problem=error.sentence,
+        )
+        reader.notes.append(note)
         return ()
+
+
+def _read_beside(reader: Reader) -> str:
+    said = nested.read(reader.text("b", nested.LONGEST) or "")
+    if said is None:
+        reader.notes.append(say("What the link says of a second run could not be read; it was left out."))
+    return nested.write(said or {})
 
 
 def _read_answers(reader: Reader) -> Answers:

@@ -21,7 +21,8 @@ import streamlit as st
 
 from transformer.runs.interventions import Intervention
 from transformer.runs.query import Beam, Decoding, Greedy, Query, Sampling
-from ui.state import answered, branches, language
+from ui.state import answered, branches, language, reference
+from ui.state import answered, branches, language, nested
 from ui.state.link import DEFAULT_NEW, Link, read_link, write_link
 from ui.state.view import MAIN, Slot, View
 
@@ -58,6 +59,7 @@ class Standing:
         notes: What is said above the run.
         last_query: The last one that could be run.
         branches: A query with nothing forced (None: the one at hand), and the beginnings tried on it, oldest first.
+        beside: Of the main slot: what the second run of a comparison differs in; as in `Link`.
     """
 
     view: View = dataclasses.field(default_factory=View)
@@ -71,6 +73,7 @@ class Standing:
     notes: tuple[str, ...] = ()
     last_query: Query | None = None
     branches: tuple[Query | None, tuple[tuple[int, ...], ...]] = (None, ())
+    beside: str = ""
 
 
 def standing(slot: Slot) -> Standing:
@@ -147,7 +150,11 @@ def publish(link: Link) -> None:
 
 def _request(link: Link) -> Link:
     """What a link asks for, whatever branch of it is shown and looked at."""
-    return dataclasses.replace(link, revision="", forced=(), hypothesis=0, tried=(), companions=None, view=View())
+    bare = dataclasses.replace(link, revision="", forced=(), hypothesis=0, tried=(), companions=None)
+    return dataclasses.replace(bare, reference=None, view=View())
+    return dataclasses.replace(
+        link, revision="", forced=(), hypothesis=0, tried=(), companions=None, beside="", view=View()
+    )
 
 
 def link_to(parameters: dict[str, str]) -> None:
@@ -190,7 +197,9 @@ def apply(link: Link) -> None:
         }
     )  # fmt: skip
     answered.keep(link.model, link.answers)
+    reference.keep(link.source, link.reference)
     stand(MAIN, view=link.view, revision=link.revision, interventions=link.interventions)
+    stand(MAIN, view=link.view, revision=link.revision, interventions=link.interventions, beside=link.beside)
     show(MAIN, link.forced, link.hypothesis, link.view.step)
 
 
@@ -224,6 +233,7 @@ def asked(slot: Slot = MAIN) -> Link:
         revision=here.revision,
         answers=answered.of(said(MODEL) or ""),
         source=said(SOURCE),
+        reference=reference.of(said(SOURCE)),
         decoding=decoding,
         max_new=said(MAX_NEW, DEFAULT_NEW),
         forced=here.forced,
@@ -231,12 +241,14 @@ def asked(slot: Slot = MAIN) -> Link:
         interventions=here.interventions,
         companions=said(COMPANIONS),
         tried=here.branches[1],
+        beside=here.beside,
         view=here.view,
     )
 
 
 def new_run() -> None:
     """Callback: another model, sentence or way of decoding. What belonged to the runs before is dropped."""
+    stand(MAIN, beside=nested.without(standing(MAIN).beside, "forced", "result", "step"))
     for slot in SLOTS:
         stand(slot, revision="", branches=(None, ()))
         replace(slot, query=None, key=None)
@@ -253,6 +265,7 @@ def change_model() -> None:
     """Callback: another checkpoint; its first example takes the place of a sentence it cannot read."""
     st.session_state.update({SOURCE: None, MAX_NEW: DEFAULT_NEW, COMPANIONS: None})
     replace(MAIN, sentence=0, piece="", neuron=None)
+    stand(MAIN, beside=nested.without(standing(MAIN).beside, "src", "do", *nested.LOOKED_AT))
     for slot in SLOTS:
         stand(slot, interventions=())  # of another model's heads
     new_run()
@@ -303,18 +316,3 @@ def change(slot: Slot, interventions: tuple[Intervention, ...]) -> None:
 def reveal(slot: Slot, run_id: str, step: int, guess: str = "") -> None:
     """Callback: in guess mode, the piece of a step may be seen from now on."""
     stand(slot, revealed=(run_id, step), guess=guess)
-
-
-def tried_on(slot: Slot, base: Query) -> tuple[tuple[int, ...], ...]:
-    """The forced beginnings that were tried on a query."""
-    family, tried = standing(slot).branches
-    return tried if family in (None, base) else ()
-
-
-def remember_branch(slot: Slot, base: Query, forced: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """Add a forced beginning to those tried on a query; the oldest leave when there are too many."""
-    tried = tried_on(slot, base)
-    if forced and forced not in tried:
-        tried = (*tried, forced)[-branches.MOST :]
-    stand(slot, branches=(base, tried))
-    return tried

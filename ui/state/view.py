@@ -19,6 +19,8 @@ Aggregate = Literal["mean", "max", "rollout"]
 AttentionPanel = Literal["overview", "head", "flow", "walk", "table"]
 PositionsPanel = Literal["table", "similarity", "shift", "sentence", "rotations", "pair", "distance"]
 MasksPanel = Literal["masks", "one_row", "checks"]
+SearchPanel = Literal["tree", "sampling"]
+Rounds = Literal["results", "all", "step"]
 DoctorPanel = Literal["findings", "parameters"]
 InsidePanel = Literal["model", "stream", "lens", "ffn", "pieces"]
 MattersPanel = Literal["heads", "pieces", "logit"]
@@ -37,6 +39,7 @@ Mistake = Literal[
     "leak", "inverted", "axis", "scale", "twice", "positions", "shifted", "heads", "norms", "nan", "residual",
     "embedding",
 ]  # fmt: skip
+Compared = Literal["auto", "changed", "sentences", "checkpoints", "branches", "heads", "ways"]
 
 Slot = Literal["", "b-"]
 """Where a page draws a run: begins the keys of all that is drawn there. Each slot has a view of its own."""
@@ -114,6 +117,12 @@ class View:
         line_order: In which order; the worst first, where it is not that of the file.
         holding: Words that lines have.
         term: A term of the glossary, by its English name; "" for none.
+        at: The piece of a reference that is looked at, from 0; None for the one of the step.
+        ends: The end piece after the reference of a decoder alone is judged, too.
+        compared: What the page Compare compares; "auto" for what the link says of a second run.
+        search_panel: Which part of the page How pieces are chosen.
+        rounds: Which rounds of a beam search its tree has: up to its last result, all, or up to the step.
+        beside: A beam search is drawn though the run decodes in another way.
     """
 
     step: int = place("step", MAX_STEP, 0)
@@ -170,6 +179,12 @@ class View:
     line_order: LineOrder = choice("order", "file")
     holding: str = text("holding", most=LONGEST_NAME)
     term: str = text("term")
+    at: int | None = place("at", MAX_PLACE)
+    ends: bool = flag("ends")
+    compared: Compared = choice("compare", "auto")
+    search_panel: SearchPanel = choice("search", "tree")
+    rounds: Rounds = choice("rounds", "results")
+    beside: bool = flag("beside")
 
 
 NAMES = parameters(View)

@@ -12,7 +12,7 @@ from ui.runs.open_run import OpenRun
 from ui.runs.work import BusyError
 from ui.shared import drawing
 from ui.shared.door import st
-from ui.state import session
+from ui.state import session, tried
 from words import joined, say
 
 RESULT_CHOICE = "result_choice"
@@ -22,10 +22,10 @@ NO_TEXT = say("(no text)")
 def results(run: OpenRun) -> None:
     """List the branches that were tried, if any, or beam search's results; one click shows another."""
     base = own_choice(run.trace.query)
-    tried = session.remember_branch(run.slot, base, run.trace.query.forced)
+    known = tried.remember(run.slot, base, run.trace.query.forced)
     here = (run.trace.query.forced, run.trace.query.hypothesis)
     options: dict[tuple[tuple[int, ...], int], str] = {}
-    for forced in ((), *tried):
+    for forced in ((), *known):
         if forced == here[0] and run.trace.hypotheses:
             name = [_branch_name(run, forced)] if forced else []
             found = range(len(run.trace.hypotheses))

@@ -14,8 +14,10 @@ from ui.state.link import DEFAULT_NEW, Link, read_link, write_link
 from ui.state.view import MAX_DIMS, NAMES, View
 
 KEYS = (
+    "model", "rev", "answers", "src", "ref", "how", "beam", "lp", "temp", "k", "p", "seed", "max", "forced", "result",
+    "do", "with", *NAMES,
     "model", "rev", "answers", "src", "how", "beam", "lp", "temp", "k", "p", "seed", "max", "forced", "result", "do",
-    "with", *NAMES,
+    "with", "b", *NAMES,
 )  # fmt: skip
 PLAIN = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 BEAMS = st.builds(Beam, size=st.integers(1, MAX_BEAM), length_penalty=st.floats(0, 2))
@@ -65,6 +67,8 @@ VIEWS = st.builds(
     lens_colour=st.sampled_from(["probability", "rank"]),
     nearness=st.sampled_from(["cosine", "distance"]),
     piece=st.sampled_from(["", "source.0", "target.4711", "shared.12"]),
+    at=st.none() | st.integers(0, 600),
+    ends=st.booleans(),
 )
 CHANGES = st.builds(
     ZeroHead,
@@ -86,6 +90,7 @@ def links(draw):
         revision=draw(PLAIN),
         answers=tuple(draw(st.dictionaries(st.sampled_from(["n_heads", "norm"]), ANSWERS)).items()),
         source=None if source is None else unicodedata.normalize("NFC", source),
+        reference=unicodedata.normalize("NFC", draw(PLAIN)) or None,
         decoding=decoding,
         max_new=max_new,
         forced=tuple(draw(st.lists(st.integers(0, 9_999_999), max_size=min(20, max_new)))),
@@ -176,6 +181,9 @@ def test_nothing_that_strangers_write_raises(parameters):
         ({"model": ["a", "b"]}, {"model": "a"}, "“model” 2 times"),
         ({"model": "m" * 600_000}, {"model": ""}, "600,000 characters long"),
         ({"src": "s" * 600_000}, {"source": None}, "600,000 characters; the limit is 4,000"),
+        ({"ref": "r" * 4_001}, {"reference": None}, "reference was left out. The reference has 4,001 characters"),
+        ({"ref": ["one", "two"]}, {"reference": "one"}, "“ref” 2 times"),
+        ({"at": "0"}, {"view": View(at=0)}, "at"),
         ({"forced": "1." * 300_000}, {"forced": ()}, "600,000 characters long"),
         ({"forced": "-1"}, {"forced": ()}, "could not be read"),
         ({"forced": "1.2.x"}, {"forced": ()}, "could not be read"),

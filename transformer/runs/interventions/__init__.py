@@ -20,12 +20,21 @@ from transformer.runs.interventions.base import ChangeError as ChangeError
 from transformer.runs.interventions.base import Ground as Ground
 from transformer.runs.interventions.base import Intervention as Intervention
 from transformer.runs.interventions.heads import ZeroHead as ZeroHead
+from transformer.runs.interventions.pieces import Blank as Blank
+from transformer.runs.interventions.pieces import Drop as Drop
+from transformer.runs.interventions.pieces import Pads as Pads
+from transformer.runs.interventions.pieces import Replace as Replace
+from transformer.runs.interventions.pieces import Shuffle as Shuffle
+from transformer.runs.interventions.pieces import Swap as Swap
 from words import say_n
 
 MAX_INTERVENTIONS: Final = 64
 _SEPARATOR: Final = "_"
 
-_ALL: tuple[type[Intervention], ...] = (ZeroHead,)
+_ALL: tuple[type[Intervention], ...] = (
+    ZeroHead,
+    Replace, Drop, Swap, Shuffle, Pads, Blank,
+)  # fmt: skip
 KINDS: Final[dict[str, type[Intervention]]] = {kind.word: kind for kind in _ALL}
 """All kinds of interventions by their word, in the order in which a menu offers them."""
 

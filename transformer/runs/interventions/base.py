@@ -133,11 +133,6 @@ class Intervention:
         """What is changed. Two changes of one query with equal targets contradict each other."""
         return (self.word, *(getattr(self, field) for field, (_, s) in spelled(self).items() if s.target))
 
-    @property
-    def edits_source(self) -> bool:
-        """Whether it changes what the model reads, so that `edited` is to be asked."""
-        return type(self).edited is not Intervention.edited
-
     def agree(self) -> None:
         """See whether the values fit together.
 
@@ -178,6 +173,13 @@ class Intervention:
             ChangeError: It cannot be done with them.
         """
         return ids
+
+    def fits(self, ids: tuple[int, ...], config: ModelConfig) -> None:
+        """See whether it can be made where the model reads these ids, after all that edits them.
+
+        Raises:
+            ChangeError: It cannot; names the limit.
+        """
 
 
 def label_word(label: str) -> str:

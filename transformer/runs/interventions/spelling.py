@@ -123,8 +123,10 @@ def number(label: str, least: float, most: float, default: float) -> Any:
     return _field(Spelling("number", label, check, _digits, read, least=least, most=most), "", default)
 
 
-def whole(label: str, least: int, most: int, default: int) -> Any:
-    """A whole number between two limits, which are allowed."""
+def whole(
+    label: str, least: int, most: int, default: int | None = None, *, what: What = "whole", key: str = ""
+) -> Any:
+    """A whole number between two limits, which are allowed; an id of a piece is one."""
 
     def check(said: str, value: Any) -> int:
         if type(value) is not int or not least <= value <= most:
@@ -142,10 +144,8 @@ def whole(label: str, least: int, most: int, default: int) -> Any:
             raise QueryError("{label}: found {text}, expected a whole number.", label=label, text=shown(text))
         return check(label, int(text.replace("m", "-")))
 
-    spelling = Spelling(
-        "whole", label, check, lambda value: str(value).replace("-", "m"), read, least=least, most=most
-    )
-    return _field(spelling, "", default)
+    spelling = Spelling(what, label, check, lambda value: str(value).replace("-", "m"), read, least=least, most=most)
+    return _field(spelling, key, dataclasses.MISSING if default is None else default)
 
 
 def choice(label: str, options: Mapping[Any, str], default: str | None = None, *, what: What = "choice",

@@ -24,6 +24,7 @@ import { askedRanges } from "./zoom.js";
 
 const MOST_GROWN = 1.3;
 const BELOW = 8;
+const SCROLL_BAR = 14;
 const CONFIG = { displaylogo: false, displayModeBar: false, showTips: false, responsive: false, showLink: false };
 
 // ---------------------------------------------------------------- drawing
@@ -67,7 +68,12 @@ function restoreCells(trace, cells) {
  */
 function prepared(view, { data, layout }) {
   const theme = themeOf(view.root);
-  const { width, height, scale } = view;
+  const { scale } = view;
+  // A picture whose parts have a width of their own is not squeezed: it scrolls, above a bar that takes some height.
+  const width = Math.max(view.width, layout.meta?.least_width ?? 0);
+  const scrolls = width > view.width;
+  const height = view.height - (scrolls ? SCROLL_BAR : 0);
+  view.root.style.overflow = scrolls ? "auto hidden" : "";
   const figure = theme.dark ? recolour({ data, layout }, DARK_COLORS) : { data, layout };
   for (const trace of figure.data) {
     restoreCells(trace, layout.meta?.cells);

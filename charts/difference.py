@@ -1,0 +1,72 @@
+"""How one map differs from another of the same rows and columns: right minus left, with 0 in the scale's middle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from charts.heatmap import heatmap_spec
+from charts.tables import CLOSED
+from charts.theme import SIGNED_SCALE, Spec, as_figure
+from words import say
+
+DIFFERENCE = say("right − left")
+HOW_TO_READ = say(
+    "Each cell is the right map's weight minus the left map's: purple where the right one gives the key more, green "
+    "where it gives less, white where both give the same."
+)
+
+
+def difference_map_spec(
+    left: np.ndarray,
+    right: np.ndarray,
+    *,
+    queries: Sequence[str],
+    keys: Sequence[str],
+    title: str,
+    query_axis: str = say("Query"),
+    key_axis: str = say("Key"),
+    allowed: np.ndarray | None = None,
+    mask_reason: str = CLOSED,
+) -> Spec:
+    """Draw right minus left, row 0 on top.
+
+    Args:
+        left, right: `[query, key]`, of the same rows and columns; what stands in closed cells is not looked at.
+        queries, keys: A label for each row and column.
+        title: What is subtracted from what.
+        query_axis, key_axis: What rows and columns are.
+        allowed: bool `[query, key]`, True = may attend in one of the two. None: all may.
+        mask_reason: Why closed cells are closed, in a few words.
+
+    Returns:
+        The figure; the scale goes as far below 0 as above.
+
+    Raises:
+        ValueError: If the sizes do not fit together.
+    """
+    if left.shape != right.shape:
+        raise ValueError(f"The left map is {left.shape}, the right one {right.shape}: give maps of the same pieces.")
+    values = np.asarray(right, dtype=np.float32) - np.asarray(left, dtype=np.float32)
+    there = values if allowed is None else values[np.asarray(allowed, dtype=bool)]
+    most = float(np.abs(there[np.isfinite(there)]).max(initial=0)) or 1.0
+    figure = heatmap_spec(
+        values,
+        queries=queries,
+        keys=keys,
+        title=title,
+        query_axis=query_axis,
+        key_axis=key_axis,
+        allowed=allowed,
+        mask_reason=mask_reason,
+        value_name=DIFFERENCE,
+        limits=(-most, most),
+        rows_sum_to_one=False,
+    )
+    if figure["data"]:
+        figure["data"][0]["colorscale"] = SIGNED_SCALE
+    return figure
+
+
+difference_map = as_figure(difference_map_spec)

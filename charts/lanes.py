@@ -1,0 +1,85 @@
+"""Where the branches of a tree stand that grows from left to right: each on a lane, and lanes are used again.
+
+A branch begins where it leaves another and ends with its last node. It takes the free lane nearest to the one that it
+leaves, so that edges are short; a lane is free where no other branch stands, so that what died early makes room.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+_BEFORE = 0.9  # steps that the edge to a branch's first node needs
+_AFTER = 0.4
+
+
+@dataclass(frozen=True)
+class Growing:
+    """A node as its lane depends on it.
+
+    Attributes:
+        place: Its name; parents come before their children.
+        parent: The name of the node that it continues; None for a first one.
+        step: How far right it stands, from 0.
+        order: What goes first among the children of a node: the smallest stays on its lane.
+        stays: Whether its lane is kept free to the right edge, for what is written there.
+    """
+
+    place: int
+    parent: int | None
+    step: int
+    order: float
+    stays: bool = False
+
+
+def lanes(nodes: Sequence[Growing]) -> dict[int, int]:
+    """The lane of each node, from 0 at the top.
+
+    Args:
+        nodes: All nodes of the tree.
+    """
+    named = {node.place: node for node in nodes}
+    branches = _branches(nodes)
+    taken: dict[int, list[tuple[float, float]]] = defaultdict(list)
+    found: dict[int, int] = {}
+    for branch in sorted(branches, key=lambda branch: _urgency(branch, named)):
+        first, last = named[branch[0]], named[branch[-1]]
+        end = float("inf") if last.stays else last.step + _AFTER
+        lane = _nearest(taken, found.get(first.parent, 0) if first.parent is not None else 0, first.step, end)
+        taken[lane].append((first.step - _BEFORE, end))
+        found |= dict.fromkeys(branch, lane)
+    top = min(found.values(), default=0)
+    return {place: lane - top for place, lane in found.items()}
+
+
+def _branches(nodes: Sequence[Growing]) -> list[list[int]]:
+    """Runs of nodes that stay on one lane: from a node to the child that goes first, and on."""
+    children: dict[int | None, list[Growing]] = defaultdict(list)
+    for node in nodes:
+        children[node.parent].append(node)
+    heirs = {parent: min(ones, key=lambda one: one.order).place for parent, ones in children.items()}
+    heads = [node for node in nodes if node.parent is None or heirs[node.parent] != node.place]
+    found = []
+    for head in heads:
+        branch = [head.place]
+        while branch[-1] in heirs:
+            branch.append(heirs[branch[-1]])
+        found.append(branch)
+    return found
+
+
+def _urgency(branch: Sequence[int], named: Mapping[int, Growing]) -> tuple[bool, float, int]:
+    """What is placed first: branches to the edge in their order, then the others as they begin."""
+    first, last = named[branch[0]], named[branch[-1]]
+    return (False, last.order, first.step) if last.stays else (True, first.step, first.place)
+
+
+def _nearest(taken: Mapping[int, list[tuple[float, float]]], wanted: int, step: float, end: float) -> int:
+    """The free lane nearest to the one that is wanted, below before above."""
+    start = step - _BEFORE
+    for away in range(len(taken) + 2):
+        for lane in (wanted + away, wanted - away):
+            if all(end < begun or over < start for begun, over in taken.get(lane, [])):
+                return lane
+    return wanted + len(taken) + 2

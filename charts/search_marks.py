@@ -1,0 +1,186 @@
+"""The marks of a search's tree: what became of each beginning, its piece beside it, and the results written out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from charts.hover import bold, hover, on_lines
+from charts.theme import GUIDE_COLOR, MARK_COLOR, TARGET_COLOR, Spec, literal, shortened
+from words import joined, say
+
+Kind = Literal["open", "ended", "dropped", "closed"]
+Places = Mapping[int, tuple[float, float]]
+"""Where each beginning stands, by its name."""
+
+LEAST_STEP = 32  # pixels; with less the chart is wider than its place, and scrolls
+_PLOT = 640  # pixels that a window of 1280 leaves for the steps
+_FONT = {"size": 11, "family": "monospace"}  # pieces are written so in the sentence, too
+_LETTER = 6.6  # pixels
+_LINE = 36  # letters in a line of a result
+
+
+@dataclass(frozen=True)
+class Twig:
+    """One beginning of the tree.
+
+    Attributes:
+        place: Its name, which a click returns; parents come first.
+        parent: That of what it continues; None for a first piece.
+        step: Of its last piece, from 0.
+        piece: Its last piece.
+        kind: What became of it.
+        numbers: What hover says beside its piece, line by line; not yet escaped.
+        result: The best result that it leads to, from 0; None if it leads to none.
+        named: Whether its piece is written beside it.
+    """
+
+    place: int
+    parent: int | None
+    step: int
+    piece: str
+    kind: Kind
+    numbers: Sequence[str]
+    result: int | None = None
+    named: bool = True
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether its round kept it."""
+        return self.kind in ("open", "ended")
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A result.
+
+    Attributes:
+        place: The name of its last beginning.
+        text: What it says.
+        numbers: Its numbers in a few words.
+    """
+
+    place: int
+    text: str
+    numbers: str
+
+
+def start_mark(piece: str, root: tuple[float, float]) -> Spec:
+    """What stands before the first step."""
+    return {"type": "scatter", "mode": "markers+text", "x": [root[0]], "y": [root[1]], "hoverinfo": "skip",
+            "text": [literal(shortened(piece, limit=8))], "textposition": "top center", "textfont": _FONT,
+            "showlegend": False, "cliponaxis": False,
+            "marker": {"symbol": "circle-open", "size": 9, "color": MARK_COLOR}}  # fmt: skip
+
+
+def marks(twigs: Sequence[Twig], at: Places, step: int | None) -> list[Spec]:
+    """The marks, one trace a kind, as a shape says what became of a beginning; they take hover and clicks."""
+    kinds: list[tuple[Kind, str, Spec]] = [
+        ("open", "", {"symbol": "circle", "color": TARGET_COLOR}),
+        ("ended", say("ended"), {"symbol": "square", "color": TARGET_COLOR}),
+        ("dropped", "", {"symbol": "x-thin-open", "color": GUIDE_COLOR}),
+        ("closed", say("closed by a rule"), {"symbol": "diamond-open", "color": GUIDE_COLOR}),
+    ]
+    found = []
+    for kind, name, style in kinds:
+        ones = [twig for twig in twigs if twig.kind == kind and twig.place in at]
+        if ones:
+            sizes = [(11 if twig.step == step else 7) if twig.is_kept else 6 for twig in ones]
+            edges = [2 if twig.step == step and twig.is_kept else 0.8 for twig in ones]
+            found.append(_points(ones, at, name, {**style, "size": sizes,
+                                                  "line": {"color": MARK_COLOR, "width": edges}}))  # fmt: skip
+    return found
+
+
+def _points(ones: Sequence[Twig], at: Places, name: str, style: Spec) -> Spec:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": name,
+        "showlegend": bool(name),
+        "x": [at[twig.place][0] for twig in ones],
+        "y": [at[twig.place][1] for twig in ones],
+        "customdata": [twig.place for twig in ones],
+        "hovertext": [on_lines(bold(twig.piece), *map(literal, twig.numbers)) for twig in ones],
+        "hovertemplate": hover("%{hovertext}"),
+        "cliponaxis": False,
+        "marker": style,
+    }
+
+
+def names(twigs: Sequence[Twig], at: Places, n_steps: int) -> list[Spec]:
+    """The pieces beside their marks; where they are longer than a step they stand above and below in turns."""
+    room = max(LEAST_STEP, _PLOT / (n_steps + 1.4))
+    kept = [twig for twig in twigs if twig.is_kept]
+    longest = max((len(twig.piece) for twig in kept), default=0)
+    in_turns = longest * _LETTER > room
+    limit = max(3, int((2 if in_turns else 1) * room / _LETTER) - 1)
+    above = [twig for twig in kept if not in_turns or twig.step % 2 == 0]
+    below = [twig for twig in kept if in_turns and twig.step % 2]
+    ends = [twig for twig in twigs if not twig.is_kept and twig.named and twig.place in at]
+    groups = (
+        (above, "top center", MARK_COLOR, -0.08),
+        (below, "bottom center", MARK_COLOR, 0.08),
+        (ends, "middle right", GUIDE_COLOR, 0.0),
+    )
+    return [_text(ones, at, side, colour, limit, lower) for ones, side, colour, lower in groups if ones]
+
+
+def _text(ones: Sequence[Twig], at: Places, side: str, colour: str, limit: int, lower: float) -> Spec:
+    return {
+        "type": "scatter",
+        "mode": "text",
+        "x": [at[twig.place][0] for twig in ones],
+        "y": [at[twig.place][1] + lower for twig in ones],
+        "text": [literal(shortened(twig.piece, limit=limit)) for twig in ones],
+        "textposition": side,
+        "textfont": {**_FONT, "color": colour},
+        "hoverinfo": "skip",
+        "showlegend": False,
+        "cliponaxis": False,
+    }
+
+
+def results(leaves: Sequence[Leaf], at: Places, n_steps: int) -> list[Spec]:
+    """The results at the right, each a mark that takes clicks."""
+    if not leaves:
+        return []
+    return [
+        {
+            "type": "scatter",
+            "mode": "markers+text",
+            "x": [n_steps + 0.8] * len(leaves),
+            "y": [at[leaf.place][1] for leaf in leaves],
+            "text": [on_lines(*lines_of(n, leaf)) for n, leaf in enumerate(leaves, start=1)],
+            "textposition": "middle right",
+            "textfont": {"size": 11, "color": MARK_COLOR},
+            "customdata": [leaf.place for leaf in leaves],
+            "hovertext": [on_lines(bold(leaf.text), literal(leaf.numbers)) for leaf in leaves],
+            "hovertemplate": hover("%{hovertext}"),
+            "showlegend": False,
+            "cliponaxis": False,
+            "marker": {"symbol": "triangle-right", "size": 9, "color": TARGET_COLOR},
+        }
+    ]
+
+
+def lines_of(n: int, leaf: Leaf) -> list[str]:
+    """A result with its number, on lines that are not much longer than `_LINE`."""
+    lines = _wrapped(f"{n}. {leaf.text}")
+    short = len(lines[-1]) + len(leaf.numbers) < _LINE
+    end = joined(" ", [literal(lines.pop()), literal(leaf.numbers)]) if short else literal(leaf.numbers)
+    return [*map(literal, lines), end]
+
+
+def _wrapped(text: str) -> list[str]:
+    """A text on lines, broken between words where there are such."""
+    lines = [""]
+    for word in text.split():
+        while len(word) > _LINE:
+            lines.append(word[:_LINE])
+            word = word[_LINE:]
+        if lines[-1] and len(lines[-1]) + 1 + len(word) > _LINE:
+            lines.append("")
+        lines[-1] = " ".join(filter(None, (lines[-1], word)))
+    return [line for line in lines if line]

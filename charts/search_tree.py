@@ -1,0 +1,183 @@
+"""A beam search as a tree that grows from left to right, a step at a time.
+
+What led to a result is strong, what was kept for a while is thinner, what was dropped is a thin dotted end.
+Beginnings that hypotheses share stand once. Results are written out at the right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from charts.lanes import Growing, lanes
+from charts.search_marks import LEAST_STEP, Leaf, Twig, lines_of, marks, names, results, start_mark
+from charts.theme import (
+    GUIDE_COLOR,
+    LEGEND,
+    MARK_COLOR,
+    MASK_COLOR,
+    SCALES,
+    TARGET_COLOR,
+    Spec,
+    as_figure,
+    base_layout,
+)
+from words import say
+
+HOW_TO_READ = say(
+    "From left to right each step adds a piece. Strong lines lead to results, thinner ones were kept for a while, "
+    "and a dotted end was dropped at once. Point at a mark for its numbers; click it to open that beginning."
+)
+_KEPT_COLOR = SCALES["target"][2][1]
+_MARGIN = 226  # pixels at the right, for the results
+_LINE_HEIGHT, _LANE, _LEAST_LANE = 14, 44, 26  # pixels
+_MOST_HEIGHT = 560
+
+
+def search_tree_spec(
+    twigs: Sequence[Twig],
+    leaves: Sequence[Leaf],
+    *,
+    title: str,
+    start: str,
+    n_steps: int,
+    step: int | None = None,
+    shown: int | None = None,
+) -> Spec:
+    """Draw a search.
+
+    Args:
+        twigs: All beginnings that are drawn.
+        leaves: The results, best first; each ends a twig that was kept.
+        title: What the chart shows.
+        start: What stands before the first step.
+        n_steps: Steps that there is room for.
+        step: The step that is looked at, from 0; None for none.
+        shown: The result that is looked at, from 0; None for none.
+
+    Returns:
+        The figure; a click on a mark returns its name as `customdata`.
+    """
+    ends = {leaf.place for leaf in leaves}
+    rows = lanes([
+        Growing(twig.place, twig.parent, twig.step, _order(twig), twig.place in ends)
+        for twig in twigs if twig.is_kept
+    ])  # fmt: skip
+    at = {twig.place: (twig.step + 1.0, float(rows[twig.place])) for twig in twigs if twig.is_kept}
+    root = (0.0, at[twigs[0].place][1] if twigs and twigs[0].place in at else 0.0)
+    at |= _stubs(twigs, at, root)
+    n_lanes = max(rows.values(), default=0) + 1
+    layout = _layout(title, n_steps, n_lanes, n_lines=max((len(lines_of(1, leaf)) for leaf in leaves), default=1))
+    if step is not None and step < n_steps:
+        layout["shapes"] = [_band(step)]
+    data = [
+        *_edges(twigs, at, root, shown),
+        *_leads(leaves, at, n_steps),
+        start_mark(start, root),
+        *marks(twigs, at, step),
+        *names(twigs, at, n_steps),
+        *results(leaves, at, n_steps),
+    ]
+    return {"data": data, "layout": layout}
+
+
+search_tree = as_figure(search_tree_spec)
+
+
+def _order(twig: Twig) -> float:
+    """Which child stays on its parent's lane: the way to the best result, else the better one."""
+    return twig.result if twig.result is not None else 1e6 + twig.place
+
+
+def _stubs(
+    twigs: Iterable[Twig], at: dict[int, tuple[float, float]], root: tuple[float, float]
+) -> dict[int, tuple[float, float]]:
+    """Where what was dropped ends: a little behind what it would have continued, one under the other."""
+    found: dict[int, tuple[float, float]] = {}
+    seen: dict[int | None, int] = {}
+    for twig in twigs:
+        if twig.is_kept or (twig.parent is not None and twig.parent not in at):
+            continue
+        x, y = root if twig.parent is None else at[twig.parent]
+        n = seen[twig.parent] = seen.get(twig.parent, 0) + 1
+        found[twig.place] = (x + 0.62, y + 0.1 + 0.26 * n)
+    return found
+
+
+def _layout(title: str, n_steps: int, n_lanes: int, *, n_lines: int) -> Spec:
+    layout = base_layout(title, say("Step"), say("Beginnings"))
+    layout["xaxis"] |= {
+        "range": [-0.6, n_steps + 0.8],
+        "showgrid": False,
+        "tickformat": "d",
+        "nticks": 12,
+        "tick0": 1,
+    }
+    if n_steps <= 24:
+        layout["xaxis"] |= {"dtick": 1}
+    layout["yaxis"] |= {"range": [n_lanes - 0.1, -0.8], "showgrid": False, "showticklabels": False, "ticks": ""}
+    least = max(_LEAST_LANE, _LINE_HEIGHT * n_lines)
+    lane = int(np.clip(_MOST_HEIGHT / n_lanes, least, max(_LANE, least)))
+    layout["margin"] |= {"r": _MARGIN, "t": 66}
+    layout |= {"height": max(240, 120 + lane * n_lanes), "hovermode": "closest", "hoverdistance": 14}
+    layout |= {"showlegend": True, "legend": dict(LEGEND)}
+    layout["meta"] = {
+        "least_height": max(240, 110 + least * n_lanes),
+        "least_width": int(_MARGIN + 40 + LEAST_STEP * (n_steps + 1.4)),
+    }
+    return layout
+
+
+def _band(step: int) -> Spec:
+    return {"type": "rect", "x0": step + 0.5, "x1": step + 1.5, "yref": "paper", "y0": 0, "y1": 1,
+            "fillcolor": MASK_COLOR, "opacity": 0.6, "line": {"width": 0}, "layer": "below"}  # fmt: skip
+
+
+def _edges(
+    twigs: Sequence[Twig], at: dict[int, tuple[float, float]], root: tuple[float, float], shown: int | None
+) -> list[Spec]:
+    """The lines: what was dropped, what was kept, what leads to a result, and the one that is looked at."""
+    groups: list[tuple[str, list[Twig], Spec]] = [
+        (say("dropped"), [], {"color": GUIDE_COLOR, "width": 1, "dash": "dot"}),
+        (say("kept for a while"), [], {"color": _KEPT_COLOR, "width": 1.5}),
+        (say("leads to a result"), [], {"color": TARGET_COLOR, "width": 2.5}),
+        (say("the result that is looked at"), [], {"color": MARK_COLOR, "width": 4}),
+    ]
+    for twig in twigs:
+        if twig.place in at:
+            groups[_strength(twig, shown)][1].append(twig)
+    return [_line(name, ones, at, root, style) for name, ones, style in groups if ones]
+
+
+def _strength(twig: Twig, shown: int | None) -> int:
+    if not twig.is_kept:
+        return 0
+    if twig.result is None:
+        return 1
+    return 3 if twig.result == shown else 2
+
+
+def _line(
+    name: str, ones: Iterable[Twig], at: dict[int, tuple[float, float]], root: tuple[float, float], style: Spec
+) -> Spec:
+    xs: list[float | None] = []
+    ys: list[float | None] = []
+    for twig in ones:
+        (x0, y0), (x1, y1) = root if twig.parent is None else at[twig.parent], at[twig.place]
+        xs += [x0, x1, None]
+        ys += [y0, y1, None]
+    return {"type": "scatter", "mode": "lines", "name": name, "x": xs, "y": ys, "line": style, "hoverinfo": "skip"}
+
+
+def _leads(leaves: Sequence[Leaf], at: dict[int, tuple[float, float]], n_steps: int) -> list[Spec]:
+    """Lines from where a result ended to where it is written out."""
+    xs: list[float | None] = []
+    ys: list[float | None] = []
+    for leaf in leaves:
+        x, y = at[leaf.place]
+        xs += [x, n_steps + 0.7, None]
+        ys += [y, y, None]
+    style = {"color": TARGET_COLOR, "width": 1, "dash": "dot"}
+    line = {"type": "scatter", "mode": "lines", "x": xs, "y": ys, "line": style, "hoverinfo": "skip"}
+    return [line | {"showlegend": False}] if leaves else []

@@ -1,0 +1,102 @@
+"""Inputs and labels of teacher forcing: what the decoder reads above what it has to predict, shifted by one.
+
+Each place reads what the place before it had to predict, so that a line leads from every label to where it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from charts.bands import COLUMNS, Cell, bands, top, window
+from charts.candidates import percent
+from charts.hover import bold, on_lines, with_number
+from charts.theme import GUIDE_COLOR, Spec, as_figure, literal
+from words import say
+
+HOW_TO_READ = say(
+    "In each column the decoder reads the piece above, with all before it, and has to predict the piece below: the "
+    "darker, the larger its loss, up to that of guessing. Every label is read one place later. Click a column: the "
+    "pieces that it sees are shaded in the row above, and nothing behind them is."
+)
+READS, PREDICTS = say("reads"), say("has to predict")
+_SEEN, _NOT_SEEN = 0.3, 0.0
+AXIS = say("Place in the reference, from left to right and line by line")
+
+
+def shift_spec(
+    reads: Sequence[str],
+    labels: Sequence[str],
+    losses: Sequence[float],
+    *,
+    guessing: float,
+    chosen: int | None,
+    title: str,
+) -> Spec:
+    """Draw what is read and what is to be predicted.
+
+    Args:
+        reads: The last piece that each place reads.
+        labels: The piece that each has to predict.
+        losses: Of each label, in nats; the scale ends at `guessing`.
+        guessing: The loss of guessing among all pieces alike, in nats.
+        chosen: The place that is looked at, from 0: what it reads is shaded; None: all is.
+        title: What the chart shows.
+
+    Returns:
+        The figure. Of a long text it has the bands around the chosen place: `layout.meta.first` is its first place.
+
+    Raises:
+        ValueError: If the lists differ in length.
+    """
+    if {len(reads), len(losses)} != {len(labels)}:
+        raise ValueError(f"{len(labels)} labels need as many pieces that are read, and losses.")
+    drawn = window(len(labels), chosen)
+    above = [_input(reads[i], i, chosen) for i in drawn]
+    below = [_label(labels[i], i, float(losses[i]), guessing, i == chosen) for i in drawn]
+    figure = bands([(READS, above), (PREDICTS, below)], first=drawn.start, title=title, axis=AXIS)
+    layout = figure["layout"]
+    layout["shapes"] = [*_arrows(len(drawn)), *layout["shapes"]]
+    columns = [say("place"), READS, PREDICTS, say("loss (nats)")]
+    rows = [
+        [i + 1, *parts]
+        for i, parts in enumerate(zip(reads, labels, map(float, losses), strict=True))
+    ]  # fmt: skip
+    layout["meta"] = {"first": drawn.start, "table": {"columns": columns, "rows": rows}}
+    return figure
+
+
+shift = as_figure(shift_spec)
+
+
+def _input(piece: str, place: int, chosen: int | None) -> Cell:
+    seen = chosen is None or place <= chosen
+    said = [say("place {n} reads {piece}", n=place + 1, piece=bold(piece))]
+    if chosen is not None and seen:
+        said.append(say("seen from place {n}, which sees all up to itself", n=chosen + 1))
+    elif chosen is not None:
+        said.append(say("not seen from place {n}: it comes later", n=chosen + 1))
+    return Cell(piece, on_lines(*said), "source", _SEEN if seen else _NOT_SEEN, framed=place == chosen)
+
+
+def _label(piece: str, place: int, loss: float, guessing: float, framed: bool) -> Cell:
+    said = on_lines(
+        say("place {n} has to predict {piece}", n=place + 1, piece=bold(piece)),
+        with_number(say("loss"), literal(f"{loss:.3f}")),
+        say("probability {p}", p=percent(float(np.exp(-loss)))),
+    )
+    shade = min(loss / guessing, 1.0) if guessing and np.isfinite(loss) else 1.0
+    return Cell(piece, said, "target", shade, framed)
+
+
+def _arrows(count: int) -> list[Spec]:
+    """From each label to where it is read, in the next column; the last of a band is read in the next band."""
+    line = {"color": GUIDE_COLOR, "width": 1.5}
+    found = []
+    for place in range(count - 1):
+        band, column = divmod(place, COLUMNS)
+        if column < COLUMNS - 1:
+            ends = {"x0": column + 0.2, "y0": top(band, 1, 2), "x1": column + 0.8, "y1": top(band, 0, 2) + 1}
+            found.append({"type": "line", "layer": "below", "line": line, **ends})
+    return found

@@ -1,0 +1,90 @@
+"""Two texts of pieces above each other: alike up to where they part, and what each does after it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from charts.bands import Cell, bands, window
+from charts.candidates import percent
+from charts.hover import bold, on_lines
+from charts.theme import Colour, Spec, as_figure
+from words import say
+
+HOW_TO_READ = say(
+    "Both texts by position. Blue is alike up to where they part, which is framed; orange is what each does after "
+    "it, with its own pieces before, so that columns there are no partners; purple are pieces that both end with."
+)
+AXIS = say("Position, from left to right and line by line")
+_SHADES: dict[str, tuple[Colour, float]] = {
+    "before": ("source", 0.25), "parts": ("target", 0.5), "after": ("target", 0.2), "end": ("neutral", 0.3),
+}  # fmt: skip
+
+
+def two_texts_spec(
+    names: tuple[str, str],
+    texts: tuple[Sequence[str], Sequence[str]],
+    probabilities: tuple[Sequence[float], Sequence[float]],
+    *,
+    parts_at: int | None,
+    tail: int,
+    title: str,
+) -> Spec:
+    """Draw two texts.
+
+    Args:
+        names: What each is, in a word or two.
+        texts: Their pieces.
+        probabilities: Of each piece, with what stands before it in its own text, 0 to 1.
+        parts_at: The first place, from 0, at which they differ or only one goes on; None if they are equal.
+        tail: How many pieces both end with behind that place.
+        title: What the chart shows.
+
+    Raises:
+        ValueError: If there is not one probability for each piece.
+    """
+    if [*map(len, texts)] != [*map(len, probabilities)]:
+        raise ValueError("Give one probability for each piece.")
+    drawn = window(max(map(len, texts)), parts_at)
+    rows = [
+        (name, [_cell(name, text, each, i, parts_at, tail) if i < len(text) else None for i in drawn])
+        for name, text, each in zip(names, texts, probabilities, strict=True)
+    ]
+    figure = bands(rows, first=drawn.start, title=title, axis=AXIS)
+    columns = [say("text"), say("place"), say("piece"), say("probability"), say("part")]
+    told = {
+        "before": say("alike"),
+        "parts": say("parts here"),
+        "after": say("after the parting"),
+        "end": say("both end so"),
+    }
+    cells = [
+        [name, i + 1, piece, float(p), told[_part(i, len(text), parts_at, tail)]]
+        for name, text, each in zip(names, texts, probabilities, strict=True)
+        for i, (piece, p) in enumerate(zip(text, each, strict=True))
+    ]
+    figure["layout"]["meta"] = {"first": drawn.start, "table": {"columns": columns, "rows": cells}}
+    return figure
+
+
+two_texts = as_figure(two_texts_spec)
+
+
+def _part(place: int, length: int, parts_at: int | None, tail: int) -> str:
+    if parts_at is None or place < parts_at:
+        return "before"
+    if place >= length - tail:
+        return "end"
+    return "parts" if place == parts_at else "after"
+
+
+def _cell(
+    name: str, text: Sequence[str], probabilities: Sequence[float], place: int, parts_at: int | None, tail: int
+) -> Cell:
+    part = _part(place, len(text), parts_at, tail)
+    said = on_lines(
+        say("{text}, piece {n}: {piece}", text=name, n=place + 1, piece=bold(text[place])),
+        say("probability {p}", p=percent(float(np.float64(probabilities[place])))),
+    )
+    return Cell(text[place], said, *_SHADES[part], framed=place == parts_at)

@@ -1,0 +1,28 @@
+"""Teacher forcing: how probable the model finds the right output, piece by piece."""
+
+from transformer.checkpoint.load import Checkpoint
+from ui.forcing import panels, reading
+from ui.frame.sentence import Still, sentence
+from ui.frame.sidebar import sidebar
+from ui.frame.source_box import of_a_sentence
+from ui.runs.open_run import open_run
+from ui.shared.door import st
+from ui.state import session
+from words import say
+
+session.begin("forcing")
+TITLE = say("Teacher forcing")
+
+
+@st.fragment
+def follow(checkpoint: Checkpoint) -> None:
+    """Draw the page; a step or a click runs this again, but not the controls around it."""
+    run = open_run(checkpoint)
+    if run is None:
+        return
+    sentence(run, compact=True, still=Still() if reading.judges_itself(run) else None)
+    panels.draw(run)
+    run.publish()
+
+
+of_a_sentence(TITLE, sidebar(TITLE, shows_run=True), follow)

@@ -1,0 +1,156 @@
+"""The page Teacher forcing: a reference is judged, stands in the address, and beside it what the model writes."""
+
+import numpy as np
+import pytest
+
+from tests.pages.conftest import ROOT, check
+from tests.pages.reading import address, figure, numbers, view
+from transformer import ZeroHead, score
+from ui.forcing import entry, free, panels
+from ui.runs import loading
+from ui.state import session
+
+FORCING = ROOT / "pages" / "explore" / "forcing.py"
+CHARTS = (panels.SHIFT, panels.CANDIDATES, free.TEXTS, panels.LOSSES, panels.PERPLEXITY)
+
+
+@pytest.fixture
+def forcing(open_page):
+    return lambda **parameters: open_page(FORCING, **({"model": "reverse", "src": "abcdef"} | parameters))
+
+
+def type_reference(test, text):
+    return check(test.text_input(key=entry.BOX).set_value(text).run())
+
+
+def keys(test):
+    return {element.key for element in test.get("bidi_component")}
+
+
+def said(test):
+    return "\n".join(one.value for one in test.markdown).replace("\\", "")
+
+
+def scored(reference, *, source="abcdef", model="reverse", **changes):
+    checkpoint = loading.open_checkpoint(loading.usable()[model])
+    return score(checkpoint, checkpoint.query(source, **changes), reference)
+
+
+def losses(test):
+    return numbers(figure(test, panels.LOSSES)["data"][0]["y"])
+
+
+def test_without_a_reference_it_asks_for_one_and_offers_the_output(forcing):
+    test = forcing()
+    assert test.info[0].value == panels.NO_REFERENCE
+    assert not keys(test) & set(CHARTS)
+    check(test.button(key=entry.OWN).click().run())
+    assert address(test)["ref"] == "fedcba"
+    assert set(CHARTS) <= keys(test)
+    assert "By itself the model writes the reference, piece for piece." in said(test)
+
+
+def test_a_typed_reference_is_judged_and_stands_in_the_address(forcing):
+    test = type_reference(forcing(), "fedxba")
+    expected = scored("fedxba")
+    assert address(test)["ref"] == "fedxba"
+    np.testing.assert_allclose(losses(test), expected.losses, rtol=1e-4)
+    assert f"Mean loss {expected.mean_loss:.3f} nats" in said(test)
+    place, own = expected.first_divergence, expected.vocabulary[expected.written[expected.first_divergence]]
+    assert f"They part at piece {place + 1}" in said(test)
+    assert f"the model wrote **{own}**" in said(test)
+    rows = test.dataframe[0].value
+    assert rows["piece"].tolist() == list(expected.pieces)
+    np.testing.assert_allclose(rows["loss"], expected.losses, rtol=1e-4)
+
+
+def test_a_link_opens_the_same(forcing):
+    test = forcing(ref="fedxba", step=4, at=4)
+    assert test.text_input(key=entry.BOX).value == "fedxba"
+    assert figure(test, panels.CANDIDATES)["layout"]["title"]["text"].startswith("Place 4")
+    said_by_it = {name: value for name, value in address(test).items() if name != "rev"}
+    assert said_by_it == {"model": "reverse", "src": "abcdef", "ref": "fedxba", "step": "4", "at": "4"}
+
+
+def test_a_reference_belongs_to_its_sentence(forcing):
+    test = forcing(ref="fedcba")
+    check(test.text_input(key=session.SOURCE).set_value("xyz").run())
+    assert "ref" not in address(test)
+    assert test.text_input(key=entry.BOX).value == ""
+    check(test.text_input(key=session.SOURCE).set_value("abcdef").run())
+    assert test.text_input(key=entry.BOX).value == "fedcba"
+
+
+def test_the_cards_translation_of_an_example_is_offered(open_page):
+    test = open_page(FORCING)
+    assert test.text_input(key=entry.BOX).value == "I like drinking coffee."
+    assert "ref" not in address(test)
+    type_reference(test, "I like coffee.")
+    assert address(test)["ref"] == "I like coffee."
+    check(test.button(key=entry.OF_CARD).click().run())
+    assert test.text_input(key=entry.BOX).value == "I like drinking coffee."
+    assert "ref" not in address(test)
+
+
+def test_changes_in_the_model_hold_and_the_unchanged_loss_stands_beside(forcing):
+    changes = (ZeroHead("cross", 0, 0), ZeroHead("cross", 1, 1))
+    test = forcing(ref="fedcba", do="_".join(map(str, changes)))
+    changed, plain = scored("fedcba", interventions=changes), scored("fedcba")
+    assert abs(changed.mean_loss - plain.mean_loss) > 1e-3
+    np.testing.assert_allclose(losses(test), changed.losses, rtol=1e-3)
+    assert "These are the losses of the changed model." in said(test)
+    assert f"Unchanged it has a mean loss of {plain.mean_loss:.3f} nats" in said(test)
+
+
+def test_the_place_follows_the_step_until_another_is_clicked(forcing):
+    test = forcing(ref="fedcbaxyz", step=3)
+    assert figure(test, panels.CANDIDATES)["layout"]["title"]["text"].startswith("Place 3")
+    assert "at" not in address(test)
+    test = forcing(ref="fedcbaxyz", step=7, at=9)  # behind the output, whose last step is shown
+    assert figure(test, panels.CANDIDATES)["layout"]["title"]["text"].startswith("Place 9")
+    test = forcing(ref="fedcbaxyz", step=2, at=9)  # the reader stepped on
+    assert figure(test, panels.CANDIDATES)["layout"]["title"]["text"].startswith("Place 2")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("a" * 500, "room for"), ("   ", "reference is empty"), ("b" * 4_001, "4,001 characters; the limit is 4,000")],
+)
+def test_a_bad_reference_gets_a_sentence(forcing, text, why):
+    test = type_reference(forcing(), text)
+    assert [why in error.value.replace("\\", "") for error in test.error] == [True]
+    assert not keys(test) & set(CHARTS)
+
+
+def test_unknown_pieces_are_said(forcing):
+    test = type_reference(forcing(), "fe日ba")
+    assert any("unknown piece" in one.value for one in test.info)
+    assert set(CHARTS) <= keys(test)
+
+
+def test_it_gives_nothing_away_while_somebody_guesses(forcing):
+    test = forcing(ref="fedcba", guess=1)
+    assert test.info[-1].value == panels.NOT_WHILE_GUESSING
+    assert not keys(test) & set(CHARTS)
+
+
+def test_a_decoder_alone_judges_its_text_and_then_a_reference(open_one_stack):
+    test = open_one_stack("decoder", FORCING, src="ba lo mi ta")
+    assert free.TEXTS not in keys(test)
+    assert "Judged are the pieces of the prompt itself" in said(test)
+    n = len(losses(test))
+    test = type_reference(test, "ba lo")
+    assert free.TEXTS in keys(test)
+    before = len(losses(test))
+    assert before != n
+    check(test.toggle(key="ends").set_value(True).run())
+    assert len(losses(test)) == before + 1
+    assert address(test)["ends"] == "1"
+    check(test.button(key=entry.NONE).click().run())
+    assert len(losses(test)) == n + 1
+    assert view(test).at is None
+
+
+def test_an_encoder_alone_says_what_there_is_instead(open_one_stack):
+    test = open_one_stack("encoder", FORCING)
+    assert "This model writes nothing and has no head" in "".join(one.value for one in test.info)

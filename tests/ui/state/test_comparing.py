@@ -1,0 +1,169 @@
+"""What a link compares: both runs are said, there and back, and what strangers write is put right and said."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.ui.state.test_link import links, read
+from transformer.runs.interventions import ZeroHead
+from transformer.runs.query import Beam, Sampling
+from ui.state import nested
+from ui.state.comparing import comparing, control_of, differences, second_of, settled
+from ui.state.link import Link, read_link, write_link
+from ui.state.view import View
+
+HEAD = ZeroHead("cross", 2, 0)
+LINK = Link(model="reverse", source="abc", view=View(step=3, layer=1, head=2))
+
+
+def opened(link):
+    """A link as somebody finds it who opened its address."""
+    found, notes = read_link({name: [value] for name, value in write_link(link).items()})
+    assert not notes
+    return found
+
+
+def run_of(link):
+    """What decides a result, and which map is looked at."""
+    view = link.view
+    return replace(link, beside="", tried=(), companions=None, revision="", view=View(), job=""), (
+        view.kind, view.layer, view.head,
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------- there and back
+
+
+@given(st.dictionaries(st.sampled_from(nested.NAMES), st.text(st.characters(exclude_categories=["Cs"]), max_size=20)))
+def test_what_is_nested_is_read_again(said):
+    assert nested.read(nested.write(said)) == said
+
+
+@settings(max_examples=20)
+@given(links(), links())
+def test_an_address_says_both_runs(first, second):
+    second = replace(second, model="another", source=second.source or "x")
+    link = opened(comparing(first, with_=second))
+    assert run_of(link) == run_of(first)
+    found, notes = second_of(link)
+    assert not notes
+    assert run_of(found) == run_of(second)
+
+
+@pytest.mark.parametrize(
+    ("changes", "compared"),
+    [
+        ({"source": "noon"}, "sentences"),
+        ({"model": "zh-en"}, "checkpoints"),
+        ({"forced": (5, 17)}, "branches"),
+        ({"view": replace(LINK.view, head=0)}, "heads"),
+        ({"decoding": Beam(size=2)}, "ways"),
+        ({"model": "zh-en", "source": "noon"}, "checkpoints"),
+    ],
+)
+def test_what_is_compared_follows_from_what_differs(changes, compared):
+    second = replace(LINK, **changes)
+    link = opened(comparing(LINK, with_=second))
+    assert settled(link) == (compared, ())
+    assert second_of(link) == (replace(second, view=replace(second.view, step=3)), ())
+
+
+def test_a_changed_run_is_compared_with_its_control_without_a_second_one():
+    changed = replace(LINK, interventions=(HEAD,))
+    for link in (comparing(LINK, with_=changed), comparing(changed, with_=LINK), comparing(changed)):
+        assert write_link(link) == write_link(changed)
+        assert settled(link) == ("changed", ())
+        assert control_of(link) == LINK
+
+
+def test_two_changes_are_two_runs():
+    first, second = (replace(LINK, interventions=(ZeroHead("cross", 0, head),)) for head in (1, 2))
+    link = comparing(first, with_=second)
+    assert settled(link) == ("ways", ())
+    assert second_of(opened(link)) == (second, ())
+
+
+def test_nothing_is_written_where_nothing_differs():
+    assert differences(LINK, LINK) == {}
+    assert comparing(LINK, with_=LINK) == LINK
+    assert settled(LINK) == ("changed", ())
+
+
+# ---------------------------------------------------------------- what belongs to one model or one sentence
+
+
+def test_another_model_takes_over_no_changes_no_branch_and_no_version():
+    first = replace(LINK, revision="abc", forced=(5,), interventions=(HEAD,), answers=(("n_heads", 4),))
+    second, _ = second_of(replace(first, beside=nested.write({"model": "zh-en"})))
+    assert (second.revision, second.forced, second.interventions, second.answers) == ("", (), (), ())
+    assert (second.source, second.view) == ("abc", first.view)
+
+
+def test_another_sentence_takes_over_changes_and_no_branch():
+    first = replace(LINK, forced=(5,), interventions=(HEAD,))
+    second, _ = second_of(replace(first, beside=nested.write({"src": "noon"})))
+    assert (second.forced, second.interventions, second.model) == ((), (HEAD,), "reverse")
+
+
+def test_an_empty_value_is_the_default():
+    second, notes = second_of(replace(LINK, beside="layer=&head="))
+    assert (second.view.layer, second.view.head, notes) == (None, None, ())
+
+
+# ---------------------------------------------------------------- what strangers write
+
+
+@pytest.mark.parametrize(
+    "text", ["b=x", "job=secret", "layer=1&layer=2", "layer", "&&&", "model=a&nonsense=b", "panel=head", "=", "%"]
+)
+def test_a_second_run_that_cannot_be_read_is_said_and_left_out(text):
+    link, notes = read(b=text, src="abc")
+    assert (link.beside, link.source) == ("", "abc")
+    assert notes == ("What the link says of a second run could not be read; it was left out.",)
+
+
+def test_a_long_second_run_is_said_and_left_out():
+    link, notes = read(b="src=" + "a" * nested.LONGEST)
+    assert not link.beside
+    assert "characters long; it was left out" in notes[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("layer=-7", "“layer” in the link is -7"),
+        ("do=nonsense", "The link's changes of the model were left out"),
+        ("forced=1.x", "forced pieces could not be read"),
+        ("how=guessing", "unknown way of decoding “guessing”"),
+        ("kind=sideways", "“kind” in the link is “sideways”; cross was taken."),
+        ("src=" + "a" * 4_001, "The link's sentence was left out."),
+    ],
+)
+def test_what_is_wrong_with_a_second_run_is_said_of_it(text, said):
+    link, notes = read(b=text, src="abc", layer="2")
+    assert not notes
+    second, notes = second_of(link)
+    assert len(notes) == 1
+    assert notes[0].startswith("In the second run: ")
+    assert said in notes[0]
+    assert isinstance(second, Link)
+
+
+@pytest.mark.parametrize("compared", ["sentences", "changed", "branches"])
+def test_a_link_that_contradicts_itself_compares_what_differs(compared):
+    link, notes = read(b="head=1", compare=compared)
+    assert not notes
+    found, notes = settled(link)
+    assert found == "heads"
+    assert notes == ("The link's second run differs in something else than it says; what it differs in is compared.",)
+
+
+@given(st.text(max_size=60))
+def test_no_text_breaks_a_link(text):
+    link, _ = read(b=text)
+    second, _ = second_of(link)
+    assert nested.read(link.beside) is not None
+    assert settled(link)[0] != "auto"
+    assert isinstance(second.decoding, Beam | Sampling | type(Link().decoding))

@@ -1,0 +1,195 @@
+"""Two runs beside each other: where their outputs part, and what one model says of the other's output.
+
+Outputs are aligned by the fewest pieces that have to be replaced, left out or put in (Levenshtein 1966), after what
+both begin with. The divergence is that of Kullback and Leibler, "On Information and Sufficiency" (1951), in nats.
+
+What a model says of another's output is read off one pass over that output, as teacher forcing does in training: row
+t is the next piece's distribution behind the other's first t pieces. It needs one vocabulary for both.
+
+Shapes: T steps, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from transformer.errors import QueryError
+from transformer.runs.query import Greedy, Query
+from transformer.runs.record import Output
+from transformer.runs.runnable import Runnable
+from transformer.runs.running import read
+from transformer.runs.trace import Trace
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """A place of one output, of the other, or of both.
+
+    Attributes:
+        left, right: The step of each output, from 0; None where it has nothing here.
+        same: Whether both have the same piece here.
+    """
+
+    left: int | None
+    right: int | None
+    same: bool
+
+
+def first_difference(left: Sequence[object], right: Sequence[object]) -> int | None:
+    """The first place, from 0, at which two outputs are not the same; None if they are equal.
+
+    Args:
+        left, right: The pieces. One that ends earlier differs there from one that goes on.
+    """
+    for place, (a, b) in enumerate(zip(left, right, strict=False)):
+        if a != b:
+            return place
+    return None if len(left) == len(right) else min(len(left), len(right))
+
+
+def aligned(left: Sequence[object], right: Sequence[object]) -> tuple[Aligned, ...]:
+    """Put two outputs beside each other with the fewest differences; what both begin with stays together.
+
+    Args:
+        left, right: The pieces.
+
+    Returns:
+        Each place of both, in order.
+    """
+    common = first_difference(left, right)
+    n = min(len(left), len(right)) if common is None else common
+    rows = [Aligned(place, place, True) for place in range(n)]
+    return (*rows, *_fewest(left[n:], right[n:], n))
+
+
+def _fewest(left: Sequence[object], right: Sequence[object], shift: int) -> list[Aligned]:
+    cost = _costs(left, right)
+    i, j, found = len(left), len(right), []
+    while i or j:
+        here = cost[i][j]
+        same = bool(i and j and left[i - 1] == right[j - 1])
+        if i and j and here == cost[i - 1][j - 1] + (not same):
+            i, j = i - 1, j - 1
+            found.append(Aligned(i + shift, j + shift, same))
+        elif i and here == cost[i - 1][j] + 1:
+            i -= 1
+            found.append(Aligned(i + shift, None, False))
+        else:
+            j -= 1
+            found.append(Aligned(None, j + shift, False))
+    return found[::-1]
+
+
+def _costs(left: Sequence[object], right: Sequence[object]) -> list[list[int]]:
+    """The fewest differences of each beginning of one with each of the other [left + 1, right + 1]."""
+    cost = [list(range(len(right) + 1))]
+    for i, a in enumerate(left, start=1):
+        above, row = cost[-1], [i]
+        for j, b in enumerate(right, start=1):
+            row.append(min(above[j - 1] + (a != b), above[j] + 1, row[j - 1] + 1))
+        cost.append(row)
+    return cost
+
+
+def kl_divergences(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """KL(left ‖ right) = Σ p · (ln p − ln q) of each step [T], in nats, at least 0.
+
+    Args:
+        left, right: Log-probabilities of the next piece [T, V], of the same pieces behind the same beginnings.
+
+    Raises:
+        ValueError: They are of different shapes.
+    """
+    if left.shape != right.shape:
+        raise ValueError(f"{left.shape} log-probabilities and {right.shape}: give those of the same pieces.")
+    return np.array([_divergence(p, q) for p, q in zip(left, right, strict=True)], dtype=np.float64)
+
+
+def _divergence(left: np.ndarray, right: np.ndarray) -> float:
+    """Of one step; a piece of probability 0 on the left adds nothing."""
+    p, q = _normal(left), _normal(right)
+    there = p > -np.inf
+    return max(0.0, float((np.exp(p[there]) * (p[there] - q[there])).sum()))  # rounding may leave less than 0
+
+
+def _normal(log_probs: np.ndarray) -> np.ndarray:
+    """Log-probabilities that sum to 1 in float64, as those of float32 do not quite."""
+    precise = log_probs.astype(np.float64)
+    largest = precise.max()
+    return precise - (largest + np.log(np.exp(precise - largest).sum()))
+
+
+def own_log_probs(trace: Trace) -> np.ndarray:
+    """The log-probability of each piece of a run's output under the model that read it [T], in nats."""
+    return np.asarray(trace.log_probs[np.arange(trace.n_steps), list(trace.tgt_ids)])
+
+
+def share_vocabulary(left: Trace, right: Trace) -> bool:
+    """Whether the models of two runs write the same pieces under the same ids, so that one can read the other's."""
+    return left.vocabulary == right.vocabulary
+
+
+@torch.inference_mode()
+def read_output(
+    checkpoint: Runnable, query: Query, ids: Sequence[int], *, most_map_bytes: int | None = None
+) -> Trace:
+    """Have a model read an output that need not be its own, after its own source and with its own interventions.
+
+    Nothing is decoded: one pass over the output, as the recording pass of a run makes it.
+
+    Args:
+        checkpoint: Which model.
+        query: Names the source and what is changed; how it would decode says nothing here.
+        ids: The output, in the model's own vocabulary.
+        most_map_bytes: As in `transformer.runs.keeping.Keeping`.
+
+    Returns:
+        The trace of a run that was forced to write just this.
+
+    Raises:
+        QueryError: There is no output, it does not fit the model, or the model computes what is not finite.
+    """
+    if not ids:
+        raise QueryError("there is no output to read: the run wrote nothing.")
+    forced = replace(query, forced=tuple(ids), decoding=Greedy(), hypothesis=0, max_new=len(ids))
+    (trace,) = read(checkpoint, [forced], most_map_bytes=most_map_bytes).finish([Output(tuple(ids))])
+    return trace
+
+
+@dataclass(frozen=True, eq=False)
+class Crossed:
+    """An output under the model that wrote it, and under another one.
+
+    Attributes:
+        own, other: Log-probability of each of its pieces under each [T], in nats.
+        divergences: KL(own ‖ other) of the next piece at each step [T], in nats.
+    """
+
+    own: np.ndarray
+    other: np.ndarray
+    divergences: np.ndarray
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the arrays, in bytes."""
+        return self.own.nbytes + self.other.nbytes + self.divergences.nbytes
+
+
+def crossed(own: Trace, read_by: Trace) -> Crossed:
+    """An output under both models.
+
+    Args:
+        own: The run that wrote it.
+        read_by: What `read_output` gave for the other model and the same ids.
+
+    Raises:
+        ValueError: They are of different outputs.
+    """
+    if own.tgt_ids != read_by.tgt_ids:
+        raise ValueError("The two traces are of different outputs: read the one's output with the other model.")
+    divergences = kl_divergences(own.log_probs, read_by.log_probs)
+    return Crossed(own_log_probs(own), own_log_probs(read_by), divergences)

@@ -1,0 +1,149 @@
+"""A text that a model is to find probable, as the model reads it: its ids, and the checks that need the checkpoint.
+
+    an encoder and a decoder    the reference, then the end piece
+    a decoder alone             the reference as what follows the source; without one the source's own pieces
+
+What a model's config forces at the beginning of every output stands before the reference and is not judged.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from transformer.errors import QueryError, shown
+from transformer.model.anatomy import anatomy
+from transformer.runs.query import Query, check_reference
+from transformer.runs.runnable import Runnable
+from transformer.runs.source import Source, read_source
+from transformer.text.normalise import normalise
+from words import say_n
+
+Reference = str | Sequence[int] | None
+"""What should come out, as text or as ids; None for a decoder alone that judges the source itself."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a decoder is given to read, and what of it is judged.
+
+    Attributes:
+        source: What the encoder reads, or a decoder alone before the reference.
+        before: What the decoder reads before the first piece that is judged.
+        ids: The pieces that are judged, the end piece included if it counts.
+        n_prompt: How many of `before` no output could hold: the start piece or the prompt.
+        notes: What a reader should know of the source and of the reference.
+    """
+
+    source: Source
+    before: tuple[int, ...]
+    ids: tuple[int, ...]
+    n_prompt: int
+    notes: tuple[str, ...]
+
+
+def read_given(checkpoint: Runnable, query: Query, reference: Reference, *, with_end: bool | None = None) -> Given:
+    """Turn a query's source and a reference into ids.
+
+    Args:
+        checkpoint: Whose pieces they are.
+        query: Its source is taken; what it says of decoding has no part in this.
+        reference: The right output.
+        with_end: Whether the end piece after it is judged, too; None: of a model with an encoder, whose outputs end.
+
+    Raises:
+        QueryError: The model writes nothing, the source is refused as `transformer.runs.running.run` does, or the
+            reference is missing where one is needed, empty, too long, or holds what is no piece.
+    """
+    config, parts = checkpoint.config, anatomy(checkpoint.config)
+    if not parts.writes:
+        raise QueryError(
+            "{model} is an encoder alone: it writes nothing, so that no output can be right. Hide pieces of the text "
+            "instead, or choose another checkpoint.",
+            model=checkpoint.name,
+        )
+    source = read_source(checkpoint, replace(query, forced=(), hypothesis=0))
+    end = (config.eos_id,) if (parts.reads if with_end is None else with_end) else ()
+    if reference is None:
+        return _own_text(checkpoint, source, end)
+    ids, notes = _ids_of(checkpoint, reference)
+    before = source.prompt_ids + config.forced_ids
+    most = config.max_len - len(before) - len(end) + 1
+    if len(ids) > most:
+        raise QueryError(
+            say_n(
+                "The reference has {n:,} piece; {model} has room for {most:,} after what stands before. Shorten it.",
+                "The reference has {n:,} pieces; {model} has room for {most:,} after what stands before. Shorten it.",
+                len(ids),
+                model=checkpoint.name,
+                most=max(most, 0),
+            )
+        )
+    return Given(source, before, (*ids, *end), len(source.prompt_ids), (*source.notes, *notes))
+
+
+def _own_text(checkpoint: Runnable, source: Source, end: tuple[int, ...]) -> Given:
+    """The source's own pieces; the first has nothing before it, unless a start piece stands there."""
+    config = checkpoint.config
+    if anatomy(config).reads:
+        raise QueryError("There is no reference. Give the right output of {model}.", model=checkpoint.name)
+    n_before = max(len(config.source_start), 1)
+    ids = (*source.ids[n_before:], *end)
+    if not ids:
+        raise QueryError(
+            "This text is one piece, and nothing stands before it that it could be guessed from. Type more, or give "
+            "a reference."
+        )
+    if len(source.ids) + len(end) - 1 > config.max_len:
+        raise QueryError("This text leaves no room for its end mark; shorten it.")
+    return Given(source, source.ids[:n_before], ids, n_before, source.notes)
+
+
+def _ids_of(checkpoint: Runnable, reference: str | Sequence[int]) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """The ids of a reference, without an end piece, and what is to be said of them."""
+    config, tokenizer = checkpoint.config, checkpoint.tgt_tokenizer
+    notes: tuple[str, ...] = ()
+    if isinstance(reference, str):
+        steps = () if anatomy(config).reads else config.normalisation  # a continuation is of the source's language
+        encoding = tokenizer.encode(normalise(check_reference(reference), steps))
+        if encoding.unread:
+            raise QueryError(
+                "This model has no tokenizer and writes ids from 0 to {last:,} only; found {found} in the reference. "
+                "Type numbers, such as 12 7 5.",
+                last=tokenizer.size - 1,
+                found=shown(encoding.unread[0]),
+            )
+        ids = encoding.ids
+        notes = _unknown(
+            [piece for piece, i in zip(encoding.pieces, ids, strict=True) if i == config.unk_id], len(ids)
+        )
+    else:
+        ids = _checked(reference, config.tgt_vocab_size)
+    ids = ids[: len(ids) - (ids[-1:] == (config.eos_id,))]  # it is added again where it counts
+    if not ids:
+        raise QueryError("The reference is empty. Type the right output.")
+    if config.pad_id in ids and config.pad_id not in config.end_ids:
+        raise QueryError("The reference holds padding, which is never read. Leave it out.")
+    return ids, notes
+
+
+def _checked(ids: Sequence[int], size: int) -> tuple[int, ...]:
+    for i in ids:
+        if not isinstance(i, int) or isinstance(i, bool) or not 0 <= i < size:
+            raise QueryError(
+                "The reference holds the id {found}; ids go from 0 to {last:,}.", found=shown(i), last=size - 1
+            )
+    return tuple(ids)
+
+
+def _unknown(pieces: Sequence[str], count: int) -> tuple[str, ...]:
+    if not pieces:
+        return ()
+    return (
+        say_n(
+            "Of the {all} pieces of the reference the model can write {n} as the unknown piece only: its numbers say "
+            "nothing of what was typed there.",
+            "Of the {all} pieces of the reference the model can write {n} as the unknown piece only: their numbers "
+            "say nothing of what was typed there.",
+            len(pieces),
+            all=count,
+        ),
+    )

@@ -1,0 +1,290 @@
+"""Changes of what the model reads: pieces of the source replaced, dropped, moved, padded or blanked.
+
+For a decoder alone the source is its prompt. A place is counted in the source with the special pieces around it, as
+the changes before this one left it.
+
+Source: Li et al., "Understanding Neural Networks through Representation Erasure" (2016), for erased words; Sinha et
+al., "Masked Language Modeling and the Distributional Hypothesis" (2021), for shuffled ones.
+"""
+
+import random
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar, Final
+
+from torch import Tensor
+
+from transformer.errors import QueryError
+from transformer.model.anatomy import anatomy
+from transformer.model.config import MAX_LENGTH, MAX_VOCAB, ModelConfig
+from transformer.model.tap import Visitor
+from transformer.runs.interventions.base import ChangeError, Ground, Group, Intervention
+from transformer.runs.interventions.spelling import place, whole
+from transformer.runs.interventions.visiting import AtPlace
+from words import Sentence, say, say_n
+
+MOST_PADS: Final = 64
+MAX_SEED: Final = 2**32 - 1
+
+
+def check_place(change: Intervention, where: int, ids: tuple[int, ...]) -> None:
+    """See whether the source has a place.
+
+    Raises:
+        ChangeError: It has fewer tokens.
+    """
+    if where >= len(ids):
+        raise ChangeError(
+            say_n(
+                "{change} names token {place} of the source; this one has {n} token. Choose one of them.",
+                "{change} names token {place} of the source; this one has {n} tokens. Choose one of them.",
+                len(ids),
+                change=str(change),
+                place=where + 1,
+            )
+        )
+
+
+def own_places(ids: tuple[int, ...], config: ModelConfig) -> range:
+    """The places of the text's own pieces: not of what the config puts around them, nor of padding behind."""
+    stop = len(ids)
+    while stop and ids[stop - 1] == config.pad_id:
+        stop -= 1
+    start, begin, end = 0, config.source_start, config.source_end
+    if begin and ids[: len(begin)] == begin:
+        start = len(begin)
+    if end and ids[max(start, stop - len(end)) : stop] == end:
+        stop -= len(end)
+    return range(start, stop)
+
+
+@dataclass(frozen=True)
+class Replace(Intervention):
+    """One piece of the source is read as another.
+
+    Attributes:
+        place: Which token of the source, from 0.
+        piece: The id of the piece that is read there.
+    """
+
+    place: int = place(say("Token of the source"), MAX_LENGTH, what="source")
+    piece: int = whole(say("Piece that is read there"), 0, MAX_VOCAB - 1, what="source_piece")
+
+    word: ClassVar[str] = "replace"
+    group: ClassVar[Group] = "pieces"
+    title: ClassVar[Sentence] = say("A piece of the source is replaced")
+    about: ClassVar[Sentence] = say(
+        "The model reads another piece in its place, and all else as it stands. Sinha et al. (2021) do it to words."
+    )
+
+    def check(self, config: ModelConfig) -> None:
+        """See whether there is such a piece."""
+        super().check(config)
+        if self.piece >= config.src_vocab_size:
+            raise ChangeError(
+                "{change} names piece {piece}; the source's pieces have the ids 0 to {last:,}.",
+                change=str(self),
+                piece=self.piece,
+                last=config.src_vocab_size - 1,
+            )
+        if self.piece == config.pad_id:
+            raise ChangeError(
+                "{change} puts padding into the source, where none may read it; choose another piece, or drop the "
+                "one that stands there.",
+                change=str(self),
+            )
+
+    def told(self) -> str:
+        """In words."""
+        return say("Source, token {place}: read as piece {piece}", place=self.place + 1, piece=self.piece)
+
+    def edited(self, ids: tuple[int, ...], config: ModelConfig) -> tuple[int, ...]:
+        """With the other piece."""
+        check_place(self, self.place, ids)
+        return (*ids[: self.place], self.piece, *ids[self.place + 1 :])
+
+
+@dataclass(frozen=True)
+class Drop(Intervention):
+    """One piece of the source is left out, and those behind it move up.
+
+    Attributes:
+        place: Which token of the source, from 0.
+    """
+
+    place: int = place(say("Token of the source"), MAX_LENGTH, what="source")
+
+    word: ClassVar[str] = "drop"
+    group: ClassVar[Group] = "pieces"
+    title: ClassVar[Sentence] = say("A piece of the source is dropped")
+    about: ClassVar[Sentence] = say(
+        "Those behind it move up by one position. Li et al. (2016), section 4, erase words so."
+    )
+
+    def told(self) -> str:
+        """In words."""
+        return say("Source, token {place}: dropped", place=self.place + 1)
+
+    def edited(self, ids: tuple[int, ...], config: ModelConfig) -> tuple[int, ...]:
+        """Without the piece."""
+        check_place(self, self.place, ids)
+        left = ids[: self.place] + ids[self.place + 1 :]
+        if all(i == config.pad_id for i in left):
+            raise ChangeError(
+                "{change} leaves nothing to read; give the source more pieces, or replace this one.",
+                change=str(self),
+            )
+        return left
+
+
+@dataclass(frozen=True)
+class Swap(Intervention):
+    """Two pieces of the source change places.
+
+    Attributes:
+        first, second: Which tokens of the source, from 0.
+    """
+
+    first: int = place(say("Token of the source"), MAX_LENGTH, what="source")
+    second: int = place(say("Changes places with token"), MAX_LENGTH, what="source")
+
+    word: ClassVar[str] = "swap"
+    group: ClassVar[Group] = "pieces"
+    title: ClassVar[Sentence] = say("Two pieces of the source change places")
+    about: ClassVar[Sentence] = say("The same pieces in another order: what does the model make of order?")
+
+    @property
+    def target(self) -> tuple[object, ...]:
+        """The two, in whatever order they are named."""
+        return (self.word, *sorted((self.first, self.second)))
+
+    def agree(self) -> None:
+        """They must be two."""
+        if self.first == self.second:
+            raise QueryError("token {place} cannot change places with itself; name two tokens.", place=self.first + 1)
+
+    def told(self) -> str:
+        """In words."""
+        return say("Source: tokens {a} and {b} change places", a=self.first + 1, b=self.second + 1)
+
+    def edited(self, ids: tuple[int, ...], config: ModelConfig) -> tuple[int, ...]:
+        """With the two in each other's place."""
+        for where in (self.first, self.second):
+            check_place(self, where, ids)
+        found = list(ids)
+        found[self.first], found[self.second] = ids[self.second], ids[self.first]
+        return tuple(found)
+
+
+@dataclass(frozen=True)
+class Shuffle(Intervention):
+    """The source's pieces stand in a random order; the special ones around them stay.
+
+    Attributes:
+        seed: Decides the order.
+    """
+
+    seed: int = whole(say("Seed"), 0, MAX_SEED, 0)
+
+    word: ClassVar[str] = "shuffle"
+    group: ClassVar[Group] = "pieces"
+    title: ClassVar[Sentence] = say("The source's pieces are shuffled")
+    about: ClassVar[Sentence] = say(
+        "The same pieces in a random order; special pieces at the ends stay. Sinha et al. (2021)."
+    )
+
+    def told(self) -> str:
+        """In words."""
+        return say("Source: its pieces are shuffled (seed {seed})", seed=self.seed)
+
+    def edited(self, ids: tuple[int, ...], config: ModelConfig) -> tuple[int, ...]:
+        """In another order: that of random numbers, the same ones on every machine."""
+        own, generator = own_places(ids, config), random.Random(self.seed)
+        order = sorted(own, key={where: generator.random() for where in own}.__getitem__)
+        return ids[: own.start] + tuple(ids[where] for where in order) + ids[own.stop :]
+
+
+@dataclass(frozen=True)
+class Pads(Intervention):
+    """Padding stands behind the source, as behind a short sentence of a batch.
+
+    Attributes:
+        count: How many pieces of it.
+    """
+
+    count: int = whole(say("Pieces of padding"), 1, MOST_PADS, 4)
+
+    word: ClassVar[str] = "pads"
+    group: ClassVar[Group] = "pieces"
+    title: ClassVar[Sentence] = say("Padding behind the source")
+    about: ClassVar[Sentence] = say(
+        "As behind a short sentence of a batch: under a padding mask it changes nothing, and without one it does."
+    )
+
+    @classmethod
+    def unfit(cls, config: ModelConfig) -> Sentence | None:
+        """A model without a padding piece has none to append, and no prompt has padding behind it."""
+        if config.pad_id is None:
+            return say("This model has no padding piece, so that none can be appended.")
+        if not anatomy(config).reads:
+            return say(
+                "This model is a decoder alone: it goes on where its prompt ends, so that no padding can stand there."
+            )
+        return None
+
+    def told(self) -> str:
+        """In words."""
+        return say_n("Source: {n} piece of padding behind it", "Source: {n} pieces of padding behind it", self.count)
+
+    def edited(self, ids: tuple[int, ...], config: ModelConfig) -> tuple[int, ...]:
+        """With padding behind them."""
+        room = config.max_len - len(ids)
+        if self.count > room:
+            raise ChangeError(
+                "{change} makes the source {n} tokens long; this model reads at most {most}. Append fewer, or "
+                "shorten the source.",
+                change=str(self),
+                n=len(ids) + self.count,
+                most=config.max_len,
+            )
+        return ids + (config.fill_id,) * self.count
+
+
+@dataclass(frozen=True)
+class Blank(Intervention):
+    """The embedding of one token of the source is 0; its position stays.
+
+    Attributes:
+        place: Which token of what is read, from 0.
+    """
+
+    place: int = place(say("Token of the source"), MAX_LENGTH, what="source")
+
+    word: ClassVar[str] = "blank"
+    group: ClassVar[Group] = "pieces"
+    title: ClassVar[Sentence] = say("A source embedding is 0")
+    about: ClassVar[Sentence] = say(
+        "The token says nothing but where it stands: its position is added as ever. Li et al. (2016), section 4."
+    )
+
+    def told(self) -> str:
+        """In words."""
+        return say("Source, token {place}: its embedding is 0", place=self.place + 1)
+
+    def fits(self, ids: tuple[int, ...], config: ModelConfig) -> None:
+        """See whether the source has this token."""
+        check_place(self, self.place, ids)
+
+    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+        """Sets the token's vector to 0."""
+        site = f"{anatomy(ground.config).stacks[0].name}.embedding.tokens"
+        return (AtPlace(site, partial(_zeroed, self.place)),)
+
+
+def _zeroed(where: int, x: Tensor, offset: int) -> Tensor:
+    """Vectors [B, T, D], of tokens from `offset` on, with 0 at one token."""
+    if not offset <= where < offset + x.size(1):
+        return x
+    changed = x.clone()
+    changed[:, where - offset] = 0.0
+    return changed

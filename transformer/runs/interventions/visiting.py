@@ -1,0 +1,68 @@
+"""What carries interventions out: visitors that know from which token on they see, and what a map's mask closes.
+
+A visitor is made for one run, in which calls of the model follow each other, so that it may remember a mask until
+the weights under it come by.
+
+Shapes: B batch, H heads, Q queries, K keys.
+"""
+
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+
+from torch import Tensor
+
+
+class AtPlace:
+    """Changes values at one site or pattern, by a function of the value and of the place of its first token.
+
+    Args:
+        site: A site or a pattern.
+        change: Makes of the value and of the place of its first token, from 0, the new value.
+        causal: Whether a token's new value is made of its old one alone; see `transformer.model.tap.Tap.causal`.
+    """
+
+    def __init__(self, site: str, change: Callable[[Tensor, int], Tensor], *, causal: bool = True) -> None:
+        self._site, self._change, self.causal = site, change, causal
+
+    def wants(self, site: str) -> bool:
+        """Whether it is the one."""
+        return fnmatchcase(site, self._site)
+
+    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
+        """Change it."""
+        return self._change(value, offset)
+
+
+class UnderMask:
+    """Changes values of an attention by a function of the value, of its mask and of the place of its first query.
+
+    Args:
+        place: An attention's place in the model, or a pattern, such as `decoder.*.cross_attn`.
+        name: The site there: "scores", "weights" or "heads".
+        change: Makes of the value, of the mask as the attention uses it (bool, broadcasts to [B, H, Q, K]; None if
+            every key may be seen) and of the place of the first query, from 0, the new value.
+        causal: As `AtPlace`.
+    """
+
+    def __init__(
+        self,
+        place: str,
+        name: str,
+        change: Callable[[Tensor, Tensor | None, int], Tensor],
+        *,
+        causal: bool = True,
+    ) -> None:
+        self._mask, self._site, self._change, self.causal = f"{place}.mask", f"{place}.{name}", change, causal
+        self._masks: dict[str, Tensor] = {}
+
+    def wants(self, site: str) -> bool:
+        """Whether it is the site, or the mask."""
+        return fnmatchcase(site, self._site) or fnmatchcase(site, self._mask)
+
+    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
+        """Remember the mask; change the value."""
+        attention, _, name = site.rpartition(".")
+        if name == "mask":
+            self._masks[attention] = value
+            return value
+        return self._change(value, self._masks.pop(attention, None), offset)

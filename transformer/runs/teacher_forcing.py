@@ -1,0 +1,277 @@
+"""How probable a model finds a text that is given: teacher forcing, piece by piece.
+
+The decoder reads the right pieces, whatever it would have written itself, and is asked at each place for the next
+one. Under a causal mask one pass answers for all places; with a tap that is not causal each beginning is read by
+itself, as `transformer.runs.recording` does.
+
+    loss          -ln p of the right piece, in nats
+    rank          its place among all pieces, 1 for the most probable; ties go by id
+    own choice    what greedy decoding would write there after what stands before, by the rules of the model's config
+    perplexity    e to the power of the mean loss: as unsure as between so many pieces alike
+
+Source: Williams and Zipser, "A Learning Algorithm for Continually Running Fully Recurrent Neural Networks" (1989),
+for teacher forcing; Jelinek et al., "Perplexity" (1977).
+
+Shapes: N pieces that are judged, T target tokens, D d_model, V target vocabulary, K candidates that are kept.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer.model.tap import NO_TAP, Tap, both
+from transformer.model.transformer import Transformer
+from transformer.runs import recording
+from transformer.runs.changing import tap_for
+from transformer.runs.finite import check_recorded
+from transformer.runs.given import Given, Reference, read_given
+from transformer.runs.guesses import ROWS, logits_of, ranks_of
+from transformer.runs.parting import Parting, parting
+from transformer.runs.query import Query
+from transformer.runs.rules import Rules
+from transformer.runs.runnable import Runnable
+from transformer.runs.running import run
+from transformer.runs.source import Source
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+N_BEST = 10
+_LAST = "decoder.output"
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """How probable a model finds each piece of a reference. Its arrays are read-only and have an entry a piece.
+
+    Attributes:
+        query: What it is of: the source, and what was changed inside the model. Decoding decides `written` alone.
+        checkpoint: Name of the checkpoint.
+        notes: What a reader should know: text that was converted, unknown pieces.
+        before: What the decoder reads before the first of these pieces: the start piece or the prompt, and what the
+            model forces at the beginning of every output.
+        ids, pieces: What is judged, the end piece included if it counts.
+        text: The same as text.
+        losses: In nats, float64 [N].
+        ranks: From 1 [N].
+        own_ids: What the model would write there [N].
+        own_probabilities: How probable it finds that, 0 to 1 [N].
+        best_ids, best_probabilities: The most probable pieces, best first [N, K].
+        vocabulary: The target's pieces by id.
+        causal: Whether nothing was changed so that a place could depend on what stands after it.
+        written: Ids of what the model writes by itself; None if nothing was written, or nothing to compare with.
+    """
+
+    query: Query
+    checkpoint: str
+    notes: tuple[str, ...]
+    before: tuple[str, ...]
+    ids: tuple[int, ...]
+    pieces: tuple[str, ...]
+    text: str
+    losses: np.ndarray
+    ranks: np.ndarray
+    own_ids: np.ndarray
+    own_probabilities: np.ndarray
+    best_ids: np.ndarray
+    best_probabilities: np.ndarray
+    vocabulary: tuple[str, ...]
+    causal: bool = True
+    written: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        for array in self._arrays():
+            array.flags.writeable = False  # many sessions look at one score
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def probabilities(self) -> np.ndarray:
+        """Of the right pieces, 0 to 1 [N]."""
+        return np.exp(-self.losses)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The last piece that the decoder reads at each place: the labels, shifted by one."""
+        return (self.before[-1], *self.pieces[:-1])
+
+    @property
+    def own_pieces(self) -> tuple[str, ...]:
+        """What the model would write at each place."""
+        return tuple(self.vocabulary[i] for i in self.own_ids)
+
+    @property
+    def log_prob(self) -> float:
+        """Of the whole reference under the model, in nats."""
+        return -float(self.losses.sum())
+
+    @property
+    def mean_loss(self) -> float:
+        """Mean loss of a piece, in nats."""
+        return float(self.losses.mean())
+
+    @property
+    def perplexity(self) -> float:
+        """e to the power of the mean loss: 1 is certain, and V is guessing among all pieces alike."""
+        return float(np.exp(self.mean_loss))
+
+    @property
+    def perplexities(self) -> np.ndarray:
+        """Of each piece alone: 1 / p [N]."""
+        return np.exp(self.losses)
+
+    @property
+    def running_perplexity(self) -> np.ndarray:
+        """Of each piece with all before it: e to the power of the mean of their losses [N]."""
+        return np.exp(np.cumsum(self.losses) / np.arange(1, len(self.losses) + 1))
+
+    @property
+    def guessing(self) -> float:
+        """The loss of guessing among all pieces alike: ln V, in nats."""
+        return float(np.log(len(self.vocabulary)))
+
+    @property
+    def hits(self) -> np.ndarray:
+        """Whether the model would have written the right piece itself, bool [N]."""
+        return self.own_ids == np.array(self.ids)
+
+    @cached_property
+    def parting(self) -> Parting | None:
+        """Where the reference and what the model writes by itself part; None if nothing was written."""
+        return None if self.written is None else parting(self.ids, self.written)
+
+    @property
+    def first_divergence(self) -> int | None:
+        """The first place, from 0, at which they differ; None if they are equal, or nothing was written."""
+        return None if self.parting is None else self.parting.first
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the arrays, in bytes."""
+        return sum(array.nbytes for array in self._arrays())
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row a piece."""
+        import pandas as pd  # here, as in `Trace.to_frame`
+
+        return pd.DataFrame(
+            {
+                "place": np.arange(1, len(self) + 1),
+                "reads": self.reads,
+                "piece": self.pieces,
+                "id": self.ids,
+                "loss": self.losses,
+                "probability": self.probabilities,
+                "rank": self.ranks,
+                "own_piece": self.own_pieces,
+                "own_probability": self.own_probabilities,
+                "perplexity": self.perplexities,
+                "running_perplexity": self.running_perplexity,
+            }
+        )
+
+    def _arrays(self) -> tuple[np.ndarray, ...]:
+        return (
+            self.losses,
+            self.ranks,
+            self.own_ids,
+            self.own_probabilities,
+            self.best_ids,
+            self.best_probabilities,
+        )
+
+
+def score(
+    checkpoint: Runnable, source: str | Query, reference: Reference = None, *, with_end: bool | None = None
+) -> Score:
+    """How probable a model finds a right output, beside what it writes by itself.
+
+    Args:
+        checkpoint: The model.
+        source: A sentence, which is decoded greedily, or a query of this checkpoint.
+        reference: The right output as text or as ids; of a decoder alone what follows the source, and None for the
+            source's own pieces.
+        with_end: Whether the end piece after it is judged, too; None: of a model with an encoder, whose outputs end.
+
+    Raises:
+        QueryError: As `judge`, or the query cannot be run.
+    """
+    query = Query(checkpoint=checkpoint.content_hash, source=source) if isinstance(source, str) else source
+    found = judge(checkpoint, query, reference, with_end=with_end)
+    return found if reference is None else replace(found, written=run(checkpoint, query).tgt_ids)
+
+
+@torch.inference_mode()
+def judge(
+    checkpoint: Runnable, query: Query, reference: Reference, *, with_end: bool | None = None, tap: Tap = NO_TAP
+) -> Score:
+    """The same without letting the model write: one pass.
+
+    Args:
+        checkpoint: The model.
+        query: Its source is read, with what it changes inside the model.
+        reference, with_end: As in `score`.
+        tap: Sees or changes values, after the query's own interventions.
+
+    Raises:
+        QueryError: As `transformer.runs.given.read_given`; an intervention names what the model does not have, or the
+            model computes what is not finite.
+    """
+    given = read_given(checkpoint, query, reference, with_end=with_end)
+    tap = both(tap_for(query.interventions, checkpoint), tap)
+    read_ids, first = (*given.before, *given.ids[:-1]), len(given.before) - 1
+    hidden = _vectors(checkpoint.model, given.source, read_ids, tap)[first:]  # [N, D]
+    parts = [*_judged(checkpoint, hidden, given, tap)]
+    check_recorded(
+        (part[0] for part in parts), lambda seen: [*logits_of(checkpoint.model, hidden, tap=seen)], tap=tap
+    )
+    losses, ranks, own, own_probs, best, best_probs = (torch.cat(part).numpy() for part in zip(*parts, strict=True))
+    vocabulary = checkpoint.tgt_tokenizer.pieces
+    return Score(
+        query=query,
+        checkpoint=checkpoint.name,
+        notes=given.notes,
+        before=tuple(vocabulary[i] for i in given.before),
+        ids=given.ids,
+        pieces=tuple(vocabulary[i] for i in given.ids),
+        text=checkpoint.tgt_tokenizer.decode(given.ids),
+        losses=losses.astype(np.float64),
+        ranks=ranks,
+        own_ids=own,
+        own_probabilities=own_probs,
+        best_ids=best,
+        best_probabilities=best_probs,
+        vocabulary=vocabulary,
+        causal=tap.causal,
+    )
+
+
+def _vectors(model: Transformer, source: Source, read_ids: tuple[int, ...], tap: Tap) -> Tensor:
+    """The last vectors of the decoder [T, D], each as the step saw it that had read no more."""
+    src_ids, target = torch.tensor([source.ids]), torch.tensor([read_ids])
+    memory, _ = recording.read_source(model, src_ids, (), tap=tap)
+    src_mask = model.source_mask(src_ids) if memory is not None else None
+    return recording.read_target(model, target, memory, src_mask, (_LAST,), tap=tap)[_LAST][0]
+
+
+def _judged(checkpoint: Runnable, hidden: Tensor, given: Given, tap: Tap) -> Iterator[tuple[Tensor, ...]]:
+    """Of a few pieces at a time: losses, ranks, own choices with their probabilities, and the best with theirs."""
+    wanted, n_best = torch.tensor(given.ids), min(N_BEST, checkpoint.config.tgt_vocab_size)
+    rules = Rules(checkpoint.config, given.n_prompt, len(given.before) + len(given.ids) + 1)  # no end is forced
+    text = (*given.before, *given.ids)
+    for start, logits in zip(range(0, len(wanted), ROWS), logits_of(checkpoint.model, hidden, tap=tap), strict=True):
+        log_probs, ids = logits.log_softmax(dim=-1), wanted[start : start + ROWS]  # [n, V] and [n]
+        sums = logits.logsumexp(dim=-1).tolist()
+        n_read = range(len(given.before) + start, len(text))
+        rows = zip(log_probs, sums, n_read, strict=False)
+        own = torch.stack([rules.scores(row, text[:n], total).argmax() for row, total, n in rows])  # [n]
+        best = log_probs.topk(n_best, dim=-1)
+        losses = -log_probs.gather(1, ids[:, None])[:, 0]
+        own_probs = log_probs.gather(1, own[:, None])[:, 0].exp()
+        yield losses, ranks_of(log_probs, ids), own, own_probs, best.indices, best.values.exp()

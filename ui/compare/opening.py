@@ -1,0 +1,87 @@
+"""Opens both runs of a comparison: the one of the address in the main slot, the other one beside it.
+
+The address says the main slot and what the other run differs in. Where a run is compared with its control the main
+slot is that of the changed run, which stands on the right; else it stands on the left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from transformer.checkpoint.load import Checkpoint
+from transformer.errors import GlassformerError
+from ui.compare import choosing
+from ui.compare.pair import Pair
+from ui.compare.steps import step_beside
+from ui.runs import loading
+from ui.runs.open_run import OpenRun, open_run
+from ui.runs.work import BusyError
+from ui.state import comparing, nested, session
+from ui.state.link import Link
+from ui.state.view import MAIN, SECOND, Compared
+
+
+def beside(main: OpenRun, compared: Compared) -> Pair | None:
+    """Open the second run, and draw what is to be said of it; None where there is none, which is said.
+
+    Args:
+        main: The run of the main slot.
+        compared: What is compared.
+    """
+    if stands_right(compared):
+        control = _second(main.checkpoint, comparing.control_of(replace(main.link, view=main.view)), main, ())
+        return None if control is None else Pair(compared, control, main)
+    checkpoint = choosing.chosen(main, compared)
+    if checkpoint is None:
+        return None
+    second, notes = comparing.second_of(replace(main.link, view=main.view))
+    run = _second(checkpoint, second, main, notes)
+    return None if run is None else Pair(compared, main, run)
+
+
+def stands_right(compared: Compared) -> bool:
+    """Whether the run of the main slot stands on the right: a changed one, beside its control.
+
+    Args:
+        compared: What is compared.
+    """
+    return compared == "changed" and bool(session.asked().interventions)
+
+
+def _second(checkpoint: Checkpoint, link: Link, main: OpenRun, notes: tuple[str, ...]) -> OpenRun | None:
+    """Open a run in the second slot, at the step of the first."""
+    said = nested.read(session.standing(MAIN).beside) or {}
+    own = link.view.step if nested.STEP in said else session.view(SECOND).step
+    session.stand(MAIN, beside=nested.without(session.standing(MAIN).beside, nested.STEP))
+    n_own = _n_steps(checkpoint, link)
+    step = step_beside(main.view.step, main.trace.n_steps, own, n_own)
+    if session.view(SECOND).step != step:
+        session.move_to(SECOND, step)
+    link = replace(link, view=replace(link.view, step=step))
+    session.stand(SECOND, view=link.view, interventions=(), notes=notes)
+    return open_run(checkpoint, slot=SECOND, link=link)
+
+
+def _n_steps(checkpoint: Checkpoint, link: Link) -> int:
+    """How many steps a run has; 0 where it cannot be done, which is said when it is opened."""
+    most = min(link.max_new, checkpoint.config.max_len)
+    try:
+        query = replace(link, max_new=most).query(checkpoint.content_hash)
+        return loading.runner().trace(checkpoint, query).n_steps
+    except (GlassformerError, BusyError):
+        return 0
+
+
+def publish(main: OpenRun, pair: Pair | None) -> None:
+    """Write the address: the main slot's run, and what the other one differs in.
+
+    Args:
+        main: The run of the main slot.
+        pair: Both; None where there is no second one.
+    """
+    beside = session.standing(MAIN).beside
+    if pair is not None:
+        other = pair.right if main is pair.left else pair.left
+        ahead = step_beside(main.view.step, main.trace.n_steps, 0, other.trace.n_steps) != other.view.step
+        beside = comparing.with_said(beside, step=str(other.view.step + 1) if ahead else None)
+    replace(main, link=replace(main.link, beside=beside)).publish()

@@ -1,0 +1,65 @@
+"""The page Compare: what is compared, both runs with their steppers, and what sets them apart."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+
+from transformer.checkpoint.load import Checkpoint
+from ui.compare import candidates, choosing, headings, maps, opening, outputs
+from ui.compare.pair import Pair
+from ui.compare.steps import steppers
+from ui.frame.sentence import sentence
+from ui.runs.attempt import attempt
+from ui.runs.open_run import open_run, publish
+from ui.shared import drawing
+from ui.shared.door import st
+from ui.state import comparing, session
+from words import say
+
+Place = AbstractContextManager[object]
+HIDDEN = say("A comparison shows whole outputs. Switch “Hide candidates until I guess” off in the sidebar to see it.")
+
+
+def draw(checkpoint: Checkpoint) -> None:
+    """Draw the page below its first row.
+
+    Args:
+        checkpoint: That of the main slot.
+    """
+    if session.view().guess:
+        st.info(HIDDEN, icon=":material/visibility_off:")
+        publish(checkpoint)
+        return
+    compared, notes = comparing.settled(session.asked())
+    drawing.notes(notes)
+    choosing.row(compared)
+    main = open_run(checkpoint)
+    if main is None:
+        return
+    left, right = st.columns(2, gap="large")
+    main_place, other_place = (right, left) if (changed := opening.stands_right(compared)) else (left, right)
+    with other_place:
+        st.markdown(headings.other(compared, changed=changed))
+        pair = opening.beside(main, compared) if not main.earlier else None
+    with main_place:
+        st.markdown(headings.main(main, compared, changed=changed))
+        if pair is None:
+            sentence(main, compact=True)
+    if pair is not None:
+        _both(pair, left, right)
+    elif compared == "branches" and main.trace.n_steps:
+        candidates.alone(main)
+    opening.publish(main, pair)
+
+
+def _both(pair: Pair, left: Place, right: Place) -> None:
+    for place, run in ((left, pair.left), (right, pair.right)):
+        with place:
+            steppers(pair, run)
+    if pair.writes and not pair.is_one_run:
+        outputs.draw(pair)
+        st.subheader(say("Candidates of this step"))
+        attempt(lambda: candidates.draw(pair))
+    st.subheader(say("The same map in both runs"))
+    maps.controls(pair)
+    attempt(lambda: maps.draw(pair))

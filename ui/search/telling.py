@@ -1,0 +1,118 @@
+"""What is said of a beginning that a beam search weighed, and of what a round did.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from transformer.analysis.search_tree import Node, SearchTree
+from words import joined, say
+
+
+def fate_of(tree: SearchTree, node: Node, vocabulary: Sequence[str], *, ends: Sequence[int], until: int) -> str:
+    """What became of a beginning, in a sentence, as far as rounds up to `until` tell, after which `ends` stand."""
+    if node.fate == "closed":
+        return _closed(tree, node)
+    if node.fate == "dropped":
+        return _dropped(tree, node, vocabulary)
+    if node.fate == "ended":
+        if node.place in ends:
+            return say("Ended here: place {n} of the results.", n=ends.index(node.place) + 1)
+        return say("Ended here, but {n} others have a higher score.", n=len(ends))
+    if node.step >= until:
+        return _still_open(tree, node, ends, until)
+    return _kept(tree, node, vocabulary)
+
+
+def _closed(tree: SearchTree, node: Node) -> str:
+    if tree.rounds[node.step].forced:
+        return say("Probable enough to be kept, but another piece is forced here.")
+    return say("Probable enough to be kept, but closed by a rule of this model's config.")
+
+
+def _dropped(tree: SearchTree, node: Node, vocabulary: Sequence[str]) -> str:
+    last, short = tree.last_kept(node.step), tree.short(node)
+    if last is None or short is None:
+        return ""
+    better = joined(" ", [vocabulary[i] for i in tree.ids(last.place)][-3:])
+    return say("Dropped: {short:.2f} short of the last that was kept, “{better}”.", short=short, better=better)
+
+
+def _still_open(tree: SearchTree, node: Node, ends: Sequence[int], until: int) -> str:
+    if until < len(tree.rounds) - 1:
+        return say("Kept: place {rank} of its step, and open.", rank=node.rank)
+    if node.place in ends:
+        return say("Cut at the limit: place {n} of the results.", n=ends.index(node.place) + 1)
+    if tree.settled:
+        return say("Given up at the end: no continuation could have come among the results any more.")
+    return say("Cut at the limit, and not among the results.")
+
+
+def _kept(tree: SearchTree, node: Node, vocabulary: Sequence[str]) -> str:
+    """What became of a beginning in the round after the one that kept it."""
+    best = tree.best_continuation(node.place)
+    if best is not None and best.is_kept:
+        return say("Kept: place {rank} of its step.", rank=node.rank)
+    short = None if best is None else tree.short(best)
+    if best is None or short is None:
+        return say("Kept at place {rank}; in the next step all of its continuations were dropped.", rank=node.rank)
+    return say(
+        "Kept at place {rank}; in the next step its best continuation, “{piece}”, was {short:.2f} short.",
+        rank=node.rank,
+        piece=vocabulary[best.piece],
+        short=short,
+    )
+
+
+def numbers_of(tree: SearchTree, node: Node) -> list[str]:
+    """The numbers of a beginning, a line each."""
+    said: list[str] = [
+        say("probability given what stands before: {p:.4f}", p=math.exp(node.log_prob)),
+        say("sum of log-probabilities: {total:.3f}", total=node.total),
+    ]
+    if abs(node.compared - node.total) > 1e-9:
+        said.append(say("as the rules of the model's config change it: {value:.3f}", value=node.compared))
+    if node.fate == "ended" or node.result is not None:
+        said.append(say("divided by the length penalty: score {score:.3f}", score=node.score))
+    if node.rank:
+        said.append(say("place {rank} of its step", rank=node.rank))
+    return said
+
+
+def of_round(tree: SearchTree, step: int, vocabulary: Sequence[str]) -> str:
+    """What a round did, in a sentence or two."""
+    here = tree.rounds[step]
+    ended = sum(tree.nodes[place].fate == "ended" for place in here.kept)
+    if here.forced:
+        piece = vocabulary[tree.nodes[here.kept[0]].piece] if here.kept else ""
+        return say(
+            "Step {step}: “{piece}” is forced here, so that nothing else was weighed.", step=step + 1, piece=piece
+        )
+    n = len(here.kept) + here.n_dropped
+    said: list[str] = [
+        say("Step {step}: of {n:,} continuations {kept} were kept.", step=step + 1, n=n, kept=len(here.kept))
+    ]
+    if ended:
+        said.append(say("Of these, {n} ended.", n=ended))
+    if here.dropped:
+        best, last = tree.nodes[here.dropped[0]], tree.last_kept(step)
+        said.append(
+            say(
+                "The best that was dropped, “{dropped}” with a sum of {a:.2f}, had to beat “{kept}” with {b:.2f}.",
+                dropped=_end_of(tree, best, vocabulary),
+                a=best.compared,
+                kept="" if last is None else _end_of(tree, last, vocabulary),
+                b=math.nan if last is None else last.compared,
+            )
+        )
+    return joined(" ", said)
+
+
+def _end_of(tree: SearchTree, node: Node, vocabulary: Sequence[str]) -> str:
+    """The last pieces of a beginning."""
+    ids = tree.ids(node.place)
+    pieces = joined(" ", [vocabulary[i] for i in ids[-3:]])
+    return joined(" ", ["…", pieces]) if len(ids) > 3 else pieces

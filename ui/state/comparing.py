@@ -1,0 +1,120 @@
+"""What a comparison is of: two runs, of which the address says the first, and of the second what differs.
+
+    do=zero-cross.3.1                the same query without its changes, and with them
+    b=src%3DI+like+tea               the sentence of the address, and another one
+    b=model%3Den-fr                  the checkpoint of the address, and another one
+    b=forced%3D5.17                  the model's own choice, and a branch of it
+    b=kind%3Dcross%26layer%3D3%26head%3D1    what is looked at, and another head
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from ui.state import nested
+from ui.state.link import Link, read_link, write_link
+from ui.state.view import Compared
+from words import say
+
+OF: Final[dict[Compared, tuple[str, ...]]] = {
+    "checkpoints": ("model", "rev", "answers"),
+    "sentences": ("src",),
+    "ways": ("how", "beam", "lp", "temp", "k", "p", "seed", "max", "do"),
+    "branches": ("forced", "result"),
+    "heads": nested.LOOKED_AT,
+}
+"""What the second run of each comparison differs in; where it differs in several, the first one here names it."""
+
+
+_BELONGS: Final[dict[str, tuple[str, ...]]] = {
+    "rev": ("model",),
+    "answers": ("model",),
+    "do": ("model",),
+    "forced": ("model", "src"),
+    "result": ("model", "src"),
+}
+"""What belongs to one model, or to one sentence: a run of another does not take it over."""
+_FIELDS: Final = {"rev": "revision", "answers": "answers", "do": "interventions", "forced": "forced",
+                  "result": "hypothesis"}  # fmt: skip
+
+
+def comparing(link: Link, *, with_: Link | None = None) -> Link:
+    """What the page Compare is opened with: give it to `menu.link`.
+
+    Args:
+        link: The first run, which stands on the left, and all that both look at.
+        with_: The second one, on the right; None where it is still to be chosen. If the two differ in nothing but
+            that one of them has no interventions, it is that one which stands on the left.
+
+    Returns:
+        A link that says both.
+    """
+    link = replace(link, beside="", view=replace(link.view, compared="auto"))
+    if with_ is None:
+        return link
+    said = differences(link, with_)
+    if set(said) == {"do"} and not (link.interventions and with_.interventions):
+        return replace(link, interventions=link.interventions or with_.interventions, hypothesis=with_.hypothesis)
+    return replace(link, beside=nested.write(said))
+
+
+def differences(first: Link, second: Link) -> dict[str, str]:
+    """What a second run differs in, as an address says it; the step is that of the first."""
+    here, there = write_link(replace(first, beside="")), write_link(replace(second, beside=""))
+    names = {name for name in nested.NAMES if name != nested.STEP and here.get(name) != there.get(name)}
+    own = {name for name, of in _BELONGS.items() if names & set(of)}  # not taken over, so that it is said again
+    names = (names - {"rev", "answers"}) if "model" not in names else names
+    return {name: there.get(name, "") for name in nested.NAMES if name in names or (name in own and name in there)}
+
+
+def second_of(link: Link) -> tuple[Link, tuple[str, ...]]:
+    """The second run of a link, and a note for everything in it that had to be put right.
+
+    Args:
+        link: Its `beside` says what differs.
+    """
+    said = nested.read(link.beside) or {}
+    first = write_link(replace(link, beside="", tried=(), job="", companions=None))
+    both = {name: (value,) for name, value in {**first, **said}.items() if value or name not in said}
+    second, notes = read_link(both)
+    changed = {name for name, old, new in (("model", link.model, second.model), ("src", link.source, second.source))
+               if old != new}  # fmt: skip
+    gone = {name for name, of in _BELONGS.items() if changed & set(of) and not said.get(name)}
+    own = Link()
+    second = replace(second, **{field: getattr(own, field) for name, field in _FIELDS.items() if name in gone})
+    return second, tuple(say("In the second run: {note}", note=note) for note in notes)
+
+
+def control_of(link: Link) -> Link:
+    """The same run with nothing changed inside the model, whatever else is said of a second one."""
+    return replace(link, interventions=(), beside="", tried=())
+
+
+def settled(link: Link) -> tuple[Compared, tuple[str, ...]]:
+    """What a link compares, never "auto", and a note if what it says contradicts itself."""
+    said, asked = nested.read(link.beside) or {}, link.view.compared
+    found = _told(said)
+    if asked == "auto":
+        return found or "changed", ()
+    if found is None or (asked != "changed" and any(name in said for name in OF[asked])):
+        return asked, ()
+    note = say("The link's second run differs in something else than it says; what it differs in is compared.")
+    return found, (note,)
+
+
+def with_said(text: str, **changes: str | None) -> str:
+    """What a second run differs in, changed; None takes a name out.
+
+    Args:
+        text: As in an address.
+        changes: By the names of `nested.NAMES`.
+    """
+    said = {**(nested.read(text) or {}), **changes}
+    return nested.write({name: value for name, value in said.items() if value is not None})
+
+
+def _told(said: dict[str, str]) -> Compared | None:
+    return next((one for one, names in OF.items() if any(name in said for name in names)), None)
