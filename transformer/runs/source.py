@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from transformer.errors import QueryError, shown
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
-from transformer.runs.interventions import Intervention
+from transformer.runs.interventions import Intervention, fitted
 from transformer.runs.query import Query
 from transformer.runs.runnable import Runnable
 from transformer.text.normalise import normalise, notes_on
@@ -95,11 +95,11 @@ def read_source(checkpoint: Runnable, query: Query) -> Source:
 
 def _edited(interventions: Sequence[Intervention], ids: tuple[int, ...], config: ModelConfig) -> tuple[int, ...]:
     """What interventions make of the ids that would be read."""
-    for intervention in interventions:
-        intervention.check(config)
-        ids = intervention.edited(ids, config)
-    for intervention in interventions:
-        intervention.fits(ids, config)
+    changes = list(fitted(interventions, config))
+    for intervention, seen in changes:
+        ids = intervention.edited(ids, seen)
+    for intervention, seen in changes:
+        intervention.fits(ids, seen)
     return ids
 
 

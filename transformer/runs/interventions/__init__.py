@@ -12,20 +12,26 @@ shows why. To add one, write its record in a module of this package and name it 
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from transformer.errors import QueryError, shown
+from transformer.model.config import ModelConfig
+from transformer.runs.interventions.around import EmbeddingScale, NoFeedForward, NoNorm, NoResidual, SwapNorms
 from transformer.runs.interventions.base import ChangeError as ChangeError
 from transformer.runs.interventions.base import Ground as Ground
 from transformer.runs.interventions.base import Intervention as Intervention
 from transformer.runs.interventions.heads import ZeroHead as ZeroHead
+from transformer.runs.interventions.heads_told import HeadsTold
+from transformer.runs.interventions.masking import CausalMask, PaddingMask
 from transformer.runs.interventions.pieces import Blank as Blank
 from transformer.runs.interventions.pieces import Drop as Drop
 from transformer.runs.interventions.pieces import Pads as Pads
 from transformer.runs.interventions.pieces import Replace as Replace
 from transformer.runs.interventions.pieces import Shuffle as Shuffle
 from transformer.runs.interventions.pieces import Swap as Swap
+from transformer.runs.interventions.positions import NoPositions, ScalePositions, ShiftPositions, ShufflePositions
+from transformer.runs.interventions.scoring import FillValue, NoGuard, ScoreScale, SoftmaxTwice
 from words import say_n
 
 MAX_INTERVENTIONS: Final = 64
@@ -34,9 +40,14 @@ _SEPARATOR: Final = "_"
 _ALL: tuple[type[Intervention], ...] = (
     ZeroHead,
     Replace, Drop, Swap, Shuffle, Pads, Blank,
+    *(NoPositions, ShiftPositions, ScalePositions, ShufflePositions),
+    *(CausalMask, PaddingMask, FillValue, NoGuard),
+    *(ScoreScale, SoftmaxTwice, HeadsTold),
+    *(NoResidual, NoNorm, SwapNorms, NoFeedForward, EmbeddingScale),
 )  # fmt: skip
 KINDS: Final[dict[str, type[Intervention]]] = {kind.word: kind for kind in _ALL}
 """All kinds of interventions by their word, in the order in which a menu offers them."""
+assert len(KINDS) == len(_ALL), "two kinds have one word"
 
 _LIKE: Final = re.compile(r"([a-z]{1,20})(?:-(.{1,2000}))?", re.ASCII)
 
@@ -68,6 +79,21 @@ def checked(interventions: object) -> tuple[Intervention, ...]:
             "{first} and {second} change the same thing; leave one of them out.", first=str(again), second=str(other)
         )
     return tuple(interventions)
+
+
+def fitted(interventions: Iterable[Intervention], config: ModelConfig) -> Iterator[tuple[Intervention, ModelConfig]]:
+    """Each change with the config that it goes by, which another may have changed.
+
+    Raises:
+        ChangeError: The model has not what one of them names, or it makes no sense there.
+    """
+    interventions = tuple(interventions)
+    for one in interventions:
+        seen = config
+        for other in interventions:
+            seen = seen if other is one else other.seen_by_others(seen)
+        one.check(seen)
+        yield one, seen
 
 
 def from_record(record: Any) -> Intervention:
