@@ -22,6 +22,8 @@ from words import Sentence, say, say_n
 
 Outcome = Literal["same", "changed", "nothing", "endless", "not_finite", "refused"]
 
+LEAK: Final = "reverse-leak"
+"""The checkpoint that was trained on a leak; all others are healthy."""
 RIGHT: Final = say("As it should be")
 WRONG: Final = say("With the mistake")
 

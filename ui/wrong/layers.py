@@ -53,8 +53,8 @@ NORMS: Final = Card(
     measure=LOSS_MEASURE,
     texts={
         "same": say(
-            "The output stays here. The chart says how large the stream is at each layer, the loss of the right output "
-            "how sure the model still is of it."
+            "The output stays here. The chart says how large the stream is at each layer, the loss of the right "
+            "output how sure the model still is of it."
         ),
         "changed": say(
             "Post-norm brings the stream to one size after each sum; pre-norm lets it grow from layer to layer. Each "

@@ -10,12 +10,11 @@ from transformer.errors import QueryError
 from transformer.runs.query import Query
 from ui.runs import loading
 from ui.wrong import changes
-from ui.wrong.card import Card, Code, Measure, Side, Sides
+from ui.wrong.card import LEAK, Card, Code, Measure, Side, Sides
 from ui.wrong.figures import LOSS, loss, loss_by_piece
 from words import Sentence, say
 
 HEALTHY: Final = "reverse"
-LEAK: Final = "reverse-leak"
 SEEN: Final = say("It sees what comes, as in training")
 UNSEEN: Final = say("It sees only what was written, as in use")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from transformer.analysis.at_once import AtOnce, read_at_once
 from transformer.errors import NotFiniteError, QueryError
@@ -10,11 +11,11 @@ from transformer.model.anatomy import anatomy
 from transformer.runs.query import Query
 from transformer.runs.trace import Trace
 from ui.runs import loading
-from ui.wrong.card import Card, Found, Outcome, Side, Sides
+from ui.wrong.card import LEAK, Card, Found, Outcome, Side, Sides
 from words import Sentence, say
 from words.sentence import Template
 
-ENDED = "end of sentence"
+ENDED: Final = "end of sentence"
 
 
 def sides_of(card: Card, side: Side) -> Sides:
@@ -80,6 +81,8 @@ def why_not(card: Card, side: Side) -> Sentence | None:
     """Why a card cannot be shown on a model, in a sentence; None if it can."""
     if not anatomy(side.checkpoint.config).writes:
         return say("This model writes nothing, so that no output could go wrong.")
+    if card.name != "leak" and side.checkpoint.name == LEAK:
+        return say("This model was trained on a leak and writes nothing right, so that nothing more could go wrong.")
     if (unfit := card.unfit(side.checkpoint)) is not None:
         return unfit
     for one in card.change(side.checkpoint.config):

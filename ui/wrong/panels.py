@@ -12,6 +12,8 @@ from ui.runs.open_run import OpenRun
 from ui.shared import drawing, menu
 from ui.shared.door import st
 from ui.state import session
+from ui.state.comparing import comparing
+from ui.state.link import Link
 from ui.wrong import controls, looking
 from ui.wrong.card import Card, Found, Side, happened
 from words import say
@@ -60,7 +62,7 @@ def _told(card: Card, found: Found, run: OpenRun) -> None:
     meaning = card.texts.get(found.outcome, None if found.outcome == "refused" else card.texts["changed"])
     if meaning is not None:
         st.markdown(drawing.plain(meaning))
-    _to_compare(card, found, run)
+    _to_compare(found, run)
 
 
 def output(trace: Trace, first: int | None) -> str:
@@ -117,10 +119,17 @@ def _code(card: Card, run: OpenRun) -> None:
     st.caption(card.source)
 
 
-def _to_compare(card: Card, found: Found, run: OpenRun) -> None:
-    changes = found.sides.read_wrong.query.interventions
-    there = replace(run.link, interventions=changes)
+def _to_compare(found: Found, run: OpenRun) -> None:
+    there = comparing(_link_of(run, found.sides.right), with_=_link_of(run, found.sides.wrong))
     menu.link("compare", say("Compare both runs, step by step"), there, icon=":material/compare_arrows:")
+
+
+def _link_of(run: OpenRun, side: Side) -> Link:
+    """What leads to one side: the link of the run, with the side's changes, and its model where that is another."""
+    link = replace(run.link, interventions=side.query.interventions)
+    if side.checkpoint == run.checkpoint:
+        return link
+    return replace(link, model=side.checkpoint.name, revision="", answers=(), forced=(), hypothesis=0)
 
 
 def _elsewhere(card: Card, run: OpenRun, why: str) -> None:
