@@ -77,6 +77,15 @@ def site_of(error: NotFiniteError) -> str:
     return str(said.values.get("site", "")) if isinstance(said, Template) else ""
 
 
+def meaning(card: Card, found: Found) -> Sentence | None:
+    """What the outcome means on this card; None where there is no other side."""
+    if found.outcome in card.texts:
+        return card.texts[found.outcome]
+    if found.outcome == "not_finite":
+        return say("A number of the other side grew beyond what can be written, so that no probability came of it.")
+    return None if found.outcome == "refused" else card.texts["changed"]
+
+
 def why_not(card: Card, side: Side) -> Sentence | None:
     """Why a card cannot be shown on a model, in a sentence; None if it can."""
     if not anatomy(side.checkpoint.config).writes:

@@ -59,7 +59,7 @@ def _told(card: Card, found: Found, run: OpenRun) -> None:
             st.metric(card.measure.name, value, label_visibility="collapsed", width="content")
     st.caption(card.measure.name)
     st.markdown(drawing.plain(happened(found)))
-    meaning = card.texts.get(found.outcome, None if found.outcome == "refused" else card.texts["changed"])
+    meaning = looking.meaning(card, found)
     if meaning is not None:
         st.markdown(drawing.plain(meaning))
     _to_compare(found, run)

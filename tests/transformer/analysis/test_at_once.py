@@ -52,7 +52,7 @@ def test_without_the_causal_mask_each_row_sees_the_whole_output(tiny):
 
 
 def test_a_decoder_alone_reads_its_prompt_first(tmp_path):
-    checkpoint = load(alone("decoder", tmp_path))
+    checkpoint = alone("decoder", tmp_path)
     trace = checkpoint.run("ba lo mi")
     read = read_at_once(checkpoint, trace.query, trace.tgt_ids, ["decoder.0.self_attn.weights"])
     assert read.first_row == trace.first_row > 0
@@ -72,7 +72,7 @@ def test_what_is_not_finite_is_refused_or_given_as_it_is(tiny):
 
 
 def test_a_model_that_writes_nothing_has_no_output_to_read(tmp_path, tiny):
-    checkpoint = load(alone("encoder", tmp_path))
+    checkpoint = alone("encoder", tmp_path)
     with pytest.raises(QueryError, match="no output"):
         read_at_once(checkpoint, checkpoint.query("ba lo mi"), (5,))
     with pytest.raises(QueryError, match="no output"):
