@@ -28,6 +28,7 @@ from charts.diagram import model_diagram, model_diagram_spec
 from charts.embedding import embedding_rows, embedding_rows_spec, embedding_strengths, embedding_strengths_spec
 from charts.given import all_heads, one_map
 from charts.grid import grid, grid_spec
+from charts.head_effects import head_effects, head_effects_spec
 from charts.heatmap import heatmap, heatmap_spec
 from charts.hidden_pieces import hidden_pieces, hidden_pieces_spec
 from charts.lens import lens_curves, lens_curves_spec, lens_table, lens_table_spec

@@ -33,9 +33,8 @@ LEAVES = ("importers", "analysis", "training", "doctor")
 # The folders of pages in ui/: what two pages share belongs in another area.
 PAGE_FOLDERS = {"start", "step", "attention", "positions", "masks", "inside"}
 PAGE_FOLDERS |= {"checkpoints", "open", "doctor", "sentences"}
-PAGE_FOLDERS |= {"forcing", "search"}
 PAGE_FOLDERS |= {"compare"}
-PAGE_FOLDERS |= {"search"}
+PAGE_FOLDERS |= {"forcing", "search"}
 PAGE_FOLDERS |= {"matters"}
 PAGE_FOLDERS |= {"wrong"}
 KNOWS_NOTHING = "Knows nothing of Streamlit"

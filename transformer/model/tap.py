@@ -159,6 +159,20 @@ class Recorder:
         return value
 
 
+class _Table:
+    """Functions by the names that they are for, or by patterns of them."""
+
+    def __init__(self, changes: dict[str, Callable[[Any], Any]]) -> None:
+        self._changes = dict(changes)
+        self._patterns = any("*" in name or "?" in name or "[" in name for name in changes)
+
+    def of(self, name: str) -> list[Callable[[Any], Any]]:
+        """Those for a name, in order. Asked for every value of a pass: plain names are looked up, not matched."""
+        if not self._patterns:
+            return [self._changes[name]] if name in self._changes else []
+        return [change for pattern, change in self._changes.items() if fnmatchcase(name, pattern)]
+
+
 class Replacer:
     """Replaces values: each site in the table goes through its function.
 
@@ -170,18 +184,17 @@ class Replacer:
     """
 
     def __init__(self, changes: dict[str, Callable[[Tensor], Tensor]], *, causal: bool = False) -> None:
-        self._changes = dict(changes)
+        self._changes = _Table(changes)
         self.causal = causal
 
     def wants(self, site: str) -> bool:
         """Whether a pattern matches."""
-        return any(fnmatchcase(site, pattern) for pattern in self._changes)
+        return bool(self._changes.of(site))
 
     def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
         """Return what the functions of all matching patterns make of the value, in order."""
-        for pattern, change in self._changes.items():
-            if fnmatchcase(site, pattern):
-                value = change(value)
+        for change in self._changes.of(site):
+            value = change(value)
         return value
 
 
@@ -195,7 +208,7 @@ class Rewirer:
     """
 
     def __init__(self, changes: dict[str, Callable[[Any], Any]], *, causal: bool = True) -> None:
-        self._changes = dict(changes)
+        self._changes = _Table(changes)
         self.causal = causal
 
     def wants(self, site: str) -> bool:
@@ -208,7 +221,6 @@ class Rewirer:
 
     def rewired(self, name: str, value: _Setting) -> _Setting:
         """Return what the functions of all matching patterns make of a setting, in order."""
-        for pattern, change in self._changes.items():
-            if fnmatchcase(name, pattern):
-                value = change(value)
+        for change in self._changes.of(name):
+            value = change(value)
         return value

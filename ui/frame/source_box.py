@@ -11,7 +11,7 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import anatomy
 from ui.frame import whatif
 from ui.frame.offer import offer
-from ui.runs.changes import chips
+from ui.runs.changes import ELSEWHERE, chips
 from ui.shared import drawing, style
 from ui.shared.choices import KEEP
 from ui.shared.door import st
@@ -59,7 +59,7 @@ def head_without_run(title: str) -> None:
         title: The title.
     """
     head(title)
-    chips(session.standing(MAIN).interventions, MAIN)
+    chips(session.standing(MAIN).interventions, MAIN, of_runs=ELSEWHERE)
     drawing.notes(session.take_notes())
 
 

@@ -17,19 +17,22 @@ CHANGES: Final = "changes"
 UNTOUCHED: Final = "untouched"
 MOST_CHIPS: Final = 8  # more would fill the page
 MOST_TOLD: Final = 3
+HERE: Final = say("**Changed in this run:**")
+ELSEWHERE: Final = say("**Changed on pages that show a run:**")
 
 
-def chips(changes: Sequence[Intervention], slot: Slot) -> None:
+def chips(changes: Sequence[Intervention], slot: Slot, *, of_runs: str = HERE) -> None:
     """Draw what is changed, if anything is; a click on a change takes it back.
 
     Args:
         changes: Of the run that is asked for.
         slot: Where it is drawn.
+        of_runs: What stands before them: in which runs.
     """
     if not changes:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"{slot}{CHANGES}"):
-        st.markdown(say("**Changed in this run:**"), width="content")
+        st.markdown(of_runs, width="content")
         for place, one in enumerate(changes[:MOST_CHIPS]):
             st.button(
                 drawing.plain(one.told()),

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from transformer.errors import QueryError
-from transformer.runs.interventions import Intervention, parse, write
+from transformer.runs.interventions import MAX_CHARACTERS, Intervention, parse, write
 from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_TOP_K, Beam, Decoding, Greedy, Query, Sampling
 from ui.state import answers, branches, nested
 from ui.state.address import Reader
@@ -24,7 +24,6 @@ from words import say
 
 MAX_NAME = 100
 MAX_JOB = 40
-MAX_CHANGES = 2_000  # characters
 DEFAULT_NEW = 128
 
 
@@ -143,7 +142,7 @@ def read_link(parameters: Mapping[str, Sequence[str]]) -> tuple[Link, tuple[str,
 
 def _read_interventions(reader: Reader) -> tuple[Intervention, ...]:
     try:
-        return parse(reader.text("do", MAX_CHANGES) or "")
+        return parse(reader.text("do", MAX_CHARACTERS) or "")
     except QueryError as error:
         note = say(
             "The link's changes of the model were left out: {problem} The unchanged run is shown.",

@@ -21,8 +21,7 @@ import streamlit as st
 
 from transformer.runs.interventions import Intervention
 from transformer.runs.query import Beam, Decoding, Greedy, Query, Sampling
-from ui.state import answered, branches, language, reference
-from ui.state import answered, branches, language, nested
+from ui.state import answered, branches, language, nested, reference
 from ui.state.link import DEFAULT_NEW, Link, read_link, write_link
 from ui.state.view import MAIN, Slot, View
 
@@ -151,10 +150,7 @@ def publish(link: Link) -> None:
 def _request(link: Link) -> Link:
     """What a link asks for, whatever branch of it is shown and looked at."""
     bare = dataclasses.replace(link, revision="", forced=(), hypothesis=0, tried=(), companions=None)
-    return dataclasses.replace(bare, reference=None, view=View())
-    return dataclasses.replace(
-        link, revision="", forced=(), hypothesis=0, tried=(), companions=None, beside="", view=View()
-    )
+    return dataclasses.replace(bare, reference=None, beside="", view=View())
 
 
 def link_to(parameters: dict[str, str]) -> None:
@@ -198,7 +194,6 @@ def apply(link: Link) -> None:
     )  # fmt: skip
     answered.keep(link.model, link.answers)
     reference.keep(link.source, link.reference)
-    stand(MAIN, view=link.view, revision=link.revision, interventions=link.interventions)
     stand(MAIN, view=link.view, revision=link.revision, interventions=link.interventions, beside=link.beside)
     show(MAIN, link.forced, link.hypothesis, link.view.step)
 

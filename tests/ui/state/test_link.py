@@ -15,9 +15,7 @@ from ui.state.view import MAX_DIMS, NAMES, View
 
 KEYS = (
     "model", "rev", "answers", "src", "ref", "how", "beam", "lp", "temp", "k", "p", "seed", "max", "forced", "result",
-    "do", "with", *NAMES,
-    "model", "rev", "answers", "src", "how", "beam", "lp", "temp", "k", "p", "seed", "max", "forced", "result", "do",
-    "with", "b", *NAMES,
+    "do", "with", "b", *NAMES,
 )  # fmt: skip
 PLAIN = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 BEAMS = st.builds(Beam, size=st.integers(1, MAX_BEAM), length_penalty=st.floats(0, 2))

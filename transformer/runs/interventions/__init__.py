@@ -17,37 +17,35 @@ from typing import Any, Final
 
 from transformer.errors import QueryError, shown
 from transformer.model.config import ModelConfig
-from transformer.runs.interventions.around import EmbeddingScale, NoFeedForward, NoNorm, NoResidual, SwapNorms
 from transformer.runs.interventions.base import ChangeError as ChangeError
 from transformer.runs.interventions.base import Ground as Ground
 from transformer.runs.interventions.base import Intervention as Intervention
+from transformer.runs.interventions.heads import MeanHead as MeanHead
 from transformer.runs.interventions.heads import ZeroHead as ZeroHead
-from transformer.runs.interventions.heads_told import HeadsTold
-from transformer.runs.interventions.masking import CausalMask, PaddingMask
 from transformer.runs.interventions.pieces import Blank as Blank
 from transformer.runs.interventions.pieces import Drop as Drop
 from transformer.runs.interventions.pieces import Pads as Pads
 from transformer.runs.interventions.pieces import Replace as Replace
 from transformer.runs.interventions.pieces import Shuffle as Shuffle
 from transformer.runs.interventions.pieces import Swap as Swap
-from transformer.runs.interventions.positions import NoPositions, ScalePositions, ShiftPositions, ShufflePositions
-from transformer.runs.interventions.scoring import FillValue, NoGuard, ScoreScale, SoftmaxTwice
+from transformer.runs.interventions.sharpness import Temper as Temper
+from transformer.runs.interventions.sharpness import Uniform as Uniform
+from transformer.runs.interventions.skipping import Skip as Skip
+from transformer.runs.interventions.wiring import WIRING
 from words import say_n
 
 MAX_INTERVENTIONS: Final = 64
+MAX_CHARACTERS: Final = 6_000  # of all of them in an address
 _SEPARATOR: Final = "_"
 
 _ALL: tuple[type[Intervention], ...] = (
-    ZeroHead,
+    ZeroHead, MeanHead, Uniform, Temper, Skip,
     Replace, Drop, Swap, Shuffle, Pads, Blank,
-    *(NoPositions, ShiftPositions, ScalePositions, ShufflePositions),
-    *(CausalMask, PaddingMask, FillValue, NoGuard),
-    *(ScoreScale, SoftmaxTwice, HeadsTold),
-    *(NoResidual, NoNorm, SwapNorms, NoFeedForward, EmbeddingScale),
+    *WIRING,
 )  # fmt: skip
 KINDS: Final[dict[str, type[Intervention]]] = {kind.word: kind for kind in _ALL}
 """All kinds of interventions by their word, in the order in which a menu offers them."""
-assert len(KINDS) == len(_ALL), "two kinds have one word"
+assert len(KINDS) == len(_ALL)  # or two kinds have one word
 
 _LIKE: Final = re.compile(r"([a-z]{1,20})(?:-(.{1,2000}))?", re.ASCII)
 
@@ -70,6 +68,12 @@ def checked(interventions: object) -> tuple[Intervention, ...]:
                 len(interventions),
                 most=MAX_INTERVENTIONS,
             )
+        )
+    if (length := len(write(interventions))) > MAX_CHARACTERS:
+        raise QueryError(
+            "these changes take {length:,} characters in an address; {most:,} is the limit. Make fewer of them.",
+            length=length,
+            most=MAX_CHARACTERS,
         )
     times = Counter(one.target for one in interventions)
     again = next((one for one in interventions if times[one.target] > 1), None)
@@ -127,9 +131,8 @@ def _parse_one(text: str) -> Intervention:
     kind = KINDS.get(match[1]) if match else None
     if match is None or kind is None:
         raise QueryError(
-            "found the change {text}, expected one such as {example}; there are {words}.",
+            "found the change {text}, expected one such as {example}.",
             text=shown(text),
             example=str(ZeroHead("cross", 2, 0)),
-            words=", ".join(KINDS),
         )
     return kind.from_text(match[2] or "")

@@ -1,12 +1,16 @@
-"""Changes of whole heads: what one writes, and how sharply it looks.
+"""Changes of what whole heads write: nothing, or at every token the same.
 
-Source: Michel et al., "Are Sixteen Heads Really Better than One?" (2019), section 2.3, for heads set to 0.
+Source: Michel et al., "Are Sixteen Heads Really Better than One?" (2019), section 2.3, for heads set to 0; Wang et
+al., "Interpretability in the Wild" (2022), section 2, for a mean in the place of an output.
+
+Shapes: B batch, H heads, Q queries, K keys, d d_head.
 """
 
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Final, get_args
 
+import torch
 from torch import Tensor
 
 from transformer.errors import QueryError
@@ -15,6 +19,7 @@ from transformer.model.config import MAX_LAYERS, MAX_WIDTH, ModelConfig
 from transformer.model.tap import Replacer, Visitor
 from transformer.runs.interventions.base import ChangeError, Ground, Group, Intervention
 from transformer.runs.interventions.spelling import choice, place
+from transformer.runs.interventions.visiting import AtPlace, UnderMask, of_heads, seen_keys
 from words import Sentence, say
 
 ATTENTIONS: Final[dict[Kind, str]] = {
@@ -64,6 +69,83 @@ def _without(head: int, heads: Tensor) -> Tensor:
     changed = heads.clone()  # [B, H, Q, d]
     changed[:, head] = 0.0
     return changed
+
+
+@dataclass(frozen=True)
+class HeadChange(Intervention):
+    """What acts on one head, or on all heads of a layer or of an attention.
+
+    Attributes:
+        kind: Which attention.
+        layer: Which one, from 0; None for all.
+        head: Which one, from 0; None for all.
+    """
+
+    kind: Kind = choice(say("Attention"), ATTENTIONS, what="attention", key="attention", target=True)
+    layer: int | None = place(say("Layer"), MAX_LAYERS, what="layer", optional=True)
+    head: int | None = place(say("Head"), MAX_WIDTH, what="head", optional=True)
+
+    def check(self, config: ModelConfig) -> None:
+        """See whether a model has this attention, layer and head."""
+        super().check(config)
+        check_head(self, config, self.kind, self.layer, self.head)
+
+    @property
+    def name(self) -> str:
+        """How a sentence calls what is changed."""
+        return head_name(self.kind, self.layer, self.head)
+
+    def attention(self, config: ModelConfig) -> Attention:
+        """The one that is changed."""
+        return anatomy(config).attention(self.kind)
+
+    def where(self, config: ModelConfig) -> str:
+        """Its place in the model, or a pattern for all layers."""
+        return self.attention(config).place("*" if self.layer is None else self.layer)
+
+
+@dataclass(frozen=True)
+class MeanHead(HeadChange):
+    """A head writes at every token the mean of what it would write.
+
+    In the encoder the mean is over the tokens that are no padding. In a decoder it is over the tokens read so far:
+    what comes later weighs nothing, as ever.
+    """
+
+    word: ClassVar[str] = "mean"
+    group: ClassVar[Group] = "heads"
+    title: ClassVar[Sentence] = say("A head writes its mean")
+    about: ClassVar[Sentence] = say(
+        "The same at every token: its mean over the source, or over what the decoder has read so far. Wang et al. "
+        "(2022), section 2."
+    )
+
+    def told(self) -> str:
+        """In words."""
+        if self.kind == "encoder":
+            return say("{head}: writes its mean over the source", head=self.name)
+        return say("{head}: writes its mean over the tokens so far", head=self.name)
+
+    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+        """Puts the mean in the place of what is written."""
+        where = self.where(ground.config)
+        if self.attention(ground.config).stack == "encoder":
+            return (UnderMask(where, "heads", partial(_mean_of_all, self.head)),)
+        # Of a cache only the last token's output would be there, and not those before it.
+        return (AtPlace(f"{where}.heads", partial(_mean_so_far, self.head), causal=False),)
+
+
+def _mean_of_all(head: int | None, heads: Tensor, mask: Tensor | None, offset: int) -> Tensor:
+    """Outputs [B, H, Q, d] of a self-attention -> the mean over all tokens that are seen."""
+    seen = seen_keys(mask, heads)[:, None, :, None].to(heads.dtype)  # [B, 1, Q, 1]
+    mean = (heads * seen).sum(-2, keepdim=True) / seen.sum(-2, keepdim=True)  # [B, H, 1, d]
+    return of_heads(head, heads, mean.expand_as(heads))
+
+
+def _mean_so_far(head: int | None, heads: Tensor, offset: int) -> Tensor:
+    """Outputs [B, H, Q, d] -> the mean over each token and those before it."""
+    count = torch.arange(1, heads.size(-2) + 1, dtype=heads.dtype, device=heads.device)[:, None]  # [Q, 1]
+    return of_heads(head, heads, heads.cumsum(-2) / count)
 
 
 def head_name(kind: Kind, layer: int | None, head: int | None) -> str:

@@ -9,6 +9,7 @@ Shapes: B batch, H heads, Q queries, K keys.
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 
+import torch
 from torch import Tensor
 
 
@@ -66,3 +67,19 @@ class UnderMask:
             self._masks[attention] = value
             return value
         return self._change(value, self._masks.pop(attention, None), offset)
+
+
+def of_heads(head: int | None, old: Tensor, new: Tensor) -> Tensor:
+    """`new` in one head [B, H, ...] and `old` in the others; `new` in all for None."""
+    if head is None:
+        return new
+    changed = old.clone()
+    changed[:, head] = new[:, head]
+    return changed
+
+
+def seen_keys(mask: Tensor | None, heads: Tensor) -> Tensor:
+    """Which tokens of a self-attention any query may see, by its mask: bool [B, K]; `heads` is [B, H, K, d]."""
+    if mask is None:
+        return torch.ones(heads.size(0), heads.size(-2), dtype=torch.bool, device=heads.device)
+    return mask.flatten(1, 2).any(1).expand(heads.size(0), heads.size(-2))

@@ -64,6 +64,7 @@ class Reference:
         self.c = checkpoint.config
         self.state = {name: value.double() for name, value in checkpoint.model.state_dict().items()}
         self.fill = -torch.inf  # of a closed score
+        self._tables = {}
 
     # What a change overrides
 
@@ -81,11 +82,14 @@ class Reference:
 
     def positions(self, length, stack):
         """What is added to the tokens [T, D]."""
+        if (length, stack) in self._tables:
+            return self._tables[length, stack]
         angles = [[p / 10000 ** (2 * (i // 2) / self.c.d_model) for i in range(self.c.d_model)]
                   for p in self.places(length, stack).tolist()]  # fmt: skip
         angles = torch.tensor(angles, dtype=torch.float64)
         even = torch.arange(self.c.d_model) % 2 == 0
-        return torch.where(even, angles.sin(), angles.cos()).float().double()  # the model's table is rounded so
+        table = torch.where(even, angles.sin(), angles.cos()).float().double()  # the model's is rounded so
+        return self._tables.setdefault((length, stack), table)
 
     def mask(self, name, n_queries, keys_are_read):
         """Bool [Q, K]: who may see which key; the source's padding is closed, and what comes later."""

@@ -1,0 +1,146 @@
+"""The part Heads of the page What matters, without a browser: its numbers are those of runs without the head."""
+
+import time
+
+import numpy as np
+import pytest
+
+from tests.pages.conftest import ROOT, check
+from tests.pages.reading import figure, go_to, numbers, payload, sentences, view
+from transformer.runs.changing import tap_for
+from transformer.runs.interventions import ZeroHead
+from transformer.runs.replay import replay
+from ui.matters import heads, measuring, one_head
+from ui.runs import loading
+
+MATTERS = ROOT / "pages" / "whatif" / "matters.py"
+SOURCE = "abcdef"
+
+
+@pytest.fixture
+def page(open_page):
+    def opened(**options):
+        test = open_page(MATTERS, **{"model": "reverse", "src": SOURCE} | options)
+        end = time.monotonic() + 30  # on a busy machine it may not be there at once
+        while time.monotonic() < end and heads.EFFECTS not in {one.key for one in test.get("bidi_component")}:
+            check(test.run())
+        return test
+
+    return opened
+
+
+def reverse():
+    return loading.open_checkpoint(loading.usable()["reverse"])
+
+
+def without(kind, layer, head, *others):
+    """Change of each step's log-probability: the output read by a changed model, log-softmax by numpy."""
+    checkpoint = reverse()
+    trace = loading.runner().trace(checkpoint, checkpoint.query(SOURCE, interventions=others))
+
+    def log_probs(interventions):
+        logits = replay(checkpoint, trace, ["logits"], tap=tap_for(interventions, checkpoint))["logits"]
+        shifted = logits.astype(np.float64) - logits.max(-1, keepdims=True)
+        own = shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
+        return own[np.arange(trace.n_steps), list(trace.tgt_ids)]
+
+    return log_probs([ZeroHead(kind, layer, head)]) - log_probs([])
+
+
+def drawn(test):
+    """[row, head] of the map: encoder, decoder and cross, an empty row between two."""
+    return numbers(figure(test, heads.EFFECTS)["data"][0]["z"])
+
+
+def test_the_map_has_every_heads_effect_on_the_whole_output(page):
+    test = page()
+    found = drawn(test)
+    assert found.shape == (2 + 1 + 2 + 1 + 2, 4)
+    assert np.isnan(found[[2, 5]]).all()
+    for start, kind in ((0, "encoder"), (3, "decoder"), (6, "cross")):
+        for layer, head in ((0, 1), (1, 3)):
+            assert found[start + layer, head] == pytest.approx(without(kind, layer, head).sum(), abs=1e-4)
+    scale = figure(test, heads.EFFECTS)["data"][0]
+    assert scale["zmin"] == -scale["zmax"] == pytest.approx(-np.nanmax(abs(found)), abs=1e-6)
+
+
+def test_one_step_and_other_measures_come_from_the_same_measurement(page, monkeypatch):
+    test = page(layer=2, head=4)
+    begun = []
+    monkeypatch.setattr(measuring, "measuring", lambda *of: begun.append(of))
+    check(test.button_group(key="effect_at").set_value("step").run())
+    check(go_to(test, 3))
+    assert drawn(test)[7, 3] == pytest.approx(without("cross", 1, 3)[2], abs=1e-4)
+    check(test.selectbox(key="effect").set_value("kl").run())
+    scale = figure(test, heads.EFFECTS)["data"][0]
+    assert scale["zmin"] == 0
+    assert np.nanmin(drawn(test)) >= 0
+    check(test.selectbox(key="effect").set_value("pieces").run())
+    assert set(np.unique(drawn(test)[~np.isnan(drawn(test))])) <= {0.0, 1.0}
+    assert not begun
+
+
+def test_the_chosen_head_is_drawn_step_by_step_beside_its_map(page):
+    test = page(kind="decoder", layer=1, head=3)
+    bars = numbers(figure(test, one_head.STEPS)["data"][0]["y"])
+    np.testing.assert_allclose(bars, without("decoder", 0, 2), rtol=0, atol=1e-4)
+    checkpoint = reverse()
+    trace = loading.runner().trace(checkpoint, checkpoint.query(SOURCE))
+    weights = numbers(figure(test, one_head.MAP)["data"][0]["z"])
+    np.testing.assert_allclose(np.nan_to_num(weights), trace.maps("decoder")[0, 2], atol=1e-3)
+    frame = figure(test, heads.EFFECTS)["layout"]["shapes"][0]
+    assert (frame["y0"], frame["x0"]) == (2.5, 1.5)
+    assert "number" in sentences(test)
+
+
+def test_a_head_that_is_taken_away_stays_away_in_every_number(page):
+    test = page(layer=1, head=1)
+    check(test.button(key="take_head").click().run())
+    test = page(layer=1, head=1, do="zero-cross.1.1")
+    found = drawn(test)
+    assert found[6, 0] == pytest.approx(0, abs=1e-5)
+    assert found[0, 0] == pytest.approx(without("encoder", 0, 0, ZeroHead("cross", 0, 0)).sum(), abs=1e-4)
+
+
+def test_the_sentences_name_the_two_heads_with_both_numbers(page):
+    test = page()
+    checkpoint = reverse()
+    trace = loading.runner().trace(checkpoint, checkpoint.query(SOURCE))
+    sharp = trace.maps("cross").max(-1).mean(-1)
+    effects = drawn(test)[6:8]
+    seen, owed = (np.unravel_index(of.argmax(), of.shape) for of in (sharp, abs(effects)))
+    said = next(one.value for one in test.info if "concentrated" in one.value).replace("\\", "")
+    assert f"layer {seen[0] + 1}, head {seen[1] + 1} has the most concentrated weights" in said
+    assert f"{sharp[seen]:.2f}" in said
+    assert f"{effects[owed]:+.3f}".replace("-", "−") in said
+    assert ("agree here" if seen == owed else "disagree here") in said
+
+
+def test_the_table_has_a_row_for_each_head(page):
+    test = page(step=2)
+    (element,) = test.dataframe
+    assert len(element.value) == 24
+    assert element.value["log_prob"].iloc[16] == pytest.approx(without("cross", 0, 0).sum(), abs=1e-3)
+    assert element.value["log_prob_step"].iloc[16] == pytest.approx(without("cross", 0, 0)[1], abs=1e-3)
+    assert payload(test, heads.EFFECTS)["alt"].endswith("has the same numbers.")
+
+
+def test_a_large_model_is_measured_when_it_is_asked_for_and_can_be_stopped(open_page, monkeypatch):
+    monkeypatch.setattr(measuring, "SMALL", 0)
+    test = open_page(MATTERS, model="reverse", src="stop")
+    keys = {one.key for one in test.get("bidi_component")}
+    assert heads.EFFECTS not in keys
+    assert heads.GRID in keys
+    assert "parameters this may take" in sentences(test)
+    check(test.button(key=heads.MEASURE).click().run())
+    end = time.monotonic() + 30
+    while time.monotonic() < end and heads.EFFECTS not in {one.key for one in test.get("bidi_component")}:
+        check(test.run())
+    assert drawn(test).shape == (8, 4)
+
+
+def test_hidden_steps_are_not_summed(page):
+    test = check(go_to(page(guess=1, layer=1, head=1), 3))
+    assert drawn(test)[6, 0] == pytest.approx(without("cross", 0, 0)[:3].sum(), abs=1e-4)
+    assert len(numbers(figure(test, one_head.STEPS)["data"][0]["y"])) == 3
+    assert view(test).step == 2

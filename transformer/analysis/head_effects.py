@@ -1,0 +1,191 @@
+"""The effect of each head on a run: what becomes of the output's probabilities when that head alone writes nothing.
+
+Every head is set to 0 in turn while the model reads the finished output (teacher forcing). Nothing is decoded anew,
+so that step by step the same pieces are compared. Many heads are measured in one pass, as rows of a batch
+(`transformer.analysis.head_passes`).
+
+It says what the output owes to a head while all the others are there. Of two heads that can stand in for each other
+neither seems to matter; and the layers above were never trained on a head that writes nothing.
+
+Source: Michel et al., "Are Sixteen Heads Really Better than One?" (2019), section 2.3 for heads set to 0 and section
+3.2 for one at a time. McGrath et al., "The Hydra Effect" (2023), for layers that make up for one that was taken away.
+
+Shapes: L layers, H heads, T steps, S source tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass, fields
+from types import MappingProxyType
+
+import numpy as np
+
+from transformer.analysis.head_passes import Head, Reading, Rows
+from transformer.model.anatomy import Kind, StackName, anatomy
+from transformer.model.config import ModelConfig
+from transformer.model.tap import NO_TAP, Tap
+from transformer.runs.runnable import Runnable
+from transformer.runs.trace import Trace
+
+MOST_VALUES = 2**24  # of the largest array inside one pass, 64 MB in float32
+TOKENS = 256  # of all rows of a pass: from there on a matrix is used often enough to be worth fetching
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """What zeroing each head of one attention changes. Its arrays are read-only.
+
+    Attributes:
+        log_prob: Change of the log-probability of each step's piece, in nats [L, H, T]; below 0 the piece loses.
+        probability: Change of its probability [L, H, T].
+        kl: How far the distribution of the next piece moves, KL(before, after) in nats [L, H, T].
+        best: The id that is then most probable [L, H, T].
+        vectors: Of an encoder alone, how far each token's final vector moves, as a share of its length [L, H, S];
+            else [L, H, 0].
+    """
+
+    log_prob: np.ndarray
+    probability: np.ndarray
+    kl: np.ndarray
+    best: np.ndarray
+    vectors: np.ndarray
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            getattr(self, one.name).flags.writeable = False  # many sessions look at one result
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the arrays, in bytes."""
+        return sum(getattr(self, one.name).nbytes for one in fields(self))
+
+
+@dataclass(frozen=True, eq=False)
+class HeadEffects:
+    """The effects of all heads on one run.
+
+    Attributes:
+        of: By attention, in the order of the computation.
+        ids: The pieces whose probabilities are measured, one a step [T].
+        log_prob: Their log-probabilities with every head in place, in nats [T].
+        best: The most probable ids then [T].
+    """
+
+    of: Mapping[Kind, Effect]
+    ids: np.ndarray
+    log_prob: np.ndarray
+    best: np.ndarray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "of", MappingProxyType(dict(self.of)))
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the arrays, in bytes."""
+        return sum(effect.nbytes for effect in self.of.values()) + 3 * self.log_prob.nbytes
+
+    def changed(self, kind: Kind) -> np.ndarray:
+        """Whether another piece is then most probable, bool [L, H, T]."""
+        return np.asarray(self.of[kind].best != self.best)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a measurement is: heads that are done, of how many."""
+
+    done: int
+    whole: int
+
+
+def head_effects(
+    checkpoint: Runnable, trace: Trace, *, hidden: tuple[int, int] | None = None, tap: Tap = NO_TAP
+) -> HeadEffects:
+    """Measure what each head is worth to a run, with the run's own interventions in force throughout.
+
+    Args:
+        checkpoint: What the trace was made with.
+        trace: The run.
+        hidden: For an encoder alone with an MLM head: a token, from 0, and the id of the mask piece that takes its
+            place. The one step is then the piece that was there. None: of an encoder, vectors alone are compared.
+        tap: What the run was given beside its query.
+
+    Returns:
+        The effects; equal to those of a pass for each head, but for rounding.
+
+    Raises:
+        QueryError: The trace is of another checkpoint, or what shall be hidden cannot be.
+    """
+    steps = measuring(checkpoint, trace, hidden=hidden, tap=tap)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            found: HeadEffects = end.value
+            return found
+
+
+def measuring(
+    checkpoint: Runnable, trace: Trace, *, hidden: tuple[int, int] | None = None, tap: Tap = NO_TAP
+) -> Generator[Progress, None, HeadEffects]:
+    """`head_effects` pass by pass: says before each how far it is. Whoever asks no further has ended it."""
+    reading = Reading.of(checkpoint, trace, hidden, tap)
+    groups = list(together(checkpoint.config, reading.src_ids.size(1), reading.read_ids.size(1)))
+    whole, done = sum(map(len, groups)), 0
+    yield Progress(done, whole)
+    control = reading.control()
+    found: dict[Kind, dict[str, np.ndarray]] = {}
+    for group in groups:
+        yield Progress(done, whole)
+        _put(found, group, reading.without(group, control), checkpoint.config)
+        done += len(group)
+    return HeadEffects(
+        of={kind: Effect(**found[kind]) for kind in anatomy(checkpoint.config).kinds},
+        ids=reading.ids.numpy(),
+        log_prob=control.chosen.numpy(),
+        best=control.best.numpy(),
+    )
+
+
+def _put(found: dict[Kind, dict[str, np.ndarray]], group: list[Head], rows: Rows, config: ModelConfig) -> None:
+    """Put each row of a pass into the place of its head [L, H, ...]."""
+    for field in fields(rows):
+        values = getattr(rows, field.name).numpy()  # [R, T] or [R, S]
+        for value, one in zip(values, group, strict=True):
+            shape = (anatomy(config).attention(one.kind).n_layers, config.n_heads, *value.shape)
+            arrays = found.setdefault(one.kind, {})
+            if field.name not in arrays:
+                arrays[field.name] = np.empty(shape, values.dtype)
+            arrays[field.name][one.layer, one.head] = value
+
+
+def together(config: ModelConfig, n_source: int, n_target: int) -> Iterator[list[Head]]:
+    """Which heads are measured in one pass, in the order of the computation; never heads of both stacks.
+
+    Rows pay by using each matrix more often, but where they part early, more is computed in many rows: so there are
+    as many as make up enough tokens, and no more than there is memory for.
+
+    Args:
+        config: Of the model.
+        n_source, n_target: Tokens that each stack reads.
+    """
+    longest = max(n_source, n_target)
+    widest = longest * max(3 * config.d_model, 2 * config.d_ff, config.n_heads * longest)  # values of a row
+    most = max(1, MOST_VALUES // widest)
+    for stack in anatomy(config).stacks:
+        group: list[Head] = []
+        for one in _heads(config, stack.name):
+            is_enough = one.head == 0 and len(group) * (n_target or n_source) >= TOKENS
+            if group and (is_enough or len(group) >= most):
+                yield group
+                group = []
+            group.append(one)
+        yield group
+
+
+def _heads(config: ModelConfig, stack: StackName) -> Iterator[Head]:
+    """The heads of a stack, in the order of the computation."""
+    attentions = [attention for attention in anatomy(config).attentions if attention.stack == stack]
+    for layer in range(attentions[0].n_layers):
+        for attention in attentions:
+            yield from (Head(attention.kind, layer, head) for head in range(config.n_heads))

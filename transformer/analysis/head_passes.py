@@ -1,0 +1,222 @@
+"""One pass over a finished run in which each row of the batch lacks another head; what `head_effects` is made of.
+
+Up to the first of its heads a pass has one row, which is then copied: what comes before is computed once. Of a pass
+that changes the decoder alone, the encoder is not computed at all.
+
+Shapes: R rows of a pass, H heads, Q queries, T steps, S source tokens, D d_model, V target vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from transformer.errors import QueryError
+from transformer.model.anatomy import Kind, anatomy
+from transformer.model.config import ModelConfig
+from transformer.model.linear import widened
+from transformer.model.tap import NO_TAP, Tap, both
+from transformer.model.transformer import Transformer
+from transformer.runs.changing import tap_for
+from transformer.runs.runnable import Runnable
+from transformer.runs.trace import Trace
+
+MOST_LOGITS = 2**22  # that are looked at at once, 16 MB in float32
+
+
+@dataclass(frozen=True)
+class Head:
+    """One head: its attention, layer and place, from 0."""
+
+    kind: Kind
+    layer: int
+    head: int
+
+
+@dataclass(frozen=True, eq=False)
+class Control:
+    """The pass with every head in place.
+
+    Attributes:
+        memory: What the encoder gives [1, S, D]; None without one.
+        log_probs: Of each step [T, V], in nats.
+        chosen: Of the step's own piece [T].
+        best: The most probable ids [T].
+    """
+
+    memory: Tensor | None
+    log_probs: Tensor
+    chosen: Tensor
+    best: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What the rows of a pass gave; as `head_effects.Effect` has it, [R, T] each, and `vectors` [R, S]."""
+
+    log_prob: Tensor
+    probability: Tensor
+    kl: Tensor
+    best: Tensor
+    vectors: Tensor
+
+
+class Zeroed:
+    """Sets another head to 0 in each row; where the first of them is met, one row becomes as many as are wanted.
+
+    Args:
+        heads: A row's head.
+        config: Of the model.
+    """
+
+    causal = True
+
+    def __init__(self, heads: Sequence[Head], config: ModelConfig) -> None:
+        self._n_rows = len(heads)
+        self._at: dict[str, list[tuple[int, int]]] = {}
+        for row, one in enumerate(heads):
+            site = anatomy(config).attention(one.kind).site(one.layer, "heads")
+            self._at.setdefault(site, []).append((row, one.head))
+
+    def wants(self, site: str) -> bool:
+        """Whether one of the heads is there."""
+        return site in self._at
+
+    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
+        """[1 or R, H, Q, d] -> [R, H, Q, d]."""
+        changed = value.expand(self._n_rows, -1, -1, -1).clone()
+        for row, head in self._at[site]:
+            changed[row, head] = 0.0
+        return changed
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What is read in every pass.
+
+    Attributes:
+        model: The model.
+        config: Its features.
+        src_ids: What the encoder reads [1, S].
+        read_ids: What the decoder reads [1, tokens], without what comes after the output.
+        rows: Which of the last vectors give the steps.
+        ids: The piece of each step [T].
+        tap: The interventions that are in force throughout.
+    """
+
+    model: Transformer
+    config: ModelConfig
+    src_ids: Tensor
+    read_ids: Tensor
+    rows: slice
+    ids: Tensor
+    tap: Tap
+
+    @staticmethod
+    def of(checkpoint: Runnable, trace: Trace, hidden: tuple[int, int] | None = None, tap: Tap = NO_TAP) -> Reading:
+        """What is read of a run; arguments and errors as for `head_effects`."""
+        if trace.query.checkpoint != checkpoint.content_hash:
+            raise QueryError(
+                "this run was made with another checkpoint than {model}; run it again.", model=checkpoint.name
+            )
+        source, rows = list(trace.src_ids), slice(trace.first_row, trace.first_row + trace.n_steps)
+        ids = trace.tgt_ids
+        if hidden is not None:
+            place, mask = hidden
+            _check_hidden(checkpoint, place, len(source))
+            rows, ids = slice(place, place + 1), (source[place],)
+            source[place] = mask
+        return Reading(
+            model=checkpoint.model,
+            config=checkpoint.config,
+            src_ids=torch.tensor([source]),
+            read_ids=torch.tensor([trace.read_ids[: rows.stop]], dtype=torch.long),
+            rows=rows,
+            ids=torch.tensor(ids, dtype=torch.long),
+            tap=both(tap_for(trace.query.interventions, checkpoint), tap),
+        )
+
+    @torch.inference_mode()
+    def control(self) -> Control:
+        """Read it with every head in place."""
+        memory = self._memory(self.tap)
+        last = self._last(memory, self.tap)  # [1, T, D]
+        parts = [self._log_probs(last[:, some], self.tap)[0] for _, some in self._parts(last)]
+        log_probs = torch.cat(parts) if parts else torch.zeros(0, 1, dtype=last.dtype)  # [T, V]
+        return Control(memory, log_probs, log_probs.gather(1, self.ids[:, None])[:, 0], log_probs.argmax(dim=1))
+
+    @torch.inference_mode()
+    def without(self, heads: Sequence[Head], control: Control) -> Rows:
+        """Read it with another head taken away in each row, all of them of one stack."""
+        tap = self.tap.also(Zeroed(heads, self.config))
+        memory = self._memory(tap) if heads[0].kind == "encoder" else control.memory
+        last = self._last(memory, tap)  # [R, T, D]
+        n_rows, n_steps = last.shape[:2]
+        moved = self._moved(memory, control)
+        found = Rows(
+            log_prob=torch.empty(n_rows, n_steps, dtype=control.chosen.dtype),
+            probability=torch.empty(n_rows, n_steps, dtype=control.chosen.dtype),
+            kl=torch.empty(n_rows, n_steps, dtype=control.chosen.dtype),
+            best=torch.empty(n_rows, n_steps, dtype=torch.long),
+            vectors=torch.empty(n_rows, 0) if moved is None else moved,
+        )
+        for rows, steps in self._parts(last):
+            self._compare(self._log_probs(last[rows, steps], tap), control, found, rows, steps)
+        return found
+
+    def _memory(self, tap: Tap) -> Tensor | None:
+        return self.model.encode(self.src_ids, tap=tap) if self.model.anatomy.reads else None
+
+    def _last(self, memory: Tensor | None, tap: Tap) -> Tensor:
+        """The vectors that the logits of the steps come from [R, T, D]."""
+        if memory is not None and not self.model.anatomy.writes:
+            return memory[:, self.rows] if self.ids.numel() else memory[:, :0]
+        mask = self.model.source_mask(self.src_ids) if memory is not None else None
+        if tap.causal:
+            return self.model.decode(self.read_ids, memory, mask, tap=tap)[:, self.rows]
+        # What mixes tokens makes something else of each prefix, as decoding did (`transformer.runs.recording`).
+        lengths = range(self.rows.start + 1, self.rows.stop + 1)
+        ends = [self.model.decode(self.read_ids[:, :n], memory, mask, tap=tap)[:, -1:] for n in lengths]
+        return torch.cat(ends, dim=1)
+
+    def _parts(self, last: Tensor) -> Iterator[tuple[slice, slice]]:
+        """Rows and steps whose logits are looked at at once."""
+        n_rows, n_steps = last.shape[:2]
+        at_once = max(1, MOST_LOGITS // max(self.config.tgt_vocab_size, 1))
+        steps = max(1, min(n_steps, at_once))
+        rows = max(1, at_once // steps)
+        for row in range(0, n_rows, rows):
+            for step in range(0, n_steps, steps):
+                yield slice(row, row + rows), slice(step, step + steps)
+
+    def _log_probs(self, last: Tensor, tap: Tap) -> Tensor:
+        """[R, T, D] -> [R, T, V]."""
+        return widened(self.model.project(last, tap=tap)).log_softmax(dim=-1)
+
+    def _compare(self, after: Tensor, control: Control, found: Rows, rows: slice, steps: slice) -> None:
+        """Put in what a part of the rows and steps gave [R, T, V]."""
+        before, ids = control.log_probs[steps], self.ids[steps]
+        own = after.gather(2, ids.expand(len(after), -1)[..., None])[..., 0]  # [R, T]
+        found.log_prob[rows, steps] = own - control.chosen[steps]
+        found.probability[rows, steps] = own.exp() - control.chosen[steps].exp()
+        found.best[rows, steps] = after.argmax(dim=-1)
+        shares = before.exp()
+        terms = (before - after).mul_(shares)
+        terms.masked_fill_(shares == 0, 0.0)  # 0 ln 0 is 0, also where both are minus infinity
+        found.kl[rows, steps] = terms.sum(dim=-1).clamp_(min=0.0)  # below 0 is rounding
+
+    def _moved(self, memory: Tensor | None, control: Control) -> Tensor | None:
+        """Of an encoder alone: how far its final vectors moved, as a share of their length [R, S]."""
+        if memory is None or control.memory is None or self.model.anatomy.writes:
+            return None
+        return (memory - control.memory).norm(dim=-1) / control.memory.norm(dim=-1)
+
+
+def _check_hidden(checkpoint: Runnable, place: int, n_tokens: int) -> None:
+    if not anatomy(checkpoint.config).fills:
+        raise QueryError("This model has no head that says which piece fits at a token, so nothing can be hidden.")
+    if not 0 <= place < n_tokens:
+        raise QueryError("token {place} is not there; this text has {n}.", place=place + 1, n=n_tokens)

@@ -1,0 +1,218 @@
+"""What the part Heads shows of measured effects: one number a head, and where attention and effect disagree.
+
+Concentration of a head is the mean, over the rows that count, of the row's largest weight. The rows that count are
+those of the steps, or the one of the step that is looked at; in the encoder all of them.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+
+from transformer.analysis.head_effects import HeadEffects
+from transformer.analysis.head_statistics import largest
+from transformer.model.anatomy import EVERY_PART, Kind
+from ui.runs.looking import Looking
+from ui.state.view import Effect
+from words import Sentence, say, say_n
+
+Shown = Literal["log_prob", "probability", "kl", "pieces", "vectors"]
+SIGNED: Final = frozenset({"log_prob", "probability"})
+LEAST: Final[dict[Shown, float]] = {
+    "log_prob": 0.01,
+    "probability": 0.005,
+    "kl": 0.001,
+    "pieces": 0.5,
+    "vectors": 0.01,
+}
+"""What is smaller is called no effect: so little changes no choice unless two pieces were equal."""
+
+EFFECTS: Final[dict[Effect, Sentence]] = {
+    "log_prob": say("Change of log-probability"),
+    "probability": say("Change of probability"),
+    "kl": say("KL divergence"),
+    "pieces": say("Changed choices"),
+}
+
+
+@dataclass(frozen=True)
+class Words:
+    """What a measure is called.
+
+    Attributes:
+        title: Of the map, with its unit.
+        unit: What a number is.
+        meaning: How it is made.
+    """
+
+    title: Sentence
+    unit: Sentence
+    meaning: Sentence
+
+
+WORDS: Final[dict[tuple[Shown, bool], Words]] = {
+    ("log_prob", False): Words(
+        say("Output without each head: log-probability"),
+        say("change, nats"),
+        say("The output's log-probability without the head, minus that with it: below 0, the output needs the head."),
+    ),
+    ("log_prob", True): Words(
+        say("This step without each head: log-probability"),
+        say("change, nats"),
+        say("The piece's log-probability without the head, minus that with it: below 0, the piece needs the head."),
+    ),
+    ("probability", False): Words(
+        say("Output without each head: probability"),
+        say("mean change"),
+        say("Each piece's probability without the head, minus that with it: the mean over the steps."),
+    ),
+    ("probability", True): Words(
+        say("This step without each head: probability"),
+        say("change"),
+        say("The probability of this step's piece without the head, minus that with it."),
+    ),
+    ("kl", False): Words(
+        say("Output without each head: KL divergence"),
+        say("KL, nats"),
+        say("How far the distribution of the next piece moves: Σ p ln(p/p′), p with the head and p′ without; "
+            "the mean over the steps."),
+    ),
+    ("kl", True): Words(
+        say("This step without each head: KL divergence"),
+        say("KL, nats"),
+        say("How far the distribution of the next piece moves: Σ p ln(p/p′), p with the head and p′ without."),
+    ),
+    ("pieces", False): Words(
+        say("Output without each head: changed choices"),
+        say("steps"),
+        say("At how many steps another piece is most probable than with every head in place."),
+    ),
+    ("pieces", True): Words(
+        say("This step without each head: changed choice"),
+        say("changed"),
+        say("1 where another piece is most probable than with every head in place, else 0."),
+    ),
+    ("vectors", False): Words(
+        say("Final vectors without each head"),
+        say("share of the length"),
+        say("This model writes nothing. Measured is how far the final vectors move, as a share of their length; "
+            "the mean over the tokens."),
+    ),
+}  # fmt: skip
+
+
+def shown(found: HeadEffects, chosen: Effect) -> Shown:
+    """The measure that is shown: of an encoder alone vectors are all there is."""
+    return chosen if found.ids.size else "vectors"
+
+
+def step_of(looking: Looking) -> int | None:
+    """The step on which effects are measured; None for the whole output."""
+    return looking.view.step if looking.view.effect_at == "step" and looking.trace.n_steps else None
+
+
+def values(found: HeadEffects, kind: Kind, measure: Shown, *, n_steps: int, step: int | None) -> np.ndarray:
+    """One number for each head [L, H].
+
+    Args:
+        found: The effects.
+        kind: Which attention.
+        measure: What is shown.
+        n_steps: Steps that may be seen.
+        step: The one that is looked at, from 0; None for the whole output.
+    """
+    one = found.of[kind]
+    if measure == "vectors":
+        return one.vectors.mean(axis=-1).astype(np.float64)
+    each = found.changed(kind) if measure == "pieces" else getattr(one, measure)
+    each = np.asarray(each, dtype=np.float64)[..., :n_steps]
+    if step is not None:
+        return np.asarray(each[..., step])
+    return np.asarray(each.sum(axis=-1) if measure in ("log_prob", "pieces") else each.mean(axis=-1))
+
+
+def concentration(looking: Looking, kind: Kind, *, step: int | None) -> np.ndarray:
+    """How concentrated each head's rows are [L, H]; see the module.
+
+    Args:
+        looking: The run.
+        kind: Which attention.
+        step: The step that is looked at; None for all that may be seen.
+
+    Raises:
+        BusyError: The run keeps no maps, and the model has too much to do.
+    """
+    each = np.stack(looking.each(kind, _largest, key="largest_of_rows"))  # [L, H, Q]
+    if EVERY_PART.attention(kind).stack == "encoder":
+        rows = slice(0, looking.trace.n_tokens("encoder"))
+    else:
+        first = looking.trace.first_row
+        rows = slice(first, looking.n_rows) if step is None else slice(first + step, first + step + 1)
+    return np.asarray(each[..., rows].mean(axis=-1))
+
+
+def _largest(heads: np.ndarray, layer: int) -> np.ndarray:
+    return largest(heads)
+
+
+def written(value: float, measure: Shown) -> Sentence:
+    """A number with its unit, as a sentence says it."""
+    if not np.isfinite(value):
+        return say("no finite number")
+    match measure:
+        case "log_prob":
+            return say("{value} nats", value=f"{value:+.3f}".replace("-", "−"))
+        case "probability":
+            return say("{value}", value=f"{value:+.4f}".replace("-", "−"))
+        case "kl":
+            return say("a KL divergence of {value} nats", value=f"{value:.4f}")
+        case "pieces":
+            return say_n("{n} changed choice", "{n} changed choices", round(value))
+    return say("{value} of their length", value=f"{value:.3f}")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether the head with the most concentrated rows is the one whose absence changes most.
+
+    Attributes:
+        outcome: "agree", "disagree", or "nothing" where no head has an effect worth its name.
+        seen: Layer and head with the most concentrated rows, from 0.
+        owed: Layer and head with the largest effect.
+        rank: The place of `owed` by concentration, from 1.
+        n_heads: Of how many.
+    """
+
+    outcome: Literal["agree", "disagree", "nothing"]
+    seen: tuple[int, int]
+    owed: tuple[int, int]
+    rank: int
+    n_heads: int
+
+
+def verdict(effects: np.ndarray, concentrations: np.ndarray, *, least: float) -> Verdict | None:
+    """Compare the two orders of the heads of one attention.
+
+    Args:
+        effects: [L, H]; the larger its distance from 0, the larger the effect.
+        concentrations: [L, H].
+        least: An effect that is smaller is none.
+
+    Returns:
+        None if there are no numbers to compare.
+    """
+    sizes = np.abs(effects)
+    if not sizes.size or not np.isfinite(sizes).any() or not np.isfinite(concentrations).any():
+        return None
+    seen, owed = (
+        tuple(int(place) for place in np.unravel_index(np.nanargmax(of), of.shape)) for of in (concentrations, sizes)
+    )
+    rank = int((concentrations > concentrations[owed]).sum()) + 1
+    outcome: Literal["agree", "disagree", "nothing"] = "agree" if seen == owed else "disagree"
+    if sizes[owed] < least:
+        outcome = "nothing"
+    return Verdict(outcome, (seen[0], seen[1]), (owed[0], owed[1]), rank, sizes.size)

@@ -1,0 +1,80 @@
+"""The effects of all heads on the run at hand: begun when the page is opened, shared, kept by the run."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import partial
+from typing import Final
+
+from transformer.analysis.head_effects import measuring
+from transformer.checkpoint.load import Checkpoint
+from transformer.runs.trace import Trace
+from ui.runs import loading
+from ui.runs.studies import Seen, Studies
+from ui.shared.door import st
+
+SMALL: Final = 30_000_000
+"""Parameters of a model whose heads are measured unasked: that takes a second; the shipped ones have 8 million."""
+
+WISH: Final = "matters_wish"  # in the session: the run whose measurement was asked for or stopped last, and which
+PATIENCE_SECONDS: Final = 0.35  # that a page waits before it shows how far it is
+
+
+@st.cache_resource(show_spinner=False)
+def studies() -> Studies:
+    """The measurements of the server."""
+    return Studies(loading.runner())
+
+
+def key_of(trace: Trace) -> Hashable:
+    """All that decides the effects on a run."""
+    return "head_effects", trace.query, trace.src_ids, trace.read_ids
+
+
+def begun(checkpoint: Checkpoint, trace: Trace) -> Seen | None:
+    """How far the measurement is, which begins now if it shall; None if it does not.
+
+    Args:
+        checkpoint: What the run was made with.
+        trace: The run.
+
+    Raises:
+        BusyError: Too much is under way.
+    """
+    key, visitor = key_of(trace), loading.visitor()
+    wish = _wish(key)
+    found = studies().look(key, visitor)
+    if found is not None and (found.state != "failed" or not wish):
+        return found
+    if wish is False or not (wish or begins_by_itself(checkpoint)):
+        return None
+    st.session_state.pop(WISH, None)  # what fails is tried once more only when it is asked for once more
+    cost = checkpoint.config.n_heads * sum(len(maps) for maps in trace.weights.values())
+    return studies().ask(key, partial(measuring, checkpoint, trace), visitor=visitor, cost=float(cost))
+
+
+def look(trace: Trace, *, patience: float = 0.0) -> Seen | None:
+    """How far it is; waits for its end so long at most."""
+    return studies().look(key_of(trace), loading.visitor(), patience=patience)
+
+
+def begins_by_itself(checkpoint: Checkpoint) -> bool:
+    """Whether it is measured without being asked for."""
+    return checkpoint.config.count_parameters() <= SMALL
+
+
+def want(key: Hashable) -> None:
+    """Callback: have it measured."""
+    st.session_state[WISH] = key, True
+
+
+def stop(key: Hashable) -> None:
+    """Callback: want it no more."""
+    studies().withdraw(key, loading.visitor())
+    st.session_state[WISH] = key, False
+
+
+def _wish(key: Hashable) -> bool | None:
+    """Whether a measurement was asked for (True) or stopped (False); None: neither."""
+    kept: tuple[Hashable, bool] | None = st.session_state.get(WISH)
+    return kept[1] if kept is not None and kept[0] == key else None
