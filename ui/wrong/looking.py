@@ -82,7 +82,7 @@ def meaning(card: Card, found: Found) -> Sentence | None:
     if found.outcome in card.texts:
         return card.texts[found.outcome]
     if found.outcome == "not_finite":
-        return say("A number of the other side grew beyond what can be written, so that no probability came of it.")
+        return say("What is not a number spreads to whatever is computed from it, so that no probability is left.")
     return None if found.outcome == "refused" else card.texts["changed"]
 
 
