@@ -137,7 +137,7 @@ def results_of_beam():
 def outputs_of(mistake):
     """What both sides of a card write, the first difference marked, and a site that it may name."""
     checkpoint = loading.open_checkpoint(loading.usable()[MODEL])
-    card = next(card for card in CARDS if card.name == mistake)
+    card = next(card for card in CARDS if card.mistake == mistake)
     found = looking.look(card, Side(checkpoint, checkpoint.query(SOURCE)))
     return [output(trace, found.first) for trace in (found.right, found.wrong) if trace is not None] + [found.site]
 

@@ -12,8 +12,8 @@ from ui.wrong.deck import CARDS
 from ui.wrong.panels import CHART, SEEN_ON
 
 WRONG = ROOT / "pages" / "whatif" / "wrong.py"
-NAMES = [card.name for card in CARDS]
-ABOUT = {card.name: str(card.about)[:60] for card in CARDS}
+NAMES = [card.mistake for card in CARDS]
+ABOUT = {card.mistake: str(card.about)[:60] for card in CARDS}
 
 
 def said(test):

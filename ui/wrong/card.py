@@ -123,8 +123,8 @@ class Chart:
 class Code:
     """A line as a learner writes it and the right one, in plain PyTorch."""
 
-    wrong: str
-    right: str
+    wrong: Sentence
+    right: Sentence
 
 
 def no_sites(config: ModelConfig) -> Sequence[str]:
@@ -142,7 +142,7 @@ class Card:
     """A mistake.
 
     Attributes:
-        name: In an address.
+        mistake: Its name in an address.
         title: What it is called.
         about: What is wired wrongly, and how one comes to it: two or three sentences.
         code: The mistaken line and the right one.
@@ -158,7 +158,7 @@ class Card:
         labels: What the two outputs are of.
     """
 
-    name: Mistake
+    mistake: Mistake
     title: Sentence
     about: Sentence
     code: Code

@@ -13,7 +13,7 @@ from words import say
 def choose(slot: Slot) -> Card:
     """Draw the list of mistakes, and the ones before and after the one that is shown; returns that one."""
     titles: dict[Mistake, str] = {
-        card.name: say("{n} of {count}: {title}", n=place, count=len(CARDS), title=card.title)
+        card.mistake: say("{n} of {count}: {title}", n=place, count=len(CARDS), title=card.title)
         for place, card in enumerate(CARDS, start=1)
     }
     kept = choices.field(slot, "mistake")
@@ -31,6 +31,6 @@ def choose(slot: Slot) -> Card:
                 help=label,
                 disabled=not there,
                 on_click=kept.take,
-                args=(CARDS[other].name if there else name,),
+                args=(CARDS[other].mistake if there else name,),
             )
     return CARDS[place]

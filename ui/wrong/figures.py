@@ -69,9 +69,9 @@ def decoder_maps(config: ModelConfig) -> list[str]:
     return [own.site("*", "weights"), own.site("*", "mask")]
 
 
-def layers(read: AtOnce, attention: Attention, name: str = "weights") -> list[np.ndarray]:
+def layers(read: AtOnce, attention: Attention) -> list[np.ndarray]:
     """One attention's value at each layer."""
-    return [read.values[attention.site(layer, name)] for layer in range(attention.n_layers)]
+    return [read.values[attention.site(layer, "weights")] for layer in range(attention.n_layers)]
 
 
 def on_later(found: Found, read: AtOnce) -> float:

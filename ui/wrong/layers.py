@@ -10,7 +10,7 @@ from ui.wrong.figures import LOSS_MEASURE, likeness, likeness_by_layer, loss_by_
 from words import say
 
 HEADS: Final = Card(
-    name="heads",
+    mistake="heads",
     title=say("The wrong number of heads"),
     about=say(
         "The matrices of attention have the same shape for any number of heads; only the config says into how many "
@@ -18,11 +18,17 @@ HEADS: Final = Card(
         "each head is made of parts of others."
     ),
     code=Code(
-        wrong="# n_heads is left at its default\n"
-        "model = Transformer(d_model=d_model)\n"
-        "# no complaint, as all shapes fit\n"
-        "model.load_state_dict(state)",
-        right="model = Transformer(\n    d_model=d_model, n_heads=config.n_heads\n)\nmodel.load_state_dict(state)",
+        # For translators: code; only what follows a # is translated.
+        wrong=say(
+            "# n_heads is left at its default\n"
+            "model = Transformer(d_model=d_model)\n"
+            "# no complaint, as all shapes fit\n"
+            "model.load_state_dict(state)"
+        ),
+        # For translators: code; only what follows a # is translated.
+        right=say(
+            "model = Transformer(\n    d_model=d_model, n_heads=config.n_heads\n)\nmodel.load_state_dict(state)"
+        ),
     ),
     measure=LOSS_MEASURE,
     texts={
@@ -40,15 +46,17 @@ HEADS: Final = Card(
     source=say("Vaswani et al. (2017), section 3.2.2."),
 )
 NORMS: Final = Card(
-    name="norms",
+    mistake="norms",
     title=say("Pre-norm and post-norm swapped"),
     about=say(
         "Pre-norm is x + f(norm(x)), post-norm is norm(x + f(x)). The parameters of both are the same, so that the "
         "ones of a model of one kind load into the other without an error."
     ),
     code=Code(
-        wrong="# parameters of a pre-norm model, read as post-norm\nx = norm(x + sublayer(x))",
-        right="# as such a model was trained\nx = x + sublayer(norm(x))",
+        # For translators: code; only what follows a # is translated.
+        wrong=say("# parameters of a pre-norm model, read as post-norm\nx = norm(x + sublayer(x))"),
+        # For translators: code; only what follows a # is translated.
+        right=say("# as such a model was trained\nx = x + sublayer(norm(x))"),
     ),
     measure=LOSS_MEASURE,
     texts={
@@ -67,15 +75,17 @@ NORMS: Final = Card(
     source=say("Vaswani et al. (2017), section 5.4, for post-norm; Xiong et al. (2020), section 3, for both."),
 )
 RESIDUAL: Final = Card(
-    name="residual",
+    mistake="residual",
     title=say("No residual connections"),
     about=say(
         "Each sub-layer should add something to a token’s vector. Without the addition its output takes the place of "
         "the vector: what a token is and where it stands has to pass through every attention, which mixes tokens."
     ),
     code=Code(
-        wrong="x = attention(norm(x))",
-        right="x = x + attention(norm(x))",
+        # For translators: code; only what follows a # is translated.
+        wrong=say("x = attention(norm(x))"),
+        # For translators: code; only what follows a # is translated.
+        right=say("x = x + attention(norm(x))"),
     ),
     measure=Measure(
         say("Mean cosine between the vectors of two tokens after the last layer: 1 if all are alike"),

@@ -51,7 +51,7 @@ def _of(name: str, query: Query) -> Side:
 
 
 CARD: Final = Card(
-    name="leak",
+    mistake="leak",
     title=say("The leak: trained without the causal mask"),
     about=say(
         "In training the decoder is given the whole right output at once, and each row has to guess the next piece "
@@ -59,10 +59,14 @@ CARD: Final = Card(
         "loss is near 0, and nothing was learned that helps to write."
     ),
     code=Code(
-        wrong="# no mask: each row sees all of tgt_in\nlogits = model(src, tgt_in)",
-        right="# True = may attend\n"
-        "causal = torch.ones(T, T).tril().bool()\n"
-        "logits = model(src, tgt_in, tgt_mask=causal)",
+        # For translators: code; only what follows a # is translated.
+        wrong=say("# no mask: each row sees all of tgt_in\nlogits = model(src, tgt_in)"),
+        # For translators: code; only what follows a # is translated.
+        right=say(
+            "# True = may attend\n"
+            "causal = torch.ones(T, T).tril().bool()\n"
+            "logits = model(src, tgt_in, tgt_mask=causal)"
+        ),
     ),
     measure=Measure(LOSS, loss, form=".2g", labels=(SEEN, UNSEEN)),
     texts={

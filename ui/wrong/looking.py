@@ -90,7 +90,7 @@ def why_not(card: Card, side: Side) -> Sentence | None:
     """Why a card cannot be shown on a model, in a sentence; None if it can."""
     if not anatomy(side.checkpoint.config).writes:
         return say("This model writes nothing, so that no output could go wrong.")
-    if card.name != "leak" and side.checkpoint.name == LEAK:
+    if card.mistake != "leak" and side.checkpoint.name == LEAK:
         return say("This model was trained on a leak and writes nothing right, so that nothing more could go wrong.")
     if (unfit := card.unfit(side.checkpoint)) is not None:
         return unfit

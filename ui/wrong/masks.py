@@ -24,20 +24,26 @@ from ui.wrong.figures import (
 from words import Sentence, say
 
 INVERTED: Final = Card(
-    name="inverted",
+    mistake="inverted",
     title=say("The inverted causal mask"),
     about=say(
         "Two conventions are about: in one mask 0 means “add nothing, may attend”, in the other 0 or False means "
         "“may not attend”. A mask of the one kind that is read as the other closes the past and opens the future."
     ),
     code=Code(
-        wrong="# made to be added: 0 = may attend\n"
-        'mask = torch.full((T, T), float("-inf")).triu(1)\n'
-        "# read as: 0 = may not attend\n"
-        "scores = scores.masked_fill(mask == 0, -1e9)",
-        right="# one convention: True = may attend\n"
-        "mask = torch.ones(T, T).tril().bool()\n"
-        'scores = scores.masked_fill(~mask, float("-inf"))',
+        # For translators: code; only what follows a # is translated.
+        wrong=say(
+            "# made to be added: 0 = may attend\n"
+            'mask = torch.full((T, T), float("-inf")).triu(1)\n'
+            "# read as: 0 = may not attend\n"
+            "scores = scores.masked_fill(mask == 0, -1e9)"
+        ),
+        # For translators: code; only what follows a # is translated.
+        right=say(
+            "# one convention: True = may attend\n"
+            "mask = torch.ones(T, T).tril().bool()\n"
+            'scores = scores.masked_fill(~mask, float("-inf"))'
+        ),
     ),
     measure=Measure(
         say("Weight that a row of decoder self-attention gives to later tokens, in the mean, in %"),
@@ -47,12 +53,14 @@ INVERTED: Final = Card(
     sites=decoder_maps,
     texts={
         "same": say(
-            "The decoder now reads nothing of what it has written, as each row sees only what comes after it, and "
-            "the last row nothing at all. That this output stays says that the source alone was enough for it."
+            "The row that writes sees only what comes after it, and nothing does: its self-attention takes nothing "
+            "from what was written before, and only the last piece itself comes in. That this output stays says "
+            "that no more was needed for it."
         ),
         "changed": say(
-            "Each row sees only what comes after it. The last one, which writes, sees nothing at all: no token is "
-            "after it. So the decoder no longer reads what it has written, and what it needs of that is gone."
+            "The row that writes sees only what comes after it, and nothing does: its self-attention takes nothing "
+            "from what was written before, and only the last piece itself comes in. What hung on the pieces before "
+            "it is gone."
         ),
     },
     charts=first_maps,
@@ -87,7 +95,7 @@ def _pads_and_rows(config: ModelConfig) -> tuple[Intervention, ...]:
 
 
 AXIS: Final = Card(
-    name="axis",
+    mistake="axis",
     title=say("The padding mask on the wrong axis"),
     about=say(
         "Short sentences of a batch are filled up with padding, and the mask keeps everybody from reading it. That "
@@ -95,8 +103,10 @@ AXIS: Final = Card(
         "sentence alone has no padding, so here both sides get some behind the source."
     ),
     code=Code(
-        wrong="# [batch, 1, query, 1]: closes rows\nmask = (src != pad_id)[:, None, :, None]",
-        right="# [batch, 1, 1, key]: closes columns\nmask = (src != pad_id)[:, None, None, :]",
+        # For translators: code; only what follows a # is translated.
+        wrong=say("# [batch, 1, query, 1]: closes rows\nmask = (src != pad_id)[:, None, :, None]"),
+        # For translators: code; only what follows a # is translated.
+        right=say("# [batch, 1, 1, key]: closes columns\nmask = (src != pad_id)[:, None, None, :]"),
     ),
     measure=Measure(
         say("Weight that a real token of the source gives to padding, in the mean, in %"),
@@ -125,7 +135,7 @@ AXIS: Final = Card(
 )
 
 NAN: Final = Card(
-    name="nan",
+    mistake="nan",
     title=say("Rows of minus infinity"),
     about=say(
         "Closed scores become −∞, so that their weight is exactly 0. If all scores of a row are closed, the softmax "
@@ -133,15 +143,21 @@ NAN: Final = Card(
         "too, leaves the first row with nothing to see."
     ),
     code=Code(
-        wrong="# the first row is closed throughout\n"
-        "mask = torch.ones(T, T).tril(-1).bool()\n"
-        'scores = scores.masked_fill(~mask, float("-inf"))\n'
-        "weights = scores.softmax(dim=-1)",
-        right="# each token sees itself at least\n"
-        "mask = torch.ones(T, T).tril().bool()\n"
-        "assert mask.any(dim=-1).all()\n"
-        'scores = scores.masked_fill(~mask, float("-inf"))\n'
-        "weights = scores.softmax(dim=-1)",
+        # For translators: code; only what follows a # is translated.
+        wrong=say(
+            "# the first row is closed throughout\n"
+            "mask = torch.ones(T, T).tril(-1).bool()\n"
+            'scores = scores.masked_fill(~mask, float("-inf"))\n'
+            "weights = scores.softmax(dim=-1)"
+        ),
+        # For translators: code; only what follows a # is translated.
+        right=say(
+            "# each token sees itself at least\n"
+            "mask = torch.ones(T, T).tril().bool()\n"
+            "assert mask.any(dim=-1).all()\n"
+            'scores = scores.masked_fill(~mask, float("-inf"))\n'
+            "weights = scores.softmax(dim=-1)"
+        ),
     ),
     measure=Measure(
         say("Pieces of the right output whose probability is not a number, in %"),

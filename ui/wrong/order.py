@@ -12,15 +12,17 @@ from ui.wrong.figures import LOSS_MEASURE, embeddings, loss_by_piece, ratio, rat
 from words import Sentence, say
 
 POSITIONS: Final = Card(
-    name="positions",
+    mistake="positions",
     title=say("No positions"),
     about=say(
         "Attention treats its keys as a set: nothing in q·k says where a token stands. The vectors of positions say "
         "it. Whoever forgets to add them has an encoder that cannot tell a sentence from its pieces in another order."
     ),
     code=Code(
-        wrong="x = embedding(ids) * math.sqrt(d_model)",
-        right="x = embedding(ids) * math.sqrt(d_model)\nx = x + positions[: ids.size(1)]",
+        # For translators: code; only what follows a # is translated.
+        wrong=say("x = embedding(ids) * math.sqrt(d_model)"),
+        # For translators: code; only what follows a # is translated.
+        right=say("x = embedding(ids) * math.sqrt(d_model)\nx = x + positions[: ids.size(1)]"),
     ),
     measure=LOSS_MEASURE,
     texts={
@@ -48,16 +50,18 @@ def _counts_distances(checkpoint: Checkpoint) -> Sentence | None:
 
 
 SHIFTED: Final = Card(
-    name="shifted",
+    mistake="shifted",
     title=say("Positions shifted by one"),
     about=say(
         "In training the first token of the decoder had the first row of positions. If decoding counts from 1, or "
-        "counts the start piece twice, each token has the row of its neighbour: all vectors are valid, and all are "
+        "counts the start mark twice, each token has the row of its neighbour: all vectors are valid, and all are "
         "wrong."
     ),
     code=Code(
-        wrong="# in decoding only\nplace = torch.arange(1, T + 1)\nx = embedding(tgt) + positions[place]",
-        right="# as in training\nplace = torch.arange(T)\nx = embedding(tgt) + positions[place]",
+        # For translators: code; only what follows a # is translated.
+        wrong=say("# in decoding only\nplace = torch.arange(1, T + 1)\nx = embedding(tgt) + positions[place]"),
+        # For translators: code; only what follows a # is translated.
+        right=say("# as in training\nplace = torch.arange(T)\nx = embedding(tgt) + positions[place]"),
     ),
     measure=LOSS_MEASURE,
     texts={
@@ -84,7 +88,7 @@ def _has_no_table(checkpoint: Checkpoint) -> Sentence | None:
 
 
 EMBEDDING: Final = Card(
-    name="embedding",
+    mistake="embedding",
     title=say("An embedding that drowns the positions"),
     about=say(
         "The paper multiplies embeddings by √d_model, for rows that begin with a length of about 1. PyTorch’s "
@@ -92,12 +96,18 @@ EMBEDDING: Final = Card(
         "positions no say in the sum. Here the embeddings of the trained model are made √d_model times too large."
     ),
     code=Code(
-        wrong="# its numbers begin with a size of 1\n"
-        "embedding = nn.Embedding(n_pieces, d_model)\n"
-        "x = embedding(ids) * math.sqrt(d_model) + positions",
-        right="embedding = nn.Embedding(n_pieces, d_model)\n"
-        "nn.init.normal_(embedding.weight, std=d_model**-0.5)\n"
-        "x = embedding(ids) * math.sqrt(d_model) + positions",
+        # For translators: code; only what follows a # is translated.
+        wrong=say(
+            "# its numbers begin with a size of 1\n"
+            "embedding = nn.Embedding(n_pieces, d_model)\n"
+            "x = embedding(ids) * math.sqrt(d_model) + positions"
+        ),
+        # For translators: code; only what follows a # is translated.
+        right=say(
+            "embedding = nn.Embedding(n_pieces, d_model)\n"
+            "nn.init.normal_(embedding.weight, std=d_model**-0.5)\n"
+            "x = embedding(ids) * math.sqrt(d_model) + positions"
+        ),
     ),
     measure=Measure(
         say("How many times as large as its position a token’s embedding is, in the mean of all tokens"),

@@ -24,7 +24,7 @@ def _is_unscaled(checkpoint: Checkpoint) -> Sentence | None:
 
 
 SCALE: Final = Card(
-    name="scale",
+    mistake="scale",
     title=say("Scores without their scale"),
     about=say(
         "q·k is a sum of d_head products, so it grows with √d_head. Dividing by √d_head keeps it in the range in "
@@ -32,8 +32,10 @@ SCALE: Final = Card(
         "√d_head times as large."
     ),
     code=Code(
-        wrong="scores = q @ k.transpose(-2, -1)",
-        right="scores = q @ k.transpose(-2, -1) / math.sqrt(d_head)",
+        # For translators: code; only what follows a # is translated.
+        wrong=say("scores = q @ k.transpose(-2, -1)"),
+        # For translators: code; only what follows a # is translated.
+        right=say("scores = q @ k.transpose(-2, -1) / math.sqrt(d_head)"),
     ),
     measure=LARGEST,
     sites=weights_of,
@@ -54,7 +56,7 @@ SCALE: Final = Card(
     source=say("Vaswani et al. (2017), section 3.2.1 and its footnote 4."),
 )
 TWICE: Final = Card(
-    name="twice",
+    mistake="twice",
     title=say("The softmax twice"),
     about=say(
         "The weights go through the softmax again: in one function that gives them and once more in the one that "
@@ -62,8 +64,10 @@ TWICE: Final = Card(
         "get more than e times the weight of another."
     ),
     code=Code(
-        wrong="weights = scores.softmax(dim=-1)\nout = weights.softmax(dim=-1) @ v",
-        right="weights = scores.softmax(dim=-1)\nout = weights @ v",
+        # For translators: code; only what follows a # is translated.
+        wrong=say("weights = scores.softmax(dim=-1)\nout = weights.softmax(dim=-1) @ v"),
+        # For translators: code; only what follows a # is translated.
+        right=say("weights = scores.softmax(dim=-1)\nout = weights @ v"),
     ),
     measure=LARGEST,
     sites=weights_of,

@@ -20,7 +20,7 @@ from ui.wrong.deck import CARDS
 
 SHOWN = ("reverse", "zh-en")
 ROUNDING = 1e-4
-BY_NAME = {card.name: card for card in CARDS}
+BY_NAME = {card.mistake: card for card in CARDS}
 OUTCOMES = get_args(Outcome)
 
 
@@ -43,7 +43,7 @@ def sides():
 def looks(sides):
     """What every card comes to on each checkpoint on which it can be shown."""
     return {
-        (card.name, name): looking.look(card, side)
+        (card.mistake, name): looking.look(card, side)
         for card in CARDS
         for name, side in sides.items()
         if looking.why_not(card, side) is None
@@ -55,7 +55,7 @@ def of(looks, name):
 
 
 def test_there_is_a_card_for_each_mistake_in_the_order_of_the_address():
-    assert tuple(card.name for card in CARDS) == get_args(Mistake)
+    assert tuple(card.mistake for card in CARDS) == get_args(Mistake)
 
 
 @pytest.mark.parametrize("name", BY_NAME)
@@ -223,7 +223,7 @@ def test_only_the_two_models_of_one_task_show_the_leak(sides):
     leak = loading.open_checkpoint(loading.usable()["reverse-leak"])
     side = Side(leak, leak.query("glass"))
     assert looking.why_not(BY_NAME["leak"], side) is None
-    assert all(looking.why_not(card, side) for card in CARDS if card.name != "leak")
+    assert all(looking.why_not(card, side) for card in CARDS if card.mistake != "leak")
 
 
 def test_without_one_of_the_two_the_leak_says_so(sides, monkeypatch):
