@@ -90,7 +90,16 @@ TERMS = (
         say("Changing one thing in the model and running it again beside the unchanged run."),
     ),
     Term(say("intervention", about="glossary"), say("The change that a what-if makes.")),
-    Term(say("control run", about="glossary"), say("The unchanged run that a what-if is compared with.")),
+    Term(
+        say("control run", about="glossary"),
+        say("The unchanged run that a what-if is compared with."),
+        seen="compare",
+    ),
+    Term(
+        say("KL divergence", about="glossary"),
+        say("How far one distribution is from another, in nats: 0 if they are equal; their order matters."),
+        seen="compare",
+    ),
     Term(say("ablation", about="glossary"), say("Switching a part off to see what depends on it.")),
     Term(
         say("multiply-add", about="glossary"),

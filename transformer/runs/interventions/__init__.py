@@ -20,6 +20,8 @@ from transformer.model.config import ModelConfig
 from transformer.runs.interventions.base import ChangeError as ChangeError
 from transformer.runs.interventions.base import Ground as Ground
 from transformer.runs.interventions.base import Intervention as Intervention
+from transformer.runs.interventions.copying import CopyMap as CopyMap
+from transformer.runs.interventions.copying import Patch as Patch
 from transformer.runs.interventions.heads import MeanHead as MeanHead
 from transformer.runs.interventions.heads import ZeroHead as ZeroHead
 from transformer.runs.interventions.pieces import Blank as Blank
@@ -28,6 +30,9 @@ from transformer.runs.interventions.pieces import Pads as Pads
 from transformer.runs.interventions.pieces import Replace as Replace
 from transformer.runs.interventions.pieces import Shuffle as Shuffle
 from transformer.runs.interventions.pieces import Swap as Swap
+from transformer.runs.interventions.rows import Force as Force
+from transformer.runs.interventions.rows import Mute as Mute
+from transformer.runs.interventions.rows import Weigh as Weigh
 from transformer.runs.interventions.sharpness import Temper as Temper
 from transformer.runs.interventions.sharpness import Uniform as Uniform
 from transformer.runs.interventions.skipping import Skip as Skip
@@ -40,6 +45,7 @@ _SEPARATOR: Final = "_"
 
 _ALL: tuple[type[Intervention], ...] = (
     ZeroHead, MeanHead, Uniform, Temper, Skip,
+    Mute, Force, Weigh, CopyMap, Patch,
     Replace, Drop, Swap, Shuffle, Pads, Blank,
     *WIRING,
 )  # fmt: skip
@@ -47,7 +53,7 @@ KINDS: Final[dict[str, type[Intervention]]] = {kind.word: kind for kind in _ALL}
 """All kinds of interventions by their word, in the order in which a menu offers them."""
 assert len(KINDS) == len(_ALL)  # or two kinds have one word
 
-_LIKE: Final = re.compile(r"([a-z]{1,20})(?:-(.{1,2000}))?", re.ASCII)
+_LIKE: Final = re.compile(r"([a-z]{1,20})(?:-(.{1,5000}))?", re.ASCII)
 
 
 def checked(interventions: object) -> tuple[Intervention, ...]:
