@@ -230,7 +230,7 @@ def _losses(run: OpenRun, score: Score, place: int) -> None:
         best_probabilities=score.best_probabilities[:, 0].tolist(),
         chosen=place,
         guessing=score.guessing,
-        title=say("Loss by position, mean {mean:.3f} nats", mean=score.mean_loss),
+        title=say("Loss by position"),
     )
     drawing.chart(
         figure,
@@ -249,7 +249,7 @@ def _perplexity(run: OpenRun, score: Score, place: int) -> None:
         score.running_perplexity.tolist(),
         n_pieces=len(score.vocabulary),
         chosen=place,
-        title=say("Perplexity by position, of all {perplexity:,.4g}", perplexity=score.perplexity),
+        title=say("Perplexity by position, {perplexity:,.4g} at the end", perplexity=score.perplexity),
     )
     drawing.chart(
         figure,
