@@ -43,6 +43,7 @@ from charts.lens import lens_curves, lens_curves_spec, lens_table, lens_table_sp
 from charts.lens_map import lens_map, lens_map_spec
 from charts.mask_rows import logit_movement, logit_movement_spec, masked_row, masked_row_spec
 from charts.masks import mask_map, mask_map_spec, mask_own_shape, mask_own_shape_spec, padded_batch, padded_batch_spec
+from charts.mistakes import two_bars, two_bars_spec, two_lines, two_lines_spec
 from charts.neighbours import neighbour_bars, neighbour_bars_spec, piece_map, piece_map_spec
 from charts.neuron_bars import active_neurons, active_neurons_spec, logit_effect, logit_effect_spec
 from charts.neurons import (

@@ -30,6 +30,7 @@ VIEWS = [
     ("search", {"how": "beam"}),
     ("search", {"search": "sampling"}),
     ("search", {"search": "draws"}),
+    ("forcing", {"ref": "sessalg"}),
 ]
 
 
