@@ -31,7 +31,7 @@ HOW_TO_READ = say(
 )
 _FRAME = 128  # pixels
 _ROW = 26  # pixels
-_LABEL = 34  # letters
+_LABEL = 28  # letters
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def draws_spec(rows: Sequence[Drawn], *, title: str, chosen: int | None = None) 
         "fixedrange": True,
     }
     layout["margin"] |= {"t": 92}
-    layout |= {"bargap": 0.3, "barmode": "overlay", "showlegend": True, "legend": {**LEGEND, "xref": "container"}}
+    layout |= {"bargap": 0.3, "barmode": "overlay", "showlegend": True, "legend": dict(LEGEND)}
     layout["height"] = int(np.clip(_FRAME + _ROW * len(rows), 200, 600))
     layout["meta"] = {"table": {"columns": _COLUMNS, "rows": [_cells(row) for row in rows]}}
     return {"data": [_bars(rows, chosen), *_marks(rows), _whole_rows(rows, most)], "layout": layout}

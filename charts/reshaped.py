@@ -101,7 +101,7 @@ def _layout(title: str, rows: Sequence[Shares], shown: Sequence[Shares]) -> dict
         "fixedrange": True,
     }
     layout["margin"] |= {"r": 68, "t": 92}
-    layout |= {"bargap": 0.34, "barmode": "overlay", "showlegend": True, "legend": {**LEGEND, "xref": "container"}}
+    layout |= {"bargap": 0.34, "barmode": "overlay", "showlegend": True, "legend": dict(LEGEND)}
     layout["height"] = int(np.clip(_FRAME + _ROW * len(shown), 220, 560))
     layout["annotations"] = [_at_the_edge(place, row) for place, row in enumerate(shown)]
     return layout

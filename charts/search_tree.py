@@ -33,6 +33,7 @@ _KEPT_COLOR = SCALES["target"][2][1]
 _MARGIN = 226  # pixels at the right, for the results
 _LINE_HEIGHT, _LANE, _LEAST_LANE = 14, 44, 26  # pixels
 _MOST_HEIGHT = 560
+_LEAST_WIDTH = 860  # the names of the lines stand in one row; a window of 1280 has more
 
 
 def search_tree_spec(
@@ -124,7 +125,7 @@ def _layout(title: str, n_steps: int, n_lanes: int, *, n_lines: int) -> Spec:
     layout |= {"showlegend": True, "legend": dict(LEGEND)}
     layout["meta"] = {
         "least_height": max(240, 110 + least * n_lanes),
-        "least_width": int(_MARGIN + 40 + LEAST_STEP * (n_steps + 1.4)),
+        "least_width": max(_LEAST_WIDTH, int(_MARGIN + 40 + LEAST_STEP * (n_steps + 1.4))),
     }
     return layout
 

@@ -54,22 +54,22 @@ def said_of(every: Sequence[Outcome], n: int) -> list[str]:
     said: list[str] = [
         say_n("{draws} gave one output.", "{draws} gave {n} different outputs.", len(every), draws=gave)
     ]
-    if together < 0.9995:
-        said.append(
-            say(
-                "Together they have a probability of {p:.1%}; the rest is that of outputs that did not come.",
-                p=together,
-            )
-        )
-    else:
-        said.append(
-            say("Hardly any other is possible: together they have a probability of {p:.1%}.", p=min(together, 1.0))
-        )
+    said.append(_together(min(together, 1.0)))
     said += _expected(every, n)
     cut = sum(len(one.seeds) for one in every if not one.ended)
     if cut:
         said.append(say_n("{n} draw was cut at the limit.", "{n} draws were cut at the limit.", cut))
     return said
+
+
+def _together(p: float) -> str:
+    if p < 0.001:
+        return say(
+            "Together they have a probability of less than 0.1%; the rest is that of outputs that did not come."
+        )
+    if p < 0.9995:
+        return say("Together they have a probability of {p:.1%}; the rest is that of outputs that did not come.", p=p)
+    return say("Hardly any other is possible: together they have a probability of {p:.1%}.", p=p)
 
 
 def _expected(every: Sequence[Outcome], n: int) -> list[str]:
@@ -85,7 +85,13 @@ def _expected(every: Sequence[Outcome], n: int) -> list[str]:
             )
         )
     if len(common) < len(every):
-        said.append(say("Rarer ones are listed because they came, so they look more frequent than they are."))
+        said.append(
+            say(
+                "What is rarer than one in {n} draws is listed because it came, so that it looks more frequent than it "
+                "is.",
+                n=n,
+            )
+        )
     return said
 
 
@@ -163,9 +169,9 @@ def _columns(key: str, go: Any) -> dict[str, Any]:
         say("Draws"): number(format="%d"),
         say("Share"): number(format="%.3f", help=here(say("Of all draws."))),
         say("Drawn from"): number(
-            format="%.4f", help=here(say("Its probability in the distribution that was drawn from."))
+            format="%.3g", help=here(say("Its probability in the distribution that was drawn from."))
         ),
-        say("Model's own"): number(format="%.4f", help=here(say("Its probability before temperature and cuts."))),
+        say("Model's own"): number(format="%.3g", help=here(say("Its probability before temperature and cuts."))),
         say("From"): number(format="%.3f", help=here(say("The lower end of the 95 % interval of its probability."))),
         say("To"): number(format="%.3f", help=here(say("The upper end of the 95 % interval of its probability."))),
         say("Seeds"): kinds.TextColumn(width=120),

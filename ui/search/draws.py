@@ -10,14 +10,14 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.runs.query import MAX_SEED, Sampling
 from ui.runs import loading
 from ui.runs.attempt import attempt
-from ui.runs.open_run import OpenRun
+from ui.runs.open_run import OpenRun, publish
 from ui.search import drawn_outputs, settings
 from ui.search.draw_jobs import Jobs, Progress, Wanted
 from ui.shared import choices, drawing
 from ui.shared.door import st
 from ui.state import session
 from ui.state.link import Link
-from ui.state.view import MOST_DRAWS, Slot
+from ui.state.view import MAIN, MOST_DRAWS, Slot
 from words import joined, say, say_n
 
 START, CANCEL, FURTHER = "search_draw", "search_cancel", "search_further"
@@ -53,8 +53,7 @@ def draw(run: OpenRun, row: Any) -> None:
     if progress is None:
         return
     every = None if progress.over else _LOOK_SECONDS
-    link = replace(run.link, decoding=how, hypothesis=0, view=replace(run.view, step=0, **settings.NOT_TRIED))
-    st.fragment(_follow, run_every=every)(wanted, run.slot, run.checkpoint, link)
+    st.fragment(_follow, run_every=every)(wanted, run.slot, run.checkpoint, run.link)
 
 
 def wanted_of(run: OpenRun, how: Sampling, n: int) -> Wanted:
@@ -116,7 +115,11 @@ def _follow(wanted: Wanted, slot: Slot, checkpoint: Checkpoint, link: Link) -> N
     if found.problem is not None:
         st.error(drawing.plain(found.problem))
     if found.found:
-        drawn_outputs.draw(found.found, slot, checkpoint, link)
+        there = replace(link.view, step=0, **settings.NOT_TRIED)
+        drawn = replace(link, decoding=wanted.query.decoding, hypothesis=0, view=there)
+        drawn_outputs.draw(found.found, slot, checkpoint, drawn)
+    if slot == MAIN:  # a click runs this alone again, and not the page around it
+        publish(checkpoint, replace(link, view=session.view(slot)))
 
 
 def _state(found: Progress, n: int) -> str:
