@@ -2,7 +2,7 @@
 
 from playwright.sync_api import expect
 
-from tests.browser.helpers import comes_to, open_page, screenshot, wait_for_idle
+from tests.browser.helpers import PHONE, comes_to, open_page, screenshot, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import FIFTEEN, address, browser_step, expect_address
 
@@ -18,7 +18,8 @@ _MARKS = """() => document.querySelector(".st-key-search_tree .js-plotly-plot").
   .filter(one => one.mode === "markers").reduce((count, one) => count + one.x.length, 0)"""
 # Letters of pieces that lie over each other, by the room that they really take, and how many there are.
 _NAMES = """() => [...document.querySelectorAll(".st-key-search_tree .textpoint text")]
-  .filter(text => text.textContent).map(text => text.getBoundingClientRect()).map(box => [box.left, box.top, box.right, box.bottom])"""
+  .filter(text => text.textContent).map(text => text.getBoundingClientRect())
+  .map(box => [box.left, box.top, box.right, box.bottom])"""
 _WIDE = "() => [document.querySelector('.st-key-search_tree .main-svg').getBoundingClientRect().width, innerWidth]"
 
 
@@ -78,7 +79,7 @@ def test_the_tree_is_readable_moves_with_the_step_and_opens_what_is_clicked(serv
     assert browser_step(page) > 1
 
 
-def test_what_was_dropped_opens_as_a_forced_beginning_and_back(server, page):
+def test_what_was_dropped_opens_as_a_forced_beginning_and_a_phone_scrolls_the_tree_alone(server, page):
     open_search(page, server, "model=reverse&src=glasses&how=beam&beam=3&step=3")
     expect(page.locator(f"{TREE} .main-svg").first).to_be_visible()
     click_mark(page, "x-thin-open")
@@ -86,12 +87,9 @@ def test_what_was_dropped_opens_as_a_forced_beginning_and_back(server, page):
     page.get_by_role("button", name="Search without the forced beginning").click()
     wait_for_idle(page)
     comes_to(page, lambda: "forced" in address(page), False)
-
-
-def test_a_phone_scrolls_the_tree_and_not_the_page(server, new_page):
-    page = new_page(viewport={"width": 390, "height": 844}, color_scheme="dark")
-    open_search(page, server, "model=reverse&src=glasses&how=beam&beam=3")
-    expect(page.locator(f"{TREE} .main-svg").first).to_be_visible()
+    page.set_viewport_size(PHONE)
+    page.emulate_media(color_scheme="dark")
+    wait_for_rest(page)
     drawn, window = page.evaluate(_WIDE)
     assert drawn > window
     assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth <= main.clientWidth")
