@@ -23,7 +23,14 @@ from charts.by_distance import (
     spreads_spec,
 )
 from charts.candidates import candidates, candidates_spec
+from charts.contributions import (
+    contribution_bars,
+    contribution_bars_spec,
+    contribution_map,
+    contribution_map_spec,
+)
 from charts.costs import cost_curves, cost_curves_spec, cost_shares, cost_shares_spec
+from charts.credit import piece_credit, piece_credit_spec
 from charts.curves import entropy, entropy_spec
 from charts.diagram import model_diagram, model_diagram_spec
 from charts.difference import difference_map, difference_map_spec
@@ -37,6 +44,7 @@ from charts.lens import lens_curves, lens_curves_spec, lens_table, lens_table_sp
 from charts.lens_map import lens_map, lens_map_spec
 from charts.mask_rows import logit_movement, logit_movement_spec, masked_row, masked_row_spec
 from charts.masks import mask_map, mask_map_spec, mask_own_shape, mask_own_shape_spec, padded_batch, padded_batch_spec
+from charts.mistakes import two_bars, two_bars_spec, two_lines, two_lines_spec
 from charts.neighbours import neighbour_bars, neighbour_bars_spec, piece_map, piece_map_spec
 from charts.neuron_bars import active_neurons, active_neurons_spec, logit_effect, logit_effect_spec
 from charts.neurons import (

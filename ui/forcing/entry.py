@@ -18,7 +18,7 @@ BOX: Final = "reference_box"
 OWN: Final = "reference_own"
 OF_CARD: Final = "reference_of_card"
 NONE: Final = "reference_none"
-BOX_WIDTH: Final = 560  # pixels; what stands beside it goes below it where there is no room
+BOX_WIDTH: Final = 480  # pixels; what stands beside it goes below it where there is no room
 
 
 def draw(run: OpenRun) -> None:

@@ -47,7 +47,8 @@ def draw(run: OpenRun) -> None:
     if reading.reference_of(run) is None and not reading.judges_itself(run):
         st.info(NO_REFERENCE, icon=":material/keyboard:")
         return
-    score = attempt(lambda: reading.score_of(run))
+    with st.spinner(say("Reading the reference…")):  # seen where that takes longer than a moment
+        score = attempt(lambda: reading.score_of(run))
     if score is None:
         return
     drawing.notes([note for note in score.notes if note not in run.trace.notes])

@@ -54,6 +54,8 @@ PLACES = {
     "parameters": Place("doctor", say("Doctor: parameters"), {"doctor_panel": "parameters"}),
     "compare": Place("compare", say("Compare")),
     "forcing": Place("forcing", say("Teacher forcing")),
+    "credit": Place("matters", say("What matters: pieces"), {"matters_panel": "pieces"}),
+    "contributions": Place("matters", say("What matters: logit"), {"matters_panel": "logit"}),
     "checkpoints": Place("checkpoints", say("Checkpoints")),
 }  # fmt: skip
 """Every place that a term may name."""

@@ -35,6 +35,11 @@ Depths = Literal["layer", "sublayer"]
 LensColour = Literal["probability", "rank"]
 Unsureness = Literal["entropy", "ten", "rest"]
 Nearness = Literal["cosine", "distance"]
+Mistake = Literal[
+    "leak", "inverted", "axis", "scale", "twice", "positions", "shifted", "heads", "norms", "nan", "residual",
+    "embedding",
+]  # fmt: skip
+From = Literal["zero", "mean"]
 Compared = Literal["auto", "changed", "sentences", "checkpoints", "branches", "heads", "ways"]
 
 Slot = Literal["", "b-"]
@@ -88,6 +93,7 @@ class View:
         inside_panel: Which part of the Inside page.
         doctor_panel: Which part of the Doctor page.
         matters_panel: Which part of the page What matters.
+        mistake: Which card of the page What goes wrong.
         effect: How it measures what taking a head away changes.
         effect_at: On the whole output or at the step that is looked at.
         neuron: Neuron of a feed-forward layer, from 0; None for the page's own choice.
@@ -111,6 +117,8 @@ class View:
         listed: Which lines of it are listed.
         line_order: In which order; the worst first, where it is not that of the file.
         holding: Words that lines have.
+        begin: Where the line of integrated gradients begins.
+        rival: Id of the piece whose logit is taken off that of the piece written; None for none.
         term: A term of the glossary, by its English name; "" for none.
         at: The piece of a reference that is looked at, from 0; None for the one of the step.
         ends: The end piece after the reference of a decoder alone is judged, too.
@@ -161,6 +169,7 @@ class View:
     hidden: int | None = place("hidden", MAX_PLACE)
     doctor_panel: DoctorPanel = choice("doctor", "findings")
     matters_panel: MattersPanel = choice("matters", "heads")
+    mistake: Mistake = choice("mistake", "leak")
     effect: Effect = choice("effect", "log_prob")
     effect_at: EffectAt = choice("effect_at", "output")
     tensor: str = text("tensor", most=LONGEST_NAME)
@@ -172,6 +181,8 @@ class View:
     listed: Listed = choice("listed", "all")
     line_order: LineOrder = choice("order", "file")
     holding: str = text("holding", most=LONGEST_NAME)
+    begin: From = choice("begin", "zero")
+    rival: int | None = place("rival", MAX_STEP)
     term: str = text("term")
     at: int | None = place("at", MAX_PLACE)
     ends: bool = flag("ends")

@@ -24,6 +24,7 @@ from transformer.runs.interventions.copying import CopyMap as CopyMap
 from transformer.runs.interventions.copying import Patch as Patch
 from transformer.runs.interventions.heads import MeanHead as MeanHead
 from transformer.runs.interventions.heads import ZeroHead as ZeroHead
+from transformer.runs.interventions.insisting import Insist as Insist
 from transformer.runs.interventions.pieces import Blank as Blank
 from transformer.runs.interventions.pieces import Drop as Drop
 from transformer.runs.interventions.pieces import Pads as Pads
@@ -46,7 +47,7 @@ _SEPARATOR: Final = "_"
 _ALL: tuple[type[Intervention], ...] = (
     ZeroHead, MeanHead, Uniform, Temper, Skip,
     Mute, Force, Weigh, CopyMap, Patch,
-    Replace, Drop, Swap, Shuffle, Pads, Blank,
+    Replace, Drop, Swap, Shuffle, Pads, Blank, Insist,
     *WIRING,
 )  # fmt: skip
 KINDS: Final[dict[str, type[Intervention]]] = {kind.word: kind for kind in _ALL}
