@@ -1,4 +1,4 @@
-"""Two runs beside each other in a real browser: from a changed head to Compare, stepping both, the same by address."""
+"""Two runs beside each other in a browser: from a changed head to Compare, stepping both, the same by address."""
 
 import re
 from urllib.parse import parse_qs, urlsplit
