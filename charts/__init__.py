@@ -34,6 +34,7 @@ from charts.credit import piece_credit, piece_credit_spec
 from charts.curves import entropy, entropy_spec
 from charts.diagram import model_diagram, model_diagram_spec
 from charts.difference import difference_map, difference_map_spec
+from charts.draws import draws, draws_spec
 from charts.embedding import embedding_rows, embedding_rows_spec, embedding_strengths, embedding_strengths_spec
 from charts.given import all_heads, one_map
 from charts.grid import grid, grid_spec
@@ -86,6 +87,7 @@ from charts.positions import (
     similarity_by_distance,
     similarity_by_distance_spec,
 )
+from charts.reshaped import reshaped, reshaped_spec
 from charts.rotations import (
     rotation_map,
     rotation_map_spec,
