@@ -153,7 +153,8 @@ class Reading:
         """Read it with another head taken away in each row, all of them of one stack."""
         tap = self.tap.also(Zeroed(heads, self.config))
         memory = self._memory(tap) if heads[0].kind == "encoder" else control.memory
-        last = self._last(memory, tap)  # [R, T, D]
+        # Where a skipped layer hides all of the heads, there is one row still.
+        last = self._last(memory, tap).expand(len(heads), -1, -1)  # [R, T, D]
         n_rows, n_steps = last.shape[:2]
         moved = self._moved(memory, control)
         found = Rows(
@@ -161,7 +162,7 @@ class Reading:
             probability=torch.empty(n_rows, n_steps, dtype=control.chosen.dtype),
             kl=torch.empty(n_rows, n_steps, dtype=control.chosen.dtype),
             best=torch.empty(n_rows, n_steps, dtype=torch.long),
-            vectors=torch.empty(n_rows, 0) if moved is None else moved,
+            vectors=torch.empty(n_rows, 0) if moved is None else moved.expand(n_rows, -1),
         )
         for rows, steps in self._parts(last):
             self._compare(self._log_probs(last[rows, steps], tap), control, found, rows, steps)
