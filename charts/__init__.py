@@ -22,7 +22,14 @@ from charts.by_distance import (
     spreads_spec,
 )
 from charts.candidates import candidates, candidates_spec
+from charts.contributions import (
+    contribution_bars,
+    contribution_bars_spec,
+    contribution_map,
+    contribution_map_spec,
+)
 from charts.costs import cost_curves, cost_curves_spec, cost_shares, cost_shares_spec
+from charts.credit import piece_credit, piece_credit_spec
 from charts.curves import entropy, entropy_spec
 from charts.diagram import model_diagram, model_diagram_spec
 from charts.embedding import embedding_rows, embedding_rows_spec, embedding_strengths, embedding_strengths_spec

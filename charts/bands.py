@@ -14,10 +14,11 @@ from charts.hover import hover
 from charts.lens import in_cell
 from charts.theme import MARK_COLOR, SCALES, Colour, Spec, base_layout, literal
 
-COLUMNS, FEWEST = 8, 5
+COLUMNS, FEWEST = 6, 5
 MOST = 6 * COLUMNS
 """Pieces that are drawn at once; of more, those around the one that is looked at."""
 _PALE_FROM = 0.6  # as in charts/lens.py
+_LINE = 7  # letters of a piece in a cell: on a phone the cells of a band are 46 pixels wide
 _BAND, _FRAME = 96, 84  # pixels of a band of two rows, and of the title
 _BETWEEN_ROWS, _BETWEEN_BANDS = 0.5, 0.7  # in heights of a cell
 
@@ -141,8 +142,8 @@ def _trace(rows: Sequence[tuple[str, Sequence[Cell | None]]], colour: Colour, n_
 def _write(layout: Spec, cell: Cell, column: int, begins: float) -> None:
     """The piece into its cell, and a frame around it if it is marked."""
     colour = SCALES[cell.colour][0][1] if cell.shade > _PALE_FROM else MARK_COLOR
-    text = "<br>".join(map(literal, in_cell(cell.piece, 2)))
-    font = {"size": 12, "color": colour}
+    text = "<br>".join(map(literal, in_cell(cell.piece, 2, most=_LINE)))
+    font = {"size": 11, "color": colour}
     layout["annotations"].append(
         {"x": column, "y": begins + 0.5, "text": text, "showarrow": False, "font": font, "captureevents": False}
     )

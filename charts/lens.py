@@ -160,17 +160,18 @@ def _two_digits(probability: float) -> str:
     return literal("< 0.01") if 0 < probability < 0.005 else f"{probability:.2f}"
 
 
-def in_cell(piece: str, most_lines: int) -> list[str]:
+def in_cell(piece: str, most_lines: int, *, most: int = _LINE) -> list[str]:
     """The lines of a piece that has to fit into a narrow cell; what is left out shows as an ellipsis.
 
     Args:
         piece: Any text.
         most_lines: Most lines.
+        most: Letters of a line.
     """
     widths = [2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in piece]
     whole = sum(widths)
     # About in halves, so that no letter stands alone on the second line.
-    line = whole // 2 + 1 if most_lines == 2 and _LINE < whole < 2 * _LINE else _LINE
+    line = whole // 2 + 1 if most_lines == 2 and most < whole < 2 * most else most
     lines, room = [""], line
     for character, width in zip(piece, widths, strict=True):
         if width > room and len(lines) == most_lines:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from charts.hover import bold, hover, with_number
-from charts.piece_losses import PIECE, level, level_name
+from charts.piece_losses import PIECE, level
 from charts.theme import (
     LEGEND,
     MARK_COLOR,
@@ -17,6 +17,7 @@ from charts.theme import (
     as_figure,
     base_layout,
     literal,
+    subtitle,
     ticks,
 )
 from words import say
@@ -65,10 +66,9 @@ def perplexity_spec(
     top = max(float(n_pieces), *(float(one[np.isfinite(one)].max(initial=1)) for one in values))
     layout["yaxis"] |= {"type": "log", "range": [-0.08, float(np.log10(top)) + 0.3]}
     layout["yaxis"] |= {"tickvals": [10**i for i in range(int(np.log10(top)) + 2)], "tickformat": ",d"}
-    layout["margin"]["t"] = 74
+    layout["margin"]["t"] = 94
     layout["shapes"] = [level(float(n_pieces), "dash")]
-    said = say("guessing: {n:,}", n=n_pieces)
-    layout["annotations"] = [level_name(said, float(np.log10(n_pieces)))]
+    subtitle(layout, [say("dashed: guessing among all {n:,} pieces", n=n_pieces)])
     columns = [say("place"), say("piece"), say("perplexity of this piece"), say("perplexity so far")]
     rows = [[i + 1, piece, *map(float, pair)] for i, (piece, *pair) in enumerate(zip(pieces, *values, strict=True))]
     layout["meta"] = {"ticks": {"xaxis": labels["spec"]}, "table": {"columns": columns, "rows": rows}}

@@ -17,6 +17,7 @@ from charts.theme import (
     as_figure,
     base_layout,
     literal,
+    subtitle,
     ticks,
 )
 from words import say
@@ -101,8 +102,9 @@ def piece_losses_spec(
     layout["shapes"] = [level(float(np.mean(losses)), "dot")]
     if guessing is not None:
         layout["shapes"].append(level(guessing, "dash"))
-        said = say("guessing: {loss:.2f} nats", loss=guessing)
-        layout["annotations"] = [level_name(said, guessing)]
+        said = say("dotted: mean {mean:.3f} nats; dashed: guessing, {loss:.2f} nats",
+                   mean=float(np.mean(losses)), loss=guessing)  # fmt: skip
+        subtitle(layout, [said])
         layout["yaxis"]["range"] = [0, 1.08 * max(guessing, *losses)]
     return {"data": [bars], "layout": layout}
 
@@ -114,17 +116,6 @@ def level(height: float, dash: str) -> Spec:
     """A line across a chart."""
     across = {"x0": 0, "x1": 1, "xref": "x domain", "y0": height, "y1": height}
     return {"type": "line", "line": {"color": GUIDE_COLOR, "width": 1.5, "dash": dash}, **across}
-
-
-def level_name(text: str, height: float) -> Spec:
-    """What a line across a chart is, written above its right end.
-
-    Args:
-        text: Already escaped.
-        height: Of the line; on a logarithmic axis its logarithm.
-    """
-    at = {"x": 1, "xref": "x domain", "xanchor": "right", "y": height, "yanchor": "bottom"}
-    return {"text": text, "showarrow": False, "font": {"size": 12}, **at}
 
 
 def _said(token: int, piece: str, loss: float, probability: float, rank: int, likeliest: str, best: float) -> str:

@@ -17,12 +17,12 @@ from words import say
 
 HOW_TO_READ = say(
     "In each column the decoder reads the piece above, with all before it, and has to predict the piece below: the "
-    "darker, the larger its loss, up to that of guessing. Every label is read one place later. Click a column: the "
-    "pieces that it sees are shaded in the row above, and nothing behind them is."
+    "stronger its colour, the larger its loss, up to that of guessing. Every label is read one place later. Click a "
+    "column: the pieces that it sees are shaded in the row above, and nothing behind them is."
 )
 READS, PREDICTS = say("reads"), say("has to predict")
 _SEEN, _NOT_SEEN = 0.3, 0.0
-AXIS = say("Place in the reference, from left to right and line by line")
+AXIS = say("Place in the reference, line by line")
 
 
 def shift_spec(

@@ -16,7 +16,7 @@ HOW_TO_READ = say(
     "Both texts by position. Blue is alike up to where they part, which is framed; orange is what each does after "
     "it, with its own pieces before, so that columns there are no partners; purple are pieces that both end with."
 )
-AXIS = say("Position, from left to right and line by line")
+AXIS = say("Position, line by line")
 _SHADES: dict[str, tuple[Colour, float]] = {
     "before": ("source", 0.25), "parts": ("target", 0.5), "after": ("target", 0.2), "end": ("neutral", 0.3),
 }  # fmt: skip

@@ -5,7 +5,7 @@ from ui.frame.sentence import sentence
 from ui.frame.sidebar import sidebar
 from ui.frame.source_box import of_a_sentence
 from ui.matters import controls as matters_controls
-from ui.matters import heads
+from ui.matters import heads, logit, pieces
 from ui.runs.open_run import open_run
 from ui.shared.door import st
 from ui.state import session
@@ -13,6 +13,8 @@ from words import say
 
 DRAW = {
     "heads": heads.draw,
+    "pieces": pieces.draw,
+    "logit": logit.draw,
 }
 
 session.begin("matters")

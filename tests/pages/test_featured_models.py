@@ -10,8 +10,8 @@ from ui.attention import one_weight
 from ui.positions import panels
 from ui.runs import loading
 
-ATTENTION, INSIDE, MASKS, POSITIONS = (
-    ROOT / "pages" / "explore" / f"{page}.py" for page in ("attention", "inside", "masks", "positions")
+ATTENTION, FORCING, INSIDE, MASKS, POSITIONS = (
+    ROOT / "pages" / "explore" / f"{page}.py" for page in ("attention", "forcing", "inside", "masks", "positions")
 )
 
 
@@ -42,6 +42,7 @@ def opened(name):
 PARTS = [
     (STEP, {}),
     (CHECKPOINTS, {}),
+    (FORCING, {"ref": "the fox"}),
     *((ATTENTION, {"panel": panel}) for panel in ("overview", "head", "flow", "walk", "table")),
     *((MASKS, {"masks": panel}) for panel in ("masks", "one_row", "checks")),
     *((INSIDE, {"inside": panel}) for panel in ("model", "stream", "ffn")),

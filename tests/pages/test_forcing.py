@@ -5,6 +5,7 @@ import pytest
 
 from tests.pages.conftest import ROOT, check
 from tests.pages.reading import address, figure, numbers, view
+from tests.transformer.featured import filling
 from transformer import ZeroHead, score
 from ui.forcing import entry, free, panels
 from ui.runs import loading
@@ -128,6 +129,21 @@ def test_unknown_pieces_are_said(forcing):
     assert set(CHARTS) <= keys(test)
 
 
+@pytest.mark.parametrize("how", [{"how": "sampling", "temp": 3, "seed": 5}, {"how": "beam", "beam": 3, "result": 2}])
+def test_the_own_output_is_decoded_as_the_reader_asks(forcing, how):
+    test = forcing(ref="fedcba", **how)
+    query = test.session_state[session.STANDING].last_query
+    checkpoint = loading.open_checkpoint(loading.usable()["reverse"])
+    expected = score(checkpoint, query, "fedcba")
+    rows = figure(test, free.TEXTS)["layout"]["meta"]["table"]["rows"]
+    own = [row for row in rows if row[0] == "own output"]
+    assert [row[2] for row in own] == [expected.vocabulary[i] for i in expected.written]
+    parted = (
+        f"They part at piece {expected.first_divergence + 1}" if expected.parting.first is not None else "By itself"
+    )
+    assert parted in said(test)
+
+
 def test_it_gives_nothing_away_while_somebody_guesses(forcing):
     test = forcing(ref="fedcba", guess=1)
     assert test.info[-1].value == panels.NOT_WHILE_GUESSING
@@ -149,6 +165,15 @@ def test_a_decoder_alone_judges_its_text_and_then_a_reference(open_one_stack):
     check(test.button(key=entry.NONE).click().run())
     assert len(losses(test)) == n + 1
     assert view(test).at is None
+
+
+def test_an_encoder_that_fills_gaps_leads_to_them(open_page, tmp_path, monkeypatch):
+    filling(tmp_path)
+    monkeypatch.setenv(loading.ENVIRONMENT, str(tmp_path))
+    test = open_page(FORCING, model="filling", src="the quick fox")
+    assert "hiding one piece at a time" in test.info[-1].value
+    assert "Hide a piece on the page Step" in said(test)  # a link where there is a menu
+    assert not keys(test) & set(CHARTS)
 
 
 def test_an_encoder_alone_says_what_there_is_instead(open_one_stack):

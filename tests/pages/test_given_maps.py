@@ -27,7 +27,9 @@ from ui.state import session
 from ui.state.view import View
 
 ATTENTION = ROOT / "pages" / "explore" / "attention.py"
-OTHERS = [ROOT / "pages" / "explore" / f"{name}.py" for name in ("start", "step", "positions", "masks", "inside")]
+OTHERS = [
+    ROOT / "pages" / "explore" / f"{name}.py" for name in ("start", "step", "positions", "masks", "inside", "forcing")
+]
 GLOSSARY = ROOT / "pages" / "explore" / "glossary.py"
 
 

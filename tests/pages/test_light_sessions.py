@@ -28,6 +28,7 @@ VIEWS = [
     ("inside", {"inside": "ffn"}),
     ("inside", {"inside": "pieces"}),
     ("search", {"how": "beam"}),
+    ("forcing", {"ref": "sessalg"}),
 ]
 
 

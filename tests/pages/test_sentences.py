@@ -112,6 +112,10 @@ def test_a_line_that_is_opened_leads_to_its_run(open_model):
     link = opened.leads_to(job, job.progress().results[1])
     assert (link.source, link.model, link.decoding.seed, link.job) == ("glass", "reverse", 3, "")
     assert link.revision == job.how.checkpoint[: len(link.revision)] != ""
+    assert [opened.leads_to(job, one).reference for one in job.progress().results] == [
+        one.line.reference for one in job.progress().results
+    ]
+    assert any(one.line.reference for one in job.progress().results)
 
 
 def test_another_session_sees_them_by_their_address_alone(open_model):

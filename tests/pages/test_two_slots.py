@@ -106,6 +106,7 @@ def twice(page, fields):
         "walk": "attention.one_weight", "table": "attention.head_table", "masks": "masks.panels",
         "model": "inside.model", "stream": "inside.stream", "lens": "inside.lens", "ffn": "inside.ffn",
         "pieces": "inside.pieces", "heads": "matters.heads", "tree": "search.tree", "forcing": "forcing.panels",
+        "matters pieces": "matters.pieces", "matters logit": "matters.logit",
     }  # fmt: skip
     for slot in session.SLOTS:
         st.subheader(slot)
@@ -119,7 +120,7 @@ def twice(page, fields):
         bare = page in ("masks", "forcing")
         row = None if bare else importlib.import_module(f"ui.{page}.controls").draw(run)
         part = next((value for name, value in fields.items() if name.endswith("panel")), page)
-        module = importlib.import_module(f"ui.{modules.get(part, 'masks.panels')}")
+        module = importlib.import_module(f"ui.{modules.get(f'{page} {part}') or modules.get(part, 'masks.panels')}")
         module.draw(*(run, row) if page in ("inside", "search") else (run,))
 
 
@@ -127,7 +128,7 @@ PARTS = (
     *(("attention", {"panel": part}) for part in ("overview", "head", "flow", "walk", "table")),
     *(("inside", {"inside_panel": part}) for part in ("model", "stream", "lens", "ffn", "pieces")),
     *(("masks", {"masks_panel": part}) for part in ("masks", "one_row", "checks")),
-    ("matters", {"matters_panel": "heads"}),
+    *(("matters", {"matters_panel": part}) for part in ("heads", "pieces", "logit")),
     ("forcing", {}),
     *(("positions", {"positions_panel": part}) for part in ("table", "similarity", "shift", "sentence")),
     ("search", {"search_panel": "tree", "beside": True}),

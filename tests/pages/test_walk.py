@@ -232,3 +232,9 @@ def test_vectors_of_all_tokens_are_drawn_when_they_are_asked_for(walking, revers
 @pytest.mark.parametrize(("said", "key"), [(3, 3), (0, 0), (-1, None), ("3", None), ({"key": 3}, None), (None, None)])
 def test_a_click_names_a_key_or_nothing(said, key):
     assert place_of(Click(curve=0, index=(0,), customdata=said)) == key
+
+
+def test_a_change_within_the_steps_is_said_and_one_elsewhere_is_not(walking):
+    within = walking(kind="cross", layer=1, head=2, do="zero-cross.1.2")
+    assert "acts within this attention" in within.warning[0].value
+    assert not walking(kind="cross", layer=1, head=2, do="zero-cross.2.1").warning

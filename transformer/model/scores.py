@@ -23,18 +23,18 @@ class Scoring:
     Attributes:
         scale: What it is multiplied by.
         cap: No score is larger, nor smaller than -cap; None: no limit.
-        fill: What a closed score is replaced by; None: minus infinity.
-        similarity: What is taken instead of q . k times the scale: a function of queries [B, H, Q, d] and keys
-            [B, H, K, d] that gives scores [B, H, Q, K]; None: that product.
-        weigh: What is taken instead of the softmax: a function of scores [B, H, Q, K] and of the mask, which
-            broadcasts to them, that gives weights; None: the softmax over the keys that may be seen.
+        fill: What a closed score is replaced by; None: minus infinity, and a row of nothing else weighs 0.
+        similarity: What is taken instead of q . k times the scale: a function of queries [B, H, Q, d], keys
+            [B, H, K, d] and the scale that gives scores [B, H, Q, K]; None: that product.
+        weigh: What is taken instead of the softmax: a function of this record, of scores [B, H, Q, K] and of the
+            mask, which broadcasts to them, that gives weights; None: the softmax over the keys that may be seen.
     """
 
     scale: float
     cap: float | None = None
     fill: float | None = None
-    similarity: Callable[[Tensor, Tensor], Tensor] | None = None
-    weigh: Callable[[Tensor, Tensor | None], Tensor] | None = None
+    similarity: "Similarity | None" = None
+    weigh: "Weigh | None" = None
 
     @property
     def fused(self) -> bool:
@@ -43,14 +43,23 @@ class Scoring:
 
     def scores(self, q: Tensor, k: Tensor, bias: Tensor | None = None) -> Tensor:
         """Scores [B, H, Q, K] of queries [B, H, Q, d] and keys [B, H, K, d], before the mask."""
-        scores = q @ k.transpose(-2, -1) * self.scale if self.similarity is None else self.similarity(q, k)
+        scores = (self.similarity or scaled_product)(q, k, self.scale)
         return capped(scores if bias is None else scores + bias, self.cap)
 
     def weights(self, scores: Tensor, mask: Tensor | None) -> Tensor:
         """Weights [B, H, Q, K] of scores, under a mask."""
         if self.weigh is not None:
-            return self.weigh(scores, mask)
+            return self.weigh(self, scores, mask)
         return masked_softmax(scores, mask, fill=self.fill)
+
+
+Similarity = Callable[[Tensor, Tensor, float], Tensor]
+Weigh = Callable[[Scoring, Tensor, Tensor | None], Tensor]
+
+
+def scaled_product(q: Tensor, k: Tensor, scale: float) -> Tensor:
+    """q . k times a scale: [B, H, Q, d] and [B, H, K, d] -> [B, H, Q, K]."""
+    return q @ k.transpose(-2, -1) * scale
 
 
 def scoring(config: ModelConfig) -> Scoring:
@@ -79,6 +88,7 @@ def masked_softmax(scores: Tensor, mask: Tensor | None, *, fill: float | None = 
         scores: [B, H, Q, K].
         mask: Bool, broadcasts to the same shape; True = may attend. None if every key may be seen.
         fill: What closed scores are replaced by, which then take part; None: minus infinity, by which they do not.
+            Minus infinity as a number leaves a row without any key at NaN.
     """
     if mask is None:
         return scores.softmax(dim=-1)

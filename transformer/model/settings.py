@@ -9,7 +9,12 @@ SETTINGS = {
     "{stack}.embedding.scale": "what a row of the table is multiplied by",
     "{stack}.embedding.moves": "a function of places, `transformer.model.positions.Moves`, for rows of the table of "
     "positions; None: as they stand; only where there is a table",
+    "{stack}.embedding.norm": "the norm after the embedding's sum, a function of it; only where there is one",
     "{stack}.order.moves": "the same for positions inside attention; only where positions act there",
+    "decoder.causal": "who comes before whom: bool [1, 1, query, key]; True = may attend",
+    "encoder.padding": "which tokens are no padding: bool [batch, 1, 1, key]; True = may be attended to",
+    "decoder.padding": "the same for the target; only for a call that begins with its first token",
+    "decoder.source_padding": "the same for the source as cross-attention reads it; None where nothing was said",
     "{stack}.{layer}.{sublayer}.around": "`transformer.model.layers.Around`: norm, residual stream",
     "{stack}.{layer}.{attn}.scoring": "`transformer.model.scores.Scoring`: how a score is made of q . k, and weights",
     "{stack}.{layer}.{attn}.split": "`transformer.model.attention.Split`: into what heads vectors are cut",

@@ -70,7 +70,7 @@ class Embedding(nn.Module):
         if self.types is not None:
             x = x + tap("types", self.types(ids, types))
         if self.norm is not None:
-            x = self.norm(tap("sum", x))
+            x = tap.setting("norm", self.norm)(tap("sum", x))
         return tap("output", self.dropout(x))
 
 
@@ -186,17 +186,17 @@ class Transformer(nn.Module):
         """Who may attend to which source token: bool [B, 1, 1, S]."""
         return padding_mask(src_ids, pad_id=self.config.pad_id)
 
-    def target_mask(self, tgt_ids: Tensor, *, n_past: int = 0) -> Tensor:
+    def target_mask(self, tgt_ids: Tensor, *, n_past: int = 0, tap: Tap = NO_TAP) -> Tensor:
         """Who may attend to which target token: bool [B, 1, T, T], or [1, 1, T, n_past + T] with a cache.
 
         With a cache the caller takes care of padding: it feeds no pads.
         """
-        causal = causal_mask(tgt_ids.size(1), offset=n_past, device=tgt_ids.device)
+        causal = tap.setting("causal", causal_mask(tgt_ids.size(1), offset=n_past, device=tgt_ids.device))
         if n_past:
             return causal
         padding = padding_mask(tgt_ids, pad_id=self.config.pad_id)
         padding[..., :1] = True  # the start id is read even where it is the padding id
-        return combine_masks(causal, padding)
+        return combine_masks(causal, tap.setting("padding", padding))
 
     def encode(self, src_ids: Tensor, types: Tensor | None = None, *, tap: Tap = NO_TAP) -> Tensor:
         """Read the source.
@@ -213,7 +213,10 @@ class Transformer(nn.Module):
             QueryError: More than `max_len` tokens, or the model has no encoder.
         """
         self.anatomy.stack("encoder")
-        return self.encoder(src_ids, self.src_table, self.source_mask(src_ids), types, tap=tap.child("encoder"))
+        tap = tap.child("encoder")
+        return self.encoder(
+            src_ids, self.src_table, tap.setting("padding", self.source_mask(src_ids)), types, tap=tap
+        )
 
     def decode(
         self,
@@ -243,15 +246,10 @@ class Transformer(nn.Module):
         n_past = cache.length if cache else 0
         # A single new token sees all tokens so far: without a mask attention takes its shortest path.
         sees_all = n_past > 0 and tgt_ids.size(1) == 1 and tap is NO_TAP
-        return self.decoder(
-            tgt_ids,
-            self.target_table,
-            memory,
-            None if sees_all else self.target_mask(tgt_ids, n_past=n_past),
-            src_mask,
-            tap=tap.at(n_past).child("decoder"),
-            cache=cache,
-        )
+        tap = tap.at(n_past).child("decoder")
+        mask = None if sees_all else self.target_mask(tgt_ids, n_past=n_past, tap=tap)
+        src_mask = tap.setting("source_padding", src_mask)
+        return self.decoder(tgt_ids, self.target_table, memory, mask, src_mask, tap=tap, cache=cache)
 
     def project(self, hidden: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
         """The last vectors [..., D] -> logits [..., V]: of the next piece, or with an MLM head of the token's own."""

@@ -122,7 +122,8 @@ class _Beams:
     """The open and the finished hypotheses of every sentence."""
 
     def __init__(self, prefix: Prefix, size: int, alpha: float, max_new: int) -> None:
-        self.config, self.rules = prefix.model.config, Rules(prefix.model.config, prefix.n_prompt, max_new)
+        self.config = prefix.model.config
+        self.rules = Rules(self.config, prefix.n_prompt, max_new, prefix.insisted)
         n_sentences = prefix.ids.size(0)
         self.size, self.alpha, self.max_new = size, alpha, max_new
         prefix.select(torch.arange(n_sentences, device=prefix.ids.device).repeat_interleave(size))

@@ -9,7 +9,7 @@ from transformer.model.cache import KVCache
 from transformer.model.tap import NO_TAP, Tap, tap_of
 from transformer.runs import recording
 from transformer.runs.decoding import Prefix, collect, greedy
-from transformer.runs.interventions import Ground, Intervention
+from transformer.runs.interventions import Ground, Intervention, fitted
 from transformer.runs.interventions.base import Other
 from transformer.runs.query import Query
 from transformer.runs.runnable import Runnable
@@ -22,12 +22,14 @@ def tap_for(interventions: Iterable[Intervention], checkpoint: Runnable) -> Tap:
     Raises:
         ChangeError: The model has not what one of them names, or it makes no sense there.
     """
-    interventions = tuple(interventions)
-    for intervention in interventions:
-        intervention.check(checkpoint.config)
-    parameter = checkpoint.model.get_parameter
-    ground = Ground(checkpoint.config, parameter, partial(_other, checkpoint))
-    return tap_of(*(visitor for intervention in interventions for visitor in intervention.visitors(ground)))
+    parameter, other = checkpoint.model.get_parameter, partial(_other, checkpoint)
+    return tap_of(
+        *(
+            visitor
+            for one, config in fitted(interventions, checkpoint.config)
+            for visitor in one.visitors(Ground(config, parameter, other))
+        )
+    )
 
 
 @torch.inference_mode()

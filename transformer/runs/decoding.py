@@ -8,7 +8,7 @@ Shapes: B batch rows, S source tokens, T target tokens so far, V target vocabula
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -51,6 +51,7 @@ class Prefix:
             is not causal: with it, what was computed for a token may be another one when there are more.
         memory: What `model.encode(src_ids, tap=tap)` returned, if it has been called already.
         tap: Sees and changes values in every call of the model.
+        insisted: Pieces that every row writes at some places of its output, from 0.
 
     Raises:
         QueryError: The model has no decoder, or prompts are of different lengths.
@@ -64,8 +65,10 @@ class Prefix:
         cache: KVCache | None,
         memory: Tensor | None = None,
         tap: Tap = NO_TAP,
+        insisted: Mapping[int, int] | None = None,
     ) -> None:
         model.anatomy.stack("decoder")
+        self.insisted = insisted or {}
         self.model, self.tap, self._src_ids = model, tap, src_ids
         self.log_sums = torch.zeros(src_ids.size(0))
         self.cache = cache if tap.causal else None
@@ -100,7 +103,7 @@ class Prefix:
         last = hidden[:, -1:] if self.tap.causal else hidden  # a tap may mix the logits of tokens
         logits = self.model.project(last, tap=self.tap.at(n_past))[:, -1]
         log_probs = logits.log_softmax(dim=-1)
-        if self.model.config.has_rules:  # nothing else asks for them
+        if self.model.config.has_rules or self.insisted:  # nothing else asks for them
             self.log_sums = logits.logsumexp(dim=-1)
         if math.isnan(log_probs[:, 0].sum()):  # one logit that is NaN makes all of its row NaN, and so the sum
             raise not_finite(self._first_site())
@@ -221,12 +224,12 @@ def _rounds(
     prefix: Prefix, choose: Choose, max_new: int, forced: Sequence[Sequence[int]] | None
 ) -> Iterator[DecodeStep]:
     config, end_ids = prefix.model.config, prefix.model.config.end_ids
-    rules = [Rules(config, prefix.n_prompt, max_new)] * prefix.ids.size(0)
+    rules = [Rules(config, prefix.n_prompt, max_new, prefix.insisted)] * prefix.ids.size(0)
     finished = (False,) * prefix.ids.size(0)  # kept in Python: on a batch of a few, tensors would only cost time
     for index in range(max_new):
         log_probs = prefix.next_log_probs()  # [B, V]
         scores = scores_of(log_probs, prefix.ids, prefix.log_sums, rules)  # [B, V]
-        if config.has_rules:
+        if rules[0].any:
             check_open(scores)
         ids = _force(choose(scores), forced, index)  # [B]
         chosen = log_probs.gather(1, ids[:, None])[:, 0].tolist()

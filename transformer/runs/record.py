@@ -65,7 +65,7 @@ class Record:
             hypotheses=tuple(self._ranked(h) for h in output.hypotheses),
             vocabulary=vocabulary,
             pad_id=config.pad_id,
-            rules=Rules(config, len(source.prompt_ids), min(query.max_new, source.room)),
+            rules=Rules(config, len(source.prompt_ids), min(query.max_new, source.room), source.insisted),
             seconds=self.seconds,
         )
 

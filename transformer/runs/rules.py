@@ -8,6 +8,7 @@ beside. In this order, each over what the one before it left:
     banned               ids, and the last of a run of ids whose others the text ends with
     too short            the ends are closed
     the last place       all but the forced end is closed
+    insisted             where a change of the run insists on a piece, all others are closed
 
 Source: `transformer.model.config_writing` names it; the order is that of transformers 5.23, whose greedy outputs the
 tests compare.
@@ -15,8 +16,8 @@ tests compare.
 Shapes: V target vocabulary.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -40,11 +41,18 @@ class Rules:
         config: Of the model.
         n_prompt: Tokens before the output: the start piece, or the prompt.
         most: Most pieces that can be written.
+        insisted: Pieces that a change of the run insists on, by their places in the output, from 0.
     """
 
     config: ModelConfig
     n_prompt: int
     most: int
+    insisted: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def any(self) -> bool:
+        """Whether a choice depends on what stands before it, or on its place."""
+        return self.config.has_rules or bool(self.insisted)
 
     def scores(self, log_probs: Tensor, text: Sequence[int], log_sum: float) -> Tensor:
         """What a choice goes by.
@@ -61,13 +69,15 @@ class Rules:
         if config.repetition_penalty != 1.0:
             _lower(own, sorted(set(text)), config.repetition_penalty, log_sum)
         ban(own, [*config.never_written, *self._closed(text)])
-        end = self.end_at(len(text) - self.n_prompt)
-        if end is not None:
-            own.fill_(-torch.inf)[end] = log_probs[end]
+        only = self.only_at(len(text) - self.n_prompt)
+        if only is not None:
+            own.fill_(-torch.inf)[only] = log_probs[only]
         return own
 
-    def end_at(self, place: int) -> int | None:
-        """The end that the length limit forces at a place of the output, from 0."""
+    def only_at(self, place: int) -> int | None:
+        """The only piece that can be chosen at a place of the output, from 0: insisted on, or the forced end."""
+        if place in self.insisted:
+            return self.insisted[place]
         return self.config.forced_end_id if place == self.most - 1 else None
 
     def _closed(self, text: Sequence[int]) -> Iterator[int]:
@@ -107,7 +117,7 @@ def scores_of(log_probs: Tensor, texts: Tensor, log_sums: Tensor, rules: Sequenc
         log_sums: What the log-probabilities lack to the logits [B].
         rules: Of each row.
     """
-    if not rules[0].config.has_rules:
+    if not rules[0].any:
         return ban(log_probs, rules[0].config.never_written)
     rows = zip(log_probs, texts.tolist(), log_sums.tolist(), rules, strict=True)
     return torch.stack([rule.scores(row, text, log_sum) for row, text, log_sum, rule in rows])

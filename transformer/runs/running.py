@@ -139,6 +139,7 @@ class Reading:
                 cache=KVCache(config.n_decoder_layers),
                 memory=None if self.memory is None else self.memory[rows],
                 tap=self.tap,
+                insisted=self.sources[rows[0]].insisted,
             )
             here, forced = [self.queries[row] for row in rows], [self.sources[row].forced for row in rows]
             found = _decode_alike(prefix, decoding, max_new, here, forced, pause, watch=watch)

@@ -1,12 +1,13 @@
 """What a query asks for, as the model will read it: its source as ids, and the checks that need the checkpoint."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from transformer.errors import QueryError, shown
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
-from transformer.runs.interventions import Intervention
+from transformer.runs.interventions import Intervention, fitted
+from transformer.runs.interventions.insisting import insisted
 from transformer.runs.query import Query
 from transformer.runs.runnable import Runnable
 from transformer.text.normalise import normalise, notes_on
@@ -28,6 +29,7 @@ class Source:
         prompt_ids, prompt_pieces: What the decoder reads before it writes: its start piece, or the source.
         forced: What the output begins with: what the query forces, then what the model does.
         room: Most pieces that can be written; the last one is not read, so it takes no place.
+        insisted: Pieces that a change insists on, by their places in the output, from 0.
     """
 
     text: str
@@ -38,6 +40,7 @@ class Source:
     prompt_pieces: tuple[str, ...]
     forced: tuple[int, ...]
     room: int
+    insisted: Mapping[int, int] = field(default_factory=dict)
 
 
 def read_source(checkpoint: Runnable, query: Query) -> Source:
@@ -89,17 +92,19 @@ def read_source(checkpoint: Runnable, query: Query) -> Source:
     prompt_ids, prompt_pieces = _prompt(checkpoint, ids, pieces)
     room = _room(checkpoint, len(prompt_ids))
     _check_forced(checkpoint, query, room=room)
+    only = insisted(query.interventions, query.forced, min(query.max_new, room))
     forced = query.forced + config.forced_ids[len(query.forced) :]
-    return Source(text, ids, pieces, notes, prompt_ids, prompt_pieces, forced[: max(room, 0)], room)
+    forced = tuple(only.get(place, i) for place, i in enumerate(forced[: max(room, 0)]))
+    return Source(text, ids, pieces, notes, prompt_ids, prompt_pieces, forced, room, only)
 
 
 def _edited(interventions: Sequence[Intervention], ids: tuple[int, ...], config: ModelConfig) -> tuple[int, ...]:
     """What interventions make of the ids that would be read."""
-    for intervention in interventions:
-        intervention.check(config)
-        ids = intervention.edited(ids, config)
-    for intervention in interventions:
-        intervention.fits(ids, config)
+    changes = list(fitted(interventions, config))
+    for intervention, seen in changes:
+        ids = intervention.edited(ids, seen)
+    for intervention, seen in changes:
+        intervention.fits(ids, seen)
     return ids
 
 

@@ -250,7 +250,7 @@ class Trace:
             candidates=self._candidates(index, listed),
             entropy=float(self._entropies[index]),
             rank=rank,
-            forced=index < self.n_forced or chosen == self.rules.end_at(index),
+            forced=index < self.n_forced or chosen == self.rules.only_at(index),
             decoder_rows=self.maps("decoder")[:, :, row, : row + 1] if self.keeps_maps else none,
             cross_rows=self.maps("cross")[:, :, row] if self.keeps_maps and "cross" in self.kinds else none,
         )

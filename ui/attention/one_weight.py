@@ -63,6 +63,8 @@ def draw(run: AnyRun) -> None:
     opened = _open(run)
     if opened is None:
         return
+    if run.trace.query.interventions and one_weight_scores.is_apart(opened.walk):
+        st.warning(one_weight_scores.changed(opened.walk), icon=":material/science:")
     _choices(opened)
     for stages in STAGES:  # two side by side where there is room
         drawing.beside(*(partial(stage, opened) for stage in stages))

@@ -1,4 +1,4 @@
-"""What the part One weight says of a score that is not q · k / √d_head, and of a mask that does not add −∞.
+"""What the part One weight says where its steps are not the paper's, or where a change of the run acts within them.
 
 Knows nothing of Streamlit.
 """
@@ -11,6 +11,8 @@ from transformer.analysis.one_weight import Walk, biased
 from transformer.model.config import ModelConfig
 from ui.attention import one_weight_text
 from words import joined, say
+
+APART = 1e-3  # rounding in single precision is far below it, what a change does far above
 
 
 def is_otherwise(config: ModelConfig, walk: Walk) -> bool:
@@ -53,4 +55,24 @@ def replaced(fill: float) -> str:
         "The mask leaves the score where the query may look and replaces it by {fill:g} where it may not: e to that "
         "is 0, unless the whole row is closed.",
         fill=fill,
+    )
+
+
+def is_apart(walk: Walk) -> bool:
+    """Whether the steps give other numbers than the run had, by more than rounding."""
+    d = walk.differences
+    return max(d.scores, d.weights, d.head, d.output) > APART
+
+
+def changed(walk: Walk) -> str:
+    """What is said where a change of the run acts between the steps."""
+    d = walk.differences
+    return say(
+        "What is changed in this run acts within this attention: from the recorded queries, keys and values the "
+        "steps below give other numbers than the run had, scores by up to {scores:.2g}, weights by {weights:.2g}, "
+        "the head by {head:.2g}, the output by {output:.2g}. The other parts of this page show what the run had.",
+        scores=d.scores,
+        weights=d.weights,
+        head=d.head,
+        output=d.output,
     )

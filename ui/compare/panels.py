@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 
 from transformer.checkpoint.load import Checkpoint
-from ui.compare import candidates, choosing, headings, maps, opening, outputs
+from ui.compare import candidates, choosing, headings, maps, opening, outputs, reading
 from ui.compare.pair import Pair
 from ui.compare.steps import steppers
 from ui.frame.sentence import sentence
@@ -60,6 +60,8 @@ def _both(pair: Pair, left: Place, right: Place) -> None:
         outputs.draw(pair)
         st.subheader(say("Candidates of this step"))
         attempt(lambda: candidates.draw(pair))
+    elif not pair.is_one_run:
+        reading.draw(pair)
     st.subheader(say("The same map in both runs"))
     maps.controls(pair)
     attempt(lambda: maps.draw(pair))

@@ -18,6 +18,7 @@ BOX: Final = "reference_box"
 OWN: Final = "reference_own"
 OF_CARD: Final = "reference_of_card"
 NONE: Final = "reference_none"
+BOX_WIDTH: Final = 480  # pixels; what stands beside it goes below it where there is no room
 
 
 def draw(run: OpenRun) -> None:
@@ -33,6 +34,7 @@ def draw(run: OpenRun) -> None:
             key=key,
             on_change=partial(_take_typed, run.slot, key, run.link.source),
             placeholder=say("Type the right output, then press Enter"),
+            width=BOX_WIDTH,
         )
         own = run.trace.output_text.strip()
         if own and own != shown:

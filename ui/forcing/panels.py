@@ -47,7 +47,8 @@ def draw(run: OpenRun) -> None:
     if reading.reference_of(run) is None and not reading.judges_itself(run):
         st.info(NO_REFERENCE, icon=":material/keyboard:")
         return
-    score = attempt(lambda: reading.score_of(run))
+    with st.spinner(say("Reading the reference…")):  # seen where that takes longer than a moment
+        score = attempt(lambda: reading.score_of(run))
     if score is None:
         return
     drawing.notes([note for note in score.notes if note not in run.trace.notes])
@@ -230,7 +231,7 @@ def _losses(run: OpenRun, score: Score, place: int) -> None:
         best_probabilities=score.best_probabilities[:, 0].tolist(),
         chosen=place,
         guessing=score.guessing,
-        title=say("Loss by position, mean {mean:.3f} nats", mean=score.mean_loss),
+        title=say("Loss by position"),
     )
     drawing.chart(
         figure,
@@ -249,7 +250,7 @@ def _perplexity(run: OpenRun, score: Score, place: int) -> None:
         score.running_perplexity.tolist(),
         n_pieces=len(score.vocabulary),
         chosen=place,
-        title=say("Perplexity by position, of all {perplexity:,.4g}", perplexity=score.perplexity),
+        title=say("Perplexity by position, {perplexity:,.4g} at the end", perplexity=score.perplexity),
     )
     drawing.chart(
         figure,

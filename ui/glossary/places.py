@@ -16,7 +16,7 @@ class Place:
     """A place in the app.
 
     Attributes:
-        page: Name of a page in `pages/explore` or `pages/debug`, and in an address.
+        page: Name of a page in a folder of `pages/`, and in an address.
         label: What it is called.
         fields: What is looked at there, by the names of `View`.
         decoding: The way of decoding, where it is about one.
@@ -52,7 +52,10 @@ PLACES = {
     "neurons": Place("inside", say("Inside: feed-forward"), {"inside_panel": "ffn"}),
     "embeddings": Place("inside", say("Inside: embeddings"), {"inside_panel": "pieces"}),
     "parameters": Place("doctor", say("Doctor: parameters"), {"doctor_panel": "parameters"}),
+    "compare": Place("compare", say("Compare")),
     "forcing": Place("forcing", say("Teacher forcing")),
+    "credit": Place("matters", say("What matters: pieces"), {"matters_panel": "pieces"}),
+    "contributions": Place("matters", say("What matters: logit"), {"matters_panel": "logit"}),
     "checkpoints": Place("checkpoints", say("Checkpoints")),
 }  # fmt: skip
 """Every place that a term may name."""

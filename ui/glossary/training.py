@@ -68,7 +68,10 @@ TERMS = (
         say("Learning the training set by heart: it gets better there and worse elsewhere."),
         seen="checkpoints",
     ),
-    Term(say("gradient", about="glossary"), say("How the loss would change if a parameter moved a little.")),
+    Term(
+        say("gradient", about="glossary"),
+        say("How a result would change if a number moved a little, such as the loss with a parameter."),
+    ),
     Term(say("vanishing gradient", about="glossary"), say("Gradients so small that early layers learn nothing.")),
     Term(say("saturation", about="glossary"), say("A softmax so sharp that small changes no longer move it.")),
     Term(
@@ -90,8 +93,27 @@ TERMS = (
         say("Changing one thing in the model and running it again beside the unchanged run."),
     ),
     Term(say("intervention", about="glossary"), say("The change that a what-if makes.")),
-    Term(say("control run", about="glossary"), say("The unchanged run that a what-if is compared with.")),
+    Term(
+        say("control run", about="glossary"),
+        say("The unchanged run that a what-if is compared with."),
+        seen="compare",
+    ),
+    Term(
+        say("KL divergence", about="glossary"),
+        say("How far one distribution is from another, in nats: 0 if they are equal; their order matters."),
+        seen="compare",
+    ),
     Term(say("ablation", about="glossary"), say("Switching a part off to see what depends on it.")),
+    Term(
+        say("integrated gradients", about="glossary"),
+        say("Credit to each input: the gradient's mean on the way from a baseline, times the difference."),
+        seen="credit",
+    ),
+    Term(
+        say("direct contribution", about="glossary"),
+        say("What a part of the model adds to a logit by itself, past all later layers."),
+        seen="contributions",
+    ),
     Term(
         say("multiply-add", about="glossary"),
         say("One multiplication and one addition; the unit in which cost is counted here."),

@@ -14,9 +14,9 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import Beam, Sampling
 from transformer.runs.trace import Trace
-from ui.inside.guessing import ask_first
 from ui.runs import loading
 from ui.runs.attempt import attempt
+from ui.runs.guessing import ask_first
 from ui.runs.looking import is_yours
 from ui.runs.open_run import OpenRun
 from ui.shared import choices, drawing

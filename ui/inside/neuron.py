@@ -13,9 +13,9 @@ from transformer.analysis.neurons import Effect
 from transformer.model.anatomy import anatomy
 from ui.inside import tokens
 from ui.inside.ffn_controls import OpenLayer
-from ui.inside.guessing import ask_first
 from ui.runs import loading
 from ui.runs.attempt import attempt
+from ui.runs.guessing import ask_first
 from ui.shared import drawing
 from ui.shared.door import st
 from words import joined, say

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from transformer.model.anatomy import anatomy
 from ui.matters.measures import EFFECTS
+from ui.matters.pieces_words import BASELINES
+from ui.matters.rivals import choose_rival
 from ui.runs.open_run import OpenRun
 from ui.shared import choices
 from ui.state.view import EffectAt, MattersPanel
@@ -12,6 +15,8 @@ from words import say
 
 PANELS: Final[dict[MattersPanel, str]] = {
     "heads": say("Heads"),
+    "pieces": say("Pieces"),
+    "logit": say("Logit"),
 }
 PLACES: Final[dict[EffectAt, str]] = {"output": say("Whole output"), "step": say("This step")}
 
@@ -23,4 +28,17 @@ def draw(run: OpenRun) -> MattersPanel:
         if panel == "heads" and run.trace.n_steps:
             choices.menu(choices.field(run.slot, "effect"), say("Measure"), EFFECTS, bare=True, width=250)
             choices.choose(choices.field(run.slot, "effect_at"), say("Measured on"), PLACES, bare=True)
+        elif panel == "pieces" and anatomy(run.checkpoint.config).writes:
+            _pieces(run)
+        elif panel == "logit" and anatomy(run.checkpoint.config).writes:
+            choose_rival(run)
     return panel
+
+
+def _pieces(run: OpenRun) -> None:
+    """Whose weights, and where the line of integrated gradients begins."""
+    n_layers, n_heads = run.trace.maps(run.looking.kind).shape[:2]
+    choices.let_go(run.slot, n_layers, n_heads)
+    layer = choices.menu_of_layers(choices.field(run.slot, "layer"), n_layers)
+    choices.menu_of_heads(choices.field(run.slot, "head"), n_heads, disabled=layer is None)
+    choices.menu(choices.field(run.slot, "begin"), say("Integrated gradients"), BASELINES, bare=True, width=280)

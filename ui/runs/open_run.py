@@ -23,7 +23,7 @@ from ui.runs.looking import Looking, fit_view, own_choice
 from ui.runs.sides import fit_aggregate, fit_parts
 from ui.runs.stepper_run import stepper_run
 from ui.runs.work import BusyError
-from ui.shared import drawing, menu
+from ui.shared import compare_this, drawing, menu
 from ui.shared.door import st
 from ui.state import session, tried
 from ui.state.link import DEFAULT_NEW, Link
@@ -87,6 +87,7 @@ def publish(checkpoint: Checkpoint | GivenMaps, link: Link | None = None, *, job
     link = replace(address(checkpoint, session.asked() if link is None else link), job=job)
     session.publish(link)
     menu.carry(link)
+    compare_this.carry(link)
 
 
 def open_run(

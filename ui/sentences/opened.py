@@ -22,7 +22,9 @@ _PAGES: Final = {
     "positions": (say("Positions"), ":material/waves:"),
     "masks": (say("Masks"), ":material/border_clear:"),
     "inside": (say("Inside the model"), ":material/account_tree:"),
+    "forcing": (say("Teacher forcing"), ":material/school:"),
 }
+_WITH_REFERENCE: Final = "forcing"  # what there is to see needs one
 
 
 def opened(job: Job, results: Sequence[LineResult]) -> None:
@@ -44,13 +46,15 @@ def opened(job: Job, results: Sequence[LineResult]) -> None:
         link = leads_to(job, one)
         with st.container(horizontal=True, gap="medium"):
             for path, (name, icon) in _PAGES.items():
-                menu.link(path, name, link, icon=icon)
+                if path != _WITH_REFERENCE or link.reference:
+                    menu.link(path, name, link, icon=icon)
 
 
 def leads_to(job: Job, one: LineResult) -> Link:
     """What other pages shall show: the run of this line."""
     view = replace(session.view(), step=0, query=None, key=None)
-    return replace(job.link, source=one.line.source, revision=job.how.checkpoint[:REVISION_LENGTH], view=view)
+    line, revision = one.line, job.how.checkpoint[:REVISION_LENGTH]
+    return replace(job.link, source=line.source, reference=line.reference or None, revision=revision, view=view)
 
 
 def _texts(one: LineResult) -> str:

@@ -90,6 +90,12 @@ def link(path: str, label: str, leads_to: Link, *, icon: str | None = None) -> N
     st.page_link(page, label=label, icon=icon, query_params=write_link(leads_to) | language.in_address())
 
 
+def current() -> str:
+    """The path of the page that is shown; "" for a page alone, as tests run it."""
+    menu: Menu | None = st.session_state.get(MENU)
+    return menu.current if menu else ""
+
+
 def href(path: str, leads_to: Link) -> str:
     """The address of a page behind the app's own.
 

@@ -35,10 +35,11 @@ _BELONGS: Final[dict[str, tuple[str, ...]]] = {
     "do": ("model",),
     "forced": ("model", "src"),
     "result": ("model", "src"),
+    "ref": ("src",),
 }
 """What belongs to one model, or to one sentence: a run of another does not take it over."""
 _FIELDS: Final = {"rev": "revision", "answers": "answers", "do": "interventions", "forced": "forced",
-                  "result": "hypothesis"}  # fmt: skip
+                  "result": "hypothesis", "ref": "reference"}  # fmt: skip
 
 
 def comparing(link: Link, *, with_: Link | None = None) -> Link:

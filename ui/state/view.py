@@ -35,6 +35,7 @@ Depths = Literal["layer", "sublayer"]
 LensColour = Literal["probability", "rank"]
 Unsureness = Literal["entropy", "ten", "rest"]
 Nearness = Literal["cosine", "distance"]
+From = Literal["zero", "mean"]
 Compared = Literal["auto", "changed", "sentences", "checkpoints", "branches", "heads", "ways"]
 
 Slot = Literal["", "b-"]
@@ -111,6 +112,8 @@ class View:
         listed: Which lines of it are listed.
         line_order: In which order; the worst first, where it is not that of the file.
         holding: Words that lines have.
+        begin: Where the line of integrated gradients begins.
+        rival: Id of the piece whose logit is taken off that of the piece written; None for none.
         term: A term of the glossary, by its English name; "" for none.
         at: The piece of a reference that is looked at, from 0; None for the one of the step.
         ends: The end piece after the reference of a decoder alone is judged, too.
@@ -172,6 +175,8 @@ class View:
     listed: Listed = choice("listed", "all")
     line_order: LineOrder = choice("order", "file")
     holding: str = text("holding", most=LONGEST_NAME)
+    begin: From = choice("begin", "zero")
+    rival: int | None = place("rival", MAX_STEP)
     term: str = text("term")
     at: int | None = place("at", MAX_PLACE)
     ends: bool = flag("ends")

@@ -82,7 +82,7 @@ def told(**changes: object) -> Plant:
 class NoCausalMask(Transformer):
     """Each target piece sees all others."""
 
-    def target_mask(self, tgt_ids: Tensor, *, n_past: int = 0) -> Tensor:
+    def target_mask(self, tgt_ids: Tensor, *, n_past: int = 0, tap: Tap = NO_TAP) -> Tensor:
         """Padding alone."""
         padding = padding_mask(tgt_ids, pad_id=self.config.pad_id)
         return padding.new_ones(1, 1, tgt_ids.size(1), n_past + tgt_ids.size(1)) & (padding if not n_past else True)
@@ -92,7 +92,7 @@ def moved(by: int) -> type[Transformer]:
     """A causal mask whose diagonal has moved."""
 
     class Moved(Transformer):
-        def target_mask(self, tgt_ids: Tensor, *, n_past: int = 0) -> Tensor:
+        def target_mask(self, tgt_ids: Tensor, *, n_past: int = 0, tap: Tap = NO_TAP) -> Tensor:
             right = super().target_mask(tgt_ids, n_past=n_past)
             causal = causal_mask(tgt_ids.size(1), offset=n_past + by)[..., : right.size(-1)]
             causal = nn.functional.pad(causal, (0, right.size(-1) - causal.size(-1)), value=False)
@@ -112,7 +112,7 @@ class SourcePadsSeen(Transformer):
 class TargetPadsSeen(Transformer):
     """Padding of the target is read like any piece."""
 
-    def target_mask(self, tgt_ids: Tensor, *, n_past: int = 0) -> Tensor:
+    def target_mask(self, tgt_ids: Tensor, *, n_past: int = 0, tap: Tap = NO_TAP) -> Tensor:
         """What comes later is closed, and nothing else."""
         return causal_mask(tgt_ids.size(1), offset=n_past)
 

@@ -37,7 +37,7 @@ def masked(mask):
     def change(model):
         pad = model.config.pad_id
 
-        def target_mask(ids, *, n_past=0):
+        def target_mask(ids, *, n_past=0, tap=None):
             made = mask(ids.size(1), n_past)
             if n_past:
                 return made
@@ -83,7 +83,7 @@ def source_open(model):
 
 
 def target_open(model):
-    model.target_mask = lambda ids, *, n_past=0: causal_mask(ids.size(1), offset=n_past)
+    model.target_mask = lambda ids, *, n_past=0, tap=None: causal_mask(ids.size(1), offset=n_past)
 
 
 def cross_open(model):

@@ -45,7 +45,9 @@ def test_words_that_make_an_everyday_word_a_term_are_terms():
 
 @pytest.mark.parametrize("place", PLACES.values(), ids=list(PLACES))
 def test_a_place_is_a_page_and_its_address_opens_it(place):
-    assert any((ROOT / "pages" / section / f"{place.page}.py").is_file() for section in ("explore", "debug"))
+    assert any(
+        (ROOT / "pages" / section / f"{place.page}.py").is_file() for section in ("explore", "whatif", "debug")
+    )
     assert set(place.fields) <= {field.name for field in fields(View)}
     checkpoint = loading.open_checkpoint(loading.usable()["reverse"])
     link = Link(model="reverse", source="a b", view=View(term="piece", step=2, query=3))

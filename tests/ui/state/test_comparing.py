@@ -28,7 +28,8 @@ def opened(link):
 def run_of(link):
     """What decides a result, and which map is looked at."""
     view = link.view
-    return replace(link, beside="", tried=(), companions=None, revision="", view=View(), job=""), (
+    bare = replace(link, beside="", tried=(), companions=None, revision="", view=View(), job="", reference=None)
+    return bare, (
         view.kind, view.layer, view.head,
     )  # fmt: skip
 
@@ -68,6 +69,12 @@ def test_what_is_compared_follows_from_what_differs(changes, compared):
     link = opened(comparing(LINK, with_=second))
     assert settled(link) == (compared, ())
     assert second_of(link) == (replace(second, view=replace(second.view, step=3)), ())
+
+
+def test_a_reference_belongs_to_its_sentence():
+    link = replace(LINK, reference="cba")
+    for changes, reference in (({"model": "zh-en"}, "cba"), ({"source": "noon"}, None)):
+        assert second_of(opened(comparing(link, with_=replace(link, **changes))))[0].reference == reference
 
 
 def test_a_changed_run_is_compared_with_its_control_without_a_second_one():

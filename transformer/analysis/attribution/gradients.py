@@ -13,16 +13,16 @@ many points, and may not get there.
 Gradients are taken with respect to a tensor that a visitor puts in the place of the embeddings. Nothing asks for
 gradients of parameters, and nothing is left on the model, which other threads use meanwhile.
 
-Source: Simonyan et al., "Deep Inside Convolutional Networks" (2014), section 3, and Denil et al., "Extraction of
-Salient Sentences" (2015), for input x gradient; Sundararajan et al., "Axiomatic Attribution for Deep Networks"
-(2017), section 3, equation 1, section 4 for the baseline and section 5 for the points.
+Source: Denil et al., "Extraction of Salient Sentences from Labelled Documents" (2014), for input x gradient of texts;
+Sundararajan et al., "Axiomatic Attribution for Deep Networks" (2017), section 3, equation 1 and proposition 1, and
+section 5 for the baseline and the points.
 
 Shapes: R rows, P pieces, D d_model, n points.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
@@ -32,6 +32,7 @@ import torch
 from torch import Tensor
 
 from transformer.analysis.attribution.asked import Asked
+from transformer.analysis.attribution.progress import Progress, whole
 from transformer.errors import QueryError
 from transformer.model.linear import widened
 from transformer.model.tap import Recorder
@@ -60,6 +61,11 @@ class Integrated:
     value: float
     baseline: float
     n_points: int
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the arrays, in bytes."""
+        return self.credit.nbytes
 
     @property
     def error(self) -> float:
@@ -151,8 +157,15 @@ def gradient(asked: Asked, x: Tensor) -> tuple[Tensor, Tensor]:
     """
     with _with_gradients(asked.model):
         leaf = x.detach().clone().requires_grad_(True)
-        values = asked.log_probs(tap=asked.tap.also(_Inject(asked.tokens, leaf), _Ordinary()), rows=len(x))
-        (slopes,) = torch.autograd.grad(values.sum(), leaf)
+        try:
+            values = asked.log_probs(tap=asked.tap.also(_Inject(asked.tokens, leaf), _Ordinary()), rows=len(x))
+            (slopes,) = torch.autograd.grad(values.sum(), leaf)
+        except RuntimeError as error:
+            if "Inference tensors" not in str(error):
+                raise
+            raise QueryError(
+                "this run takes values from another run in a way through which no gradients can be taken."
+            ) from error
     return values.detach(), slopes
 
 
@@ -167,30 +180,31 @@ def input_times_gradient(asked: Asked) -> np.ndarray:
     return _by_piece(asked, (x * slopes)[0])
 
 
-def integrated_gradients(
-    asked: Asked,
-    *,
-    baseline: Baseline = "zero",
-    n_points: int | None = None,
-    pause: Callable[[], None] = lambda: None,
-) -> Integrated:
+def integrated_gradients(asked: Asked, *, baseline: Baseline = "zero", n_points: int | None = None) -> Integrated:
     """Integrated gradients of each piece.
 
     Args:
         asked: What is explained.
         baseline: Where the line begins.
         n_points: On the line; None for as many as make the error small, `MOST_POINTS` at most.
-        pause: Called before each part of the work.
 
     Raises:
         QueryError: The model was loaded where no gradients can be taken.
     """
+    return whole(integrating(asked, baseline=baseline, n_points=n_points))
+
+
+def integrating(
+    asked: Asked, *, baseline: Baseline = "zero", n_points: int | None = None
+) -> Generator[Progress, None, Integrated]:
+    """The same in parts; says before each how many points are done, and of how many."""
     x = embeddings(asked)
     start = baseline_of(asked, baseline).expand_as(x)
     ends, _ = gradient(asked, torch.cat([start, x]))
     n = FEWEST_POINTS if n_points is None else n_points
     while True:
-        credit = _by_piece(asked, ((x - start) * _mean_gradient(asked, start, x, n, pause))[0])
+        mean = yield from _mean_gradient(asked, start, x, n)
+        credit = _by_piece(asked, ((x - start) * mean)[0])
         credit.flags.writeable = False
         found = Integrated(credit, float(ends[1]), float(ends[0]), n)
         if n_points is not None or found.is_complete or 2 * n > MOST_POINTS:
@@ -198,14 +212,15 @@ def integrated_gradients(
         n *= 2
 
 
-def _mean_gradient(asked: Asked, start: Tensor, x: Tensor, n: int, pause: Callable[[], None]) -> Tensor:
+def _mean_gradient(asked: Asked, start: Tensor, x: Tensor, n: int) -> Generator[Progress, None, Tensor]:
     """The mean of the gradient on the line from `start` to x [1, tokens, D]."""
     nodes, weights = np.polynomial.legendre.leggauss(n)  # on -1 to 1
     places = torch.tensor((nodes + 1) / 2, dtype=x.dtype)[:, None, None]  # [n, 1, 1]
     shares = torch.tensor(weights / 2, dtype=torch.float64)[:, None, None]
-    total = torch.zeros_like(x, dtype=torch.float64)
-    for place, share in zip(places.split(at_once := _rows(asked)), shares.split(at_once), strict=True):
-        pause()
+    total, at_once = torch.zeros_like(x, dtype=torch.float64), _rows(asked)
+    parts = zip(places.split(at_once), shares.split(at_once), strict=True)
+    for done, (place, share) in enumerate(parts):
+        yield Progress(done * at_once, n)
         _, slopes = gradient(asked, start + place * (x - start))
         total += (share * slopes.double()).sum(dim=0)
     return total

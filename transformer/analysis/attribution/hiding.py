@@ -13,15 +13,16 @@ a row of a batch, and a causal decoder gives all steps of each at once.
 What it does not show: pieces that can stand in for one another. Hidden alone, neither may matter, and hidden
 together both would. And a model was not trained on sentences with holes.
 
-Source: Li et al., "Understanding Neural Networks through Representation Erasure" (2016), section 3, for the effect of
-taking a part of the input away; here by the mask instead of by zeros.
+Source: Zeiler and Fergus, "Visualizing and Understanding Convolutional Networks" (2014), section 4.2, for covering a
+part of the input; Li et al., "Understanding Neural Networks through Representation Erasure" (2016), for texts. Here
+masks cover it.
 
 Shapes: R rows read at once, N steps, P pieces, S source tokens, T target tokens, D d_model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +30,7 @@ import torch
 from torch import Tensor
 
 from transformer.analysis.attribution.asked import Asked
+from transformer.analysis.attribution.progress import Progress, whole
 
 MOST_TOKENS = 1024  # that are read at once, all rows together
 MOST_LOGITS = 2**22  # that are made at once, 16 MB
@@ -91,27 +93,26 @@ class Hide:
         return value & ~closed
 
 
-def hide(
-    asked: Sequence[Asked],
-    *,
-    pause: Callable[[int, int], None] = lambda done, whole: None,
-) -> Hiding:
+def hide(asked: Sequence[Asked]) -> Hiding:
     """Hide each piece from each step, each alone.
 
     Args:
         asked: The steps of one run, in order; each has read what the one before it had, and more.
-        pause: Called before each part of the work with how much is done and how much there is.
     """
-    with torch.inference_mode():
-        rows = [one.read_ids.size(1) - 1 for one in asked]  # of the decoder, one a step
-        pieces = torch.tensor([one.piece for one in asked])
-        last, n_pieces = asked[-1], asked[-1].n_pieces
-        at_once = max(1, MOST_TOKENS // max(last.read_ids.size(1), last.src_ids.size(1)))
-        parts = []
-        for first in range(-1, n_pieces, at_once):  # the first row hides nothing
-            pause(max(first, 0), n_pieces)
-            places = torch.arange(first, min(first + at_once, n_pieces))
-            parts.append(_log_probs(last, Hide(places, last.stack), rows, pieces, n=len(places)))
+    return whole(hiding(asked))
+
+
+def hiding(asked: Sequence[Asked]) -> Generator[Progress, None, Hiding]:
+    """The same in parts; says before each how far it is."""
+    rows = [one.read_ids.size(1) - 1 for one in asked]  # of the decoder, one a step
+    pieces = torch.tensor([one.piece for one in asked])
+    last, n_pieces = asked[-1], asked[-1].n_pieces
+    at_once = max(1, MOST_TOKENS // max(last.read_ids.size(1), last.src_ids.size(1)))
+    parts = []
+    for first in range(-1, n_pieces, at_once):  # the first row hides nothing
+        yield Progress(max(first, 0), n_pieces)
+        places = torch.arange(first, min(first + at_once, n_pieces))
+        parts.append(_log_probs(last, Hide(places, last.stack), rows, pieces, n=len(places)))
     plain, *hidden_rows = torch.cat(parts).double().numpy()
     hidden = np.stack(hidden_rows, axis=1)  # [N, P]
     if last.stack == "decoder":
@@ -122,6 +123,7 @@ def hide(
     return found
 
 
+@torch.inference_mode()
 def _log_probs(asked: Asked, hide: Hide, rows: list[int], pieces: Tensor, *, n: int) -> Tensor:
     """Of the pieces, in the rows of the steps, with a piece hidden in each row of the batch [n, N]."""
     model, tap = asked.model, asked.tap.also(hide)

@@ -18,8 +18,9 @@ not linear, where a model has one. Where a change put something else in a value'
 What they do not show: indirect paths. What a part writes is also read by later layers, which act on it; a part with
 a contribution of 0 may still decide the output, and all that the encoder does comes in by cross-attention.
 
-Source: Elhage et al., "A Mathematical Framework for Transformer Circuits" (2021), sections "Residual stream as a
-sum" and "Handling Layer Normalization"; nostalgebraist (2020) for reading streams by the output table.
+Source: Elhage et al., "A Mathematical Framework for Transformer Circuits" (2021), section "Transformer Overview" for
+the stream as a sum, and "Handling Layer Normalization"; nostalgebraist (2020) for reading a stream by the output
+table.
 
 Shapes: C pieces whose logits are looked at, P parts, D d_model, V vocabulary.
 """

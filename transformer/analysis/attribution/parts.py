@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from transformer.model.anatomy import Kind as Attention
 from transformer.model.anatomy import Sublayer
 
 Kind = Literal[
@@ -38,6 +39,13 @@ class Part:
     layer: int | None = None
     sublayer: Sublayer | None = None
     head: int | None = None
+
+    @property
+    def stack_attention(self) -> Attention | None:
+        """Of which attention a head is; None for what is no head."""
+        if self.kind != "head":
+            return None
+        return "cross" if self.sublayer == "cross_attn" else "decoder"
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ measured, as the model adds them. The bias of W_O belongs to no key and is left 
 With several layers each number is the mean over them: a length in one layer's stream is not one in another's, so
 the mean is a summary, and one layer alone is the measure.
 
-Source: Kobayashi et al., "Attention is Not Only a Weight" (2020), section 2.2, equations 4 to 6; Abnar and Zuidema
+Source: Kobayashi et al., "Attention is Not Only a Weight" (2020), section 2; Abnar and Zuidema
 (2020) for rollout (`transformer.analysis.rollout`).
 
 Shapes: L layers, H heads, P pieces, Q queries, K keys, d d_head, D d_model.

@@ -12,24 +12,32 @@ shows why. To add one, write its record in a module of this package and name it 
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from transformer.errors import QueryError, shown
+from transformer.model.config import ModelConfig
 from transformer.runs.interventions.base import ChangeError as ChangeError
 from transformer.runs.interventions.base import Ground as Ground
 from transformer.runs.interventions.base import Intervention as Intervention
+from transformer.runs.interventions.copying import CopyMap as CopyMap
+from transformer.runs.interventions.copying import Patch as Patch
 from transformer.runs.interventions.heads import MeanHead as MeanHead
 from transformer.runs.interventions.heads import ZeroHead as ZeroHead
+from transformer.runs.interventions.insisting import Insist as Insist
 from transformer.runs.interventions.pieces import Blank as Blank
 from transformer.runs.interventions.pieces import Drop as Drop
 from transformer.runs.interventions.pieces import Pads as Pads
 from transformer.runs.interventions.pieces import Replace as Replace
 from transformer.runs.interventions.pieces import Shuffle as Shuffle
 from transformer.runs.interventions.pieces import Swap as Swap
+from transformer.runs.interventions.rows import Force as Force
+from transformer.runs.interventions.rows import Mute as Mute
+from transformer.runs.interventions.rows import Weigh as Weigh
 from transformer.runs.interventions.sharpness import Temper as Temper
 from transformer.runs.interventions.sharpness import Uniform as Uniform
 from transformer.runs.interventions.skipping import Skip as Skip
+from transformer.runs.interventions.wiring import WIRING
 from words import say_n
 
 MAX_INTERVENTIONS: Final = 64
@@ -38,12 +46,15 @@ _SEPARATOR: Final = "_"
 
 _ALL: tuple[type[Intervention], ...] = (
     ZeroHead, MeanHead, Uniform, Temper, Skip,
-    Replace, Drop, Swap, Shuffle, Pads, Blank,
+    Mute, Force, Weigh, CopyMap, Patch,
+    Replace, Drop, Swap, Shuffle, Pads, Blank, Insist,
+    *WIRING,
 )  # fmt: skip
 KINDS: Final[dict[str, type[Intervention]]] = {kind.word: kind for kind in _ALL}
 """All kinds of interventions by their word, in the order in which a menu offers them."""
+assert len(KINDS) == len(_ALL)  # or two kinds have one word
 
-_LIKE: Final = re.compile(r"([a-z]{1,20})(?:-(.{1,2000}))?", re.ASCII)
+_LIKE: Final = re.compile(r"([a-z]{1,20})(?:-(.{1,5000}))?", re.ASCII)
 
 
 def checked(interventions: object) -> tuple[Intervention, ...]:
@@ -81,6 +92,21 @@ def checked(interventions: object) -> tuple[Intervention, ...]:
     return tuple(interventions)
 
 
+def fitted(interventions: Iterable[Intervention], config: ModelConfig) -> Iterator[tuple[Intervention, ModelConfig]]:
+    """Each change with the config that it goes by, which another may have changed.
+
+    Raises:
+        ChangeError: The model has not what one of them names, or it makes no sense there.
+    """
+    interventions = tuple(interventions)
+    for one in interventions:
+        seen = config
+        for other in interventions:
+            seen = seen if other is one else other.seen_by_others(seen)
+        one.check(seen)
+        yield one, seen
+
+
 def from_record(record: Any) -> Intervention:
     """Read what `to_record` wrote.
 
@@ -112,9 +138,8 @@ def _parse_one(text: str) -> Intervention:
     kind = KINDS.get(match[1]) if match else None
     if match is None or kind is None:
         raise QueryError(
-            "found the change {text}, expected one such as {example}; there are {words}.",
+            "found the change {text}, expected one such as {example}.",
             text=shown(text),
             example=str(ZeroHead("cross", 2, 0)),
-            words=", ".join(KINDS),
         )
     return kind.from_text(match[2] or "")

@@ -154,6 +154,10 @@ class Intervention:
         if (why := self.unfit(config)) is not None:
             raise ChangeError(why)
 
+    def seen_by_others(self, config: ModelConfig) -> ModelConfig:
+        """The config that other changes of the run go by; another one where this changes how many heads there are."""
+        return config
+
     def told(self) -> str:
         """What is changed, without a full stop, such as "Cross-attention, layer 3, head 1: writes nothing"."""
         raise NotImplementedError

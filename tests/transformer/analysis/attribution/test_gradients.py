@@ -17,6 +17,7 @@ from transformer.analysis.attribution.gradients import (
     gradient,
     input_times_gradient,
     integrated_gradients,
+    integrating,
 )
 from transformer.errors import QueryError
 from transformer.model.tap import Replacer, tap_of
@@ -64,11 +65,12 @@ def test_integrated_gradients_are_complete(shape, baseline):
 
 
 def test_points_are_added_until_the_error_is_small():
-    question, told = asked(), []
-    found = integrated_gradients(question, pause=lambda: told.append(1))
+    question = asked()
+    found, told = integrated_gradients(question), [(one.done, one.whole) for one in integrating(question)]
     assert found.n_points in (16, 32, 64, 128, 256)
     assert found.is_complete or found.n_points == 256
-    assert told
+    assert told[0] == (0, 16)
+    assert told[-1][1] == found.n_points
     rough = integrated_gradients(question, n_points=1)
     assert abs(rough.error) > abs(found.error)
 

@@ -46,12 +46,12 @@ def one_by_one(question, place):
 def test_hiding_all_at_once_is_hiding_one_by_one(shape, monkeypatch):
     monkeypatch.setattr(hiding, "MOST_TOKENS", 12)  # so that a part of the pieces is hidden at once
     monkeypatch.setattr(hiding, "MOST_LOGITS", 150)
-    whole, told = asked(**shape), []
+    whole = asked(**shape)
     first_row = whole.read_ids.size(1) - len(PIECES)
     questions = steps(whole, PIECES, first_row=first_row)
-    found = hide(questions, pause=lambda done, n: told.append((done, n)))
+    found, told = hide(questions), list(hiding.hiding(questions))
     assert found.hidden.shape == (4, whole.n_pieces)
-    assert [n for _, n in told] == [whole.n_pieces] * len(told)
+    assert [one.whole for one in told] == [whole.n_pieces] * len(told)
     assert len(told) > 1
     for step, question in enumerate(questions):
         assert found.plain[step] == pytest.approx(question.log_prob, abs=1e-10)

@@ -1,0 +1,166 @@
+"""The parts that a logit is the sum of: by layer and component as a map, and the largest of them as bars.
+
+In the map rows are places of the decoder in the order of the computation; a cell without a part is empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from charts.credit import number, signed_cells, written
+from charts.hover import bold, hover, on_lines, with_number
+from charts.neuron_bars import lying, lying_bars
+from charts.theme import (
+    GUIDE_COLOR,
+    MARK_COLOR,
+    NEUTRAL_COLOR,
+    SIGNED_SCALE,
+    Spec,
+    as_figure,
+    base_layout,
+    literal,
+    ticks,
+)
+from words import joined, say
+
+HOW_TO_READ_MAP = say(
+    "Each cell is what one part of the decoder adds to the logit, past all that comes after it; purple raises it, "
+    "green lowers it. Click a head to choose it."
+)
+HOW_TO_READ_BARS = say(
+    "Each bar is a part, the largest on top, whichever its sign; the last line is all others together. Click a head "
+    "to choose it."
+)
+LOGIT = say("Adds to the logit")
+_ROW = 34  # pixels
+_MOST_PRECISE = 6  # columns whose numbers have room for two digits on a phone
+_MOST_WRITTEN = 14  # columns whose numbers do not touch
+_LESS = str(SIGNED_SCALE[2][1])
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A part or several.
+
+    Attributes:
+        name: What it is.
+        short: The same on the axis; a head as "layer.head".
+        value: What it adds.
+        place: What a click on it gives; None: it cannot be clicked.
+        chosen: Whether it is the part that is looked at.
+    """
+
+    name: str
+    short: str
+    value: float
+    place: int | None = None
+    chosen: bool = False
+
+
+def contribution_map_spec(
+    values: np.ndarray,
+    *,
+    rows: Sequence[str],
+    columns: Sequence[tuple[str, str]],
+    names: Sequence[Sequence[str]],
+    title: str,
+    chosen: tuple[int, int] | None = None,
+) -> Spec:
+    """Draw what each part adds, the first row on top.
+
+    Args:
+        values: `[row, column]`; NaN where there is no part.
+        rows: What they are called.
+        columns: What stands over each, on two lines.
+        names: What each part is called, on hover and in a table `[row][column]`.
+        title: What the map shows.
+        chosen: Row and column of the part to frame.
+
+    Returns:
+        The figure; a click's index is `(row, column)`.
+
+    Raises:
+        ValueError: The sizes do not fit together.
+    """
+    parts = np.asarray(values, np.float64)
+    if parts.shape != (len(rows), len(columns)) or [len(columns)] * len(rows) != [*map(len, names)]:
+        raise ValueError(f"{parts.shape} numbers for {len(rows)} rows and {len(columns)} columns.")
+    layout = base_layout(title, "", "")
+    down = ticks(rows, title="")
+    layout["xaxis"] |= {"range": [-0.5, len(columns) - 0.5], "side": "top", "fixedrange": True, "showgrid": False}
+    layout["xaxis"] |= {"tickvals": list(range(len(columns))), "tickangle": 0, "ticks": "", "tickfont": {"size": 12}}
+    layout["xaxis"]["ticktext"] = [_two_lines(*column) for column in columns]
+    layout["yaxis"] = {**down["axis"], "range": [len(rows) - 0.5, -0.5], "fixedrange": True}
+    layout["margin"] |= {"t": 80}
+    layout["height"] = int(np.clip(120 + _ROW * len(rows), 220, 900))
+    cells = [(row, column) for row, column in np.ndindex(parts.shape) if np.isfinite(parts[row, column])]
+    layout["meta"] = {
+        "ticks": {"yaxis": down["spec"]},
+        "table": {
+            "columns": [say("Part", about="of a sum"), LOGIT],
+            "rows": [[names[row][column], float(parts[row, column])] for row, column in cells],
+        },
+    }
+    if not cells:
+        return {"data": [], "layout": layout}
+    most = float(np.abs(np.nan_to_num(parts)).max()) or 1.0
+    texts = [
+        [
+            on_lines(bold(names[row][column]), with_number(literal(LOGIT), f"{parts[row, column]:+.4g}"))
+            for column in range(len(columns))
+        ]
+        for row in range(len(rows))
+    ]
+    if len(columns) <= _MOST_WRITTEN:
+        layout["annotations"] = written(
+            parts, parts / most, ["+.2f" if len(columns) <= _MOST_PRECISE else "+.1f"] * len(columns)
+        )
+    if chosen is not None:
+        row, column = chosen
+        edges = {"x0": column - 0.48, "x1": column + 0.48, "y0": row - 0.47, "y1": row + 0.47}
+        layout["shapes"] = [{"type": "rect", "line": {"color": MARK_COLOR, "width": 2.5}, **edges}]
+    return {"data": [signed_cells(parts / most, texts)], "layout": layout}
+
+
+def _two_lines(upper: str, lower: str) -> str:
+    return joined("<br>", [literal(upper), literal(lower)])
+
+
+contribution_map = as_figure(contribution_map_spec)
+
+
+def contribution_bars_spec(bars: Sequence[Bar], *, title: str) -> Spec:
+    """Draw parts as bars that lie, the first on top.
+
+    Args:
+        bars: The parts, and whatever stands for the others and for their sum.
+        title: What the chart shows.
+
+    Returns:
+        The figure; a click on a bar returns its place as `customdata`.
+    """
+    layout = lying(title, LOGIT, "", [bar.short for bar in bars])
+    values = np.array([bar.value for bar in bars], np.float64)
+    low, high = min(0.0, float(values.min(initial=0))), max(0.0, float(values.max(initial=0)))
+    room = 0.3 * ((high - low) or 1.0)
+    layout["xaxis"] |= {"range": [low - room, high + room], "nticks": 6, "fixedrange": True}
+    layout["xaxis"] |= {"zeroline": True, "zerolinecolor": GUIDE_COLOR}
+    layout["annotations"] = [
+        {"x": value, "y": place, "text": literal(number(value, "+.3f")), "showarrow": False,
+         "xanchor": "left" if value >= 0 else "right", "xshift": 4 if value >= 0 else -4}
+        for place, value in enumerate(values.tolist())
+    ]  # fmt: skip
+    rows = [[bar.name, float(bar.value)] for bar in bars]
+    layout["meta"] = {"table": {"columns": [say("Part", about="of a sum"), LOGIT], "rows": rows}}
+    shown = lying_bars(values, [NEUTRAL_COLOR if value >= 0 else _LESS for value in values.tolist()])
+    shown["customdata"] = [-1 if bar.place is None else bar.place for bar in bars]
+    shown["marker"]["line"] = {"color": MARK_COLOR, "width": [2.5 if bar.chosen else 0.0 for bar in bars]}
+    shown["hovertext"] = [on_lines(bold(bar.name), with_number(literal(LOGIT), f"{bar.value:+.4g}")) for bar in bars]
+    shown["hovertemplate"] = hover("%{hovertext}")
+    return {"data": [shown] if bars else [], "layout": layout}
+
+
+contribution_bars = as_figure(contribution_bars_spec)

@@ -1,0 +1,196 @@
+"""What each piece gets credit for, by several measures beside each other: a row a piece, a column a measure.
+
+The measures have different units, so each column has a scale of its own, from its largest number down to 0; numbers
+below 0 have the other colour. What a measure is, the caller says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from charts.hover import bold, hover, italic, on_lines, with_number
+from charts.theme import (
+    MARK_COLOR,
+    MASK_COLOR,
+    SCALES,
+    SIGNED_SCALE,
+    Spec,
+    as_figure,
+    base_layout,
+    capitalised,
+    literal,
+    ticks,
+)
+from words import say
+
+HOW_TO_READ = say(
+    "Each row is one piece, each column a measure with a scale of its own: the stronger a cell, the more of that "
+    "column's largest number. Purple speaks for the piece that was written, green against it; a frame marks the "
+    "largest of a column, whichever its sign."
+)
+
+PALE_FROM = 0.62
+"""Share of the scale from which a dark cell needs pale text."""
+_ROW = 26  # pixels
+_MOST_WRITTEN = 64  # rows: of more, numbers would stand in each other's way
+
+
+@dataclass(frozen=True)
+class Column:
+    """A measure.
+
+    Attributes:
+        name: In a word or two, above the column.
+        values: Of each piece; NaN where there is none.
+        digits: How its numbers are written, such as "+.2f".
+        absent: Why there is no number, where there is none.
+        least: The scale does not end below this; where no number is as large, nothing stands out.
+    """
+
+    name: str
+    values: np.ndarray
+    digits: str
+    absent: str = ""
+    least: float = 0.0
+
+
+def piece_credit_spec(pieces: Sequence[str], columns: Sequence[Column], *, title: str, piece_axis: str) -> Spec:
+    """Draw the measures of each piece, the first piece on top.
+
+    Args:
+        pieces: A label for each row; equal labels stay apart.
+        columns: The measures.
+        title: What the chart shows.
+        piece_axis: What the rows are.
+
+    Returns:
+        The figure; a click's index is `(row, column)`.
+
+    Raises:
+        ValueError: A column has not one number for each piece.
+    """
+    if any(np.shape(column.values) != (len(pieces),) for column in columns):
+        raise ValueError(f"{len(pieces)} pieces: give one number for each in every column.")
+    layout = base_layout(title, "", piece_axis)
+    down = ticks(pieces, title=piece_axis)
+    names = [literal(column.name) for column in columns]
+    layout["xaxis"] |= {"range": [-0.5, len(columns) - 0.5], "tickvals": list(range(len(columns))), "side": "top"}
+    layout["xaxis"] |= {"ticktext": names, "showgrid": False, "fixedrange": True}
+    layout["xaxis"] |= {"ticks": "", "autotickangles": [0, -45, -90], "tickfont": {"size": 12}}
+    layout["yaxis"] = {**down["axis"], "range": [len(pieces) - 0.5, -0.5], "uirevision": "\n".join(pieces)}
+    layout["margin"] |= {"t": 74}
+    layout["height"] = int(np.clip(120 + _ROW * len(pieces), 220, 1400))
+    layout["meta"] = {"ticks": {"yaxis": down["spec"]}, "table": _table(pieces, columns)}
+    if not len(pieces) or not columns:
+        return {"data": [], "layout": layout}
+    values = np.stack([np.asarray(column.values, np.float64) for column in columns], axis=1)  # [piece, column]
+    least = np.array([column.least for column in columns])
+    shares = shares_of_columns(values, least)
+    layout["shapes"] = _frames(values, least)
+    if len(pieces) <= _MOST_WRITTEN:
+        layout["annotations"] = written(values, shares, [column.digits for column in columns])
+    texts = [[_said(piece, column, place) for column in columns] for place, piece in enumerate(pieces)]
+    return {"data": [*_absent(values), signed_cells(shares, texts)], "layout": layout}
+
+
+piece_credit = as_figure(piece_credit_spec)
+
+
+def shares_of_columns(values: np.ndarray, least: np.ndarray) -> np.ndarray:
+    """Each number as a share of the largest of its column, whichever its sign [row, column], -1 to 1.
+
+    Args:
+        values: `[row, column]`.
+        least: What the largest of each column counts as at least `[column]`.
+    """
+    most = np.maximum(np.abs(np.nan_to_num(values)).max(axis=0, initial=0), least)
+    return np.asarray(values / np.where(most == 0, 1.0, most))
+
+
+def signed_cells(shares: np.ndarray, texts: Sequence[Sequence[str]]) -> Spec:
+    """The trace of a map of shares from -1 to 1, each cell with its own text on hover."""
+    return {
+        "type": "heatmap",
+        "z": np.asarray(shares, np.float32),
+        "zmin": -1,
+        "zmax": 1,
+        "colorscale": SIGNED_SCALE,
+        "xgap": 2,
+        "ygap": 1,
+        "hovertext": [list(row) for row in texts],
+        "hovertemplate": hover("%{hovertext}"),
+        "hoverongaps": False,
+        "showscale": False,
+        **{"x0": 0, "dx": 1, "y0": 0, "dy": 1},
+    }
+
+
+def written(values: np.ndarray, shares: np.ndarray, digits: Sequence[str]) -> list[Spec]:
+    """The numbers of a map in its cells, pale on dark ones; one format a column."""
+    pale = SCALES["neutral"][0][1]
+    return [
+        {"x": column, "y": row, "text": literal(number(value, digits[column])), "showarrow": False,
+         "font": {"size": 11, "color": pale if abs(shares[row, column]) > PALE_FROM else MARK_COLOR}}
+        for (row, column), value in np.ndenumerate(values)
+        if np.isfinite(value)
+    ]  # fmt: skip
+
+
+def number(value: float, digits: str) -> str:
+    """A number in a narrow cell; what is no more than a trace of rounding reads as 0, without a sign."""
+    text = format(value, digits)
+    return text if any(digit in "123456789" for digit in text) else format(0.0, digits.replace("+", ""))
+
+
+def _frames(values: np.ndarray, least: np.ndarray) -> list[Spec]:
+    """A frame around the largest number of each column."""
+    found = []
+    for column, numbers in enumerate(np.abs(np.nan_to_num(values)).T):
+        if numbers.max(initial=0) > 0 and numbers.max(initial=0) >= least[column]:
+            row = int(numbers.argmax())
+            edges = {"x0": column - 0.48, "x1": column + 0.48, "y0": row - 0.47, "y1": row + 0.47}
+            found.append({"type": "rect", "line": {"color": MARK_COLOR, "width": 2}, **edges})
+    return found
+
+
+def _absent(values: np.ndarray) -> list[Spec]:
+    """Grey cells where there is no number."""
+    there = ~np.isfinite(values)
+    if not there.any():
+        return []
+    return [
+        {
+            "type": "heatmap",
+            "z": np.where(there, 0.0, np.nan).astype(np.float32),
+            "colorscale": [[0, MASK_COLOR], [1, MASK_COLOR]],
+            "xgap": 2,
+            "ygap": 1,
+            "showscale": False,
+            "hoverinfo": "skip",
+            **{"x0": 0, "dx": 1, "y0": 0, "dy": 1},
+        }
+    ]
+
+
+def _said(piece: str, column: Column, place: int) -> str:
+    value = float(column.values[place])
+    if not np.isfinite(value):
+        return on_lines(say("{n}: {piece}", n=place + 1, piece=bold(piece)), italic(column.absent))
+    return on_lines(
+        say("{n}: {piece}", n=place + 1, piece=bold(piece)), with_number(literal(column.name), f"{value:.4g}")
+    )
+
+
+def _table(pieces: Sequence[str], columns: Sequence[Column]) -> Spec:
+    rows = [
+        [place + 1, piece, *(_finite(column.values[place]) for column in columns)]
+        for place, piece in enumerate(pieces)
+    ]
+    return {"columns": [say("Number"), say("Piece"), *(capitalised(column.name) for column in columns)], "rows": rows}
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

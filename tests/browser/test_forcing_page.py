@@ -1,0 +1,60 @@
+"""In a browser: a reference is typed and judged, a place is clicked, and the address carries both."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.components import expect_step
+from tests.browser.helpers import menu_link, open_page, screenshot, wait_for_idle
+from tools.serve import Server
+
+BOX = "Reference: the right output"
+SHIFT = ".st-key-forcing_shift"
+
+
+def cell(page: Page, column: int) -> tuple[float, float]:
+    """Where a column of the first row of the shift is on the screen."""
+    page.locator(SHIFT).scroll_into_view_if_needed()
+    wait_for_idle(page)
+    x, y = page.evaluate(
+        """([place, column]) => {
+          const chart = document.querySelector(`${place} [role="img"]`);
+          const { xaxis, yaxis } = chart._fullLayout;
+          const box = chart.getBoundingClientRect();
+          return [box.left + xaxis._offset + xaxis.c2p(column), box.top + yaxis._offset + yaxis.c2p(0.8)];
+        }""",
+        [SHIFT, column],
+    )
+    return x, y
+
+
+def test_a_reference_is_typed_judged_and_carried(page: Page, server: Server):
+    open_page(page, f"{server.url}/forcing?model=reverse&src=abcdef")
+    expect(page.get_by_text("Type the right output above")).to_be_visible()
+    page.get_by_label(BOX).fill("fedxba")
+    page.get_by_label(BOX).press("Enter")
+    expect(page.get_by_text(re.compile(r"They part at piece \d"))).to_be_visible()
+    expect(page.locator(f"{SHIFT} .main-svg").first).to_be_visible()
+    wait_for_idle(page)
+    expect(page).to_have_url(re.compile("ref=fedxba"))
+    said = page.get_by_text(re.compile(r"Mean loss [\d.]+ nats")).inner_text()
+    screenshot(page, "forcing", whole=True)
+    page.mouse.click(*cell(page, 2))
+    expect(page.get_by_text(re.compile("Place 3: candidates"))).to_be_visible()
+    wait_for_idle(page)
+    expect_step(page, 2)
+    expect(page).to_have_url(re.compile("at=3"))
+    page.reload()
+    wait_for_idle(page)
+    expect(page.get_by_label(BOX)).to_have_value("fedxba")
+    expect(page.get_by_text(re.compile("Place 3: candidates"))).to_be_visible()
+    assert page.get_by_text(re.compile(r"Mean loss [\d.]+ nats")).inner_text() == said
+    page.locator(".gf-stepper").press("ArrowRight")
+    expect(page.get_by_text(re.compile("Place 4: candidates"))).to_be_visible()
+    menu_link(page, "Masks").click()
+    wait_for_idle(page)
+    expect(page).to_have_url(re.compile("/masks.*ref=fedxba"))
+    menu_link(page, "Teacher forcing").click()
+    expect(page.get_by_label(BOX)).to_have_value("fedxba")

@@ -1,0 +1,106 @@
+"""The parts Pieces and Logit of the page What matters: the numbers are those of the library, in every kind of run."""
+
+import numpy as np
+import pytest
+
+from tests.pages.conftest import ROOT, check
+from tests.pages.reading import address, figure, numbers, view
+from transformer.analysis.attribution.asked import ask, ask_each
+from transformer.analysis.attribution.hiding import hide
+from transformer.analysis.attribution.logit import contributions
+from ui.matters import logit, pieces
+from ui.runs import loading, measured
+from ui.state import session
+
+MATTERS = ROOT / "pages" / "whatif" / "matters.py"
+
+
+def run_of(test, source, **query):
+    name = test.session_state[session.MODEL] or loading.DEFAULT_NAME
+    checkpoint = loading.open_checkpoint(loading.usable()[name])
+    return checkpoint, loading.runner().trace(checkpoint, checkpoint.query(source, **query))
+
+
+def told(test):
+    return "\n".join(element.value.replace("\\", "") for element in (*test.markdown, *test.caption, *test.info))
+
+
+def column(test, name):
+    table = figure(test, pieces.TABLE)["layout"]["meta"]["table"]
+    place = table["columns"].index(name)
+    return np.array([np.nan if row[place] is None else row[place] for row in table["rows"]])
+
+
+def test_the_table_has_what_was_measured_and_moves_with_the_step(open_page):
+    test = open_page(MATTERS, model="reverse", src="glass", matters="pieces", step=2)
+    checkpoint, trace = run_of(test, "glass")
+    found = hide(ask_each(checkpoint, trace))
+    np.testing.assert_allclose(column(test, "Lost if hidden"), -found.probability_change(1), atol=1e-6)
+    np.testing.assert_allclose(column(test, "Attention"), trace.maps("cross")[:, :, 1].mean(axis=(0, 1)), atol=1e-6)
+    assert "Step 2" in figure(test, pieces.TABLE)["layout"]["title"]["text"]
+    assert "Attention and effect" in told(test) or "No piece alone" in told(test)
+    assert "Integrated gradients add up to" in told(test)
+    test = open_page(MATTERS, model="reverse", src="glass", matters="pieces", step=4, layer=2, head=1)
+    np.testing.assert_allclose(column(test, "Attention"), trace.maps("cross")[1, 0, 3], atol=1e-6)
+    before = column(test, "Integrated")
+    check(next(one for one in test.selectbox if one.key == "begin").set_value("mean").run())
+    assert address(test)["begin"] == "mean"
+    assert not np.allclose(column(test, "Integrated"), before)
+
+
+def test_the_parts_of_a_logit_add_up_on_the_page(open_page):
+    test = open_page(MATTERS, model="reverse", src="glass", matters="logit", rival=8, kind="cross", layer=2, head=1)
+    checkpoint, trace = run_of(test, "glass")
+    found = contributions(ask(checkpoint, trace, 0), (7,))
+    drawn = numbers(figure(test, logit.MAP)["data"][-1]["z"])
+    rows = figure(test, logit.MAP)["layout"]["meta"]["table"]["rows"]
+    assert sum(row[1] for row in rows) == pytest.approx(found.values[0].sum() - found.values[1].sum(), abs=1e-6)
+    assert drawn.shape == (4, 10)
+    assert "The remainder" in told(test)
+    assert "is rounding" in told(test)
+    bars = figure(test, logit.BARS)["layout"]["meta"]["table"]["rows"]
+    assert sum(row[1] for row in bars) == pytest.approx(sum(row[1] for row in rows), abs=1e-6)
+    check(next(button for button in test.button if button.key == logit.ZERO).click().run())
+    assert address(test)["do"] == "zero-cross.2.1"
+    assert "writes nothing in this run" in told(test)
+    assert view(test).rival == 7
+
+
+@pytest.mark.parametrize("part", ["pieces", "logit"])
+def test_a_decoder_alone_explains_what_it_had_read(open_one_stack, part):
+    test = open_one_stack("decoder", MATTERS, matters=part, step=2)
+    if part == "pieces":
+        assert np.isnan(column(test, "Lost if hidden")[-1])
+        assert "This decoder is alone" in told(test)
+    else:
+        assert "cross-attention" not in told(test).split("Direct contributions")[0]
+
+
+@pytest.mark.parametrize("part", ["pieces", "logit"])
+def test_an_encoder_alone_says_why_not(open_one_stack, part):
+    test = open_one_stack("encoder", MATTERS, matters=part)
+    assert "This model writes nothing" in told(test)
+
+
+@pytest.mark.parametrize("part", ["pieces", "logit"])
+def test_in_guess_mode_nothing_is_told(open_page, part):
+    test = open_page(MATTERS, model="reverse", src="glass", matters=part, guess=1, step=2)
+    assert "What comes next?" in told(test)
+    assert not any(element.key in (pieces.TABLE, logit.MAP) for element in test.get("bidi_component"))
+
+
+def test_what_takes_long_waits_to_be_asked_for(open_page, monkeypatch):
+    monkeypatch.setattr(measured, "AT_ONCE", 0.0)
+    test = open_page(MATTERS, model="reverse", src="noon", matters="pieces")
+    assert np.isnan(column(test, "Lost if hidden")).all()
+    assert not np.isnan(column(test, "Attention")).any()
+    begin = [button for button in test.button if button.key.endswith("_begin")]
+    assert len(begin) == 2
+    check(begin[0].click().run())
+    for _ in range(100):
+        if not np.isnan(column(test, "Lost if hidden")).any():
+            break
+        check(test.run())
+    checkpoint, trace = run_of(test, "noon")
+    found = hide(ask_each(checkpoint, trace))
+    np.testing.assert_allclose(column(test, "Lost if hidden"), -found.probability_change(0), atol=1e-6)

@@ -1,0 +1,35 @@
+"""How far a measurement is that is made in parts, and how to make all of its parts at once.
+
+Knows no model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import TypeVar
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a measurement is.
+
+    Attributes:
+        done: Parts that are done.
+        whole: Of how many.
+    """
+
+    done: int
+    whole: int
+
+
+def whole(measuring: Generator[Progress, None, _Result]) -> _Result:
+    """Make all parts of a measurement, and return what it finds."""
+    while True:
+        try:
+            next(measuring)
+        except StopIteration as end:
+            result: _Result = end.value
+            return result

@@ -1,0 +1,268 @@
+"""What is taken from another run: a head's map, or the values of any site (activation patching).
+
+The other run is of the same model, unchanged, on another sentence, decoded greedily. Maps over the source can be
+taken only from a sentence with as many tokens; of all else what both runs have is taken, and the rest stays.
+
+Source: Vig et al., "Investigating Gender Bias in Language Models Using Causal Mediation Analysis" (2020), section 3;
+Meng et al., "Locating and Editing Factual Associations in GPT" (2022), section 2.1.
+
+Shapes: B batch, H heads, Q queries, K keys.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import ClassVar, Final
+
+import torch
+from torch import Tensor
+
+from transformer.errors import QueryError
+from transformer.model.anatomy import StackName, anatomy
+from transformer.model.config import MAX_LAYERS, MAX_LENGTH, ModelConfig
+from transformer.model.sites import sites
+from transformer.model.tap import Visitor
+from transformer.runs.interventions.base import ChangeError, Ground, Group, Intervention, Other
+from transformer.runs.interventions.heads import HeadChange
+from transformer.runs.interventions.skipping import STACKS, check_part
+from transformer.runs.interventions.spelling import choice, place, text
+from transformer.runs.interventions.visiting import AtPlace, UnderMask, of_heads, seen_keys
+from words import Sentence, say
+
+Values = Callable[[], dict[str, Tensor]]
+
+
+def taken(ground: Ground, source: str, wanted: Sequence[str]) -> Values:
+    """A function that gives sites of the other run, which is made once, when it is first asked for.
+
+    Raises:
+        ChangeError: That sentence cannot be read.
+    """
+
+    @cache
+    def values() -> dict[str, Tensor]:
+        try:
+            other: Other = ground.other(source, wanted)
+        except QueryError as error:
+            raise ChangeError(
+                "the other sentence of a change cannot be read: {problem}", problem=error.sentence
+            ) from None
+        return {site: value.clone() for site, value in other.values.items()}
+
+    return values
+
+
+@dataclass(frozen=True, kw_only=True)
+class CopyMap(HeadChange):
+    """A head's map is that of another sentence.
+
+    Attributes:
+        text: The other sentence.
+    """
+
+    text: str = text(say("Other sentence"))
+
+    word: ClassVar[str] = "copy"
+    group: ClassVar[Group] = "rows"
+    title: ClassVar[Sentence] = say("A head's map is taken from another sentence")
+    about: ClassVar[Sentence] = say(
+        "Maps over the source need a sentence with as many tokens; a decoder's rows that the other run does not have "
+        "stay. Vig et al. (2020), section 3."
+    )
+
+    def told(self) -> str:
+        """In words."""
+        return say("{head}: its map is that of “{text}”", head=self.name, text=self.text)
+
+    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+        """Puts the other map in the place of this one."""
+        one = self.attention(ground.config)
+        layers = range(one.n_layers) if self.layer is None else (self.layer,)
+        values = taken(ground, self.text, [one.site(layer, "weights") for layer in layers])
+        copied = self._over_prompt if one.causal else self._over_source
+        return tuple(
+            UnderMask(one.place(layer), "weights", partial(copied, values, one.site(layer, "weights")))
+            for layer in layers
+        )
+
+    def _over_source(self, values: Values, site: str, weights: Tensor, mask: Tensor | None, offset: int) -> Tensor:
+        """Weights [B, H, Q, K] over the source's tokens, which are as many as in the other map."""
+        other = values()[site].to(weights.dtype)  # [1, H, rows, keys]
+        n_keys = other.size(-1)
+        here = torch.tensor([weights.size(-1)]) if mask is None else seen_keys(mask, weights.mT).sum(-1)  # [B]
+        wrong = [n for n in here.tolist() if n != n_keys]
+        if wrong:
+            raise ChangeError(
+                "{change} takes a map over {there} tokens; this source has {here}. Choose a sentence with as many.",
+                change=str(self),
+                there=n_keys,
+                here=wrong[0],
+            )
+        return self._put(weights, other, offset)
+
+    def _over_prompt(self, values: Values, site: str, weights: Tensor, mask: Tensor | None, offset: int) -> Tensor:
+        """Weights [B, H, Q, K] of a decoder over its own tokens: a row sees as many in both runs."""
+        return self._put(weights, values()[site].to(weights.dtype), offset)
+
+    def _put(self, weights: Tensor, other: Tensor, offset: int) -> Tensor:
+        n_rows = min(weights.size(-2), other.size(-2) - offset)
+        if n_rows <= 0:
+            return weights
+        n_keys = min(weights.size(-1), other.size(-1))
+        changed = weights.clone()
+        changed[:, :, :n_rows] = 0.0
+        changed[:, :, :n_rows, :n_keys] = other[:, :, offset : offset + n_rows, :n_keys]
+        return of_heads(self.head, weights, changed)
+
+
+_ATTENTION: Final = {
+    "norm": say("norm", about="a patched value"),
+    "queries": say("queries", about="a patched value"),
+    "keys": say("keys", about="a patched value"),
+    "values": say("values", about="a patched value"),
+    "heads": say("heads", about="a patched value"),
+    "output": say("output", about="a patched value"),
+    "residual": say("stream behind it", about="a patched value"),
+}
+_FEED_FORWARD: Final = {
+    "norm": say("norm", about="a patched value"),
+    "activation": say("hidden neurons", about="a patched value"),
+    "output": say("output", about="a patched value"),
+    "residual": say("stream behind it", about="a patched value"),
+}
+_SUBLAYERS: Final = {
+    "self": ("self_attn", say("Self-attention"), _ATTENTION),
+    "cross": ("cross_attn", say("Cross-attention"), _ATTENTION),
+    "ffn": ("ffn", say("Feed-forward"), _FEED_FORWARD),
+}
+_OF_STACK: Final = {"tokens": "embedding.tokens", "embedding": "embedding.output", "final": "output"}
+"""What a stack has once, and not in each layer."""
+
+PATCHED: Final[dict[str, str]] = {
+    "layer": say("Stream behind the layer"),
+    **{
+        part + name: say("{part}: {value}", part=label, value=value)
+        for part, (_, label, names) in _SUBLAYERS.items()
+        for name, value in names.items()
+    },
+    "tokens": say("Token embeddings"),
+    "embedding": say("Embedding, positions added"),
+    "final": say("Output of the stack"),
+}
+"""What can be taken from another run: all values of tokens that every model has."""
+
+
+def _site(stack: StackName, layer: int, what: str) -> str:
+    if what in _OF_STACK:
+        return f"{stack}.{_OF_STACK[what]}"
+    if what == "layer":
+        return f"{stack}.{layer}.output"
+    part = next(part for part in _SUBLAYERS if what.startswith(part))
+    return f"{stack}.{layer}.{_SUBLAYERS[part][0]}.{what.removeprefix(part)}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Patch(Intervention):
+    """What a model computes at one site is taken from the run of another sentence.
+
+    Attributes:
+        stack: The encoder or the decoder.
+        layer: Which, from 0; None for all, or for what is not in a layer.
+        value: Which value, a key of `PATCHED`.
+        token: Of which token, from 0; None: of all that both runs have.
+        text: The other sentence.
+    """
+
+    stack: StackName = choice(say("Stack"), STACKS, target=True)
+    layer: int | None = place(say("Layer"), MAX_LAYERS, what="layer", optional=True)
+    value: str = choice(say("Value"), PATCHED, "layer", target=True)
+    token: int | None = place(say("Token"), MAX_LENGTH, what="query", optional=True)
+    text: str = text(say("Other sentence"))
+
+    word: ClassVar[str] = "patch"
+    group: ClassVar[Group] = "rows"
+    title: ClassVar[Sentence] = say("A value is taken from another sentence")
+    about: ClassVar[Sentence] = say(
+        "Activation patching: of all tokens what both runs have is taken, and the rest stays. Meng et al. (2022), "
+        "section 2.1."
+    )
+
+    def agree(self) -> None:
+        """What a stack has once has no layer."""
+        if self.value in _OF_STACK and self.layer is not None:
+            raise QueryError(
+                "{value} is not in a layer; found layer {layer}, expected all.",
+                value=PATCHED[self.value],
+                layer=self.layer + 1,
+            )
+
+    def check(self, config: ModelConfig) -> None:
+        """See whether a model has this site."""
+        super().check(config)
+        part = next((part for part in _SUBLAYERS if self.value.startswith(part)), "")
+        check_part(self, config, self.stack, self.layer, _SUBLAYERS[part][0] if part else None)  # type: ignore[arg-type]
+        if self.token is not None and self.token >= config.max_len:
+            raise ChangeError(
+                "{change} names token {place}; this model reads at most {n}. Choose an earlier one.",
+                change=str(self),
+                place=self.token + 1,
+                n=config.max_len,
+            )
+
+    def fits(self, ids: tuple[int, ...], config: ModelConfig) -> None:
+        """See whether the source has this token, where it is the source's."""
+        if self.token is not None and self.token >= len(ids) and self._of_source:
+            raise ChangeError(
+                "{change} names token {place} of the source; it has tokens 1 to {n} here. Choose one of them.",
+                change=str(self),
+                place=self.token + 1,
+                n=len(ids),
+            )
+
+    @property
+    def _of_source(self) -> bool:
+        return self.stack == "encoder" or self.value in ("crosskeys", "crossvalues")
+
+    def told(self) -> str:
+        """In words."""
+        what = say("{stack}, {value}", stack=STACKS[self.stack], value=PATCHED[self.value])
+        if self.layer is not None:
+            what = say("{stack}, layer {layer}, {value}", stack=STACKS[self.stack], layer=self.layer + 1,
+                       value=PATCHED[self.value])  # fmt: skip
+        if self.token is None:
+            return say("{what}: taken from “{text}”", what=what, text=self.text)
+        return say("{what}, token {token}: taken from “{text}”", what=what, token=self.token + 1, text=self.text)
+
+    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+        """Puts the other run's values in the place of these."""
+        n_layers = anatomy(ground.config).stack(self.stack).n_layers
+        layers = range(n_layers) if self.layer is None else (self.layer,)
+        has = sites(ground.config)
+        wanted = [
+            site for site in dict.fromkeys(_site(self.stack, layer, self.value) for layer in layers) if site in has
+        ]
+        values = taken(ground, self.text, wanted)
+        return tuple(AtPlace(site, partial(self._patched, values, site)) for site in wanted)
+
+    def _patched(self, values: Values, site: str, value: Tensor, offset: int) -> Tensor:
+        """Values whose last axis but one is of tokens, from `offset` on."""
+        other = values()[site].to(value.dtype)
+        first = 0 if site.endswith(("cross_attn.keys", "cross_attn.values")) else offset  # those are the source's
+        if self.token is None:
+            n = min(value.size(-2), other.size(-2) - first)
+            places, here = slice(first, first + n), slice(0, max(n, 0))
+        else:
+            if self.token >= other.size(-2):
+                raise ChangeError(
+                    "{change} names token {place}; the other sentence has {n} there. Choose one that both have.",
+                    change=str(self),
+                    place=self.token + 1,
+                    n=other.size(-2),
+                )
+            if not first <= self.token < first + value.size(-2):
+                return value
+            places, here = slice(self.token, self.token + 1), slice(self.token - first, self.token - first + 1)
+        changed = value.clone()
+        if here.stop > here.start:
+            changed[..., here, :] = other[..., places, :]
+        return changed

@@ -1,0 +1,240 @@
+"""Changes of rows of a map: a key is muted, all weight is put on one, or the weights are set by hand.
+
+A row is a query's. Places are counted in the attention's own tokens: with the special pieces of the source, and in a
+decoder from its start piece or from the beginning of its prompt. A key that a query may not see keeps the weight 0,
+whatever is asked for: what comes later weighs nothing, and neither does padding.
+
+Source: Wiegreffe and Pinter, "Attention is not not Explanation" (2019), section 3.1, and Jain and Wallace, "Attention
+is not Explanation" (2019), section 4.2, who both set weights that a model would not have chosen; Serrano and Smith,
+"Is Attention Interpretable?" (2019), section 3, for a weight that is set to 0 with the others renormalised.
+
+Shapes: B batch, H heads, Q queries, K keys.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+import torch
+from torch import Tensor
+
+from transformer.errors import QueryError
+from transformer.model.config import MAX_LENGTH, ModelConfig
+from transformer.model.tap import Visitor
+from transformer.runs.interventions.base import ChangeError, Ground, Group
+from transformer.runs.interventions.heads import HeadChange
+from transformer.runs.interventions.spelling import numbers, place, yes
+from transformer.runs.interventions.visiting import UnderMask, of_heads
+from words import Sentence, say
+
+MOST_WEIGHT: Final = 1000.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowChange(HeadChange):
+    """What acts on one row of a map, or on all.
+
+    Attributes:
+        query: Which row, from 0; None for all.
+    """
+
+    query: int | None = place(say("Query"), MAX_LENGTH, what="query", optional=True)
+
+    @property
+    def name(self) -> str:
+        """How a sentence calls what is changed."""
+        if self.query is None:
+            return super().name
+        return say("{head}, query {query}", head=super().name, query=self.query + 1)
+
+    def check(self, config: ModelConfig) -> None:
+        """See whether a model has the head, and may have as many tokens."""
+        super().check(config)
+        self._see(config, self.query, config.max_len, longest=True)
+
+    def fits(self, ids: tuple[int, ...], config: ModelConfig) -> None:
+        """See whether the source has as many tokens, where the queries are its own."""
+        if self.kind == "encoder":
+            self._see(config, self.query, len(ids))
+
+    def _see(self, config: ModelConfig, where: int | None, n: int, *, longest: bool = False) -> None:
+        if where is None or where < n:
+            return
+        if longest:
+            raise ChangeError(
+                "{change} names token {place}; this model reads at most {n}. Choose an earlier one.",
+                change=str(self),
+                place=where + 1,
+                n=n,
+            )
+        raise ChangeError(
+            "{change} names token {place} of the source; it has tokens 1 to {n} here. Choose one of them.",
+            change=str(self),
+            place=where + 1,
+            n=n,
+        )
+
+    def rewrite(self, row: Tensor, seen: Tensor) -> Tensor:
+        """New weights for rows.
+
+        Args:
+            row: Their weights [B, H, rows, K].
+            seen: Which keys each may see, bool, of the same shape.
+        """
+        raise NotImplementedError
+
+    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+        """Rewrites the rows."""
+        return (UnderMask(self.where(ground.config), "weights", self._rewritten),)
+
+    def _rewritten(self, weights: Tensor, mask: Tensor | None, offset: int) -> Tensor:
+        rows = slice(None)
+        if self.query is not None:
+            if not offset <= self.query < offset + weights.size(-2):
+                return weights
+            rows = slice(self.query - offset, self.query - offset + 1)
+        seen = torch.ones_like(weights, dtype=torch.bool) if mask is None else mask.expand_as(weights)
+        changed = weights.clone()
+        changed[..., rows, :] = self.rewrite(weights[..., rows, :], seen[..., rows, :])
+        return of_heads(self.head, weights, changed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyChange(RowChange):
+    """What acts on the weight of one key.
+
+    Attributes:
+        key: Which one, from 0.
+    """
+
+    key: int = place(say("Key"), MAX_LENGTH, what="key")
+
+    def check(self, config: ModelConfig) -> None:
+        """See whether a model may have as many tokens."""
+        super().check(config)
+        self._see(config, self.key, config.max_len, longest=True)
+
+    def fits(self, ids: tuple[int, ...], config: ModelConfig) -> None:
+        """See whether the source has as many tokens, where the keys are its own."""
+        super().fits(ids, config)
+        if self.kind != "decoder":
+            self._see(config, self.key, len(ids))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mute(KeyChange):
+    """A key has no weight; a row that had all of its weight there has none then.
+
+    Attributes:
+        renormalised: The other weights are divided by their sum.
+    """
+
+    renormalised: bool = yes(say("Renormalised"), True)
+
+    word: ClassVar[str] = "mute"
+    group: ClassVar[Group] = "rows"
+    title: ClassVar[Sentence] = say("A key is muted")
+    about: ClassVar[Sentence] = say(
+        "Its weight is 0; renormalised, the other weights of the row sum to 1 again. Serrano and Smith (2019), "
+        "section 3."
+    )
+
+    def told(self) -> str:
+        """In words."""
+        if self.renormalised:
+            return say("{row}: key {key} is muted, the others renormalised", row=self.name, key=self.key + 1)
+        return say("{row}: key {key} is muted, the others stay", row=self.name, key=self.key + 1)
+
+    def rewrite(self, row: Tensor, seen: Tensor) -> Tensor:
+        """Without the key."""
+        if self.key >= row.size(-1):  # a decoder has not read so far yet
+            return row
+        changed = row.clone()
+        changed[..., self.key] = 0.0
+        return normalised(changed) if self.renormalised else changed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Force(KeyChange):
+    """All weight is on one key, in the rows that may see it; the others stay as they are."""
+
+    word: ClassVar[str] = "force"
+    group: ClassVar[Group] = "rows"
+    title: ClassVar[Sentence] = say("All weight is put on one key")
+    about: ClassVar[Sentence] = say(
+        "The key has the weight 1 in every row that may see it; the other rows stay, so that what comes later weighs "
+        "nothing. Jain and Wallace (2019), section 4.2, set weights so."
+    )
+
+    @property
+    def target(self) -> tuple[object, ...]:
+        """The rows: they cannot be forced to two keys."""
+        return (self.word, self.kind, self.layer, self.head, self.query)
+
+    def told(self) -> str:
+        """In words."""
+        return say("{row}: all weight is on key {key}", row=self.name, key=self.key + 1)
+
+    def rewrite(self, row: Tensor, seen: Tensor) -> Tensor:
+        """With all weight there."""
+        if self.key >= row.size(-1):
+            return row
+        forced = torch.zeros_like(row)
+        forced[..., self.key] = 1.0
+        return torch.where(seen[..., self.key, None], forced, row)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Weigh(RowChange):
+    """A row's weights are set by hand.
+
+    Attributes:
+        weights: One a key, from the first on, 0 to 1000; keys beyond them, and those that may not be seen, get 0.
+        renormalised: They are divided by their sum.
+    """
+
+    weights: tuple[float, ...] = numbers(say("Weights"), 0.0, MOST_WEIGHT)
+    renormalised: bool = yes(say("Renormalised"), True)
+
+    word: ClassVar[str] = "weigh"
+    group: ClassVar[Group] = "rows"
+    title: ClassVar[Sentence] = say("A row's weights are set by hand")
+    about: ClassVar[Sentence] = say(
+        "Keys beyond the numbers, and those that may not be seen, get 0. Wiegreffe and Pinter (2019), section 3."
+    )
+
+    def agree(self) -> None:
+        """What sums to 0 cannot be renormalised."""
+        if self.renormalised and sum(self.weights) == 0.0:
+            raise QueryError("weights that are all 0 cannot be renormalised; give one of them a weight.")
+
+    def fits(self, ids: tuple[int, ...], config: ModelConfig) -> None:
+        """See whether there are as many keys, where they are the source's."""
+        super().fits(ids, config)
+        if self.kind != "decoder" and len(self.weights) > len(ids):
+            raise ChangeError(
+                "{change} gives {n} weights; the source has {keys} tokens here. Give at most as many.",
+                change=str(self),
+                n=len(self.weights),
+                keys=len(ids),
+            )
+
+    def told(self) -> str:
+        """In words."""
+        listed = ", ".join(f"{weight:g}" for weight in self.weights[:8]) + ", …" * (len(self.weights) > 8)
+        if self.renormalised:
+            return say("{row}: weights in the ratio {weights}", row=self.name, weights=listed)
+        return say("{row}: weights {weights}", row=self.name, weights=listed)
+
+    def rewrite(self, row: Tensor, seen: Tensor) -> Tensor:
+        """The numbers, where keys may be seen."""
+        given = row.new_zeros(row.size(-1))
+        n = min(len(self.weights), row.size(-1))
+        given[:n] = row.new_tensor(self.weights[:n])
+        weights = given * seen
+        return normalised(weights) if self.renormalised else weights
+
+
+def normalised(rows: Tensor) -> Tensor:
+    """Rows [..., K] divided by their sums; one that sums to 0 stays."""
+    sums = rows.sum(-1, keepdim=True)
+    return torch.where(sums == 0.0, rows, rows / sums)

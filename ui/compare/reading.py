@@ -1,0 +1,149 @@
+"""What two runs of an encoder alone made of the text: how alike each token's vectors are, and what fits in its gaps.
+
+Such a model writes nothing, so that there are no outputs to compare.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+import charts
+from transformer.analysis.hidden_pieces import Hidden, hide, mask_id
+from transformer.analysis.stream import cosine
+from transformer.model.anatomy import anatomy
+from transformer.runs.changing import tap_for
+from ui.compare.pair import Pair
+from ui.runs import loading
+from ui.runs.attempt import attempt
+from ui.runs.open_run import OpenRun
+from ui.shared import drawing
+from ui.shared.door import frame, st
+from words import say
+
+VECTORS: Final = "compared_vectors"
+HIDDEN: Final = "compared_hidden"
+WRITES_NOTHING: Final = say("One of these models writes nothing, so that there are no two outputs to compare.")
+OTHER_TEXTS: Final = say("The two runs do not read equally many tokens, so that their vectors have no partners.")
+OTHER_WIDTHS: Final = say("The vectors of the two models have different lengths, so that they cannot be compared.")
+HOW_TO_READ: Final = say(
+    "Each cell compares the vectors of one token behind one layer in both runs: 1 where they point in the same "
+    "direction, 0 where they have nothing to do with each other."
+)
+
+
+def draw(pair: Pair) -> None:
+    """Draw what can be compared where there are no two outputs.
+
+    Args:
+        pair: Two runs of which one at least has no output.
+    """
+    st.info(WRITES_NOTHING, icon=":material/info:")
+    if not (_reads(pair.left) and _reads(pair.right)):
+        return
+    if (why := _apart(pair)) is not None:
+        st.caption(why)
+        return
+    attempt(lambda: _vectors(pair))
+    if pair.left.trace.src_ids == pair.right.trace.src_ids and all(map(_fills, (pair.left, pair.right))):
+        attempt(lambda: _hidden_pieces(pair))
+
+
+def _reads(run: OpenRun) -> bool:
+    return anatomy(run.checkpoint.config).reads
+
+
+def _fills(run: OpenRun) -> bool:
+    return anatomy(run.checkpoint.config).fills and mask_id(run.checkpoint.src_tokenizer) is not None
+
+
+def _apart(pair: Pair) -> str | None:
+    """Why the vectors cannot be compared; None if they can."""
+    left, right = pair.left, pair.right
+    if len(left.trace.src_ids) != len(right.trace.src_ids):
+        return OTHER_TEXTS
+    return None if left.checkpoint.config.d_model == right.checkpoint.config.d_model else OTHER_WIDTHS
+
+
+def alike(pair: Pair) -> np.ndarray:
+    """The cosine of both runs' vectors of each token [depth, token], behind each layer that both have.
+
+    Raises:
+        QueryError: A trace is of another checkpoint.
+        BusyError: The model has too much to do.
+    """
+    n_layers = min(anatomy(run.checkpoint.config).stack("encoder").n_layers for run in (pair.left, pair.right))
+    sites = ["encoder.embedding.output", *(f"encoder.{layer}.output" for layer in range(n_layers))]
+    left, right = (loading.replay(run.checkpoint, run.trace, sites) for run in (pair.left, pair.right))
+    return np.stack([cosine(left[site], right[site]) for site in sites])
+
+
+def _vectors(pair: Pair) -> None:
+    values = alike(pair)
+    depths = [say("embedding"), *(say("layer {n}", n=n) for n in range(1, len(values)))]
+    figure = charts.heatmap_spec(
+        values,
+        queries=depths,
+        keys=list(pair.left.trace.src_pieces),
+        title=say("How alike the two runs' vectors are"),
+        query_axis=say("Depth"),
+        key_axis=say("Token"),
+        value_name=say("cosine"),
+        limits=(min(0.0, float(values.min())), 1.0),
+        colour="source",
+        rows_sum_to_one=False,
+    )
+    drawing.chart(
+        figure,
+        key=VECTORS,
+        alt=say("The cosine of both runs' vectors, a row a depth, a column a token."),
+        how_to_read=HOW_TO_READ,
+    )
+
+
+def _turns(run: OpenRun) -> Hidden:
+    """Each piece of the text hidden in turn; once for all visitors."""
+    trace, checkpoint, config = run.trace, run.checkpoint, run.checkpoint.config
+    mask = mask_id(run.checkpoint.src_tokenizer) or 0
+    places = tuple(range(len(config.source_start), len(trace.src_ids) - len(config.source_end)))
+    return loading.runner().compute(
+        ("hidden", checkpoint.content_hash, trace.query.interventions, trace.src_ids, places, False),
+        lambda: hide(
+            checkpoint.model, trace.src_ids, places, mask, tap=tap_for(trace.query.interventions, checkpoint)
+        ),
+        nbytes=lambda found: found.nbytes,
+    )
+
+
+def losses(left: Hidden, right: Hidden, pieces: tuple[str, ...]) -> list[list[Any]]:
+    """Each piece with its loss and its rank in both runs, when it alone is hidden.
+
+    Args:
+        left, right: Of the same places.
+        pieces: Of the text.
+    """
+    return [
+        [
+            pieces[int(place)], float(left.losses[i]), float(right.losses[i]),
+            float(right.losses[i] - left.losses[i]), int(left.ranks[i]), int(right.ranks[i]),
+        ]
+        for i, place in enumerate(left.places)
+    ]  # fmt: skip
+
+
+def _hidden_pieces(pair: Pair) -> None:
+    left, right = _turns(pair.left), _turns(pair.right)
+    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
+    columns = {
+        "piece": text(say("Hidden piece")),
+        "loss_left": number(say("loss left, in nats"), format="%.3f"),
+        "loss_right": number(say("loss right, in nats"), format="%.3f"),
+        "difference": number(say("right − left"), format="%+.3f"),
+        "rank_left": number(say("Rank left")),
+        "rank_right": number(say("Rank right")),
+    }
+    rows = losses(left, right, pair.left.trace.src_pieces)
+    st.container(key=HIDDEN).dataframe(
+        frame(rows, columns=list(columns)), hide_index=True, column_config=columns, width="content"
+    )

@@ -1,0 +1,169 @@
+"""What the part Logit says: names of the parts, their sums, and what they cannot show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from transformer.analysis.attribution.parts import Contributions, Part
+from ui.matters.rivals import rival_of
+from ui.runs.open_run import OpenRun
+from words import Sentence, joined, say
+
+SMALL: Final = 1e-4
+"""A remainder below this is rounding."""
+
+_OUTSIDE: Final[dict[str, Sentence]] = {
+    "tokens": say("Embedding of the piece read last"),
+    "positions": say("Its position"),
+    "embedding_norm": say("β of the embedding's norm"),
+    "final_norm": say("β of the final norm"),
+    "output_bias": say("Bias of the output"),
+    "changed": say("Put into the stream by a change"),
+}
+
+
+_SHORT: Final[dict[str, Sentence]] = {
+    "tokens": say("Embedding"),
+    "positions": say("Position"),
+    "embedding_norm": say("Embedding β"),
+    "final_norm": say("Final norm β"),
+    "output_bias": say("Output bias"),
+    "changed": say("Change"),
+}
+
+
+def part_name(part: Part) -> str:
+    """A part, on an axis and on hover."""
+    if part.layer is None:
+        return _OUTSIDE[part.kind]
+    layer = part.layer + 1
+    if part.kind == "head" and part.head is not None:
+        head = part.head + 1
+        if part.sublayer == "cross_attn":
+            return say("Layer {layer}, cross-attention, head {head}", layer=layer, head=head)
+        return say("Layer {layer}, self-attention, head {head}", layer=layer, head=head)
+    match part.kind, part.sublayer:
+        case "ffn", _:
+            return say("Layer {layer}, feed-forward", layer=layer)
+        case "ffn_bias", _:
+            return say("Layer {layer}, bias of feed-forward", layer=layer)
+        case "attention", "cross_attn":
+            return say("Layer {layer}, cross-attention as changed", layer=layer)
+        case "attention", _:
+            return say("Layer {layer}, self-attention as changed", layer=layer)
+        case "attention_bias", "cross_attn":
+            return say("Layer {layer}, bias of cross-attention", layer=layer)
+        case "attention_bias", _:
+            return say("Layer {layer}, bias of self-attention", layer=layer)
+        case "norm", "cross_attn":
+            return say("Layer {layer}, β of the norm around cross-attention", layer=layer)
+        case "norm", "self_attn":
+            return say("Layer {layer}, β of the norm around self-attention", layer=layer)
+        case "norm", _:
+            return say("Layer {layer}, β of the norm around feed-forward", layer=layer)
+        case _:
+            return say("Layer {layer}, put in by a change", layer=layer)
+
+
+def short_name(part: Part) -> str:
+    """The same on an axis; heads by layer and head."""
+    if part.layer is None:
+        return _SHORT[part.kind]
+    layer = part.layer + 1
+    if part.kind == "head" and part.head is not None:
+        head = part.head + 1
+        if part.sublayer == "cross_attn":
+            return say("Cross {layer}.{head}", layer=layer, head=head)
+        return say("Self {layer}.{head}", layer=layer, head=head)
+    match part.kind:
+        case "ffn":
+            return say("FFN {layer}", layer=layer)
+        case "attention_bias" | "ffn_bias":
+            return say("Bias {layer}", layer=layer)
+        case "norm":
+            return say("Norm {layer}", layer=layer)
+        case _:
+            return say("Changed {layer}", layer=layer)
+
+
+def whose_logit(run: OpenRun) -> str:
+    """The title: whose logit is taken apart."""
+    step, rival = run.view.step, rival_of(run)
+    piece = run.trace.tgt_pieces[step]
+    if rival is None:
+        return say("Step {step}: what adds to the logit of {piece}", step=step + 1, piece=piece)
+    other = run.trace.vocabulary[rival]
+    return say("Step {step}: what speaks for {piece} against {other}", step=step + 1, piece=piece, other=other)
+
+
+def sums(run: OpenRun, found: Contributions, values: np.ndarray) -> str:
+    """The sum, what the model computed, the remainder, and what each kind of part adds."""
+    rival = rival_of(run)
+    whole = float(found.logits[0] - (found.logits[1] if rival is not None else 0.0))
+    capped = float(found.capped[0] - (found.capped[1] if rival is not None else 0.0))
+    total, n = float(values.sum()), len(values)
+    said: list[str]
+    if rival is None:
+        said = [
+            say("The {n} parts add up to {total:.4f}; the logit that the model computed is {whole:.4f}.", n=n,
+                total=total, whole=whole)
+        ]  # fmt: skip
+    else:
+        said = [
+            say("The {n} parts add up to {total:.4f}; the difference of the logits that the model computed is "
+                "{whole:.4f}.", n=n, total=total, whole=whole)
+        ]  # fmt: skip
+    said += [_remainder(whole - total, capped), _by_kind(found, values)]
+    return joined(" ", said)
+
+
+def _remainder(left: float, capped: float) -> str:
+    if abs(left) < SMALL:
+        return say("The remainder, {left:.1e}, is rounding.", left=left)
+    if capped and abs(left - capped) < SMALL:
+        return say("The remainder, {left:+.4f}, is what the cap of the logits does, which is no sum.", left=left)
+    return say("The remainder is {left:+.4f}: this run changes values where they are not seen here.", left=left)
+
+
+def _by_kind(found: Contributions, values: np.ndarray) -> str:
+    def total(belongs: Callable[[Part], bool]) -> float:
+        return float(sum(value for part, value in zip(found.parts, values, strict=True) if belongs(part)))
+
+    attention = total(lambda p: p.sublayer == "self_attn" and p.kind in ("head", "attention"))
+    ffn = total(lambda p: p.kind == "ffn")
+    embedding = total(lambda p: p.kind in ("tokens", "positions"))
+    cross = total(lambda p: p.sublayer == "cross_attn" and p.kind in ("head", "attention"))
+    rest = float(values.sum()) - attention - ffn - embedding - cross
+    if not any(part.sublayer == "cross_attn" for part in found.parts):
+        return say("Embedding {embedding:+.2f}, self-attention {attention:+.2f}, feed-forward {ffn:+.2f}, biases and "
+                   "norms {rest:+.2f}.", embedding=embedding, attention=attention, ffn=ffn, rest=rest)  # fmt: skip
+    return say("Embedding {embedding:+.2f}, self-attention {attention:+.2f}, cross-attention {cross:+.2f}, "
+               "feed-forward {ffn:+.2f}, biases and norms {rest:+.2f}.", embedding=embedding, attention=attention,
+               cross=cross, ffn=ffn, rest=rest)  # fmt: skip
+
+
+def what_it_is(run: OpenRun) -> str:
+    """How parts are found, and what they cannot show."""
+    config = run.checkpoint.config
+    if config.norm_kind == "none":
+        how = say("Each part's vector is read as the logit reads the stream, by the row of the output table.")
+    elif config.norm == "post":
+        how = say("Each part's vector is carried through the norms that follow, each with the size that it divided "
+                  "by in this run, and is then read by the row of the output table.")  # fmt: skip
+    else:
+        how = say("Each part's vector goes through the final norm, with the size that it divided by in this run, and "
+                  "is then read by the row of the output table.")  # fmt: skip
+    said = [
+        how,
+        say("Direct contributions cannot show indirect paths: what a part writes is also read by later layers, so "
+            "one that adds nothing here may still decide the output."),
+    ]  # fmt: skip
+    if "encoder" in run.trace.kinds:
+        said.append(say("What the encoder does comes in by cross-attention alone."))
+    if not config.residual:
+        said.append(say("This model has no residual stream: only its last sub-layer adds anything directly."))
+    said.append(say("Elhage et al. (2021), “Handling Layer Normalization”."))
+    return joined(" ", said)
