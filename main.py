@@ -35,6 +35,7 @@ PAGES: dict[str, list[StreamlitPage]] = {
     say("What if"): [
         st.Page("pages/whatif/compare.py", title=say("Compare"), url_path="compare"),
         st.Page("pages/whatif/matters.py", title=say("What matters"), url_path="matters"),
+        st.Page("pages/whatif/wrong.py", title=say("What goes wrong"), url_path="wrong"),
     ],
     say("Debug"): [
         st.Page("pages/debug/checkpoints.py", title=say("Checkpoints"), url_path="checkpoints"),

@@ -32,6 +32,7 @@ from charts.costs import cost_curves, cost_curves_spec, cost_shares, cost_shares
 from charts.credit import piece_credit, piece_credit_spec
 from charts.curves import entropy, entropy_spec
 from charts.diagram import model_diagram, model_diagram_spec
+from charts.draws import draws, draws_spec
 from charts.embedding import embedding_rows, embedding_rows_spec, embedding_strengths, embedding_strengths_spec
 from charts.given import all_heads, one_map
 from charts.grid import grid, grid_spec
@@ -42,6 +43,7 @@ from charts.lens import lens_curves, lens_curves_spec, lens_table, lens_table_sp
 from charts.lens_map import lens_map, lens_map_spec
 from charts.mask_rows import logit_movement, logit_movement_spec, masked_row, masked_row_spec
 from charts.masks import mask_map, mask_map_spec, mask_own_shape, mask_own_shape_spec, padded_batch, padded_batch_spec
+from charts.mistakes import two_bars, two_bars_spec, two_lines, two_lines_spec
 from charts.neighbours import neighbour_bars, neighbour_bars_spec, piece_map, piece_map_spec
 from charts.neuron_bars import active_neurons, active_neurons_spec, logit_effect, logit_effect_spec
 from charts.neurons import (
@@ -83,6 +85,7 @@ from charts.positions import (
     similarity_by_distance,
     similarity_by_distance_spec,
 )
+from charts.reshaped import reshaped, reshaped_spec
 from charts.rotations import (
     rotation_map,
     rotation_map_spec,

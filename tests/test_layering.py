@@ -36,6 +36,7 @@ PAGE_FOLDERS |= {"checkpoints", "open", "doctor", "sentences"}
 PAGE_FOLDERS |= {"compare"}
 PAGE_FOLDERS |= {"forcing", "search"}
 PAGE_FOLDERS |= {"matters"}
+PAGE_FOLDERS |= {"wrong"}
 KNOWS_NOTHING = "Knows nothing of Streamlit"
 # The model is written from scratch: none of torch's own Transformer.
 TORCHS_OWN = re.compile(r"^(Transformer(Encoder|Decoder)(Layer)?|MultiheadAttention|multi_head_attention_forward)$")

@@ -4,6 +4,7 @@ A part of a page that is converted is added to `SPOKEN`; when all of `PARTS` are
 """
 
 from dataclasses import asdict
+from typing import get_args
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -17,9 +18,15 @@ from transformer.runs.query import Beam
 from transformer.runs.running import run
 from ui.checkpoints.given import ARRAYS
 from ui.runs import loading
+from ui.state.view import Mistake
+from ui.wrong import looking
+from ui.wrong.card import Side
+from ui.wrong.deck import CARDS
+from ui.wrong.panels import output
 
 EXPLORE = ROOT / "pages" / "explore"
 MATTERS = ROOT / "pages" / "whatif" / "matters.py"
+WRONG, MISTAKES = ROOT / "pages" / "whatif" / "wrong.py", get_args(Mistake)
 COMPARE = ROOT / "pages" / "whatif" / "compare.py"
 MODEL, SOURCE = "reverse", "abcdef"
 PARTS_OF_PAGES = {
@@ -47,7 +54,10 @@ PARTS = {
     "matters pieces": (MATTERS, {"matters": "pieces"}),
     "forcing": (EXPLORE / "forcing.py", {"ref": SOURCE}),
     "glossary": (EXPLORE / "glossary.py", {}),
+    **{f"wrong {name}": (WRONG, {"mistake": name}) for name in MISTAKES},
     "search tree": (EXPLORE / "search.py", {"how": "beam"}),
+    "search sampling": (EXPLORE / "search.py", {"search": "sampling", "try_k": 5, "try_temp": 2}),
+    "search draws": (EXPLORE / "search.py", {"search": "draws"}),
     **{
         f"{page} {part}": (EXPLORE / f"{page}.py", {parameter: part})
         for page, (parameter, parts) in PARTS_OF_PAGES.items()
@@ -87,10 +97,13 @@ SPOKEN: tuple[str, ...] = (
     "positions shift",
     "positions similarity",
     "positions table",
+    "search draws",
+    "search sampling",
     "search tree",
     "sentences",
     "start",
     "step",
+    *(f"wrong {name}" for name in MISTAKES),
 )
 
 
@@ -129,6 +142,14 @@ def results_of_beam():
     return [one.text for one in run(checkpoint, checkpoint.query(SOURCE, decoding=Beam())).hypotheses]
 
 
+def outputs_of(mistake):
+    """What both sides of a card write, the first difference marked, and a site that it may name."""
+    checkpoint = loading.open_checkpoint(loading.usable()[MODEL])
+    card = next(card for card in CARDS if card.mistake == mistake)
+    found = looking.look(card, Side(checkpoint, checkpoint.query(SOURCE)))
+    return [output(trace, found.first) for trace in (found.right, found.wrong) if trace is not None] + [found.site]
+
+
 @pytest.mark.parametrize("name", sorted(PARTS))
 def test_what_is_spoken_is_spoken_whole(open_page, name):
     page, part = PARTS[name]
@@ -149,6 +170,7 @@ def test_what_is_spoken_is_spoken_whole(open_page, name):
         "open": words_of(*SUFFIXES),
         "search tree": words_of("beam size length_penalty", *results_of_beam()),
         "start": {"Glassformer", "blue", "orange", "badge", SOURCE[::-1], *words_of(*glosses)},
+        **{f"wrong {one}": words_of(*outputs_of(one)) for one in MISTAKES if name == f"wrong {one}"},
     }.get(name, set())
     examples = loading.open_checkpoint(loading.usable()[MODEL]).card.examples  # the Masks page runs them, too
     found = complaints(test, words_of(MODEL, SOURCE, examples) | data_of_models() | files, set(told_by_models()))

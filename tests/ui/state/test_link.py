@@ -50,6 +50,7 @@ VIEWS = st.builds(
     sentence=st.integers(0, 3),
     inside_panel=st.sampled_from(["model", "stream", "lens", "ffn", "pieces"]),
     matters_panel=st.sampled_from(["heads", "pieces", "logit"]),
+    mistake=st.sampled_from(["leak", "scale", "embedding"]),
     effect=st.sampled_from(["log_prob", "probability", "kl", "pieces"]),
     effect_at=st.sampled_from(["output", "step"]),
     neuron=st.none() | st.integers(0, 4000),

@@ -62,3 +62,14 @@ def stacks(config: ModelConfig, named: str) -> Sequence[StackName]:
         return [parts.stack("encoder" if named == "encoder" else "decoder").name]
     except QueryError as error:
         raise ChangeError(error.sentence) from None
+
+
+def place_name(named: str, layer: int | None, head: int | None) -> str:
+    """How a sentence calls what a field of `where`, a layer and a head name; None is all."""
+    if layer is None and head is None:
+        return WHERE[named]
+    if layer is None:
+        return say("{attention}, head {head} of every layer", attention=WHERE[named], head=(head or 0) + 1)
+    if head is None:
+        return say("{attention}, layer {layer}, every head", attention=WHERE[named], layer=layer + 1)
+    return say("{attention}, layer {layer}, head {head}", attention=WHERE[named], layer=layer + 1, head=head + 1)

@@ -30,7 +30,7 @@ class Wires:
         padding: "columns", "rows" or "off".
         scale: What q . k is multiplied by; None: as the config says.
         similar: Instead of q . k times the scale, by attention, layer and head.
-        keys: What happens to keys before they are turned.
+        keys: What happens to keys, all heads' in a row, before they are turned.
         added: What is added to a score, of layer, head, number of heads, i and j.
         fill: What closed scores are; None: as the config says; "-inf" with a guard otherwise.
         weigh: What happens to weights [Q, K] after the softmax, in order; of weights and of what is open.
@@ -54,8 +54,8 @@ class Wires:
     padding: dict[str, str] = field(default_factory=lambda: every("columns"))
     scale: dict[str, float | None] = field(default_factory=lambda: every(None))
     similar: dict[tuple[str, int, int], Callable[..., float]] = field(default_factory=dict)
-    keys: dict[str, Callable[[str, int, np.ndarray], np.ndarray]] = field(
-        default_factory=lambda: every(lambda site, head, key: key)
+    keys: dict[str, Callable[[str, np.ndarray], np.ndarray]] = field(
+        default_factory=lambda: every(lambda site, key: key)
     )
     added: dict[str, Callable[[int, int, int, int], float]] = field(
         default_factory=lambda: every(lambda head, n, i, j: 0.0)
@@ -175,12 +175,12 @@ class Plain:
         d = c.n_heads * c.d_head // n_heads
         q, k, v = (self.linear(y, f"{name}.{p}_proj") for y, p in ((x, "q"), (context, "k"), (context, "v")))
         is_open = self.open(kind, query_ids, key_ids)
-        site = name.replace("layers.", "")
+        k = [w.keys[kind](name.replace("layers.", ""), key) for key in k]
         heads = []
         for h in range(n_heads):
             own, shared = slice(h * d, (h + 1) * d), h // (n_heads // (w.heads or c.n_kv_heads))
             theirs = slice(shared * d, (shared + 1) * d)
-            keys = [w.keys[kind](site, shared, key[theirs]) for key in k]
+            keys = [key[theirs] for key in k]
             scores = np.array(
                 [
                     [self.score(kind, name, layer, h, n_heads, query[own], key, i, j) for j, key in enumerate(keys)]

@@ -1,5 +1,7 @@
 """Each change of the wiring against a model in NumPy that is wired so: alone, and with two others."""
 
+from dataclasses import replace
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,17 +9,20 @@ import pytest
 import torch
 
 from tests.transformer.runs.interventions.plain import Plain, Wires
-from tests.transformer.runs.interventions.wired import CASES, model_of
+from tests.transformer.runs.interventions.wired import CASES, INERT, MODELS, model_of
+from tests.transformer.tiny import DECODER, tiny_model
+from transformer.errors import QueryError
 from transformer.model.cache import KVCache
+from transformer.model.tap import Recorder
 from transformer.runs import recording
 from transformer.runs.changing import tap_for
 from transformer.runs.decoding import Prefix
-from transformer.runs.interventions import parse
+from transformer.runs.interventions import KINDS, ChangeError, parse
+from transformer.runs.interventions.wiring import WIRING
 
 SOURCE = [5, 9, 4, 12, 0, 0]  # with padding, where there is an encoder
 WRITTEN = [7, 11, 4, 6, 10]
 NEVER_BESIDE = ("unguarded-all", "causal-hidden", "causal-inverted")  # rows that are closed throughout, and NaN
-FEW = ["both", "decoder", "rotary"]
 ONE = [(text, model) for text, (models, _) in CASES.items() for model in models]
 
 
@@ -35,18 +40,21 @@ def together(text, model):
 
 
 def expected(model, texts, source, start):
+    """Log-probabilities of each step [T, V]; of an encoder its vectors [S, D]."""
     wires = Wires()
     for text in texts:
         CASES[text][1](wires)
     plain = Plain(model, wires)
-    return [plain.log_probs(source, [*start, *WRITTEN[:n]]) for n in range(len(WRITTEN) + 1)]
+    if not model.anatomy.writes:
+        return plain.memory(source)
+    return np.array([plain.log_probs(source, [*start, *WRITTEN[:n]]) for n in range(len(WRITTEN) + 1)])
 
 
 @torch.inference_mode()
 def written(model, tap, source, *, cached):
     ids = torch.tensor([source])
-    cache = KVCache(model.config.n_decoder_layers) if cached else None
-    prefix = Prefix(model, ids, cache=cache, tap=tap)
+    kept = KVCache(model.config.n_decoder_layers) if cached else None
+    prefix = Prefix(model, ids, cache=kept, tap=tap)
     found = []
     for piece in [*WRITTEN, None]:
         found.append(prefix.next_log_probs()[0].numpy())
@@ -57,33 +65,144 @@ def written(model, tap, source, *, cached):
 
 @torch.inference_mode()
 def recorded(model, tap, source, start):
-    ids, read = torch.tensor([source]), torch.tensor([[*start, *WRITTEN]])
+    ids = torch.tensor([source])
     memory, _ = recording.read_source(model, ids, [], tap=tap)
+    if not model.anatomy.writes:
+        return memory[0].numpy()
+    read = torch.tensor([[*start, *WRITTEN]])
     values = recording.read_target(model, read, memory, model.source_mask(ids), ["logits"], tap=tap)
     return values["logits"][0, len(start) - 1 :].log_softmax(-1).numpy()
 
 
-def check(model_name, texts, dtype, tolerance):
-    model = model_of(model_name, dtype)
+@cache
+def unchanged(model_name):
+    return expected(*beginning(model_of(model_name)))
+
+
+def beginning(model):
+    """Of a model: no changes, the source and what the decoder reads before it writes."""
     reads = model.anatomy.reads
-    source, start = (SOURCE, [2]) if reads else (SOURCE[:4], SOURCE[:4])
+    return model, [], *((SOURCE, [2]) if reads else (SOURCE[:4], SOURCE[:4]))
+
+
+def check(model_name, texts, dtype, tolerance):
+    """Compare decoding with and without a cache, and the recording pass; returns the reference."""
+    model, _, source, start = beginning(model_of(model_name, dtype))
     reference = expected(model, texts, source, start)
     tap = tap_for(parse("_".join(texts)), SimpleNamespace(config=model.config, model=model))
-    for cached in (True, False):
+    for cached in (True, False) if model.anatomy.writes else ():
         np.testing.assert_allclose(written(model, tap, source, cached=cached), reference, atol=tolerance, rtol=0)
     np.testing.assert_allclose(recorded(model, tap, source, start), reference, atol=tolerance, rtol=0)
+    return reference
 
 
 @pytest.mark.parametrize(("text", "model"), ONE)
 def test_a_change_is_what_a_model_wired_so_computes(text, model):
-    check(model, [text], torch.float64, 1e-10)
+    reference = check(model, [text], torch.float64, 1e-10)
+    inert = model in INERT.get(text, ())
+    assert (np.abs(reference - unchanged(model)).max() < 1e-10) == inert  # or the comparison would prove nothing
 
 
-@pytest.mark.parametrize(("text", "model"), [(text, model) for text, model in ONE if model in FEW])
-def test_so_it_is_with_two_others(text, model):
+@pytest.mark.parametrize("text", CASES)
+def test_so_it_is_with_two_others(text):
+    models = CASES[text][0]
+    model = models[list(CASES).index(text) % len(models)]
     check(model, together(text, model), torch.float64, 1e-10)
 
 
 @pytest.mark.parametrize("text", CASES)
 def test_so_it_is_in_32_bits(text):
     check(CASES[text][0][0], [text], torch.float32, 1e-5)
+
+
+# Where each makes sense
+
+REFUSED = {
+    "both": {"bits": None},
+    "decoder": {"padding": "no padding piece"},
+    "encoder": {"causal": "An encoder alone has no causal mask"},
+    "rotary": {"heads": "Rotary positions turn pairs"},
+    "alibi": {"heads": "distances of its own"},
+    "none": dict.fromkeys(("unplaced", "shift", "stretch", "misplaced"), "no positions"),
+    "sandwich": {"swapnorms": "before and after"},
+    "bare": {"nonorm": "no norms anyway", "swapnorms": "no norms to swap", "noresidual": "no residual"},
+    "parallel": {"swapnorms": "no sum between them"},
+    "normed": {"heads": "norms of queries and keys"},
+    "grouped": {"heads": "share keys and values"},
+}
+OTHERS = {
+    "none": {"positions": "none"},
+    "sandwich": {"norm": "both"},
+    "bare": {"norm_kind": "none", "norm_bias": False, "residual": False, "final_norm": False},
+    "parallel": {**DECODER, "parallel_residual": True},
+    "normed": {"qk_norm": True},
+    "grouped": {"n_kv_heads": 1},
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_each_kind_works_in_a_model_or_says_why_not(name):
+    model = model_of(name) if name in MODELS else tiny_model(**OTHERS[name])
+    pad = {"pad_id": None} if name == "decoder" else {}
+    config = replace(model.config, **pad)
+    refused = {}
+    for kind in WIRING:
+        try:
+            tap = tap_for([kind()], SimpleNamespace(config=config, model=model))
+        except ChangeError as error:
+            refused[kind.word] = str(error)
+            continue
+        with torch.inference_mode():
+            assert model(torch.tensor([SOURCE]), torch.tensor([[2, *WRITTEN]]), tap=tap).isfinite().all()
+    assert refused.keys() == {word for word, why in REFUSED[name].items() if why}
+    for word, why in refused.items():
+        assert REFUSED[name][word] in why
+        assert KINDS[word].unfit(config) == why
+
+
+CONTRADICTIONS = [
+    ("decoder", "scale-cross.off.1", "no cross-attention"),
+    ("decoder", "shift-encoder.1", "no encoder"),
+    ("both", "noresidual-decoder.9.all", "layers 1 to 2"),
+    ("both", "noresidual-encoder.all.crossattn", "none there"),
+    ("both", "padding-cross.rows", "rows of cross-attention"),
+    ("both", "heads-5", "such as 1, 2, 3, 4, 6, 12"),
+    ("both", "similar-all.1.9.dot.1", "heads 1 to 4"),
+    ("both", "similar-cross.3.all.dot.1", "layers 1 to 2"),
+    ("both", "zero-cross.1.3_heads-2", "heads 1 to 2"),
+    ("both", "nonorm-all.1.final", "names a layer"),
+    ("post", "nonorm-all.all.final", "this model has none"),
+    ("rotary", "similar-all.all.all.general.1", "turned or normed"),
+]
+
+
+@pytest.mark.parametrize(("model_name", "text", "why"), CONTRADICTIONS)
+def test_what_a_model_does_not_have_is_refused(model_name, text, why):
+    model = model_of(model_name)
+    with pytest.raises(ChangeError, match=why):
+        tap_for(parse(text), SimpleNamespace(config=model.config, model=model))
+
+
+def test_heads_that_were_told_count_for_others():
+    model = model_of("both")
+    tap = tap_for(parse("zero-cross.1.7_heads-12"), SimpleNamespace(config=model.config, model=model))
+    recorder = Recorder(["decoder.0.cross_attn.heads"])
+    model(torch.tensor([SOURCE]), torch.tensor([[2, *WRITTEN]]), tap=tap.also(recorder))
+    (heads,) = recorder.values.values()
+    assert heads.shape[1] == 12
+    assert [bool((head == 0).all()) for head in heads[0]] == [head == 6 for head in range(12)]
+
+
+def test_two_fill_values_contradict_each_other():
+    with pytest.raises(QueryError, match="change the same thing"):
+        parse("fill-all.m1_unguarded-all")
+
+
+@pytest.mark.parametrize("kind", WIRING, ids=lambda kind: kind.word)
+def test_what_is_written_is_read_back_and_told(kind):
+    one = kind()
+    assert parse(str(one)) == (one,)
+    assert kind.from_record(one.to_record()) == one
+    assert one.told()
+    assert not one.told().endswith(".")
+    assert str(kind.about).endswith(".")

@@ -1,0 +1,111 @@
+"""The page What goes wrong without a browser: each card on the three kinds of models, and what it offers instead."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.pages.conftest import ROOT, check
+from tests.pages.reading import address, figure
+from ui.runs import loading
+from ui.state import session
+from ui.wrong.deck import CARDS
+from ui.wrong.panels import CHART, SEEN_ON
+
+WRONG = ROOT / "pages" / "whatif" / "wrong.py"
+NAMES = [card.mistake for card in CARDS]
+ABOUT = {card.mistake: str(card.about)[:60] for card in CARDS}
+
+
+def said(test):
+    """All that is said on the page, without the marks of Markdown."""
+    texts = [one.value for kind in (test.markdown, test.caption, test.info, test.error, test.warning) for one in kind]
+    return " ".join(texts).replace("\\", "").replace("\u2060", "")
+
+
+def metrics(test):
+    return [one.value for one in test.metric]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_card_shows_both_sides(open_page, name):
+    test = open_page(WRONG, model="reverse", src="glass", mistake=name)
+    text = said(test)
+    assert ABOUT[name] in text
+    assert "“ssalg”" in text.replace(":orange-background[", "").replace("]", "")
+    assert len(metrics(test)) == 2
+    assert len(set(metrics(test))) == 2
+    assert figure(test, CHART)["data"]
+    assert [one.language for one in test.code] == ["python", "python"]
+    assert test.code[0].value != test.code[1].value
+    assert not test.error
+
+
+def test_the_numbers_are_those_of_the_library(open_page):
+    checkpoint = loading.open_checkpoint(loading.usable()["reverse"])
+    test = open_page(WRONG, model="reverse", src="glass", mistake="heads")
+    trace = checkpoint.run("glass")
+    assert metrics(test)[0] == f"{-trace.log_prob / trace.n_steps:.3f}"
+    query = replace(trace.query, forced=trace.tgt_ids, interventions=CARDS[7].change(checkpoint.config))
+    changed = checkpoint.run(query)
+    assert metrics(test)[1] == f"{-changed.log_prob / changed.n_steps:.3f}"
+
+
+def test_the_next_mistake_is_one_click_away_and_stands_in_the_address(open_page):
+    test = open_page(WRONG, model="reverse", src="glass")
+    assert test.button(key="mistake_before").disabled
+    for name in NAMES[1:3]:
+        check(test.button(key="mistake_after").click().run())
+        assert address(test)["mistake"] == name
+        assert ABOUT[name] in said(test)
+    check(test.button(key="mistake_before").click().run())
+    assert address(test)["mistake"] == NAMES[1]
+    test = open_page(WRONG, model="reverse", src="glass", mistake=NAMES[-1])
+    assert test.button(key="mistake_after").disabled
+
+
+def test_what_is_changed_already_stays_changed_on_both_sides(open_page):
+    test = open_page(WRONG, model="reverse", src="glass", mistake="heads", do="unplaced-all")
+    plain = open_page(WRONG, model="reverse", src="glass", mistake="heads")
+    assert metrics(test)[0] != metrics(plain)[0]
+    assert metrics(test)[1] != metrics(plain)[1]
+    assert "unplaced-all" in address(test)["do"]
+
+
+def test_a_mistake_that_is_made_already_is_said(open_page):
+    test = open_page(WRONG, model="reverse", src="glass", mistake="scale", do="scale-all.off.1")
+    assert "change the same thing" in said(test)
+    assert not test.metric
+
+
+def test_a_leak_is_offered_where_it_can_be_seen(open_page):
+    test = open_page(WRONG, model="zh-en", mistake="leak")
+    assert "was not trained with one" in said(test)
+    assert not test.metric
+    test.button(key=SEEN_ON).click()
+    check(test.run())
+    assert test.session_state[session.MODEL] == "reverse-leak"
+    assert len(metrics(test)) == 2
+
+
+@pytest.mark.parametrize("name", ["inverted", "axis", "positions", "norms", "nan", "residual"])
+def test_a_decoder_alone_shows_what_it_can(open_one_stack, name):
+    test = open_one_stack("decoder", WRONG, mistake=name)
+    text = said(test)
+    if name == "axis":
+        assert "no padding mask can be on the wrong axis" in text
+    else:
+        assert len(metrics(test)) == 2, text
+        assert figure(test, CHART)["data"]
+
+
+def test_an_encoder_alone_says_why_nothing_can_go_wrong(open_one_stack):
+    test = open_one_stack("encoder", WRONG, mistake="scale")
+    assert "writes nothing" in said(test)
+    assert test.button(key=SEEN_ON)
+    assert not test.metric
+
+
+def test_an_unknown_mistake_is_said_and_the_first_is_shown(open_page):
+    test = open_page(WRONG, model="reverse", src="glass", mistake="nonsense")
+    assert ABOUT["leak"] in said(test)
+    assert "nonsense" in said(test)

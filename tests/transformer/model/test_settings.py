@@ -1,0 +1,76 @@
+"""The table of settings: each passes through the tap in some model, and nothing else does."""
+
+import re
+
+import pytest
+import torch
+
+from tests.transformer.doctor.healthy import healthy
+from tests.transformer.tiny import DECODER, ENCODER, padded_source, random_ids, target_ids, tiny_model
+from transformer.model.settings import SETTINGS
+from transformer.model.tap import Rewirer, tap_of
+
+PARTS = {
+    "{stack}": "(encoder|decoder)",
+    "{layer}": r"\d+",
+    "{sublayer}": "(self_attn|cross_attn|ffn)",
+    "{attn}": "(self_attn|cross_attn)",
+}
+MODELS = {
+    "both": {},
+    "post": {"norm": "post", "final_norm": False, "positions": "learned", "embedding_norm": True},
+    "gated": {"gated": True, "norm_kind": "rms", "norm_bias": False, "positions": "relative"},
+    "decoder": {**DECODER, "positions": "rotary"},
+    "alibi": {**DECODER, "positions": "alibi", "parallel_residual": True},
+    "encoder": {**ENCODER, "mlm_head": True},
+}
+HEALTHY = ["s4", "marian", "gpt2", "llama", "bert"]
+
+
+def pattern(name):
+    """A name of the table as a regular expression."""
+    name = re.escape(name).replace(r"\{", "{").replace(r"\}", "}")
+    for part, found in PARTS.items():
+        name = name.replace(part, found)
+    return name
+
+
+class Listener(Rewirer):
+    """Keeps the names of settings."""
+
+    def __init__(self):
+        super().__init__({})
+        self.names = set()
+
+    def rewired(self, name, value):
+        self.names.add(name)
+        return value
+
+
+@torch.inference_mode()
+def asked_for(model):
+    """The names of all settings that one call asks for."""
+    listener = Listener()
+    vocabulary = min(model.config.src_vocab_size, model.config.tgt_vocab_size)
+    src, tgt = (padded_source(), target_ids()) if vocabulary >= 17 else (random_ids(3, 6, vocab=vocabulary),) * 2
+    model(src, tgt, tap=tap_of(listener))
+    return listener.names
+
+
+@pytest.fixture(scope="module")
+def names():
+    found = {name: asked_for(tiny_model(**changes)) for name, changes in MODELS.items()}
+    return found | {name: asked_for(healthy(name).model) for name in HEALTHY}
+
+
+def test_every_setting_passes_through_the_tap_somewhere(names):
+    seen = set().union(*names.values())
+    unseen = [one for one in SETTINGS if not any(re.fullmatch(pattern(one), name) for name in seen)]
+    assert not unseen
+
+
+@pytest.mark.parametrize("model", [*MODELS, *HEALTHY])
+def test_nothing_else_passes(names, model):
+    assert names[model]
+    strange = [name for name in names[model] if not any(re.fullmatch(pattern(one), name) for one in SETTINGS)]
+    assert not strange

@@ -1,0 +1,100 @@
+"""What a model makes of a whole output that it is given at once, as it is in training.
+
+A run writes piece by piece: no row ever meets what comes after it. Training gives the decoder the whole output, and
+only the mask keeps a row from the piece that it has to guess. A change of the mask therefore shows here, and shows
+otherwise, or not at all, in what is written.
+
+Source: Williams and Zipser, "A Learning Algorithm for Continually Running Fully Recurrent Neural Networks" (1989),
+section 5, for teacher forcing.
+
+Shapes: T rows that predict a piece, V target vocabulary.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer.errors import QueryError
+from transformer.model.tap import Recorder, Tap
+from transformer.runs.changing import tap_for
+from transformer.runs.finite import check_recorded
+from transformer.runs.query import Query
+from transformer.runs.runnable import Runnable
+from transformer.runs.source import read_source
+
+
+@dataclass(frozen=True, eq=False)
+class AtOnce:
+    """One pass over a whole output.
+
+    Attributes:
+        losses: -log p of each piece of the output, in nats [T].
+        best: The likeliest piece of each row [T].
+        first_row: The decoder's row that predicts the first piece.
+        src_ids: What was read, special pieces included.
+        values: Each site that was asked for, without the batch axis; rows before `first_row` included.
+    """
+
+    losses: np.ndarray
+    best: np.ndarray
+    first_row: int
+    src_ids: tuple[int, ...]
+    values: dict[str, np.ndarray]
+
+    @property
+    def mean_loss(self) -> float:
+        """In nats a piece."""
+        return float(self.losses.mean())
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the arrays, in bytes."""
+        return sum(array.nbytes for array in (self.losses, self.best, *self.values.values()))
+
+
+@torch.inference_mode()
+def read_at_once(
+    checkpoint: Runnable, query: Query, written: Sequence[int], sites: Iterable[str] = (), *, finite: bool = True
+) -> AtOnce:
+    """Give a model a whole output to read, with the changes of a query.
+
+    Args:
+        checkpoint: The model.
+        query: Its source and its changes; how it decodes is of no matter.
+        written: The output, by id, with its end piece.
+        sites: Names or patterns of what is recorded.
+        finite: Refuse values that are not finite; if not, they are returned as they are.
+
+    Raises:
+        QueryError: The model writes nothing, the query does not fit it, or it computes what is not finite.
+    """
+    model = checkpoint.model
+    if not model.anatomy.writes or not written:
+        raise QueryError("There is no output to be read: this model writes none, or wrote none.")
+    source, tap = read_source(checkpoint, query), tap_for(query.interventions, checkpoint)
+    src, tgt = torch.tensor([source.ids]), torch.tensor([[*source.prompt_ids, *written[:-1]]])
+    recorder, first_row = Recorder(sites), len(source.prompt_ids) - 1
+
+    def read(seen: Tap) -> Tensor:
+        logits: Tensor = model(src, tgt, tap=seen)  # [1, first_row + T, V]
+        return logits
+
+    logits = read(tap.also(recorder))
+    if finite:
+        check_recorded((logits, *recorder.values.values()), read, tap=tap)
+    log_probs = logits[0, first_row:].float().log_softmax(dim=-1)  # [T, V]
+    return AtOnce(
+        losses=-log_probs.gather(1, torch.tensor(written)[:, None])[:, 0].numpy(),
+        best=log_probs.argmax(dim=-1).numpy(),
+        first_row=first_row,
+        src_ids=source.ids,
+        values={site: _alone(site, value) for site, value in recorder.values.items()},
+    )
+
+
+def _alone(site: str, value: Tensor) -> np.ndarray:
+    """Take the one run out of its batch; the position vectors have no batch axis."""
+    return (value if site.endswith("embedding.positions") else value[0]).numpy()

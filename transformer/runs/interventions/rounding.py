@@ -1,0 +1,130 @@
+"""Weights of 8 or 4 bits, and dropout while the model runs.
+
+Source: Nagel et al., "A White Paper on Neural Network Quantization" (2021), section 2.2, for symmetric rounding with
+a scale for each row; Srivastava et al., "Dropout" (2014), and Vaswani et al. (2017), section 5.4, for dropout.
+
+Shapes: O outputs, I inputs, T tokens, D d_model.
+"""
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Final
+
+import torch
+from torch import Tensor
+
+from transformer.model.anatomy import anatomy
+from transformer.model.linear import widened
+from transformer.model.tap import Replacer, Rewirer, Visitor
+from transformer.runs.interventions.base import Ground, Group, Intervention
+from transformer.runs.interventions.spelling import choice, number, whole
+from transformer.runs.interventions.visiting import AtPlace
+from words import Sentence, say
+
+
+@dataclass(frozen=True)
+class RoundWeights(Intervention):
+    """All matrices and tables of embeddings hold few different numbers.
+
+    Attributes:
+        bits: 8 or 4 of them for each weight.
+    """
+
+    bits: str = choice(say("Bits"), {"8": say("8 bits"), "4": say("4 bits")}, "8")
+
+    word: ClassVar[str] = "bits"
+    group: ClassVar[Group] = "layers"
+    title: ClassVar[Sentence] = say("Weights rounded to few bits")
+    about: ClassVar[Sentence] = say(
+        "Every row of a matrix and of a table of embeddings is rounded to whole multiples of its largest number "
+        "divided by 127, or by 7 with 4 bits; norms and biases stay. Nagel et al. (2021), section 2.2."
+    )
+
+    def told(self) -> str:
+        """In words."""
+        return say("All weights are rounded to {n} bits", n=self.bits)
+
+    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+        """Rounds matrices when they are used, and of a table the rows that are read: a row's scale is its own."""
+        rounding = partial(rounded, bits=int(self.bits))
+        tables = ["types"] + (["positions"] if ground.config.positions == "learned" else [])
+        matrices: dict[str, Callable[[Any], Any]] = {
+            "*proj.weight": rounding, "output_weight": rounding, "*.joined": lambda joined: None,
+        }  # fmt: skip
+        rows: dict[str, Callable[[Tensor], Tensor]] = {
+            f"*.embedding.{name}": rounding for name in ("tokens", *tables)
+        }
+        return Rewirer(matrices), Replacer(rows, causal=True)
+
+
+def rounded(rows: Tensor, *, bits: int) -> Tensor:
+    """Rows [..., O, I] of which each is whole multiples of a scale of its own, at most 2^(bits - 1) - 1 of them."""
+    most = 2 ** (bits - 1) - 1
+    rows = widened(rows)
+    scale = rows.abs().amax(dim=-1, keepdim=True) / most
+    return (rows / scale.masked_fill(scale == 0, 1.0)).round() * scale
+
+
+_BLOCK: Final = 32  # places whose numbers are drawn at once
+
+
+@dataclass(frozen=True)
+class KeepDropout(Intervention):
+    """Values are dropped as they are in training.
+
+    Attributes:
+        rate: The probability of each to be dropped.
+        seed: Says which. A token's own follow from the seed, from the site and from its place, and from nothing else,
+            so that it is the same however the run is computed.
+    """
+
+    rate: float = number(say("Rate"), 0, 0.9, 0.1)
+    seed: int = whole(say("Seed"), 0, 2**31 - 1, 0)
+
+    word: ClassVar[str] = "dropout"
+    group: ClassVar[Group] = "layers"
+    title: ClassVar[Sentence] = say("Dropout as in training")
+    about: ClassVar[Sentence] = say(
+        "Of the embedding's sum and of what every sub-layer writes, numbers are set to 0 at random and the others "
+        "divided by 1 minus the rate, as in training, where somebody forgot to switch that off; Srivastava et al. "
+        "(2014), Vaswani et al. (2017), section 5.4."
+    )
+
+    def told(self) -> str:
+        """In words."""
+        return say("Dropout of {rate:g} as in training, seed {seed}", rate=self.rate, seed=self.seed)
+
+    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+        """Drops where the model does while it is trained."""
+        output = "output_norm" if ground.config.norm == "both" else "output"
+        found = []
+        for stack in anatomy(ground.config).stacks:
+            names = [f"{layer}.{sub}.{output}" for layer in range(stack.n_layers) for sub in stack.sublayers]
+            found += [f"{stack.name}.{name}" for name in ("embedding.output", *names)]
+        return tuple(AtPlace(site, _Drop(site, self.rate, self.seed)) for site in found)
+
+
+class _Drop:
+    """Drops at one site; remembers what it drew for the run."""
+
+    def __init__(self, site: str, rate: float, seed: int) -> None:
+        self._site, self._rate, self._seed = site, rate, seed
+        self._kept: dict[int, Tensor] = {}
+
+    def __call__(self, value: Tensor, offset: int) -> Tensor:
+        """[B, T, D] -> the same; its first token has this place."""
+        first, end = offset // _BLOCK, (offset + value.size(-2) - 1) // _BLOCK + 1
+        for block in range(first, end):
+            if block not in self._kept:
+                self._kept[block] = drawn(self._site, block, value.size(-1), self._seed) >= self._rate
+        kept = torch.cat([self._kept[block] for block in range(first, end)])
+        begin = offset - first * _BLOCK
+        return value * kept[begin : begin + value.size(-2)].to(value) / (1 - self._rate)
+
+
+def drawn(site: str, block: int, width: int, seed: int) -> Tensor:
+    """Numbers from 0 to 1 for 32 places of a site, of which the first is 32 times the block's, [32, width]."""
+    generator = torch.Generator().manual_seed(zlib.crc32(f"{seed} {site} {block}".encode()))
+    return torch.rand(_BLOCK, width, dtype=torch.float64, generator=generator)

@@ -1,0 +1,300 @@
+"""Other ways to say how similar a query and a key are, and numbers added to that.
+
+    dot        q · k
+    general    x W y^T of the vectors x and y that queries and keys are made of, with W = W_Q W_K^T / sqrt(d_head)
+    cosine     q · k / (|q| |k|)
+    kernel     exp(-|q - k|² / 2σ²); its logarithm is the score, so that weights are kernels divided by their sum
+    features   φ(q) · φ(k), which is exp(q · k / sqrt(d_head)) on average; its logarithm is the score
+
+Source: Luong et al., "Effective Approaches to Attention-based Neural Machine Translation" (2015), section 3.1, for
+dot and general; Tsai et al., "Transformer Dissection" (2019), for kernels; Choromanski et al., "Rethinking Attention
+with Performers" (2021), section 2.3, for features; Press et al., "Train Short, Test Long" (2022), section 3, for
+ALiBi.
+
+Shapes: B batch, H heads, Q queries, K keys, d d_head, r features.
+"""
+
+import math
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import ClassVar, Final
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from transformer.model import distance
+from transformer.model.config import MAX_LAYERS, MAX_WIDTH, ModelConfig
+from transformer.model.linear import widened
+from transformer.model.scores import Scoring, Similarity, scaled_product
+from transformer.model.sites import sites
+from transformer.model.tap import Replacer, Rewirer, Visitor
+from transformer.runs.interventions.base import ChangeError, Ground, Group, Intervention
+from transformer.runs.interventions.spelling import choice, number, place, whole
+from transformer.runs.interventions.visiting import AtPlace
+from transformer.runs.interventions.where import SELF, WHERE, attentions, check_where, place_name, where
+from words import Sentence, say
+
+SIMILARITIES: Final[dict[str, str]] = {
+    "dot": say("Dot product, not scaled"),
+    "general": say("General: x W y of what is read"),
+    "cosine": say("Cosine"),
+    "kernel": say("Kernel: how near they are"),
+}
+
+
+@dataclass(frozen=True)
+class OtherSimilarity(Intervention):
+    """Scores of one head, or of several, are another similarity.
+
+    Attributes:
+        where, layer, head: Which.
+        how: Which similarity.
+        sigma: Of a kernel.
+    """
+
+    where: str = where()
+    layer: int | None = place(say("Layer"), MAX_LAYERS, what="layer", optional=True)
+    head: int | None = place(say("Head"), MAX_WIDTH, what="head", optional=True)
+    how: str = choice(say("Similarity"), SIMILARITIES, "cosine")
+    sigma: float = number(say("σ of a kernel"), 0.01, 100, 2)
+
+    word: ClassVar[str] = "similar"
+    group: ClassVar[Group] = "attention"
+    title: ClassVar[Sentence] = say("Another similarity")
+    about: ClassVar[Sentence] = say(
+        "A score says how similar a query and a key are. A trained head is general, x W y with W = W_Q W_Kᵀ / "
+        "√d_head, plus what biases add; Luong et al. (2015), section 3.1. Kernels: Tsai et al. (2019)."
+    )
+
+    def check(self, config: ModelConfig) -> None:
+        """See whether a model has this head, and whether nothing stands between W_Q and W_K."""
+        super().check(config)
+        check_where(self, config, self.where, self.layer, self.head)
+        if self.how == "general" and (config.positions == "rotary" or config.qk_norm):
+            raise ChangeError(
+                "{change}: queries and keys of this model are turned or normed between W_Q and W_K, so that no W "
+                "stands between the vectors that they are made of.",
+                change=str(self),
+            )
+
+    def told(self) -> str:
+        """In words."""
+        where = place_name(self.where, self.layer, self.head)
+        return {
+            "dot": say("{place}: similar by q·k, not scaled", place=where),
+            "general": say("{place}: similar by x W y, without biases", place=where),
+            "cosine": say("{place}: similar by the cosine", place=where),
+            "kernel": say("{place}: similar by a kernel, σ {sigma:g}", place=where, sigma=self.sigma),
+        }[self.how]
+
+    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+        """Takes it instead of the product."""
+        changes: dict[str, Callable[[Scoring], Scoring]] = {}
+        for one in attentions(ground.config, self.where):
+            for layer in range(one.n_layers) if self.layer is None else [self.layer]:
+                module = f"{one.stack}.layers.{layer}.{one.sublayer}"
+                changes[one.site(layer, "scoring")] = partial(self._rewired, self._function(ground, module))
+        return (Rewirer(changes),)
+
+    def _rewired(self, function: Similarity, how: Scoring) -> Scoring:
+        before = how.similarity or scaled_product
+        if self.head is None:
+            return replace(how, similarity=function)
+        return replace(how, similarity=partial(_on_one_head, before, function, self.head))
+
+    def _function(self, ground: Ground, module: str) -> Similarity:
+        if self.how == "general" and ground.config.biases.attention:
+            q_bias, k_bias = (widened(ground.parameter(f"{module}.{name}_proj.bias")) for name in ("q", "k"))
+            return partial(_without_biases, q_bias, k_bias)
+        if self.how == "kernel":
+            return partial(_kernel, self.sigma)
+        return {"dot": _dot, "cosine": _cosine, "general": scaled_product}[self.how]
+
+
+def _on_one_head(before: Similarity, then: Similarity, head: int, q: Tensor, k: Tensor, scale: float) -> Tensor:
+    scores = before(q, k, scale).clone()
+    scores[:, head] = then(q, k, scale)[:, head]
+    return scores
+
+
+def _dot(q: Tensor, k: Tensor, scale: float) -> Tensor:
+    return scaled_product(q, k, 1.0)
+
+
+def _cosine(q: Tensor, k: Tensor, scale: float) -> Tensor:
+    return scaled_product(F.normalize(q, dim=-1), F.normalize(k, dim=-1), 1.0)
+
+
+def _without_biases(q_bias: Tensor, k_bias: Tensor, q: Tensor, k: Tensor, scale: float) -> Tensor:
+    heads_of_queries, heads_of_keys = q_bias.view(-1, 1, q.size(-1)), k_bias.view(-1, 1, k.size(-1))  # [H, 1, d]
+    shared = q.size(1) // heads_of_keys.size(0)  # heads of queries that one of keys belongs to
+    return scaled_product(q - heads_of_queries, k - heads_of_keys.repeat_interleave(shared, dim=0), scale)
+
+
+def _kernel(sigma: float, q: Tensor, k: Tensor, scale: float) -> Tensor:
+    lengths = q.square().sum(-1)[..., :, None] + k.square().sum(-1)[..., None, :]  # [B, H, Q, K]
+    return -(lengths - 2 * scaled_product(q, k, 1.0)) / (2 * sigma**2)
+
+
+@dataclass(frozen=True)
+class RandomFeatures(Intervention):
+    """Weights are made of random features of queries and of keys, as linear attention makes them.
+
+    Attributes:
+        where: In which attention.
+        n: How many features; the more, the nearer to the softmax.
+        seed: Gives them.
+    """
+
+    where: str = where()
+    n: int = whole(say("Features"), 1, 4096, 64)
+    seed: int = whole(say("Seed"), 0, 2**31 - 1, 0)
+
+    word: ClassVar[str] = "features"
+    group: ClassVar[Group] = "attention"
+    title: ClassVar[Sentence] = say("Linear attention by random features")
+    about: ClassVar[Sentence] = say(
+        "A weight is φ(q)·φ(k) divided by the sum over the keys that may be seen, with random positive features φ "
+        "whose product is exp(q·k / √d_head) on average; Choromanski et al. (2021), section 2.3. Here all weights "
+        "are computed, so that they can be drawn; a program that wants to be fast never does."
+    )
+
+    def check(self, config: ModelConfig) -> None:
+        """See whether a model has this attention."""
+        super().check(config)
+        check_where(self, config, self.where)
+
+    def told(self) -> str:
+        """In words."""
+        return say(
+            "{attention}: weights of {n:,} random features, seed {seed}",
+            attention=WHERE[self.where],
+            n=self.n,
+            seed=self.seed,
+        )
+
+    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+        """Takes their product's logarithm for a score."""
+        chosen = attentions(ground.config, self.where)
+        return (Rewirer({one.site("*", "scoring"): self._rewired for one in chosen}),)
+
+    def _rewired(self, how: Scoring) -> Scoring:
+        return replace(how, similarity=self._scores)
+
+    def _scores(self, q: Tensor, k: Tensor, scale: float) -> Tensor:
+        directions = random_features(self.n, q.size(-1), self.seed).to(q)  # [r, d]
+        of_queries, of_keys = (self._logarithms(x * math.sqrt(scale), directions) for x in (q, k))
+        most_q, most_k = of_queries.amax(-1, keepdim=True), of_keys.amax(-1, keepdim=True)
+        product = (of_queries - most_q).exp() @ (of_keys - most_k).exp().mT  # [B, H, Q, K]
+        return product.clamp(min=torch.finfo(q.dtype).tiny).log() + most_q + most_k.mT - math.log(self.n)
+
+    @staticmethod
+    def _logarithms(x: Tensor, directions: Tensor) -> Tensor:
+        """log φ: [B, H, T, d] -> [B, H, T, r]."""
+        return x @ directions.T - x.square().sum(-1, keepdim=True) / 2
+
+
+def random_features(n: int, width: int, seed: int) -> Tensor:
+    """Directions of features, each normally distributed, float64 [n, width]."""
+    return torch.randn(n, width, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+@dataclass(frozen=True)
+class AddAlibi(Intervention):
+    """Every score falls with the distance between query and key, for each head by another slope.
+
+    Attributes:
+        where: In which self-attention.
+        by: What the slopes are multiplied by.
+    """
+
+    where: str = where(SELF)
+    by: float = number(say("Times"), 0, 100, 1)
+
+    word: ClassVar[str] = "alibi"
+    group: ClassVar[Group] = "positions"
+    title: ClassVar[Sentence] = say("ALiBi added")
+    about: ClassVar[Sentence] = say(
+        "Every score falls with the distance between query and key, for each head by another slope; Press et al. "
+        "(2022), section 3. In an encoder it falls to both sides."
+    )
+
+    def check(self, config: ModelConfig) -> None:
+        """See whether a model has this attention."""
+        super().check(config)
+        check_where(self, config, self.where)
+
+    def told(self) -> str:
+        """In words."""
+        if self.by == 1:
+            return say("{attention}: ALiBi is added", attention=SELF[self.where])
+        return say("{attention}: ALiBi times {factor:g} is added", attention=SELF[self.where], factor=self.by)
+
+    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+        """Adds to scores."""
+        chosen = attentions(ground.config, self.where, SELF)
+        return tuple(AtPlace(one.site("*", "scores"), self._added) for one in chosen)
+
+    def _added(self, scores: Tensor, offset: int) -> Tensor:
+        apart = distance.distances(torch.arange(scores.size(-1), device=scores.device), offset=offset)  # [Q, K]
+        return scores + distance.alibi(scores.size(1), apart, like=scores) * self.by
+
+
+@dataclass(frozen=True)
+class KeyBias(Intervention):
+    """A random vector is added to all keys of a head, as another bias of W_K would be.
+
+    Attributes:
+        where: In which attention.
+        size: Standard deviation of its numbers.
+        seed: Gives them.
+    """
+
+    where: str = where()
+    size: float = number(say("Size"), 0, 100, 3)
+    seed: int = whole(say("Seed"), 0, 2**31 - 1, 0)
+
+    word: ClassVar[str] = "keybias"
+    group: ClassVar[Group] = "attention"
+    title: ClassVar[Sentence] = say("A random bias on all keys")
+    about: ClassVar[Sentence] = say(
+        "The same random vector is added to all keys of a head, as another bias of W_K would be. It adds the same to "
+        "all scores of a row, which the softmax takes away again, so that nothing changes; only where keys are "
+        "turned or normed behind W_K, it does."
+    )
+
+    def check(self, config: ModelConfig) -> None:
+        """See whether a model has this attention."""
+        super().check(config)
+        check_where(self, config, self.where)
+
+    def told(self) -> str:
+        """In words."""
+        return say(
+            "{attention}: a random bias of size {size:g} on all keys, seed {seed}",
+            attention=WHERE[self.where],
+            size=self.size,
+            seed=self.seed,
+        )
+
+    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+        """Adds it behind W_K, before what turns or norms keys."""
+        changes, there = dict[str, Callable[[Tensor], Tensor]](), sites(ground.config)
+        for one in attentions(ground.config, self.where):
+            for layer in range(one.n_layers):
+                projected, keys = one.site(layer, "projected_keys"), one.site(layer, "keys")
+                changes[projected if projected in there else keys] = partial(self._added, one.place(layer))
+        return (Replacer(changes, causal=True),)
+
+    def _added(self, attention: str, keys: Tensor) -> Tensor:
+        n_heads, width = keys.size(1), keys.size(3)  # [B, G, K, d]
+        return keys + self.size * random_bias(attention, n_heads * width, self.seed).view(n_heads, 1, width).to(keys)
+
+
+def random_bias(attention: str, width: int, seed: int) -> Tensor:
+    """One for all heads of an attention such as "decoder.1.cross_attn", float64 [width]."""
+    generator = torch.Generator().manual_seed(zlib.crc32(f"{seed} {attention}".encode()))
+    return torch.randn(width, dtype=torch.float64, generator=generator)

@@ -1,0 +1,199 @@
+"""What a card of the page What goes wrong is: a mistake as data, and what one sentence's two runs came to.
+
+A card names a change and holds what is said of it. The change is carried out by the library, as any other is; the
+outcome is computed, and each outcome has its own sentence, as most mistakes change some outputs and leave others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from charts.theme import Spec
+from transformer.analysis.at_once import AtOnce
+from transformer.checkpoint.load import Checkpoint
+from transformer.model.config import ModelConfig
+from transformer.runs.interventions import Intervention
+from transformer.runs.query import Query
+from transformer.runs.trace import Trace
+from ui.state.view import Mistake
+from words import Sentence, say, say_n
+
+Outcome = Literal["same", "changed", "nothing", "endless", "not_finite", "refused"]
+
+LEAK: Final = "reverse-leak"
+"""The checkpoint that was trained on a leak; all others are healthy."""
+RIGHT: Final = say("As it should be")
+WRONG: Final = say("With the mistake")
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two things that a card compares: a model, and what it is asked."""
+
+    checkpoint: Checkpoint
+    query: Query
+
+
+@dataclass(frozen=True)
+class Sides:
+    """What a card compares.
+
+    Attributes:
+        right, wrong: The two runs.
+        read_right, read_wrong: What reads the right output at once, for the number and the chart.
+    """
+
+    right: Side
+    wrong: Side
+    read_right: Side
+    read_wrong: Side
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What came of the two.
+
+    Attributes:
+        sides: What was compared.
+        right: The right run.
+        wrong: The other; None if it could not be done.
+        outcome: What became of the output.
+        site: Where the model first computed what is not finite; "" if nowhere.
+        problem: Why it could not be done; "" if it could.
+        read_right, read_wrong: The right output, read at once; None where that could not be done.
+    """
+
+    sides: Sides
+    right: Trace
+    wrong: Trace | None
+    outcome: Outcome
+    site: str = ""
+    problem: str = ""
+    read_right: AtOnce | None = None
+    read_wrong: AtOnce | None = None
+
+    @property
+    def first(self) -> int | None:
+        """The first piece in which the outputs differ, from 0; None if they do not, or there is one output."""
+        if self.wrong is None:
+            return None
+        pairs = zip(self.right.tgt_ids, self.wrong.tgt_ids, strict=False)
+        n = min(self.right.n_steps, self.wrong.n_steps)
+        same = next((place for place, (one, other) in enumerate(pairs) if one != other), n)
+        return None if self.outcome == "same" else same
+
+
+@dataclass(frozen=True)
+class Measure:
+    """The one number of a card.
+
+    Attributes:
+        name: What it is, with its unit.
+        of: Computes it from one reading of the right output.
+        form: How it is written, as `format` takes it.
+        labels: What the two numbers are of.
+        finite: There is none where something is not finite; if not, it counts just that.
+    """
+
+    name: Sentence
+    of: Callable[[Found, AtOnce], float]
+    form: str = ".2f"
+    labels: tuple[Sentence, Sentence] = (RIGHT, WRONG)
+    finite: bool = True
+
+    def numbers(self, found: Found) -> tuple[float | None, float | None]:
+        """The right number and the other; None where there is none."""
+        both = found.read_right, found.read_wrong
+        right, wrong = (None if one is None else self.of(found, one) for one in both)
+        return right, wrong
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart with its sentences, as `ui.shared.drawing.chart` takes them."""
+
+    figure: Spec
+    alt: str
+    how_to_read: str
+
+
+@dataclass(frozen=True)
+class Code:
+    """A line as a learner writes it and the right one, in plain PyTorch."""
+
+    wrong: Sentence
+    right: Sentence
+
+
+def no_sites(config: ModelConfig) -> Sequence[str]:
+    """Losses need nothing to be recorded."""
+    return ()
+
+
+def fits_all(checkpoint: Checkpoint) -> Sentence | None:
+    """No model is without what this mistake is about."""
+    return None
+
+
+@dataclass(frozen=True)
+class Card:
+    """A mistake.
+
+    Attributes:
+        mistake: Its name in an address.
+        title: What it is called.
+        about: What is wired wrongly, and how one comes to it: two or three sentences.
+        code: The mistaken line and the right one.
+        measure: The number.
+        texts: For "same" and "changed", and what else needs its own: what that outcome means here.
+        charts: Draws one chart, or two maps that belong together.
+        change: The interventions that make the mistake in a model.
+        source: Where what is right is described.
+        unfit: Why the mistake cannot be made in a model, in one sentence; None if it can.
+        sites: What has to be recorded for the number and the chart.
+        seen_on: A shipped checkpoint in which it can be.
+        sides: What is compared, where it is not one model with and without the change.
+        labels: What the two outputs are of.
+    """
+
+    mistake: Mistake
+    title: Sentence
+    about: Sentence
+    code: Code
+    measure: Measure
+    texts: Mapping[Outcome, Sentence]
+    charts: Callable[[Found], Sequence[Chart]]
+    change: Callable[[ModelConfig], tuple[Intervention, ...]]
+    source: Sentence
+    unfit: Callable[[Checkpoint], Sentence | None] = fits_all
+    sites: Callable[[ModelConfig], Sequence[str]] = no_sites
+    seen_on: str = "reverse"
+    sides: Callable[[Side], Sides] | None = None
+    labels: tuple[Sentence, Sentence] = (RIGHT, WRONG)
+
+
+def happened(found: Found) -> Sentence:
+    """What became of the output, in a sentence."""
+    match found.outcome:
+        case "same":
+            return say("The output is the same, piece by piece: the mistake does not show in what is written here.")
+        case "nothing":
+            return say("It writes nothing: the first piece that it chooses is the end.")
+        case "endless":
+            n = found.wrong.n_steps if found.wrong else 0
+            return say_n(
+                "It does not end: it was stopped after {n} piece.",
+                "It does not end: it was stopped after {n} pieces.",
+                n,
+            )
+        case "not_finite":
+            return say(
+                "It writes nothing: “{site}” is the first site where something is not a number (NaN) or infinite, "
+                "and whatever is computed from it is lost, too.",
+                site=found.site,
+            )
+        case "refused":
+            return say("It cannot be run: {problem}", problem=found.problem)
+    return say("The output is another one from piece {n} on.", n=(found.first or 0) + 1)

@@ -1,0 +1,36 @@
+"""The controls of the page What goes wrong: which mistake."""
+
+from __future__ import annotations
+
+from ui.shared import choices
+from ui.shared.door import st
+from ui.state.view import Mistake, Slot
+from ui.wrong.card import Card
+from ui.wrong.deck import CARDS
+from words import say
+
+
+def choose(slot: Slot) -> Card:
+    """Draw the list of mistakes, and the ones before and after the one that is shown; returns that one."""
+    titles: dict[Mistake, str] = {
+        card.mistake: say("{n} of {count}: {title}", n=place, count=len(CARDS), title=card.title)
+        for place, card in enumerate(CARDS, start=1)
+    }
+    kept = choices.field(slot, "mistake")
+    with choices.bar(slot):
+        name = choices.menu(kept, say("Mistake"), titles, bare=True, width=430)
+        place = list(titles).index(name)
+        for key, label, icon, other in (
+            ("mistake_before", say("The mistake before"), ":material/chevron_left:", place - 1),
+            ("mistake_after", say("The next mistake"), ":material/chevron_right:", place + 1),
+        ):
+            there = 0 <= other < len(CARDS)
+            st.button(
+                icon,
+                key=f"{slot}{key}",
+                help=label,
+                disabled=not there,
+                on_click=kept.take,
+                args=(CARDS[other].mistake if there else name,),
+            )
+    return CARDS[place]

@@ -1,0 +1,296 @@
+"""The numbers and the charts of the cards: the two sides beside each other, of the right output read at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from charts.heatmap import heatmap_spec
+from charts.mistakes import HOW_TO_READ_BARS, HOW_TO_READ_LAYERS, two_bars_spec, two_lines_spec
+from transformer.analysis import mistakes
+from transformer.analysis.at_once import AtOnce
+from transformer.model.anatomy import Attention, StackName, anatomy
+from transformer.model.config import ModelConfig
+from ui.wrong.card import RIGHT, WRONG, Chart, Found, Measure
+from words import Sentence, say
+
+LOSS: Sentence = say(
+    "Loss of the right output when it is read at once, in nats a piece: 0 is to be sure of all of it"
+)
+HOW_TO_READ_MEAN = say(
+    "Decoder self-attention in the mean of its heads: each row is one query, the stronger a cell, the more of its "
+    "weight of 1 it gives to that key; hatched cells are closed, crossed out ones are no numbers."
+)
+LAYER = say("Layer")
+OUTPUT = say("Output piece")
+
+
+def loss(found: Found, read: AtOnce) -> float:
+    """The mean loss of the right output."""
+    return read.mean_loss
+
+
+def parts_of(found: Found) -> tuple[AtOnce | None, AtOnce | None]:
+    """Both readings."""
+    return found.read_right, found.read_wrong
+
+
+def loss_by_piece(labels: tuple[Sentence, Sentence] = (RIGHT, WRONG)) -> Callable[[Found], Sequence[Chart]]:
+    """Draws the loss of each piece of the right output on both sides."""
+
+    def draw(found: Found) -> Sequence[Chart]:
+        values = [None if read is None else read.losses for read in parts_of(found)]
+        title = say("Loss of each piece of the right output")
+        figure = two_bars_spec(
+            found.right.tgt_pieces,
+            list(zip(labels, values, strict=True)),
+            title=title,
+            value_name=say("Loss (nats)"),
+            token_axis=OUTPUT,
+        )
+        alt = say("The loss of each piece of the right output, on both sides, as bars.")
+        return [Chart(figure, alt, HOW_TO_READ_BARS)]
+
+    return draw
+
+
+# ---------------------------------------------------------------- maps
+
+
+def weights_of(config: ModelConfig) -> list[str]:
+    """The sites of all weights."""
+    return [one.site("*", "weights") for one in anatomy(config).attentions]
+
+
+def decoder_maps(config: ModelConfig) -> list[str]:
+    """The sites of the decoder's own maps and masks."""
+    own = anatomy(config).attention("decoder")
+    return [own.site("*", "weights"), own.site("*", "mask")]
+
+
+def layers(read: AtOnce, attention: Attention) -> list[np.ndarray]:
+    """One attention's value at each layer."""
+    return [read.values[attention.site(layer, "weights")] for layer in range(attention.n_layers)]
+
+
+def on_later(found: Found, read: AtOnce) -> float:
+    """The share of its weight that a row of the decoder gives to later tokens, in per cent."""
+    own = anatomy(found.sides.read_right.checkpoint.config).attention("decoder")
+    return 100 * mistakes.on_later(layers(read, own))
+
+
+def largest_weight(found: Found, read: AtOnce) -> float:
+    """How much its largest weight has of a row's, in per cent."""
+    return 100 * mistakes.largest_weight(value for site, value in read.values.items() if site.endswith("weights"))
+
+
+def first_maps(found: Found) -> Sequence[Chart]:
+    """The decoder's first map of its own tokens, in the mean over its heads, on both sides."""
+    both = zip((RIGHT, WRONG), parts_of(found), strict=True)
+    return [_map(found, read, 0, label) for label, read in both if read is not None]
+
+
+def spreading(found: Found) -> Sequence[Chart]:
+    """Where what is no number begins, and where it has come to one layer on: the decoder's first two maps."""
+    own = anatomy(found.sides.read_right.checkpoint.config).attention("decoder")
+    read = found.read_wrong
+    return [] if read is None else [_map(found, read, layer, WRONG) for layer in range(min(2, own.n_layers))]
+
+
+def _map(found: Found, read: AtOnce, layer: int, label: Sentence) -> Chart:
+    own = anatomy(found.sides.read_right.checkpoint.config).attention("decoder")
+    queries = list(found.right.read_pieces)
+    weights = read.values[own.site(layer, "weights")].mean(axis=0)  # [T, T]
+    lost = ~np.isfinite(weights)
+    allowed = np.broadcast_to(read.values[own.site(layer, "mask")][0], weights.shape) | lost
+    figure = heatmap_spec(
+        weights,
+        queries=queries,
+        keys=queries,
+        title=say("{side}: layer {layer}", side=label, layer=layer + 1),
+        query_axis=say("Reads"),
+        key_axis=say("Looks at"),
+        allowed=allowed,
+        mask_reason=say("closed by the mask"),
+        colour="target",
+        rows_sum_to_one=False,
+    )
+    alt = say(
+        "{side}: a map of {n} rows; in {closed} of them every key is closed, in {lost} the weights are no numbers.",
+        side=label,
+        n=len(queries),
+        closed=int((~allowed).all(axis=1).sum()),
+        lost=int(lost.any(axis=1).sum()),
+    )
+    return Chart(figure, alt, HOW_TO_READ_MEAN)
+
+
+def one_row(found: Found) -> Sequence[Chart]:
+    """The row of weights, of all heads, in which both sides differ most."""
+    right, wrong = parts_of(found)
+    if right is None or wrong is None:
+        return []
+    parts = anatomy(found.sides.read_right.checkpoint.config)
+    one = parts.attention("cross") if parts.reads else parts.attention("decoder")
+    sides = [np.stack(layers(read, one)) for read in (right, wrong)]  # [layer, head, Q, K]
+    apart = np.abs(sides[0] - sides[1]).sum(axis=-1)
+    layer, head, row = (int(place) for place in np.unravel_index(int(apart.argmax()), apart.shape))
+    keys = found.right.src_pieces if parts.reads else found.right.read_pieces
+    figure = two_bars_spec(
+        keys,
+        [(label, side[layer, head, row]) for label, side in zip((RIGHT, WRONG), sides, strict=True)],
+        title=say(
+            "The row that changes most: layer {layer}, head {head}, row {row}",
+            layer=layer + 1,
+            head=head + 1,
+            row=row + 1,
+        ),
+        value_name=say("Weight"),
+        token_axis=say("Looks at"),
+        top=1.0,
+    )
+    alt = say("The weights of one row on both sides, as bars.")
+    return [Chart(figure, alt, HOW_TO_READ_BARS)]
+
+
+# ---------------------------------------------------------------- padding
+
+
+def reading_maps(config: ModelConfig) -> list[str]:
+    """The sites of the encoder's weights."""
+    return [anatomy(config).attention("encoder").site("*", "weights")]
+
+
+def is_pad(found: Found, read: AtOnce) -> np.ndarray:
+    """Which tokens of the source are padding, bool [S]."""
+    return np.array(read.src_ids) == found.sides.read_right.checkpoint.config.pad_id
+
+
+def on_pads(found: Found, read: AtOnce) -> float:
+    """The share of its weight that a real token of the source gives to padding, in per cent."""
+    pads = is_pad(found, read)
+    one = anatomy(found.sides.read_right.checkpoint.config).attention("encoder")
+    return 100 * float(mistakes.on_keys(layers(read, one), pads, ~pads).mean())
+
+
+def pads_by_row(found: Found) -> Sequence[Chart]:
+    """How much of its weight each token of the source gives to padding."""
+    right, wrong = parts_of(found)
+    if right is None:
+        return []
+    one = anatomy(found.sides.read_right.checkpoint.config).attention("encoder")
+    tokenizer = found.sides.read_right.checkpoint.src_tokenizer
+    values = [
+        None if read is None else 100 * mistakes.on_keys(layers(read, one), is_pad(found, read))
+        for read in (right, wrong)
+    ]
+    figure = two_bars_spec(
+        [tokenizer.piece(i) for i in right.src_ids],
+        list(zip((RIGHT, WRONG), values, strict=True)),
+        title=say("Weight that each token of the source gives to padding"),
+        value_name=say("Weight on padding (%)"),
+        token_axis=say("Source token, padding at the end"),
+        form=".1f",
+    )
+    alt = say("How much of its weight each token of the source gives to padding, on both sides, as bars.")
+    return [Chart(figure, alt, HOW_TO_READ_BARS)]
+
+
+# ---------------------------------------------------------------- streams
+
+
+def stack_of(config: ModelConfig) -> StackName:
+    """The stack that reads what was typed."""
+    return "encoder" if anatomy(config).reads else "decoder"
+
+
+def stream(config: ModelConfig) -> list[str]:
+    """The sites of the stream at each depth of that stack."""
+    stack = stack_of(config)
+    n = anatomy(config).stack(stack).n_layers
+    return [f"{stack}.embedding.output", *(f"{stack}.{layer}.output" for layer in range(n)), f"{stack}.output"]
+
+
+def _by_depth(of: Callable[[np.ndarray], float], *, title: str, value_name: str, alt: str,
+              limits: tuple[float, float] | None = None) -> Callable[[Found], Sequence[Chart]]:  # fmt: skip
+    def draw(found: Found) -> Sequence[Chart]:
+        sites = stream(found.sides.read_right.checkpoint.config)
+        names = [say("embedding"), *(str(layer + 1) for layer in range(len(sites) - 2)), say("end")]
+        values = [
+            None if read is None else np.array([of(read.values[site]) for site in sites]) for read in parts_of(found)
+        ]
+        figure = two_lines_spec(
+            names,
+            list(zip((RIGHT, WRONG), values, strict=True)),
+            title=title,
+            value_name=value_name,
+            depth_axis=LAYER,
+            limits=limits,
+        )
+        return [Chart(figure, alt, HOW_TO_READ_LAYERS)]
+
+    return draw
+
+
+def likeness(found: Found, read: AtOnce) -> float:
+    """The mean cosine between two tokens' vectors at the end of the stack."""
+    return mistakes.likeness(read.values[stream(found.sides.read_right.checkpoint.config)[-1]])
+
+
+likeness_by_layer = _by_depth(
+    mistakes.likeness,
+    title=say("How alike the tokens’ vectors are"),
+    value_name=say("Mean cosine between two tokens"),
+    alt=say("The mean cosine between the vectors of two tokens after each layer, on both sides, as lines."),
+    limits=(-0.1, 1.02),
+)
+size_by_layer = _by_depth(
+    lambda vectors: float(mistakes.size(vectors).mean()),
+    title=say("How large the stream is"),
+    value_name=say("Root mean square, mean of all tokens"),
+    alt=say("How large the vectors of the stream are after each layer, on both sides, as lines."),
+)
+
+
+def embeddings(config: ModelConfig) -> list[str]:
+    """The sites of the two vectors that each token begins with."""
+    return [f"{stack_of(config)}.embedding.{name}" for name in ("tokens", "positions")]
+
+
+def ratio(found: Found, read: AtOnce) -> float:
+    """How many times as large as the position the token's own vector is, in the mean."""
+    return float(_ratios(found, read).mean())
+
+
+def ratio_by_token(found: Found) -> Sequence[Chart]:
+    """The same of each token, on both sides."""
+    right = found.read_right
+    if right is None:
+        return []
+    values = [None if read is None else _ratios(found, read) for read in parts_of(found)]
+    tokenizer = found.sides.read_right.checkpoint.src_tokenizer
+    figure = two_bars_spec(
+        [tokenizer.piece(i) for i in right.src_ids],
+        list(zip((RIGHT, WRONG), values, strict=True)),
+        title=say("How many times as large as its position a token’s embedding is"),
+        value_name=say("Size of embedding ÷ size of position"),
+        token_axis=say("Source token"),
+        form=".2f",
+    )
+    alt = say("The size of each token’s embedding divided by that of its position, on both sides, as bars.")
+    return [Chart(figure, alt, HOW_TO_READ_BARS)]
+
+
+def _ratios(found: Found, read: AtOnce) -> np.ndarray:
+    tokens, positions = (read.values[site] for site in embeddings(found.sides.read_right.checkpoint.config))
+    small = np.finfo(np.float32).tiny
+    return mistakes.size(tokens) / np.maximum(mistakes.size(positions), small)
+
+
+LOSS_MEASURE = Measure(LOSS, loss, form=".3f")
+
+
+def lost(found: Found, read: AtOnce) -> float:
+    """The share of the right output's pieces whose probability is not a number, in per cent."""
+    return 100 * float(np.mean(~np.isfinite(read.losses)))

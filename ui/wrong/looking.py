@@ -1,0 +1,122 @@
+"""Runs both sides of a card: what is written, and what each makes of the right output when it reads it at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from transformer.analysis.at_once import AtOnce, read_at_once
+from transformer.errors import NotFiniteError, QueryError
+from transformer.model.anatomy import anatomy
+from transformer.runs.query import Query
+from transformer.runs.trace import Trace
+from ui.runs import loading
+from ui.wrong.card import LEAK, Card, Found, Outcome, Side, Sides
+from words import Sentence, say
+from words.sentence import Template
+
+ENDED: Final = "end of sentence"
+
+
+def sides_of(card: Card, side: Side) -> Sides:
+    """What a card compares on a model and a sentence.
+
+    Args:
+        card: The card.
+        side: The run that is shown.
+
+    Raises:
+        QueryError: What it needs besides is not there.
+    """
+    if card.sides is not None:
+        return card.sides(side)
+    change = card.change(side.checkpoint.config)
+    wrong = replace(side, query=replace(side.query, interventions=(*side.query.interventions, *change)))
+    return Sides(side, wrong, side, wrong)
+
+
+def look(card: Card, side: Side) -> Found:
+    """Run a card.
+
+    Args:
+        card: The card.
+        side: The model, and what is asked of it.
+
+    Raises:
+        QueryError: The right side cannot be run.
+        BusyError: The model has too much to do.
+    """
+    sides = sides_of(card, side)
+    right = _trace(sides.right)
+    try:
+        wrong = _trace(sides.wrong)
+    except QueryError as error:
+        found = Found(sides, right, None, "refused", problem=error.sentence)
+        if isinstance(error, NotFiniteError):
+            found = replace(found, outcome="not_finite", site=site_of(error))
+    else:
+        found = Found(sides, right, wrong, outcome_of(right, wrong))
+    readings = [_read(card, one, right) for one in (sides.read_right, sides.read_wrong)]
+    return replace(found, read_right=readings[0], read_wrong=readings[1])
+
+
+def outcome_of(right: Trace, wrong: Trace) -> Outcome:
+    """What became of an output: compared with the right one."""
+    if wrong.tgt_ids == right.tgt_ids:
+        return "same"
+    if right.output_text.strip() and not wrong.output_text.strip() and wrong.stop_reason == ENDED:
+        return "nothing"
+    if right.stop_reason == ENDED != wrong.stop_reason:
+        return "endless"
+    return "changed"
+
+
+def site_of(error: NotFiniteError) -> str:
+    """The site that an error names."""
+    said = error.sentence
+    return str(said.values.get("site", "")) if isinstance(said, Template) else ""
+
+
+def meaning(card: Card, found: Found) -> Sentence | None:
+    """What the outcome means on this card; None where there is no other side."""
+    if found.outcome in card.texts:
+        return card.texts[found.outcome]
+    if found.outcome == "not_finite":
+        return say("What is not a number spreads to whatever is computed from it, so that no probability is left.")
+    return None if found.outcome == "refused" else card.texts["changed"]
+
+
+def why_not(card: Card, side: Side) -> Sentence | None:
+    """Why a card cannot be shown on a model, in a sentence; None if it can."""
+    if not anatomy(side.checkpoint.config).writes:
+        return say("This model writes nothing, so that no output could go wrong.")
+    if card.mistake != "leak" and side.checkpoint.name == LEAK:
+        return say("This model was trained on a leak and writes nothing right, so that nothing more could go wrong.")
+    if (unfit := card.unfit(side.checkpoint)) is not None:
+        return unfit
+    for one in card.change(side.checkpoint.config):
+        if (unfit := one.unfit(side.checkpoint.config)) is not None:
+            return unfit
+    return None
+
+
+def _trace(side: Side) -> Trace:
+    return loading.runner().trace(side.checkpoint, side.query)
+
+
+def _read(card: Card, side: Side, right: Trace) -> AtOnce | None:
+    """What one side makes of the right output; None where something is not finite, or it cannot be read."""
+    query, sites = _plain(side.query), tuple(card.sites(side.checkpoint.config))
+    try:
+        return loading.runner().compute(
+            ("at_once", query, right.tgt_ids, sites, card.measure.finite),
+            lambda: read_at_once(side.checkpoint, query, right.tgt_ids, sites, finite=card.measure.finite),
+            nbytes=lambda found: found.nbytes,
+        )
+    except QueryError:
+        return None
+
+
+def _plain(query: Query) -> Query:
+    """A query without what is of no matter for reading: how pieces are chosen."""
+    return Query(checkpoint=query.checkpoint, source=query.source, interventions=query.interventions)

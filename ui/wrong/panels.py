@@ -1,0 +1,149 @@
+"""Draws a card: both outputs, the number, what it means, the chart, the code, and the way to Compare."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from transformer.runs.trace import Trace
+from ui.runs import loading
+from ui.runs.attempt import attempt
+from ui.runs.open_run import OpenRun
+from ui.shared import drawing, menu
+from ui.shared.door import st
+from ui.state import session
+from ui.state.comparing import comparing
+from ui.state.link import Link
+from ui.wrong import controls, looking
+from ui.wrong.card import Card, Found, Side, happened
+from words import say
+
+CHART = "mistake_chart"
+SEEN_ON = "mistake_seen_on"
+NOTHING = "–"
+MOST_PIECES = 12  # of an output without text
+
+
+def draw(run: OpenRun) -> None:
+    """Draw the chosen card.
+
+    Args:
+        run: The run that is its right side.
+    """
+    card = controls.choose(run.slot)
+    side = Side(run.checkpoint, run.trace.query)
+    st.markdown(card.about)
+    why = looking.why_not(card, side)
+    if why is not None:
+        _elsewhere(card, run, why)
+        _code(card, run)
+        return
+    found = attempt(lambda: looking.look(card, side))
+    if found is not None:
+        drawing.beside(partial(_told, card, found, run), partial(_charts, card, found, run), widths=(5, 6))
+    _code(card, run)
+
+
+def _told(card: Card, found: Found, run: OpenRun) -> None:
+    traces, numbers = (found.right, found.wrong), card.measure.numbers(found)
+    columns = st.columns(2, gap="small")
+    for column, label, trace, number_label, number in zip(
+        columns, card.labels, traces, card.measure.labels, numbers, strict=True
+    ):
+        with column, st.container(border=True):
+            st.caption(label)
+            st.markdown(say("“{output}”", output=NOTHING) if trace is None else output(trace, found.first))
+            if number_label != label:
+                st.caption(number_label)
+            value = NOTHING if number is None else format(number, card.measure.form)
+            st.metric(card.measure.name, value, label_visibility="collapsed", width="content")
+    st.caption(card.measure.name)
+    st.markdown(drawing.plain(happened(found)))
+    meaning = looking.meaning(card, found)
+    if meaning is not None:
+        st.markdown(drawing.plain(meaning))
+    _to_compare(found, run)
+
+
+def output(trace: Trace, first: int | None) -> str:
+    """An output in Markdown, its first different piece marked.
+
+    Args:
+        trace: The run.
+        first: That piece, from 0; None if there is none.
+    """
+    whole = trace.output_text
+    if not whole.strip() and trace.n_steps > 1:  # pieces that are no text
+        shown = [*trace.tgt_pieces[:MOST_PIECES], *(["…"] if trace.n_steps > MOST_PIECES else [])]
+        return say("“{output}”", output=drawing.plain(" ".join(shown)))
+    if first is None:
+        return say("“{output}”", output=drawing.plain(whole))
+    before = trace.texts[first - 1] if first else ""
+    here = trace.texts[first] if first < trace.n_steps else before
+    if not here.startswith(before) or not whole.startswith(here):  # spelling that a later piece changed
+        before, here = "", whole
+    piece = here[len(before) :] or (trace.tgt_pieces[first] if first < trace.n_steps else "")
+    marked = f":orange-background[{drawing.plain(piece)}]" if piece.strip() else ""
+    space = " " if piece.startswith(" ") else ""
+    rest = whole[len(here) :]
+    text = f"{drawing.plain(before)}{space}{marked}{' ' if rest.startswith(' ') else ''}{drawing.plain(rest)}"
+    return say("“{output}”", output=text)
+
+
+def _charts(card: Card, found: Found, run: OpenRun) -> None:
+    drawn = list(card.charts(found))
+
+    def one(place: int) -> None:
+        chart = drawn[place]
+        key = run.key(f"{CHART}_{place}" if place else CHART)
+        drawing.chart(chart.figure, key=key, alt=chart.alt, how_to_read=chart.how_to_read)
+
+    if len(drawn) > 1:
+        drawing.beside(*(partial(one, place) for place in range(len(drawn))), gap="medium")
+    elif drawn:
+        one(0)
+    else:
+        st.info(say("There is nothing to draw: no finite numbers came of it."), icon=":material/info:")
+
+
+def _code(card: Card, run: OpenRun) -> None:
+    def one(label: str, code: str) -> None:
+        st.caption(label)
+        st.code(code, language="python", wrap_lines=True)
+
+    drawing.beside(
+        partial(one, say("As a learner writes it"), card.code.wrong),
+        partial(one, say("As it has to be"), card.code.right),
+        gap="medium",
+    )
+    st.caption(card.source)
+
+
+def _to_compare(found: Found, run: OpenRun) -> None:
+    there = comparing(_link_of(run, found.sides.right), with_=_link_of(run, found.sides.wrong))
+    menu.link("compare", say("Compare both runs, step by step"), there, icon=":material/compare_arrows:")
+
+
+def _link_of(run: OpenRun, side: Side) -> Link:
+    """What leads to one side: the link of the run, with the side's changes, and its model where that is another."""
+    link = replace(run.link, interventions=side.query.interventions)
+    if side.checkpoint == run.checkpoint:
+        return link
+    return replace(link, model=side.checkpoint.name, revision="", answers=(), forced=(), hypothesis=0)
+
+
+def _elsewhere(card: Card, run: OpenRun, why: str) -> None:
+    """Say why the mistake cannot be made here, and offer the checkpoint in which it can."""
+    st.info(drawing.plain(why), icon=":material/info:")
+    entry = loading.usable().get(card.seen_on)
+    if entry is None or not entry.examples:
+        return
+    taken = st.button(
+        drawing.plain(say("See it on {title}", title=entry.title)),
+        key=run.key(SEEN_ON),
+        icon=":material/swap_horiz:",
+        on_click=session.read_with,
+        args=(card.seen_on, entry.examples[0]),
+    )
+    if taken:
+        st.rerun()  # the whole page: another checkpoint
