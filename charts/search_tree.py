@@ -120,11 +120,11 @@ def _layout(title: str, n_steps: int, n_lanes: int, *, n_lines: int) -> Spec:
     layout["yaxis"] |= {"range": [n_lanes - 0.1, -0.8], "showgrid": False, "showticklabels": False, "ticks": ""}
     least = max(_LEAST_LANE, _LINE_HEIGHT * n_lines)
     lane = int(np.clip(_MOST_HEIGHT / n_lanes, least, max(_LANE, least)))
-    layout["margin"] |= {"r": _MARGIN, "t": 66}
-    layout |= {"height": max(240, 120 + lane * n_lanes), "hovermode": "closest", "hoverdistance": 14}
+    layout["margin"] |= {"r": _MARGIN, "t": 82}
+    layout |= {"height": max(240, 136 + lane * n_lanes), "hovermode": "closest", "hoverdistance": 14}
     layout |= {"showlegend": True, "legend": dict(LEGEND)}
     layout["meta"] = {
-        "least_height": max(240, 110 + least * n_lanes),
+        "least_height": max(240, 126 + least * n_lanes),
         "least_width": max(_LEAST_WIDTH, int(_MARGIN + 40 + LEAST_STEP * (n_steps + 1.4))),
     }
     return layout

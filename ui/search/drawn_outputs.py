@@ -87,7 +87,7 @@ def _expected(every: Sequence[Outcome], n: int) -> list[str]:
     if len(common) < len(every):
         said.append(
             say(
-                "What is rarer than one in {n} draws is listed because it came, so it looks more frequent than it is.",
+                "What is rarer than one in {n} draws is listed as it came, so it looks more frequent than it is.",
                 n=n,
             )
         )
