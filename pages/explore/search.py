@@ -6,12 +6,12 @@ from ui.frame.sidebar import sidebar
 from ui.frame.source_box import of_a_sentence
 from ui.runs.attempt import attempt
 from ui.runs.open_run import open_run
-from ui.search import controls, tree
+from ui.search import controls, draws, sampling, tree
 from ui.shared.door import st
 from ui.state import session
 from words import say
 
-DRAW = {"tree": tree.draw}
+DRAW = {"tree": tree.draw, "sampling": sampling.draw, "draws": draws.draw}
 
 session.begin("search")
 TITLE = say("How pieces are chosen")

@@ -28,6 +28,8 @@ VIEWS = [
     ("inside", {"inside": "ffn"}),
     ("inside", {"inside": "pieces"}),
     ("search", {"how": "beam"}),
+    ("search", {"search": "sampling"}),
+    ("search", {"search": "draws"}),
     ("forcing", {"ref": "sessalg"}),
 ]
 

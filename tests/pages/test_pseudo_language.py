@@ -56,6 +56,8 @@ PARTS = {
     "glossary": (EXPLORE / "glossary.py", {}),
     **{f"wrong {name}": (WRONG, {"mistake": name}) for name in MISTAKES},
     "search tree": (EXPLORE / "search.py", {"how": "beam"}),
+    "search sampling": (EXPLORE / "search.py", {"search": "sampling", "try_k": 5, "try_temp": 2}),
+    "search draws": (EXPLORE / "search.py", {"search": "draws"}),
     **{
         f"{page} {part}": (EXPLORE / f"{page}.py", {parameter: part})
         for page, (parameter, parts) in PARTS_OF_PAGES.items()
@@ -95,6 +97,8 @@ SPOKEN: tuple[str, ...] = (
     "positions shift",
     "positions similarity",
     "positions table",
+    "search draws",
+    "search sampling",
     "search tree",
     "sentences",
     "start",

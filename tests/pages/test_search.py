@@ -3,13 +3,21 @@
 import pytest
 
 from tests.pages.conftest import ROOT, check
-from tests.pages.reading import address, figure, go_to, output, sentences, view
-from transformer.runs.query import Beam
-from ui.search import tree
+from tests.pages.reading import address, figure, go_to, numbers, output, sentences, view
+from transformer.analysis.draws import draws as drawn_by_hand
+from transformer.analysis.draws import outcomes
+from transformer.runs.query import Beam, Sampling
+from ui.runs import loading
+from ui.search import drawn_outputs, draws, sampling, settings, tree
 from ui.state import session
 
 SEARCH = ROOT / "pages" / "explore" / "search.py"
 BEAM = {"how": "beam", "beam": 3}
+
+
+@pytest.fixture(autouse=True)
+def no_draws_of_other_tests():
+    draws.jobs.clear()
 
 
 @pytest.fixture
@@ -66,7 +74,7 @@ def test_a_run_that_decodes_otherwise_offers_a_search(open_page):
     assert not [one for one in test.get("bidi_component") if one.key == tree.TREE]
     check(test.button(key=tree.DRAW_BESIDE).click().run())
     assert len(results(test)) == Beam().size
-    assert address(test)["beside"] == "1"
+    assert address(test)["with_beam"] == "1"
     check(test.button(key=tree.DECODE_SO).click().run())
     assert address(test)["how"] == "beam"
     assert "does not decode" not in sentences(test)
@@ -96,3 +104,109 @@ def test_an_encoder_alone_says_why_there_is_nothing(open_one_stack):
     assert "encoder alone: it reads, and writes no pieces" in sentences(test)
     assert view(test).search_panel == "tree"
     assert not [one for one in test.get("bidi_component") if one.key != session.STEPPER]
+
+
+# ---------------------------------------------------------------- before the draw
+
+
+def bars(test, key):
+    return numbers(figure(test, key)["data"][0]["x"])
+
+
+def test_the_sliders_only_look(open_page):
+    test = open_page(SEARCH, model="reverse", src="glasses", search="sampling", how="sampling", temp=1, seed=4)
+    before, text = bars(test, sampling.CHART), output(test)
+    assert not [button for button in test.button if button.key == settings.TAKE]
+    check(test.slider(key="try_temperature").set_value(3.0).run())
+    after = bars(test, sampling.CHART)
+    assert after[0] < before[0]
+    assert output(test) == text
+    assert (address(test)["temp"], address(test)["try_temp"]) == ("1", "3")
+    assert "the likeliest at every temperature" in said(test)
+    check(test.select_slider(key="try_k").set_value(1).run())
+    assert list(bars(test, sampling.CHART)[:2]) == [1.0, 0.0]
+    assert "One piece is left" in said(test)
+
+
+def test_a_button_makes_them_the_runs(open_page):
+    test = open_page(SEARCH, model="reverse", src="glasses", search="sampling", try_temp=2.5, try_k=4, try_p=0.9)
+    assert "how" not in address(test)
+    check(test.button(key=settings.TAKE).click().run())
+    found = address(test)
+    assert (found["how"], found["temp"], found["k"], found["p"]) == ("sampling", "2.5", "4", "0.9")
+    assert "try_temp" not in found
+    assert not [button for button in test.button if button.key == settings.TAKE]
+
+
+def test_a_button_goes_back(open_page):
+    test = open_page(SEARCH, model="reverse", src="glasses", search="sampling", try_temp=2.5)
+    check(test.button(key=settings.BACK).click().run())
+    assert "try_temp" not in address(test)
+    assert test.slider(key="try_temperature").value == 1.0
+
+
+def test_the_numbers_are_those_of_the_step(open_page):
+    test = open_page(SEARCH, model="reverse", src="glasses", search="sampling", how="sampling", temp=1, k=3)
+    cells = test.table[0].value
+    checkpoint = loading.open_checkpoint(loading.usable()["reverse"])
+    trace = loading.runner().trace(checkpoint, checkpoint.query("glasses", decoding=Sampling(top_k=3)))
+    assert cells.iloc[2, 1] == "3"
+    assert cells.iloc[0, 0] == f"{trace.entropies()[0]:.2f}"
+
+
+@pytest.mark.parametrize("link", [{"try_temp": "hot"}, {"try_temp": 99}, {"try_k": -3}, {"try_p": 7}], ids=str)
+def test_a_link_with_nonsense_is_put_right(open_page, link):
+    test = open_page(SEARCH, model="reverse", src="glasses", search="sampling", **link)
+    assert "in the link is" in sentences(test)
+    assert len(bars(test, sampling.CHART)) > 3
+
+
+# ---------------------------------------------------------------- many draws
+
+
+def drawn(test):
+    """Press the button, and wait until all have come."""
+    check(test.button(key=draws.START).click().run())
+    for _ in range(200):
+        if not [button for button in test.button if button.key == draws.CANCEL]:
+            break
+        check(test.run())
+    return test
+
+
+def test_draws_are_those_of_their_seeds(open_page):
+    test = open_page(SEARCH, model="reverse", src="glasses", search="draws", draws=20, try_temp=2, first_seed=7)
+    assert not [one for one in test.get("bidi_component") if one.key == drawn_outputs.CHART]  # nothing on page load
+    drawn(test)
+    checkpoint = loading.open_checkpoint(loading.usable()["reverse"])
+    query = checkpoint.query("glasses", decoding=Sampling(temperature=2.0))
+    every = outcomes(drawn_by_hand(checkpoint, query, range(7, 27)))
+    assert bars(test, drawn_outputs.CHART) == pytest.approx([one.frequency for one in every][:12])
+    table = test.dataframe[0].value
+    assert list(table.iloc[:, 1]) == [one.text for one in every]
+    assert list(table.iloc[:, 2]) == [len(one.seeds) for one in every]
+    assert f"20 draws gave {len(every)} different outputs." in said(test)
+
+
+def test_a_draw_opens(open_page):
+    test = open_page(SEARCH, model="reverse", src="glasses", search="draws", draws=20, opened_seed=3)
+    drawn(test)
+    assert "**Seed 3:** " in said(test)
+
+
+def test_other_seeds_are_other_draws(open_page):
+    test = drawn(open_page(SEARCH, model="reverse", src="glasses", search="draws", draws=20))
+    check(test.button(key=draws.FURTHER).click().run())
+    assert address(test)["first_seed"] == "20"
+    assert "Seeds 20 to 39" in said(test)
+    assert [button for button in test.button if button.key == draws.START]
+
+
+def test_a_decoder_alone_draws_too(open_one_stack):
+    test = drawn(open_one_stack("decoder", SEARCH, search="draws", draws=20, max=4))
+    assert "20 draws gave" in said(test)
+
+
+def test_draws_hide_what_is_to_be_guessed(open_page):
+    test = open_page(SEARCH, model="reverse", src="glasses", search="draws", guess=1)
+    assert "Draws would give the answer away" in sentences(test)

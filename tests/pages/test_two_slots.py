@@ -106,6 +106,7 @@ def twice(page, fields):
         "walk": "attention.one_weight", "table": "attention.head_table", "masks": "masks.panels",
         "model": "inside.model", "stream": "inside.stream", "lens": "inside.lens", "ffn": "inside.ffn",
         "pieces": "inside.pieces", "heads": "matters.heads", "tree": "search.tree", "forcing": "forcing.panels",
+        "sampling": "search.sampling",
         "matters pieces": "matters.pieces", "matters logit": "matters.logit",
     }  # fmt: skip
     for slot in session.SLOTS:
@@ -131,7 +132,8 @@ PARTS = (
     *(("matters", {"matters_panel": part}) for part in ("heads", "pieces", "logit")),
     ("forcing", {}),
     *(("positions", {"positions_panel": part}) for part in ("table", "similarity", "shift", "sentence")),
-    ("search", {"search_panel": "tree", "beside": True}),
+    ("search", {"search_panel": "tree", "with_beam": True}),
+    ("search", {"search_panel": "sampling"}),
 )
 
 

@@ -57,7 +57,7 @@ def run_together(
         one that fails takes nobody along.
     """
     readings = [_read(checkpoint, query, most_map_bytes) for query in queries]
-    written = _decode_together(checkpoint, [one for one in readings if isinstance(one, Reading)], pause)
+    written = decode_together(checkpoint, [one for one in readings if isinstance(one, Reading)], pause)
     for one in readings:
         yield _finish(one, written.get(id(one)), pause) if isinstance(one, Reading) else one
 
@@ -70,23 +70,51 @@ def _read(checkpoint: Runnable, query: Query, most_map_bytes: int | None) -> Rea
 
 
 def _finish(reading: Reading, ids: tuple[int, ...] | None, pause: Pause) -> Trace | Exception:
-    """The trace, of these ids if it is certain that decoding alone writes them."""
+    """The trace, or the error."""
     try:
-        if ids is not None:
-            with suppress(QueryError):  # decoded alone, it may be found at another site
-                (trace,) = reading.finish([Output(ids)])
-                penalty = trace.rules.config.repetition_penalty
-                growth = max(penalty, 1 / penalty)
-                scores, how = torch.tensor(trace.scores()), trace.query.decoding
-                if certain(scores, ids, how, n_forced=trace.n_forced, growth=growth):
-                    return trace
-        return reading.finish(reading.decode(pause))[0]
+        return finish_alone(reading, ids, pause)
     except Exception as error:
         return error
 
 
-def _decode_together(checkpoint: Runnable, readings: Sequence[Reading], pause: Pause) -> dict[int, tuple[int, ...]]:
-    """What was written, by the reading's id; a reading that has to be decoded alone is left out."""
+def finish_alone(reading: Reading, ids: tuple[int, ...] | None, pause: Pause = go_on) -> Trace:
+    """The trace of a reading, as decoding it alone gives it.
+
+    Args:
+        reading: Of one query.
+        ids: What it wrote in company; None if it was not decoded yet. It stays if decoding alone surely writes it.
+        pause: Called between two rounds of decoding.
+
+    Raises:
+        QueryError: As `run`.
+    """
+    if ids is not None:
+        with suppress(QueryError):  # decoded alone, it may be found at another site
+            (trace,) = reading.finish([Output(ids)])
+            if surely(trace, torch.tensor(trace.scores())):
+                return trace
+    return reading.finish(reading.decode(pause))[0]
+
+
+def surely(trace: Trace, scores: Tensor) -> bool:
+    """Whether decoding alone surely writes the output of a trace that was recorded alone.
+
+    Args:
+        trace: Its output may come from decoding in company, and its query's seed decides what is drawn.
+        scores: Its own [T, V].
+    """
+    penalty = trace.rules.config.repetition_penalty
+    growth = max(penalty, 1 / penalty)
+    return certain(scores, trace.tgt_ids, trace.query.decoding, n_forced=trace.n_forced, growth=growth)
+
+
+def decode_together(
+    checkpoint: Runnable, readings: Sequence[Reading], pause: Pause = go_on
+) -> dict[int, tuple[int, ...]]:
+    """What readings of one query each write, by the reading's `id`; one that has to be decoded alone is left out.
+
+    It need not be what each would write alone: `finish_alone` sees to that.
+    """
     if not checkpoint.model.anatomy.writes:
         return {}
     groups: dict[tuple[int, int], list[Reading]] = defaultdict(list)

@@ -13,6 +13,8 @@ from words import say
 
 PARTS: Final[dict[SearchPanel, str]] = {
     "tree": say("Beam tree"),
+    "sampling": say("Before the draw"),
+    "draws": say("Many draws"),
 }
 WRITES_NOTHING = say("This model is an encoder alone: it reads, and writes no pieces, so that none are chosen.")
 

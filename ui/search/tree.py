@@ -38,7 +38,7 @@ def draw(run: OpenRun, row: Any) -> None:
     """
     if not isinstance(run.trace.query.decoding, Beam):
         _decodes_otherwise(run)
-        if not run.view.beside:
+        if not run.view.with_beam:
             return
     tree = attempt(lambda: recorded(run.checkpoint, searched(run.trace.query)))
     if tree is None:
@@ -80,11 +80,11 @@ def _decodes_otherwise(run: OpenRun) -> None:
     said = say("This run does not decode by beam search, so that its own pieces have no tree.")
     with st.container(horizontal=True, vertical_alignment="center"):
         st.info(said, icon=":material/info:")
-        if not run.view.beside:
+        if not run.view.with_beam:
             st.button(
                 say("Draw a search with {n} beams beside it", n=size),
                 key=run.key(DRAW_BESIDE),
-                on_click=partial(session.replace, slot, beside=True),
+                on_click=partial(session.replace, slot, with_beam=True),
             )
         st.button(say("Decode by beam search"), key=run.key(DECODE_SO), on_click=opening.decode_by_beam)
 

@@ -227,6 +227,14 @@ def slider(kept: Kept, label: str, least: int, most: int) -> int:
     return value
 
 
+def decimal(kept: Kept, label: str, least: float, most: float, *, step: float, help: str | None = None) -> float:
+    """Draw a slider of numbers with a fraction."""
+    value = min(max(float(kept.value), least), most)
+    _set(kept.key, value)
+    st.slider(label, least, most, step=step, key=kept.key, on_change=_taking(kept, float), help=help)
+    return value
+
+
 def number(kept: Kept, label: str, most: int, *, placeholder: str, help: str, width: int, bare: bool = False) -> None:
     """Draw a box for one of many things, counted from 1; empty for None, and for one that there is not."""
     _set(kept.key, None if kept.value is None or kept.value >= most else kept.value + 1)

@@ -49,6 +49,20 @@ def integer(name: str, most: int, default: int | None = None) -> Any:
     return _field(default, Spelling(name, lambda reader, said, _: reader.integer(said, 1, most)))
 
 
+def count(name: str, most: int, default: int | None = None) -> Any:
+    """A number of things, at least 0."""
+    return _field(default, Spelling(name, lambda reader, said, _: reader.integer(said, 0, most)))
+
+
+def number(name: str, least: float, most: float) -> Any:
+    """A number with a fraction; None by default."""
+
+    def read(reader: Reader, said: str, _: object) -> float | None:
+        return reader.number(said, least, most)
+
+    return _field(None, Spelling(name, read, lambda value: f"{value:.10g}"))
+
+
 def flag(name: str) -> Any:
     """Yes or no; no by default."""
     return _field(False, Spelling(name, lambda reader, said, _: reader.flag(said), int))

@@ -11,15 +11,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from transformer.runs.query import MAX_SEED, MAX_TOP_K
 from transformer.runs.trace import Kind
 from ui.state.address import Reader
-from ui.state.fields import choice, either, flag, integer, parameters, place, places, read_fields, text, write_fields
+from ui.state.fields import (
+    choice,
+    count,
+    either,
+    flag,
+    integer,
+    number,
+    parameters,
+    place,
+    places,
+    read_fields,
+    text,
+    write_fields,
+)
 
 Aggregate = Literal["mean", "max", "rollout"]
 AttentionPanel = Literal["overview", "head", "flow", "walk", "table"]
 PositionsPanel = Literal["table", "similarity", "shift", "sentence", "rotations", "pair", "distance"]
 MasksPanel = Literal["masks", "one_row", "checks"]
-SearchPanel = Literal["tree", "sampling"]
+SearchPanel = Literal["tree", "sampling", "draws"]
 Rounds = Literal["results", "all", "step"]
 DoctorPanel = Literal["findings", "parameters"]
 InsidePanel = Literal["model", "stream", "lens", "ffn", "pieces"]
@@ -57,6 +71,7 @@ MAX_PLACE = 32_768
 MAX_DIMS = 12
 MOST_HEADS = 128
 MOST_COMPANIONS = 3
+MOST_DRAWS = 200
 LONGEST_NAME = 200  # characters of a parameter or a checkpoint
 
 
@@ -125,7 +140,11 @@ class View:
         compared: What the page Compare compares; "auto" for what the link says of a second run.
         search_panel: Which part of the page How pieces are chosen.
         rounds: Which rounds of a beam search its tree has: up to its last result, all, or up to the step.
-        beside: A beam search is drawn though the run decodes in another way.
+        with_beam: A beam search is drawn though the run decodes in another way.
+        try_temperature, try_k, try_p: How sampling would draw, as in `transformer.Sampling`; None for the run's own.
+        draws: How many draws are made of a sentence.
+        first_seed: The seed of the first of them.
+        opened_seed: The one of them that is looked at; None for none.
     """
 
     step: int = place("step", MAX_STEP, 0)
@@ -189,7 +208,13 @@ class View:
     compared: Compared = choice("compare", "auto")
     search_panel: SearchPanel = choice("search", "tree")
     rounds: Rounds = choice("rounds", "results")
-    beside: bool = flag("beside")
+    with_beam: bool = flag("with_beam")
+    try_temperature: float | None = number("try_temp", 0.05, 5.0)
+    try_k: int | None = count("try_k", MAX_TOP_K)
+    try_p: float | None = number("try_p", 0.01, 1.0)
+    draws: int = count("draws", MOST_DRAWS, 50)
+    first_seed: int = count("first_seed", MAX_SEED - MOST_DRAWS, 0)
+    opened_seed: int | None = count("opened_seed", MAX_SEED)
 
 
 NAMES = parameters(View)

@@ -1,0 +1,209 @@
+"""Many draws of one sentence: what sampling writes with different seeds, and how often.
+
+Draws are decoded as a batch, and each is what a run with its seed writes (`transformer.runs.together`).
+An output's probability is the product over its steps of what each drawn piece had in the distribution that it was
+drawn from: after temperature, top-k and top-p. So it can be compared with how often the output came.
+
+Source: Wilson, "Probable Inference, the Law of Succession, and Statistical Inference" (1927), for the interval of a
+frequency.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from transformer.errors import QueryError
+from transformer.runs.distribution import drawn_from
+from transformer.runs.query import Query, Sampling
+from transformer.runs.record import Output
+from transformer.runs.runnable import Runnable
+from transformer.runs.running import Pause, Reading, go_on, read
+from transformer.runs.together import MOST_ROWS, decode_together, finish_alone, surely
+from transformer.runs.trace import Trace
+
+NORMAL_95 = 1.959964
+"""Between minus and plus this lies 0.95 of a normal distribution."""
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One output that was drawn.
+
+    Attributes:
+        seed: What decided it.
+        ids: Its pieces.
+        text: What it says.
+        log_drawn: Log-probability of its drawn pieces in the distributions that they were drawn from, in nats.
+        log_prob: The same under the model, before temperature, top-k, top-p and rules.
+        ended: Whether it ended by itself; if not, the length limit cut it.
+    """
+
+    seed: int
+    ids: tuple[int, ...]
+    text: str
+    log_drawn: float
+    log_prob: float
+    ended: bool
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """An output, and how often it was drawn.
+
+    Attributes:
+        ids, text, ended: As in `Draw`.
+        seeds: Those that drew it, in order.
+        frequency: Its share of the draws.
+        drawn: Its probability in the distribution that was drawn from.
+        own: Its probability under the model.
+        low, high: The 95 % interval of the probability, given how often it was drawn.
+    """
+
+    ids: tuple[int, ...]
+    text: str
+    ended: bool
+    seeds: tuple[int, ...]
+    frequency: float
+    drawn: float
+    own: float
+    low: float
+    high: float
+
+    @property
+    def fits(self) -> bool:
+        """Whether its probability lies within the interval."""
+        return self.low <= self.drawn <= self.high
+
+
+@torch.inference_mode()
+def draws(checkpoint: Runnable, query: Query, seeds: Sequence[int], *, pause: Pause = go_on) -> Iterator[Draw]:
+    """What a query draws with each of some seeds.
+
+    Args:
+        checkpoint: What to run it on.
+        query: One that samples; its own seed does not matter.
+        seeds: Others in its place.
+        pause: Called between two rounds of decoding.
+
+    Yields:
+        One draw a seed, in order.
+
+    Raises:
+        QueryError: The query does not sample, or does not fit the checkpoint.
+    """
+    how = query.decoding
+    if not isinstance(how, Sampling):
+        raise QueryError(
+            "only sampling draws; found {found}. Set the decoding to Sampling.", found=type(how).__name__
+        )
+    first = read(checkpoint, [query], most_map_bytes=0)  # the numbers of `run`, which keeps maps
+    for start in range(0, len(seeds), MOST_ROWS):
+        yield from _batch(checkpoint, first, query, how, seeds[start : start + MOST_ROWS], pause)
+
+
+def _batch(
+    checkpoint: Runnable, first: Reading, query: Query, how: Sampling, seeds: Sequence[int], pause: Pause
+) -> Iterator[Draw]:
+    readings = [_with_seed(first, query, how, seed) for seed in seeds]
+    written = decode_together(checkpoint, readings, pause)
+    groups: dict[tuple[int, ...], list[Reading]] = defaultdict(list)
+    for reading in readings:
+        if id(reading) in written:
+            groups[written[id(reading)]].append(reading)
+    found = {id(one): draw for ids, group in groups.items() for one, draw in _certain_ones(ids, group, pause)}
+    for reading in readings:
+        yield found.get(id(reading)) or _draw(finish_alone(reading, None, pause))
+
+
+def _certain_ones(ids: tuple[int, ...], group: Sequence[Reading], pause: Pause) -> Iterator[tuple[Reading, Draw]]:
+    """The readings of those that wrote the same, alone as well: what they wrote is recorded once for all."""
+    pause()
+    with suppress(QueryError):  # each then finds out alone
+        (trace,) = group[0].finish([Output(ids)])
+        scores, draw = torch.tensor(trace.scores()), _draw(trace)
+        for reading in group:
+            own = replace(trace, query=reading.queries[0])
+            if surely(own, scores):
+                yield reading, replace(draw, seed=_seed(own.query))
+
+
+def _with_seed(reading: Reading, query: Query, how: Sampling, seed: int) -> Reading:
+    return replace(reading, queries=[replace(query, decoding=replace(how, seed=seed))])
+
+
+def _draw(trace: Trace) -> Draw:
+    return Draw(
+        seed=_seed(trace.query),
+        ids=trace.tgt_ids,
+        text=trace.output_text,
+        log_drawn=log_drawn(trace),
+        log_prob=float(sum(trace.log_probs[t, trace.tgt_ids[t]] for t in range(trace.n_forced, trace.n_steps))),
+        ended=trace.stop_reason == "end of sentence",
+    )
+
+
+def _seed(query: Query) -> int:
+    return query.decoding.seed if isinstance(query.decoding, Sampling) else 0
+
+
+def log_drawn(trace: Trace) -> float:
+    """Log-probability of a sampled output in the distributions that its pieces were drawn from, in nats.
+
+    Args:
+        trace: Of a query that samples. What was forced was not drawn, and adds nothing.
+    """
+    total = 0.0
+    for step in range(trace.n_forced, trace.n_steps):
+        shares = drawn_from(trace.scores_at(step), trace.query.decoding)
+        share = 0.0 if shares is None else float(shares[trace.tgt_ids[step]])
+        total += math.log(share) if share > 0 else -math.inf
+    return total
+
+
+def outcomes(found: Iterable[Draw]) -> tuple[Outcome, ...]:
+    """Draws by what they wrote, the most frequent first, then the most probable.
+
+    Args:
+        found: All draws of one query.
+    """
+    groups: dict[tuple[int, ...], list[Draw]] = defaultdict(list)
+    for draw in found:
+        groups[draw.ids].append(draw)
+    whole = sum(map(len, groups.values()))
+    every = [_outcome(group, whole) for group in groups.values()]
+    return tuple(sorted(every, key=lambda one: (-len(one.seeds), -one.drawn, one.ids)))
+
+
+def _outcome(group: Sequence[Draw], whole: int) -> Outcome:
+    first = group[0]
+    low, high = interval(len(group), whole)
+    return Outcome(
+        ids=first.ids,
+        text=first.text,
+        ended=first.ended,
+        seeds=tuple(draw.seed for draw in group),
+        frequency=len(group) / whole,
+        drawn=math.exp(first.log_drawn),
+        own=math.exp(first.log_prob),
+        low=low,
+        high=high,
+    )
+
+
+def interval(count: int, whole: int) -> tuple[float, float]:
+    """The 95 % score interval of a probability, given how often something came (Wilson 1927).
+
+    Args:
+        count: How often it came.
+        whole: How often it could have come, at least 1.
+    """
+    share, z2 = count / whole, NORMAL_95**2
+    middle = (share + z2 / (2 * whole)) / (1 + z2 / whole)
+    half = NORMAL_95 / (1 + z2 / whole) * math.sqrt(share * (1 - share) / whole + z2 / (4 * whole**2))
+    low, high = np.clip((middle - half, middle + half), 0.0, 1.0)
+    return float(low), float(high)

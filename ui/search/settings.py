@@ -1,0 +1,97 @@
+"""How sampling would draw: settings that are only looked at, and the button that makes them the run's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+
+from transformer.runs.query import Sampling
+from ui.runs.open_run import OpenRun
+from ui.shared import choices
+from ui.shared.choices import Kept
+from ui.shared.door import st
+from ui.state import session
+from ui.state.view import Slot
+from words import say
+
+TAKE, BACK = "search_take", "search_back"
+NOT_TRIED: Final[dict[str, Any]] = {"try_temperature": None, "try_k": None, "try_p": None}
+_KS: Final = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40, 50, 100, 200, 500, 1000, 2000, 5000)
+_ALL: Final = 0
+
+
+def run_draws(run: OpenRun) -> Sampling:
+    """How the run samples; without cuts at temperature 1 if it decodes in another way."""
+    how = run.trace.query.decoding
+    return how if isinstance(how, Sampling) else Sampling()
+
+
+def looked_at(run: OpenRun) -> Sampling:
+    """What is looked at: the run's own settings, where the reader has not chosen others."""
+    view, own = run.view, run_draws(run)
+    return replace(
+        own,
+        temperature=own.temperature if view.try_temperature is None else view.try_temperature,
+        top_k=own.top_k if view.try_k is None else view.try_k,
+        top_p=own.top_p if view.try_p is None else view.try_p,
+    )
+
+
+def draw(run: OpenRun) -> Sampling:
+    """Draw the sliders, and under them the ways to the run's settings and from them; returns what is looked at."""
+    how = looked_at(run)
+    columns = st.columns(3, gap="medium")
+    with columns[0]:
+        kept = _kept(run.slot, "try_temperature", how.temperature)
+        temperature = choices.decimal(kept, say("Temperature"), 0.05, 5.0, step=0.05,
+                                      help=say("Below 1 sharpens, above 1 flattens."))  # fmt: skip
+    with columns[1]:
+        options = _top_k_options(len(run.trace.vocabulary), how.top_k)
+        kept = _kept(run.slot, "try_k", how.top_k)
+        top_k = choices.scale(kept, say("Top-k"), options, otherwise=_ALL)
+    with columns[2]:
+        kept = _kept(run.slot, "try_p", how.top_p)
+        top_p = choices.decimal(kept, say("Top-p"), 0.01, 1.0, step=0.01, help=say("1 keeps all pieces."))
+    how = replace(how, temperature=temperature, top_k=top_k, top_p=top_p)
+    _ways(run, how)
+    return how
+
+
+def _kept(slot: Slot, name: str, value: object) -> Kept:
+    return Kept(f"{slot}{name}", value, partial(choices.put, slot, name, ()))
+
+
+def _top_k_options(n_pieces: int, own: int) -> dict[int, str]:
+    """The values along the line, all pieces at its end; the run's own is one of them."""
+    values = sorted({k for k in (*_KS, own) if 0 < k < n_pieces} | ({own} if own else set()))
+    return {k: f"{k:,}" for k in values} | {_ALL: say("All", about="pieces")}
+
+
+def _ways(run: OpenRun, how: Sampling) -> None:
+    """Draw what leads from the settings that are looked at to those of the run, where they differ."""
+    samples = isinstance(run.trace.query.decoding, Sampling)
+    if samples and how == run_draws(run):
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if how != run_draws(run):
+            st.caption(say("Only looked at: the run goes by other settings."))
+            st.button(
+                say("Back to those of the run") if samples else say("Back to temperature 1 without cuts"),
+                key=run.key(BACK),
+                on_click=partial(session.replace, run.slot, **NOT_TRIED),
+                icon=":material/undo:",
+            )
+        st.button(
+            say("Let the run draw so"), key=run.key(TAKE), on_click=partial(take, how), icon=":material/casino:"
+        )
+
+
+def take(how: Sampling) -> None:
+    """Callback: the run samples with these settings; its seed stays."""
+    state = st.session_state
+    state[session.HOW] = "sampling"
+    state[session.TEMPERATURE], state[session.TOP_K], state[session.TOP_P] = how.temperature, how.top_k, how.top_p
+    session.new_run()
+    for slot in session.SLOTS:
+        session.replace(slot, **NOT_TRIED)
