@@ -39,9 +39,7 @@ def test_a_changed_run_beside_its_control(server, new_page):
     link = page.get_by_role("link", name="Compare this")
     expect(link).to_have_attribute("href", re.compile("^compare\\?(?!.*step=)"))
     page.locator(".gf-stepper").press("ArrowRight")
-    expect(link).to_have_attribute(
-        "href", re.compile("step=2")
-    )  # a step draws it again
+    expect(link).to_have_attribute("href", re.compile("step=2"))  # a step draws it again
     page.locator(".gf-stepper").press("ArrowLeft")
     expect(link).to_have_attribute("href", re.compile("^compare\\?(?!.*step=)"))
     entries = page.evaluate("history.length")
