@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final
 
 import numpy as np
@@ -11,7 +10,7 @@ import charts
 from charts.contributions import HOW_TO_READ_BARS, HOW_TO_READ_MAP, Bar
 from transformer.analysis.attribution.parts import Contributions
 from transformer.model.anatomy import anatomy
-from transformer.runs.interventions import ZeroHead
+from ui.frame.whatif import for_head
 from ui.matters import credit
 from ui.matters.grid_of_parts import Grid, grid_of
 from ui.matters.logit_words import part_name, short_name, sums, what_it_is, whose_logit
@@ -27,7 +26,6 @@ from words import say, say_n
 
 MAP: Final = "matters_parts"
 BARS: Final = "matters_bars"
-ZERO: Final = "matters_zero"
 REVEAL: Final = "matters_logit_reveal"
 MOST_BARS: Final = 12
 
@@ -104,13 +102,13 @@ def _bars(run: OpenRun, found: Contributions, values: np.ndarray) -> None:
             place if place in heads else None,
             chosen=heads.get(place) == (view.kind, view.layer, view.head),
         )
-        for place in order[:MOST_BARS]
+        for place in order
     ]
-    rest = order[MOST_BARS:]
+    every, bars, rest = bars, bars[:MOST_BARS], order[MOST_BARS:]
     if rest:
         others = say_n("{n} other", "{n} others", len(rest))
         bars.append(Bar(others, others, float(values[rest].sum())))
-    figure = charts.contribution_bars_spec(bars, title=say("The largest parts"))
+    figure = charts.contribution_bars_spec(bars, title=say("The largest parts"), every=every)
     alt = say("The {n} parts that add most to the logit or take most off it; the first is {part}.",
               n=min(MOST_BARS, len(order)), part=bars[0].name)  # fmt: skip
     drawing.chart(figure, key=key, alt=alt, how_to_read=HOW_TO_READ_BARS, on_click=on_click(key, place_of, go))
@@ -138,14 +136,4 @@ def _chosen(run: OpenRun, grid: Grid) -> None:
             address(run.checkpoint, run.link, kind=view.kind, layer=view.layer, head=view.head, panel="head"),
             icon=":material/grid_on:",
         )
-        change, changes = ZeroHead(view.kind, view.layer, view.head), run.trace.query.interventions
-        if change not in changes:
-            st.button(
-                say("Zero this head"),
-                key=run.key(ZERO),
-                icon=":material/science:",
-                help=say("Runs the sentence again while this head writes nothing."),
-                on_click=partial(session.change, run.slot, (*changes, change)),
-            )
-        else:
-            st.caption(say("This head writes nothing in this run."))
+    for_head(run, view.kind, view.layer, view.head)
