@@ -102,7 +102,7 @@ def weigh(asked: Asked) -> Weighed:
     n, weights, lengths, together = asked.n_pieces, [], [], []
     for layer, module in enumerate(asked.model.attentions(attention.kind)):
         alpha = watch.rows[attention.site(layer, "weights")][:, :n]  # [H, P]
-        written = _written(module, watch.rows[attention.site(layer, "values")][:, :n])  # [H, P, D]
+        written = _written(module, watch.rows[attention.site(layer, "values")][:, :n], len(alpha))  # [H, P, D]
         weights.append(alpha.double().numpy())
         lengths.append((alpha * written.norm(dim=-1)).double().numpy())
         together.append(torch.einsum("hp,hpd->pd", alpha, written).norm(dim=-1).double().numpy())
@@ -112,10 +112,10 @@ def weigh(asked: Asked) -> Weighed:
     return found
 
 
-def _written(module: MultiHeadAttention, values: Tensor) -> Tensor:
-    """v W_O of every head and key, [G, K, d] -> [H, K, D]."""
-    shared = share_heads(values[None], module.n_heads)[0]  # [H, K, d]
-    columns = widened(module.out_proj.weight).view(-1, module.n_heads, module.d_head)  # [D, H, d]
+def _written(module: MultiHeadAttention, values: Tensor, n_heads: int) -> Tensor:
+    """v W_O of every head of a run and of every key, [G, K, d] -> [H, K, D]."""
+    shared = share_heads(values[None], n_heads)[0]  # [H, K, d]
+    columns = widened(module.out_proj.weight).view(-1, n_heads, shared.size(-1))  # [D, H, d]
     return torch.einsum("hkd,mhd->hkm", shared, columns)
 
 
