@@ -12,6 +12,7 @@ Example:
     >>> figure.show()
 """
 
+from charts.aligned import aligned_outputs, aligned_outputs_spec
 from charts.bars import attention_bar, attention_bar_spec
 from charts.by_distance import (
     distance_curves,
@@ -32,6 +33,7 @@ from charts.costs import cost_curves, cost_curves_spec, cost_shares, cost_shares
 from charts.credit import piece_credit, piece_credit_spec
 from charts.curves import entropy, entropy_spec
 from charts.diagram import model_diagram, model_diagram_spec
+from charts.difference import difference_map, difference_map_spec
 from charts.draws import draws, draws_spec
 from charts.embedding import embedding_rows, embedding_rows_spec, embedding_strengths, embedding_strengths_spec
 from charts.given import all_heads, one_map

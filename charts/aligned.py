@@ -167,7 +167,7 @@ def _aligned_layout(rows: Sequence[Row], title: str, *, crossed: bool, first: in
     layout["margin"] |= {"t": 96}
     layout["height"] = int(np.clip(_FRAME + _ROW * len(rows), 260, _MOST_HEIGHT))
     layout["shapes"] = [] if first is None else [_first(first)]
-    layout["annotations"] = [] if first is None else [_first_named(first, end)]
+    layout["annotations"] = [_first_named(first, end)] if first else []  # above row 0 stands the legend
     return layout
 
 

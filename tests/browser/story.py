@@ -96,9 +96,9 @@ def choose_output(page: Page, place: int) -> None:
     wait_for_idle(page)
 
 
-def click_candidate(page: Page, place: int) -> None:
+def click_candidate(page: Page, place: int, *, key: str = "candidates") -> None:
     """Click the row of a candidate, counted from 0 at the top, where a thin bar has no ink."""
-    chart = page.locator(".st-key-candidates .js-plotly-plot")
+    chart = page.locator(f".st-key-{key} .js-plotly-plot")
     chart.scroll_into_view_if_needed()
     wait_for_rest(page)
     x, y = chart.evaluate(

@@ -13,6 +13,7 @@ PAGES = {
     "attention?model=reverse&panel=head&layer=2&head=1": "Attention",
     "positions?model=reverse&positions=shift&shift=2": "Positions",
     "masks?model=reverse&mask=decoder&query=2&key=5": "Masks",
+    "compare?model=reverse&src=noon&b=src%3Dabc": "Compare",
     "inside?model=reverse&inside=lens": "Inside the model",
     "sentences?model=reverse&order=chrf": "A file of sentences",
     "?model=reverse&src=noon&step=2": "Step through decoding",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
+from ui.frame.sidebar import HOW_NAMES
+from ui.runs.changes import told
 from ui.runs.looking import heads_name
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import KIND_NAMES
 from ui.shared import drawing
 from ui.state.view import Compared
-from words import Sentence, say
+from words import Sentence, joined, say
 
 OTHER: Final[dict[Compared, Sentence]] = {
     "changed": say("**Right:** with a change"),
@@ -47,6 +49,14 @@ def main(run: OpenRun, compared: Compared, *, changed: bool) -> str:
         name = heads_name(run.trace, run.view, kind)
         return say("**Left:** {attention}, {map}", attention=KIND_NAMES[kind], map=name)
     return say("**Left:** {checkpoint}", checkpoint=drawing.plain(run.checkpoint.name))
+
+
+def way(run: OpenRun) -> str:
+    """How a run was made: how its pieces were chosen, and what was changed."""
+    query = run.trace.query
+    how = HOW_NAMES[type(query.decoding).__name__.lower()]
+    said = say("How the pieces were chosen: {how}.", how=how)
+    return joined(" ", [said, told(query.interventions)]) if query.interventions else said
 
 
 def other(compared: Compared, *, changed: bool) -> str:

@@ -37,6 +37,7 @@ LEFT_MAP: Final = "compared_left_map"
 RIGHT_MAP: Final = "compared_right_map"
 DIFFERENCE: Final = "compared_difference"
 READS_LEFT: Final = say("In the right map the right run reads the left output, so that both maps have the same rows.")
+SAME_HEAD: Final = say("Both sides show the same: choose another layer, head or attention on one of them.")
 OTHER_COLUMNS: Final = say(
     "No difference is drawn: the columns are not the same pieces, as the two runs do not read the same source."
 )
@@ -164,6 +165,9 @@ def draw(pair: Pair) -> None:
         BusyError: The model has too much to do.
     """
     left, right, reads_left, why = halves(pair)
+    if pair.compared == "heads" and (left.kind, left.name) == (right.kind, right.name):
+        st.info(SAME_HEAD, icon=":material/compare_arrows:")
+        return
     largest = max(float(np.where(one.allowed, one.weights, 0.0).max(initial=0)) for one in (left, right)) or 1.0
     drawing.beside(
         partial(_one, left, LEFT_MAP, say("Left: {map}", map=left.name), largest, pair.left.slot),

@@ -16,6 +16,7 @@ from ui.compare.steps import step_beside
 from ui.runs import loading
 from ui.runs.open_run import OpenRun, open_run
 from ui.runs.work import BusyError
+from ui.shared.door import st
 from ui.state import comparing, nested, session
 from ui.state.link import Link
 from ui.state.view import MAIN, SECOND, Compared
@@ -59,6 +60,7 @@ def _second(checkpoint: Checkpoint, link: Link, main: OpenRun, notes: tuple[str,
         session.move_to(SECOND, step)
     link = replace(link, view=replace(link.view, step=step))
     session.stand(SECOND, view=link.view, interventions=(), notes=notes)
+    st.session_state[f"{SECOND}{session.MODEL}"] = checkpoint.name  # which saved files say they are of
     return open_run(checkpoint, slot=SECOND, link=link)
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from charts.aligned import HOW_TO_READ, HOW_TO_READ_CROSSED, Row, aligned_outputs_spec
+from charts.theme import shortened
 from transformer.analysis.compare import Aligned, Crossed, aligned, first_difference, own_log_probs
 from ui.compare.pair import Pair, cross
 from ui.runs.attempt import attempt
@@ -18,6 +19,7 @@ from words import joined, say, say_n
 
 ALIGNED: Final = "compared_outputs"
 TOTALS: Final = "compared_totals"
+MOST_OF_SENTENCE: Final = 40  # characters in a title
 OTHER_PIECES: Final = say(
     "The two models do not have the same vocabulary, so that neither can read the other's output piece by piece: "
     "log-probabilities of one output in both runs and KL divergences are not defined here."
@@ -45,6 +47,21 @@ def draw(pair: Pair) -> None:
         st.caption(OTHER_PIECES)
     _chart(pair, both)
     _totals(pair, both)
+
+
+def title(pair: Pair) -> str:
+    """What the two outputs are of; a saved table says it, too."""
+    left, right = pair.left.trace, pair.right.trace
+    if pair.compared == "changed":
+        return say("Outputs of the control run and of the changed run")
+    if pair.compared == "sentences":
+        texts = (shortened(run.query.source, limit=MOST_OF_SENTENCE) for run in (left, right))
+        return say("Outputs for “{left}” and for “{right}”", left=next(texts), right=next(texts))
+    if pair.compared == "checkpoints":
+        return say("Outputs of {left} and of {right}", left=left.checkpoint, right=right.checkpoint)
+    if pair.compared == "branches":
+        return say("Two branches of the output")
+    return say("Outputs of two ways to run")
 
 
 def verdict(pair: Pair) -> str:
@@ -119,7 +136,7 @@ def _chart(pair: Pair, both: tuple[Crossed, Crossed] | None) -> None:
     on_left = pair.left.slot == MAIN  # whose stepper the chart of a bare name follows
     steps = {(row.left_step if on_left else row.right_step): place for place, row in enumerate(rows)}
     follow = [steps.get(step) for step in range(pair.main.trace.n_steps)]
-    figure = aligned_outputs_spec(rows, title=say("Both outputs, piece by piece"), first=first, follow=follow)
+    figure = aligned_outputs_spec(rows, title=title(pair), first=first, follow=follow)
     drawing.chart(
         figure,
         key=ALIGNED,

@@ -55,6 +55,8 @@ def draw(checkpoint: Checkpoint) -> None:
 def _both(pair: Pair, left: Place, right: Place) -> None:
     for place, run in ((left, pair.left), (right, pair.right)):
         with place:
+            if pair.compared == "ways":
+                st.caption(drawing.plain(headings.way(run)))
             steppers(pair, run)
     if pair.writes and not pair.is_one_run:
         outputs.draw(pair)

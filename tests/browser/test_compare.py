@@ -1,0 +1,101 @@
+"""Two runs beside each other in a browser: from a changed head to Compare, stepping both, the same by address."""
+
+import re
+from urllib.parse import parse_qs, urlsplit
+
+from playwright.sync_api import expect
+
+from tests.browser.helpers import comes_to, in_both_windows, open_page, screenshot, wait_for_idle
+from tests.browser.story import click_candidate, wait_for_charts
+
+CHANGED = "attention?model=zh-en&panel=head&layer=3&head=1&do=zero-cross.3.1_zero-cross.2.1_zero-cross.1.1"
+
+
+def stepper(page, slot):
+    return page.locator(f".st-key-{slot}stepper .gf-stepper")
+
+
+def stand_at(page, left, right):
+    """Both steppers come to these steps, counted from 1; in a comparison with a control that one is the second."""
+    expect(stepper(page, "b-")).to_have_attribute("data-step", str(left - 1))
+    expect(stepper(page, "")).to_have_attribute("data-step", str(right - 1))
+
+
+def said(page):
+    """What the page says of both outputs: their pieces with all numbers, and of the step."""
+    wait_for_charts(page)
+    wait_for_idle(page)
+    charts = page.locator("[class*='-compared_left_candidates'], .st-key-compared_outputs")
+    return [chart.inner_text() for chart in charts.all()]
+
+
+def asked(page):
+    return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
+
+
+def test_a_changed_run_beside_its_control(server, new_page):
+    page = new_page(fresh=True)
+    open_page(page, f"{server.url}/{CHANGED}")
+    entries = page.evaluate("history.length")
+    page.get_by_role("link", name="Compare this").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Compare")
+    expect(stepper(page, "b-")).to_be_visible()
+    wait_for_charts(page)
+    wait_for_idle(page)
+    comes_to(page, lambda: page.evaluate("history.length"), entries + 1)
+    expect(page.get_by_text("the model as it is")).to_be_visible()
+    stand_at(page, 1, 1)
+    stepper(page, "").get_by_role("button", name="Next").click()
+    stand_at(page, 2, 2)
+    wait_for_idle(page)
+    stepper(page, "b-").get_by_role("button", name="Next").click()
+    stand_at(page, 3, 3)
+    comes_to(page, lambda: asked(page).get("step"), "3")
+    assert "b" not in asked(page)
+    expect(page.locator(".st-key-b-compared_left_candidates")).to_contain_text("step 3")
+    before, address = said(page), page.url
+    page.reload()
+    expect(stepper(page, "b-")).to_be_visible()
+    stand_at(page, 3, 3)
+    assert said(page) == before
+    other = new_page(locale="en-GB")  # a context of its own: another visitor
+    open_page(other, address)
+    stand_at(other, 3, 3)
+    assert said(other) == before
+    for scheme, width in in_both_windows(other):
+        screenshot(other, f"compare-changed-{scheme}-{width}", whole=True)
+        assert other.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_one_stepper_stands_at_its_end_while_the_other_goes_on(server, page):
+    open_page(page, f"{server.url}/compare?model=reverse&src=abc&compare=sentences")
+    box = page.get_by_role("textbox", name="The other sentence")
+    box.fill("abcdefgh")
+    box.press("Enter")
+    expect(stepper(page, "b-")).to_be_visible()
+    comes_to(page, lambda: asked(page).get("b"), "src=abcdefgh")
+    stepper(page, "b-").get_by_role("button", name="Last step").click()
+    expect(stepper(page, "")).to_have_attribute("data-step", "3")
+    expect(page.get_by_text("so it stands at its end while the other goes on")).to_be_visible()
+    comes_to(page, lambda: asked(page).get("b"), "src=abcdefgh&step=9")
+    stepper(page, "b-").get_by_role("button", name="First step").click()
+    expect(stepper(page, "")).to_have_attribute("data-step", "0")
+    comes_to(page, lambda: asked(page).get("b"), "src=abcdefgh")
+
+
+def test_a_candidate_that_is_clicked_is_the_branch_on_the_right(server, page):
+    open_page(page, f"{server.url}/compare?model=reverse&src=abcdef&compare=branches")
+    expect(page.locator(".st-key-compared_left_candidates .main-svg").first).to_be_visible()
+    wait_for_idle(page)
+    click_candidate(page, 2, key="compared_left_candidates")
+    expect(stepper(page, "b-")).to_be_visible()
+    comes_to(page, lambda: bool(re.fullmatch(r"forced=\d+", asked(page).get("b", ""))), expected=True)
+    expect(page.get_by_text("The outputs differ from the first piece on")).to_be_visible()
+
+
+def test_two_checkpoints_by_their_address(server, page):
+    open_page(page, f"{server.url}/compare?model=zh-en&b=model%3Den-fr")
+    expect(page.get_by_text("do not have the same vocabulary")).to_be_visible()
+    expect(stepper(page, "b-")).to_be_visible()
+    wait_for_charts(page)
+    screenshot(page, "compare-checkpoints", whole=True)
