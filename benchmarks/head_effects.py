@@ -34,8 +34,8 @@ from transformer.runs.trace import Trace
 from transformer.text.raw import RawIds
 
 ZH_EN = Path(__file__).resolve().parent.parent / "checkpoints" / "zh-en"
-SENTENCE = "如果明天下雨，我们就待在家。"
-PROMPT, N_NEW = 20, 12  # tokens of the model of GPT-2's size
+SENTENCE = "我买了一本书，但是还没看。"
+PROMPT, N_NEW = 4, 12  # tokens of the model of GPT-2's size
 Numbers = dict[tuple[str, int, int], tuple[np.ndarray, ...]]
 
 
@@ -85,7 +85,9 @@ def compare(found: HeadEffects, expected: Numbers) -> float:
     for (kind, layer, head), (*numbers, best) in expected.items():
         effect: Any = next(effect for name, effect in found.of.items() if name == kind)
         for name, values in zip(("log_prob", "probability", "kl"), numbers, strict=True):
-            worst = max(worst, float(abs(getattr(effect, name)[layer, head] - values).max()))
+            off = float(abs(getattr(effect, name)[layer, head] - values).max())
+            assert np.isfinite(off), (kind, layer, head)
+            worst = max(worst, off)
         assert (effect.best[layer, head] == best).all(), (kind, layer, head)
     return worst
 

@@ -179,12 +179,12 @@ def _rows(blocks: Sequence[Block]) -> list[str]:
 
 def _written(values: np.ndarray, ends: tuple[float, float], *, signed: bool) -> list[dict[str, object]]:
     """Write each number into its cell, pale where the cell is strong."""
-    pale = SCALES["neutral"][0][1]
+    pale, digits = SCALES["neutral"][0][1], _digits(values, ends[1])
     return [
         {
             "x": column,
             "y": row,
-            "text": _number(value, signed=signed),
+            "text": _number(value, digits, signed=signed),
             "showarrow": False,
             "font": {"color": pale if abs(value) > _PALE_FROM * ends[1] else MARK_COLOR},
         }
@@ -193,9 +193,18 @@ def _written(values: np.ndarray, ends: tuple[float, float], *, signed: bool) -> 
     ]
 
 
-def _number(value: float, *, signed: bool) -> str:
-    """Two digits behind the point; what is 0 by them has no sign."""
-    text = f"{value:+.2f}" if signed and abs(value) >= 0.005 else f"{abs(value):.2f}"
+def _digits(values: np.ndarray, most: float) -> int:
+    """How many digits behind the point tell the largest numbers apart; none for counts."""
+    finite = values[np.isfinite(values)]
+    if (finite == np.round(finite)).all():
+        return 0
+    return int(np.clip(1 - np.floor(np.log10(most)), 2, 4))
+
+
+def _number(value: float, digits: int, *, signed: bool) -> str:
+    """With so many digits behind the point; what is 0 by them has no sign."""
+    is_none = abs(value) < 0.5 * 10**-digits
+    text = f"{value:+.{digits}f}" if signed and not is_none else f"{abs(value):.{digits}f}"
     return text.replace("-", "−")
 
 

@@ -7,6 +7,8 @@ import pytest
 
 from tests.pages.conftest import ROOT, check
 from tests.pages.reading import figure, go_to, numbers, payload, sentences, view
+from transformer import run
+from transformer.analysis.head_effects import head_effects
 from transformer.runs.changing import tap_for
 from transformer.runs.interventions import ZeroHead
 from transformer.runs.replay import replay
@@ -21,12 +23,17 @@ SOURCE = "abcdef"
 def page(open_page):
     def opened(**options):
         test = open_page(MATTERS, **{"model": "reverse", "src": SOURCE} | options)
-        end = time.monotonic() + 30  # on a busy machine it may not be there at once
-        while time.monotonic() < end and heads.EFFECTS not in {one.key for one in test.get("bidi_component")}:
-            check(test.run())
-        return test
+        return until_measured(test)
 
     return opened
+
+
+def until_measured(test):
+    """On a busy machine the map may not be there at once."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end and heads.EFFECTS not in {one.key for one in test.get("bidi_component")}:
+        check(test.run())
+    return test
 
 
 def reverse():
@@ -133,9 +140,7 @@ def test_a_large_model_is_measured_when_it_is_asked_for_and_can_be_stopped(open_
     assert heads.GRID in keys
     assert "parameters this may take" in sentences(test)
     check(test.button(key=heads.MEASURE).click().run())
-    end = time.monotonic() + 30
-    while time.monotonic() < end and heads.EFFECTS not in {one.key for one in test.get("bidi_component")}:
-        check(test.run())
+    until_measured(test)
     assert drawn(test).shape == (8, 4)
 
 
@@ -144,3 +149,25 @@ def test_hidden_steps_are_not_summed(page):
     assert drawn(test)[6, 0] == pytest.approx(without("cross", 0, 0)[:3].sum(), abs=1e-4)
     assert len(numbers(figure(test, one_head.STEPS)["data"][0]["y"])) == 3
     assert view(test).step == 2
+
+
+# ---------------------------------------------------------------- models of one stack
+
+
+@pytest.mark.parametrize("stack", ["decoder", "encoder"])
+def test_a_model_of_one_stack_has_a_block_for_its_attention(open_one_stack, stack):
+    test = open_one_stack(stack, MATTERS, layer=1, head=2)
+    until_measured(test)
+    checkpoint = loading.open_checkpoint(loading.usable()[f"{stack} alone"])
+    found = drawn(test)
+    assert found.shape == (checkpoint.config.n_encoder_layers + checkpoint.config.n_decoder_layers, 3)
+    effects = head_effects(checkpoint, run(checkpoint, checkpoint.query("ba lo mi")))
+    expected = effects.of[stack].log_prob.sum(-1) if stack == "decoder" else effects.of[stack].vectors.mean(-1)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    keys = {one.key for one in (*test.selectbox, *test.button_group)}
+    assert ({"effect", "effect_at"} <= keys) == (stack == "decoder")
+    bars = numbers(figure(test, one_head.STEPS)["data"][0]["y"])
+    own = effects.of[stack].log_prob if stack == "decoder" else effects.of[stack].vectors
+    np.testing.assert_allclose(bars, own[0, 1], atol=1e-5)
+    if stack == "encoder":
+        assert "This model writes nothing" in payload(test, heads.EFFECTS)["caption"]

@@ -76,7 +76,7 @@ class Zeroed:
     causal = True
 
     def __init__(self, heads: Sequence[Head], config: ModelConfig) -> None:
-        self._n_rows = len(heads)
+        self._n_rows, self._n_heads = len(heads), config.n_heads
         self._at: dict[str, list[tuple[int, int]]] = {}
         for row, one in enumerate(heads):
             site = anatomy(config).attention(one.kind).site(one.layer, "heads")
@@ -87,7 +87,19 @@ class Zeroed:
         return site in self._at
 
     def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
-        """[1 or R, H, Q, d] -> [R, H, Q, d]."""
+        """[1 or R, H, Q, d] -> [R, H, Q, d].
+
+        Raises:
+            QueryError: A change of the run gives the attention another number of heads.
+        """
+        if value.size(1) != self._n_heads:
+            raise QueryError(
+                "This run is changed so that {site} has {found} heads instead of {expected}; what each head is worth "
+                "can be measured without that change.",
+                site=site,
+                found=value.size(1),
+                expected=self._n_heads,
+            )
         changed = value.expand(self._n_rows, -1, -1, -1).clone()
         for row, head in self._at[site]:
             changed[row, head] = 0.0
@@ -154,7 +166,8 @@ class Reading:
         """Read it with another head taken away in each row, all of them of one stack."""
         tap = self.tap.also(Zeroed(heads, self.config))
         memory = self._memory(tap) if heads[0].kind == "encoder" else control.memory
-        last = self._last(memory, tap)  # [R, T, D]
+        # Where a skipped layer hides all of the heads, there is one row still.
+        last = self._last(memory, tap).expand(len(heads), -1, -1)  # [R, T, D]
         n_rows, n_steps = last.shape[:2]
         moved = self._moved(memory, control)
         found = Rows(
@@ -162,7 +175,7 @@ class Reading:
             probability=torch.empty(n_rows, n_steps, dtype=control.chosen.dtype),
             kl=torch.empty(n_rows, n_steps, dtype=control.chosen.dtype),
             best=torch.empty(n_rows, n_steps, dtype=torch.long),
-            vectors=torch.empty(n_rows, 0) if moved is None else moved,
+            vectors=torch.empty(n_rows, 0) if moved is None else moved.expand(n_rows, -1),
         )
         for rows, steps in self._parts(last):
             self._compare(self._log_probs(last[rows, steps], tap), control, found, rows, steps)

@@ -94,7 +94,8 @@ def _own_text(checkpoint: Runnable, source: Source, end: tuple[int, ...]) -> Giv
         )
     if len(source.ids) + len(end) - 1 > config.max_len:
         raise QueryError("This text leaves no room for its end mark; shorten it.")
-    return Given(source, source.ids[:n_before], ids, n_before, source.notes)
+    # What is insisted on are places of an output, and these are none.
+    return Given(replace(source, insisted={}), source.ids[:n_before], ids, n_before, source.notes)
 
 
 def _ids_of(checkpoint: Runnable, reference: str | Sequence[int]) -> tuple[tuple[int, ...], tuple[str, ...]]:

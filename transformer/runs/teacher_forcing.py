@@ -263,7 +263,8 @@ def _vectors(model: Transformer, source: Source, read_ids: tuple[int, ...], tap:
 def _judged(checkpoint: Runnable, hidden: Tensor, given: Given, tap: Tap) -> Iterator[tuple[Tensor, ...]]:
     """Of a few pieces at a time: losses, ranks, own choices with their probabilities, and the best with theirs."""
     wanted, n_best = torch.tensor(given.ids), min(N_BEST, checkpoint.config.tgt_vocab_size)
-    rules = Rules(checkpoint.config, given.n_prompt, len(given.before) + len(given.ids) + 1)  # no end is forced
+    most = len(given.before) + len(given.ids) + 1  # no end is forced
+    rules = Rules(checkpoint.config, given.n_prompt, most, given.source.insisted)
     text = (*given.before, *given.ids)
     for start, logits in zip(range(0, len(wanted), ROWS), logits_of(checkpoint.model, hidden, tap=tap), strict=True):
         log_probs, ids = logits.log_softmax(dim=-1), wanted[start : start + ROWS]  # [n, V] and [n]

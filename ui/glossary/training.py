@@ -37,6 +37,11 @@ TERMS = (
         seen="forcing",
     ),
     Term(
+        say("reference", about="glossary"),
+        say("The right output for a source, against which an output is judged."),
+        seen="forcing",
+    ),
+    Term(
         say("exposure bias", about="glossary"),
         say("A model trained on right beginnings has never seen its own mistakes."),
         seen="forcing",

@@ -54,7 +54,7 @@ def grid_of(config: ModelConfig, parts: Sequence[Part], values: np.ndarray) -> G
     """
     n_layers = anatomy(config).stack("decoder").n_layers
     rows: list[str] = [say("Embedding"), *(say("Layer {n}", n=n + 1) for n in range(n_layers)), say("Output")]
-    columns = _columns(config)
+    columns = _columns(config, n_heads=1 + max((part.head or 0 for part in parts), default=0))
     shown = np.full((len(rows), len(columns)), np.nan)
     names: list[list[list[str]]] = [[[] for _ in columns] for _ in rows]
     heads: dict[tuple[int, int], tuple[Kind, int, int]] = {}
@@ -68,14 +68,14 @@ def grid_of(config: ModelConfig, parts: Sequence[Part], values: np.ndarray) -> G
     return Grid(rows, list(columns.values()), shown, [[joined(", ", cell) for cell in row] for row in names], heads)
 
 
-def _columns(config: ModelConfig) -> dict[_Column, tuple[str, str]]:
+def _columns(config: ModelConfig, *, n_heads: int) -> dict[_Column, tuple[str, str]]:
     """The columns by what stands in them."""
     found: dict[_Column, tuple[str, str]] = {}
     for part in anatomy(config).stack("decoder").sublayers:
         if part == "ffn":
             found["ffn", None, None] = (say("FFN"), "")
             continue
-        for head in range(config.n_heads):
+        for head in range(n_heads):
             found["head", part, head] = (_ABOVE[part] if head == 0 else "", str(head + 1))
     return found | {("other", None, None): (say("Other", about="parts of a sum"), "")}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final
 
 import numpy as np
@@ -11,7 +10,8 @@ import charts
 from charts.contributions import HOW_TO_READ_BARS, HOW_TO_READ_MAP, Bar
 from transformer.analysis.attribution.parts import Contributions
 from transformer.model.anatomy import anatomy
-from transformer.runs.interventions import ZeroHead, as_changed
+from transformer.runs.interventions import as_changed
+from ui.frame.whatif import for_head
 from ui.matters import credit
 from ui.matters.grid_of_parts import Grid, grid_of
 from ui.matters.logit_words import part_name, short_name, sums, what_it_is, whose_logit
@@ -27,7 +27,6 @@ from words import say, say_n
 
 MAP: Final = "matters_parts"
 BARS: Final = "matters_bars"
-ZERO: Final = "matters_zero"
 REVEAL: Final = "matters_logit_reveal"
 MOST_BARS: Final = 12
 
@@ -138,14 +137,4 @@ def _chosen(run: OpenRun, grid: Grid) -> None:
             address(run.checkpoint, run.link, kind=view.kind, layer=view.layer, head=view.head, panel="head"),
             icon=":material/grid_on:",
         )
-        change, changes = ZeroHead(view.kind, view.layer, view.head), run.trace.query.interventions
-        if change not in changes:
-            st.button(
-                say("Zero this head"),
-                key=run.key(ZERO),
-                icon=":material/science:",
-                help=say("Runs the sentence again while this head writes nothing."),
-                on_click=partial(session.change, run.slot, (*changes, change)),
-            )
-        else:
-            st.caption(say("This head writes nothing in this run."))
+    for_head(run, view.kind, view.layer, view.head)

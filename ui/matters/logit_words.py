@@ -14,6 +14,8 @@ from words import Sentence, joined, say
 
 SMALL: Final = 1e-4
 """A remainder below this is rounding."""
+ROUNDING: Final = 1e-6
+"""So is one below this share of all parts together: a run without norms has logits of many thousands."""
 
 _OUTSIDE: Final[dict[str, Sentence]] = {
     "tokens": say("Embedding of the piece read last"),
@@ -116,14 +118,17 @@ def sums(run: OpenRun, found: Contributions, values: np.ndarray) -> str:
             say("The {n} parts add up to {total:.4f}; the difference of the logits that the model computed is "
                 "{whole:.4f}.", n=n, total=total, whole=whole)
         ]  # fmt: skip
-    said += [_remainder(whole - total, capped), _by_kind(found, values)]
+    size = float(np.abs(found.values).sum(axis=1).max())
+    said += [_remainder(whole - total, capped, size), _by_kind(found, values)]
     return joined(" ", said)
 
 
-def _remainder(left: float, capped: float) -> str:
-    if abs(left) < SMALL:
+def _remainder(left: float, capped: float, size: float) -> str:
+    """What is left, for parts that are of this size together."""
+    small = max(SMALL, ROUNDING * size)
+    if abs(left) < small:
         return say("The remainder, {left:.1e}, is rounding.", left=left)
-    if capped and abs(left - capped) < SMALL:
+    if capped and abs(left - capped) < small:
         return say("The remainder, {left:+.4f}, is what the cap of the logits does, which is no sum.", left=left)
     return say("The remainder is {left:+.4f}: this run changes values where they are not seen here.", left=left)
 

@@ -12,6 +12,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Generator, Hashable
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol
 
@@ -186,17 +187,17 @@ class Studies:
         results: list[Any] = []
 
         def work(let_others: Callable[[], None]) -> None:
-            begun = measuring()
-            while True:
-                self._go_on(one)
-                let_others()
-                self._go_on(one)
-                try:
-                    step = next(begun)
-                except StopIteration as end:
-                    results.append(end.value)
-                    return
-                one.seen = Seen("running", step.done, step.whole)
+            with closing(measuring()) as begun:
+                while True:
+                    self._go_on(one)
+                    let_others()
+                    self._go_on(one)
+                    try:
+                        step = next(begun)
+                    except StopIteration as end:
+                        results.append(end.value)
+                        return
+                    one.seen = Seen("running", step.done, step.whole)
 
         while True:
             self._go_on(one)

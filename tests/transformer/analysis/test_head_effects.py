@@ -18,7 +18,19 @@ from transformer.analysis.head_passes import Head, Reading
 from transformer.analysis.hidden_pieces import mask_id
 from transformer.errors import QueryError
 from transformer.model.tap import Replacer, tap_of
-from transformer.runs.interventions import ZeroHead
+from transformer.runs.changing import tap_for
+from transformer.runs.interventions import (
+    Blank,
+    MeanHead,
+    Pads,
+    Replace,
+    Skip,
+    Swap,
+    Temper,
+    Uniform,
+    ZeroHead,
+)
+from transformer.runs.replay import replay
 
 MODELS = {
     "fairseq": {},  # encoder and decoder
@@ -128,6 +140,27 @@ def test_the_runs_own_changes_hold_for_the_control_and_for_every_head(folder):
         np.testing.assert_allclose(values[1, 0], 0, atol=1e-6)  # it is gone already
 
 
+CHANGES = {
+    "encoder": [MeanHead("encoder", 1, 2), Uniform("encoder", 0), Blank(1)],
+    "mixing": [MeanHead("decoder", 0, 0), Temper("cross", None, None, temperature=0)],
+    "skipped": [Skip("decoder", 2), Skip("encoder", 1, "self"), Pads(2)],
+    "pieces": [Replace(1, 11), Swap(0, 2), Skip("decoder", 0, "cross")],
+}
+
+
+@pytest.mark.parametrize("changes", CHANGES.values(), ids=CHANGES)
+def test_whatever_else_is_changed_a_head_is_worth_what_a_run_without_it_says(both_stacks, changes):
+    checkpoint, _ = both_stacks
+    trace = run(checkpoint, checkpoint.query(TEXT, max_new=5, interventions=tuple(changes)))
+    found = head_effects(checkpoint, trace)
+    for one in heads_of(checkpoint.config, checkpoint.model)[::3]:
+        tap = tap_for([ZeroHead(one.kind, one.layer, one.head)], checkpoint)
+        logits = replay(checkpoint, trace, ["logits"], tap=tap)["logits"]
+        after = torch.tensor(logits).log_softmax(-1)[range(trace.n_steps), list(trace.tgt_ids)].numpy()
+        own = found.of[one.kind].log_prob[one.layer, one.head] + found.log_prob
+        np.testing.assert_allclose(own, after, rtol=1e-5, atol=1e-5, err_msg=str(one))
+
+
 def test_a_tap_that_mixes_tokens_sees_each_prefix_as_decoding_did(both_stacks):
     checkpoint, _ = both_stacks
     mixes = tap_of(Replacer({"decoder.0.self_attn.values": lambda v: v.mean(dim=2, keepdim=True).expand_as(v)}))
@@ -168,8 +201,9 @@ def test_rows_know_nothing_of_each_other(both_stacks):
     alone = [reading.without([one], control) for one in heads]
     for name in ("log_prob", "probability", "kl", "best"):
         values = getattr(forward, name)
-        torch.testing.assert_close(values, getattr(backward, name).flip(0), rtol=0, atol=1e-12)
-        torch.testing.assert_close(values, torch.cat([getattr(row, name) for row in alone]), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(values, getattr(backward, name).flip(0), rtol=0, atol=1e-12)
+        one_by_one = torch.cat([getattr(row, name) for row in alone])
+        np.testing.assert_allclose(values, one_by_one, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(("values", "tokens", "logits"), [(1, 1, 1), (2**24, 10**6, 40), (1500, 20, 2**22)])

@@ -52,6 +52,22 @@ def taken(ground: Ground, source: str, wanted: Sequence[str]) -> Values:
     return values
 
 
+def check_like(change: Intervention, other: Tensor, here: Tensor) -> None:
+    """See that the other run's values [1, ..., tokens, width] have as many heads as those here.
+
+    Raises:
+        ChangeError: They have not: something else changes how vectors are cut into heads.
+    """
+    if other.shape[1:-2] != here.shape[1:-2]:
+        raise ChangeError(
+            "{change} takes {there} heads from a run of the unchanged model; here are {here}. Leave the change of "
+            "their number out.",
+            change=str(change),
+            there=other.size(1),
+            here=here.size(1),
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class CopyMap(HeadChange):
     """A head's map is that of another sentence.
@@ -105,6 +121,7 @@ class CopyMap(HeadChange):
         return self._put(weights, values()[site].to(weights.dtype), offset)
 
     def _put(self, weights: Tensor, other: Tensor, offset: int) -> Tensor:
+        check_like(self, other, weights)
         n_rows = min(weights.size(-2), other.size(-2) - offset)
         if n_rows <= 0:
             return weights
@@ -247,6 +264,7 @@ class Patch(Intervention):
     def _patched(self, values: Values, site: str, value: Tensor, offset: int) -> Tensor:
         """Values whose last axis but one is of tokens, from `offset` on."""
         other = values()[site].to(value.dtype)
+        check_like(self, other, value)
         first = 0 if site.endswith(("cross_attn.keys", "cross_attn.values")) else offset  # those are the source's
         if self.token is None:
             n = min(value.size(-2), other.size(-2) - first)

@@ -151,7 +151,7 @@ class Swap(Intervention):
     word: ClassVar[str] = "swap"
     group: ClassVar[Group] = "pieces"
     title: ClassVar[Sentence] = say("Two pieces of the source change places")
-    about: ClassVar[Sentence] = say("The same pieces in another order: what does the model make of order?")
+    about: ClassVar[Sentence] = say("The same pieces in another order, with the positions of their new places.")
 
     @property
     def target(self) -> tuple[object, ...]:

@@ -9,6 +9,7 @@ from transformer import run, run_batch
 from transformer.errors import QueryError
 from transformer.runs import changing
 from transformer.runs.interventions import Blank, ChangeError, CopyMap, Mute, Patch, Temper
+from transformer.runs.interventions.wiring import HeadsTold
 from transformer.runs.source import read_source
 
 OTHER = "mi ta lo ba"
@@ -183,6 +184,12 @@ def test_the_whole_memory_of_another_sentence_is_its_translation(both):
 def test_what_a_model_or_a_sentence_has_not_is_refused(both, change, said):
     with pytest.raises(ChangeError, match=said):
         run(both, both.query(SOURCE, interventions=(change,)))
+
+
+def test_other_heads_than_those_of_the_other_run_are_refused(both):
+    for change in (CopyMap("cross", 0, text=OTHER), Patch(stack="decoder", layer=0, value="selfheads", text=OTHER)):
+        with pytest.raises(ChangeError, match="takes 3 heads from a run of the unchanged model; here are 2"):
+            run(both, both.query(SOURCE, interventions=(change, HeadsTold(2))))
 
 
 def test_what_is_not_in_a_layer_has_none():
