@@ -10,7 +10,6 @@ import charts
 from charts.contributions import HOW_TO_READ_BARS, HOW_TO_READ_MAP, Bar
 from transformer.analysis.attribution.parts import Contributions
 from transformer.model.anatomy import anatomy
-from transformer.runs.interventions import as_changed
 from ui.frame.whatif import for_head
 from ui.matters import credit
 from ui.matters.grid_of_parts import Grid, grid_of
@@ -44,7 +43,7 @@ def draw(run: OpenRun) -> None:
     if found is None:
         return
     values = found.values[0] - (found.values[1] if rival is not None else 0.0)
-    grid = grid_of(as_changed(run.trace.query.interventions, run.checkpoint.config), found.parts, values)
+    grid = grid_of(run.checkpoint.config, found.parts, values)
     drawing.beside(lambda: _map(run, grid), lambda: _bars(run, found, values), widths=(3, 2))
     st.markdown(drawing.plain(sums(run, found, values)))
     _chosen(run, grid)
