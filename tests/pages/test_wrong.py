@@ -34,7 +34,7 @@ def test_each_card_shows_both_sides(open_page, name):
     assert "“ssalg”" in text.replace(":orange-background[", "").replace("]", "")
     assert len(metrics(test)) == 2
     assert len(set(metrics(test))) == 2
-    assert figure(test, CHART)["data"]
+    assert figure(test, f"{CHART}_{name}")["data"]
     assert [one.language for one in test.code] == ["python", "python"]
     assert test.code[0].value != test.code[1].value
     assert not test.error
@@ -95,7 +95,7 @@ def test_a_decoder_alone_shows_what_it_can(open_one_stack, name):
         assert "no padding mask can be on the wrong axis" in text
     else:
         assert len(metrics(test)) == 2, text
-        assert figure(test, CHART)["data"]
+        assert figure(test, f"{CHART}_{name}")["data"]
 
 
 def test_an_encoder_alone_says_why_nothing_can_go_wrong(open_one_stack):

@@ -21,14 +21,14 @@ def choose(slot: Slot) -> Card:
         name = choices.menu(kept, say("Mistake"), titles, bare=True, width=430)
         place = list(titles).index(name)
         for key, label, icon, other in (
-            ("mistake_before", say("The mistake before"), ":material/chevron_left:", place - 1),
-            ("mistake_after", say("The next mistake"), ":material/chevron_right:", place + 1),
+            ("mistake_before", say("Mistake before"), ":material/chevron_left:", place - 1),
+            ("mistake_after", say("Next mistake"), ":material/chevron_right:", place + 1),
         ):
             there = 0 <= other < len(CARDS)
             st.button(
-                icon,
+                label,
                 key=f"{slot}{key}",
-                help=label,
+                icon=icon,
                 disabled=not there,
                 on_click=kept.take,
                 args=(CARDS[other].mistake if there else name,),

@@ -20,7 +20,7 @@ LOSS: Sentence = say(
 )
 HOW_TO_READ_MEAN = say(
     "Decoder self-attention in the mean of its heads: each row is one query, the stronger a cell, the more of its "
-    "weight of 1 it gives to that key; hatched cells are closed, crossed out ones are no numbers."
+    "weight of 1 it gives to that key; hatched cells are closed, plain grey ones are no numbers."
 )
 LAYER = say("Layer")
 OUTPUT = say("Output piece")

@@ -34,7 +34,7 @@ INVERTED: Final = Card(
         # For translators: code; only what follows a # is translated.
         wrong=say(
             "# made to be added: 0 = may attend\n"
-            'mask = torch.full((T, T), float("-inf")).triu(1)\n'
+            "mask = torch.full((T, T), -torch.inf).triu(1)\n"
             "# read as: 0 = may not attend\n"
             "scores = scores.masked_fill(mask == 0, -1e9)"
         ),
@@ -42,7 +42,7 @@ INVERTED: Final = Card(
         right=say(
             "# one convention: True = may attend\n"
             "mask = torch.ones(T, T).tril().bool()\n"
-            'scores = scores.masked_fill(~mask, float("-inf"))'
+            "scores = scores.masked_fill(~mask, -torch.inf)"
         ),
     ),
     measure=Measure(
@@ -147,7 +147,7 @@ NAN: Final = Card(
         wrong=say(
             "# the first row is closed throughout\n"
             "mask = torch.ones(T, T).tril(-1).bool()\n"
-            'scores = scores.masked_fill(~mask, float("-inf"))\n'
+            "scores = scores.masked_fill(~mask, -torch.inf)\n"
             "weights = scores.softmax(dim=-1)"
         ),
         # For translators: code; only what follows a # is translated.
@@ -155,7 +155,7 @@ NAN: Final = Card(
             "# each token sees itself at least\n"
             "mask = torch.ones(T, T).tril().bool()\n"
             "assert mask.any(dim=-1).all()\n"
-            'scores = scores.masked_fill(~mask, float("-inf"))\n'
+            "scores = scores.masked_fill(~mask, -torch.inf)\n"
             "weights = scores.softmax(dim=-1)"
         ),
     ),

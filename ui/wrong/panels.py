@@ -18,7 +18,7 @@ from ui.wrong import controls, looking
 from ui.wrong.card import Card, Found, Side, happened
 from words import say
 
-CHART = "mistake_chart"
+CHART = "mistake_chart"  # begins the keys of a card's charts
 SEEN_ON = "mistake_seen_on"
 NOTHING = "–"
 MOST_PIECES = 12  # of an output without text
@@ -95,7 +95,7 @@ def _charts(card: Card, found: Found, run: OpenRun) -> None:
 
     def one(place: int) -> None:
         chart = drawn[place]
-        key = run.key(f"{CHART}_{place}" if place else CHART)
+        key = run.key(f"{CHART}_{card.mistake}" + (f"_{place}" if place else ""))  # each has axes of its own
         drawing.chart(chart.figure, key=key, alt=chart.alt, how_to_read=chart.how_to_read)
 
     if len(drawn) > 1:

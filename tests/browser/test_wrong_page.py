@@ -1,0 +1,67 @@
+"""The page What goes wrong as a person sees it: walk through all cards, go to Compare, come back by the link."""
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.browser.helpers import in_both_windows, open_page, screenshot, wait_for_idle
+from tests.browser.idle import POLL_MS
+from tests.browser.story import expect_address
+from ui.wrong.deck import CARDS
+
+CHARTS_DRAWN = """
+() => { const charts = [...document.querySelectorAll(".gf-chart")];
+  return charts.length && charts.every(chart => chart.querySelector(".main-svg")); }
+"""
+
+
+def numbers(page):
+    return page.get_by_test_id("stMetricValue").all_inner_texts()
+
+
+def test_every_card_can_be_walked_to_and_shows_an_effect(server, page):
+    open_page(page, f"{server.url}/wrong?model=reverse&src=glass")
+    for place, card in enumerate(CARDS, start=1):
+        expect(page.get_by_role("combobox", name="Mistake")).to_have_value(f"{place} of {len(CARDS)}: {card.title}")
+        wait_for_idle(page)
+        page.wait_for_function(CHARTS_DRAWN, polling=POLL_MS)
+        right, wrong = numbers(page)
+        assert right != wrong, card.mistake
+        assert page.get_by_test_id("stCode").count() == 2
+        assert page.get_by_role("alert").count() == 0, card.mistake
+        screenshot(page, f"wrong-{card.mistake}", whole=True)
+        after = page.get_by_role("button", name="Next mistake")
+        if place < len(CARDS):
+            after.click()
+        else:
+            expect(after).to_be_disabled()
+    expect_address(page, mistake=CARDS[-1].mistake, model="reverse")
+
+
+def test_a_card_leads_to_compare_with_its_change_and_back(server, page):
+    open_page(page, f"{server.url}/wrong?model=reverse&src=glass&mistake=scale")
+    page.get_by_role("link", name="Compare both runs, step by step").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Compare")
+    wait_for_idle(page)
+    expect_address(page, do="scale-all.off.1", src="glass")
+    expect(page.get_by_text("The first difference is piece 3")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_role("heading", level=1)).to_have_text("What goes wrong")
+    expect(page.get_by_text(re.compile("The output is another one from piece 3 on"))).to_be_visible()
+
+
+def test_the_leak_is_compared_with_the_model_that_was_trained_with_the_mask(server, page):
+    open_page(page, f"{server.url}/wrong?model=reverse&src=glass")
+    page.get_by_role("link", name="Compare both runs, step by step").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Compare")
+    wait_for_idle(page)
+    assert page.get_by_role("alert").count() == 0
+    expect_address(page, b="model=reverse-leak&rev=")
+
+
+def test_a_card_fits_into_both_windows(server, page):
+    open_page(page, f"{server.url}/wrong?model=reverse&src=glass&mistake=residual")
+    for theme, width in in_both_windows(page):
+        page.wait_for_function(CHARTS_DRAWN, polling=POLL_MS)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        screenshot(page, f"wrong-{theme}-{width}", whole=True)
