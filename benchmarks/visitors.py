@@ -38,6 +38,9 @@ CHANGES = (
     "zero-cross.{layer}.{head}",
     "zero-decoder.{layer}.{head}",
     "zero-cross.1.{head}_zero-cross.2.{head}_zero-cross.3.{head}",
+    "temper-cross.{layer}.{head}.0p5",
+    "scale-all.off.1",
+    "causal-off",  # no cache, and each prefix is read by itself
 )
 MAPS = (
     "cross_map",

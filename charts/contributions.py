@@ -132,12 +132,13 @@ def _two_lines(upper: str, lower: str) -> str:
 contribution_map = as_figure(contribution_map_spec)
 
 
-def contribution_bars_spec(bars: Sequence[Bar], *, title: str) -> Spec:
+def contribution_bars_spec(bars: Sequence[Bar], *, title: str, every: Sequence[Bar] = ()) -> Spec:
     """Draw parts as bars that lie, the first on top.
 
     Args:
-        bars: The parts, and whatever stands for the others and for their sum.
+        bars: The parts, and what stands for all others.
         title: What the chart shows.
+        every: All parts, for a table of the chart; those that are drawn if there are none.
 
     Returns:
         The figure; a click on a bar returns its place as `customdata`.
@@ -153,7 +154,7 @@ def contribution_bars_spec(bars: Sequence[Bar], *, title: str) -> Spec:
          "xanchor": "left" if value >= 0 else "right", "xshift": 4 if value >= 0 else -4}
         for place, value in enumerate(values.tolist())
     ]  # fmt: skip
-    rows = [[bar.name, float(bar.value)] for bar in bars]
+    rows = [[bar.name, float(bar.value)] for bar in every or bars]
     layout["meta"] = {"table": {"columns": [say("Part", about="of a sum"), LOGIT], "rows": rows}}
     shown = lying_bars(values, [NEUTRAL_COLOR if value >= 0 else _LESS for value in values.tolist()])
     shown["customdata"] = [-1 if bar.place is None else bar.place for bar in bars]

@@ -14,7 +14,7 @@ from words import say
 DIFFERENCE = say("right − left")
 HOW_TO_READ = say(
     "Each cell is the right map's weight minus the left map's: purple where the right one gives the key more, green "
-    "where it gives less, white where both give the same."
+    "where it gives less, without colour where both give the same."
 )
 
 

@@ -36,8 +36,14 @@ def asked(page):
 def test_a_changed_run_beside_its_control(server, new_page):
     page = new_page(fresh=True)
     open_page(page, f"{server.url}/{CHANGED}")
+    link = page.get_by_role("link", name="Compare this")
+    expect(link).to_have_attribute("href", re.compile("^compare\\?(?!.*step=)"))
+    page.locator(".gf-stepper").press("ArrowRight")
+    expect(link).to_have_attribute("href", re.compile("step=2"))  # a step draws it again
+    page.locator(".gf-stepper").press("ArrowLeft")
+    expect(link).to_have_attribute("href", re.compile("^compare\\?(?!.*step=)"))
     entries = page.evaluate("history.length")
-    page.get_by_role("link", name="Compare this").click()
+    link.click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Compare")
     expect(stepper(page, "b-")).to_be_visible()
     wait_for_charts(page)

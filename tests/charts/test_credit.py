@@ -86,3 +86,5 @@ def test_bars_carry_what_can_be_clicked():
     assert list(figure.data[0].marker.line.width) == [2.5, 0]
     assert figure.layout.meta["table"]["rows"] == [["Layer 1, head 2", 2.5], ["3 others", -0.25]]
     assert figure.layout.xaxis.range[0] < -0.25
+    whole = charts.contribution_bars(bars, title="t", every=[bars[0], *[Bar("x", "x", -0.125)] * 2])
+    assert len(whole.layout.meta["table"]["rows"]) == 3

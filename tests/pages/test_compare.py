@@ -231,6 +231,13 @@ def test_a_forged_link_is_said_and_something_sensible_compared(compare, paramete
     assert pieces(test, MAIN) == [*"fedcba", "</s>"]
 
 
+def test_where_a_changed_run_cannot_be_done_its_control_is_shown(compare):
+    test = compare(do="causal-hidden_unguarded-decoder")
+    assert "not a number" in sentences(test)
+    assert pieces(test, SECOND) == [*"fedcba", "</s>"]
+    assert any("There is no changed run" in one.value for one in test.caption)
+
+
 # ---------------------------------------------------------------- models of one stack, and a class
 
 

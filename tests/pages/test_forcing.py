@@ -1,6 +1,10 @@
 """The page Teacher forcing: a reference is judged, stands in the address, and beside it what the model writes."""
 
+import io
+from functools import partial
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.pages.conftest import ROOT, check
@@ -9,6 +13,7 @@ from tests.transformer.featured import filling
 from transformer import ZeroHead, score
 from ui.forcing import entry, free, panels
 from ui.runs import loading
+from ui.shared.saving import Origin, saved
 from ui.state import session
 
 FORCING = ROOT / "pages" / "explore" / "forcing.py"
@@ -179,3 +184,16 @@ def test_an_encoder_that_fills_gaps_leads_to_them(open_page, tmp_path, monkeypat
 def test_an_encoder_alone_says_what_there_is_instead(open_one_stack):
     test = open_one_stack("encoder", FORCING)
     assert "This model writes nothing and has no head" in "".join(one.value for one in test.info)
+
+
+def test_the_table_is_saved_whole_with_what_it_is_of(forcing):
+    expected = scored("fedxba")
+    found = panels._columns(expected)
+    assert list(found) == list(expected.to_frame())
+    written = saved(partial(panels._columns, expected), Origin(checkpoint="reverse", sentence="abcdef"), "en")()
+    table = pd.read_csv(io.BytesIO(written))
+    assert table["piece"].tolist() == list(expected.pieces)
+    np.testing.assert_allclose(table["loss"], expected.losses)
+    assert set(table["checkpoint"]) == {"reverse"}
+    test = forcing(ref="fedxba")
+    assert [button.label for button in test.get("download_button")].count("Table as CSV") >= 1

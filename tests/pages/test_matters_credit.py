@@ -59,6 +59,7 @@ def test_the_parts_of_a_logit_add_up_on_the_page(open_page):
     assert "The remainder" in told(test)
     assert "is rounding" in told(test)
     bars = figure(test, logit.BARS)["layout"]["meta"]["table"]["rows"]
+    assert len(bars) == len(found.parts)
     assert sum(row[1] for row in bars) == pytest.approx(sum(row[1] for row in rows), abs=1e-6)
     check(next(button for button in test.button if button.key == "take_head").click().run())
     assert address(test)["do"] == "zero-cross.2.1"

@@ -130,14 +130,14 @@ def measuring(
 ) -> Generator[Progress, None, HeadEffects]:
     """`head_effects` pass by pass: says before each how far it is. Whoever asks no further has ended it."""
     reading = Reading.of(checkpoint, trace, hidden, tap)
-    groups = list(together(checkpoint.config, reading.src_ids.size(1), reading.read_ids.size(1)))
+    groups = list(together(reading.config, reading.src_ids.size(1), reading.read_ids.size(1)))
     whole, done = sum(map(len, groups)), 0
     yield Progress(done, whole)
     control = reading.control()
     found: dict[Kind, dict[str, np.ndarray]] = {}
     for group in groups:
         yield Progress(done, whole)
-        _put(found, group, reading.without(group, control), checkpoint.config)
+        _put(found, group, reading.without(group, control), reading.config)
         done += len(group)
     return HeadEffects(
         of={kind: Effect(**found[kind]) for kind in anatomy(checkpoint.config).kinds},

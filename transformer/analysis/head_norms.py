@@ -45,12 +45,13 @@ def norm_share(heads: np.ndarray, projections: np.ndarray) -> np.ndarray:
     return np.where(total == 0, np.nan, norms / np.where(total == 0, 1.0, total))
 
 
-def output_projections(model: Transformer, kind: Kind) -> np.ndarray:
+def output_projections(model: Transformer, kind: Kind, *, n_heads: int | None = None) -> np.ndarray:
     """The part of every layer's W_O that each head is multiplied with.
 
     Args:
         model: The model.
         kind: Which attention.
+        n_heads: Into how many heads a run cut it, where that was changed; None: as many as the model has.
 
     Returns:
         Float32 [L, H, d, D], so that the sum over heads of `head @ part`, plus the bias, is the attention's output.
@@ -58,5 +59,5 @@ def output_projections(model: Transformer, kind: Kind) -> np.ndarray:
     attentions = model.attentions(kind)
     matrices = np.stack([attention.out_proj.weight.detach().float().numpy() for attention in attentions])
     n_layers, d_model, joined = matrices.shape  # output = joined heads @ W^T
-    n_heads = attentions[0].n_heads
+    n_heads = n_heads or attentions[0].n_heads
     return matrices.transpose(0, 2, 1).reshape(n_layers, n_heads, joined // n_heads, d_model)

@@ -21,6 +21,7 @@ from transformer.model.linear import widened
 from transformer.model.tap import NO_TAP, Tap, both
 from transformer.model.transformer import Transformer
 from transformer.runs.changing import tap_for
+from transformer.runs.interventions import as_changed
 from transformer.runs.runnable import Runnable
 from transformer.runs.trace import Trace
 
@@ -111,7 +112,7 @@ class Reading:
 
     Attributes:
         model: The model.
-        config: Its features.
+        config: Its features; with other heads, if the run cuts them otherwise.
         src_ids: What the encoder reads [1, S].
         read_ids: What the decoder reads [1, tokens], without what comes after the output.
         rows: Which of the last vectors give the steps.
@@ -143,7 +144,7 @@ class Reading:
             source[place] = mask
         return Reading(
             model=checkpoint.model,
-            config=checkpoint.config,
+            config=as_changed(trace.query.interventions, checkpoint.config),
             src_ids=torch.tensor([source]),
             read_ids=torch.tensor([trace.read_ids[: rows.stop]], dtype=torch.long),
             rows=rows,

@@ -56,7 +56,7 @@ class Walk:
         values: Every key's value [key, d_head].
         products: q times the chosen key, number by number [d_head].
         dots: q . k of every key [key].
-        how: What is done to q . k, by the model's config.
+        how: What is done to q . k.
         added: What positions add to each score, 0 if nothing [key].
         scores: q . k times the scale, 1 / sqrt(d_head) as a rule, plus what is added, capped if it is [key].
         allowed: Bool [key], True = may attend.
@@ -159,6 +159,7 @@ def walk(
     query: int,
     key: int | None = None,
     n_keys: int | None = None,
+    how: Scoring | None = None,
 ) -> Walk:
     """Go the way of one weight.
 
@@ -171,11 +172,12 @@ def walk(
         query: Row from 0.
         key: Column from 0; None takes the strongest of the row.
         n_keys: Look at the first keys only; the mask must close the others. None: all.
+        how: What is done to q . k, where a run was changed; None: what the model does.
 
     Raises:
         QueryError: The run has no such head, row or column.
     """
-    found, how = {name: recorded[f"{place(kind, layer)}.{name}"] for name in RECORDED}, scoring(model.config)
+    found, how = {name: recorded[f"{place(kind, layer)}.{name}"] for name in RECORDED}, how or scoring(model.config)
     n_heads, n_queries = found["queries"].shape[:2]
     n_keys = found["keys"].shape[1] if n_keys is None else n_keys
     _check("head", head, n_heads)
@@ -188,7 +190,7 @@ def walk(
     scores, masked = _scores(dots, how, added, mask)
     exps, peaks, weights = _softmax(masked)
     outs = np.einsum("hk,hkd->hd", weights, v)  # [head, d_head]
-    w_o, bias = _output_projection(model.attentions(kind)[layer])
+    w_o, bias = _output_projection(model.attentions(kind)[layer], n_heads)
     shares = np.einsum("hmd,hd->hm", w_o, outs)  # [head, d_model]
     output = shares.sum(axis=0) + bias
     chosen = strongest(weights[head], mask[head]) if key is None else key
@@ -265,11 +267,11 @@ def _softmax(masked: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return exps, peaks, np.divide(exps, totals, out=np.zeros_like(exps), where=totals != 0)
 
 
-def _output_projection(attention: MultiHeadAttention) -> tuple[np.ndarray, np.ndarray]:
+def _output_projection(attention: MultiHeadAttention, n_heads: int) -> tuple[np.ndarray, np.ndarray]:
     """W_O cut into the columns of each head [head, d_model, d_head], and its bias [d_model]."""
     weight = attention.out_proj.weight.detach().double().numpy()  # [d_model, head * d_head]
     bias = attention.out_proj.bias
-    by_head = weight.reshape(len(weight), attention.n_heads, -1).transpose(1, 0, 2)
+    by_head = weight.reshape(len(weight), n_heads, -1).transpose(1, 0, 2)
     return by_head, np.zeros(len(weight)) if bias is None else bias.detach().double().numpy()
 
 

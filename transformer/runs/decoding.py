@@ -106,7 +106,7 @@ class Prefix:
         if self.model.config.has_rules or self.insisted:  # nothing else asks for them
             self.log_sums = logits.logsumexp(dim=-1)
         if math.isnan(log_probs[:, 0].sum()):  # one logit that is NaN makes all of its row NaN, and so the sum
-            raise not_finite(self._first_site())
+            raise not_finite(self._first_site(), tap=self.tap)
         return log_probs
 
     def _first_site(self) -> str:

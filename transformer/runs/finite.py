@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from transformer.errors import NotFiniteError
-from transformer.model.tap import Tap, both, tap_of
+from transformer.model.tap import NO_TAP, Recorder, Tap, both, tap_of
 
 Pass = Callable[[Tap], object]
 """Makes a pass of the model with a tap."""
@@ -35,7 +35,7 @@ def check_recorded(values: Iterable[Tensor], again: Pass, *, tap: Tap) -> None:
     if not all(_is_finite(value) for value in values):
         site = first_site(again, tap=tap)
         if site is not None:
-            raise not_finite(site)
+            raise not_finite(site, tap=tap)
 
 
 def first_site(again: Pass, *, tap: Tap) -> str | None:
@@ -45,8 +45,14 @@ def first_site(again: Pass, *, tap: Tap) -> str | None:
     return search.found
 
 
-def not_finite(site: str) -> NotFiniteError:
-    """The error for a site."""
+def not_finite(site: str, *, tap: Tap = NO_TAP) -> NotFiniteError:
+    """The error for a site, in a pass with this tap."""
+    if any(not isinstance(visitor, Recorder) for visitor in tap.visitors):
+        return NotFiniteError(
+            "At {site} this model, as it was changed, computes what is not a number (NaN) or is infinite, and what "
+            "reads that does too. Take changes back.",
+            site=site,
+        )
     return NotFiniteError(
         "At {site} this model computes what is not a number (NaN) or is infinite: its parameters are damaged or far "
         "too large. Choose another checkpoint.",

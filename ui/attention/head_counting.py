@@ -54,7 +54,9 @@ def measured(checkpoint: Checkpoint, looking: Looking) -> dict[Name, Measure]:
     def work() -> dict[Name, Measure]:
         shares = None
         if heads:
-            shares = norm_share(np.stack([heads[name] for name in sites]), output_projections(checkpoint.model, kind))
+            written = np.stack([heads[name] for name in sites])  # [L, H, Q, d]
+            parts = output_projections(checkpoint.model, kind, n_heads=written.shape[1])
+            shares = norm_share(written, parts)
         return measure_by_layer(checkpoint, trace, kind, shares=shares, n_rows=n_rows)
 
     # At 512 pieces this takes a second or more, so it is neither done again at a click nor by two at a time.

@@ -14,6 +14,8 @@ from charts.signed import frame
 from transformer.analysis.one_weight import Walk, place, sites, strongest, walk
 from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import ModelConfig
+from transformer.model.scores import Scoring, scoring
+from transformer.runs.changing import tap_for
 from ui.attention import one_weight_output, one_weight_scores, one_weight_stages, one_weight_text, one_weight_vectors
 from ui.attention.one_weight_stages import OpenWeight
 from ui.attention.opening import opening, why
@@ -90,6 +92,7 @@ def _open(run: OpenRun) -> OpenWeight | None:
             query=_query(run, axes, shown.query),
             key=_inside(run.view.key, axes.keys),
             n_keys=len(axes.keys),
+            how=_scoring(run, kind, layer),
         )
 
     done = attempt(compute)
@@ -101,6 +104,12 @@ def _open(run: OpenRun) -> OpenWeight | None:
     reasons = [_reason(later, window, column, found) for column in range(len(axes.keys))]
     queries = recorded[f"{place(kind, layer)}.queries"][head, : len(axes.queries)]  # [token, d_head]
     return OpenWeight(run, found, axes, reasons, (queries, found.keys, found.values), shown.query)
+
+
+def _scoring(run: OpenRun, kind: Kind, layer: int) -> Scoring:
+    """What is done to q · k: what the model does, and what was changed in this run."""
+    tap = tap_for(run.trace.query.interventions, run.checkpoint).child(place(kind, layer))
+    return tap.setting("scoring", scoring(run.checkpoint.config))
 
 
 def _query(run: OpenRun, axes: Sides, worth_seeing: int | None) -> int:

@@ -17,7 +17,8 @@ APART = 1e-3  # rounding in single precision is far below it, what a change does
 
 def is_otherwise(config: ModelConfig, walk: Walk) -> bool:
     """Whether a score is made otherwise."""
-    return config.score_scale is not None or config.score_cap is not None or biased(config, walk.kind)
+    scaled = walk.how.scale == 1 / np.sqrt(walk.d_head)
+    return not scaled or config.score_cap is not None or biased(config, walk.kind)
 
 
 def is_changed(config: ModelConfig, walk: Walk) -> bool:

@@ -38,6 +38,7 @@ RIGHT_MAP: Final = "compared_right_map"
 DIFFERENCE: Final = "compared_difference"
 READS_LEFT: Final = say("In the right map the right run reads the left output, so that both maps have the same rows.")
 SAME_HEAD: Final = say("Both sides show the same: choose another layer, head or attention on one of them.")
+ROUNDING: Final = 1e-5  # float32 sums in another order
 OTHER_COLUMNS: Final = say(
     "No difference is drawn: the columns are not the same pieces, as the two runs do not read the same source."
 )
@@ -258,6 +259,9 @@ def moved(left: Half, right: Half) -> str:
     row, column = np.unravel_index(np.abs(change).argmax(), change.shape)
     if not change[row, column]:
         return say("The two maps are equal.")
+    if abs(change[row, column]) < ROUNDING:
+        return say("The two maps are equal but for rounding: no weight differs by more than {most:.1g}.",
+                   most=float(abs(change[row, column])))  # fmt: skip
     return say(
         "On average a row moves {share:.3f} of its weight to other keys. The largest change is in row {row} "
         "({query}), column {column} ({key}): from {before:.3f} to {after:.3f}.",

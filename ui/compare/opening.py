@@ -40,6 +40,16 @@ def beside(main: OpenRun, compared: Compared) -> Pair | None:
     return None if run is None else Pair(compared, main, run)
 
 
+def control(checkpoint: Checkpoint) -> OpenRun | None:
+    """Open the control of what is asked for, where the changed run could not be done.
+
+    Args:
+        checkpoint: That of the main slot.
+    """
+    session.stand(SECOND, interventions=(), notes=())
+    return open_run(checkpoint, slot=SECOND, link=comparing.control_of(session.asked()))
+
+
 def stands_right(compared: Compared) -> bool:
     """Whether the run of the main slot stands on the right: a changed one, beside its control.
 

@@ -35,6 +35,8 @@ def draw(checkpoint: Checkpoint) -> None:
     choosing.row(compared)
     main = open_run(checkpoint)
     if main is None:
+        if opening.stands_right(compared):
+            _control_alone(checkpoint)
         return
     left, right = st.columns(2, gap="large")
     main_place, other_place = (right, left) if (changed := opening.stands_right(compared)) else (left, right)
@@ -52,6 +54,19 @@ def draw(checkpoint: Checkpoint) -> None:
     opening.publish(main, pair)
 
 
+def _control_alone(checkpoint: Checkpoint) -> None:
+    """Draw the control of a changed run that could not be done, as the sentence above says."""
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.markdown(headings.CONTROL)
+        control = opening.control(checkpoint)
+        if control is not None:
+            sentence(control, compact=True)
+    with right:
+        st.markdown(headings.CHANGED)
+        st.caption(say("There is no changed run: the sentence above says why."))
+
+
 def _both(pair: Pair, left: Place, right: Place) -> None:
     for place, run in ((left, pair.left), (right, pair.right)):
         with place:
@@ -64,6 +79,6 @@ def _both(pair: Pair, left: Place, right: Place) -> None:
         attempt(lambda: candidates.draw(pair))
     elif not pair.is_one_run:
         reading.draw(pair)
-    st.subheader(say("The same map in both runs"))
+    st.subheader(say("Two maps of one run") if pair.is_one_run else say("The same map in both runs"))
     maps.controls(pair)
     attempt(lambda: maps.draw(pair))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 import charts
@@ -281,4 +282,9 @@ def _table(run: OpenRun, score: Score) -> None:
         column_config=columns,
         alt=say("Every right piece with its loss, its probability and its rank, one a row."),
     )
-    drawing.csv_button(score.to_frame(), key=run.key(CSV), title=say("teacher forcing"))
+    drawing.csv_button(partial(_columns, score), key=run.key(CSV), title=say("teacher forcing"))
+
+
+def _columns(score: Score) -> dict[str, Any]:
+    """All columns of the table, for its file."""
+    return {str(name): column.to_numpy() for name, column in score.to_frame().items()}

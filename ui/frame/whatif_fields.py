@@ -18,6 +18,7 @@ from ui.state.view import View
 from words import say
 
 ALL: Final = choices.NONE
+FINE: Final = 100.0  # a range of numbers up to which arrows change tenths
 
 
 @dataclass(frozen=True)
@@ -153,17 +154,15 @@ def _typed_piece(spelling: Spelling, key: str, tokenizer: AnyTokenizer) -> int:
 
 
 def _number(spelling: Spelling, key: str, around: Around) -> float:
-    return float(
-        st.number_input(
-            spelling.label, float(spelling.least), float(spelling.most), spelling.default, key=key, format="%g"
-        )
-    )
+    least, most = float(spelling.least), float(spelling.most)
+    first = float(min(max(spelling.default, least), most))
+    step = 0.1 if most - least <= FINE else 1.0
+    return float(st.number_input(spelling.label, least, most, first, step=step, key=key, format="%g"))
 
 
 def _whole(spelling: Spelling, key: str, around: Around) -> int:
-    return int(
-        st.number_input(spelling.label, int(spelling.least), int(spelling.most), spelling.default, step=1, key=key)
-    )
+    least, most = int(spelling.least), int(spelling.most)
+    return int(st.number_input(spelling.label, least, most, int(spelling.default), step=1, key=key))
 
 
 def _yes(spelling: Spelling, key: str, around: Around) -> bool:

@@ -102,13 +102,13 @@ def _bars(run: OpenRun, found: Contributions, values: np.ndarray) -> None:
             place if place in heads else None,
             chosen=heads.get(place) == (view.kind, view.layer, view.head),
         )
-        for place in order[:MOST_BARS]
+        for place in order
     ]
-    rest = order[MOST_BARS:]
+    every, bars, rest = bars, bars[:MOST_BARS], order[MOST_BARS:]
     if rest:
         others = say_n("{n} other", "{n} others", len(rest))
         bars.append(Bar(others, others, float(values[rest].sum())))
-    figure = charts.contribution_bars_spec(bars, title=say("The largest parts"))
+    figure = charts.contribution_bars_spec(bars, title=say("The largest parts"), every=every)
     alt = say("The {n} parts that add most to the logit or take most off it; the first is {part}.",
               n=min(MOST_BARS, len(order)), part=bars[0].name)  # fmt: skip
     drawing.chart(figure, key=key, alt=alt, how_to_read=HOW_TO_READ_BARS, on_click=on_click(key, place_of, go))

@@ -81,12 +81,13 @@ def origin(key: str, title: str, *, of_sentence: bool = True) -> Origin:
 
 
 def csv_button(
-    table: pd.DataFrame, *, key: str, title: str, of_sentence: bool = True, of: Origin | None = None
+    table: pd.DataFrame | Table, *, key: str, title: str, of_sentence: bool = True, of: Origin | None = None
 ) -> None:
     """Draw the button under a table that saves its numbers.
 
     Args:
-        table: What is saved.
+        table: What is saved, or what makes its columns once somebody saves it, so that a page which is drawn at every
+            step need not write it each time. A session keeps that: it must not hold a run.
         key: Of the button.
         title: What the table is of.
         of_sentence: Whether it is of the sentence at hand, and not of the model alone.
@@ -95,7 +96,7 @@ def csv_button(
     of = of or origin(key, title, of_sentence=of_sentence)
     st.download_button(
         say("Table as CSV"),
-        csv_bytes(with_origin(table, of, current())),
+        saved(table, of, current()) if callable(table) else csv_bytes(with_origin(table, of, current())),
         file_name=f"{of.stem('')}.csv",
         mime="text/csv",
         key=key,

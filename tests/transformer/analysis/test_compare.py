@@ -19,7 +19,8 @@ from transformer.analysis.compare import (
 )
 from transformer.checkpoint.load import load
 from transformer.errors import QueryError
-from transformer.runs.interventions import ZeroHead
+from transformer.runs.changing import tap_for
+from transformer.runs.interventions import ZeroHead, parse
 from transformer.runs.query import Greedy, Sampling
 from transformer.runs.running import run
 
@@ -128,6 +129,15 @@ def test_reading_an_output_is_a_run_that_is_forced_to_write_it(tiny):
     assert (read.tgt_ids, read.texts, read.stop_reason) == (forced.tgt_ids, forced.texts, forced.stop_reason)
     np.testing.assert_allclose(read.log_probs, forced.log_probs, atol=1e-5)
     np.testing.assert_allclose(read.maps("cross"), forced.maps("cross"), atol=1e-5)
+
+
+def test_a_change_that_mixes_tokens_is_read_step_by_step(tiny):
+    query = replace(tiny.query("ba lo mi ta"), max_new=5, interventions=parse("causal-off"))
+    assert not tap_for(query.interventions, tiny).causal
+    output = run(tiny, replace(query, interventions=())).tgt_ids
+    read, forced = read_output(tiny, query, output), run(tiny, replace(query, forced=output, max_new=len(output)))
+    np.testing.assert_allclose(read.log_probs, forced.log_probs, atol=1e-5)
+    np.testing.assert_allclose(read.maps("decoder"), forced.maps("decoder"), atol=1e-5)
 
 
 def test_an_output_under_both_models(tiny):

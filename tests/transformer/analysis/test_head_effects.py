@@ -30,6 +30,7 @@ from transformer.runs.interventions import (
     Uniform,
     ZeroHead,
 )
+from transformer.runs.interventions.heads_told import HeadsTold
 from transformer.runs.replay import replay
 
 MODELS = {
@@ -159,6 +160,13 @@ def test_whatever_else_is_changed_a_head_is_worth_what_a_run_without_it_says(bot
         after = torch.tensor(logits).log_softmax(-1)[range(trace.n_steps), list(trace.tgt_ids)].numpy()
         own = found.of[one.kind].log_prob[one.layer, one.head] + found.log_prob
         np.testing.assert_allclose(own, after, rtol=1e-5, atol=1e-5, err_msg=str(one))
+
+
+def test_another_number_of_heads_is_refused(both_stacks):
+    checkpoint, _ = both_stacks
+    trace = run(checkpoint, checkpoint.query(TEXT, max_new=4, interventions=(HeadsTold(),)))
+    with pytest.raises(QueryError, match="can be measured without that change"):
+        head_effects(checkpoint, trace)
 
 
 def test_a_tap_that_mixes_tokens_sees_each_prefix_as_decoding_did(both_stacks):

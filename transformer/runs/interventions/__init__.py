@@ -107,6 +107,13 @@ def fitted(interventions: Iterable[Intervention], config: ModelConfig) -> Iterat
         yield one, seen
 
 
+def as_changed(interventions: Iterable[Intervention], config: ModelConfig) -> ModelConfig:
+    """The config that whoever looks at a changed run goes by: another one where heads are cut otherwise."""
+    for one in interventions:
+        config = one.seen_by_others(config)
+    return config
+
+
 def from_record(record: Any) -> Intervention:
     """Read what `to_record` wrote.
 

@@ -1,5 +1,6 @@
 """Each change of the wiring against a model in NumPy that is wired so: alone, and with two others."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
 from types import SimpleNamespace
@@ -11,13 +12,14 @@ import torch
 from tests.transformer.runs.interventions.plain import Plain, Wires
 from tests.transformer.runs.interventions.wired import CASES, INERT, MODELS, model_of
 from tests.transformer.tiny import DECODER, tiny_model
-from transformer.errors import QueryError
+from transformer.errors import NotFiniteError, QueryError
 from transformer.model.cache import KVCache
 from transformer.model.tap import Recorder
 from transformer.runs import recording
 from transformer.runs.changing import tap_for
 from transformer.runs.decoding import Prefix
 from transformer.runs.interventions import KINDS, ChangeError, parse
+from transformer.runs.interventions.rounding import drawn, rounded
 from transformer.runs.interventions.wiring import WIRING
 
 SOURCE = [5, 9, 4, 12, 0, 0]  # with padding, where there is an encoder
@@ -206,3 +208,82 @@ def test_what_is_written_is_read_back_and_told(kind):
     assert one.told()
     assert not one.told().endswith(".")
     assert str(kind.about).endswith(".")
+
+
+# Laws
+
+
+def test_minus_infinity_without_a_guard_is_nan_where_a_row_is_closed():
+    model = model_of("both")
+    tap = tap_for(parse("causal-inverted_unguarded-decoder"), SimpleNamespace(config=model.config, model=model))
+    for cached in (True, False):
+        with pytest.raises(NotFiniteError, match=r"decoder\.0\.self_attn\.weights this model, as it was changed"):
+            written(model, tap, SOURCE, cached=cached)
+    guarded = tap_for(parse("causal-inverted"), SimpleNamespace(config=model.config, model=model))
+    assert np.isfinite(written(model, guarded, SOURCE, cached=True)).all()
+
+
+@torch.inference_mode()
+def logits_under(model, text):
+    tap = tap_for(parse(text), SimpleNamespace(config=model.config, model=model))
+    return model(torch.tensor([SOURCE]), torch.tensor([[2, *WRITTEN]]), tap=tap)
+
+
+def test_the_more_random_features_the_nearer_to_the_softmax():
+    model = model_of("both")
+    untouched = logits_under(model, "")
+    apart = [float((logits_under(model, f"features-all.{n}.0") - untouched).abs().max()) for n in (4, 64, 4096)]
+    assert apart[2] < apart[1] < apart[0]
+    assert apart[2] < 0.25 * apart[0]
+
+
+def test_a_map_of_its_own_rank_stays_and_one_of_rank_1_has_equal_open_rows():
+    model = model_of("both")
+    assert torch.allclose(logits_under(model, "rank-all.6"), logits_under(model, ""), rtol=0, atol=1e-10)
+    recorder = Recorder(["encoder.0.self_attn.weights"])
+    tap = tap_for(parse("rank-encoder.1"), SimpleNamespace(config=model.config, model=model))
+    model.encode(torch.tensor([SOURCE]), tap=tap.also(recorder))
+    (maps,) = recorder.values.values()
+    assert torch.allclose(maps.sum(-1), torch.ones(1, dtype=maps.dtype))
+    assert torch.allclose(maps, maps[:, :, :1].expand_as(maps))
+
+
+def test_dropout_drops_its_share_and_keeps_the_mean():
+    kept = torch.cat([drawn("encoder.embedding.output", block, 100, 0) for block in range(20)]) >= 0.25
+    assert abs(float(kept.double().mean()) - 0.75) < 0.01
+    one, other = (drawn("encoder.embedding.output", 0, 8, seed) for seed in (0, 1))
+    assert not torch.equal(one, other)
+    assert not torch.equal(one, drawn("encoder.0.ffn.output", 0, 8, 0))
+    assert torch.equal(logits_under(model_of("both"), "dropout-0.0"), logits_under(model_of("both"), ""))
+
+
+@pytest.mark.parametrize("bits", [8, 4])
+def test_a_rounded_row_has_few_values_its_largest_and_no_other_sign(bits):
+    rows = torch.randn(5, 200, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    rows[3] = 0
+    found = rounded(rows, bits=bits)
+    most = 2 ** (bits - 1) - 1
+    for row, before in zip(found, rows, strict=True):
+        assert len(row.unique()) <= 2 * most + 1
+        assert torch.isclose(row.abs().max(), before.abs().max())
+        assert (row - before).abs().max() <= before.abs().max() / most / 2 + 1e-12
+        assert (row * before >= 0).all()
+
+
+def test_the_model_is_as_before_when_the_run_is_over():
+    model = model_of("both")
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    untouched = logits_under(model, "")
+    for kind in WIRING:
+        logits_under(model, str(kind()))
+    assert torch.equal(logits_under(model, ""), untouched)
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
+def test_a_control_run_meanwhile_is_as_if_it_were_alone():
+    model = model_of("both", torch.float32)
+    texts = ["", *(str(kind()) for kind in WIRING)]
+    alone = [logits_under(model, text) for text in texts]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda place: logits_under(model, texts[place % len(texts)]), range(4 * len(texts))))
+    assert all(torch.equal(one, alone[place % len(texts)]) for place, one in enumerate(found))
