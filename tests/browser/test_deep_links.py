@@ -16,6 +16,7 @@ PAGES = {
     "compare?model=reverse&src=noon&b=src%3Dabc": "Compare",
     "inside?model=reverse&inside=lens": "Inside the model",
     "sentences?model=reverse&order=chrf": "A file of sentences",
+    "wrong?model=reverse&mistake=nan": "What goes wrong",
     "?model=reverse&src=noon&step=2": "Step through decoding",
 }
 

@@ -33,8 +33,8 @@ HEADS: Final = Card(
     measure=LOSS_MEASURE,
     texts={
         "same": say(
-            "The output stays, although each head is cut from others. That is why such a mistake goes unnoticed: "
-            "look at the loss of a right output, not at one sentence."
+            "The output stays, although each head is cut from others. That is why such a mistake goes unnoticed: it "
+            "shows in the loss of many right outputs, and not in each sentence."
         ),
         "changed": say(
             "Each head now multiplies numbers that belong to several heads, or to a part of one, and its scores are "

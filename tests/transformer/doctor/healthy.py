@@ -1,4 +1,4 @@
-"""Healthy checkpoints: the three that are shipped, and six of other programs, each with texts of its task.
+"""Healthy checkpoints: three of those that are shipped, and six of other programs, each with texts of its task.
 
 The six are what `tests/data/healthy/make.py` trained; they are read by the importers, as a visitor's would be.
 """
