@@ -14,7 +14,7 @@ Kind = Literal["open", "ended", "dropped", "closed"]
 Places = Mapping[int, tuple[float, float]]
 """Where each beginning stands, by its name."""
 
-LEAST_STEP = 32  # pixels; with less the chart is wider than its place, and scrolls
+LEAST_STEP = 25  # pixels; with less the chart is wider than its place, and scrolls
 _PLOT = 640  # pixels that a window of 1280 leaves for the steps
 _FONT = {"size": 11, "family": "monospace"}  # pieces are written so in the sentence, too
 _LETTER = 6.6  # pixels

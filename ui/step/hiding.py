@@ -99,10 +99,14 @@ def _hidden(run: OpenRun, places: tuple[int, ...], mask: int, *, whole: bool) ->
         BusyError: The model has too much to do.
     """
     model, trace = run.checkpoint.model, run.trace
-    tap = tap_for(trace.query.interventions, run.checkpoint)
+
+    def work() -> Hidden:
+        tap = tap_for(trace.query.interventions, run.checkpoint)  # a change may run another sentence for it
+        return hide(model, trace.src_ids, places, mask, tap=tap, whole=whole)
+
     return loading.runner().compute(
         ("hidden", run.checkpoint.content_hash, trace.query.interventions, trace.src_ids, places, whole),
-        lambda: hide(model, trace.src_ids, places, mask, tap=tap, whole=whole),
+        work,
         nbytes=lambda found: found.nbytes,
     )
 
