@@ -76,7 +76,7 @@ class Zeroed:
     causal = True
 
     def __init__(self, heads: Sequence[Head], config: ModelConfig) -> None:
-        self._n_rows, self._n_heads = len(heads), config.n_heads
+        self._n_rows = len(heads)
         self._at: dict[str, list[tuple[int, int]]] = {}
         for row, one in enumerate(heads):
             site = anatomy(config).attention(one.kind).site(one.layer, "heads")
@@ -87,19 +87,7 @@ class Zeroed:
         return site in self._at
 
     def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
-        """[1 or R, H, Q, d] -> [R, H, Q, d].
-
-        Raises:
-            QueryError: A change of the run gives the attention another number of heads.
-        """
-        if value.size(1) != self._n_heads:
-            raise QueryError(
-                "This run is changed so that {site} has {found} heads instead of {expected}; what each head is worth "
-                "can be measured without that change.",
-                site=site,
-                found=value.size(1),
-                expected=self._n_heads,
-            )
+        """[1 or R, H, Q, d] -> [R, H, Q, d]."""
         changed = value.expand(self._n_rows, -1, -1, -1).clone()
         for row, head in self._at[site]:
             changed[row, head] = 0.0

@@ -162,11 +162,16 @@ def test_whatever_else_is_changed_a_head_is_worth_what_a_run_without_it_says(bot
         np.testing.assert_allclose(own, after, rtol=1e-5, atol=1e-5, err_msg=str(one))
 
 
-def test_another_number_of_heads_is_refused(both_stacks):
+def test_another_number_of_heads_is_measured_head_by_head(both_stacks):
     checkpoint, _ = both_stacks
-    trace = run(checkpoint, checkpoint.query(TEXT, max_new=4, interventions=(HeadsTold(),)))
-    with pytest.raises(QueryError, match="can be measured without that change"):
-        head_effects(checkpoint, trace)
+    told = HeadsTold(2)
+    trace = run(checkpoint, checkpoint.query(TEXT, max_new=4, interventions=(told,)))
+    found = head_effects(checkpoint, trace)
+    assert {kind: effect.log_prob.shape[1] for kind, effect in found.of.items()} == dict.fromkeys(found.of, 2)
+    query = checkpoint.query(TEXT, max_new=4, interventions=(told, ZeroHead("decoder", 0, 1)), forced=trace.tgt_ids)
+    after = run(checkpoint, query).log_probs[range(trace.n_steps), list(trace.tgt_ids)]
+    own = found.of["decoder"].log_prob[0, 1] + found.log_prob
+    np.testing.assert_allclose(own, after, rtol=1e-5, atol=1e-5)
 
 
 def test_a_tap_that_mixes_tokens_sees_each_prefix_as_decoding_did(both_stacks):
