@@ -1,0 +1,40 @@
+"""Every page draws the run of a changed model: each kind of change on a part of Attention, and on one page more."""
+
+import pytest
+
+from tests.pages.conftest import ROOT
+from tests.transformer.runs.interventions.of_kinds import example
+from transformer.errors import GlassformerError
+from transformer.runs.interventions import KINDS, write
+from ui.runs import loading
+from ui.runs.changes import CHANGES
+
+EXPLORE, WHAT_IF = ROOT / "pages" / "explore", ROOT / "pages" / "whatif"
+PARTS = ("overview", "head", "flow", "walk", "table")
+OTHERS = (
+    (EXPLORE / "step.py", {}),
+    (EXPLORE / "inside.py", {"inside": "stream"}),
+    (EXPLORE / "inside.py", {"inside": "lens"}),
+    (EXPLORE / "masks.py", {}),
+    (EXPLORE / "positions.py", {"positions": "sentence"}),
+    (EXPLORE / "search.py", {"how": "beam"}),
+    (EXPLORE / "forcing.py", {"ref": "ssalg"}),
+    (WHAT_IF / "compare.py", {}),
+    (WHAT_IF / "matters.py", {"matters": "pieces"}),
+    (WHAT_IF / "matters.py", {"matters": "logit"}),
+)
+
+
+@pytest.mark.parametrize("turn", range(len(KINDS)), ids=list(KINDS))
+def test_a_changed_run_is_drawn(open_page, turn):
+    checkpoint = loading.open_checkpoint(loading.usable()["reverse"])
+    change = example(list(KINDS.values())[turn], checkpoint, "glass")
+    try:
+        loading.runner().trace(checkpoint, checkpoint.query("glass", interventions=(change,)))
+    except GlassformerError as error:
+        pytest.fail(f"{change}: {error}")
+    page, more = OTHERS[turn % len(OTHERS)]
+    for path, parameters in ((EXPLORE / "attention.py", {"panel": PARTS[turn % len(PARTS)]}), (page, more)):
+        test = open_page(path, model="reverse", src="glass", do=write([change]), **parameters)
+        assert not test.error, [one.value for one in test.error]
+        assert [one.label for one in test.button if (one.key or "").startswith(f"{CHANGES}_")], str(change)
