@@ -27,8 +27,8 @@ def begin() -> None:
     st.session_state.pop(PLACE, None)
     current = menu.current()
     if current and current != PAGE:
-        with st.container(key=PLACE, width="content"):
-            st.session_state[PLACE] = current, st.empty()
+        # A block, not `st.empty`: of a block Streamlit knows which fragment made it, and lets inner ones write there.
+        st.session_state[PLACE] = current, st.container(key=PLACE, width="content")
 
 
 def carry(link: Link) -> None:
