@@ -12,7 +12,7 @@ from transformer.model.anatomy import anatomy
 from ui.frame import whatif
 from ui.frame.offer import offer
 from ui.runs.changes import ELSEWHERE, chips
-from ui.shared import compare_this, drawing, style
+from ui.shared import drawing, style
 from ui.shared.choices import KEEP
 from ui.shared.door import st
 from ui.state import session
@@ -91,7 +91,6 @@ def source_box(checkpoint: Checkpoint, row: AbstractContextManager[object]) -> N
             with st.popover(say("Examples"), key=f"{EXAMPLE}_menu"):
                 for index, example in enumerate(checkpoint.card.tried()):
                     _example(checkpoint, example, index)
-        compare_this.begin()
     offer(checkpoint)
 
 

@@ -23,7 +23,8 @@ from ui.runs.looking import Looking, fit_view, own_choice
 from ui.runs.sides import fit_aggregate, fit_parts
 from ui.runs.stepper_run import stepper_run
 from ui.runs.work import BusyError
-from ui.shared import compare_this, drawing, menu
+from ui.shared import drawing, menu
+from ui.shared.compare_this import of_what_is_looked_at
 from ui.shared.door import st
 from ui.state import session, tried
 from ui.state.link import DEFAULT_NEW, Link
@@ -84,10 +85,10 @@ def publish(checkpoint: Checkpoint | GivenMaps, link: Link | None = None, *, job
         link: What is shown; what the session asks for if a page shows no run.
         job: A file of sentences that is shown.
     """
+    shows_run = link is not None
     link = replace(address(checkpoint, session.asked() if link is None else link), job=job)
     session.publish(link)
-    menu.carry(link)
-    compare_this.carry(link)
+    menu.carry(link, compare=of_what_is_looked_at(link, menu.current()) if shows_run else None)
 
 
 def open_run(

@@ -24,8 +24,10 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from ui.shared.door import here, st
 from ui.state import language, session
 from ui.state.link import Link, write_link
+from words import say
 
 NAME: Final = "Glassformer"
+COMPARE: Final = "compare"  # the path of a page that has a second link, to what is looked at compared
 MENU: Final = "menu"  # in the session, and the key of the menu's block
 
 
@@ -58,18 +60,19 @@ def begin(pages: Mapping[str, list[StreamlitPage]], current: str) -> None:
     _draw(menu, session.linked(), session.linked())
 
 
-def carry(link: Link) -> None:
+def carry(link: Link, *, compare: Link | None = None) -> None:
     """Have the links lead to what is looked at now.
 
     Args:
         link: As this page publishes it. A cell is one of this page's own map, so links to others leave it out; a file
             of sentences is not for whoever gets a link to a sentence of it.
+        compare: Where "Compare this" leads; None where there is nothing to compare, as no run is shown.
     """
     there = write_link(replace(link, job="", view=replace(link.view, query=None, key=None)))
     session.link_to(there)
     menu: Menu | None = st.session_state.get(MENU)
     if menu is not None:
-        _draw(menu, there, write_link(link))
+        _draw(menu, there, write_link(link), compare)
 
 
 def link(path: str, label: str, leads_to: Link, *, icon: str | None = None) -> None:
@@ -111,7 +114,7 @@ def _href(path: str, parameters: dict[str, str]) -> str:
     return f"{path}?{address}" if address else path
 
 
-def _draw(menu: Menu, elsewhere: dict[str, str], again: dict[str, str]) -> None:
+def _draw(menu: Menu, elsewhere: dict[str, str], again: dict[str, str], compare: Link | None = None) -> None:
     lines = []
     for section, pages in menu.pages.items():
         lines.append(f"<p>{escape(here(section))}</p>")
@@ -121,6 +124,9 @@ def _draw(menu: Menu, elsewhere: dict[str, str], again: dict[str, str]) -> None:
                 leads_to = escape(_href(page.url_path, again if current else elsewhere))
                 mark = ' aria-current="page"' if current else ""
                 lines.append(f'<a href="{leads_to}"{mark}>{escape(page.title)}</a>')
+                if page.url_path == COMPARE and not current and compare is not None:
+                    said = escape(here(say("Compare this")))
+                    lines.append(f'<a class="gf-this" href="{escape(href(COMPARE, compare))}">{said}</a>')
     with _as_for_all_pages():
         menu.place.html(f"<nav>{''.join(lines)}</nav>")
 

@@ -71,7 +71,7 @@ _RULES = """
 }
 .st-key-menu a:is(:hover, [aria-current]) { background: color-mix(in srgb, currentColor 9%, transparent); }
 .st-key-menu a[aria-current] { font-weight: 600; }
-.st-key-compare_this a { white-space: nowrap; font-size: 0.875rem; color: inherit; }
+.st-key-menu a.gf-this { padding-left: 1.25rem; }
 .st-key-menu h2 { padding: 0 0 0.4rem 0.5rem; font-size: 1.35rem; }
 [class*="_table_behind"] { display: none; }
 [class*="-result_choice"] [data-testid="stRadio"] { display: flex; column-gap: 1.25rem; align-items: baseline; }
@@ -107,8 +107,7 @@ _RULES = """
   .st-key-page_head { padding-right: 1.75rem; }
   [data-testid="stMainBlockContainer"] h1 { font-size: 1.15rem; }
   .st-key-page_head > * { order: 1; }
-  .st-key-page_head > :is(.st-key-example_menu, .st-key-what_if) { order: 0; }
-  .st-key-page_head > :is(:has(h1), .st-key-compare_this) { order: -1; }
+  .st-key-page_head > :is(:has(h1), .st-key-example_menu, .st-key-what_if) { order: 0; }
 }
 </style>
 """

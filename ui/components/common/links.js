@@ -1,9 +1,8 @@
 // @ts-check
-// Opens a page of the app in place, as one entry of the browser's history; a click on a link of the menu, or on
-// "Compare this", does so.
+// Opens a page of the app in place, as one entry of the browser's history; a click on a link of the menu does so.
 // Asked of Python, another page with parameters would be two entries.
 
-const OURS = ".st-key-menu a, .st-key-compare_this a";
+const OURS = ".st-key-menu a";
 
 /**
  * Open an address of the app.
