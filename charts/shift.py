@@ -22,7 +22,7 @@ HOW_TO_READ = say(
 )
 READS, PREDICTS = say("reads"), say("has to predict")
 _SEEN, _NOT_SEEN = 0.3, 0.0
-AXIS = say("Place in the reference, line by line")
+AXIS = say("Place, line by line")
 
 
 def shift_spec(

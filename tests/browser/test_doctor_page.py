@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from tests.browser.helpers import PHONE, menu_link, open_page, screenshot, wait_for_idle
 
-DONE_MS = 60_000  # on a machine with much else to do
+DONE_MS = 180_000  # a busy machine lets others go first
 VERDICT = re.compile("reverse is healthy: [0-9]+ tests found nothing wrong")
 
 
