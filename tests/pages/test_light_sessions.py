@@ -3,9 +3,10 @@
 import gc
 from string import ascii_lowercase
 
+import streamlit as st
+
 from tests.pages.conftest import ROOT
 from transformer.runs.trace import Trace
-from ui.runs import loading
 
 HEAD = {"layer": 2, "head": 2}
 VIEWS = [
@@ -41,7 +42,7 @@ def test_no_session_holds_its_run(open_page):
     for letter, (page, view) in zip(ascii_lowercase, VIEWS, strict=False):
         source = f"glasses{letter}"  # tells whose run it is
         sessions[source] = open_page(ROOT / "pages" / "explore" / f"{page}.py", model="reverse", src=source, **view)
-    loading.runner.clear()  # with all finished results
+    st.cache_resource.clear()  # the runner with all finished results, and what holds it
     gc.collect()
     held = [thing for thing in gc.get_objects() if type(thing) is Trace and id(thing) not in before]
     assert len(sessions) == len(VIEWS)

@@ -21,6 +21,7 @@ from transformer.importers.losses import Loss, loss_of, text_ids
 from transformer.importers.samples import Samples
 from transformer.importers.variants import Variant
 from transformer.model.anatomy import StackName
+from transformer.model.positions import Moves
 from transformer.runs.runnable import Scorable
 from words import say
 
@@ -72,9 +73,11 @@ class _Shifted(nn.Module):
         super().__init__()
         self._rows, self._by = table.detach(), by
 
-    def forward(self, length: int, *, offset: int = 0) -> Tensor:
-        """Vectors of the positions from offset on [length, D]."""
-        return self._rows[(torch.arange(offset, offset + length) + self._by) % len(self._rows)]
+    def forward(self, length: int, *, offset: int = 0, moves: Moves | None = None) -> Tensor:
+        """Vectors of the positions from offset on, moved if they are [length, D]."""
+        places = torch.arange(offset, offset + length)
+        places = places if moves is None else moves(places)
+        return self._rows[(places + self._by) % len(self._rows)]
 
 
 def fitting(patient: Patient) -> Samples:

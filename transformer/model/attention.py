@@ -153,12 +153,15 @@ class MultiHeadAttention(nn.Module):
             x = x if order.rotation is None else rotate(x, order.rotation)
         return tap(name, x)
 
-    def _project(self, x: Tensor, context: Tensor, split: Split, tap: Tap) -> tuple[Tensor, Tensor, Tensor]:
+    def _project(
+        self, x: Tensor, context: Tensor, split: Split | None = None, tap: Tap = NO_TAP
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Queries of `x`, keys and values of `context`: three products, or for a loaded model one that is the same.
 
         To whoever learns from this: read the last lines. Decoding multiplies by one token's vector, where a
         product of three matrices below each other (`transformer.checkpoint.memory`) takes hardly longer than one.
         """
+        split = split or self.split
         if (joined := tap.setting("joined", self.joined)) is not None and context is x:
             weight, bias = joined
             if weight.data_ptr() == self.q_proj.weight.data_ptr():  # if not, this is a copy, and W_Q was moved away
