@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from charts.hover import bold, hover, on_lines, with_number
+from charts.hover import bold, hover, on_lines, whole_rows, with_number
 from charts.theme import (
     LEGEND,
     MARK_COLOR,
@@ -135,7 +135,14 @@ def candidates_spec(
     columns = [say("rank"), say("piece"), say("id"), PROBABILITY, *drawn, say("note")]
     layout["meta"] = {"table": {"columns": columns, "rows": table}}
     own = [_own_ticks(rows)] if drawn else []
-    return {"data": [_candidate_bars(rows), *own, _whole_rows(rows)], "layout": layout}
+    return {
+        "data": [
+            _candidate_bars(rows),
+            *own,
+            whole_rows([row.id for row in rows], [on_lines(row.named, *_on_hover(row)) for row in rows]),
+        ],
+        "layout": layout,
+    }
 
 
 candidates = as_figure(candidates_spec)
@@ -260,19 +267,4 @@ def _own_ticks(rows: Sequence[_Row]) -> Spec:
         "hoverinfo": "skip",
         "cliponaxis": False,
         "marker": {"symbol": "line-ns-open", "size": 13, "color": MARK_COLOR, "line": {"width": 2.5}},
-    }
-
-
-def _whole_rows(rows: Sequence[_Row]) -> Spec:
-    """Rows from edge to edge that nobody sees: a bar of 0.1 % is too thin to be pointed at."""
-    return {
-        "type": "bar",
-        "x": np.ones(len(rows), dtype=np.float32),
-        "y": np.arange(len(rows)),
-        "orientation": "h",
-        "showlegend": False,
-        "customdata": [row.id for row in rows],
-        "hovertext": [on_lines(row.named, *_on_hover(row)) for row in rows],
-        "hovertemplate": hover("%{hovertext}"),
-        "marker": {"color": "rgba(0,0,0,0)", "line": {"width": 0}},
     }

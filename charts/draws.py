@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from charts.hover import bold, hover, on_lines, with_number
+from charts.hover import bold, on_lines, whole_rows, with_number
 from charts.theme import (
     LEGEND,
     MARK_COLOR,
@@ -82,7 +82,8 @@ def draws_spec(rows: Sequence[Drawn], *, title: str, chosen: int | None = None) 
     layout |= {"bargap": 0.3, "barmode": "overlay", "showlegend": True, "legend": dict(LEGEND)}
     layout["height"] = int(np.clip(_FRAME + _ROW * len(rows), 200, 600))
     layout["meta"] = {"table": {"columns": _COLUMNS, "rows": [_cells(row) for row in rows]}}
-    return {"data": [_bars(rows, chosen), *_marks(rows), _whole_rows(rows, most)], "layout": layout}
+    clicked = whole_rows([row.seed for row in rows], [_on_hover(row) for row in rows], width=2 * most)
+    return {"data": [_bars(rows, chosen), *_marks(rows), clicked], "layout": layout}
 
 
 draws = as_figure(draws_spec)
@@ -141,21 +142,6 @@ def _marks(rows: Sequence[Drawn]) -> list[Spec]:
          "y": np.arange(len(rows)), "hoverinfo": "skip", "cliponaxis": False, "marker": marker}
         for name, field, marker in kinds
     ]  # fmt: skip
-
-
-def _whole_rows(rows: Sequence[Drawn], most: float) -> Spec:
-    """Rows from edge to edge that nobody sees, for hover and clicks."""
-    return {
-        "type": "bar",
-        "x": np.full(len(rows), 2 * most, dtype=np.float32),
-        "y": np.arange(len(rows)),
-        "orientation": "h",
-        "showlegend": False,
-        "customdata": [row.seed for row in rows],
-        "hovertext": [_on_hover(row) for row in rows],
-        "hovertemplate": hover("%{hovertext}"),
-        "marker": {"color": "rgba(0,0,0,0)", "line": {"width": 0}},
-    }
 
 
 def _on_hover(row: Drawn) -> str:

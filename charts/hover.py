@@ -6,7 +6,11 @@ translation puts them where its language has them: `say("token {place}", place="
 
 from __future__ import annotations
 
-from charts.theme import literal
+from collections.abc import Sequence
+
+import numpy as np
+
+from charts.theme import Spec, literal
 from words import joined, say, through
 
 
@@ -77,3 +81,24 @@ def of_axis(axis: str, which: str) -> str:
         which: One of them.
     """
     return say("{axis} {which}", axis=axis, which=which)
+
+
+def whole_rows(ids: Sequence[int], hovertexts: Sequence[str], *, width: float = 1.0) -> Spec:
+    """Rows from edge to edge that nobody sees: a bar of 0.1 % is too thin to be pointed at.
+
+    Args:
+        ids: What a click on each row tells.
+        hovertexts: What is said of it.
+        width: Where the axis ends, or beyond.
+    """
+    return {
+        "type": "bar",
+        "x": np.full(len(ids), width, dtype=np.float32),
+        "y": np.arange(len(ids)),
+        "orientation": "h",
+        "showlegend": False,
+        "customdata": list(ids),
+        "hovertext": list(hovertexts),
+        "hovertemplate": hover("%{hovertext}"),
+        "marker": {"color": "rgba(0,0,0,0)", "line": {"width": 0}},
+    }

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from charts.candidates import percent
-from charts.hover import bold, hover, on_lines, with_number
+from charts.hover import bold, on_lines, whole_rows, with_number
 from charts.theme import (
     GUIDE_COLOR,
     LEGEND,
@@ -78,7 +78,8 @@ def reshaped_spec(
     columns = [say("piece"), say("id"), say("the model's own"), say("tempered"), say("drawn from"), say("note")]
     cells = [[row.name, row.id, row.raw, row.tempered, row.cut, row.note] for row in shown]
     layout["meta"] = {"table": {"columns": columns, "rows": cells}}
-    return {"data": [_bars(shown), _diamonds(shown), _ticks(shown), _whole_rows(shown)], "layout": layout}
+    clicked = whole_rows([-1 if row.id is None else row.id for row in shown], [_on_hover(row) for row in shown])
+    return {"data": [_bars(shown), _diamonds(shown), _ticks(shown), clicked], "layout": layout}
 
 
 reshaped = as_figure(reshaped_spec)
@@ -153,21 +154,6 @@ def _ticks(rows: Sequence[Shares]) -> Spec:
 def _points(name: str, values: Sequence[float], marker: Spec) -> Spec:
     return {"type": "scatter", "mode": "markers", "name": name, "x": np.array(values), "y": np.arange(len(values)),
             "hoverinfo": "skip", "cliponaxis": False, "marker": marker}  # fmt: skip
-
-
-def _whole_rows(rows: Sequence[Shares]) -> Spec:
-    """Rows from edge to edge that nobody sees: a bar of 0.1 % is too thin to be pointed at."""
-    return {
-        "type": "bar",
-        "x": np.ones(len(rows), dtype=np.float32),
-        "y": np.arange(len(rows)),
-        "orientation": "h",
-        "showlegend": False,
-        "customdata": [-1 if row.id is None else row.id for row in rows],
-        "hovertext": [_on_hover(row) for row in rows],
-        "hovertemplate": hover("%{hovertext}"),
-        "marker": {"color": "rgba(0,0,0,0)", "line": {"width": 0}},
-    }
 
 
 def _on_hover(row: Shares) -> str:
