@@ -2,7 +2,7 @@
 // Opens a page of the app in place, as one entry of the browser's history; a click on a link of the menu does so.
 // Asked of Python, another page with parameters would be two entries.
 
-const OURS = ".st-key-menu a";
+const MENU = ".st-key-menu a";
 
 /**
  * Open an address of the app.
@@ -18,7 +18,7 @@ export function openInPlace(address) {
 
 /** @param {MouseEvent} event */
 function follow(event) {
-  const link = event.target instanceof Element ? event.target.closest(OURS) : null;
+  const link = event.target instanceof Element ? event.target.closest(MENU) : null;
   if (!(link instanceof HTMLAnchorElement) || event.defaultPrevented || event.button) return;
   if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;  // a new tab or window
   event.preventDefault();
