@@ -17,6 +17,7 @@ from ui.matters.measures import SIGNED, WORDS, shown, step_of, values
 from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.groups import size_of
+from ui.runs.measured import studies
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import KIND_NAMES
 from ui.runs.studies import Seen
@@ -107,7 +108,7 @@ def _offer(run: OpenRun) -> None:
 
 def _follow(key: Hashable) -> None:
     """Draw how far it is, again and again; once it is over, the page is drawn with what was found."""
-    seen = measuring.studies().look(key, loading.visitor())
+    seen = studies().look(key, loading.visitor())
     if seen is None or not seen.is_under_way:
         st.rerun()
     said = say("Measuring: {done} of {whole} heads", done=seen.done, whole=seen.whole)

@@ -10,7 +10,8 @@ from transformer.analysis.head_effects import measuring
 from transformer.checkpoint.load import Checkpoint
 from transformer.runs.trace import Trace
 from ui.runs import loading
-from ui.runs.studies import Seen, Studies
+from ui.runs.measured import studies
+from ui.runs.studies import Seen
 from ui.shared.door import st
 
 SMALL: Final = 30_000_000
@@ -18,12 +19,6 @@ SMALL: Final = 30_000_000
 
 WISH: Final = "matters_wish"  # in the session: the run whose measurement was asked for or stopped last, and which
 PATIENCE_SECONDS: Final = 0.35  # that a page waits before it shows how far it is
-
-
-@st.cache_resource(show_spinner=False)
-def studies() -> Studies:
-    """The measurements of the server."""
-    return Studies(loading.runner())
 
 
 def key_of(trace: Trace) -> Hashable:
