@@ -17,6 +17,7 @@ from transformer.model.feed_forward import unchanged
 from transformer.model.layers import Around
 from transformer.model.tap import Replacer, Rewirer, Visitor
 from transformer.runs.interventions.base import ChangeError, Ground, Group, Intervention
+from transformer.runs.interventions.heads import check_layer
 from transformer.runs.interventions.spelling import choice, number, place
 from transformer.runs.interventions.where import ALL, STACKS, stack, stacks
 from words import Sentence, say
@@ -44,13 +45,7 @@ class _OfLayers(Intervention):
         """See whether a model has this stack and this layer."""
         super().check(config)
         most = max(anatomy(config).stack(name).n_layers for name in stacks(config, self.stack))
-        if self.layer is not None and self.layer >= most:
-            raise ChangeError(
-                "{change} names layer {layer}; this model has layers 1 to {n_layers} there.",
-                change=str(self),
-                layer=self.layer + 1,
-                n_layers=most,
-            )
+        check_layer(self, self.layer, most)
 
     def _place(self) -> str:
         """The stack and the layer, in words."""

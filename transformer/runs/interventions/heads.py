@@ -150,14 +150,18 @@ def _mean_so_far(head: int | None, heads: Tensor, offset: int) -> Tensor:
 
 def head_name(kind: Kind, layer: int | None, head: int | None) -> str:
     """How a sentence calls a head, or all of a layer's or an attention's."""
-    name = ATTENTIONS[kind]
     if layer is None and head is None:
-        return say("{attention}, all layers and heads", attention=name)
+        return say("{attention}, all layers and heads", attention=ATTENTIONS[kind])
+    return part_name(ATTENTIONS[kind], layer, head)
+
+
+def part_name(attention: str, layer: int | None, head: int | None) -> str:
+    """How a sentence calls a head of an attention that has a name; None is all layers or heads, but not both."""
     if layer is None:
-        return say("{attention}, head {head} of every layer", attention=name, head=(head or 0) + 1)
+        return say("{attention}, head {head} of every layer", attention=attention, head=(head or 0) + 1)
     if head is None:
-        return say("{attention}, layer {layer}, every head", attention=name, layer=layer + 1)
-    return say("{attention}, layer {layer}, head {head}", attention=name, layer=layer + 1, head=head + 1)
+        return say("{attention}, layer {layer}, every head", attention=attention, layer=layer + 1)
+    return say("{attention}, layer {layer}, head {head}", attention=attention, layer=layer + 1, head=head + 1)
 
 
 def check_head(
@@ -172,13 +176,7 @@ def check_head(
         attention = anatomy(config).attention(kind)
     except QueryError as error:
         raise ChangeError(error.sentence) from None
-    if layer is not None and layer >= attention.n_layers:
-        raise ChangeError(
-            "{change} names layer {layer}; this model has layers 1 to {n_layers} there.",
-            change=str(change),
-            layer=layer + 1,
-            n_layers=attention.n_layers,
-        )
+    check_layer(change, layer, attention.n_layers)
     if head is not None and head >= config.n_heads:
         raise ChangeError(
             "{change} names head {head}; this model has heads 1 to {n_heads}.",
@@ -187,3 +185,18 @@ def check_head(
             n_heads=config.n_heads,
         )
     return attention
+
+
+def check_layer(change: Intervention, layer: int | None, n_layers: int) -> None:
+    """See whether there is a layer, if one is named.
+
+    Raises:
+        ChangeError: There is not; names the limit.
+    """
+    if layer is not None and layer >= n_layers:
+        raise ChangeError(
+            "{change} names layer {layer}; this model has layers 1 to {n_layers} there.",
+            change=str(change),
+            layer=layer + 1,
+            n_layers=n_layers,
+        )

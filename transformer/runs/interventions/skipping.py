@@ -14,6 +14,7 @@ from transformer.model.config import MAX_LAYERS, ModelConfig
 from transformer.model.layers import Around
 from transformer.model.tap import Rewirer, Visitor
 from transformer.runs.interventions.base import ChangeError, Ground, Group, Intervention
+from transformer.runs.interventions.heads import check_layer
 from transformer.runs.interventions.spelling import choice, place
 from words import Sentence, say
 
@@ -98,10 +99,4 @@ def check_part(
             "{change} names the encoder's cross-attention; an encoder has none. Choose the decoder.",
             change=str(change),
         )
-    if layer is not None and layer >= found.n_layers:
-        raise ChangeError(
-            "{change} names layer {layer}; this model has layers 1 to {n_layers} there.",
-            change=str(change),
-            layer=layer + 1,
-            n_layers=found.n_layers,
-        )
+    check_layer(change, layer, found.n_layers)

@@ -73,14 +73,7 @@ def place(label: str, most: int, *, what: What = "whole", optional: bool = False
     def check(said: str, value: Any) -> Any:
         if value is None and optional:
             return None
-        if type(value) is not int or not 0 <= value < most:
-            raise QueryError(
-                "{name}: found {found}, expected a whole number from 0 to {most:,}.",
-                name=said,
-                found=shown(value),
-                most=most - 1,
-            )
-        return value
+        return _whole_number(said, value, 0, most - 1)
 
     def read(text: str) -> Any:
         if text == ALL and optional:
@@ -129,15 +122,7 @@ def whole(
     """A whole number between two limits, which are allowed; an id of a piece is one."""
 
     def check(said: str, value: Any) -> int:
-        if type(value) is not int or not least <= value <= most:
-            raise QueryError(
-                "{name}: found {found}, expected a whole number from {least:,} to {most:,}.",
-                name=said,
-                found=shown(value),
-                least=least,
-                most=most,
-            )
-        return value
+        return _whole_number(said, value, least, most)
 
     def read(text: str) -> int:
         if not _WHOLE.fullmatch(text):
@@ -243,6 +228,18 @@ def numbers(label: str, least: float, most: float) -> Any:
         "numbers", label, check, lambda values: "~".join(map(_digits, values)), read, least=least, most=most
     )
     return _field(spelling, "", dataclasses.MISSING)
+
+
+def _whole_number(name: str, value: Any, least: int, most: int) -> int:
+    if type(value) is not int or not least <= value <= most:
+        raise QueryError(
+            "{name}: found {found}, expected a whole number from {least:,} to {most:,}.",
+            name=name,
+            found=shown(value),
+            least=least,
+            most=most,
+        )
+    return int(value)
 
 
 _SPELLING: Final = "spelling"

@@ -7,7 +7,7 @@ from transformer.errors import QueryError
 from transformer.model.anatomy import Attention, StackName, anatomy
 from transformer.model.config import ModelConfig
 from transformer.runs.interventions.base import ChangeError, Intervention
-from transformer.runs.interventions.heads import ATTENTIONS, check_head
+from transformer.runs.interventions.heads import ATTENTIONS, check_head, part_name
 from transformer.runs.interventions.spelling import choice
 from words import say
 
@@ -66,10 +66,4 @@ def stacks(config: ModelConfig, named: str) -> Sequence[StackName]:
 
 def place_name(named: str, layer: int | None, head: int | None) -> str:
     """How a sentence calls what a field of `where`, a layer and a head name; None is all."""
-    if layer is None and head is None:
-        return WHERE[named]
-    if layer is None:
-        return say("{attention}, head {head} of every layer", attention=WHERE[named], head=(head or 0) + 1)
-    if head is None:
-        return say("{attention}, layer {layer}, every head", attention=WHERE[named], layer=layer + 1)
-    return say("{attention}, layer {layer}, head {head}", attention=WHERE[named], layer=layer + 1, head=head + 1)
+    return WHERE[named] if layer is None and head is None else part_name(WHERE[named], layer, head)
