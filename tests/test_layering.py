@@ -29,7 +29,7 @@ STREAMLIT_PARTS = {*SCRIPTS, "pages", "ui", "tests", "benchmarks"}  # tests run 
 CHARTS_LIBRARIES = {"numpy", "pandas", "plotly"}
 NOT_FOR_TRANSFORMER = {"plotly", "streamlit"}
 # Parts of the library that import the model and that the model never imports.
-LEAVES = ("importers", "analysis", "training", "doctor")
+LEAVES = ("importers", "analysis", "training", "doctor", "lessons")
 # The folders of pages in ui/: what two pages share belongs in another area.
 PAGE_FOLDERS = {"start", "step", "attention", "positions", "masks", "inside"}
 PAGE_FOLDERS |= {"checkpoints", "open", "doctor", "sentences"}
@@ -70,7 +70,9 @@ def wrong_layers(source: Source) -> Iterator[str]:
 def _wrong_leaf(source: Source, *, leaf: str, where: str) -> Iterator[str]:
     door = source.path.parts[1:] == ("__init__.py",)  # the library's door opens and examines any model
     opens = door and leaf in ("importers", "doctor")
-    asks = source.path.parts[1] == "doctor" and leaf in ("importers", "analysis")
+    asks = leaf in {"doctor": ("importers", "analysis"), "lessons": ("analysis", "doctor")}.get(
+        source.path.parts[1], ()
+    )
     if source.path.parts[1] not in {leaf, "commands"} and not opens and not asks:
         yield f"{where} only transformer.{leaf} itself and transformer.commands may import transformer.{leaf}"
 

@@ -19,12 +19,13 @@ Example:
 """
 
 from words.catalogue import ENGLISH, PSEUDO, languages, name_of, negotiated
-from words.sentence import Sentence, joined, said, said_throughout, say, say_n, through
+from words.sentence import Sentence, in_languages, joined, said, said_throughout, say, say_n, through
 
 __all__ = [
     "ENGLISH",
     "PSEUDO",
     "Sentence",
+    "in_languages",
     "joined",
     "languages",
     "name_of",

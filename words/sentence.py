@@ -2,6 +2,7 @@
 
     Sentence              a str; what it shows is its English text
     ├── Template          say, say_n: a template with named values, which may be sentences themselves
+    ├── Written           in_languages: a template that data give in every language, such as a lesson's
     ├── Joined            joined: whole sentences, one after the other, with a separator that is no language
     └── Passed            through: what a function such as an escape makes of a sentence
 
@@ -79,10 +80,7 @@ class Template(Sentence):
     def in_language(self, language: str, *, nested: bool = False) -> str:
         """See `Sentence`."""
         one, many, about, values = self._parts
-        told = {
-            name: value.in_language(language, nested=True) if isinstance(value, Sentence) else value
-            for name, value in values.items()
-        }
+        told = {name: _inside(value, language) for name, value in values.items()}
         if language == PSEUDO:
             english = one if many is None or values["n"] == 1 else many
             return pseudo.marked(filled(pseudo.longer(english), told), nested=nested)
@@ -98,6 +96,31 @@ class Template(Sentence):
 
     def __reduce__(self) -> tuple[object, ...]:
         return Template, self._parts
+
+
+class Written(Sentence):
+    """A template that stands in data in several languages, with its values."""
+
+    __slots__ = ("texts", "values")
+    texts: Mapping[str, str]
+    values: Mapping[str, Any]
+
+    def __new__(cls, texts: Mapping[str, str], values: Mapping[str, Any]) -> Written:
+        """Fill the English template."""
+        made = super().__new__(cls, filled(texts[ENGLISH], values))
+        _SET(made, "texts", texts)
+        _SET(made, "values", values)
+        return made
+
+    def in_language(self, language: str, *, nested: bool = False) -> str:
+        """See `Sentence`; English where the data lack a language."""
+        told = {name: _inside(value, language) for name, value in self.values.items()}
+        if language == PSEUDO:
+            return pseudo.marked(filled(pseudo.longer(self.texts[ENGLISH]), told), nested=nested)
+        return filled(self.texts.get(language, self.texts[ENGLISH]), told)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Written, (dict(self.texts), dict(self.values))
 
 
 class Joined(Sentence):
@@ -182,6 +205,16 @@ def say_n(
     return Template(one, many, about, {"n": n, **values})
 
 
+def in_languages(texts: Mapping[str, str], /, **values: object) -> Sentence:
+    """A sentence whose data bring it in each language; for long texts, such as those of a lesson.
+
+    Args:
+        texts: Each language with its template, English among them; all name the same values.
+        **values: See `say`.
+    """
+    return Written(texts, values)
+
+
 def joined(separator: str, parts: Iterable[str]) -> Sentence:
     """Set whole sentences and data one after the other, such as the lines of a label.
 
@@ -209,6 +242,11 @@ def through(function: Callable[Concatenate[str, _Rest], str]) -> Callable[Concat
         return function(text, *args, **kwargs)
 
     return applied
+
+
+def _inside(value: object, language: str) -> object:
+    """A value of a template, in a language."""
+    return value.in_language(language, nested=True) if isinstance(value, Sentence) else value
 
 
 def said(text: str, language: str) -> str:

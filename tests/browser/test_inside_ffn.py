@@ -41,6 +41,7 @@ def click_at(page, key, x, y):
     wait_for_rest(page)
     place = page.evaluate(_PLACE, [key, x, y])
     page.mouse.move(*place)
+    expect(chart(page, key).locator(".hoverlayer .hovertext").first).to_be_visible()  # a click is of what is hovered
     page.mouse.click(*place)
     page.mouse.move(0, 0)
     wait_for_idle(page)

@@ -1,0 +1,36 @@
+"""Lessons: steps through the live app, each with a question that the learner's own run answers.
+
+    lesson     what a lesson is
+    reading    from a TOML file to one, with clear errors; the lessons of the plan are in plan/
+    case       what picks and oracles are given, and what they answer with
+    picks      find in a run what is worth looking at
+    oracles    compute the answer to a question from the run
+    posing     a step posed to one run
+    survey     what the answers are over many sentences
+
+Read them in this order. A prediction before the demonstration is what makes one learn from it: Crouch et al.,
+"Classroom demonstrations: Learning tools or entertainment?" (2004).
+
+Knows nothing of what is drawn.
+"""
+
+from transformer.lessons.case import Answer, Case, NotHere, Option
+from transformer.lessons.lesson import Ask, Lesson, Step, Text
+from transformer.lessons.posing import Posed, pose
+from transformer.lessons.reading import LessonError, lessons, read_lesson
+
+__all__ = [
+    "Answer",
+    "Ask",
+    "Case",
+    "Lesson",
+    "LessonError",
+    "NotHere",
+    "Option",
+    "Posed",
+    "Step",
+    "Text",
+    "lessons",
+    "pose",
+    "read_lesson",
+]

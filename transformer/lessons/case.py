@@ -1,0 +1,93 @@
+"""What picks and oracles are given, and what they answer with.
+
+A pick finds in a run what is worth looking at: `(case) -> {name: value}`. An oracle computes the answer to a question
+from the live run: `(case) -> Answer`. Both are pure functions of the case. Where a question makes no sense for the
+sentence or the model at hand they raise `NotHere` with the reason.
+
+Values count as a reader does: steps, tokens, layers and heads from 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from transformer.checkpoint.load import Checkpoint
+from transformer.errors import SaidError
+from transformer.lessons.lesson import ALWAYS
+from transformer.runs.interventions import Intervention
+from transformer.runs.query import Query
+from transformer.runs.trace import Trace
+
+
+class NotHere(SaidError, Exception):  # noqa: N818  it is no error, but an answer that is not one
+    """A question that this sentence or this model cannot answer; the message says why."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """One of the choices.
+
+    Attributes:
+        word: What it is called in the lesson's file and in what a browser remembers.
+        label: What a reader sees; "" if the lesson's file has the text.
+    """
+
+    word: str
+    label: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What an oracle found.
+
+    Attributes:
+        right: The word of the right choice; the number; or the piece that is asked for.
+        options: The choices, the right one among them; none where a number or a piece is asked for.
+        values: What the texts may name.
+        variant: Which of the step's texts tells the outcome.
+        accepted: Of a number or a piece that is typed: everything else that is right, too.
+    """
+
+    right: str | float
+    options: tuple[Option, ...] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
+    variant: str = ALWAYS
+    accepted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """The learner's run, and what a step is about.
+
+    Attributes:
+        checkpoint: What is open.
+        trace: The run of the learner's sentence: greedy, nothing forced, nothing changed.
+        picked: What the step's pick found.
+        given: What the learner typed, where a piece is asked for; "" before that.
+        run: Makes other runs on the same checkpoint; the app's keeps them.
+    """
+
+    checkpoint: Checkpoint
+    trace: Trace
+    picked: Mapping[str, Any] = field(default_factory=dict)
+    given: str = ""
+    run: Callable[[Query], Trace] | None = None
+
+    def another(self, **changes: Any) -> Trace:
+        """Another run on the same checkpoint.
+
+        Args:
+            **changes: Fields of the query that differ from the learner's.
+        """
+        query = replace(self.trace.query, **changes)
+        return self.checkpoint.run(query) if self.run is None else self.run(query)
+
+    def changed(self, *interventions: Intervention) -> Trace:
+        """The run with changes inside the model.
+
+        Args:
+            interventions: Which.
+        """
+        return self.another(interventions=interventions)

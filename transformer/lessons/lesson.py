@@ -1,0 +1,137 @@
+"""What a lesson is: records that a file of texts is read into. No code stands in a lesson.
+
+    Lesson            title, what it teaches, how long it takes, what comes first
+    └── Step          which page, which of its parts, what is covered until the learner has answered
+        ├── Ask       the question: which oracle knows the answer, and how it is given
+        └── reveal    a text for each outcome (variant)
+
+A step's `link` holds parameters of an address, as the app writes them. `{name}` in one is a value that the step's
+pick has found in the learner's own run; in `then`, which is opened with the answer, also one of the oracle's.
+
+Every text stands in English and in Chinese beside each other, and is a sentence (`words.in_languages`).
+
+Knows nothing of what is drawn.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from words import Sentence, in_languages
+
+Kind = Literal["law", "finding"]
+"""A law has the same answer for every sentence, on purpose; a finding differs, so that looking is needed."""
+
+Form = Literal["choice", "number", "piece"]
+"""How an answer is given: one of several, a number, or a piece that is typed."""
+
+ALWAYS = "always"
+"""The variant of a step that has only one outcome."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A template in each language, with `{name}` or `{name:format}` for a value.
+
+    Attributes:
+        languages: Each language's template; English is among them.
+    """
+
+    languages: Mapping[str, str]
+
+    def said(self, values: Mapping[str, object]) -> Sentence:
+        """The sentence.
+
+        Args:
+            values: What stands for each name; sentences among them are translated too.
+        """
+        return in_languages(self.languages, **dict(values))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ask:
+    """The question of a step.
+
+    Attributes:
+        oracle: Name of the function in `transformer.lessons.oracles` that knows the answer.
+        kind: Law or finding.
+        form: How the answer is given.
+        question: What is asked.
+        choices: Texts of choices by the word that the oracle uses for each; a choice that is a piece or a number
+            brings its own.
+        in_order: Choices stand in the oracle's order, and are not mixed: a row of numbers, pieces of a sentence.
+        within: How far a number may be off.
+        misled: For wrong choices that come from a common misconception: what to say to whoever chose it.
+    """
+
+    oracle: str
+    kind: Kind
+    form: Form
+    question: Text
+    choices: Mapping[str, Text]
+    in_order: bool = False
+    within: float = 0.0
+    misled: Mapping[str, Text] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One step of a lesson.
+
+    Attributes:
+        page: The path of a page of the app.
+        link: Parameters of its address.
+        then: Those that change once the learner has answered.
+        pick: Name of the function in `transformer.lessons.picks` that finds what to look at; "" for none.
+        on: A shipped checkpoint that the step runs on, with an example of its card; "" for the learner's own.
+        cover: Keys of the charts that are not sent before the learner has answered; "*" for all of the page below
+            the sentence.
+        look: Keys of the charts that the step is about; they are outlined.
+        ask: The question.
+        reveal: What is said afterwards, for each variant.
+        short: It belongs to the short path through all lessons.
+    """
+
+    page: str
+    link: Mapping[str, str]
+    then: Mapping[str, str]
+    pick: str
+    on: str
+    cover: tuple[str, ...]
+    look: tuple[str, ...]
+    ask: Ask
+    reveal: Mapping[str, Text]
+    short: bool
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with the question or its choices: an answer that a browser remembers is of this text."""
+        texts = (self.ask.question, *self.ask.choices.values())
+        said = "\n".join(text.languages["en"] for text in texts) + self.ask.oracle
+        return hashlib.sha256(said.encode()).hexdigest()[:8]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lesson:
+    """A row of steps.
+
+    Attributes:
+        name: In an address: letters, digits and hyphens.
+        number: Its place in the plan; 0 for a lesson that somebody wrote for a class.
+        title: A few words.
+        teaches: What whoever has gone through it knows; one sentence.
+        minutes: How long it takes.
+        after: Names of the lessons that come first.
+        steps: In order.
+    """
+
+    name: str
+    number: int
+    title: Text
+    teaches: Text
+    minutes: int
+    after: tuple[str, ...]
+    steps: tuple[Step, ...]

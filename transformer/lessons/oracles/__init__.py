@@ -1,0 +1,19 @@
+"""Oracles: what is right, computed from the learner's own run.
+
+Each is a pure function of a case. It gives the right answer, the choices and the values that the texts name, and says
+by its variant which outcome occurred. A new one: write it in the module of its subject, and list it there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from transformer.lessons.case import Answer, Case
+from transformer.lessons.oracles import decoding
+
+Oracle = Callable[[Case], Answer]
+
+_IN = (decoding,)  # a module a line of thought; each lists its own
+
+ORACLES: Final[Mapping[str, Oracle]] = {oracle.__name__: oracle for module in _IN for oracle in module.ORACLES}

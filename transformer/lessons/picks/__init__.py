@@ -1,0 +1,19 @@
+"""Picks: what in a learner's own run a step of a lesson looks at.
+
+Each is a pure function of a case and gives named values; the step's link and its texts name them.
+A new one: write it in the module of its subject, and list it there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from transformer.lessons.case import Case
+from transformer.lessons.picks import steps
+
+Pick = Callable[[Case], Mapping[str, Any]]
+
+_IN = (steps,)  # a module a line of thought; each lists its own
+
+PICKS: Final[Mapping[str, Pick]] = {pick.__name__: pick for module in _IN for pick in module.PICKS}

@@ -1,0 +1,147 @@
+"""Pose a step of a lesson to a learner's own run: what to look at, what is asked, what is right.
+
+Knows nothing of what is drawn.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from transformer.lessons.case import Answer, Case, NotHere, Option
+from transformer.lessons.lesson import Step, Text
+from transformer.lessons.oracles import ORACLES
+from transformer.lessons.picks import PICKS
+from words import Sentence
+
+
+@dataclass(frozen=True, kw_only=True)
+class Posed:
+    """A step, as it is for one run.
+
+    Attributes:
+        step: The step.
+        picked: What its pick found; the question and the link may name these values.
+        answer: What the oracle found; hold it back until the learner has answered.
+        options: The choices as they are shown, in their order.
+    """
+
+    step: Step
+    picked: Mapping[str, Any]
+    answer: Answer
+    options: tuple[Option, ...]
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What the texts after the answer may name."""
+        return {**self.picked, **self.answer.values}
+
+    @property
+    def question(self) -> Sentence:
+        """What is asked."""
+        return self.step.ask.question.said(self.picked)
+
+    @property
+    def reveal(self) -> Sentence:
+        """What is said after the answer."""
+        return self.step.reveal[self.answer.variant].said(self.values)
+
+    def link(self) -> dict[str, str]:
+        """The parameters of the address that the step opens."""
+        return _filled(self.step.link, self.picked)
+
+    def then(self) -> dict[str, str]:
+        """The parameters of the address after the answer."""
+        return self.link() | _filled(self.step.then, self.values)
+
+    def label(self, word: str) -> str:
+        """What a choice is called.
+
+        Args:
+            word: Of one of the options.
+        """
+        return next(option.label for option in self.options if option.word == word)
+
+    def is_right(self, given: str) -> bool:
+        """Tell whether an answer is right.
+
+        Args:
+            given: The word of a choice, or what was typed.
+        """
+        right = self.answer.right
+        if isinstance(right, str):
+            return given.strip() == right or given.strip() in self.answer.accepted
+        number = number_in(given)
+        return number is not None and abs(number - right) <= self.step.ask.within + 1e-9
+
+
+def pose(step: Step, case: Case) -> Posed:
+    """Pose a step to a run.
+
+    Args:
+        step: The step.
+        case: The run.
+
+    Raises:
+        NotHere: The step makes no sense for it; the message says why.
+        QueryError: The model cannot run what the step needs.
+    """
+    if step.pick:
+        case = replace(case, picked=dict(PICKS[step.pick](case)))
+    answer = ORACLES[step.ask.oracle](case)
+    options = tuple(_labelled(option, step.ask.choices, case.picked) for option in answer.options)
+    if step.ask.form == "choice":
+        _check_options(options)
+        if not step.ask.in_order:
+            options = tuple(sorted(options, key=lambda option: _place(option, step, case)))
+    return Posed(step=step, picked=case.picked, answer=answer, options=options)
+
+
+def number_in(text: str) -> float | None:
+    """The number that a reader typed; None if it is none.
+
+    Args:
+        text: Such as "0.25", "25 %", "1,234" or "−3".
+    """
+    plain = text.strip().replace("−", "-").replace(" ", "").replace("，", ",")
+    share = plain.endswith(("%", "％"))
+    plain = plain.rstrip("%％")
+    plain = plain.replace(",", "") if "." in plain or len(plain.rpartition(",")[2]) == 3 else plain.replace(",", ".")
+    try:
+        number = float(plain)
+    except ValueError:
+        return None
+    if not math.isfinite(number):
+        return None
+    return number / 100 if share else number
+
+
+def _filled(parameters: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, str]:
+    return {name: text.format_map(values) for name, text in parameters.items()}
+
+
+def _labelled(option: Option, texts: Mapping[str, Text], values: Mapping[str, Any]) -> Option:
+    return option if option.label else replace(option, label=texts[option.word].said(values))
+
+
+def _check_options(options: tuple[Option, ...]) -> None:
+    """Two choices that look alike cannot be told apart by whoever reads them."""
+    for language in ("en", "zh"):
+        labels = [" ".join(_in(language, option.label).split()) for option in options]
+        if len(set(labels)) < len(labels):
+            raise NotHere("Two of the choices would look the same: {choices}.", choices=" · ".join(labels))
+    if len(options) < 2:
+        raise NotHere("This sentence leaves only one choice.")
+
+
+def _in(language: str, label: str) -> str:
+    return label.in_language(language) if isinstance(label, Sentence) else label
+
+
+def _place(option: Option, step: Step, case: Case) -> bytes:
+    """A place that depends on the run and the step alone: a class sees one order, and a reload keeps it."""
+    which = f"{case.trace.query.to_json()} {step.page} {step.ask.oracle} {option.word}"
+    return hashlib.sha256(which.encode()).digest()

@@ -1,0 +1,233 @@
+"""Read lessons: TOML files, those of the plan and those that somebody wrote for a class.
+
+A file is not trusted: what is missing, misspelt or of the wrong kind is an error that names the file, the step and
+the remedy. A template may name values and formats of numbers, nothing else: `{rank:,}`, not `{rank.real}`.
+
+Source: TOML 1.0 (https://toml.io/en/v1.0.0).
+"""
+
+from __future__ import annotations
+
+import re
+import string
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, get_args
+
+from transformer.errors import GlassformerError, shown
+from transformer.lessons.lesson import Ask, Form, Kind, Lesson, Step, Text
+from transformer.lessons.oracles import ORACLES
+from transformer.lessons.picks import PICKS
+from words import ENGLISH, Sentence, say
+
+PLAN = Path(__file__).resolve().parent / "plan"
+LANGUAGES = (ENGLISH, "zh")
+MAX_BYTES = 200_000
+MAX_STEPS = 20
+MAX_CHARACTERS = 600  # of one text
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,30}", re.ASCII)
+_FIELD = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
+_FORMAT = re.compile(r"[+]?,?(\.\d)?[fdg%]?", re.ASCII)
+_LESSON = {"name", "number", "title", "teaches", "minutes", "after", "step"}
+_STEP = {"page", "link", "then", "pick", "on", "cover", "look", "ask", "reveal", "short"}
+_ASK = {"oracle", "kind", "form", "question", "choices", "in_order", "within", "misled"}
+
+
+class LessonError(GlassformerError):
+    """A lesson's file cannot be used as it is."""
+
+
+@cache
+def lessons() -> Mapping[str, Lesson]:
+    """The lessons of the plan by name, in their order."""
+    found = sorted((read_lesson(file) for file in PLAN.glob("*.toml")), key=lambda lesson: lesson.number)
+    return {lesson.name: lesson for lesson in found}
+
+
+def read_lesson(file: Path, *, languages: tuple[str, ...] = LANGUAGES) -> Lesson:
+    """Read one lesson.
+
+    Args:
+        file: A TOML file.
+        languages: Which every text must be given in; a lesson for one class may do with one, and then English need
+            not be it.
+
+    Raises:
+        LessonError: It cannot be used; the message says where and why.
+    """
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise LessonError(
+            "{file} cannot be read: {problem}.", file=file.name, problem=error.strerror or "?"
+        ) from error
+    if len(content) > MAX_BYTES:
+        raise LessonError(
+            "{file} has {n:,} bytes; a lesson may have {most:,}.", file=file.name, n=len(content), most=MAX_BYTES
+        )
+    try:
+        record = tomllib.loads(content.decode("utf-8"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise LessonError("{file} is no TOML: {problem}", file=file.name, problem=str(error)[:200]) from error
+    return _Reader(file.name, languages).lesson(record)
+
+
+class _Reader:
+    """Reads the record of one file; says where it is when something is wrong.
+
+    Args:
+        file: Its name.
+        languages: Which every text must be given in.
+    """
+
+    def __init__(self, file: str, languages: tuple[str, ...]) -> None:
+        self._file, self._languages, self._step = file, languages, 0
+
+    def lesson(self, record: Mapping[str, Any]) -> Lesson:
+        """The whole file."""
+        self._known(record, _LESSON)
+        steps = self._of(record, "step", list)
+        if not 1 <= len(steps) <= MAX_STEPS:
+            raise self._error(say("a lesson has 1 to {most} steps, found {n}", most=MAX_STEPS, n=len(steps)))
+        return Lesson(
+            name=self._name(record, "name"),
+            number=self._of(record, "number", int, 0),
+            title=self._text(record, "title"),
+            teaches=self._text(record, "teaches"),
+            minutes=self._of(record, "minutes", int),
+            after=self._list(record, "after"),
+            steps=tuple(self._steps(steps)),
+        )
+
+    def _steps(self, records: list[Any]) -> Iterator[Step]:
+        for self._step, record in enumerate(records, 1):
+            if not isinstance(record, dict):
+                raise self._error(say("a step is a table, found {found}", found=shown(record)))
+            self._known(record, _STEP)
+            yield Step(
+                page=self._name(record, "page"),
+                link=self._strings(record, "link"),
+                then=self._strings(record, "then"),
+                pick=self._among(record, "pick", ("", *PICKS), ""),
+                on=self._of(record, "on", str, ""),
+                cover=self._list(record, "cover"),
+                look=self._list(record, "look"),
+                ask=self._ask(self._of(record, "ask", dict)),
+                reveal=self._texts(record, "reveal"),
+                short=self._of(record, "short", bool, False),
+            )
+
+    def _ask(self, record: Mapping[str, Any]) -> Ask:
+        self._known(record, _ASK)
+        within = record.get("within", 0)
+        if isinstance(within, bool) or not isinstance(within, int | float) or not 0 <= within < 1e9:
+            raise self._error(say("`within` is a number of at least 0, found {found}", found=shown(within)))
+        return Ask(
+            oracle=self._among(record, "oracle", tuple(ORACLES)),
+            kind=self._among(record, "kind", get_args(Kind)),
+            form=self._among(record, "form", get_args(Form), "choice"),
+            question=self._text(record, "question"),
+            choices=self._texts(record, "choices") if "choices" in record else {},
+            in_order=self._of(record, "in_order", bool, False),
+            within=float(within),
+            misled=self._texts(record, "misled") if "misled" in record else {},
+        )
+
+    def _known(self, record: Mapping[str, Any], names: set[str]) -> None:
+        for name in record:
+            if name not in names:
+                known = ", ".join(sorted(names))
+                raise self._error(say("the key {name} is unknown; known are {known}", name=shown(name), known=known))
+
+    def _of(self, record: Mapping[str, Any], name: str, kind: type, default: Any = None) -> Any:
+        value = record.get(name, default)
+        if value is None:
+            raise self._error(say("the key `{name}` is missing", name=name))
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise self._error(
+                say("`{name}` is {found}, expected a {kind}", name=name, found=shown(value), kind=kind.__name__)
+            )
+        return value
+
+    def _name(self, record: Mapping[str, Any], name: str) -> str:
+        value: str = self._of(record, name, str)
+        if not _NAME.fullmatch(value):
+            raise self._error(
+                say("`{name}` is {found}; expected small letters, digits and hyphens", name=name, found=shown(value))
+            )
+        return value
+
+    def _among(self, record: Mapping[str, Any], name: str, known: tuple[str, ...], default: str | None = None) -> Any:
+        value = self._of(record, name, str, default)
+        if value not in known:
+            listed = ", ".join(sorted(filter(None, known)))
+            raise self._error(
+                say("`{name}` is {found}; known are {known}", name=name, found=shown(value), known=listed)
+            )
+        return value
+
+    def _list(self, record: Mapping[str, Any], name: str) -> tuple[str, ...]:
+        values = self._of(record, name, list, [])
+        if not all(isinstance(value, str) for value in values):
+            raise self._error(say("`{name}` is {found}, expected a list of texts", name=name, found=shown(values)))
+        return tuple(values)
+
+    def _strings(self, record: Mapping[str, Any], name: str) -> dict[str, str]:
+        values = self._of(record, name, dict, {})
+        for key, value in values.items():
+            if not isinstance(value, str):
+                raise self._error(
+                    say("`{name}.{key}` is {found}, expected a text", name=name, key=key, found=shown(value))
+                )
+            self._check_template(f"{name}.{key}", value)
+        return dict(values)
+
+    def _texts(self, record: Mapping[str, Any], name: str) -> dict[str, Text]:
+        values = self._of(record, name, dict)
+        return {word: self._text(values, word, where=f"{name}.{word}") for word in values}
+
+    def _text(self, record: Mapping[str, Any], name: str, *, where: str = "") -> Text:
+        where = where or name
+        value = self._of(record, name, dict)
+        languages = {language: self._of(value, language, str) for language in value}
+        missing = [language for language in self._languages if not languages.get(language, "").strip()]
+        if missing or not languages:
+            raise self._error(
+                say("`{name}` lacks a text for {language}", name=where, language=", ".join(missing) or ENGLISH)
+            )
+        named = {language: self._check_template(where, text) for language, text in languages.items()}
+        if len(set(named.values())) > 1:
+            raise self._error(say("`{name}` names other values in one language than in another", name=where))
+        return Text({ENGLISH: next(iter(languages.values())), **languages})
+
+    def _check_template(self, where: str, text: str) -> frozenset[str]:
+        """The names in a template."""
+        try:
+            parts = [(name, form) for _, name, form, _ in string.Formatter().parse(text) if name is not None]
+        except ValueError as error:
+            raise self._error(say("`{name}` is no template: {problem}", name=where, problem=str(error))) from error
+        if len(text) > MAX_CHARACTERS or "!" in "".join(name for name, _ in parts):
+            raise self._error(say("`{name}` is longer than {most} characters", name=where, most=MAX_CHARACTERS))
+        for name, form in parts:
+            if not _FIELD.fullmatch(name) or not _FORMAT.fullmatch(form or ""):
+                raise self._error(
+                    say(
+                        "`{name}` asks for {found}; a value is a name and a format of a number, such as {example}",
+                        name=where,
+                        found=shown(name + (f":{form}" if form else "")),
+                        example="{p:.2f}",
+                    )
+                )
+        return frozenset(name for name, _ in parts)
+
+    def _error(self, problem: Sentence) -> LessonError:
+        if self._step:
+            return LessonError(
+                "The lesson {file} cannot be used. Step {n}: {problem}.",
+                file=self._file,
+                n=self._step,
+                problem=problem,
+            )
+        return LessonError("The lesson {file} cannot be used: {problem}.", file=self._file, problem=problem)
