@@ -50,7 +50,7 @@ async def stream(rooms: Registry, code: str, token: str, *, counts: bool, last: 
 
 
 def _refusal(rooms: Registry, refused: RefusedError) -> tuple[str, dict[str, Any]]:
-    if refused.why == "no room":
+    if refused.why == "no-room":
         return "ended", {"boot": rooms.boot}
     return "refused", {"why": refused.why}
 

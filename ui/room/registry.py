@@ -83,7 +83,7 @@ class Registry:
             if len(self._rooms) >= MOST_ROOMS:
                 self._drop_one()
             if not self._opening.take():
-                raise RefusedError("too often")
+                raise RefusedError("too-often")
             code = next(code for code in iter(codes.new_code, "") if code not in self._rooms)
             room = self._rooms[code] = Room(code, codes.new_token(), self._clock)
             return Opened(code, room.secret)
@@ -231,7 +231,7 @@ class Registry:
             if len(room.listeners) >= MOST_STREAMS:
                 raise RefusedError("full")
             if token and not room.knows(token):
-                raise RefusedError("no token")
+                raise RefusedError("no-token")
             room.listeners[wake] = counts
             if token:
                 room.come(token)
@@ -280,14 +280,14 @@ class Registry:
         with self._lock:
             room = self._found(code)
             if room is None:
-                raise RefusedError("no room")
+                raise RefusedError("no-room")
             yield room
 
     @contextmanager
     def _taught(self, taught: Opened) -> Iterator[Room]:
         with self._asked(taught.code) as room:
             if not hmac.compare_digest(room.secret.encode(), taught.secret.encode()):
-                raise RefusedError("not yours")
+                raise RefusedError("not-yours")
             yield room
 
     def _tell(self, room: Room, *, counts: bool = False) -> None:

@@ -21,7 +21,7 @@ JOINS_AT_ONCE, JOINS_A_SECOND = 200, 10.0
 FORGOTTEN_SECONDS: Final = 60.0  # a token that is needed for another may be dropped when unseen for so long
 
 Why = Literal[
-    "no room", "full", "too often", "no token", "no question", "over", "voted", "no choice", "not yours", "too long"
+    "no-room", "full", "too-often", "no-token", "no-question", "over", "voted", "no-choice", "not-yours", "too-long"
 ]
 
 
@@ -128,7 +128,7 @@ class Room:
             RefusedError: The room is full, or too many come at once.
         """
         if not self._joins.take():
-            raise RefusedError("too often")
+            raise RefusedError("too-often")
         if len(self._seen) >= MOST_TOKENS:
             self._drop_one()
         self.used = self._seen[token] = self._clock()
@@ -173,7 +173,7 @@ class Room:
         if (page, dict(parameters)) == (before.page, before.parameters):
             return False
         if len(page) + sum(len(name) + len(value) for name, value in parameters.items()) > MOST_ADDRESS:
-            raise RefusedError("too long")
+            raise RefusedError("too-long")
         self._change(moves=before.moves + 1, page=page, parameters=dict(parameters))
         return True
 
@@ -187,7 +187,7 @@ class Room:
         if question == self.public.question:
             return False
         if question is not None and not 2 <= len(question.choices) <= MOST_CHOICES:
-            raise RefusedError("no choice")
+            raise RefusedError("no-choice")
         self._begin(question, ())
         return True
 
@@ -199,7 +199,7 @@ class Room:
         """
         here = self.public
         if here.question is None or here.taken:
-            raise RefusedError("no question")
+            raise RefusedError("no-question")
         self._begin(here.question, here.shown[-1:])
 
     def _begin(self, question: Question | None, shown: tuple[Round, ...]) -> None:
@@ -215,7 +215,7 @@ class Room:
         """
         here = self.public
         if here.question is None or not here.taken:
-            raise RefusedError("no question")
+            raise RefusedError("no-question")
         self.used = self._clock()
         chosen = list(self._votes.values())
         counts = tuple(chosen.count(choice) for choice in range(len(here.question.choices)))
@@ -230,17 +230,17 @@ class Room:
         """
         here = self.public
         if token not in self._seen:
-            raise RefusedError("no token")
+            raise RefusedError("no-token")
         if token not in self._rates:
             self._rates[token] = Bucket(VOTES_AT_ONCE, per_second=VOTES_A_SECOND, clock=self._clock)
         if not self._rates[token].take():
-            raise RefusedError("too often")
+            raise RefusedError("too-often")
         if here.question is None:
-            raise RefusedError("no question")
+            raise RefusedError("no-question")
         if not here.taken or round_ != here.round:
             raise RefusedError("over")
         if not 0 <= choice < len(here.question.choices):
-            raise RefusedError("no choice")
+            raise RefusedError("no-choice")
         if token in self._votes:
             raise RefusedError("voted")
         self._votes[token] = choice

@@ -25,8 +25,8 @@ from ui.room.room import RefusedError, Why
 
 MOST_BYTES: Final = 500
 _STATUS: Final[dict[Why, int]] = {
-    "no room": 404, "full": 503, "too often": 429, "no token": 403, "no question": 409, "over": 409, "voted": 409,
-    "no choice": 400, "not yours": 403, "too long": 413,
+    "no-room": 404, "full": 503, "too-often": 429, "no-token": 403, "no-question": 409, "over": 409, "voted": 409,
+    "no-choice": 400, "not-yours": 403, "too-long": 413,
 }  # fmt: skip
 _PLAIN: Final = {"Cache-Control": "no-store"}
 _UNBUFFERED: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -66,9 +66,9 @@ def routes(base: str = "", rooms: Registry = ROOMS) -> list[Route]:
 def _events(rooms: Registry, request: Request) -> Response:
     code, token = codes.read_code(request.path_params["room"]), request.query_params.get("token", "")
     if rooms.public(code) is None and not rooms.missed():
-        return JSONResponse({"why": "too often"}, status_code=429, headers=_PLAIN)
+        return JSONResponse({"why": "too-often"}, status_code=429, headers=_PLAIN)
     if token and not codes.is_token(token):
-        return JSONResponse({"why": "no token"}, status_code=400, headers=_PLAIN)
+        return JSONResponse({"why": "no-token"}, status_code=400, headers=_PLAIN)
     told = stream(
         rooms, code, token, counts="counts" in request.query_params, last=request.headers.get("last-event-id", "")
     )
@@ -80,7 +80,7 @@ async def _posted(rooms: Registry, request: Request, do: Callable[[str, dict[str
         said = await _said(request)
         code = codes.read_code(request.path_params["room"])
         if rooms.public(code) is None and not rooms.missed():
-            raise RefusedError("too often")
+            raise RefusedError("too-often")
         answer = do(code, said)
     except _BadRequestError as bad:
         return bad.response
@@ -117,15 +117,15 @@ async def _said(request: Request) -> dict[str, Any]:
     """
     origin = urlsplit(request.headers.get("origin", "")).netloc
     if not origin or origin != request.headers.get("host"):
-        raise _BadRequestError(403, "another origin")
+        raise _BadRequestError(403, "another-origin")
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-        raise _BadRequestError(415, "no JSON")
+        raise _BadRequestError(415, "no-json")
     body = b""
     try:
         async for part in request.stream():
             body += part
             if len(body) > MOST_BYTES:
-                raise _BadRequestError(413, "too long")
+                raise _BadRequestError(413, "too-long")
         said = json.loads(body)
     except (ValueError, RecursionError, ClientDisconnect):
         raise _BadRequestError(400, "malformed") from None

@@ -93,15 +93,15 @@ def test_only_the_secret_makes_a_teacher(rooms, taught):
     for wrong in (Opened(taught.code, other.secret), Opened(taught.code, ""), Opened(taught.code, "ü")):
         assert not rooms.is_teacher(wrong.code, wrong.secret)
         for call in (rooms.show, rooms.again, rooms.end):
-            refused("not yours", call, wrong)
-        refused("not yours", rooms.move, wrong, "masks", {})
-        refused("not yours", rooms.ask, wrong, ASKED)
+            refused("not-yours", call, wrong)
+        refused("not-yours", rooms.move, wrong, "masks", {})
+        refused("not-yours", rooms.ask, wrong, ASKED)
     assert rooms.public(taught.code).version == 0
     assert rooms.is_teacher(taught.code, taught.secret)
 
 
 def test_an_address_that_is_too_long_moves_nobody(rooms, taught):
-    refused("too long", rooms.move, taught, "masks", {"src": "x" * MOST_ADDRESS})
+    refused("too-long", rooms.move, taught, "masks", {"src": "x" * MOST_ADDRESS})
     assert rooms.public(taught.code).moves == 0
 
 
@@ -159,28 +159,28 @@ def test_a_vote_is_hidden_until_it_is_shown(rooms, taught):
 def test_what_is_no_vote_is_refused(rooms, taught):
     token = rooms.join(taught.code)
     vote = rooms.vote
-    refused("no question", vote, taught.code, token, round_=0, choice=0)
+    refused("no-question", vote, taught.code, token, round_=0, choice=0)
     rooms.ask(taught, ASKED)
-    refused("no room", vote, "AAAAAA", token, round_=1, choice=0)
-    refused("no token", vote, taught.code, codes.new_token(), round_=1, choice=0)
+    refused("no-room", vote, "AAAAAA", token, round_=1, choice=0)
+    refused("no-token", vote, taught.code, codes.new_token(), round_=1, choice=0)
     refused("over", vote, taught.code, token, round_=0, choice=0)
-    refused("no choice", vote, taught.code, token, round_=1, choice=3)
+    refused("no-choice", vote, taught.code, token, round_=1, choice=3)
     other = rooms.join(taught.code)
-    refused("no choice", vote, taught.code, other, round_=1, choice=-1)
+    refused("no-choice", vote, taught.code, other, round_=1, choice=-1)
     vote(taught.code, other, round_=1, choice=1)
     refused("voted", vote, taught.code, other, round_=1, choice=2)
     rooms.show(taught)
     late = rooms.join(taught.code)
     refused("over", vote, taught.code, late, round_=1, choice=1)
-    refused("no question", rooms.show, taught)
+    refused("no-question", rooms.show, taught)
 
 
 def test_a_token_may_not_try_without_end(rooms, taught, clock):
     rooms.ask(taught, ASKED)
     token = rooms.join(taught.code)
     for _ in range(VOTES_AT_ONCE):
-        refused("no choice", rooms.vote, taught.code, token, round_=1, choice=9)
-    refused("too often", rooms.vote, taught.code, token, round_=1, choice=1)
+        refused("no-choice", rooms.vote, taught.code, token, round_=1, choice=9)
+    refused("too-often", rooms.vote, taught.code, token, round_=1, choice=1)
     clock.now += 10
     rooms.vote(taught.code, token, round_=1, choice=1)
     assert rooms.counted(taught.code).voted == 1
@@ -196,7 +196,7 @@ def test_another_question_begins_anew_and_the_same_does_not(rooms, taught):
     rooms.ask(taught, None)
     assert not rooms.public(taught.code).taken
     for number in (1, MOST_CHOICES + 1):
-        refused("no choice", rooms.ask, taught, Question("x", "x", ("a",) * number))
+        refused("no-choice", rooms.ask, taught, Question("x", "x", ("a",) * number))
 
 
 # ---------------------------------------------------------------- bounds
@@ -225,7 +225,7 @@ def test_a_room_that_was_left_makes_way_for_another(rooms, clock):
 def test_rooms_are_not_opened_in_a_burst(rooms):
     for _ in range(OPENED_AT_ONCE):
         rooms.open()
-    refused("too often", rooms.open)
+    refused("too-often", rooms.open)
 
 
 def test_a_full_room_lets_somebody_in_once_somebody_was_gone_for_a_while(rooms, taught, clock):
@@ -274,7 +274,7 @@ def test_students_are_counted_while_they_listen(rooms, taught):
             assert rooms.counted(taught.code).students == 1
         assert rooms.counted(taught.code).students == 0
         assert len(woken) == 5  # itself, and two that come and go
-    refused("no token", rooms.listening(taught.code, codes.new_token(), lambda: None, counts=False).__enter__)
+    refused("no-token", rooms.listening(taught.code, codes.new_token(), lambda: None, counts=False).__enter__)
 
 
 def test_a_room_is_gone_when_nobody_used_it_for_hours(rooms, taught, clock):
@@ -287,7 +287,7 @@ def test_a_room_is_gone_when_nobody_used_it_for_hours(rooms, taught, clock):
         clock.now += 2
         assert rooms.public(taught.code) is None
     assert len(woken) == 2
-    refused("no room", rooms.move, taught, "masks", {})
+    refused("no-room", rooms.move, taught, "masks", {})
     assert not rooms.is_teacher(taught.code, taught.secret)
 
 

@@ -128,7 +128,7 @@ async function open(of) {
  * @param {string} why
  */
 function refused(of, why) {
-  if (why === "no token") keep(of.wanted.code, "token", "");  // not seen for long, and dropped for another
+  if (why === "no-token") keep(of.wanted.code, "token", "");  // not seen for long, and dropped for another
   else tell(of, { standing: "full" });
   later(of);
 }
