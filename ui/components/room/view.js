@@ -67,7 +67,7 @@ function draw(view) {
 function sayTeacher(known) {
   if (known.standing !== "there") return sayStanding(known, { code: known.code, role: "teacher" }, false);
   const n = known.counts?.students ?? 0;
-  return sayN("Room {code}: {n} student follows you.", "Room {code}: {n} students follow you.", n, { code: known.code });
+  return sayN("Room {code}: {n} student is here.", "Room {code}: {n} students are here.", n, { code: known.code });
 }
 
 /**
