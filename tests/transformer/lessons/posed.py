@@ -19,10 +19,10 @@ NAMES = ("zh-en", "en-fr", "reverse")
 STEPS = [(lesson, n, step) for lesson in lessons().values() for n, step in enumerate(lesson.steps, 1)]
 SEEDED = 25
 
-CHINESE = tuple("我 他 老师 孩子们 昨天 在家 喜欢 看见 吃 一本书 苹果 那只猫 火车 和 没有".split())
-ENGLISH = tuple(
-    "I|we|the old man|she|yesterday|often|sees|loves|wants|a book|bread|the cat|a train|with|never".split("|")
-)
+CHINESE = ("我", "他", "老师", "孩子们", "昨天", "在家", "喜欢", "看见", "吃", "一本书", "苹果", "那只猫", "火车",
+           "和", "没有")  # fmt: skip
+ENGLISH = ("I", "we", "the old man", "she", "yesterday", "often", "sees", "loves", "wants", "a book", "bread",
+           "the cat", "a train", "with", "never")  # fmt: skip
 WORDS = {"zh-en": (CHINESE, "", "。"), "en-fr": (ENGLISH, " ", ".")}
 ONE_PIECE = {"zh-en": "好", "en-fr": "Yes", "reverse": "a"}
 UNKNOWN = {"zh-en": "他看见 𓀀𓁀。", "en-fr": "She sees ꙮ𓀀.", "reverse": "ab漢c"}
