@@ -6,6 +6,7 @@ from streamlit.navigation.page import StreamlitPage
 
 from ui.components.present.view import presenter
 from ui.glossary import listing
+from ui.lessons import panel
 from ui.shared import menu, style
 from ui.shared.door import st
 from ui.state import language
@@ -32,6 +33,9 @@ PAGES: dict[str, list[StreamlitPage]] = {
         st.Page("pages/explore/forcing.py", title=say("Teacher forcing"), url_path="forcing"),
         st.Page("pages/explore/glossary.py", title=say("Glossary"), url_path="glossary"),
     ],
+    say("Learn"): [
+        st.Page("pages/learn/lessons.py", title=say("Lessons"), url_path="lessons"),
+    ],
     say("What if"): [
         st.Page("pages/whatif/compare.py", title=say("Compare"), url_path="compare"),
         st.Page("pages/whatif/matters.py", title=say("What matters"), url_path="matters"),
@@ -48,4 +52,6 @@ PAGES: dict[str, list[StreamlitPage]] = {
 page = st.navigation(PAGES, position="hidden")
 menu.begin(PAGES, page.url_path)
 listing.underline()  # before the page, which may stop
+place = panel.begin(page.url_path)
 page.run()
+panel.fill(place)

@@ -11,7 +11,7 @@ time; `common/links.js` has a click open the page in place.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from html import escape
@@ -22,7 +22,7 @@ from streamlit.navigation.page import StreamlitPage
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from ui.shared.door import here, st
-from ui.state import language, session
+from ui.state import language, lesson, session
 from ui.state.link import Link, write_link
 from words import say
 
@@ -90,7 +90,9 @@ def link(path: str, label: str, leads_to: Link, *, icon: str | None = None) -> N
     if page is None:
         st.markdown(label)  # a page alone, as tests run it, has no others
         return
-    st.page_link(page, label=label, icon=icon, query_params=write_link(leads_to) | language.in_address())
+    st.page_link(
+        page, label=label, icon=icon, query_params=write_link(leads_to) | language.in_address() | lesson.in_address()
+    )
 
 
 def current() -> str:
@@ -109,8 +111,22 @@ def href(path: str, leads_to: Link) -> str:
     return _href(path, write_link(leads_to))
 
 
+def ways(links: Sequence[tuple[str, str, dict[str, str]]]) -> None:
+    """Draw links of a lesson in a row, which `common/links.js` follows in place as it does those of the menu.
+
+    A page link of Streamlit's to the page that is shown leaves the address bar as it was.
+
+    Args:
+        links: Of each the path of a page, what it says, and the parameters of the address but for the language.
+    """
+    lines = [f'<a href="{escape(_href(path, said))}">{escape(here(label))}</a>' for path, label, said in links]
+    st.html(f'<nav class="gf-ways">{"".join(lines)}</nav>')
+
+
 def _href(path: str, parameters: dict[str, str]) -> str:
-    address = urlencode(parameters | language.in_address())
+    """An address; what is said of the lesson stands in the parameters, or it is the one that the session is at."""
+    place = {} if lesson.PARAMETER in parameters else lesson.in_address()
+    address = urlencode(parameters | language.in_address() | place)
     return f"{path}?{address}" if address else path
 
 
