@@ -55,7 +55,6 @@ def collected(root: Path = ROOT) -> Catalog:
         creation_date=_LONG_AGO,
         revision_date=_LONG_AGO,
         fuzzy=False,
-        header_comment="# Sentences of Glassformer. Written by `make words`.",
     )
     for pattern in PYTHON:
         for file in sorted(root.glob(pattern)):
@@ -102,6 +101,8 @@ def browser_forms(root: Path = ROOT) -> list[list[str]]:
 
 def as_text(catalogue: Catalog) -> bytes:
     """A catalogue as a file."""
+    catalogue.header_comment = "# Sentences of Glassformer. Written by `make words`."
+    catalogue.msgid_bugs_address = catalogue.last_translator = catalogue.language_team = ""
     file = io.BytesIO()
     write_po(file, catalogue, width=110, include_lineno=False, ignore_obsolete=True)
     return file.getvalue()

@@ -4,7 +4,8 @@
 it fits wherever text does; and it still knows its template, so that `said` can give it in another language later.
 Nothing is translated before it is drawn: what caches and threads hold serves readers of every language.
 
-Read `sentence`, then `catalogue`; `pseudo` is the language of the tests, `browser` what scripts get.
+Read `sentence`, then `catalogue`; `spacing` is what Chinese does where a value begins and
+ends, `pseudo` the language of the tests, `browser` what scripts get.
 Standard library only. Knows nothing of Streamlit.
 
 Source: GNU gettext's catalogues (https://www.gnu.org/software/gettext/manual/), as Babel extracts them.

@@ -18,7 +18,7 @@ from functools import wraps
 from types import MappingProxyType
 from typing import Any, Concatenate, LiteralString, ParamSpec, cast
 
-from words import pseudo
+from words import pseudo, spacing
 from words.catalogue import ENGLISH, PSEUDO, plural_template, template
 
 _Rest = ParamSpec("_Rest")
@@ -90,6 +90,7 @@ class Template(Sentence):
                 if many is None
                 else plural_template(one, many, values["n"], language, about=about),
                 told,
+                language,
             )
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):
             return str(self)  # a catalogue that names other values; a test finds it, a reader gets English
@@ -117,7 +118,7 @@ class Written(Sentence):
         told = {name: _inside(value, language) for name, value in self.values.items()}
         if language == PSEUDO:
             return pseudo.marked(filled(pseudo.longer(self.texts[ENGLISH]), told), nested=nested)
-        return filled(self.texts.get(language, self.texts[ENGLISH]), told)
+        return filled(self.texts.get(language, self.texts[ENGLISH]), told, language)
 
     def __reduce__(self) -> tuple[object, ...]:
         return Written, (dict(self.texts), dict(self.values))
@@ -139,9 +140,10 @@ class Joined(Sentence):
 
     def in_language(self, language: str, *, nested: bool = False) -> str:
         """See `Sentence`."""
-        return self.separator.join(
+        told = (
             part.in_language(language, nested=nested) if isinstance(part, Sentence) else part for part in self.parts
         )
+        return spacing.joined(self.separator, told) if language == spacing.CHINESE else self.separator.join(told)
 
     def __reduce__(self) -> tuple[object, ...]:
         return Joined, (self.separator, self.parts)
@@ -284,7 +286,7 @@ def said_throughout(tree: Any, language: str) -> Any:
     return tree
 
 
-def filled(template: str, values: Mapping[str, Any]) -> str:
+def filled(template: str, values: Mapping[str, Any], language: str = ENGLISH) -> str:
     """Fill a template; the one place where a number becomes text in a sentence.
 
     English and Chinese write 1,234.5 and 12% alike. A language with separators of its own is served here.
@@ -292,5 +294,8 @@ def filled(template: str, values: Mapping[str, Any]) -> str:
     Args:
         template: In any language.
         values: Its values, already in that language.
+        language: Which it is.
     """
+    if language == spacing.CHINESE and values:
+        return spacing.filled(template, values)
     return template.format_map(values) if values else template.format()

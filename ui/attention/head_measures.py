@@ -103,7 +103,7 @@ _ALIKE: dict[Name, Words] = {
         ),
     ),
     "norm_share": Words(
-        say("Norm"),
+        say("Norm", about="length of a vector"),
         say("share of output norm"),
         "share",
         say(

@@ -11,7 +11,7 @@ from transformer.model.anatomy import Kind
 from transformer.model.config import ModelConfig
 from ui.runs.open_maps import AnyRun
 from ui.runs.open_run import OpenRun
-from words import say_n
+from words import say
 
 
 def group_size(config: ModelConfig | None) -> int:
@@ -30,11 +30,11 @@ def shared_by(head: int, config: ModelConfig | None) -> str:
     if size == 1 or config is None:
         return ""
     group = head // size
-    return say_n(
-        "all {n_heads} heads share one head of keys and values",
+    if config.n_kv_heads == 1:
+        return say("all {n_heads} heads share one head of keys and values", n_heads=config.n_heads)
+    return say(
         "heads {first} to {last} share keys and values {group} of {n}",
-        config.n_kv_heads,
-        n_heads=config.n_heads,
+        n=config.n_kv_heads,
         group=group + 1,
         first=group * size + 1,
         last=(group + 1) * size,
