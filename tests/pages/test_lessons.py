@@ -74,7 +74,7 @@ def test_covered_charts_are_not_sent_before_the_answer_and_are_after_it(step_pag
     run = payload(test, session.STEPPER)["run"]
     assert {chip["probability"] for chip in run["target"]} == {None}
     assert run["shading"] is None
-    test = answer(test, "step-1")
+    test = answer(test, "equal")
     assert {"entropy", "candidates"} <= drawn(test)
     assert not covers(test)
     assert all(chip["probability"] > 0 for chip in payload(test, session.STEPPER)["run"]["target"])
@@ -99,7 +99,7 @@ def test_a_step_opens_what_its_pick_finds_and_the_address_says_it(step_page):
 
 
 def test_another_sentence_is_another_question_and_its_step_is_opened(step_page):
-    test = answer(step_page(lesson="one-piece.3", src=SENTENCE), "step-1")
+    test = answer(step_page(lesson="one-piece.3", src=SENTENCE), "equal")
     test = type_source(test, "我每天早上都和我的朋友一起去学校。")
     assert not {"entropy", "candidates"} & drawn(test)
     assert view(test).step == len(payload(test, session.STEPPER)["run"]["target"]) - 1
@@ -129,7 +129,7 @@ def test_nothing_chosen_is_no_answer(step_page):
 
 def test_every_link_of_the_panel_opens_its_step_without_a_note(step_page):
     test = step_page(lesson="one-piece.1", src=SENTENCE)
-    for n, choice in [(1, "start"), (2, None), (3, "step-1"), (4, "same"), (5, "0")]:
+    for n, choice in [(1, "start"), (2, None), (3, "equal"), (4, "same"), (5, "0")]:
         assert said(test, "lesson") == f"one-piece.{n}"
         test = answer(test, choice, "I" if choice is None else None)
         path, parameters = ways(test)["Next"]
@@ -181,7 +181,7 @@ def test_an_unknown_place_is_said_and_is_no_lesson(open_page, place):
 
 
 def test_a_browser_that_remembers_an_answer_shows_it_as_answered(step_page):
-    test = answer(step_page(lesson="one-piece.3", src=SENTENCE), "step-1")
+    test = answer(step_page(lesson="one-piece.3", src=SENTENCE), "equal")
     (row,) = payload(test, "lesson_memory")["rows"]
     assert row[0] == "one-piece.3"
     again = step_page(lesson="one-piece.3", src=SENTENCE)

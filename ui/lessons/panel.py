@@ -122,7 +122,7 @@ def _ways(here: Place, checkpoint: Checkpoint | None, *, answered: bool, passed:
     _, _, before, after = route.around(lesson.known(), here)
     ways: list[leading.Way] = []
     if answered or passed:
-        label = say("Next") if answered else say("Skip")
+        label = say("Next", about="lesson") if answered else say("Skip")
         ways.append(
             (LIST, say("All lessons"), here.in_address()) if after is None else leading.to(label, after, checkpoint)
         )
