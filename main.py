@@ -7,14 +7,15 @@ from streamlit.navigation.page import StreamlitPage
 from ui.components.present.view import presenter
 from ui.glossary import listing
 from ui.lessons import panel
+from ui.room.bar import bar
 from ui.shared import menu, style
 from ui.shared.door import st
-from ui.state import language
+from ui.state import apart
 from words import say
 
 ICON = Path(__file__).parent / "static" / "icon.svg"
 
-language.begin()
+apart.begin()
 st.set_page_config(page_title=menu.NAME, page_icon=str(ICON), layout="wide")
 style.apply()
 presenter()
@@ -33,13 +34,14 @@ PAGES: dict[str, list[StreamlitPage]] = {
         st.Page("pages/explore/forcing.py", title=say("Teacher forcing"), url_path="forcing"),
         st.Page("pages/explore/glossary.py", title=say("Glossary"), url_path="glossary"),
     ],
-    say("Learn"): [
-        st.Page("pages/learn/lessons.py", title=say("Lessons"), url_path="lessons"),
-    ],
     say("What if"): [
         st.Page("pages/whatif/compare.py", title=say("Compare"), url_path="compare"),
         st.Page("pages/whatif/matters.py", title=say("What matters"), url_path="matters"),
         st.Page("pages/whatif/wrong.py", title=say("What goes wrong"), url_path="wrong"),
+    ],
+    say("Learn"): [
+        st.Page("pages/learn/lessons.py", title=say("Lessons"), url_path="lessons"),
+        st.Page("pages/learn/room.py", title=say("A room"), url_path="room"),
     ],
     say("Debug"): [
         st.Page("pages/debug/checkpoints.py", title=say("Checkpoints"), url_path="checkpoints"),
@@ -51,6 +53,7 @@ PAGES: dict[str, list[StreamlitPage]] = {
 
 page = st.navigation(PAGES, position="hidden")
 menu.begin(PAGES, page.url_path)
+bar()
 listing.underline()  # before the page, which may stop
 place = panel.begin(page.url_path)
 page.run()

@@ -35,7 +35,12 @@ _NOTATION = {"BLEU", "chrF", "PE"}
 # Values that are stored and compared; who shows one says a sentence for it.
 _VALUES = {"end of sentence", "length limit", "no decoder", "alignment error rate"}
 # Read in a terminal, a log or a report, which are English; their errors are sentences all the same.
-_TERMINAL = ("transformer/__main__.py", "transformer/commands/", "transformer/training/")
+_TERMINAL = (
+    "transformer/__main__.py",
+    "transformer/commands/",
+    "transformer/lessons/survey.py",
+    "transformer/training/",
+)
 _FOR_DEVELOPERS = ("transformer/model/sites.py", "transformer/model/settings.py")  # tables that no page shows
 _PLACE = re.compile(r"(top|middle|bottom) (left|center|right)$")  # as Plotly names them
 

@@ -42,6 +42,7 @@ COMPONENTS = {
     "glossary_marks": "glossary/marks.js",
     "glossary_list": "glossary/list.js",
     "lesson_memory": "lessons/view.js",
+    "room_bar": "room/view.js",
 }
 """The module that is each component."""
 
@@ -53,6 +54,7 @@ STYLES = {
     "present": "present/view.css",
     "glossary": "glossary/view.css",
     "lessons": "lessons/view.css",
+    "room": "room/view.css",
 }
 
 _LOADER = "common/loader.js"

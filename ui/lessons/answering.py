@@ -11,7 +11,7 @@ from transformer.lessons.posing import number_in
 from ui.lessons import asking, leading
 from ui.shared import choices, drawing
 from ui.shared.door import st
-from ui.state import language, predictions, session
+from ui.state import apart, predictions, session
 from ui.state.lesson import Place
 from ui.state.predictions import Prediction
 from words import Sentence, joined, say
@@ -77,7 +77,7 @@ def answer(place: Place, key: str, checkpoint: Checkpoint) -> None:
     predictions.predict(place, given, right=found.is_right(given))
     if leading.at_the_step(place) and found.then() != found.link():
         there = leading.parameters(place, checkpoint, then=True)
-        st.query_params.from_dict(there | language.in_address())
+        st.query_params.from_dict(apart.beside(there))
 
 
 def reveal(place: Place, given: Prediction, checkpoint: Checkpoint, source: str) -> bool:

@@ -19,13 +19,13 @@ from ui.lessons import asking
 from ui.runs import loading
 from ui.runs.open_run import address
 from ui.shared.door import st
-from ui.state import language, lesson, nested, predictions, session
+from ui.state import apart, in_room, language, lesson, nested, predictions, session
 from ui.state.lesson import Place
 from ui.state.link import Link, read_link, write_link
 
 ARRIVED: Final = "lesson_arrived"  # in the session: the step and the run that the page was last set for
 SHOWN: Final = "lesson_shown"  # the run that the panel is of
-BARE: Final = {"rev", lesson.PATH, lesson.OWN, language.PARAMETER}
+BARE: Final = {"rev", lesson.PATH, lesson.OWN, language.PARAMETER, language.PRESENT, in_room.PARAMETER}
 
 
 def step_of(place: Place) -> Step:
@@ -143,7 +143,7 @@ def _lead(place: Place, checkpoint: Checkpoint, run: str) -> None:
         return
     there = parameters(place, checkpoint, then=predictions.of(place) is not None)
     if _differs(there):
-        st.query_params.from_dict(there | language.in_address())
+        st.query_params.from_dict(apart.beside(there))
         st.rerun()
 
 

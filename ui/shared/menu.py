@@ -22,7 +22,7 @@ from streamlit.navigation.page import StreamlitPage
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from ui.shared.door import here, st
-from ui.state import language, lesson, session
+from ui.state import apart, session
 from ui.state.link import Link, write_link
 from words import say
 
@@ -90,9 +90,7 @@ def link(path: str, label: str, leads_to: Link, *, icon: str | None = None) -> N
     if page is None:
         st.markdown(label)  # a page alone, as tests run it, has no others
         return
-    st.page_link(
-        page, label=label, icon=icon, query_params=write_link(leads_to) | language.in_address() | lesson.in_address()
-    )
+    st.page_link(page, label=label, icon=icon, query_params=apart.beside(write_link(leads_to)))
 
 
 def current() -> str:
@@ -124,9 +122,7 @@ def ways(links: Sequence[tuple[str, str, dict[str, str]]]) -> None:
 
 
 def _href(path: str, parameters: dict[str, str]) -> str:
-    """An address; what is said of the lesson stands in the parameters, or it is the one that the session is at."""
-    place = {} if lesson.PARAMETER in parameters else lesson.in_address()
-    address = urlencode(parameters | language.in_address() | place)
+    address = urlencode(apart.beside(parameters))
     return f"{path}?{address}" if address else path
 
 

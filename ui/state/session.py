@@ -21,7 +21,7 @@ import streamlit as st
 
 from transformer.runs.interventions import Intervention
 from transformer.runs.query import Beam, Decoding, Greedy, Query, Sampling
-from ui.state import answered, branches, language, lesson, nested, reference
+from ui.state import answered, apart, branches, in_room, lesson, nested, reference
 from ui.state.link import DEFAULT_NEW, Link, read_link, write_link
 from ui.state.view import MAIN, Slot, View
 
@@ -105,10 +105,8 @@ def begin(page: str) -> None:
     Args:
         page: Name of the page that is about to be drawn.
     """
-    language.begin()
-    lesson.begin()
-    said = {name: tuple(st.query_params.get_all(name)) for name in st.query_params}
-    _take_over(page, lesson.without(language.without(said)))
+    apart.begin()
+    _take_over(page, apart.without({name: tuple(st.query_params.get_all(name)) for name in st.query_params}))
     for note in lesson.take_notes():
         add_note(note)
 
@@ -146,11 +144,12 @@ def publish(link: Link) -> None:
     """Write the address, if it says something else; call it at the end of a run that went well."""
     state = st.session_state
     written = write_link(link)
+    in_room.tell(state.get(URL_PAGE, ""), written)
     state[WHEN_WRITTEN] = _asked()
     if not state.pop(URL_OPENED, False) and written != state.get(URL_MEANT):
         before = (*state.get(URL_ON_ITS_WAY, ()), state.get(URL_WRITTEN))
         _wrote({name: (value,) for name, value in written.items()}, before=before)
-        st.query_params.from_dict(written | language.in_address() | lesson.in_address())
+        st.query_params.from_dict(apart.beside(written))
     state[URL_MEANT] = written
 
 

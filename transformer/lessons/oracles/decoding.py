@@ -33,7 +33,7 @@ def read_piece(case: Case) -> Answer:
     if not pieces:
         raise NotHere("The source has no piece of its own to confuse the start mark with; type a sentence.")
     options = [Option("start", start), Option("first", pieces[0])]
-    if len(pieces) > 1:
+    if pieces[-1] != pieces[0]:
         options.append(Option("last", pieces[-1]))
     return Answer(right="start", options=(*options, Option("nothing")), values={"start": start})
 

@@ -149,6 +149,12 @@ export interface LessonMemoryPayload extends Spoken {
   forgotten: number;
 }
 
+export interface RoomPayload extends Spoken {
+  code: string;
+  role: "student" | "teacher" | "viewer";
+  secret: string;
+}
+
 declare global {
   interface Document {
     /** The step that the reader looks at in each run; see `common/step.js`. */

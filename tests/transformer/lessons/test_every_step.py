@@ -1,0 +1,82 @@
+"""Every step of every lesson on every shipped checkpoint: one answer is right, and every text can be shown.
+
+All sentences on all steps would take many minutes, as some questions run the model again. So each step meets each
+checkpoint with one piece, an unknown piece, and two sentences of its own; together the steps meet all sentences.
+The survey (`python -m transformer.lessons.survey`) does the whole product, and its table stands in `tests/data`.
+"""
+
+import itertools
+
+import pytest
+
+from tests.transformer.lessons.posed import (
+    LONGEST,
+    NAMES,
+    ONE_PIECE,
+    SEEDED,
+    STEPS,
+    UNKNOWN,
+    case,
+    check,
+    n_sentences,
+    seeded,
+    sentences,
+)
+from transformer.lessons.reading import lessons
+
+EACH = 2
+IDS = [f"{lesson.name}-{n}" for lesson, n, _ in STEPS]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("which", range(len(STEPS)), ids=IDS)
+def test_a_step_has_one_right_answer_or_says_why_it_has_none(which, name):
+    _, _, step = STEPS[which]
+    if step.on not in ("", name):
+        assert step.on in NAMES
+        return
+    many = sentences(name)
+    turn = itertools.islice(itertools.cycle(many), which * EACH % len(many), None)
+    for sentence in {ONE_PIECE[name], UNKNOWN[name], *itertools.islice(turn, EACH)}:
+        check(step, case(name, sentence))
+
+
+@pytest.mark.parametrize("name", ["reverse"])
+@pytest.mark.parametrize("which", range(len(STEPS)), ids=IDS)
+def test_a_step_takes_the_longest_sentence(which, name):
+    _, _, step = STEPS[which]
+    if step.on in ("", name):
+        check(step, case(name, LONGEST[name]))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_longest_sentence_can_be_no_longer(name):
+    run = case(name, LONGEST[name])
+    assert len(run.trace.src_ids) > 0.9 * run.checkpoint.config.max_len
+    for _, _, step in STEPS[:: max(1, len(STEPS) // 4)]:
+        if step.on in ("", name):
+            check(step, run)
+
+
+@pytest.mark.parametrize("lesson", lessons().values(), ids=lessons())
+def test_a_lesson_is_short_and_says_the_same_in_both_languages(lesson):
+    assert 5 <= len(lesson.steps) <= 8
+    assert len(lesson.steps) * 0.8 <= lesson.minutes <= len(lesson.steps) * 2.5
+    assert set(lesson.after) <= set(lessons()), "comes after a lesson that there is not"
+    for step in lesson.steps:
+        ask = step.ask
+        for text in (ask.question, *ask.choices.values(), *ask.misled.values(), *step.reveal.values()):
+            assert n_sentences(text) <= 2, text
+        assert ask.form == "choice" or not ask.choices
+
+
+def test_names_and_numbers_of_lessons_are_their_own():
+    numbers = [lesson.number for lesson in lessons().values()]
+    assert numbers == sorted(set(numbers))
+    assert all(1 <= number <= 14 for number in numbers)
+    fingerprints = [(step.page, step.fingerprint) for _, _, step in STEPS]
+    assert len(set(fingerprints)) == len(fingerprints), "two steps ask the same"
+
+
+def test_seeded_sentences_differ():
+    assert all(len(set(seeded(name))) > 0.8 * SEEDED for name in NAMES)

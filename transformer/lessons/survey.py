@@ -1,0 +1,254 @@
+"""What the answers to the lessons' questions are over many sentences.
+
+    python -m transformer.lessons.survey                                          the examples of the shipped cards
+    python -m transformer.lessons.survey --sentences tests/data/zh-en.tsv …       a file is named like its checkpoint
+    python -m transformer.lessons.survey --lesson masks --sentences … --write FILE.tsv
+
+A question that nearly always has one answer needs no looking: it is a law, and says so, or it is none. So the answers
+are counted over sentences and checkpoints together (`constant`), and told apart by checkpoint for whoever writes a
+lesson. The time that a step's slowest question took stands in the table, too: the app has one thread for models.
+
+Knows nothing of what is drawn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from transformer.checkpoint.load import Checkpoint, load
+from transformer.errors import QueryError
+from transformer.lessons.case import Case, NotHere
+from transformer.lessons.lesson import Kind, Lesson, Step
+from transformer.lessons.posing import Posed, pose
+from transformer.lessons.reading import lessons
+
+SHIPPED: Final = Path(__file__).resolve().parents[2] / "checkpoints"
+NAMES: Final = ("zh-en", "en-fr", "reverse")
+MOST_ALIKE: Final = 0.95
+"""Of the answers to a finding, the largest share that one of them may have."""
+
+FIRST: Final = 5  # sentences whose answers a row repeats
+COLUMNS: Final = ("lesson", "step", "asks", "kind", "checkpoint", "posed", "answers", "variants", "not here",
+                  "first answers")  # fmt: skip
+RUNS_KEPT: Final = 32
+
+
+@dataclass(kw_only=True)
+class Row:
+    """The answers to one step on one checkpoint.
+
+    Attributes:
+        lesson: Its name.
+        n: The step's number, from 1.
+        step: The step.
+        checkpoint: The name of the checkpoint.
+        answers: What was right, sentence by sentence; None where the step was not posed.
+        variants: Which outcome was told, how often.
+        reasons: Why it was not posed, how often.
+        slowest: Seconds of the slowest one.
+    """
+
+    lesson: str
+    n: int
+    step: Step
+    checkpoint: str
+    answers: list[str | None] = field(default_factory=list)
+    variants: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    slowest: float = 0.0
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How often each answer was right."""
+        return Counter(answer for answer in self.answers if answer is not None)
+
+    def add(self, case: Case) -> None:
+        """Pose the step to one more run.
+
+        Args:
+            case: The run.
+        """
+        begun = time.perf_counter()
+        try:
+            posed = pose(self.step, case)
+        except (NotHere, QueryError) as why:
+            self.answers.append(None)
+            self.reasons[str(why.sentence)] += 1
+        else:
+            self.answers.append(right_answer(posed))
+            self.variants[posed.answer.variant] += 1
+        self.slowest = max(self.slowest, time.perf_counter() - begun)
+
+    def cells(self) -> tuple[str, ...]:
+        """The row of a table; see `COLUMNS`."""
+        first = " | ".join("–" if one is None else one for one in self.answers[:FIRST])
+        told = (listed(self.counts), listed(self.variants, most=9), listed(self.reasons, most=2), first)
+        kind, asks = self.step.ask.kind, self.step.fingerprint
+        return (self.lesson, str(self.n), asks, kind, self.checkpoint, str(self.counts.total()), *told)
+
+
+def right_answer(posed: Posed) -> str:
+    """The right answer as a table has it.
+
+    Args:
+        posed: A step posed to a run.
+    """
+    right = posed.answer.right
+    return right if isinstance(right, str) else f"{right:.3g}"
+
+
+def survey(
+    plan: Sequence[Lesson], checkpoints: Mapping[str, Checkpoint], sentences: Mapping[str, Sequence[str]]
+) -> list[Row]:
+    """Pose every step to every sentence of every checkpoint.
+
+    Args:
+        plan: The lessons.
+        checkpoints: By name.
+        sentences: Those of each checkpoint.
+    """
+    rows = [
+        Row(lesson=lesson.name, n=n, step=step, checkpoint=name)
+        for lesson in plan
+        for n, step in enumerate(lesson.steps, 1)
+        for name in checkpoints
+        if step.on in ("", name)
+    ]
+    for name, checkpoint in checkpoints.items():
+        for sentence in sentences[name]:
+            case = case_of(checkpoint, sentence)
+            for row in rows:
+                if row.checkpoint == name:
+                    row.add(case)
+    return rows
+
+
+def case_of(checkpoint: Checkpoint, sentence: str, *, given: str = "") -> Case:
+    """The case of a sentence; runs that several steps ask for are made once.
+
+    Args:
+        checkpoint: What is open.
+        sentence: The learner's.
+        given: What the learner typed.
+
+    Raises:
+        QueryError: The checkpoint cannot read it.
+    """
+    run = lru_cache(maxsize=RUNS_KEPT)(checkpoint.run)
+    return Case(checkpoint=checkpoint, trace=run(checkpoint.query(sentence)), given=given, run=run)
+
+
+def case_for(step: Step, case: Case, checkpoints: Mapping[str, Checkpoint]) -> Case:
+    """The case that a step is posed to: the learner's own, or an example of the checkpoint that the step runs on.
+
+    Args:
+        step: The step.
+        case: The learner's own.
+        checkpoints: By name; that of the step among them.
+    """
+    if step.on in ("", case.checkpoint.name):
+        return case
+    own = checkpoints[step.on]
+    return replace(case_of(own, own.card.first_example()), given=case.given)
+
+
+def constant(rows: Sequence[Row]) -> list[str]:
+    """What is wrong with the kinds of questions: findings that are none, laws that do not hold; in words.
+
+    Args:
+        rows: Of a survey.
+    """
+    steps: dict[tuple[str, int], Counter[str]] = {}
+    kinds: dict[tuple[str, int], Kind] = {}
+    for row in rows:
+        steps.setdefault((row.lesson, row.n), Counter()).update(row.counts)
+        kinds[row.lesson, row.n] = row.step.ask.kind
+    return [problem for of, counts in steps.items() if (problem := _problem(of, kinds[of], counts))]
+
+
+def _problem(of: tuple[str, int], kind: Kind, counts: Counter[str]) -> str:
+    where = f"{of[0]}.{of[1]}"
+    if not counts:
+        return f"{where} was never posed."
+    answer, most = counts.most_common(1)[0]
+    share = most / counts.total()
+    if kind == "law" and share < 1:
+        return f"{where} is a law, but has other answers: {listed(counts)}."
+    if kind == "finding" and share > MOST_ALIKE:
+        return f"{where} is a finding, but {answer} is right in {share:.0%} of {counts.total()}."
+    return ""
+
+
+def listed(counts: Counter[str], *, most: int = 6) -> str:
+    """Counts as text, the largest first; equal ones by name.
+
+    Args:
+        counts: By name.
+        most: How many are named.
+    """
+    ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    rest = sum(n for _, n in ordered[most:])
+    others = [f"{len(ordered) - most} others {rest}"] if rest else []
+    return ", ".join([f"{name} {n}" for name, n in ordered[:most]] + others)
+
+
+def sentences_of(file: Path) -> list[str]:
+    """The sentences of a file: a line each, or the first column of a table.
+
+    Args:
+        file: UTF-8.
+    """
+    lines = file.read_text(encoding="utf-8").splitlines()
+    return [line.split("\t")[0] for line in lines if line.strip()]
+
+
+def table(rows: Sequence[Row]) -> Iterator[str]:
+    """The lines of a table with tabs.
+
+    Args:
+        rows: Of a survey.
+    """
+    yield "\t".join(COLUMNS)
+    for row in rows:
+        yield "\t".join(row.cells())
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m transformer.lessons.survey", description=__doc__.splitlines()[0])
+    parser.add_argument("--sentences", nargs="+", type=Path, default=[], metavar="FILE",
+                        help="a sentence a line, or a table with them first; named like its checkpoint")  # fmt: skip
+    parser.add_argument("--lesson", nargs="+", default=[], metavar="NAME", help="these only")
+    parser.add_argument("--most", type=int, default=None, metavar="N", help="only the first N sentences of a file")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="write the table with tabs to a file")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """The command."""
+    asked = _arguments()
+    plan = [lesson for name, lesson in lessons().items() if name in asked.lesson or not asked.lesson]
+    given = {file.stem: sentences_of(file) for file in asked.sentences}
+    checkpoints = {name: load(SHIPPED / name) for name in (given or NAMES)}
+    sentences = {name: (given.get(name) or one.card.examples)[: asked.most] for name, one in checkpoints.items()}
+    rows = survey(plan, checkpoints, sentences)
+    for row in rows:
+        lesson, n, _, kind, name, posed, answers, variants, reasons, _ = row.cells()
+        print(f"{lesson}.{n} {kind} {name}: {posed} posed, at most {row.slowest:.2f} s")
+        print(f"    answers: {answers}\n    variants: {variants}" + (f"\n    not here: {reasons}" if reasons else ""))
+    if asked.write:
+        asked.write.write_text("\n".join(table(rows)) + "\n", encoding="utf-8")
+    problems = constant(rows)
+    print("\n".join(problems) or "Laws hold, and findings differ.")
+    return bool(problems)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
