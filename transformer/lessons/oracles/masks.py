@@ -106,7 +106,8 @@ def _padding(case: Case) -> dict[str, Movement]:
     found: PaddingMovement = check_padding(
         case.checkpoint.model, trace.src_ids, trace.read_ids, n_pads=int(case.picked["pads"])
     )
-    assert found.source is not None and found.target is not None  # the pick has asked for both stacks
+    assert found.source is not None  # the pick has asked for both stacks
+    assert found.target is not None
     return {"source": found.source, "target": found.target}
 
 
