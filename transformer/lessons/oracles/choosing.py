@@ -1,4 +1,4 @@
-"""Questions about the choice of a piece: temperature, top-p, seeds, a single beam, and what follows over all steps."""
+"""Questions about the choice of a piece: temperature, top-p, seeds, a single beam, and all steps together."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Final
 
 from transformer.analysis.reshaping import Spread, reshaped, spread
 from transformer.lessons.case import Answer, Case, NotHere, Option
-from transformer.lessons.picks.choosing import NINE_TENTHS, check_writes
+from transformer.lessons.picks.choosing import NINE_TENTHS
+from transformer.lessons.picks.steps import written
 from transformer.runs.query import Beam, Sampling
 
 SEEN: Final = 0.001
@@ -68,14 +69,12 @@ def _at(case: Case, how: Sampling) -> Spread:
 
 def seeds(case: Case) -> Answer:
     """Which of three draws write the same: two with one seed, one with another."""
-    check_writes(case, least=1)
+    written(case, least=1)
     one = case.another(decoding=Sampling(seed=1))
     again = case.checkpoint.run(one.query)  # made anew: another run with the same query might be kept
     other = case.another(decoding=Sampling(seed=2))
-    if again.tgt_ids != one.tgt_ids:
-        right = "none"
-    else:
-        right = "all" if other.tgt_ids == one.tgt_ids else "pair"
+    alike = "all" if other.tgt_ids == one.tgt_ids else "pair"
+    right = alike if again.tgt_ids == one.tgt_ids else "none"
     values = {"one": one.output_text.strip() or "–", "other": other.output_text.strip() or "–"}
     options = (Option("all"), Option("pair"), Option("none"))
     return Answer(right=right, options=options, values=values, variant=right)
@@ -83,7 +82,7 @@ def seeds(case: Case) -> Answer:
 
 def one_beam(case: Case) -> Answer:
     """Whether a beam search that keeps one beginning writes what greedy decoding does."""
-    check_writes(case, least=1)
+    written(case, least=1)
     beam = case.another(decoding=Beam(size=1, length_penalty=0.0))
     same = beam.tgt_ids == case.trace.tgt_ids
     if not same and math.isclose(beam.log_prob, case.trace.log_prob, abs_tol=SAME_NATS):
@@ -95,7 +94,7 @@ def one_beam(case: Case) -> Answer:
 
 def draws_like_greedy(case: Case) -> Answer:
     """How many of many draws can be expected to be greedy's output: the product over its steps."""
-    trace, n_steps = case.trace, check_writes(case, least=3)
+    trace, n_steps = case.trace, written(case, least=3)
     at_steps = [_probability(case, step) for step in range(trace.n_forced, n_steps)]
     if not at_steps:
         raise NotHere("Every piece of this output was forced; try another sentence.")

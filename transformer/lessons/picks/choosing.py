@@ -8,14 +8,13 @@ from typing import Any, Final
 from transformer.analysis.worth_seeing import hardest_step as least_sure
 from transformer.lessons.case import Case, NotHere
 from transformer.lessons.picks.steps import written
-from transformer.model.anatomy import anatomy
 
 NINE_TENTHS: Final = 0.9
 
 
 def open_choice(case: Case) -> dict[str, Any]:
     """The step at which the model was least sure, of those that were chosen and not forced."""
-    trace, n_steps = case.trace, check_writes(case, least=1)
+    trace, n_steps = case.trace, written(case, least=1)
     if trace.n_forced >= n_steps:
         raise NotHere("Every piece of this output was forced; try another sentence.")
     at, n_pieces = least_sure(trace.entropies(), range(trace.n_forced, n_steps)), len(trace.vocabulary)
@@ -26,21 +25,6 @@ def open_choice(case: Case) -> dict[str, Any]:
         "pieces": n_pieces,
         "nine": math.ceil(NINE_TENTHS * n_pieces),
     }
-
-
-def check_writes(case: Case, *, least: int) -> int:
-    """How many pieces the model wrote.
-
-    Args:
-        case: The run.
-        least: How many a step needs.
-
-    Raises:
-        NotHere: There are fewer, or the model writes nothing.
-    """
-    if not anatomy(case.checkpoint.config).writes:
-        raise NotHere("This model is an encoder alone and writes nothing; choose one with a decoder.")
-    return written(case, least=least)
 
 
 PICKS: Final = (open_choice,)
