@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.conftest import CHECKPOINTS, DOCTOR, OPEN, ROOT, SENTENCES, STEP, check
+from tests.pages.conftest import CHECKPOINTS, DOCTOR, MAIN, OPEN, ROOT, SENTENCES, STEP, check
 from tests.pages.speaking import texts_of_page
 from tests.pseudo_language import words_of, wrong
 from transformer.checkpoint.foreign import SUFFIXES
@@ -27,6 +27,7 @@ from ui.wrong.panels import output
 EXPLORE = ROOT / "pages" / "explore"
 MATTERS = ROOT / "pages" / "whatif" / "matters.py"
 WRONG, MISTAKES = ROOT / "pages" / "whatif" / "wrong.py", get_args(Mistake)
+LESSONS = ROOT / "pages" / "learn" / "lessons.py"
 COMPARE = ROOT / "pages" / "whatif" / "compare.py"
 MODEL, SOURCE = "reverse", "abcdef"
 PARTS_OF_PAGES = {
@@ -54,6 +55,7 @@ PARTS = {
     "matters pieces": (MATTERS, {"matters": "pieces"}),
     "forcing": (EXPLORE / "forcing.py", {"ref": SOURCE}),
     "glossary": (EXPLORE / "glossary.py", {}),
+    "lessons": (LESSONS, {}),
     **{f"wrong {name}": (WRONG, {"mistake": name}) for name in MISTAKES},
     "search tree": (EXPLORE / "search.py", {"how": "beam"}),
     "search sampling": (EXPLORE / "search.py", {"search": "sampling", "try_k": 5, "try_temp": 2}),
@@ -86,6 +88,7 @@ SPOKEN: tuple[str, ...] = (
     "inside model",
     "inside pieces",
     "inside stream",
+    "lessons",
     "masks checks",
     "masks masks",
     "masks one_row",
@@ -178,6 +181,25 @@ def test_what_is_spoken_is_spoken_whole(open_page, name):
         assert not found, "\n".join(found)
     else:
         assert found, f"{name} is spoken whole: add it to SPOKEN"
+
+
+def test_a_lesson_beside_a_page_is_spoken_whole(open_page):
+    test = open_page(MAIN, lang="qps")
+    test.switch_page("pages/explore/step.py")
+    for name, value in {"model": MODEL, "src": SOURCE, "lang": "qps", "lesson": "one-piece.1"}.items():
+        test.query_params[name] = value
+    check(test.run())
+    data = words_of(MODEL, SOURCE) | data_of_models() | {"Glassformer"}
+    examples = loading.open_checkpoint(loading.usable()[MODEL]).card.examples
+    told = set(told_by_models())
+    assert not complaints(test, data | words_of(examples), told)
+    assert any("⟦Coovereed" in text for text in texts_of_page(test))
+    (radio,) = test.radio
+    radio.set_value("nothing")
+    (commit,) = [button for button in test.button if button.key.endswith("_commit")]
+    check(commit.click().run())
+    assert any(text.startswith("⟦Yoouu preediicteed") for text in texts_of_page(test))
+    assert not complaints(test, data | words_of(examples), told)
 
 
 def page():
