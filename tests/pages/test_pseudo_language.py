@@ -23,6 +23,7 @@ from ui.wrong import looking
 from ui.wrong.card import Side
 from ui.wrong.deck import CARDS
 from ui.wrong.panels import output
+from words import languages, name_of
 
 EXPLORE = ROOT / "pages" / "explore"
 MATTERS = ROOT / "pages" / "whatif" / "matters.py"
@@ -133,10 +134,16 @@ def told_by_models():
 
 
 def data_of_models():
-    """What cards say, in the words of whoever wrote them, and names of models and their parts."""
-    return {"pad", "unk", "noon", "transformer"} | {  # pieces of each vocabulary, examples that run as one batch
-        word for entry in loading.usable().values() for word in words_of(entry.name, entry.title, str(entry.folder))
-    }
+    """What cards say, in the words of whoever wrote them, names of models and their parts, and of languages."""
+    return (
+        {"pad", "unk", "noon", "transformer"}
+        | {  # pieces of each vocabulary, examples that run as one batch
+            word
+            for entry in loading.usable().values()
+            for word in words_of(entry.name, entry.title, str(entry.folder))
+        }
+        | words_of(*map(name_of, languages()))
+    )
 
 
 def results_of_beam():
@@ -193,7 +200,7 @@ def test_a_lesson_beside_a_page_is_spoken_whole(open_page):
     examples = loading.open_checkpoint(loading.usable()[MODEL]).card.examples
     told = set(told_by_models())
     assert not complaints(test, data | words_of(examples), told)
-    assert any("⟦Coovereed" in text for text in texts_of_page(test))
+    assert any("⟦Cooveereed" in text for text in texts_of_page(test))
     (radio,) = test.radio
     radio.set_value("nothing")
     (commit,) = [button for button in test.button if button.key.endswith("_commit")]
