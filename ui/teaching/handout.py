@@ -1,0 +1,134 @@
+"""A lesson on paper: one HTML file that opens offline, with its charts and questions, and the answers at the end.
+
+Its script is Plotly's, inside the file, as a printed chart is drawn when the file is opened. Every text in it goes
+through an escape.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Final
+
+from plotly.offline import get_plotlyjs
+
+from charts.theme import Spec, figure_in
+from transformer.lessons import Lesson, Posed
+from words import Sentence, said, say
+
+_STYLE: Final = """
+body { font: 12pt/1.5 system-ui, "PingFang SC", "Microsoft YaHei", "Noto Sans CJK SC", sans-serif; color: #1b1b1b;
+  max-width: 46rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.7rem; margin: 0; } h2 { font-size: 1.15rem; margin: 2rem 0 .4rem; }
+.about { color: #555; margin: .2rem 0; overflow-wrap: anywhere; } .sentence { font-size: 1.15rem; }
+section, .answer { break-inside: avoid; } ul { list-style: none; padding: 0; margin: .4rem 0; }
+li::before { content: "☐  "; } .line { border-bottom: 1px solid #777; height: 2rem; width: 60%; }
+.answers { break-before: page; } .chart { width: 100%; }
+@media print { body { margin: 0; max-width: none; } }
+"""
+_DRAW: Final = """
+for (const place of document.querySelectorAll(".chart")) {
+  const figure = JSON.parse(place.querySelector("script").textContent);
+  const drawn = document.createElement("div");
+  place.append(drawn);
+  Plotly.newPlot(drawn, figure.data, figure.layout, { displayModeBar: false, responsive: true });
+}
+"""
+_TAGS: Final = {"zh": "zh-CN"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sheet:
+    """One step on paper.
+
+    Attributes:
+        posed: The question with its answer; None where it makes no sense for the sentence.
+        why: Then the reason.
+        chart: What belongs to it; None if there is none on paper.
+        covered: It holds the answer, and stands among the answers.
+    """
+
+    posed: Posed | None
+    why: Sentence | None
+    chart: Spec | None
+    covered: bool
+
+
+def handout(
+    lesson: Lesson, sheets: Sequence[Sheet], *, checkpoint: str, sentence: str, output: str, language: str
+) -> str:
+    """The file.
+
+    Args:
+        lesson: The lesson.
+        sheets: Its steps, in order.
+        checkpoint: What the model is called.
+        sentence: What it was given.
+        output: What it wrote; "" where it writes nothing.
+        language: One of `words.languages()`.
+
+    Returns:
+        HTML with everything in it.
+    """
+
+    def told(text: str) -> str:
+        return escape(said(text, language))
+
+    title = told(lesson.title.said({}))
+    about = [
+        told(say("Model: {name}", name=checkpoint)),
+        f'<span class="sentence">{told(say("Sentence: {sentence}", sentence=sentence))}</span>',
+    ]
+    if output:
+        about.append(told(say("Output: {output}", output=output)))
+    body = [f"<h1>{title}</h1>", f'<p class="about">{told(lesson.teaches.said({}))}</p>']
+    body += [f'<p class="about">{line}</p>' for line in about[:2]]
+    body += [_question(number, sheet, language) for number, sheet in enumerate(sheets, 1)]
+    body.append(f'<div class="answers"><h1>{told(say("Answers"))}</h1>')
+    body += [f'<p class="about">{line}</p>' for line in about[2:]]
+    body += [_answer(number, sheet, language) for number, sheet in enumerate(sheets, 1)]
+    body.append("</div>")
+    tag = _TAGS.get(language, language)
+    head = f'<meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style><script>{get_plotlyjs()}</script>'
+    return f'<!doctype html><html lang="{tag}"><head>{head}</head><body>{"".join(body)}<script>{_DRAW}</script></body></html>'
+
+
+def _question(number: int, sheet: Sheet, language: str) -> str:
+    if sheet.posed is None:
+        return ""
+    posed = sheet.posed
+    parts = [f"<h2>{number}. {escape(said(posed.question, language))}</h2>"]
+    if not sheet.covered:
+        parts.append(_chart(sheet.chart, language))
+    labels = [f"<li>{escape(said(option.label, language))}</li>" for option in posed.options]
+    parts.append(f"<ul>{''.join(labels)}</ul>" if labels else '<div class="line"></div>')
+    return f"<section>{''.join(parts)}</section>"
+
+
+def _answer(number: int, sheet: Sheet, language: str) -> str:
+    if sheet.posed is None:
+        why = "" if sheet.why is None else escape(said(sheet.why, language))
+        return f'<div class="answer"><h2>{number}.</h2><p>{why}</p></div>'
+    right, reveal = _right(sheet.posed), sheet.posed.reveal
+    parts = [f"<h2>{number}. {escape(said(right, language))}</h2>", f"<p>{escape(said(reveal, language))}</p>"]
+    if sheet.covered:
+        parts.append(_chart(sheet.chart, language))
+    return f'<div class="answer">{"".join(parts)}</div>'
+
+
+def _right(posed: Posed) -> str:
+    """The right answer, as a reader sees it."""
+    right = posed.answer.right
+    if posed.options:
+        return posed.label(str(right))
+    return right if isinstance(right, str) else f"{right:.4g}"
+
+
+def _chart(spec: Spec | None, language: str) -> str:
+    if spec is None:
+        return ""
+    figure = str(figure_in(spec, language).to_json()).replace("<", "\\u003c")  # no text of it ends the script
+    return f'<div class="chart"><script type="application/json">{figure}</script></div>'
