@@ -16,6 +16,8 @@ from streamlit.runtime.pages_manager import PagesManager
 from ui.components.assets import ensure_static, link
 from ui.components.serving import Scripts
 from ui.inbox.gate import Gate
+from ui.room.ending import closed_in_time
+from ui.room.routes import routes
 from ui.runs import foreign, handed_in
 from ui.runs.loading import warm_up
 from ui.shared.entrance import Entrance
@@ -33,15 +35,18 @@ async def _lifespan(_: st.App) -> AsyncIterator[None]:
     await asyncio.to_thread(ensure_static)
     foreign.begin()
     await asyncio.to_thread(warm_up)
-    async with handed_in.kept():
-        yield
+    with closed_in_time():
+        async with handed_in.kept():
+            yield
 
 
-_ENTRANCE = Middleware(Entrance, base=st.get_option("server.baseUrlPath"))
+_BASE = st.get_option("server.baseUrlPath")
+_ENTRANCE = Middleware(Entrance, base=_BASE)
 _PRELOAD = Middleware(Preload, link=link())
-_GATE = Middleware(Gate, base=st.get_option("server.baseUrlPath"))
+_GATE = Middleware(Gate, base=_BASE)
 app = st.App(
     "main.py",
     lifespan=_lifespan,
+    routes=routes(_BASE),
     middleware=[Middleware(SecurityHeaders), _ENTRANCE, _GATE, _PRELOAD, Middleware(Scripts)],
 )

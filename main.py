@@ -6,14 +6,15 @@ from streamlit.navigation.page import StreamlitPage
 
 from ui.components.present.view import presenter
 from ui.glossary import listing
+from ui.room.bar import bar
 from ui.shared import menu, style
 from ui.shared.door import st
-from ui.state import language
+from ui.state import apart
 from words import say
 
 ICON = Path(__file__).parent / "static" / "icon.svg"
 
-language.begin()
+apart.begin()
 st.set_page_config(page_title=menu.NAME, page_icon=str(ICON), layout="wide")
 style.apply()
 presenter()
@@ -37,6 +38,9 @@ PAGES: dict[str, list[StreamlitPage]] = {
         st.Page("pages/whatif/matters.py", title=say("What matters"), url_path="matters"),
         st.Page("pages/whatif/wrong.py", title=say("What goes wrong"), url_path="wrong"),
     ],
+    say("Learn"): [
+        st.Page("pages/learn/room.py", title=say("A room"), url_path="room"),
+    ],
     say("Debug"): [
         st.Page("pages/debug/checkpoints.py", title=say("Checkpoints"), url_path="checkpoints"),
         st.Page("pages/debug/sentences.py", title=say("A file of sentences"), url_path="sentences"),
@@ -47,5 +51,6 @@ PAGES: dict[str, list[StreamlitPage]] = {
 
 page = st.navigation(PAGES, position="hidden")
 menu.begin(PAGES, page.url_path)
+bar()
 listing.underline()  # before the page, which may stop
 page.run()

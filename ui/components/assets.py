@@ -41,6 +41,7 @@ COMPONENTS = {
     "presenter": "present/view.js",
     "glossary_marks": "glossary/marks.js",
     "glossary_list": "glossary/list.js",
+    "room_bar": "room/view.js",
 }
 """The module that is each component."""
 
@@ -51,6 +52,7 @@ STYLES = {
     "flow": "flow/view.css",
     "present": "present/view.css",
     "glossary": "glossary/view.css",
+    "room": "room/view.css",
 }
 
 _LOADER = "common/loader.js"

@@ -1,5 +1,7 @@
 """The bare address of the app leads to the start page, or to the Step page, which once stood there.
 
+One that names a room leads to the page about rooms.
+
 Every page has a path of its own, so that what a page publishes never depends on what else stood at "/". The browser
 is sent on before it loads anything, so its history holds the page's own path alone.
 """
@@ -13,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ui.state.language import PARAMETER
 
-START, STEP = "start", "step"
+START, STEP, ROOM = "start", "step", "room"
 
 
 class Entrance:
@@ -38,6 +40,8 @@ def leads_to(query: str) -> str:
         query: The address' parameters as they were sent.
     """
     names = {name for name, _ in parse_qsl(query, keep_blank_values=True)}
+    if ROOM in names:
+        return f"{ROOM}?{query}"
     # Streamlit's own, and the language, say nothing of what is looked at.
     asks = any(name != PARAMETER and not name.startswith("embed") for name in names)
     return (STEP if asks else START) + (f"?{query}" if query else "")

@@ -22,7 +22,7 @@ from streamlit.navigation.page import StreamlitPage
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from ui.shared.door import here, st
-from ui.state import language, session
+from ui.state import apart, session
 from ui.state.link import Link, write_link
 from words import say
 
@@ -90,7 +90,7 @@ def link(path: str, label: str, leads_to: Link, *, icon: str | None = None) -> N
     if page is None:
         st.markdown(label)  # a page alone, as tests run it, has no others
         return
-    st.page_link(page, label=label, icon=icon, query_params=write_link(leads_to) | language.in_address())
+    st.page_link(page, label=label, icon=icon, query_params=write_link(leads_to) | apart.in_address())
 
 
 def current() -> str:
@@ -110,7 +110,7 @@ def href(path: str, leads_to: Link) -> str:
 
 
 def _href(path: str, parameters: dict[str, str]) -> str:
-    address = urlencode(parameters | language.in_address())
+    address = urlencode(parameters | apart.in_address())
     return f"{path}?{address}" if address else path
 
 

@@ -58,6 +58,8 @@ _RULES = """
 :root.gf-present .st-key-presenter { top: 0.6rem; }
 :root.gf-present :is([data-testid="stSidebar"], [data-testid="stHeader"]) { display: none; }
 :root.gf-present [data-testid="stMainBlockContainer"] { max-width: none; }
+/* In which room one is, at the foot of every page. */
+.st-key-room_bar { position: fixed; z-index: 40; bottom: 0.75rem; right: 0.75rem; width: auto !important; }
 /* Nothing but what lies over the page: no room for it. */
 .st-key-glossary_marks { position: absolute; width: 0; height: 0; }
 [data-testid="stMainBlockContainer"] h1 { padding: 0; font-size: 1.35rem; white-space: nowrap; }

@@ -21,7 +21,7 @@ import streamlit as st
 
 from transformer.runs.interventions import Intervention
 from transformer.runs.query import Beam, Decoding, Greedy, Query, Sampling
-from ui.state import answered, branches, language, nested, reference
+from ui.state import answered, apart, branches, in_room, nested, reference
 from ui.state.link import DEFAULT_NEW, Link, read_link, write_link
 from ui.state.view import MAIN, Slot, View
 
@@ -108,8 +108,8 @@ def begin(page: str) -> None:
         page: Name of the page that is about to be drawn.
     """
     state = st.session_state
-    language.begin()
-    parameters = language.without({name: tuple(st.query_params.get_all(name)) for name in st.query_params})
+    apart.begin()
+    parameters = apart.without({name: tuple(st.query_params.get_all(name)) for name in st.query_params})
     other_page = bool(state.get(URL_PAGE)) and state[URL_PAGE] != page
     # A link of ours says what the session says, but for what the session heard of since it was drawn.
     moved = other_page and parameters == {name: (value,) for name, value in linked().items()}
@@ -139,11 +139,12 @@ def publish(link: Link) -> None:
     """Write the address, if it says something else; call it at the end of a run that went well."""
     state = st.session_state
     written = write_link(link)
+    in_room.tell(state.get(URL_PAGE, ""), written)
     state[WHEN_WRITTEN] = _asked()
     if not state.pop(URL_OPENED, False) and written != state.get(URL_MEANT):
         before = (*state.get(URL_ON_ITS_WAY, ()), state.get(URL_WRITTEN))
         _wrote({name: (value,) for name, value in written.items()}, before=before)
-        st.query_params.from_dict(written | language.in_address())
+        st.query_params.from_dict(written | apart.in_address())
     state[URL_MEANT] = written
 
 

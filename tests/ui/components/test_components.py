@@ -120,6 +120,7 @@ PAYLOADS = {
     "StepperPayload": "stepper/stepper.py",
     "FlowPayload": "flow/view.py",
     "GlossaryMarksPayload": "glossary/view.py",
+    "RoomPayload": "room/view.py",
 }
 
 

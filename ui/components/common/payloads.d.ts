@@ -141,6 +141,12 @@ export interface GlossaryListPayload extends Spoken {
   chosen: string;
 }
 
+export interface RoomPayload extends Spoken {
+  code: string;
+  role: "student" | "teacher" | "viewer";
+  secret: string;
+}
+
 declare global {
   interface Document {
     /** The step that the reader looks at in each run; see `common/step.js`. */

@@ -57,6 +57,34 @@ export function followStatus(name, shown) {
 }
 
 /**
+ * Moves a stepper to a step; Python is told so many milliseconds later than usual.
+ * @typedef {{ name: () => string | undefined, move: (step: number, after: number) => void }} Mover
+ */
+
+/** @type {Set<Mover>} */
+const movers = new Set();
+
+/**
+ * Offer to move a stepper; what comes back withdraws it.
+ * @param {Mover} mover
+ */
+export function offerMove(mover) {
+  movers.add(mover);
+  return () => { movers.delete(mover); };
+}
+
+/**
+ * Move the stepper of the page's own run, from outside; whether there is one.
+ * @param {number} step from 0
+ * @param {number} after
+ */
+export function moveStep(step, after) {
+  const mover = Array.from(movers).findLast((one) => runOf(one.name() ?? "") === "");
+  mover?.move(step, after);
+  return mover !== undefined;
+}
+
+/**
  * Have every chart of a stepper's run mark a step.
  * @param {number | null} step
  * @param {string} [name]

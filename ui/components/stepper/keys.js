@@ -1,7 +1,7 @@
 // @ts-check
 // Keys for the stepper that was used last, wherever the focus is, unless the key belongs to something else.
 
-import { offerStatus, runOf } from "../common/step.js";
+import { offerMove, offerStatus, runOf } from "../common/step.js";
 import { stepOf } from "./drawing.js";
 import { go, togglePlay } from "./moving.js";
 
@@ -26,7 +26,10 @@ let pointerAt = -POINTER_MS;
 export function enter(view) {
   view.root.addEventListener("pointerdown", () => prefer(view));
   view.root.addEventListener("focusin", () => prefer(view));
-  silenced.set(view, offerStatus({ name: () => view.data?.name, said: view.caption }));
+  const name = () => view.data?.name;
+  const withdrawn = [offerStatus({ name, said: view.caption }),
+    offerMove({ name, move: (step, after) => go(view, step, after) })];
+  silenced.set(view, () => { for (const withdraw of withdrawn) withdraw(); });
   steppers.unshift(view);
   if (steppers.length > 1) return;
   document.addEventListener("keydown", onKey, true);

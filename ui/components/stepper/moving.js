@@ -21,15 +21,16 @@ export function clamp(view, step) {
 /**
  * @param {View} view
  * @param {number} wanted
+ * @param {number} [after] milliseconds by which Python is told later than usual
  */
-export function go(view, wanted) {
+export function go(view, wanted, after = 0) {
   const step = clamp(view, wanted);
   if (step === view.step) return;
   view.step = step;
   view.halted = null;
   render(view);
   clearTimeout(view.settling);
-  view.settling = setTimeout(() => settle(view), SETTLE_MS);
+  view.settling = setTimeout(() => settle(view), SETTLE_MS + after);
 }
 
 /** @param {View} view */

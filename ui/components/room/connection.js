@@ -1,0 +1,170 @@
+// @ts-check
+// The one connection of a browser page to its room: joins it, listens to its events, and comes again when it is lost.
+//
+// A student's token lives in this tab's session storage: with the tab it is gone, and after a reload it is the same.
+
+/** @import { Counts, Known, RoomState } from "./types.js" */
+
+const AGAIN_MS = 3000;  // and up to as much more, so that a class does not come at one moment
+const KEPT = "glassformer-room-";
+
+/** @typedef {{ code: string, student: boolean, counts: boolean }} Wanted */
+
+/** @type {{ wanted: Wanted, known: Known, source: EventSource | null, again: number } | null} */
+let connection = null;
+/** @type {Set<(known: Known) => void>} */
+const listeners = new Set();
+
+/**
+ * An address of the room's.
+ * @param {string} code
+ * @param {string} what
+ */
+function address(code, what) {
+  return new URL(`class/${code}/${what}`, location.href.replace(/\/+(?=[?#]|$)/, ""));
+}
+
+/**
+ * What this tab keeps of a room.
+ * @param {string} code
+ * @param {"token" | "boot" | "secret" | "away"} what
+ */
+export function kept(code, what) {
+  return sessionStorage.getItem(`${KEPT}${code}-${what}`) ?? "";
+}
+
+/**
+ * Have this tab keep something of a room; nothing removes it.
+ * @param {string} code
+ * @param {"token" | "boot" | "secret" | "away"} what
+ * @param {string} is
+ */
+export function keep(code, what, is) {
+  if (is) sessionStorage.setItem(`${KEPT}${code}-${what}`, is);
+  else sessionStorage.removeItem(`${KEPT}${code}-${what}`);
+}
+
+/**
+ * Hear of the room that the page is in, now and at every change; what comes back ends that.
+ * @param {(known: Known) => void} hear
+ */
+export function listen(hear) {
+  listeners.add(hear);
+  if (connection) hear(connection.known);
+  return () => { listeners.delete(hear); };
+}
+
+/**
+ * Be in a room, and in no other; nothing happens where it is so.
+ * @param {Wanted | null} wanted
+ */
+export function connect(wanted) {
+  if (JSON.stringify(wanted) === JSON.stringify(connection?.wanted ?? null)) return;
+  connection?.source?.close();
+  clearTimeout(connection?.again);
+  connection = null;
+  if (!wanted) return;
+  const known = /** @type {Known} */ ({ code: wanted.code, standing: "joining", state: null, counts: null });
+  connection = { wanted, known, source: null, again: 0 };
+  open(connection);
+}
+
+/**
+ * @param {NonNullable<typeof connection>} of
+ * @param {Partial<Known>} news
+ */
+function tell(of, news) {
+  if (of !== connection) return;
+  of.known = { ...of.known, ...news };
+  for (const hear of listeners) hear(of.known);
+}
+
+/** @param {NonNullable<typeof connection>} of */
+function later(of) {
+  of.source?.close();
+  of.source = null;
+  clearTimeout(of.again);
+  of.again = setTimeout(() => { if (of === connection) open(of); }, AGAIN_MS * (1 + Math.random()));
+}
+
+/**
+ * The room is there no more, or never was.
+ * @param {NonNullable<typeof connection>} of
+ * @param {string} boot of the server that says so
+ */
+function over(of, boot) {
+  of.source?.close();
+  const before = kept(of.wanted.code, "boot");
+  tell(of, { standing: !before ? "none" : before === boot ? "ended" : "restarted", state: null, counts: null });
+}
+
+/** @param {NonNullable<typeof connection>} of */
+async function open(of) {
+  const { code, student, counts } = of.wanted;
+  if (student && !kept(code, "token") && !(await joined(of))) return;
+  if (of !== connection) return;
+  const asked = address(code, "events");
+  if (student) asked.searchParams.set("token", kept(code, "token"));
+  if (counts) asked.searchParams.set("counts", "1");
+  const source = of.source = new EventSource(asked);
+  /** @param {string} kind @param {(said: any) => void} take */
+  const on = (kind, take) => source.addEventListener(kind, (event) => take(JSON.parse(event.data)));
+  on("hello", ({ boot }) => {
+    keep(code, "boot", boot);
+    tell(of, { standing: "there" });
+  });
+  on("room", (/** @type {RoomState} */ state) => tell(of, { state }));
+  on("counts", (/** @type {Counts} */ told) => tell(of, { counts: told }));
+  on("ended", ({ boot }) => over(of, boot));
+  on("refused", ({ why }) => refused(of, why));
+  source.addEventListener("error", () => {
+    tell(of, { standing: "lost" });
+    if (source.readyState === EventSource.CLOSED) later(of);
+  });
+}
+
+/**
+ * @param {NonNullable<typeof connection>} of
+ * @param {string} why
+ */
+function refused(of, why) {
+  if (why === "no-token") keep(of.wanted.code, "token", "");  // not seen for long, and dropped for another
+  else tell(of, { standing: "full" });
+  later(of);
+}
+
+/**
+ * Ask for a token; whether there is one.
+ * @param {NonNullable<typeof connection>} of
+ */
+async function joined(of) {
+  const { code } = of.wanted;
+  const answer = await post(code, "join", {});
+  if (answer?.status === 200) {
+    keep(code, "token", answer.said.token);
+    return true;
+  }
+  if (answer?.status === 404) over(of, answer.said.boot);
+  else {
+    tell(of, { standing: answer?.status === 503 ? "full" : "lost" });
+    later(of);
+  }
+  return false;
+}
+
+/**
+ * Post something to a room; null if nothing came back.
+ * @param {string} code
+ * @param {"join" | "vote"} what
+ * @param {object} said
+ * @returns {Promise<{ status: number, said: any } | null>}
+ */
+async function post(code, what, said) {
+  try {
+    const headers = { "Content-Type": "application/json" };
+    const answer = await fetch(address(code, what), { method: "POST", headers, body: JSON.stringify(said) });
+    return { status: answer.status, said: answer.status === 204 ? {} : await answer.json() };
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,63 @@
+// @ts-check
+// Goes where the teacher goes: a step moves the stepper, at once and without the server; anything else opens an address.
+
+import { openInPlace } from "../common/links.js";
+import { moveStep } from "../common/step.js";
+
+/** @import { RoomState } from "./types.js" */
+
+const OUR_OWN = ["room", "lang", "present"];  // of a reader, not of what is looked at
+const SMALL = ["step", "rev", ...OUR_OWN];  // the version of a checkpoint, which the plain address leaves out, is the server's
+
+let moving = 0;
+
+/**
+ * What two addresses agree in that differ by a step at most.
+ * @param {URL} address
+ */
+function butTheStep(address) {
+  const parameters = Array.from(address.searchParams).filter(([name]) => !SMALL.includes(name));
+  return `${address.pathname.split("/").at(-1)} ${JSON.stringify(parameters.sort())}`;
+}
+
+/**
+ * The teacher's address, for a reader who is in a room and has a language.
+ * @param {RoomState} state
+ * @param {string} here
+ */
+export function whereTheTeacherIs(state, here) {
+  const [before, there] = [new URL(here), new URL(`${state.page}?${state.query}`, here)];
+  for (const name of OUR_OWN) {
+    const value = before.searchParams.get(name);
+    if (value !== null) there.searchParams.set(name, value);
+  }
+  return there;
+}
+
+/**
+ * Whether only the step differs, and which that is, from 0; null if more differs.
+ * @param {URL} there
+ * @param {string} here
+ */
+export function stepThere(there, here) {
+  if (butTheStep(there) !== butTheStep(new URL(here))) return null;
+  return Number(there.searchParams.get("step") ?? 1) - 1;
+}
+
+/**
+ * Go where the teacher is; who does so with many others begins to redraw at a random moment.
+ * @param {RoomState} state
+ */
+export function follow(state) {
+  clearTimeout(moving);
+  if (!state.page) return;
+  const there = whereTheTeacherIs(state, location.href);
+  const [step, after] = [stepThere(there, location.href), Math.random() * state.spread];
+  if (step !== null && moveStep(step, after)) return;
+  moving = setTimeout(() => openInPlace(there.href), after);
+}
+
+/** Stay where one is. */
+export function stay() {
+  clearTimeout(moving);
+}

@@ -1,0 +1,46 @@
+// What the modules of this folder hand to each other.
+
+import type { RoomPayload } from "../common/payloads.js";
+
+/** The votes of a round; `counts` is null where there are too few to show. */
+export interface Shown {
+  voted: number;
+  counts: number[] | null;
+}
+
+/** What everybody in a room may know, as `ui/room/events.py` sends it. */
+export interface RoomState {
+  moves: number;
+  page: string;
+  query: string;
+  spread: number;
+  question: string;
+  choices: number;
+  own: boolean;
+  round: number;
+  taken: boolean;
+  shown: Shown[];
+}
+
+export interface Counts {
+  students: number;
+  voted: number;
+}
+
+/** "ended" as the room was ended or left alone, "restarted" with the server, "none" if it was never known here. */
+export type Standing = "joining" | "there" | "lost" | "full" | "ended" | "restarted" | "none";
+
+/** What is known of the room that this browser page is in. */
+export interface Known {
+  code: string;
+  standing: Standing;
+  state: RoomState | null;
+  counts: Counts | null;
+}
+
+export interface View {
+  said: HTMLElement;
+  button: HTMLButtonElement;
+  payload: RoomPayload | null;
+  forget: () => void;
+}

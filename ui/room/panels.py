@@ -1,0 +1,113 @@
+"""The page about rooms: to open one, to join one, and what is known of the one that the session is in."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from ui.room import codes
+from ui.room.registry import IDLE_SECONDS, ROOMS, Opened
+from ui.room.room import RefusedError
+from ui.shared.door import st
+from ui.state import in_room
+from words import say
+
+TYPED = "room_typed"
+REFUSED = "room_refused"
+
+KEPT = say(
+    "What is kept: a random number for each browser tab, and what it voted, in the memory of this server alone. No "
+    "name, no account, no address and no sentence of a student is stored, and nothing is written to disk. Votes die "
+    "with the room: when its teacher ends it, after {hours} hours without use, or when the server is started anew.",
+    hours=round(IDLE_SECONDS / 3600),
+)
+MEANT_FOR = say("A room is meant for a class of about 30 to 100 on one server.")
+
+
+def draw() -> None:
+    """Draw what the session can do about rooms."""
+    code, taught = in_room.current(), in_room.taught()
+    if taught is not None and ROOMS.is_teacher(code, taught.secret):
+        _taught(taught)
+    elif code and ROOMS.public(code) is not None:
+        _joined(code)
+    else:
+        _outside(code)
+    st.caption(KEPT)
+    st.caption(MEANT_FOR)
+
+
+def _outside(code: str) -> None:
+    if code:
+        st.info(say("There is no room {code}, or there is none any more.", code=code), icon=":material/door_front:")
+    join, teach = st.columns(2, gap="large")
+    with join:
+        st.subheader(say("Join a room"), anchor=False)
+        st.text_input(
+            say("Room code"),
+            key=TYPED,
+            max_chars=20,
+            placeholder=say("6 letters and digits"),
+            on_change=_join,
+        )
+        _say_refusal()
+        st.caption(say("Without an account and without a name. Your page then goes where the teacher goes."))
+    with teach:
+        st.subheader(say("Open a room"), anchor=False)
+        st.button(say("Open a room"), on_click=_open, icon=":material/meeting_room:")
+        st.caption(say("For teachers: a class follows you through the app, and votes before an answer is shown."))
+
+
+def _say_refusal() -> None:
+    refused = st.session_state.pop(REFUSED, None)
+    if refused is not None:
+        st.warning(refused)
+
+
+def _join() -> None:
+    typed = st.session_state.get(TYPED) or ""
+    code = codes.read_code(typed)
+    if code and ROOMS.public(code) is not None:
+        in_room.enter(code)
+    elif typed:
+        st.session_state[REFUSED] = say(
+            "There is no room of this code. A code has 6 letters and digits, such as K7MPR4."
+        )
+
+
+def _open() -> None:
+    try:
+        in_room.teach(ROOMS.open())
+    except RefusedError:
+        st.session_state[REFUSED] = say("There are too many rooms on this server at the moment; try again later.")
+
+
+def _joined(code: str) -> None:
+    st.subheader(say("You are in room {code}.", code=code), anchor=False)
+    st.markdown(
+        say(
+            "Your page goes where the teacher goes. You may look around by yourself at any time, and come back: the "
+            "line at the foot of each page does both."
+        )
+    )
+    st.button(say("Leave the room"), on_click=in_room.leave, icon=":material/logout:")
+
+
+def _taught(taught: Opened) -> None:
+    st.subheader(say("You teach in room {code}.", code=taught.code), anchor=False)
+    st.markdown(say("Students join at this address, or type the code on this page:"))
+    st.code(join_address(taught.code), language=None)
+    st.markdown(say("Now go to any page: the class follows each of your moves."))
+    st.button(say("End the room"), on_click=_end, icon=":material/close:")
+
+
+def _end() -> None:
+    taught = in_room.taught()
+    if taught is not None:
+        ROOMS.end(taught)
+    in_room.leave()
+
+
+def join_address(code: str) -> str:
+    """The address at which a browser joins a room, as this visitor's browser would write it."""
+    found = urlsplit(st.context.url or "")
+    return f"{found.scheme}://{found.netloc}{found.path.rpartition('/')[0]}/?{in_room.PARAMETER}={code}"

@@ -1,0 +1,106 @@
+"""Which room a session is in, and whether it teaches there.
+
+The code stands in the address, beside what a link says, so that a reload and every link of the app keep it. What
+makes a session its room's teacher is the secret, which stands in no address that is written.
+
+The teacher's moves need no request: what a teacher's session publishes is told to the room in this process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import Final
+
+import streamlit as st
+
+from ui.room import codes
+from ui.room.registry import ROOMS, Opened
+from ui.room.room import RefusedError
+
+PARAMETER: Final = "room"  # in the address
+SECRET: Final = "teacher"  # in a teacher's own link
+PAGE: Final = "room"  # the path of the page about rooms, to which a class does not follow
+CODE, TAUGHT = "room_code", "room_taught"  # in the session
+
+
+def begin() -> None:
+    """Take the room that the address names; call it when a run begins."""
+    typed = st.query_params.get(PARAMETER)
+    code = codes.read_code(typed) if typed else ""
+    if code and code != current():
+        _be_in(code, None)
+    secret = st.query_params.get(SECRET)
+    if secret:
+        del st.query_params[SECRET]
+        become_teacher(secret)
+
+
+def current() -> str:
+    """The code of the room that the session is in; "" for none."""
+    return st.session_state.get(CODE, "")
+
+
+def taught() -> Opened | None:
+    """The room that the session teaches; None if it does not."""
+    return st.session_state.get(TAUGHT)
+
+
+def enter(code: str) -> None:
+    """Callback: be in a room, as a student."""
+    _be_in(code, None)
+    st.query_params[PARAMETER] = code
+
+
+def teach(opened: Opened) -> None:
+    """Callback: be in a room that was just opened, as its teacher."""
+    _be_in(opened.code, opened)
+    st.query_params[PARAMETER] = opened.code
+
+
+def leave() -> None:
+    """Callback: be in no room."""
+    _be_in("", None)
+    if PARAMETER in st.query_params:
+        del st.query_params[PARAMETER]
+
+
+def _be_in(code: str, taught: Opened | None) -> None:
+    st.session_state[CODE], st.session_state[TAUGHT] = code, taught
+
+
+def become_teacher(secret: str) -> bool:
+    """Teach in the room that the session is in, if the secret is that room's; whether it is."""
+    code = current()
+    if not ROOMS.is_teacher(code, secret):
+        return False
+    st.session_state[TAUGHT] = Opened(code, secret)
+    return True
+
+
+def tell(page: str, parameters: Mapping[str, str]) -> None:
+    """Have the class go where its teacher is, if this is one.
+
+    Args:
+        page: Path of the page.
+        parameters: Of its address.
+    """
+    opened = taught()
+    if opened is not None and page != PAGE:
+        with contextlib.suppress(RefusedError):  # a room that is gone moves nobody; the page says so
+            ROOMS.move(opened, page, parameters)
+
+
+def in_address() -> dict[str, str]:
+    """What the address says of the room."""
+    code = current()
+    return {PARAMETER: code} if code else {}
+
+
+def without(parameters: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """The parameters of an address that say nothing of a room.
+
+    Args:
+        parameters: All of them.
+    """
+    return {name: values for name, values in parameters.items() if name not in (PARAMETER, SECRET)}
