@@ -91,9 +91,9 @@ def handout(
     body += [f'<p class="about">{line}</p>' for line in about[2:]]
     body += [_answer(number, sheet, language) for number, sheet in enumerate(sheets, 1)]
     body.append("</div>")
-    tag = _TAGS.get(language, language)
     head = f'<meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style><script>{get_plotlyjs()}</script>'
-    return f'<!doctype html><html lang="{tag}"><head>{head}</head><body>{"".join(body)}<script>{_DRAW}</script></body></html>'
+    page = f"<head>{head}</head><body>{''.join(body)}<script>{_DRAW}</script></body>"
+    return f'<!doctype html><html lang="{_TAGS.get(language, language)}">{page}</html>'
 
 
 def _question(number: int, sheet: Sheet, language: str) -> str:
