@@ -18,6 +18,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from string import Formatter
 from typing import Literal
 
 from transformer.errors import GlassformerError
@@ -52,6 +53,11 @@ class Text:
     """
 
     languages: Mapping[str, str]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The values that it names."""
+        return frozenset(name for _, name, _, _ in Formatter().parse(self.languages["en"]) if name)
 
     def said(self, values: Mapping[str, object]) -> Sentence:
         """The sentence.

@@ -14,6 +14,7 @@ import numpy as np
 import charts
 from charts.theme import Spec
 from transformer.checkpoint.load import Checkpoint
+from transformer.lessons import Step
 from transformer.model.anatomy import Kind, anatomy
 from transformer.model.features import TABLES
 from transformer.runs.trace import Trace
@@ -27,11 +28,11 @@ from words import say
 _DIMENSIONS: Final = 64
 
 
-def figure_of(page: str, parameters: Mapping[str, str], checkpoint: Checkpoint, trace: Trace) -> Spec | None:
-    """The chart of a step.
+def figure_of(step: Step, parameters: Mapping[str, str], checkpoint: Checkpoint, trace: Trace) -> Spec | None:
+    """The chart of a step: one that it outlines or covers, else one of its page.
 
     Args:
-        page: The path of its page.
+        step: The step.
         parameters: Of its address.
         checkpoint: What the run is of.
         trace: The learner's run.
@@ -40,7 +41,8 @@ def figure_of(page: str, parameters: Mapping[str, str], checkpoint: Checkpoint, 
         A figure's plain data; None for a page that has none on paper.
     """
     link, _ = read_link({name: (text,) for name, text in parameters.items()})
-    draw = _PAGES.get(page)
+    named = (_CHARTS[key] for key in (*step.look, *step.cover) if key in _CHARTS)
+    draw = next(named, _PAGES.get(step.page))
     return None if draw is None else draw(link.view, checkpoint, trace)
 
 
@@ -123,8 +125,15 @@ def _positions(view: View, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
     )
 
 
-_PAGES: Final[Mapping[str, Callable[[View, Checkpoint, Trace], Spec | None]]] = {
-    "step": _unsureness,
+_Draw = Callable[[View, Checkpoint, Trace], Spec | None]
+_CHARTS: Final[Mapping[str, _Draw]] = {
+    "candidates": _candidates,
+    "entropy": _unsureness,
+    "cross_map": _map,
+    "head_map": _map,
+}
+_PAGES: Final[Mapping[str, _Draw]] = {
+    "step": _candidates,
     "attention": _map,
     "matters": _map,
     "compare": _map,

@@ -49,12 +49,14 @@ class Sheet:
         why: Then the reason.
         chart: What belongs to it; None if there is none on paper.
         covered: It holds the answer, and stands among the answers.
+        about: Which model and sentence it is of, if not those of the handout.
     """
 
     posed: Posed | None
     why: Sentence | None
     chart: Spec | None
     covered: bool
+    about: Sentence | None = None
 
 
 def handout(
@@ -86,36 +88,64 @@ def handout(
         about.append(told(say("Output: {output}", output=output)))
     body = [f"<h1>{title}</h1>", f'<p class="about">{told(lesson.teaches.said({}))}</p>']
     body += [f'<p class="about">{line}</p>' for line in about[:2]]
-    body += [_question(number, sheet, language) for number, sheet in enumerate(sheets, 1)]
+    drawn = _Charts(language, closed=[sheet.chart for sheet in sheets if sheet.covered])
+    body += [_question(number, sheet, language, drawn) for number, sheet in enumerate(sheets, 1)]
+    drawn = _Charts(language, closed=[])
     body.append(f'<div class="answers"><h1>{told(say("Answers"))}</h1>')
     body += [f'<p class="about">{line}</p>' for line in about[2:]]
-    body += [_answer(number, sheet, language) for number, sheet in enumerate(sheets, 1)]
+    body += [_answer(number, sheet, language, drawn) for number, sheet in enumerate(sheets, 1)]
     body.append("</div>")
     head = f'<meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style><script>{get_plotlyjs()}</script>'
     page = f"<head>{head}</head><body>{''.join(body)}<script>{_DRAW}</script></body>"
     return f'<!doctype html><html lang="{_TAGS.get(language, language)}">{page}</html>'
 
 
-def _question(number: int, sheet: Sheet, language: str) -> str:
+class _Charts:
+    """The charts of one half of the paper: each once, and none that a question of the other half is about.
+
+    Args:
+        language: Of their texts.
+        closed: Those that hold an answer.
+    """
+
+    def __init__(self, language: str, *, closed: Sequence[Spec | None]) -> None:
+        self._language = language
+        self._seen = {self._written(spec) for spec in closed if spec is not None}
+
+    def once(self, spec: Spec | None) -> str:
+        """A chart, if it was not drawn before."""
+        if spec is None or (written := self._written(spec)) in self._seen:
+            return ""
+        self._seen.add(written)
+        return f'<div class="chart"><script type="application/json">{written}</script></div>'
+
+    def _written(self, spec: Spec) -> str:
+        return str(figure_in(spec, self._language).to_json()).replace("<", "\\u003c")  # no text ends the script
+
+
+def _question(number: int, sheet: Sheet, language: str, drawn: _Charts) -> str:
     if sheet.posed is None:
         return ""
     posed = sheet.posed
     parts = [f"<h2>{number}. {escape(said(posed.question, language))}</h2>"]
+    if sheet.about is not None:
+        parts.append(f'<p class="about">{escape(said(sheet.about, language))}</p>')
     if not sheet.covered:
-        parts.append(_chart(sheet.chart, language))
+        parts.append(drawn.once(sheet.chart))
     labels = [f"<li>{escape(said(option.label, language))}</li>" for option in posed.options]
     parts.append(f"<ul>{''.join(labels)}</ul>" if labels else '<div class="line"></div>')
     return f"<section>{''.join(parts)}</section>"
 
 
-def _answer(number: int, sheet: Sheet, language: str) -> str:
+def _answer(number: int, sheet: Sheet, language: str, drawn: _Charts) -> str:
     if sheet.posed is None:
         why = "" if sheet.why is None else escape(said(sheet.why, language))
         return f'<div class="answer"><h2>{number}.</h2><p>{why}</p></div>'
-    right, reveal = _right(sheet.posed), sheet.posed.reveal
-    parts = [f"<h2>{number}. {escape(said(right, language))}</h2>", f"<p>{escape(said(reveal, language))}</p>"]
+    parts = [f"<h2>{number}. {escape(said(_right(sheet.posed), language))}</h2>"]
+    if sheet.posed.step.ask.form != "piece":  # its text answers what somebody typed
+        parts.append(f"<p>{escape(said(sheet.posed.reveal, language))}</p>")
     if sheet.covered:
-        parts.append(_chart(sheet.chart, language))
+        parts.append(drawn.once(sheet.chart))
     return f'<div class="answer">{"".join(parts)}</div>'
 
 
@@ -125,10 +155,3 @@ def _right(posed: Posed) -> str:
     if posed.options:
         return posed.label(str(right))
     return right if isinstance(right, str) else f"{right:.4g}"
-
-
-def _chart(spec: Spec | None, language: str) -> str:
-    if spec is None:
-        return ""
-    figure = str(figure_in(spec, language).to_json()).replace("<", "\\u003c")  # no text of it ends the script
-    return f'<div class="chart"><script type="application/json">{figure}</script></div>'
