@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 from typing import Final
 
 from plotly.offline import get_plotlyjs
@@ -19,24 +20,8 @@ from charts.theme import Spec, figure_in
 from transformer.lessons import Lesson, Posed
 from words import Sentence, said, say
 
-_STYLE: Final = """
-body { font: 12pt/1.5 system-ui, "PingFang SC", "Microsoft YaHei", "Noto Sans CJK SC", sans-serif; color: #1b1b1b;
-  max-width: 46rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.7rem; margin: 0; } h2 { font-size: 1.15rem; margin: 2rem 0 .4rem; }
-.about { color: #555; margin: .2rem 0; overflow-wrap: anywhere; } .sentence { font-size: 1.15rem; }
-section, .answer { break-inside: avoid; } ul { list-style: none; padding: 0; margin: .4rem 0; }
-li::before { content: "☐  "; } .line { border-bottom: 1px solid #777; height: 2rem; width: 60%; }
-.answers { break-before: page; } .chart { width: 100%; }
-@media print { body { margin: 0; max-width: none; } }
-"""
-_DRAW: Final = """
-for (const place of document.querySelectorAll(".chart")) {
-  const figure = JSON.parse(place.querySelector("script").textContent);
-  const drawn = document.createElement("div");
-  place.append(drawn);
-  Plotly.newPlot(drawn, figure.data, figure.layout, { displayModeBar: false, responsive: true });
-}
-"""
+_STYLE: Final = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
+_DRAW: Final = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 _TAGS: Final = {"zh": "zh-CN"}
 
 

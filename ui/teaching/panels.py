@@ -10,7 +10,6 @@ from urllib.parse import urlencode, urlsplit
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.lessons import Lesson
-from ui.runs.open_run import address
 from ui.shared import drawing
 from ui.shared.door import st
 from ui.state import covering, lesson, own_lessons, session
@@ -92,16 +91,16 @@ def _address(
 ) -> tuple[str, dict[str, str]]:
     """The path and the parameters of the link."""
     asked = session.asked()
-    link = replace(asked, forced=(), tried=(), interventions=(), beside="", view=type(asked.view)(guess=guess))
+    link = replace(asked, revision="", forced=(), tried=(), interventions=(), beside="", view=View(guess=guess))
     said = covering.write(hidden)
     # Whole, as another server may open with another checkpoint, and a card may get another first example.
     more = {"model": checkpoint.name, "src": asked.source or checkpoint.card.first_example()}
     more |= {covering.PARAMETER: said} if said else {}
     if place is None:
-        return page, write_link(address(checkpoint, link)) | more
-    bare = replace(link, view=type(asked.view)())
+        return page, write_link(link) | more
+    bare = replace(link, view=View())
     step = lesson.known()[place.lesson].steps[place.step - 1]
-    return step.page, write_link(address(checkpoint, bare)) | place.in_address() | more
+    return step.page, write_link(bare) | place.in_address() | more
 
 
 def _whole(path: str, parameters: Mapping[str, str]) -> str:
@@ -175,8 +174,8 @@ def _own() -> None:
     if where is None:
         st.markdown(
             say(
-                "Start the app with a folder of lessons, and they stand in the list of lessons: `{command}`",
-                command='make run ARGS="-- --lessons DIR"',
+                "Start the app with a folder of lessons, and they stand in the list of lessons: "
+                '`make run ARGS="-- --lessons DIR"`'
             )
         )
     else:
