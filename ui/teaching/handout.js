@@ -1,7 +1,10 @@
-// @ts-nocheck runs in a handout, beside Plotly's own script
+// @ts-check
+// Draws the charts of a handout, with Plotly's own script, which stands in the same file.
+
+const plotly = /** @type {any} */ (globalThis).Plotly;
 for (const place of document.querySelectorAll(".chart")) {
-  const figure = JSON.parse(place.querySelector("script").textContent);
+  const figure = JSON.parse(place.querySelector("script")?.textContent ?? "{}");
   const drawn = document.createElement("div");
   place.append(drawn);
-  Plotly.newPlot(drawn, figure.data, figure.layout, { displayModeBar: false, responsive: true });
+  plotly.newPlot(drawn, figure.data, figure.layout, { displayModeBar: false, responsive: true });
 }

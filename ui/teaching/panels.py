@@ -16,6 +16,7 @@ from ui.state import covering, lesson, own_lessons, session
 from ui.state.language import current
 from ui.state.lesson import Place
 from ui.state.link import write_link
+from ui.state.view import View
 from ui.teaching.example import EXAMPLE
 from ui.teaching.sheets import written
 from words import joined, say, say_n
