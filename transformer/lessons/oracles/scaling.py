@@ -21,6 +21,7 @@ WIDTHS: Final = (4, 64, 1024)
 DRAWS: Final = 2000
 NEARLY_ALL: Final = (0.9, 0.99)
 HARDLY: Final = 0.1
+TINY: Final = 1e-12
 CLEARLY: Final = 0.02
 """By how much one map has to be nearer than another, in parts of a row."""
 
@@ -99,25 +100,29 @@ def _output(case: Case, change: Intervention) -> Answer:
 
 
 def nearest_similarity(case: Case) -> Answer:
-    """Which other similarity gives the row that is nearest to the trained one; the output is held."""
-    kind, layer, head = case.picked["kind"], int(case.picked["layer"]) - 1, int(case.picked["head"]) - 1
-    row, width = int(case.picked["query"]) - 1, case.checkpoint.config.d_head
-    sigma = round(
-        width**0.25, 3
-    )  # σ² = √d_head: then only the lengths of the keys tell a kernel from q · k / √d_head
-    trained = case.trace.maps(kind)[layer, head, row]
-    apart: dict[str, float] = {}
-    for how in ("dot", "cosine", "kernel"):
-        change = OtherSimilarity(kind, layer, head, how=how, sigma=sigma)
-        other = case.another(forced=case.trace.tgt_ids, interventions=(change,))
-        apart[how] = float(np.abs(other.maps(kind)[layer, head, row] - trained).sum() / 2)
+    """Which other similarity gives the row that is nearest to the trained one.
+
+    The row's queries and keys stay what they are if only this head is changed and the output is held, so that the
+    rows can be computed here, without further runs.
+    """
+    found = walk_of(case)
+    place = (found.kind, found.layer, found.head)
+    sigma = round(found.d_head**0.25, 3)  # σ² = √d_head: a kernel differs from q · k / √d_head by the keys' lengths
+    lengths = np.linalg.norm(found.q) * np.linalg.norm(found.keys, axis=1)  # [key]
+    scores = {
+        "dot": found.dots,
+        "cosine": found.dots / np.maximum(lengths, TINY),
+        "kernel": -((found.keys - found.q) ** 2).sum(axis=1) / (2 * sigma**2),
+    }
+    trained, is_open = found.weights[found.allowed], found.allowed
+    apart = {how: float(np.abs(_softmax(made[is_open]) - trained).sum() / 2) for how, made in scores.items()}
     first, second, _ = sorted(apart, key=lambda how: apart[how])
     if apart[second] - apart[first] < CLEARLY:
         raise NotHere("Two of these similarities are about equally near here; try another sentence.")
     values = {
         **apart,
         "sigma": sigma,
-        "do": str(OtherSimilarity(kind, layer, head, how=first, sigma=sigma)),
+        "do": str(OtherSimilarity(*place, how=first, sigma=sigma)),
         "forced": ".".join(map(str, case.trace.tgt_ids)),
     }
     return Answer(right=first, options=tuple(map(Option, apart)), values=values, variant=first)

@@ -11,6 +11,7 @@ from transformer.lessons.case import NotHere
 from transformer.lessons.picks.weights import one_weight, own_row, row_of_shares
 from transformer.lessons.posing import pose
 from transformer.lessons.reading import lessons
+from transformer.runs.interventions.similarity import OtherSimilarity
 from transformer.runs.replay import replay
 
 CASES = [("zh-en", "我们昨天看见那只猫。"), ("en-fr", "She never wants bread."), ("reverse", "lantern")]
@@ -115,16 +116,16 @@ class TestOnAHead:
         assert told["share"] == pytest.approx(slope(raw) / slope(scaled), rel=1e-2, abs=1e-4)
         assert told["bits"] == pytest.approx(-sum(w * math.log2(w) for w in scaled), abs=1e-3)
 
-    def test_the_similarity_that_is_nearest(self, name, sentence):
-        run, picked, dots, _ = self.row(name, sentence)
-        queries, keys, _ = projected(run, picked)
-        q, d = queries[picked["query"] - 1], picked["d_head"]
-        sigma = round(d**0.25, 3)
-        cosines = dots / np.linalg.norm(q) / np.linalg.norm(keys, axis=1)
-        kernels = -((keys - q) ** 2).sum(axis=1) / (2 * sigma**2)
-        trained = softmax(dots / math.sqrt(d))
-        rows = {"dot": softmax(dots), "cosine": softmax(cosines), "kernel": softmax(kernels - kernels.max())}
-        apart = {how: np.abs(row - trained).sum() / 2 for how, row in rows.items()}
+    def test_the_similarity_that_is_nearest_is_so_in_changed_runs(self, name, sentence):
+        run = case(name, sentence)
+        picked = one_weight(run)
+        sigma = round(picked["d_head"] ** 0.25, 3)
+        place = (picked["layer"] - 1, picked["head"] - 1)
+        trained, apart = run.trace.cross[(*place, picked["query"] - 1)], {}
+        for how in ("dot", "cosine", "kernel"):
+            change = OtherSimilarity("cross", *place, how=how, sigma=sigma)
+            other = run.another(forced=run.trace.tgt_ids, interventions=(change,))
+            apart[how] = np.abs(other.cross[(*place, picked["query"] - 1)] - trained).sum() / 2
         try:
             answer = pose(step_of("scaling", 6), run).answer
         except NotHere:
