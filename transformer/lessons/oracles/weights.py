@@ -47,7 +47,8 @@ def scaling_effect(case: Case) -> Answer:
     found = walk_of(case)
     dots = found.dots[found.allowed]
     raw, scaled = _softmax(dots), _softmax(dots * found.how.scale)
-    kept = np.array_equal(*(np.argsort(scores, kind="stable") for scores in (dots, dots * found.how.scale)))
+    order, divided = (np.argsort(scores, kind="stable") for scores in (dots, dots * found.how.scale))
+    kept = np.array_equal(order, divided)
     before, after = float(raw.max()), float(scaled.max())
     if abs(before - after) < ROUNDED:
         raise NotHere("All keys fit this query about equally well, so that dividing changes too little to be seen.")
