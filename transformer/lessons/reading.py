@@ -16,8 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
-from transformer.errors import GlassformerError, shown
-from transformer.lessons.lesson import Ask, Form, Kind, Lesson, Step, Text
+from transformer.errors import shown
+from transformer.lessons.lesson import PAGES, Ask, Form, Kind, Lesson, LessonError, Step, Text
 from transformer.lessons.oracles import ORACLES
 from transformer.lessons.picks import PICKS
 from words import ENGLISH, Sentence, say
@@ -27,6 +27,7 @@ LANGUAGES = (ENGLISH, "zh")
 MAX_BYTES = 200_000
 MAX_STEPS = 20
 MOST_WHOLE = 999
+MAX_FILES = 100
 MAX_CHARACTERS = 600  # of one text
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}", re.ASCII)
 _FIELD = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
@@ -36,15 +37,42 @@ _STEP = {"page", "link", "then", "pick", "on", "cover", "look", "ask", "reveal",
 _ASK = {"oracle", "kind", "form", "question", "choices", "in_order", "within", "misled"}
 
 
-class LessonError(GlassformerError):
-    """A lesson's file cannot be used as it is."""
-
-
 @cache
 def lessons() -> Mapping[str, Lesson]:
     """The lessons of the plan by name, in their order."""
     found = sorted((read_lesson(file) for file in PLAN.glob("*.toml")), key=lambda lesson: lesson.number)
     return {lesson.name: lesson for lesson in found}
+
+
+def read_folder(folder: Path) -> tuple[Mapping[str, Lesson], tuple[Sentence, ...]]:
+    """Lessons that somebody wrote for a class: every TOML file of a folder, in the order of their names.
+
+    Their texts may be given in one language only.
+
+    Args:
+        folder: The folder.
+
+    Returns:
+        The lessons by name, and a sentence for each file that cannot be used.
+    """
+    found: dict[str, Lesson] = {}
+    problems: list[Sentence] = []
+    files = sorted(folder.glob("*.toml"))
+    if not files:
+        problems.append(say("The folder of lessons {folder} holds no .toml file.", folder=shown(str(folder))))
+    for file in files[:MAX_FILES]:
+        try:
+            lesson = read_lesson(file, languages=())
+            if lesson.name in found or lesson.name in lessons():
+                raise LessonError(
+                    "The lesson {file} cannot be used: its name {name} is that of another lesson; choose another.",
+                    file=file.name,
+                    name=shown(lesson.name),
+                )
+            found[lesson.name] = lesson
+        except LessonError as error:
+            problems.append(error.sentence)
+    return found, tuple(problems)
 
 
 def read_lesson(file: Path, *, languages: tuple[str, ...] = LANGUAGES) -> Lesson:
@@ -109,7 +137,7 @@ class _Reader:
                 raise self._error(say("a step is a table, found {found}", found=shown(record)))
             self._known(record, _STEP)
             yield Step(
-                page=self._name(record, "page"),
+                page=self._among(record, "page", PAGES),
                 link=self._strings(record, "link"),
                 then=self._strings(record, "then"),
                 pick=self._among(record, "pick", ("", *PICKS), ""),
@@ -206,9 +234,12 @@ class _Reader:
 
     def _text(self, record: Mapping[str, Any], name: str, *, where: str = "") -> Text:
         where = where or name
-        value = self._of(record, name, dict)
+        given = record.get(name)
+        one = {ENGLISH: given} if isinstance(given, str) and not self._languages else None  # for a class, one will do
+        value = one or self._of(record, name, dict)
         languages = {language: self._of(value, language, str) for language in value}
-        missing = [language for language in self._languages if not languages.get(language, "").strip()]
+        wanted = self._languages or tuple(languages)
+        missing = [language for language in wanted if not languages.get(language, "").strip()]
         if missing or not languages:
             raise self._error(
                 say("`{name}` lacks a text for {language}", name=where, language=", ".join(missing) or ENGLISH)
