@@ -16,8 +16,10 @@ from transformer.lessons.oracles import (
     heads,
     looking,
     masks,
+    neurons,
     order,
     scaling,
+    stream,
     weights,
 )
 
@@ -32,6 +34,8 @@ _IN = (  # a module a line of thought; each lists its own
     order,
     masks,
     choosing,
+    stream,
+    neurons,
 )
 
 ORACLES: Final[Mapping[str, Oracle]] = {oracle.__name__: oracle for module in _IN for oracle in module.ORACLES}

@@ -13,6 +13,7 @@ from transformer.lessons.case import Case
 from transformer.lessons.picks import (
     choosing,
     heads,
+    inside,
     looking,
     masks,
     order,
@@ -30,6 +31,7 @@ _IN = (  # a module a line of thought; each lists its own
     order,
     masks,
     choosing,
+    inside,
 )
 
 PICKS: Final[Mapping[str, Pick]] = {pick.__name__: pick for module in _IN for pick in module.PICKS}
