@@ -11,6 +11,7 @@ from typing import Final
 
 from transformer.lessons.case import Answer, Case
 from transformer.lessons.oracles import (
+    choosing,
     decoding,
     heads,
     looking,
@@ -30,6 +31,7 @@ _IN = (  # a module a line of thought; each lists its own
     heads,
     order,
     masks,
+    choosing,
 )
 
 ORACLES: Final[Mapping[str, Oracle]] = {oracle.__name__: oracle for module in _IN for oracle in module.ORACLES}

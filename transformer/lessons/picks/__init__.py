@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from transformer.lessons.case import Case
 from transformer.lessons.picks import (
+    choosing,
     heads,
     looking,
     masks,
@@ -28,6 +29,7 @@ _IN = (  # a module a line of thought; each lists its own
     heads,
     order,
     masks,
+    choosing,
 )
 
 PICKS: Final[Mapping[str, Pick]] = {pick.__name__: pick for module in _IN for pick in module.PICKS}
