@@ -35,7 +35,7 @@ def texts_in_ui():
 
 
 WHOLE, BEGUN = texts_in_ui()
-KNOWN = {*nested.RUN, *view.NAMES}
+KNOWN = {*nested.RUN, *view.NAMES, "with", "ref", "b"}
 
 
 @pytest.mark.parametrize("which", range(len(STEPS)), ids=IDS)
