@@ -26,6 +26,7 @@ PLAN = Path(__file__).resolve().parent / "plan"
 LANGUAGES = (ENGLISH, "zh")
 MAX_BYTES = 200_000
 MAX_STEPS = 20
+MOST_WHOLE = 999
 MAX_FILES = 100
 MAX_CHARACTERS = 600  # of one text
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}", re.ASCII)
@@ -86,18 +87,19 @@ def read_lesson(file: Path, *, languages: tuple[str, ...] = LANGUAGES) -> Lesson
         LessonError: It cannot be used; the message says where and why.
     """
     try:
-        content = file.read_bytes()
+        with file.open("rb") as opened:
+            content = opened.read(MAX_BYTES + 1)
     except OSError as error:
         raise LessonError(
             "{file} cannot be read: {problem}.", file=file.name, problem=error.strerror or "?"
         ) from error
     if len(content) > MAX_BYTES:
         raise LessonError(
-            "{file} has {n:,} bytes; a lesson may have {most:,}.", file=file.name, n=len(content), most=MAX_BYTES
+            "{file} has more than {most:,} bytes, and a lesson may not; split it.", file=file.name, most=MAX_BYTES
         )
     try:
         record = tomllib.loads(content.decode("utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # no UTF-8, no TOML, or a number of thousands of digits
         raise LessonError("{file} is no TOML: {problem}", file=file.name, problem=str(error)[:200]) from error
     return _Reader(file.name, languages).lesson(record)
 
@@ -121,10 +123,10 @@ class _Reader:
             raise self._error(say("a lesson has 1 to {most} steps, found {n}", most=MAX_STEPS, n=len(steps)))
         return Lesson(
             name=self._name(record, "name"),
-            number=self._of(record, "number", int, 0),
+            number=self._whole(record, "number", 0, 0),
             title=self._text(record, "title"),
             teaches=self._text(record, "teaches"),
-            minutes=self._of(record, "minutes", int),
+            minutes=self._whole(record, "minutes", 1),
             after=self._list(record, "after"),
             steps=tuple(self._steps(steps)),
         )
@@ -176,6 +178,20 @@ class _Reader:
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             raise self._error(
                 say("`{name}` is {found}, expected a {kind}", name=name, found=shown(value), kind=kind.__name__)
+            )
+        return value
+
+    def _whole(self, record: Mapping[str, Any], name: str, least: int, default: int | None = None) -> int:
+        value: int = self._of(record, name, int, default)
+        if not least <= value <= MOST_WHOLE:
+            raise self._error(
+                say(
+                    "`{name}` is {found}, expected {least} to {most}",
+                    name=name,
+                    found=shown(value),
+                    least=least,
+                    most=MOST_WHOLE,
+                )
             )
         return value
 
@@ -236,22 +252,24 @@ class _Reader:
     def _check_template(self, where: str, text: str) -> frozenset[str]:
         """The names in a template."""
         try:
-            parts = [(name, form) for _, name, form, _ in string.Formatter().parse(text) if name is not None]
+            fields = [field for field in string.Formatter().parse(text) if field[1] is not None]
         except ValueError as error:
             raise self._error(say("`{name}` is no template: {problem}", name=where, problem=str(error))) from error
-        if len(text) > MAX_CHARACTERS or "!" in "".join(name for name, _ in parts):
+        if len(text) > MAX_CHARACTERS:
             raise self._error(say("`{name}` is longer than {most} characters", name=where, most=MAX_CHARACTERS))
-        for name, form in parts:
-            if not _FIELD.fullmatch(name) or not _FORMAT.fullmatch(form or ""):
+        for _, name, form, conversion in fields:
+            if conversion or not _FIELD.fullmatch(name or "") or not _FORMAT.fullmatch(form or ""):
                 raise self._error(
                     say(
                         "`{name}` asks for {found}; a value is a name and a format of a number, such as {example}",
                         name=where,
-                        found=shown(name + (f":{form}" if form else "")),
+                        found=shown(
+                            (name or "") + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "")
+                        ),
                         example="{p:.2f}",
                     )
                 )
-        return frozenset(name for name, _ in parts)
+        return frozenset(field[1] or "" for field in fields)
 
     def _error(self, problem: Sentence) -> LessonError:
         if self._step:
