@@ -40,6 +40,7 @@ PAGES: dict[str, list[StreamlitPage]] = {
     ],
     say("Learn"): [
         st.Page("pages/learn/room.py", title=say("A room"), url_path="room"),
+        st.Page("pages/learn/projector.py", title=say("A room"), url_path="projector", visibility="hidden"),
     ],
     say("Debug"): [
         st.Page("pages/debug/checkpoints.py", title=say("Checkpoints"), url_path="checkpoints"),
@@ -51,6 +52,6 @@ PAGES: dict[str, list[StreamlitPage]] = {
 
 page = st.navigation(PAGES, position="hidden")
 menu.begin(PAGES, page.url_path)
-bar()
+bar(page.url_path)
 listing.underline()  # before the page, which may stop
 page.run()

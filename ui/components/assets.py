@@ -42,6 +42,7 @@ COMPONENTS = {
     "glossary_marks": "glossary/marks.js",
     "glossary_list": "glossary/list.js",
     "room_bar": "room/view.js",
+    "room_counts": "room/wall.js",
 }
 """The module that is each component."""
 

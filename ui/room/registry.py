@@ -149,6 +149,27 @@ class Registry:
             room.again()
         self._tell(room)
 
+    def answer(self, taught: Opened) -> None:
+        """Let everybody see the answer.
+
+        Raises:
+            RefusedError: The room is gone, or has no question.
+        """
+        with self._taught(taught) as room:
+            room.answer()
+        self._tell(room)
+
+    def let_own(self, taught: Opened, own: bool) -> None:
+        """Have students keep sentences of their own, or look at the teacher's.
+
+        Raises:
+            RefusedError: The room is gone.
+        """
+        with self._taught(taught) as room:
+            news = room.let_own(own)
+        if news:
+            self._tell(room)
+
     def end(self, taught: Opened) -> None:
         """End a room, and everything that is known of it.
 
