@@ -6,6 +6,7 @@ from streamlit.navigation.page import StreamlitPage
 
 from ui.components.present.view import presenter
 from ui.glossary import listing
+from ui.lessons import panel
 from ui.room.bar import bar
 from ui.shared import menu, style
 from ui.shared.door import st
@@ -39,6 +40,7 @@ PAGES: dict[str, list[StreamlitPage]] = {
         st.Page("pages/whatif/wrong.py", title=say("What goes wrong"), url_path="wrong"),
     ],
     say("Learn"): [
+        st.Page("pages/learn/lessons.py", title=say("Lessons"), url_path="lessons"),
         st.Page("pages/learn/room.py", title=say("A room"), url_path="room"),
         st.Page("pages/learn/projector.py", title=say("A room"), url_path="projector", visibility="hidden"),
     ],
@@ -54,4 +56,6 @@ page = st.navigation(PAGES, position="hidden")
 menu.begin(PAGES, page.url_path)
 bar(page.url_path)
 listing.underline()  # before the page, which may stop
+place = panel.begin(page.url_path)
 page.run()
+panel.fill(place)

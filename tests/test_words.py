@@ -15,7 +15,13 @@ from tools.catalogues import ERRORS
 # Files and folders whose sentences all go through `say`.
 CONVERTED = ("main.py", "pages/", "ui/", "charts/", "transformer/")
 # Hold code for the browser, or for readers to copy, as text, and not a word for people.
-CODE = ("ui/components/assets.py", "ui/shared/style.py", "ui/start/look.py", "ui/checkpoints/example.py")
+CODE = (
+    "ui/components/assets.py",
+    "ui/shared/style.py",
+    "ui/start/look.py",
+    "ui/checkpoints/example.py",
+    "ui/lessons/style.py",
+)
 SPEAKING = {"app", "main", "pages", "ui", "charts", "transformer"}
 
 

@@ -5,7 +5,7 @@ from ui.checkpoints import foreign, given, panels, scores, training
 from ui.frame.sidebar import checkpoint_or_maps
 from ui.frame.source_box import head
 from ui.runs.open_run import publish
-from ui.shared import drawing
+from ui.shared import cover, drawing
 from ui.shared.door import st
 from ui.state import session
 from words import say
@@ -24,8 +24,9 @@ with chosen:
         given.card(found, st.session_state[session.MODEL])
     else:
         panels.card(found)
-        scores.scores(found)
-        training.training(found)
+        if not cover.stands_for(cover.PART):
+            scores.scores(found)
+            training.training(found)
         panels.features(found)
         panels.to_parameters(found)
     publish(found)

@@ -1,7 +1,6 @@
 """Attention: every layer's and head's map of the sentence at hand, and how one weight came to be."""
 
 from transformer.checkpoint.load import Checkpoint
-from transformer.maps.given import GivenMaps
 from ui.attention import all_heads, flow, head_table, one_map, one_weight, otherwise
 from ui.attention import controls as attention_controls
 from ui.frame.given import given_head
@@ -12,6 +11,7 @@ from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.open_maps import open_maps
 from ui.runs.open_run import open_run
+from ui.shared import cover
 from ui.shared.door import st
 from ui.state import session
 from words import say
@@ -37,7 +37,7 @@ def follow(checkpoint: Checkpoint) -> None:
     sentence(run, compact=True, still=attempt(lambda: attention_controls.still(run)))
     attention_controls.draw(run)
     otherwise.draw(run)
-    attempt(lambda: DRAW[run.view.panel](run))
+    cover.part(lambda: attempt(lambda: DRAW[run.view.panel](run)))
     run.publish()
 
 
@@ -54,7 +54,7 @@ def look(name: str) -> None:
 
 
 found = checkpoint_or_maps(TITLE, shows_run=True)
-if isinstance(found, GivenMaps):
-    look(st.session_state[session.MODEL])
-else:
+if isinstance(found, Checkpoint):
     of_a_sentence(TITLE, found, follow)
+else:
+    look(st.session_state[session.MODEL])

@@ -6,6 +6,7 @@ from ui.frame.sentence import Still, sentence
 from ui.frame.sidebar import sidebar
 from ui.frame.source_box import of_a_sentence
 from ui.runs.open_run import open_run
+from ui.shared import cover
 from ui.shared.door import st
 from ui.state import session
 from words import say
@@ -21,7 +22,7 @@ def follow(checkpoint: Checkpoint) -> None:
     if run is None:
         return
     sentence(run, compact=True, still=Still() if reading.judges_itself(run) else None)
-    panels.draw(run)
+    cover.part(lambda: panels.draw(run))
     run.publish()
 
 

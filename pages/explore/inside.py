@@ -7,6 +7,7 @@ from ui.frame.source_box import of_a_sentence
 from ui.inside import controls as inside_controls
 from ui.inside import ffn, lens, model, pieces, stream
 from ui.runs.open_run import open_run
+from ui.shared import cover
 from ui.shared.door import st
 from ui.state import session
 from words import say
@@ -30,7 +31,8 @@ def follow(checkpoint: Checkpoint) -> None:
     if run is None:
         return
     sentence(run, compact=True, still=inside_controls.still(run))
-    DRAW[run.view.inside_panel](run, inside_controls.draw(run))
+    row = inside_controls.draw(run)
+    cover.part(lambda: DRAW[run.view.inside_panel](run, row))
     run.publish()
 
 

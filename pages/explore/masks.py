@@ -6,6 +6,7 @@ from ui.frame.source_box import of_a_sentence
 from ui.masks import panels
 from ui.masks.batch import KINDS
 from ui.runs.open_run import open_run
+from ui.shared import cover
 from ui.shared.door import st
 from ui.state import session
 from words import say
@@ -20,7 +21,7 @@ def follow(checkpoint: Checkpoint) -> None:
     run = open_run(checkpoint, kind=KINDS[session.view().mask])
     if run is None:
         return
-    panels.draw(run)
+    cover.part(lambda: panels.draw(run))
     run.publish()
 
 

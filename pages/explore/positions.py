@@ -7,6 +7,7 @@ from ui.positions import controls as position_controls
 from ui.positions import panels
 from ui.runs.attempt import attempt
 from ui.runs.open_run import open_run
+from ui.shared import cover
 from ui.shared.door import st
 from ui.state import session
 from words import say
@@ -21,7 +22,7 @@ def follow(checkpoint: Checkpoint) -> None:
     table = attempt(lambda: position_controls.draw(checkpoint))
     run = open_run(checkpoint)  # what is not about the sentence shows without one
     if table is not None:
-        panels.draw(table, run)
+        cover.part(lambda: panels.draw(table, run))
     if run is not None:
         run.publish()
 

@@ -7,6 +7,7 @@ from ui.frame.source_box import of_a_sentence
 from ui.runs.attempt import attempt
 from ui.runs.open_run import open_run
 from ui.search import controls, draws, sampling, tree
+from ui.shared import cover
 from ui.shared.door import st
 from ui.state import session
 from words import say
@@ -26,7 +27,7 @@ def follow(checkpoint: Checkpoint) -> None:
     sentence(run, compact=True)
     row = controls.draw(run)
     if row is not None:
-        attempt(lambda: DRAW[run.view.search_panel](run, row))
+        cover.part(lambda: attempt(lambda: DRAW[run.view.search_panel](run, row)))
     run.publish()
 
 

@@ -6,6 +6,7 @@ from ui.frame.sidebar import sidebar
 from ui.frame.source_box import of_a_sentence
 from ui.frame.whatif import for_head
 from ui.runs.open_run import open_run
+from ui.shared import cover
 from ui.shared.door import st
 from ui.state import session
 from ui.step import hiding, panels
@@ -22,7 +23,7 @@ def follow(checkpoint: Checkpoint) -> None:
     if run is None:
         return
     sentence(run, chosen=hiding.chosen(run))
-    panels.draw(run)
+    cover.part(lambda: panels.draw(run))
     for_head(run, run.looking.kind, run.view.layer, run.view.head)
     run.publish()
 

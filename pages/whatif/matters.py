@@ -7,6 +7,7 @@ from ui.frame.source_box import of_a_sentence
 from ui.matters import controls as matters_controls
 from ui.matters import heads, logit, pieces
 from ui.runs.open_run import open_run
+from ui.shared import cover
 from ui.shared.door import st
 from ui.state import session
 from words import say
@@ -28,7 +29,8 @@ def follow(checkpoint: Checkpoint) -> None:
     if run is None:
         return
     sentence(run, compact=True)
-    DRAW[matters_controls.draw(run)](run)
+    chosen = matters_controls.draw(run)
+    cover.part(lambda: DRAW[chosen](run))
     run.publish()
 
 

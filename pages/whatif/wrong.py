@@ -4,6 +4,7 @@ from transformer.checkpoint.load import Checkpoint
 from ui.frame.sidebar import sidebar
 from ui.frame.source_box import of_a_sentence
 from ui.runs.open_run import open_run
+from ui.shared import cover
 from ui.shared.door import st
 from ui.state import session
 from ui.wrong import panels
@@ -19,7 +20,7 @@ def follow(checkpoint: Checkpoint) -> None:
     run = open_run(checkpoint)
     if run is None:
         return
-    panels.draw(run)
+    cover.part(lambda: panels.draw(run))
     run.publish()
 
 

@@ -16,7 +16,7 @@ from ui.components.flow.view import Choice, Flow, Pin, flow_view, last_choice
 from ui.runs.groups import prompt_row, size_of
 from ui.runs.open_maps import AnyRun, OpenMaps
 from ui.runs.sides import KIND_NAMES
-from ui.shared import drawing
+from ui.shared import cover, drawing
 from ui.shared.door import here, st
 from ui.state import session
 from ui.state.view import View
@@ -59,6 +59,8 @@ def draw(run: AnyRun) -> None:
     view, flow, rows, columns = run.view, drawn.flow, drawn.rows, drawn.columns
     n_heads, n_queries, n_keys = run.trace.maps(view.kind).shape[1], len(rows), len(columns)
     slot, key, together = run.slot, run.key(FLOW), flow.together
+    if cover.stands_for(key):
+        return
 
     def take() -> None:  # a session keeps it, so it must not hold the weights
         told = last_choice(key, n_heads=n_heads, n_queries=n_queries, n_keys=n_keys)

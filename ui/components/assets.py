@@ -41,6 +41,7 @@ COMPONENTS = {
     "presenter": "present/view.js",
     "glossary_marks": "glossary/marks.js",
     "glossary_list": "glossary/list.js",
+    "lesson_memory": "lessons/view.js",
     "room_bar": "room/view.js",
     "room_counts": "room/wall.js",
 }
@@ -53,6 +54,7 @@ STYLES = {
     "flow": "flow/view.css",
     "present": "present/view.css",
     "glossary": "glossary/view.css",
+    "lessons": "lessons/view.css",
     "room": "room/view.css",
 }
 

@@ -11,6 +11,7 @@ import numpy as np
 from ui.components.stepper.stepper import last_chosen, stepper
 from ui.runs.looking import chosen_map, heads_name
 from ui.runs.open_run import OpenRun
+from ui.shared import cover
 from ui.state import session
 from ui.state.view import Slot
 from words import say
@@ -64,6 +65,8 @@ def sentence(
     if still is not None and not run.view.guess:
         shading = None if still.weights is None else np.asarray(still.weights, np.float32)[None]
         shown = replace(shown, shading=shading, shading_label=still.label, still=True)
+    if cover.is_on():
+        shown = shown.without_numbers()
     stepper(
         shown,
         key=key,

@@ -14,6 +14,7 @@ from transformer.model.anatomy import anatomy
 from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_SOURCE_CHARACTERS, MAX_TOP_K, Beam, Sampling
 from ui.frame.foreign import open_foreign
 from ui.frame.source_box import head
+from ui.lessons import asking as lessons
 from ui.runs import foreign, handed_in, loading
 from ui.runs.looking import no_head, no_layer
 from ui.runs.open_run import address, publish
@@ -57,6 +58,7 @@ def checkpoint_or_maps(
     if entry.holds == "maps":
         return _open_maps(entry.name, title)
     checkpoint = _open(entry, title)
+    lessons.about(checkpoint)
     with st.sidebar:
         st.caption(drawing.plain(checkpoint.card.description))
         _mention_broken()

@@ -11,8 +11,10 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import anatomy
 from ui.frame import whatif
 from ui.frame.offer import offer
+from ui.lessons import leading
 from ui.runs.changes import ELSEWHERE, chips
-from ui.shared import drawing, style
+from ui.runs.open_run import publish
+from ui.shared import cover, drawing, style
 from ui.shared.choices import KEEP
 from ui.shared.door import st
 from ui.state import session
@@ -34,7 +36,11 @@ def of_a_sentence(title: str, checkpoint: Checkpoint, draw: Callable[[Checkpoint
     """
     with st.container():  # an offer comes and goes: outside, it would move what is below, and a fragment is its place
         source_box(checkpoint, head(title))
-    draw(checkpoint)
+    if cover.stands_for(cover.ALL, height=cover.MOST):
+        drawing.notes(session.take_notes())
+        publish(checkpoint)
+    else:
+        draw(checkpoint)
 
 
 def head(title: str) -> AbstractContextManager[object]:
@@ -92,6 +98,7 @@ def source_box(checkpoint: Checkpoint, row: AbstractContextManager[object]) -> N
                 for index, example in enumerate(checkpoint.card.tried()):
                     _example(checkpoint, example, index)
     offer(checkpoint)
+    leading.arrive(checkpoint)
 
 
 def _wording(checkpoint: Checkpoint) -> tuple[str, str]:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from charts.theme import Spec
 from ui.components.plotly.view import plotly_view
+from ui.shared import cover
 from ui.shared.door import here, st
 from ui.shared.saving import Origin, Table, csv_bytes, decoding_of, saved, with_origin
 from ui.shared.style import TABLE_BEHIND
@@ -35,6 +36,12 @@ def plain(text: str) -> str:
     Every ASCII punctuation mark is escaped, which Markdown allows; a line break would start a new paragraph.
     """
     return _MARKUP.sub(r"\\\1", _REWRITTEN.sub(_WORD_JOINER, " ".join(text.split())))
+
+
+@through
+def strong(text: str) -> str:
+    """Text in heavy letters, letter by letter as it is; a sentence stays one."""
+    return f"**{plain(text)}**"
 
 
 def notes(sentences: Sequence[str]) -> None:
@@ -93,6 +100,8 @@ def csv_button(
         of_sentence: Whether it is of the sentence at hand, and not of the model alone.
         of: What it is of, where it is neither.
     """
+    if cover.covered(key):
+        return
     of = of or origin(key, title, of_sentence=of_sentence)
     st.download_button(
         say("Table as CSV"),
@@ -143,6 +152,8 @@ def chart(
 ) -> None:
     """Draw a chart with the sentence that says how to read it, in the session's language.
 
+    Nothing of it is sent while a step of a lesson covers it.
+
     Args:
         figure: What a `..._spec` of `charts` made; its layout suggests the height.
         key: Names this place on the page.
@@ -154,6 +165,8 @@ def chart(
             must not hold a run. None: what the figure says, or the browser makes one of what it draws.
         of_sentence: Whether it is of the sentence at hand, and not of the model alone.
     """
+    if cover.stands_for(key, height=figure["layout"]["height"]):
+        return
     said = here(figure)
     of = origin(key, title_of(said), of_sentence=of_sentence)
     make = table or figure.get("table")

@@ -11,7 +11,7 @@ time; `common/links.js` has a click open the page in place.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from html import escape
@@ -90,7 +90,7 @@ def link(path: str, label: str, leads_to: Link, *, icon: str | None = None) -> N
     if page is None:
         st.markdown(label)  # a page alone, as tests run it, has no others
         return
-    st.page_link(page, label=label, icon=icon, query_params=write_link(leads_to) | apart.in_address())
+    st.page_link(page, label=label, icon=icon, query_params=apart.beside(write_link(leads_to)))
 
 
 def current() -> str:
@@ -109,8 +109,20 @@ def href(path: str, leads_to: Link) -> str:
     return _href(path, write_link(leads_to))
 
 
+def ways(links: Sequence[tuple[str, str, dict[str, str]]]) -> None:
+    """Draw links of a lesson in a row, which `common/links.js` follows in place as it does those of the menu.
+
+    A page link of Streamlit's to the page that is shown leaves the address bar as it was.
+
+    Args:
+        links: Of each the path of a page, what it says, and the parameters of the address but for the language.
+    """
+    lines = [f'<a href="{escape(_href(path, said))}">{escape(here(label))}</a>' for path, label, said in links]
+    st.html(f'<nav class="gf-ways">{"".join(lines)}</nav>')
+
+
 def _href(path: str, parameters: dict[str, str]) -> str:
-    address = urlencode(parameters | apart.in_address())
+    address = urlencode(apart.beside(parameters))
     return f"{path}?{address}" if address else path
 
 

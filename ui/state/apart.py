@@ -1,21 +1,27 @@
-"""What stands in an address beside what a link says: the language, the room."""
+"""What stands in an address beside what a link says: the language, the room, the step of a lesson."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ui.state import in_room, language
+from ui.state import in_room, language, lesson
 
 
 def begin() -> None:
     """Take it from the address; call it when a run begins."""
     language.begin()
     in_room.begin()
+    lesson.begin()
 
 
-def in_address() -> dict[str, str]:
-    """What the address says of it."""
-    return language.in_address() | in_room.in_address()
+def beside(parameters: Mapping[str, str]) -> dict[str, str]:
+    """A whole address: parameters, and what stands beside them; of a lesson what they say themselves, if they do.
+
+    Args:
+        parameters: Of a link, or of a step of a lesson.
+    """
+    place = {} if lesson.PARAMETER in parameters else lesson.in_address()
+    return dict(parameters) | language.in_address() | in_room.in_address() | place
 
 
 def without(parameters: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
@@ -24,4 +30,4 @@ def without(parameters: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, .
     Args:
         parameters: All of them.
     """
-    return in_room.without(language.without(parameters))
+    return lesson.without(in_room.without(language.without(parameters)))

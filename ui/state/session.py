@@ -21,7 +21,7 @@ import streamlit as st
 
 from transformer.runs.interventions import Intervention
 from transformer.runs.query import Beam, Decoding, Greedy, Query, Sampling
-from ui.state import answered, apart, branches, in_room, nested, reference
+from ui.state import answered, apart, branches, in_room, lesson, nested, reference
 from ui.state.link import DEFAULT_NEW, Link, read_link, write_link
 from ui.state.view import MAIN, Slot, View
 
@@ -31,11 +31,9 @@ BEAM_SIZE, LENGTH_PENALTY = "beam_size", "length_penalty"
 TEMPERATURE, TOP_K, TOP_P, SEED = "temperature", "top_k", "top_p", "seed"
 COMPANIONS, DEFAULT_MODEL, JOB = "companions", "default_model", "job"
 WIDGETS: Final = (MODEL, SOURCE, HOW, BEAM_SIZE, LENGTH_PENALTY, TEMPERATURE, TOP_K, TOP_P, SEED, MAX_NEW)
-
 # The address bar.
 URL_WRITTEN, URL_MEANT, URL_OPENED, URL_PAGE = "url_written", "url_meant", "url_opened", "url_page"
 URL_ON_ITS_WAY, WHEN_WRITTEN, URL_LINKED = "url_on_its_way", "when_written", "url_linked"
-
 STANDING = "standing"  # of a slot
 STEPPER = "stepper"  # of a slot: what its stepper in the browser reports
 
@@ -107,9 +105,15 @@ def begin(page: str) -> None:
     Args:
         page: Name of the page that is about to be drawn.
     """
-    state = st.session_state
     apart.begin()
-    parameters = apart.without({name: tuple(st.query_params.get_all(name)) for name in st.query_params})
+    _take_over(page, apart.without({name: tuple(st.query_params.get_all(name)) for name in st.query_params}))
+    for note in lesson.take_notes():
+        add_note(note)
+
+
+def _take_over(page: str, parameters: dict[str, tuple[str, ...]]) -> None:
+    """Set the session from a link's parameters, unless they are what it has written itself."""
+    state = st.session_state
     other_page = bool(state.get(URL_PAGE)) and state[URL_PAGE] != page
     # A link of ours says what the session says, but for what the session heard of since it was drawn.
     moved = other_page and parameters == {name: (value,) for name, value in linked().items()}
@@ -131,6 +135,7 @@ def begin(page: str) -> None:
     apply(link)
     stand(MAIN, branches=(known[0], tuple(dict.fromkeys((*link.tried, *known[1])))[-branches.MOST :]))
     stand(MAIN, notes=notes)
+    lesson.gave(parameters)
     state[URL_OPENED] = True
     _wrote(parameters)
 
@@ -144,7 +149,7 @@ def publish(link: Link) -> None:
     if not state.pop(URL_OPENED, False) and written != state.get(URL_MEANT):
         before = (*state.get(URL_ON_ITS_WAY, ()), state.get(URL_WRITTEN))
         _wrote({name: (value,) for name, value in written.items()}, before=before)
-        st.query_params.from_dict(written | apart.in_address())
+        st.query_params.from_dict(apart.beside(written))
     state[URL_MEANT] = written
 
 

@@ -10,17 +10,20 @@ from ui.runs import loading
 from ui.runs.looking import HIDDEN, own_choice
 from ui.runs.open_run import OpenRun
 from ui.runs.work import BusyError
-from ui.shared import drawing
+from ui.shared import cover, drawing
 from ui.shared.door import st
 from ui.state import session, tried
 from words import joined, say
 
+RESULTS = "results"  # what a lesson may cover
 RESULT_CHOICE = "result_choice"
 NO_TEXT = say("(no text)")
 
 
 def results(run: OpenRun) -> None:
     """List the branches that were tried, if any, or beam search's results; one click shows another."""
+    if cover.covered(run.key(RESULTS)):
+        return
     base = own_choice(run.trace.query)
     known = tried.remember(run.slot, base, run.trace.query.forced)
     here = (run.trace.query.forced, run.trace.query.hypothesis)

@@ -1,8 +1,8 @@
 // @ts-check
-// Opens a page of the app in place, as one entry of the browser's history; a click on a link of the menu does so.
+// Opens a page of the app in place, as one entry of the browser's history; a click on a link of the menu or of a lesson does so.
 // Asked of Python, another page with parameters would be two entries.
 
-const MENU = ".st-key-menu a";
+const FOLLOWED = ".st-key-menu a, .gf-ways a";
 
 /**
  * Open an address of the app.
@@ -18,7 +18,7 @@ export function openInPlace(address) {
 
 /** @param {MouseEvent} event */
 function follow(event) {
-  const link = event.target instanceof Element ? event.target.closest(MENU) : null;
+  const link = event.target instanceof Element ? event.target.closest(FOLLOWED) : null;
   if (!(link instanceof HTMLAnchorElement) || event.defaultPrevented || event.button) return;
   if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;  // a new tab or window
   event.preventDefault();

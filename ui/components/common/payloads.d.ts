@@ -49,7 +49,7 @@ export interface SourceChip {
 export interface TargetChip {
   piece: string;
   id: number;
-  probability: number;
+  probability: number | null;
   forced?: boolean;
   special?: boolean;
 }
@@ -139,6 +139,14 @@ export interface ListedTerm extends GlossaryTerm {
 export interface GlossaryListPayload extends Spoken {
   terms: ListedTerm[];
   chosen: string;
+}
+
+/** An answer: the step, the run, the choice, whether it was right, the question's fingerprint. */
+export type LessonRow = [step: string, run: string, choice: string, right: boolean, text: string];
+
+export interface LessonMemoryPayload extends Spoken {
+  rows: LessonRow[];
+  forgotten: number;
 }
 
 export interface RoomPayload extends Spoken {

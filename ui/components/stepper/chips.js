@@ -68,8 +68,10 @@ export function fillTarget(view, index, hidden) {
   const values = { piece: chip.piece, id: chip.id };
   item.title = chip.forced
     ? say("{piece}, id {id}: chosen by you, not by the model. Click to go to its step.", values)
+    : chip.probability === null ? say("{piece}, id {id}. Click to go to its step.", values)
     : say("{piece}, id {id}. Below it: the probability that the model gave it. Click to go to its step.", values);
-  const probability = make("span", "gf-probability", formatProbability(chip.probability));
+  const shown = chip.probability === null ? "\u00a0" : formatProbability(chip.probability);
+  const probability = make("span", "gf-probability", shown);
   probability.dataset.forced = say("yours");
   item.replaceChildren(pieceText(chip.piece), probability);
 }

@@ -8,6 +8,7 @@ import { drawSource, fillTarget, strongestSource } from "./chips.js";
 import { commonStart, saidProbability } from "./numbers.js";
 import { drawNote, drawPicked } from "./picked.js";
 
+/** @import { TargetChip } from "../common/payloads.js" */
 /** @import { View } from "./types.js" */
 
 /** @param {View} view */
@@ -97,12 +98,26 @@ function caption(view, covered) {
     return view.halted === view.step ? [...asked, make("span", "gf-stop", say(". Play waits for a guess."))] : asked;
   }
   const piece = pieceText(chip.piece, "gf-quoted");
-  const p = make("span", "gf-said", saidProbability(chip.probability));
-  const said = chip.forced
-    ? sayNodes("{step}: reads ‘{read}’, you chose ‘{piece}’ (the model gave it {p})", { step, read, piece, p })
-    : sayNodes("{step}: reads ‘{read}’, predicts ‘{piece}’ ({p})", { step, read, piece, p });
+  const said = predicted(chip, { step, read, piece });
   const isLast = view.step === target.length - 1;
   return isLast && reason && !cut ? [...said, make("span", "gf-stop", say(". {reason}", { reason }))] : said;
+}
+
+/**
+ * What a step predicts, with its probability if that may be seen.
+ * @param {TargetChip} chip
+ * @param {{ step: Node, read: Node, piece: Node }} values
+ */
+function predicted({ probability, forced }, values) {
+  if (probability === null) {
+    return forced
+      ? sayNodes("{step}: reads ‘{read}’, you chose ‘{piece}’", values)
+      : sayNodes("{step}: reads ‘{read}’, predicts ‘{piece}’", values);
+  }
+  const p = make("span", "gf-said", saidProbability(probability));
+  return forced
+    ? sayNodes("{step}: reads ‘{read}’, you chose ‘{piece}’ (the model gave it {p})", { ...values, p })
+    : sayNodes("{step}: reads ‘{read}’, predicts ‘{piece}’ ({p})", { ...values, p });
 }
 
 /** @param {View} view */

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -46,14 +46,14 @@ class TargetChip:
     Attributes:
         piece: Its text, with SentencePiece's ▁ for a space.
         id: Its place in the target vocabulary.
-        probability: What the model gave it at its step, 0 to 1.
+        probability: What the model gave it at its step, 0 to 1; None if that is not to be seen.
         forced: Whether the reader chose it instead of the model.
         special: Whether it is a mark such as `</s>` instead of text.
     """
 
     piece: str
     id: int
-    probability: float
+    probability: float | None
     forced: bool = False
     special: bool = False
 
@@ -100,6 +100,11 @@ class StepperRun:
             raise ValueError(
                 f"Shading of shape {self.shading.shape} for {shape[0]} steps and {shape[1]} source pieces."
             )
+
+    def without_numbers(self) -> StepperRun:
+        """The same run without what the model weighed: a lesson asks for it first."""
+        bare = tuple(replace(chip, probability=None) for chip in self.target)
+        return replace(self, target=bare, shading=None, shading_label="")
 
     @cached_property
     def plain(self) -> dict[str, Any]:
@@ -212,11 +217,13 @@ def _chip(chip: SourceChip | TargetChip) -> dict[str, Any]:
     return {name: value for name, value in asdict(chip).items() if value is not False}
 
 
-def _unit(value: float) -> float:
+def _unit(value: float | None) -> float | None:
     """Keep a number inside 0..1 for drawing; rounding in float32 can put a weight just outside.
 
     Seven digits are all that float32 has.
     """
+    if value is None:
+        return None
     number = float(f"{float(value):.7g}")
     return min(1.0, max(0.0, number)) if math.isfinite(number) else 0.0
 

@@ -1,0 +1,14 @@
+"""Lessons: what each teaches, how long it takes, and the way into it."""
+
+from ui.frame.sidebar import checkpoint_or_maps
+from ui.frame.source_box import head_without_run
+from ui.lessons import listing
+from ui.runs.open_run import publish
+from ui.state import session
+from words import say
+
+session.begin("lessons")
+head_without_run(say("Lessons"))
+found = checkpoint_or_maps()
+listing.draw()
+publish(found)

@@ -1,0 +1,132 @@
+"""The question of a step: how it is answered, and what is said then."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from transformer.checkpoint.load import Checkpoint
+from transformer.lessons import Posed
+from transformer.lessons.posing import number_in
+from ui.lessons import asking, leading
+from ui.shared import choices, drawing
+from ui.shared.door import st
+from ui.state import apart, predictions, session
+from ui.state.lesson import Place
+from ui.state.predictions import Prediction
+from words import Sentence, joined, say
+
+ASKED_AGAIN: Final = "lesson_asked_again"  # in the session: why an answer was not taken
+MOST_CHARACTERS: Final = 80
+
+
+def question(place: Place, found: Posed, checkpoint: Checkpoint) -> None:
+    """Ask, with the choices or a box to type into, and a button that commits.
+
+    Args:
+        place: The step.
+        found: The question.
+        checkpoint: The one that it runs on.
+    """
+    key = f"lesson_answer_{place.name.replace('.', '_')}_{predictions.run_at_hand()}"
+    with st.form(key=f"ask_{key}", border=False):
+        st.markdown(drawing.strong(found.question))
+        if found.step.ask.form == "choice":
+            labels = {option.word: drawing.plain(option.label) for option in found.options}
+            choices.keep_label(key, labels.values())
+            st.radio(
+                say("Your prediction"),
+                list(labels),
+                key=key,
+                index=None,
+                format_func=lambda word: labels.get(word, word),
+                label_visibility="collapsed",
+            )
+        else:
+            typed = (
+                say("A number, such as {example}", example="0.25")
+                if found.step.ask.form == "number"
+                else say("A piece")
+            )
+            st.text_input(say("Your prediction"), key=key, placeholder=typed, max_chars=MOST_CHARACTERS)
+        again = st.session_state.pop(ASKED_AGAIN, None)
+        if again is not None:
+            st.warning(again)
+        take = partial(answer, place, key, checkpoint)
+        st.form_submit_button(say("Answer"), type="primary", on_click=take, key=f"{key}_commit")
+
+
+def answer(place: Place, key: str, checkpoint: Checkpoint) -> None:
+    """Callback: the learner commits to what a widget says; then the page shows what was covered.
+
+    Args:
+        place: The step.
+        key: Of the widget.
+        checkpoint: The one that the step runs on.
+    """
+    given = str(st.session_state.get(key) or "").strip()
+    source = st.session_state.get(session.SOURCE) or ""
+    typed = given if leading.step_of(place).ask.form == "piece" else ""
+    found = asking.posed(place, checkpoint, source, given=typed)
+    if not isinstance(found, Posed):
+        return
+    why = _refused(found, given)
+    if why is not None:
+        st.session_state[ASKED_AGAIN] = why
+        return
+    predictions.predict(place, given, right=found.is_right(given))
+    if leading.at_the_step(place) and found.then() != found.link():
+        there = leading.parameters(place, checkpoint, then=True)
+        st.query_params.from_dict(apart.beside(there))
+
+
+def reveal(place: Place, given: Prediction, checkpoint: Checkpoint, source: str) -> bool:
+    """Say what was predicted, whether it is right, and what the run says.
+
+    Args:
+        place: The step.
+        given: The answer.
+        checkpoint: The one that the step runs on.
+        source: The learner's sentence.
+
+    Returns:
+        Whether it is an answer to the question as it stands now.
+    """
+    step = leading.step_of(place)
+    found = asking.posed(place, checkpoint, source, given=given.choice if step.ask.form == "piece" else "")
+    if not isinstance(found, Posed) or _refused(found, given.choice) is not None:
+        return False
+    st.markdown(drawing.strong(found.question))
+    right = found.is_right(given.choice)
+    said = [_verdict(found, given.choice, right=right)]
+    misled = step.ask.misled.get(given.choice)
+    if misled is not None and not right:
+        said.append(misled.said(found.values))
+    (st.success if right else st.warning)(drawing.plain(joined(" ", said)))
+    st.markdown(drawing.plain(found.reveal))
+    return True
+
+
+def _verdict(found: Posed, given: str, *, right: bool) -> Sentence:
+    """What was predicted, by name, and what is so."""
+    if found.step.ask.form == "choice":
+        predicted, true = found.label(given), found.label(str(found.answer.right))
+    else:
+        answer = found.answer.right
+        predicted, true = given, answer if isinstance(answer, str) else f"{answer:.4g}"
+    if right:
+        return say("You predicted “{predicted}”, and so it is.", predicted=predicted)
+    return say("You predicted “{predicted}”; it is “{true}”.", predicted=predicted, true=true)
+
+
+def _refused(found: Posed, given: str) -> str | None:
+    """Why something is no answer to a question; None if it is one."""
+    form = found.step.ask.form
+    if form == "choice":
+        known = given in [option.word for option in found.options]
+        return None if known else say("Choose what you predict first; a wrong prediction is as good a start.")
+    if not given:
+        return say("Type what you predict first; a wrong prediction is as good a start.")
+    if form == "number" and number_in(given) is None:
+        return say("Type a number, such as {example}.", example="0.25")
+    return None

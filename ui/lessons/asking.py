@@ -1,0 +1,97 @@
+"""A step of a lesson posed to the learner's own run: greedy, nothing forced, nothing changed.
+
+It is computed in the model's thread and kept for all who ask the same. Inside that thread other runs go straight to
+the checkpoint: the queue would wait for itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import streamlit as st
+
+from transformer.checkpoint.load import Checkpoint
+from transformer.errors import GlassformerError
+from transformer.lessons import Case, NotHere, Posed, Step, pose
+from transformer.runs.query import Query
+from transformer.runs.trace import Trace
+from ui.runs import loading
+from ui.runs.work import BusyError
+from ui.state import lesson, session
+from ui.state.lesson import Place
+from ui.state.link import DEFAULT_NEW, Link
+from words import Sentence, say
+
+ABOUT: Final = "lesson_about"  # in the session, while a page is drawn: the checkpoint that it has opened
+_BYTES: Final = 4_000  # of a question with its answer
+
+
+@dataclass(frozen=True)
+class Unasked:
+    """Why there is no question; the model's thread hands exceptions on instead of keeping them.
+
+    Attributes:
+        why: A sentence.
+    """
+
+    why: Sentence
+
+
+Found = Posed | Unasked
+
+
+def about(checkpoint: Checkpoint) -> None:
+    """Say which checkpoint the page has opened; a lesson asks about the sentence that its pages would show first."""
+    if lesson.place() is None:
+        return
+    st.session_state[ABOUT] = checkpoint
+    if st.session_state.get(session.SOURCE) is None:
+        st.session_state[session.SOURCE] = checkpoint.card.first_example()
+
+
+def taken() -> Checkpoint | None:
+    """The checkpoint that the page has opened, for the panel that is drawn after it; a session does not keep it."""
+    found: Checkpoint | None = st.session_state.pop(ABOUT, None)
+    return found
+
+
+def posed(place: Place, checkpoint: Checkpoint, source: str, *, given: str = "") -> Found:
+    """A step posed to a run.
+
+    Args:
+        place: The step.
+        checkpoint: The one that it runs on.
+        source: The learner's sentence.
+        given: What the learner typed, where a piece is asked for.
+    """
+    if not source.strip():
+        return Unasked(say("Type a sentence above the page, or take one of the examples."))
+    step, query = lesson.known()[place.lesson].steps[place.step - 1], own_query(checkpoint, source)
+    try:
+        trace = loading.runner().trace(checkpoint, query)
+        return loading.runner().compute(
+            ("lesson", query, place.lesson, place.step, step.fingerprint, given),
+            partial(_pose, step, checkpoint, trace, given),
+            nbytes=lambda _: _BYTES,
+        )
+    except (GlassformerError, BusyError) as error:
+        return Unasked(error.sentence)
+
+
+def own_query(checkpoint: Checkpoint, source: str) -> Query:
+    """What a step asks the model: the sentence as it is, decoded greedily.
+
+    Raises:
+        QueryError: The sentence is too long.
+    """
+    return Link(source=source, max_new=min(DEFAULT_NEW, checkpoint.config.max_len)).query(checkpoint.content_hash)
+
+
+def _pose(step: Step, checkpoint: Checkpoint, trace: Trace, given: str) -> Found:
+    """Pose it; a reason why there is no question is kept as a question is."""
+    try:
+        return pose(step, Case(checkpoint=checkpoint, trace=trace, given=given))
+    except NotHere as why:
+        return Unasked(why.sentence)

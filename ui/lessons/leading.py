@@ -1,0 +1,182 @@
+"""Where a step leads: the address that it opens on the learner's run, and what happens when the learner arrives.
+
+A lesson drives the app through addresses only. One that names a step and says nothing of what is looked at is
+completed on arrival, from what the step's pick finds in the run; so it is when the learner goes on to another
+sentence or checkpoint. One that says what is looked at is left as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from transformer.checkpoint.load import Checkpoint
+from transformer.errors import GlassformerError
+from transformer.lessons import Posed, Step
+from ui.lessons import asking
+from ui.runs import loading
+from ui.runs.open_run import address
+from ui.shared.door import st
+from ui.state import apart, in_room, language, lesson, nested, predictions, session
+from ui.state.lesson import Place
+from ui.state.link import Link, read_link, write_link
+
+ARRIVED: Final = "lesson_arrived"  # in the session: the step and the run that the page was last set for
+SHOWN: Final = "lesson_shown"  # the run that the panel is of
+BARE: Final = {"rev", lesson.PATH, lesson.OWN, language.PARAMETER, language.PRESENT, in_room.PARAMETER}
+
+
+def step_of(place: Place) -> Step:
+    """The step that stands at a place."""
+    return lesson.known()[place.lesson].steps[place.step - 1]
+
+
+def run_of(place: Place) -> tuple[Place, str, str | None]:
+    """The run that a step is about, whatever is open now.
+
+    Args:
+        place: The step.
+
+    Returns:
+        The place, which knows what the learner comes back to; the checkpoint's name, and the sentence: None for the
+        checkpoint's first example.
+    """
+    here, on = lesson.place(), step_of(place).on
+    model = st.session_state.get(session.MODEL) or ""
+    source = st.session_state.get(session.SOURCE)
+    own = nested.read(here.own) if here is not None else None
+    if on == model:
+        return replace(place, own=here.own if here else ""), model, source
+    if on:
+        mine = here.own if here and here.own else nested.write({"model": model, "src": source or ""})
+        return replace(place, own=mine), on, None
+    if own:
+        return replace(place, own=""), own.get("model", model), own.get("src", source)
+    return replace(place, own=""), model, source
+
+
+def parameters(place: Place, at_hand: Checkpoint | None, *, then: bool = False) -> dict[str, str]:
+    """The whole address of a step on the run that it is about, but for the language.
+
+    Args:
+        place: The step.
+        at_hand: The checkpoint that is open.
+        then: As it is once the question was answered.
+    """
+    place, model, source = run_of(place)
+    checkpoint = at_hand if model == st.session_state.get(session.MODEL) else _open(model)
+    if checkpoint is None:
+        return write_link(_plain(Link(model=model, source=source))) | place.in_address()
+    source = checkpoint.card.first_example() if source is None else source
+    found = asking.posed(place, checkpoint, source)
+    looked_at = {} if not isinstance(found, Posed) else found.then() if then else found.link()
+    return complete(checkpoint, model, source, looked_at) | place.in_address()
+
+
+def complete(checkpoint: Checkpoint, model: str, source: str, looked_at: dict[str, str]) -> dict[str, str]:
+    """The parameters of a link: a run, and what a step looks at.
+
+    Args:
+        checkpoint: What it runs on.
+        model: Its name in an address.
+        source: The sentence.
+        looked_at: Parameters of the step.
+    """
+    link, _ = read_link({name: (text,) for name, text in looked_at.items()})
+    link = replace(address(checkpoint, replace(link, model=model, source=source)), revision="")
+    return write_link(link)
+
+
+Way = tuple[str, str, dict[str, str]]
+"""A link: the path of a page, what it says, the parameters of its address."""
+
+
+def to(label: str, place: Place, at_hand: Checkpoint | None, *, then: bool = False) -> Way:
+    """The link to a step.
+
+    Args:
+        label: What it says.
+        place: The step.
+        at_hand: The checkpoint that is open.
+        then: As for `parameters`.
+    """
+    return step_of(place).page, label, parameters(place, at_hand, then=then)
+
+
+def into(label: str, place: Place) -> Way:
+    """The link to a step that is posed once the learner is there.
+
+    Args:
+        label: What it says.
+        place: The step.
+    """
+    place, model, source = run_of(place)
+    bare = write_link(_plain(Link(model=model, source=source))) | place.in_address()
+    return step_of(place).page, label, bare
+
+
+def arrive(checkpoint: Checkpoint) -> None:
+    """Have the page show what the step is about, if the learner has just come to it with this run.
+
+    Args:
+        checkpoint: What is open.
+    """
+    place, run = lesson.place(), predictions.run_at_hand()
+    if place is None:
+        return
+    if at_the_step(place):
+        _lead(place, checkpoint, run)
+    if st.session_state.get(SHOWN) != run and _in_fragment():
+        st.rerun()  # the panel is outside
+
+
+def _lead(place: Place, checkpoint: Checkpoint, run: str) -> None:
+    before: tuple[str, str] | None = st.session_state.get(ARRIVED)
+    given = st.session_state.pop(lesson.GIVEN, False)
+    if before == (place.name, run):
+        return
+    st.session_state[ARRIVED] = (place.name, run)
+    chosen = before is not None and before[0] == place.name
+    if given or (chosen and step_of(place).on not in ("", st.session_state.get(session.MODEL))):
+        return
+    there = parameters(place, checkpoint, then=predictions.of(place) is not None)
+    if _differs(there):
+        st.query_params.from_dict(apart.beside(there))
+        st.rerun()
+
+
+def _in_fragment() -> bool:
+    """Whether a part of the page is drawn alone, without what stands around it."""
+    context = get_script_run_ctx(suppress_warning=True)
+    return context is not None and bool(context.fragment_ids_this_run)
+
+
+def at_the_step(place: Place) -> bool:
+    """Whether the page that is drawn now is the step's.
+
+    Args:
+        place: The step.
+    """
+    return st.session_state.get(session.URL_PAGE) == step_of(place).page
+
+
+def _open(model: str) -> Checkpoint | None:
+    """A checkpoint of this program; None for another model: a page of it asks what it has to ask."""
+    entry = loading.usable().get(model)
+    try:
+        return None if entry is None else loading.open_checkpoint(entry)
+    except (GlassformerError, OSError):
+        return None
+
+
+def _plain(link: Link) -> Link:
+    """A link that does not name the default checkpoint."""
+    default = link.model == st.session_state.get(session.DEFAULT_MODEL)
+    return replace(link, model="") if default else link
+
+
+def _differs(there: dict[str, str]) -> bool:
+    now = {name: st.query_params[name] for name in st.query_params if name not in BARE}
+    return now != {name: text for name, text in there.items() if name not in BARE}

@@ -1,0 +1,84 @@
+"""The page with all lessons: what each teaches, how long it takes, what comes first."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from transformer.lessons import Lesson
+from ui.lessons import leading, route
+from ui.shared import drawing, menu
+from ui.shared.door import st
+from ui.state import lesson, predictions
+from ui.state.lesson import Place
+from words import Sentence, joined, say, say_n
+
+LIST: Final = "lesson_list"
+
+
+def draw() -> None:
+    """Draw the list."""
+    there = lesson.known()
+    st.markdown(
+        say(
+            "Each step asks first and shows afterwards: predict, then look. The answers come from your own sentence "
+            "and the checkpoint that is open; another sentence is another question."
+        )
+    )
+    short = route.places(there, "", short=True)
+    if short:
+        with st.container(horizontal=True, gap="small", vertical_alignment="center", key="lesson_short"):
+            menu.ways([leading.into(say("Begin the {n}-minute path", n=route.SHORT_MINUTES), short[0])])
+            st.caption(
+                say(
+                    "{count}, marked below: √d_head, masks and positions.",
+                    count=say_n("{n} step", "{n} steps", len(short)),
+                ),
+                width="content",
+            )
+    for one in there.values():
+        _lesson(one)
+    st.caption(say("Your answers are kept by this browser alone."))
+    st.button(
+        say("Forget my answers"), key="lesson_forget", on_click=predictions.forget, disabled=not predictions.kept()
+    )
+
+
+def _lesson(one: Lesson) -> None:
+    with st.container(key=f"{LIST}_{one.name}", border=True, gap="small"):
+        title = one.title.said({})
+        st.markdown(drawing.strong(say("{n}. {title}", n=one.number, title=title) if one.number else title))
+        st.markdown(drawing.plain(one.teaches.said({})))
+        with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+            place, label = _where_to_go_on(one)
+            menu.ways([leading.into(label, place)])
+            st.caption(drawing.plain(joined(" ", _facts(one))), width="content")
+
+
+def _where_to_go_on(one: Lesson) -> tuple[Place, Sentence]:
+    """The first step without an answer, whatever sentence it was about."""
+    done = {name for name, _ in predictions.kept()}
+    places = route.places(lesson.known(), one.name, short=False)
+    ahead = [place for place in places if place.name not in done]
+    if len(ahead) == len(places):
+        return places[0], say("Begin")
+    return (ahead[0], say("Go on at step {n}", n=ahead[0].step)) if ahead else (places[0], say("Once more"))
+
+
+def _facts(one: Lesson) -> list[Sentence]:
+    said = [
+        say(
+            "{steps}, {minutes}.",
+            steps=say_n("{n} step", "{n} steps", len(one.steps)),
+            minutes=say_n("{n} minute", "{n} minutes", one.minutes),
+        )
+    ]
+    before = [lesson.known()[name].title.said({}) for name in one.after if name in lesson.known()]
+    if before:
+        said.append(say("First: {titles}.", titles=joined(", ", before)))
+    short = [n for n, step in enumerate(one.steps, 1) if step.short]
+    if short:
+        row = say(
+            "On the {n}-minute path: steps {steps}.", n=route.SHORT_MINUTES, steps=joined(", ", map(str, short))
+        )
+        said.append(row)
+    return said

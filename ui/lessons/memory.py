@@ -1,0 +1,60 @@
+"""What a browser remembers of answers: nothing of it is kept by the server.
+
+For each answer: the step, a digest of the run, the choice, whether it was right, and a fingerprint of the question.
+What a browser says is not trusted: what does not look like that is passed over.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import streamlit as st
+
+from ui.components.lessons.view import lesson_memory
+from ui.state import predictions
+from ui.state.predictions import Key, Prediction
+
+MEMORY: Final = "lesson_memory"
+LONGEST: Final = 100_000  # characters
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,30}\.[1-9][0-9]?", re.ASCII)
+_DIGEST = re.compile(r"[0-9a-f]{8}", re.ASCII)
+_LONGEST_CHOICE: Final = 100
+
+
+def mount() -> None:
+    """Have the browser remember what the session knows, and say what it remembers; draws nothing."""
+    rows = [[name, run, one.choice, one.right, one.text] for (name, run), one in predictions.kept().items()]
+    lesson_memory(rows, key=MEMORY, forgotten=st.session_state.get(predictions.FORGOTTEN, 0), on_news=_heard)
+
+
+def _heard() -> None:
+    """Callback: the browser says what it remembers; what the session knows goes before it."""
+    state = st.session_state.get(MEMORY)
+    told = state.get("answers") if isinstance(state, dict) else None
+    if isinstance(told, str):
+        known = predictions.kept()
+        predictions.keep(dict(read(told)) | dict(known))
+
+
+def read(text: str) -> Iterator[tuple[Key, Prediction]]:
+    """The answers that a browser remembers.
+
+    Args:
+        text: As it wrote them.
+    """
+    try:
+        rows: Any = json.loads(text) if len(text) <= LONGEST else []
+    except (ValueError, RecursionError):
+        return
+    for row in rows[: predictions.MOST] if isinstance(rows, list) else ():
+        if not isinstance(row, list) or len(row) != 5:
+            continue
+        name, run, choice, right, fingerprint = row
+        texts = all(isinstance(one, str) for one in (name, run, choice, fingerprint))
+        if not texts or not isinstance(right, bool) or len(choice) > _LONGEST_CHOICE:
+            continue
+        if _NAME.fullmatch(name) and _DIGEST.fullmatch(run) and _DIGEST.fullmatch(fingerprint):
+            yield (name, run), Prediction(choice, right, fingerprint)

@@ -1,0 +1,133 @@
+"""The panel of a lesson beside the page: the question, the answer, the way on.
+
+`main.py` makes its place before the page runs, as a page takes over the address before any control is drawn, and
+fills it afterwards, when the page has opened the checkpoint. On a wide screen it is a column, on a narrow one a sheet
+at the bottom that folds (`style`).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from transformer.checkpoint.load import Checkpoint
+from transformer.lessons import Posed
+from ui.lessons import answering, asking, leading, memory, route, style
+from ui.lessons.asking import Unasked
+from ui.shared import drawing, menu
+from ui.shared.door import st
+from ui.state import lesson, predictions, session
+from ui.state.lesson import Place
+from words import say
+
+LIST: Final = "lessons"  # the path of the page with all lessons
+_KEY: Final = re.compile(r"[A-Za-z0-9_-]{1,60}", re.ASCII)
+_MOST_EXAMPLES: Final = 3
+
+
+def begin(page: str) -> Any:
+    """Make the place of the panel; call it before the page runs.
+
+    Args:
+        page: The path of the page.
+
+    Returns:
+        The place; None outside of lessons.
+    """
+    lesson.begin()
+    here = lesson.place()
+    if here is not None or page == LIST:
+        memory.mount()
+        style.apply()
+    if here is None:
+        return None
+    with st.container(key=style.PANEL):
+        number, count, _, _ = route.around(lesson.known(), here)
+        title = lesson.known()[here.lesson].title.said({})
+        said = say("{title} · {n} of {count}", title=drawing.plain(title), n=number, count=count)
+        with st.expander(said, expanded=True):
+            return st.container()
+
+
+def fill(place: Any) -> None:
+    """Draw what the panel says; call it after the page.
+
+    Args:
+        place: What `begin` returned.
+    """
+    here, checkpoint = lesson.place(), asking.taken()
+    if place is None or here is None:
+        return
+    st.session_state[leading.SHOWN] = predictions.run_at_hand()
+    with place:
+        _draw(here, checkpoint)
+
+
+def _draw(here: Place, checkpoint: Checkpoint | None) -> None:
+    found = current(here, checkpoint)
+    answered = isinstance(found, Posed) and checkpoint is not None and _asked(here, found, checkpoint)
+    if isinstance(found, Unasked):
+        _not_here(here, found, checkpoint)
+    _ways(here, checkpoint, answered=answered, passed=isinstance(found, Unasked))
+    if leading.at_the_step(here):
+        style.outline([key for key in leading.step_of(here).look if _KEY.fullmatch(key)])
+
+
+def current(here: Place, checkpoint: Checkpoint | None) -> Posed | Unasked:
+    """The question of a step on the run that is open, or why there is none.
+
+    Args:
+        here: The step.
+        checkpoint: The one that the page has opened; None if it opened none.
+    """
+    on = leading.step_of(here).on
+    if checkpoint is None:
+        return Unasked(say("A lesson needs a model: go back to the step."))
+    if on not in ("", st.session_state.get(session.MODEL)):
+        return Unasked(say("This step is shown on the checkpoint {name}: go back to the step.", name=on))
+    return asking.posed(here, checkpoint, st.session_state.get(session.SOURCE) or "")
+
+
+def _asked(here: Place, found: Posed, checkpoint: Checkpoint) -> bool:
+    """Ask, or say what became of the answer; tells whether there is one."""
+    given = predictions.of(here)
+    source = st.session_state.get(session.SOURCE) or ""
+    if given is not None and answering.reveal(here, given, checkpoint, source):
+        return True
+    answering.question(here, found, checkpoint)
+    return False
+
+
+def _not_here(here: Place, why: Unasked, checkpoint: Checkpoint | None) -> None:
+    """Say why there is no question, and offer sentences that have one."""
+    if checkpoint is not None and predictions.open_up(here) and leading.step_of(here).cover:
+        st.rerun()  # there is nothing to cover
+    st.info(drawing.plain(why.why), icon=":material/info:")
+    examples = () if checkpoint is None else checkpoint.card.tried()
+    others = [one for one in examples if one != st.session_state.get(session.SOURCE)][:_MOST_EXAMPLES]
+    if others:
+        st.caption(say("Try one of these:"))
+        for place, example in enumerate(others):
+            st.button(
+                drawing.plain(example),
+                key=f"lesson_example_{place}",
+                type="tertiary",
+                on_click=session.use_example,
+                args=(example,),
+            )
+
+
+def _ways(here: Place, checkpoint: Checkpoint | None, *, answered: bool, passed: bool) -> None:
+    """Draw the links from here: on, back, back to the step, out of the lesson."""
+    _, _, before, after = route.around(lesson.known(), here)
+    ways: list[leading.Way] = []
+    if answered or passed:
+        label = say("Next", about="lesson") if answered else say("Skip")
+        ways.append(
+            (LIST, say("All lessons"), here.in_address()) if after is None else leading.to(label, after, checkpoint)
+        )
+    if before is not None:
+        ways.append(leading.to(say("Back"), before, checkpoint, then=predictions.of(before) is not None))
+    ways.append(leading.to(say("Back to the step"), here, checkpoint, then=answered))
+    menu.ways(ways)
+    st.button(say("Leave the lesson"), key="lesson_leave", type="tertiary", on_click=lesson.leave)

@@ -1,0 +1,54 @@
+"""Which step comes before and after which: in a lesson, or on the short path through several.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from transformer.lessons import Lesson
+from ui.state.lesson import Place
+
+SHORT_ORDER: Final = ("one-piece", "root", "masks", "clocks")
+"""The lessons of the short path, in its order; others that have short steps follow in the order of the plan."""
+
+SHORT_MINUTES: Final = 20
+
+
+def places(lessons: Mapping[str, Lesson], name: str, *, short: bool) -> tuple[Place, ...]:
+    """The steps of a lesson, or all of the short path, in their order.
+
+    Args:
+        lessons: All lessons by name.
+        name: Of the lesson.
+        short: Whether the short path is walked.
+    """
+    if not short:
+        return tuple(Place(name, n) for n in range(1, len(lessons[name].steps) + 1))
+    first = [one for one in SHORT_ORDER if one in lessons]
+    return tuple(
+        Place(one, n, short=True)
+        for one in [*first, *(other for other in lessons if other not in first)]
+        for n, step in enumerate(lessons[one].steps, 1)
+        if step.short
+    )
+
+
+def around(lessons: Mapping[str, Lesson], here: Place) -> tuple[int, int, Place | None, Place | None]:
+    """Where a step stands: its number, how many there are, and the steps before and after it.
+
+    Args:
+        lessons: All lessons by name.
+        here: The step. One that the short path leaves out stands in its lesson.
+    """
+    row = places(lessons, here.lesson, short=here.short)
+    names = [place.name for place in row]
+    if here.name not in names:
+        row = places(lessons, here.lesson, short=False)
+        names = [place.name for place in row]
+    at = names.index(here.name)
+    before = row[at - 1] if at else None
+    after = row[at + 1] if at + 1 < len(row) else None
+    return at + 1, len(row), before, after

@@ -1,0 +1,59 @@
+"""Where the panel of a lesson stands: beside the page where there is room, else at the bottom; it covers nothing.
+
+The rules are fixed text of ours; a lesson brings only keys of charts, of letters and digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from ui.shared.door import st
+
+PANEL: Final = "lesson_panel"
+_OUTLINE: Final = "{ outline: 3px solid #e69f00; outline-offset: 4px; border-radius: 4px; }"
+
+_RULES = """
+<style>
+.st-key-lesson_panel { gap: 0; }
+.st-key-lesson_panel [data-testid="stExpander"] details { background: var(--st-background-color, Canvas); }
+.gf-ways { display: flex; flex-wrap: wrap; gap: 0.4rem 0.6rem; }
+.gf-ways a {
+  padding: 0.3rem 0.75rem; border: 1px solid color-mix(in srgb, currentColor 25%, transparent); border-radius: 0.5rem;
+  color: inherit; text-decoration: none; font-size: 0.875rem; line-height: 1.4;
+}
+.gf-ways a:hover { background: color-mix(in srgb, currentColor 9%, transparent); }
+.gf-ways a:focus-visible { outline: 2px solid #e69f00; outline-offset: 2px; }
+[class*="_covered"] { opacity: 0.75; }
+@media (min-width: 1101px) {
+  .st-key-lesson_panel {
+    position: fixed; z-index: 25; top: 0.6rem; right: 3.25rem; width: 20rem !important;
+    max-height: calc(100vh - 1.2rem); overflow-y: auto;
+  }
+  [data-testid="stMainBlockContainer"]:has(.st-key-lesson_panel) { padding-right: 24.5rem; }
+}
+@media (max-width: 1100px) {
+  .st-key-lesson_panel {
+    position: fixed; z-index: 25; bottom: 0; left: 0; right: 0; width: auto !important;
+    max-height: 46vh; overflow-y: auto; padding: 0 0.5rem 0.5rem;
+  }
+  [data-testid="stMainBlockContainer"]:has(.st-key-lesson_panel) { padding-bottom: 50vh; }
+}
+</style>
+"""
+
+
+def apply() -> None:
+    """Put the rules into the page."""
+    st.html(_RULES)
+
+
+def outline(keys: Sequence[str]) -> None:
+    """Outline charts.
+
+    Args:
+        keys: Of the charts; letters, digits, `_` and `-` only.
+    """
+    if keys:
+        chosen = ", ".join(f".st-key-{key}" for key in keys)
+        st.html(f"<style>{chosen} {_OUTLINE}</style>")

@@ -1,0 +1,65 @@
+"""What a step of a lesson keeps covered until the learner has answered: it is not sent, and a quiet box stands there.
+
+A step's `cover` names charts by their keys, any part of a page that asks here under a key of its own, `PART` for the
+chosen part of a page with all its charts, texts and tables, or `*` for all of the page below the sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from ui.shared.door import st
+from ui.state import predictions
+from ui.state.view import SECOND
+from words import say
+
+ALL: Final = predictions.WHOLE
+PART: Final = "part"
+HEIGHT: Final = 220  # pixels
+MOST: Final = 420
+
+
+def is_on() -> bool:
+    """Whether anything is covered on this page."""
+    return bool(predictions.covered_here())
+
+
+def covered(key: str) -> bool:
+    """Whether something is covered.
+
+    Args:
+        key: Of a chart or of a part; it may begin with its slot.
+    """
+    words = predictions.covered_here()
+    return predictions.WHOLE in words or key.removeprefix(SECOND) in words
+
+
+def stands_for(key: str, *, height: int = HEIGHT) -> bool:
+    """Draw the box in the place of something that is covered; tells whether it is.
+
+    Args:
+        key: Of a chart or of a part; it may begin with its slot.
+        height: Of what is not drawn, in pixels.
+    """
+    if not covered(key):
+        return False
+    with st.container(
+        border=True,
+        key=f"{'all' if key == ALL else key}_covered",
+        height=min(height, MOST),
+        horizontal_alignment="center",
+        vertical_alignment="center",
+    ):
+        st.caption(say("Covered until you have answered"), width="content")
+    return True
+
+
+def part(draw: Callable[[], object]) -> None:
+    """Draw the chosen part of a page, unless it is covered.
+
+    Args:
+        draw: Draws it.
+    """
+    if not stands_for(PART, height=MOST):
+        draw()

@@ -1,0 +1,106 @@
+"""What the learner predicted at each step, and what stays covered until they have.
+
+A prediction is of one run: another sentence or another checkpoint is another question. The browser remembers them
+(`ui.lessons.memory`), the server does not: a session has them while it lasts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import streamlit as st
+
+from ui.state import lesson, session
+from ui.state.lesson import Place
+
+KEPT, OPEN, FORGOTTEN = "predictions", "predictions_open", "predictions_forgotten"  # in the session
+WHOLE: Final = "*"
+MOST: Final = 400  # of a session
+
+Key = tuple[str, str]
+"""Name of a step and digest of a run."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """An answer.
+
+    Attributes:
+        choice: The word of a choice, or what was typed.
+        right: Whether it was right.
+        text: Fingerprint of the question: of another text it is no answer.
+    """
+
+    choice: str
+    right: bool
+    text: str
+
+
+def run_at_hand() -> str:
+    """A digest of what the learner's run is of: the checkpoint's name and the sentence."""
+    of = (st.session_state.get(session.MODEL) or "", st.session_state.get(session.SOURCE) or "")
+    return hashlib.sha256("\0".join(of).encode("utf-8", "replace")).hexdigest()[:8]
+
+
+def kept() -> Mapping[Key, Prediction]:
+    """All that the session knows of."""
+    found: Mapping[Key, Prediction] = st.session_state.get(KEPT, {})
+    return found
+
+
+def of(place: Place) -> Prediction | None:
+    """What was predicted at a step of the run at hand; None if nothing was."""
+    found = kept().get((place.name, run_at_hand()))
+    step = lesson.known()[place.lesson].steps[place.step - 1]
+    return found if found is not None and found.text == step.fingerprint else None
+
+
+def keep(more: Mapping[Key, Prediction]) -> None:
+    """Remember predictions, the last ones best."""
+    found = {**kept(), **more}
+    st.session_state[KEPT] = dict(list(found.items())[-MOST:])
+
+
+def predict(place: Place, choice: str, *, right: bool) -> None:
+    """Remember what the learner predicts at a step of the run at hand.
+
+    Args:
+        place: The step.
+        choice: The word of a choice, or what was typed.
+        right: Whether it is.
+    """
+    text = lesson.known()[place.lesson].steps[place.step - 1].fingerprint
+    keep({(place.name, run_at_hand()): Prediction(choice, right, text)})
+
+
+def take_back(place: Place) -> None:
+    """Let a step of the run at hand be answered again."""
+    st.session_state[KEPT] = {key: one for key, one in kept().items() if key != (place.name, run_at_hand())}
+
+
+def forget() -> None:
+    """Callback: forget all; the browser is told."""
+    st.session_state[KEPT] = {}
+    st.session_state[FORGOTTEN] = st.session_state.get(FORGOTTEN, 0) + 1
+
+
+def open_up(place: Place) -> bool:
+    """Cover nothing at a step of the run at hand, which has no answer; tells whether that is news."""
+    here = (place.name, run_at_hand())
+    news = st.session_state.get(OPEN) != here
+    st.session_state[OPEN] = here
+    return news
+
+
+def covered_here() -> tuple[str, ...]:
+    """What is covered on the page that is drawn now: words of the step's `cover`; nothing once it was answered."""
+    place, step = lesson.place(), lesson.step()
+    if place is None or step is None or not step.cover or of(place) is not None:
+        return ()
+    if st.session_state.get(OPEN) == (place.name, run_at_hand()):
+        return ()
+    at_the_step = st.session_state.get(session.URL_PAGE) == step.page
+    return step.cover if at_the_step else tuple(word for word in step.cover if word not in (WHOLE, "part"))
