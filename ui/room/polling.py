@@ -16,33 +16,28 @@ LETTERS = "ABCDEF"
 BARS = "room_votes"
 
 
-def controls(taught: Opened, public: Public, *, answers: bool) -> None:
+def controls(taught: Opened, public: Public, *, answer: Callable[[Opened], None] | None = None) -> None:
     """Draw what a teacher does next about the question.
 
     Args:
         taught: The teacher's room.
         public: Where it stands.
-        answers: Whether the app knows the answer.
+        answer: Shows the answer; None where the app knows none.
     """
     if public.question is None:
         return
     with st.container(horizontal=True, gap="small"):
         if public.taken:
-            _button(say("Show the votes"), ROOMS.show, taught, ":material/bar_chart:", primary=True)
+            show = partial(do, ROOMS.show, taught)
+            st.button(
+                say("Show the votes"), key="room_show", icon=":material/bar_chart:", type="primary", on_click=show
+            )
         else:
-            _button(say("Vote again"), ROOMS.again, taught, ":material/replay:")
-        if answers and not public.answered:
-            _button(say("Show the answer"), ROOMS.answer, taught, ":material/visibility:")
-
-
-def _button(label: str, act: Callable[[Opened], None], taught: Opened, icon: str, *, primary: bool = False) -> None:
-    st.button(
-        label,
-        key=f"room_{act.__name__}",
-        icon=icon,
-        type="primary" if primary else "secondary",
-        on_click=partial(do, act, taught),
-    )
+            again = partial(do, ROOMS.again, taught)
+            st.button(say("Vote again"), key="room_again", icon=":material/replay:", on_click=again)
+        if answer is not None and not public.answered:
+            see = partial(answer, taught)
+            st.button(say("Show the answer"), key="room_answer", icon=":material/visibility:", on_click=see)
 
 
 def do(act: Callable[[Opened], None], taught: Opened) -> None:

@@ -74,7 +74,7 @@ def _voting(taught: Opened, public: Public) -> None:
         )
         ask = partial(_ask, taught, public.round + 1)
         st.button(say("Ask for votes"), key="room_ask", on_click=ask, icon=":material/how_to_vote:")
-    polling.controls(taught, public, answers=public.question is not None and not public.question.aloud)
+    polling.controls(taught, public)
     polling.results(public)
 
 

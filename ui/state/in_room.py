@@ -119,6 +119,28 @@ def has_voted() -> bool:
     return here is not None and given is not None and given[0] == here.round
 
 
+def name_of(step: str, run: str) -> str:
+    """The name of the question that a step of a lesson is.
+
+    Args:
+        step: The step's name.
+        run: The run that it is about; "" where everybody has their own.
+    """
+    return f"{step}.{run}" if run else step
+
+
+def asks(step: str, run: str) -> Public | None:
+    """Where the session's room stands, if it asks the question of this step of a lesson; else None.
+
+    Args:
+        step: The step's name.
+        run: The run that the session is about.
+    """
+    here = public()
+    name = here.question.name if here is not None and here.question is not None else ""
+    return here if name and name in (name_of(step, run), name_of(step, "")) else None
+
+
 def in_address() -> dict[str, str]:
     """What the address says of the room."""
     code = current()

@@ -15,14 +15,19 @@ const RUN = ["model", "rev", "answers", "src", "ref", "max", "how", "beam", "lp"
 const OF_THAT_RUN = ["forced", "tried", "result", "do", "job", "with", "b"];
 const LESSON = ["lesson", "path"];
 
+const UNDER_WAY_MS = 500;  // until Streamlit says that it runs the page that was asked for
+const IDLE = "[data-testid='stApp'][data-test-script-state='notRunning']";
+
 let moving = 0;
+let arrived = 0;
 
 /**
  * What two addresses agree in that differ by a step at most.
  * @param {URL} address
  */
 function butTheStep(address) {
-  const parameters = Array.from(address.searchParams).filter(([name]) => !SMALL.includes(name));
+  const parameters = Array.from(address.searchParams).filter(([name, value]) =>
+    !SMALL.includes(name) && (name !== "lesson" || value));
   return `${address.pathname.split("/").at(-1)} ${JSON.stringify(parameters.sort())}`;
 }
 
@@ -39,6 +44,7 @@ export function whereTheTeacherIs(state, here) {
       ? Array.from(there.searchParams.keys()).filter((name) => !LESSON.includes(name)) : [...RUN, ...OF_THAT_RUN];
     for (const name of left) there.searchParams.delete(name);
   }
+  if (before.searchParams.get("lesson") && !there.searchParams.has("lesson")) there.searchParams.set("lesson", "");
   for (const name of state.own ? [...RUN, ...OUR_OWN] : OUR_OWN) {
     const value = before.searchParams.get(name);
     if (value !== null) there.searchParams.set(name, value);
@@ -79,7 +85,13 @@ export function follow(state) {
   if (atTheLessonsStep(state, there, location.href)) return;
   const [step, after] = [stepThere(there, location.href), Math.random() * state.spread];
   if (step !== null && moveStep(step, after)) return;
+  arrived = performance.now() + after + UNDER_WAY_MS;
   moving = setTimeout(() => openInPlace(there.href), after);
+}
+
+/** Whether another page is on its way: what is said to Python meanwhile would be taken for the page before. */
+export function isUnderWay() {
+  return performance.now() < arrived || document.querySelector(IDLE) === null;
 }
 
 /** Stay where one is. */

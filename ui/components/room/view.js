@@ -5,12 +5,14 @@ import { make, makeButton } from "../common/dom.js";
 import { mount } from "../common/mount.js";
 import { say, sayN } from "../common/words.js";
 import { connect, keep, kept, listen, vote } from "./connection.js";
-import { follow, stay } from "./following.js";
+import { follow, isUnderWay, stay } from "./following.js";
 
 /** @import { Component, RoomPayload } from "../common/payloads.js" */
 /** @import { Known, RoomState, View } from "./types.js" */
 
 const TEACHER_MS = 3000;
+const LOOK_MS = 200;
+let reporting = 0;
 let followed = "";  // of the teacher's moves, the last that this page heard of
 let votes = "";  // how the votes stood that Python has drawn
 let posted = "";  // the vote that Python was last told of
@@ -38,11 +40,12 @@ function hear(view, known) {
   draw(view);
   const { state, code } = known;
   if (!state || !view.payload) return;
-  tellPython(view, state);
   const move = `${code} ${state.moves} ${state.own}`;
-  if (view.payload.role !== "student" || move === followed) return;
-  followed = move;
-  if (!kept(code, "away")) follow(state);
+  if (view.payload.role === "student" && move !== followed) {
+    followed = move;
+    if (!kept(code, "away")) follow(state);
+  }
+  tellPython(view, state);
 }
 
 /**
@@ -54,7 +57,13 @@ function tellPython(view, { question, round, taken, shown, answered, spread }) {
   const now = JSON.stringify([question, round, taken, shown.length, answered]);
   const news = votes !== now && !(votes === "" && !question);
   votes = now;
-  if (news) setTimeout(() => view.report(now), Math.random() * spread);
+  if (!news) return;
+  clearTimeout(reporting);
+  const report = () => {
+    if (isUnderWay()) reporting = setTimeout(report, LOOK_MS);
+    else view.report(now);
+  };
+  reporting = setTimeout(report, Math.random() * spread);
 }
 
 /** @param {View} view */
