@@ -229,20 +229,3 @@ def companion_query(query: Query, source: str) -> Query:
         QueryError: The sentence is too long.
     """
     return replace(query, source=source, forced=(), hypothesis=0)
-
-
-def change_for(trace: Trace, place: int, *, specials: Sequence[int]) -> int:
-    """What the causality check puts at a place of the target: the likeliest other ordinary piece there.
-
-    Within a prompt nothing was predicted. It is the one that is least likely after the prompt, as the likeliest may
-    be what a reader is to guess.
-
-    Args:
-        trace: The sentence's run.
-        place: Which token that the decoder reads, from 1.
-        specials: Ids that are not taken.
-    """
-    step = place - 1 - trace.first_row
-    log_probs = trace.log_probs[step].copy() if step >= 0 else -trace.log_probs[0]
-    log_probs[[trace.read_ids[place], *specials]] = -np.inf
-    return int(log_probs.argmax())

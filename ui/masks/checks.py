@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import charts
 from charts.mask_rows import HOW_TO_READ_MOVEMENT, HOW_TO_READ_VECTORS, LOGITS, READS_PREDICTS, VECTORS
+from transformer.analysis.another_piece import another_piece
 from transformer.analysis.mask_checks import Movement, PaddingMovement, check_causality, check_padding
 from ui.masks import verdicts
-from ui.masks.batch import Batch, change_for
+from ui.masks.batch import Batch
 from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
@@ -43,9 +44,7 @@ def _causality(run: OpenRun, batch: Batch) -> Movement | None:
         otherwise=n_rows // 2,
     )
     config, tokenizer = run.checkpoint.config, run.checkpoint.tgt_tokenizer
-    named = (config.unk_id, config.bos_id, config.decoder_start_id, *config.end_ids, *config.never_written)
-    specials = tuple(i for i in named if i is not None)
-    piece_id = change_for(batch.traces[place], changed, specials=specials)
+    piece_id = another_piece(batch.traces[place], changed, config=config)
     moved: Movement = loading.runner().compute(
         ("causality", run.checkpoint.content_hash, batch.src_ids, batch.tgt_ids, place, changed, piece_id),
         lambda: check_causality(

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from transformer.analysis.worth_seeing import hardest_step as least_sure
 from transformer.lessons.case import Case, NotHere
+from transformer.model.anatomy import anatomy
 from words import say_n
 
 
@@ -39,6 +40,8 @@ def written(case: Case, *, least: int) -> int:
         NotHere: There are fewer.
     """
     n_steps = case.trace.n_steps
+    if not anatomy(case.checkpoint.config).writes:
+        raise NotHere("This model is an encoder alone and writes nothing; choose one with a decoder.")
     if n_steps < least:
         raise NotHere(
             say_n(

@@ -1,0 +1,119 @@
+"""Questions about cross-attention: where the decoder looks, and what follows if it cannot look there."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from transformer.lessons.case import Answer, Case, NotHere, Option
+from transformer.lessons.picks.looking import cross_maps, looked_at, own_pieces
+from transformer.runs.interventions import Mute
+
+CLEAR: Final = 0.05
+"""By how much the largest weight has to stand out to be asked for."""
+
+FAIR: Final = 1.5
+"""A share counts as that of an even spread up to so many times more or less."""
+
+MOST_CHOICES: Final = 4
+
+
+def strongest_in_head(case: Case) -> Answer:
+    """Which source token one head weighs most at a step."""
+    layer, head, step = (int(case.picked[name]) - 1 for name in ("layer", "head", "step"))
+    return _strongest(case, cross_maps(case)[layer, head, step])
+
+
+def strongest_in_mean(case: Case) -> Answer:
+    """Which source token all heads together weigh most at a step."""
+    return _strongest(case, cross_maps(case)[:, :, int(case.picked["step"]) - 1].mean(axis=(0, 1)))
+
+
+def _strongest(case: Case, row: np.ndarray) -> Answer:
+    """The key with the largest weight of a row [key], if one stands out."""
+    trace, own = case.trace, own_pieces(case)
+    order = [int(key) for key in np.argsort(-row, kind="stable")]
+    if len(order) < 3:
+        raise NotHere("The source has too few tokens to choose from; try a longer sentence.")
+    if row[order[0]] - row[order[1]] < CLEAR:
+        raise NotHere("Two source tokens have nearly the same weight here; try another sentence.")
+    step = int(case.picked["step"]) - 1
+    roles = _roles(own, step, len(row))
+    chosen = list(dict.fromkeys([order[0], *roles, *order[1:]]))[:MOST_CHOICES]
+    words = {key: roles.get(key, f"key-{key + 1}") for key in chosen}
+    options = tuple(Option(words[key], f"{key + 1} · {trace.src_pieces[key]}") for key in sorted(chosen))
+    values = {
+        "key": order[0] + 1,
+        "key_piece": trace.src_pieces[order[0]],
+        "w": float(row[order[0]]),
+        "second": trace.src_pieces[order[1]],
+        "w2": float(row[order[1]]),
+    }
+    if order[0] not in own:
+        variant = "special"
+    else:
+        variant = "copied" if trace.src_pieces[order[0]] == trace.tgt_pieces[step] else "piece"
+    return Answer(right=words[order[0]], options=options, values=values, variant=variant)
+
+
+def _roles(own: tuple[int, ...], step: int, n_keys: int) -> dict[int, str]:
+    """Source tokens that somebody may expect at a step: that of the same place from either end, and the end mark."""
+    roles = {} if n_keys - 1 in own else {n_keys - 1: "end"}
+    if step < len(own):
+        roles |= {own[step]: "same"}
+        roles |= {own[-1 - step]: "mirror"}
+    return {key: roles[key] for key in sorted(roles, key=lambda key: ("mirror", "same", "end").index(roles[key]))}
+
+
+def weight_on_end(case: Case) -> Answer:
+    """Whether the source's end mark gets more or less than an even share of the weight."""
+    weights, config = cross_maps(case), case.checkpoint.config
+    n_keys = weights.shape[-1]
+    if not config.source_end or case.trace.src_ids[n_keys - 1] != config.source_end[-1]:
+        raise NotHere("The source of this model ends with no mark; choose another checkpoint.")
+    if n_keys < 3:
+        raise NotHere("The source has too few tokens to share the weight among; try a longer sentence.")
+    share, even = float(weights[..., -1].mean()), 1 / n_keys
+    right = "more" if share > FAIR * even else ("less" if share < even / FAIR else "even")
+    values = {"mark": case.trace.src_pieces[n_keys - 1], "share": share, "even": even, "n": n_keys}
+    options = (Option("less"), Option("even"), Option("more"))
+    return Answer(right=right, options=options, values=values, variant=right)
+
+
+def heads_that_agree(case: Case) -> Answer:
+    """In how many heads the piece that all together weigh most is the strongest of the text."""
+    own = list(own_pieces(case))
+    rows = cross_maps(case)[:, :, int(case.picked["step"]) - 1][..., own]  # [layer, head, piece of the text]
+    n_heads, n_own = rows.shape[0] * rows.shape[1], rows.shape[2]
+    if n_heads < 2 or n_own < 2:
+        raise NotHere("It takes two heads and two pieces to disagree; try a longer sentence.")
+    count = int((rows.argmax(axis=-1) == own.index(int(case.picked["key"]) - 1)).sum())
+    right = "all" if count == n_heads else ("most" if 2 * count > n_heads else "few")
+    options = (Option("all"), Option("most"), Option("few"))
+    return Answer(right=right, options=options, values={"count": count}, variant=right)
+
+
+def without_looking(case: Case) -> Answer:
+    """What the output becomes if no step can look at the piece that was weighed most."""
+    picked = looked_at(case)
+    mute = Mute(kind="cross", key=int(picked["key"]) - 1)
+    before, other = case.trace.tgt_ids, case.changed(mute)
+    pairs = enumerate(zip(before, other.tgt_ids, strict=False))
+    apart = next((step for step, (a, b) in pairs if a != b), min(len(before), len(other.tgt_ids)))
+    same = before == other.tgt_ids
+    right = "same" if same else ("here" if apart == int(picked["step"]) - 1 else "elsewhere")
+    now = other.tgt_pieces[apart] if apart < other.n_steps else ""
+    values = {
+        "do": str(mute),
+        "at": apart + 1,
+        "now": now,
+        "was": "" if same or apart >= len(before) else case.trace.tgt_pieces[apart],
+        "before": case.trace.output_text,
+        "after": other.output_text,
+    }
+    options = (Option("same"), Option("here"), Option("elsewhere"))
+    return Answer(right=right, options=options, values=values, variant=right)
+
+
+ORACLES: Final = (strongest_in_head, strongest_in_mean, weight_on_end, heads_that_agree, without_looking)

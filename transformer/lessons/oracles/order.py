@@ -1,0 +1,151 @@
+"""Questions about order: how large positions are, and what the model knows without them.
+
+Source: Vaswani et al., "Attention Is All You Need" (2017), section 3.5 for why positions are needed, 3.3 and
+3.4 for the feed-forward network at each position and for the factor √d_model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from torch import Tensor
+
+from transformer.analysis.stream import cosine, rms
+from transformer.lessons.case import Answer, Case, NotHere, Option
+from transformer.lessons.logits import largest_difference
+from transformer.lessons.picks.steps import written
+from transformer.model.tap import Replacer, tap_of
+from transformer.runs.interventions import Intervention, Replace, Shuffle
+from transformer.runs.interventions.wiring import NoPositions
+from transformer.runs.replay import replay
+from transformer.runs.trace import Trace
+
+NEARLY: Final = 1.25
+"""Sizes that differ by a smaller factor count as about equal."""
+
+MUCH: Final = 2.0
+MOST_STEPS: Final = 12
+"""Two runs are compared for so many steps; of more, nothing else is learned."""
+ROUNDING: Final = 1e-3  # of a vector's numbers, which are around 1
+
+
+def embedding_and_position(case: Case) -> Answer:
+    """How large the embedding is beside the position that is added to it."""
+    stack = case.picked["stack"]
+    n = case.trace.n_tokens(stack)
+    values = replay(case.checkpoint, case.trace, [f"{stack}.embedding.*"])
+    tokens, positions = (
+        float(rms(values[f"{stack}.embedding.{name}"][:n]).mean()) for name in ("tokens", "positions")
+    )
+    if min(tokens, positions) <= 0:
+        raise NotHere("One of the two is 0 in this model, so there is nothing to compare.")
+    times = tokens / positions
+    if times > NEARLY:
+        right = "token" if times < MUCH else "token_much"
+    else:
+        right = "position" if times < 1 / NEARLY else "equal"
+    factor = float(case.checkpoint.model.stack(stack).embedding.scale)
+    said = {"token": tokens, "position": positions, "times": times, "factor": factor}
+    said |= {"raw": tokens / factor, "raw_times": times / factor}
+    options = tuple(Option(word) for word in ("position", "equal", "token", "token_much"))
+    return Answer(right=right, options=options, values=said, variant="plain" if factor == 1 else "scaled")
+
+
+def bag_of_words(case: Case) -> Answer:
+    """How far the logits move when the source is shuffled and the encoder has no positions."""
+    written(case, least=1)
+    unplaced, shuffle = NoPositions("encoder"), Shuffle(int(case.picked["seed"]))
+    changes = (unplaced,), (unplaced, shuffle)
+    runs = [case.another(interventions=one, max_new=min(MOST_STEPS, case.trace.query.max_new)) for one in changes]
+    moved = largest_difference(*runs)
+    options = (Option("rounding"), Option("visible"), Option("shuffled"))
+    return Answer(right=moved.verdict, options=options, values={"moved": moved.by})
+
+
+def shuffled_source(case: Case) -> Answer:
+    """What the output becomes when the source is shuffled and positions are in place."""
+    written(case, least=2)
+    shuffle = Shuffle(int(case.picked["seed"]))
+    other = case.changed(shuffle)
+    first = (np.exp(trace.log_probs[0].astype(np.float64)) for trace in (case.trace, other))
+    return _becomes(case.trace, other, moved=_furthest(*first))
+
+
+def unplaced_output(case: Case) -> Answer:
+    """What the output becomes when the encoder has no positions."""
+    written(case, least=2)
+    return _becomes(case.trace, case.changed(NoPositions("encoder")))
+
+
+def _furthest(one: np.ndarray, other: np.ndarray) -> float:
+    return float(np.abs(one - other).max())
+
+
+def _becomes(before: Trace, after: Trace, *, moved: float = 0.0) -> Answer:
+    """Whether an output stays, has its pieces in another order, or has other pieces."""
+    if before.tgt_ids == after.tgt_ids:
+        right = "same"
+    else:
+        right = "order" if sorted(before.tgt_ids) == sorted(after.tgt_ids) else "other"
+    said = {"before": before.output_text, "after": after.output_text, "moved": moved}
+    options = (Option("same"), Option("order"), Option("other"))
+    return Answer(right=right, options=options, values=said, variant=right)
+
+
+def same_piece_twice(case: Case) -> Answer:
+    """Whether one piece at two places has one vector after the encoder, without positions."""
+    a, b = int(case.picked["a"]) - 1, int(case.picked["b"]) - 1
+    replace = Replace(b, case.trace.src_ids[a])
+    without = _last_vectors(case, [NoPositions("encoder"), replace])
+    with_them = _last_vectors(case, [replace])
+    apart = float(np.abs(without[a] - without[b]).max())
+    alike = float(cosine(without[a], without[b]))
+    right = "equal" if apart <= ROUNDING else ("alike" if alike > 0.5 else "different")
+    values = {"apart": apart, "cosine": float(cosine(with_them[a], with_them[b]))}
+    return Answer(right=right, options=(Option("equal"), Option("alike"), Option("different")), values=values)
+
+
+def _last_vectors(case: Case, changes: Sequence[Intervention]) -> np.ndarray:
+    """The encoder's last vectors under changes, float64 [token, d_model]."""
+    trace = case.another(interventions=tuple(changes), max_new=1)  # what is written does not matter
+    last = replay(case.checkpoint, trace, ["encoder.output"])["encoder.output"]
+    return last.astype(np.float64)
+
+
+def swapped_before_ffn(case: Case) -> Answer:
+    """What the feed-forward network of layer 1 makes of two tokens that change places before it."""
+    stack, a, b = case.picked["stack"], int(case.picked["a"]) - 1, int(case.picked["b"]) - 1
+    config = case.checkpoint.config
+    attended = "cross_attn" if stack == "decoder" and config.n_encoder_layers else "self_attn"
+    reads = f"{stack}.0.{attended}.norm" if config.norm == "post" else f"{stack}.0.ffn.norm"
+    output = f"{stack}.0.ffn.output"
+
+    def swap(x: Tensor) -> Tensor:
+        changed = x.clone()  # [batch, token, d_model]
+        changed[:, a], changed[:, b] = x[:, b], x[:, a]
+        return changed
+
+    # Said to be causal, so that one pass reads all tokens: what layer 1 makes of them depends on no other layer.
+    alone = tap_of(Replacer({reads: swap}, causal=True))
+    before = replay(case.checkpoint, case.trace, [output])[output]
+    after = replay(case.checkpoint, case.trace, [output], tap=alone)[output]
+    expected = before.copy()
+    expected[[a, b]] = before[[b, a]]
+    n = case.trace.n_tokens(stack)
+    apart = float(np.abs(after - expected)[:n].max())
+    others = np.delete(np.abs(after - before)[:n].max(axis=1), [a, b])
+    right = "swap" if apart <= ROUNDING else ("all" if others.max(initial=0.0) > ROUNDING else "new")
+    options = (Option("swap"), Option("new"), Option("all"))
+    return Answer(right=right, options=options, values={"apart": apart, "n": n})
+
+
+ORACLES: Final = (
+    embedding_and_position,
+    bag_of_words,
+    shuffled_source,
+    unplaced_output,
+    same_piece_twice,
+    swapped_before_ffn,
+)
