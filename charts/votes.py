@@ -40,7 +40,7 @@ def votes_spec(rounds: Sequence[Sequence[int]], choices: Sequence[str], *, title
     layout |= {"barmode": "group", "bargap": 0.3, "bargroupgap": 0.05, "showlegend": len(rounds) > 1}
     layout["legend"] = dict(LEGEND) | {"traceorder": "normal"}
     layout["margin"]["t"] = 92 if len(rounds) > 1 else layout["margin"]["t"]
-    layout["height"] = _AROUND + _BAR * (len(rounds) + 0.5) * len(choices)
+    layout["height"] = _AROUND + _BAR * len(choices) * len(rounds) + _BAR * len(choices) // 2
     return {"data": [_bars(*one, choices) for one in zip(_NAMES, _COLORS, rounds, strict=False)], "layout": layout}
 
 

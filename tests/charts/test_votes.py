@@ -11,6 +11,7 @@ def test_bars_are_the_counts_and_the_round_before_stands_beside():
     assert "<b>" not in figure.layout.yaxis.ticktext[2]
     assert figure.layout.xaxis.range[1] > 9
     assert figure.layout.yaxis.range == (2.5, -0.5)  # the first on top
+    assert isinstance(figure.layout.height, int)  # as Streamlit wants it
     assert not votes.votes([(0, 0)], ["a", "b"], title="Votes").layout.showlegend
 
 

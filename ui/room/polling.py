@@ -93,4 +93,5 @@ def results(public: Public, *, key: str = BARS) -> None:
         alt=say("A bar for each choice of the question, as long as the number of votes for it."),
         how_to_read=HOW_TO_READ,
         of_sentence=False,
+        of_lesson=True,
     )

@@ -266,8 +266,6 @@ class Registry:
                     room.leave(token)
             self._tell(room, counts=True)
 
-    # ---------------------------------------------------------------- the end
-
     def sweep(self) -> None:
         """Let go of rooms that nobody used for long."""
         with self._lock:
@@ -289,8 +287,6 @@ class Registry:
 
     def __len__(self) -> int:
         return len(self._rooms)
-
-    # ---------------------------------------------------------------- inside
 
     def _found(self, code: str) -> Room | None:
         self.sweep()

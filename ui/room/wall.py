@@ -9,25 +9,11 @@ from html import escape
 
 from ui.components.room.counts import room_counts
 from ui.room import polling, teaching
+from ui.room.look import RULES
 from ui.room.room import Public
 from ui.shared.door import here, st
 from ui.state import in_room
 from words import say
-
-_RULES = """
-<style>
-.gf-wall { line-height: 1.2; }
-.gf-wall p { margin: 0; }
-.gf-wall-address { font-size: clamp(1.2rem, 2.6vw, 4.2vh); opacity: 0.85; overflow-wrap: anywhere; }
-.gf-wall-code { font-family: monospace; font-weight: 700; letter-spacing: 0.12em; }
-.gf-wall-alone .gf-wall-code { font-size: min(15vw, 34vh); line-height: 1.15; }
-.gf-wall-asked { display: flex; flex-wrap: wrap; gap: 0 2rem; align-items: baseline; }
-.gf-wall-asked .gf-wall-code { font-size: clamp(1.6rem, 3.6vw, 6vh); }
-.gf-wall-question { font-size: clamp(1.4rem, 2.8vw, 5vh); font-weight: 600; padding: 0.4em 0; }
-.gf-wall ol { font-size: clamp(1.2rem, 2.3vw, 4.2vh); padding-left: 1.6em; margin: 0; }
-.gf-wall li { padding: 0.1em 0; }
-</style>
-"""
 
 
 def draw() -> None:
@@ -37,7 +23,7 @@ def draw() -> None:
         st.info(say("There is no room {code}, or there is none any more.", code=code))
         return
     asked = public.question is not None
-    st.html(_RULES + _head(code, alone=not asked))
+    st.html(RULES + _head(code, alone=not asked))
     if asked:
         st.html(_question(public))
     room_counts(key="wall_counts", large=True)
