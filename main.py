@@ -43,6 +43,7 @@ PAGES: dict[str, list[StreamlitPage]] = {
         st.Page("pages/learn/lessons.py", title=say("Lessons"), url_path="lessons"),
         st.Page("pages/learn/room.py", title=say("A room"), url_path="room"),
         st.Page("pages/learn/projector.py", title=say("A room"), url_path="projector", visibility="hidden"),
+        st.Page("pages/learn/teachers.py", title=say("For teachers"), url_path="teachers"),
     ],
     say("Debug"): [
         st.Page("pages/debug/checkpoints.py", title=say("Checkpoints"), url_path="checkpoints"),

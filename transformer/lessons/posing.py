@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from transformer.errors import GlassformerError, shown
 from transformer.lessons.case import Answer, Case, NotHere, Option
-from transformer.lessons.lesson import Step, Text
+from transformer.lessons.lesson import LessonError, Step, Text
 from transformer.lessons.oracles import ORACLES
 from transformer.lessons.picks import PICKS
 from words import Sentence
@@ -88,10 +89,25 @@ def pose(step: Step, case: Case) -> Posed:
     Raises:
         NotHere: The step makes no sense for it; the message says why.
         QueryError: The model cannot run what the step needs.
+        LessonError: The lesson has no text for what was found, or a text names what was not found.
     """
     if step.pick:
         case = replace(case, picked=dict(PICKS[step.pick](case)))
     answer = ORACLES[step.ask.oracle](case)
+    try:
+        posed = _posed(step, case, answer)
+        _ = posed.question, posed.reveal, posed.then(), [text.said(posed.values) for text in step.ask.misled.values()]
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, GlassformerError):
+            raise
+        raise LessonError(
+            "A text or link of this step needs {name}, which the step does not have; mend the lesson's file.",
+            name=shown(error.args[0] if error.args else ""),
+        ) from error
+    return posed
+
+
+def _posed(step: Step, case: Case, answer: Answer) -> Posed:
     options = tuple(_labelled(option, step.ask.choices, case.picked) for option in answer.options)
     if step.ask.form == "choice":
         _check_options(options)

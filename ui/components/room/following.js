@@ -6,7 +6,7 @@ import { moveStep } from "../common/step.js";
 
 /** @import { RoomState } from "./types.js" */
 
-const OUR_OWN = ["room", "lang", "present"];  // of a reader, not of what is looked at
+const OUR_OWN = ["room", "lang", "present", "cover"];  // of a reader, not of what is looked at
 const SMALL = ["step", "rev", ...OUR_OWN];  // the version of a checkpoint, which the plain address leaves out, is the server's
 
 /** What a sentence is run with; who keeps a sentence of their own keeps these. */
