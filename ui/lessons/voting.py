@@ -36,7 +36,9 @@ def ask(here: Place | None, found: object) -> None:
     if taught is None or public is None:
         return
     if here is None or not isinstance(found, Posed):
-        if public.question is not None and not public.question.aloud:
+        asked = public.question
+        of_this_step = asked is not None and here is not None and asked.name.startswith(here.name)
+        if asked is not None and not asked.aloud and not of_this_step:  # on another page it stays asked
             polling.do(partial(ROOMS.ask, question=None), taught)
         return
     name = in_room.name_of(here.name, "" if public.own else predictions.run_at_hand())

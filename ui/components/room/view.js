@@ -106,8 +106,10 @@ function drawBallot({ ballot, payload }, state) {
   else if (open.aloud) {
     for (let choice = 0; choice < open.choices; choice += 1) {
       const letter = String.fromCharCode("A".charCodeAt(0) + choice);
-      ballot.append(makeButton("gf-room-button gf-room-choice", letter, say("Vote for {letter}", { letter }),
-        () => vote(open.round, choice)));
+      const label = say("Vote for {letter}", { letter });
+      const button = makeButton("gf-room-button gf-room-choice", letter, label, () => vote(open.round, choice));
+      button.setAttribute("aria-label", label);
+      ballot.append(button);
     }
   } else ballot.append(say("Your teacher asks for your vote."));
 }
