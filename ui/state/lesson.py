@@ -104,7 +104,9 @@ def begin() -> None:
     if said == state.get(SEEN, dict.fromkeys(NAMES, ())):
         return
     state[SEEN] = said
-    if said[PARAMETER]:
+    if said[PARAMETER] == ("",):  # a teacher has left the lesson, and the class with them
+        state[PLACE] = None
+    elif said[PARAMETER]:
         state[PLACE], state[NOTES] = read(said)
 
 
