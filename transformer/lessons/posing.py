@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,6 +19,9 @@ from transformer.lessons.lesson import LessonError, Step, Text
 from transformer.lessons.oracles import ORACLES
 from transformer.lessons.picks import PICKS
 from words import Sentence
+
+_GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]*)?")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]{1,3})?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,16 +125,15 @@ def number_in(text: str) -> float | None:
     """The number that a reader typed; None if it is none.
 
     Args:
-        text: Such as "0.25", "25 %", "1,234" or "−3".
+        text: Such as "0.25", "0,25", "25 %", "1,234" or "−3".
     """
-    plain = text.strip().replace("−", "-").replace(" ", "").replace("，", ",")
-    share = plain.endswith(("%", "％"))
-    plain = plain.rstrip("%％")
-    plain = plain.replace(",", "") if "." in plain or len(plain.rpartition(",")[2]) == 3 else plain.replace(",", ".")
-    try:
-        number = float(plain)
-    except ValueError:
+    plain = "".join(unicodedata.normalize("NFKC", text).split()).replace("−", "-")  # ０．５％ is 0.5%
+    share = plain.endswith("%")
+    plain = plain.removesuffix("%")
+    plain = plain.replace(",", "") if _GROUPED.fullmatch(plain) else plain.replace(",", ".")
+    if not _NUMBER.fullmatch(plain):
         return None
+    number = float(plain)
     if not math.isfinite(number):
         return None
     return number / 100 if share else number
