@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from transformer.lessons.case import Answer, Case
-from transformer.lessons.oracles import decoding, heads, looking, masks, order
+from transformer.lessons.oracles import clocks, cost, decoding, heads, looking, masks, order
 
 Oracle = Callable[[Case], Answer]
 
-_IN = (decoding, looking, heads, order, masks)  # a module a line of thought; each lists its own
+_IN = (decoding, looking, heads, order, masks, clocks, cost)  # a module a line of thought; each lists its own
 
 ORACLES: Final[Mapping[str, Oracle]] = {oracle.__name__: oracle for module in _IN for oracle in module.ORACLES}

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from transformer.lessons.case import Case
-from transformer.lessons.picks import heads, looking, masks, order, steps
+from transformer.lessons.picks import clocks, cost, heads, looking, masks, order, steps
 
 Pick = Callable[[Case], Mapping[str, Any]]
 
-_IN = (steps, looking, heads, order, masks)  # a module a line of thought; each lists its own
+_IN = (steps, looking, heads, order, masks, clocks, cost)  # a module a line of thought; each lists its own
 
 PICKS: Final[Mapping[str, Pick]] = {pick.__name__: pick for module in _IN for pick in module.PICKS}
