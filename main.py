@@ -42,6 +42,7 @@ PAGES: dict[str, list[StreamlitPage]] = {
     say("Learn"): [
         st.Page("pages/learn/lessons.py", title=say("Lessons"), url_path="lessons"),
         st.Page("pages/learn/room.py", title=say("A room"), url_path="room"),
+        st.Page("pages/learn/teachers.py", title=say("For teachers"), url_path="teachers"),
     ],
     say("Debug"): [
         st.Page("pages/debug/checkpoints.py", title=say("Checkpoints"), url_path="checkpoints"),

@@ -207,10 +207,20 @@ def as_figure(spec: Callable[_Arguments, Spec]) -> Callable[_Arguments, go.Figur
 
     @wraps(spec)
     def figure(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> go.Figure:
-        parts = said_throughout(spec(*args, **kwargs), ENGLISH)
-        return go.Figure(_with_cells({"data": parts["data"], "layout": parts["layout"]}))
+        return figure_in(spec(*args, **kwargs), ENGLISH)
 
     return figure
+
+
+def figure_in(spec: Spec, language: str) -> go.Figure:
+    """The figure of plain data, in a language.
+
+    Args:
+        spec: What a `..._spec` of this package made.
+        language: One of `words.languages()`.
+    """
+    parts = said_throughout(spec, language)
+    return go.Figure(_with_cells({"data": parts["data"], "layout": parts["layout"]}))
 
 
 def _with_cells(spec: Spec) -> Spec:

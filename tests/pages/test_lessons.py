@@ -2,6 +2,7 @@
 
 import html
 import re
+from dataclasses import replace
 from urllib.parse import parse_qsl
 
 import pytest
@@ -220,3 +221,58 @@ def test_no_sentence_is_asked_for_and_an_address_with_a_view_is_left_alone(step_
     assert leading.ARRIVED in test.session_state
     empty = step_page(lesson="one-piece.3", src="")
     assert "Type a sentence" in sentences(empty)
+
+
+@pytest.fixture
+def on_reverse(monkeypatch):
+    """A lesson whose first step runs on a checkpoint of its own, and its second on the learner's."""
+    one = lessons()["one-piece"]
+    first, second = replace(one.steps[4], on="reverse"), one.steps[4]
+    made = {**lessons(), "made": replace(one, name="made", steps=(first, second))}
+    monkeypatch.setattr(lesson, "known", lambda: made)
+
+
+def follow(test, label):
+    """Go where a link of the panel leads."""
+    _, parameters = ways(test)[label]
+    test.query_params.clear()
+    for name, value in parameters.items():
+        test.query_params[name] = value
+    return check(test.run())
+
+
+def test_a_step_on_a_checkpoint_of_its_own_gives_the_learners_back(step_page, on_reverse):
+    test = step_page(lesson="made.1", src="I like green tea.", model="en-fr")
+    assert test.session_state[session.MODEL] == "reverse"
+    assert "src" not in address(test)
+    assert said(test, "own") == "model=en-fr&src=I+like+green+tea."
+    again = step_page(**{name: said(test, name) for name in address(test)})  # as a reload opens it
+    for one in (test, again):
+        one = follow(answer(one, "0"), "Next")
+        assert one.session_state[session.MODEL] == "en-fr"
+        assert one.session_state[session.SOURCE] == "I like green tea."
+        assert "own" not in address(one)
+        assert said(one, "lesson") == "made.2"
+
+
+def test_letters_of_the_learners_own_stay_in_a_step_on_that_checkpoint(step_page, on_reverse):
+    test = step_page(lesson="made.1", src="lesson", model="reverse")
+    assert said(test, "src") == "lesson"
+    assert "own" not in address(test)
+
+
+def test_another_checkpoint_in_such_a_step_is_led_back(step_page, on_reverse):
+    test = step_page(lesson="made.1", src="glass", model="reverse")
+    test.sidebar.selectbox(key=session.MODEL).set_value("zh-en")
+    check(test.run())
+    assert test.session_state[session.MODEL] == "zh-en"
+    assert "shown on the checkpoint reverse" in sentences(test)
+    assert ways(test)["Back to the step"][1]["model"] == "reverse"
+
+
+def test_the_language_changes_in_the_middle_and_nothing_is_lost(step_page):
+    test = answer(step_page(lesson="one-piece.3", src=SENTENCE), "equal")
+    test.sidebar.selectbox(key="language_choice").set_value("zh")
+    check(test.run())
+    assert "你预测的是" in sentences(test)
+    assert said(test, "lesson") == "one-piece.3"

@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.conftest import CHECKPOINTS, DOCTOR, OPEN, ROOT, SENTENCES, STEP, check
+from tests.pages.conftest import CHECKPOINTS, DOCTOR, MAIN, OPEN, ROOT, SENTENCES, STEP, check
 from tests.pages.speaking import texts_of_page
 from tests.pseudo_language import words_of, wrong
 from transformer.checkpoint.foreign import SUFFIXES
@@ -23,10 +23,12 @@ from ui.wrong import looking
 from ui.wrong.card import Side
 from ui.wrong.deck import CARDS
 from ui.wrong.panels import output
+from words import languages, name_of
 
 EXPLORE = ROOT / "pages" / "explore"
 MATTERS = ROOT / "pages" / "whatif" / "matters.py"
 WRONG, MISTAKES = ROOT / "pages" / "whatif" / "wrong.py", get_args(Mistake)
+LESSONS = ROOT / "pages" / "learn" / "lessons.py"
 COMPARE = ROOT / "pages" / "whatif" / "compare.py"
 MODEL, SOURCE = "reverse", "abcdef"
 PARTS_OF_PAGES = {
@@ -54,6 +56,7 @@ PARTS = {
     "matters pieces": (MATTERS, {"matters": "pieces"}),
     "forcing": (EXPLORE / "forcing.py", {"ref": SOURCE}),
     "glossary": (EXPLORE / "glossary.py", {}),
+    "lessons": (LESSONS, {}),
     **{f"wrong {name}": (WRONG, {"mistake": name}) for name in MISTAKES},
     "search tree": (EXPLORE / "search.py", {"how": "beam"}),
     "search sampling": (EXPLORE / "search.py", {"search": "sampling", "try_k": 5, "try_temp": 2}),
@@ -86,6 +89,7 @@ SPOKEN: tuple[str, ...] = (
     "inside model",
     "inside pieces",
     "inside stream",
+    "lessons",
     "masks checks",
     "masks masks",
     "masks one_row",
@@ -130,10 +134,16 @@ def told_by_models():
 
 
 def data_of_models():
-    """What cards say, in the words of whoever wrote them, and names of models and their parts."""
-    return {"pad", "unk", "noon", "transformer"} | {  # pieces of each vocabulary, examples that run as one batch
-        word for entry in loading.usable().values() for word in words_of(entry.name, entry.title, str(entry.folder))
-    }
+    """What cards say, in the words of whoever wrote them, names of models and their parts, and of languages."""
+    return (
+        {"pad", "unk", "noon", "transformer"}
+        | {  # pieces of each vocabulary, examples that run as one batch
+            word
+            for entry in loading.usable().values()
+            for word in words_of(entry.name, entry.title, str(entry.folder))
+        }
+        | words_of(*map(name_of, languages()))
+    )
 
 
 def results_of_beam():
@@ -178,6 +188,25 @@ def test_what_is_spoken_is_spoken_whole(open_page, name):
         assert not found, "\n".join(found)
     else:
         assert found, f"{name} is spoken whole: add it to SPOKEN"
+
+
+def test_a_lesson_beside_a_page_is_spoken_whole(open_page):
+    test = open_page(MAIN, lang="qps")
+    test.switch_page("pages/explore/step.py")
+    for name, value in {"model": MODEL, "src": SOURCE, "lang": "qps", "lesson": "one-piece.1"}.items():
+        test.query_params[name] = value
+    check(test.run())
+    data = words_of(MODEL, SOURCE) | data_of_models() | {"Glassformer"}
+    examples = loading.open_checkpoint(loading.usable()[MODEL]).card.examples
+    told = set(told_by_models())
+    assert not complaints(test, data | words_of(examples), told)
+    assert any("⟦Cooveereed" in text for text in texts_of_page(test))
+    (radio,) = test.radio
+    radio.set_value("nothing")
+    (commit,) = [button for button in test.button if button.key.endswith("_commit")]
+    check(commit.click().run())
+    assert any(text.startswith("⟦Yoouu preediicteed") for text in texts_of_page(test))
+    assert not complaints(test, data | words_of(examples), told)
 
 
 def page():

@@ -15,9 +15,9 @@ Knows nothing of what is drawn.
 """
 
 from transformer.lessons.case import Answer, Case, NotHere, Option
-from transformer.lessons.lesson import Ask, Lesson, Step, Text
+from transformer.lessons.lesson import Ask, Lesson, LessonError, Step, Text
 from transformer.lessons.posing import Posed, pose
-from transformer.lessons.reading import LessonError, lessons, read_lesson
+from transformer.lessons.reading import lessons, read_folder, read_lesson
 
 __all__ = [
     "Answer",
@@ -32,5 +32,6 @@ __all__ = [
     "Text",
     "lessons",
     "pose",
+    "read_folder",
     "read_lesson",
 ]

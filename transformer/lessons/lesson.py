@@ -18,8 +18,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from string import Formatter
 from typing import Literal
 
+from transformer.errors import GlassformerError
 from words import Sentence, in_languages
 
 Kind = Literal["law", "finding"]
@@ -28,8 +30,18 @@ Kind = Literal["law", "finding"]
 Form = Literal["choice", "number", "piece"]
 """How an answer is given: one of several, a number, or a piece that is typed."""
 
+PAGES = (
+    "start", "step", "attention", "positions", "masks", "inside", "search", "forcing", "glossary", "compare",
+    "matters", "wrong", "checkpoints", "doctor",
+)  # fmt: skip
+"""Paths of the pages that a step may open."""
+
 ALWAYS = "always"
 """The variant of a step that has only one outcome."""
+
+
+class LessonError(GlassformerError):
+    """A lesson's file cannot be used as it is."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +53,11 @@ class Text:
     """
 
     languages: Mapping[str, str]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The values that it names."""
+        return frozenset(name for _, name, _, _ in Formatter().parse(self.languages["en"]) if name)
 
     def said(self, values: Mapping[str, object]) -> Sentence:
         """The sentence.

@@ -7,15 +7,21 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from transformer.errors import GlassformerError, shown
 from transformer.lessons.case import Answer, Case, NotHere, Option
-from transformer.lessons.lesson import Step, Text
+from transformer.lessons.lesson import LessonError, Step, Text
 from transformer.lessons.oracles import ORACLES
 from transformer.lessons.picks import PICKS
 from words import Sentence
+
+_GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]*)?")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]{1,3})?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,10 +94,25 @@ def pose(step: Step, case: Case) -> Posed:
     Raises:
         NotHere: The step makes no sense for it; the message says why.
         QueryError: The model cannot run what the step needs.
+        LessonError: The lesson has no text for what was found, or a text names what was not found.
     """
     if step.pick:
         case = replace(case, picked=dict(PICKS[step.pick](case)))
     answer = ORACLES[step.ask.oracle](case)
+    try:
+        posed = _posed(step, case, answer)
+        _ = posed.question, posed.reveal, posed.then(), [text.said(posed.values) for text in step.ask.misled.values()]
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, GlassformerError):
+            raise
+        raise LessonError(
+            "A text or link of this step needs {name}, which the step does not have; mend the lesson's file.",
+            name=shown(error.args[0] if error.args else ""),
+        ) from error
+    return posed
+
+
+def _posed(step: Step, case: Case, answer: Answer) -> Posed:
     options = tuple(_labelled(option, step.ask.choices, case.picked) for option in answer.options)
     if step.ask.form == "choice":
         _check_options(options)
@@ -104,16 +125,15 @@ def number_in(text: str) -> float | None:
     """The number that a reader typed; None if it is none.
 
     Args:
-        text: Such as "0.25", "25 %", "1,234" or "−3".
+        text: Such as "0.25", "0,25", "25 %", "1,234" or "−3".
     """
-    plain = text.strip().replace("−", "-").replace(" ", "").replace("，", ",")
-    share = plain.endswith(("%", "％"))
-    plain = plain.rstrip("%％")
-    plain = plain.replace(",", "") if "." in plain or len(plain.rpartition(",")[2]) == 3 else plain.replace(",", ".")
-    try:
-        number = float(plain)
-    except ValueError:
+    plain = "".join(unicodedata.normalize("NFKC", text).split()).replace("−", "-")  # ０．５％ is 0.5%
+    share = plain.endswith("%")
+    plain = plain.removesuffix("%")
+    plain = plain.replace(",", "") if _GROUPED.fullmatch(plain) else plain.replace(",", ".")
+    if not _NUMBER.fullmatch(plain):
         return None
+    number = float(plain)
     if not math.isfinite(number):
         return None
     return number / 100 if share else number

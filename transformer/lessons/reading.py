@@ -16,8 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
-from transformer.errors import GlassformerError, shown
-from transformer.lessons.lesson import Ask, Form, Kind, Lesson, Step, Text
+from transformer.errors import shown
+from transformer.lessons.lesson import PAGES, Ask, Form, Kind, Lesson, LessonError, Step, Text
 from transformer.lessons.oracles import ORACLES
 from transformer.lessons.picks import PICKS
 from words import ENGLISH, Sentence, say
@@ -26,6 +26,8 @@ PLAN = Path(__file__).resolve().parent / "plan"
 LANGUAGES = (ENGLISH, "zh")
 MAX_BYTES = 200_000
 MAX_STEPS = 20
+MOST_WHOLE = 999
+MAX_FILES = 100
 MAX_CHARACTERS = 600  # of one text
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}", re.ASCII)
 _FIELD = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
@@ -35,15 +37,42 @@ _STEP = {"page", "link", "then", "pick", "on", "cover", "look", "ask", "reveal",
 _ASK = {"oracle", "kind", "form", "question", "choices", "in_order", "within", "misled"}
 
 
-class LessonError(GlassformerError):
-    """A lesson's file cannot be used as it is."""
-
-
 @cache
 def lessons() -> Mapping[str, Lesson]:
     """The lessons of the plan by name, in their order."""
     found = sorted((read_lesson(file) for file in PLAN.glob("*.toml")), key=lambda lesson: lesson.number)
     return {lesson.name: lesson for lesson in found}
+
+
+def read_folder(folder: Path) -> tuple[Mapping[str, Lesson], tuple[Sentence, ...]]:
+    """Lessons that somebody wrote for a class: every TOML file of a folder, in the order of their names.
+
+    Their texts may be given in one language only.
+
+    Args:
+        folder: The folder.
+
+    Returns:
+        The lessons by name, and a sentence for each file that cannot be used.
+    """
+    found: dict[str, Lesson] = {}
+    problems: list[Sentence] = []
+    files = sorted(folder.glob("*.toml"))
+    if not files:
+        problems.append(say("The folder of lessons {folder} holds no .toml file.", folder=shown(str(folder))))
+    for file in files[:MAX_FILES]:
+        try:
+            lesson = read_lesson(file, languages=())
+            if lesson.name in found or lesson.name in lessons():
+                raise LessonError(
+                    "The lesson {file} cannot be used: its name {name} is that of another lesson; choose another.",
+                    file=file.name,
+                    name=shown(lesson.name),
+                )
+            found[lesson.name] = lesson
+        except LessonError as error:
+            problems.append(error.sentence)
+    return found, tuple(problems)
 
 
 def read_lesson(file: Path, *, languages: tuple[str, ...] = LANGUAGES) -> Lesson:
@@ -58,18 +87,19 @@ def read_lesson(file: Path, *, languages: tuple[str, ...] = LANGUAGES) -> Lesson
         LessonError: It cannot be used; the message says where and why.
     """
     try:
-        content = file.read_bytes()
+        with file.open("rb") as opened:
+            content = opened.read(MAX_BYTES + 1)
     except OSError as error:
         raise LessonError(
             "{file} cannot be read: {problem}.", file=file.name, problem=error.strerror or "?"
         ) from error
     if len(content) > MAX_BYTES:
         raise LessonError(
-            "{file} has {n:,} bytes; a lesson may have {most:,}.", file=file.name, n=len(content), most=MAX_BYTES
+            "{file} has more than {most:,} bytes, and a lesson may not; split it.", file=file.name, most=MAX_BYTES
         )
     try:
         record = tomllib.loads(content.decode("utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # no UTF-8, no TOML, or a number of thousands of digits
         raise LessonError("{file} is no TOML: {problem}", file=file.name, problem=str(error)[:200]) from error
     return _Reader(file.name, languages).lesson(record)
 
@@ -93,10 +123,10 @@ class _Reader:
             raise self._error(say("a lesson has 1 to {most} steps, found {n}", most=MAX_STEPS, n=len(steps)))
         return Lesson(
             name=self._name(record, "name"),
-            number=self._of(record, "number", int, 0),
+            number=self._whole(record, "number", 0, 0),
             title=self._text(record, "title"),
             teaches=self._text(record, "teaches"),
-            minutes=self._of(record, "minutes", int),
+            minutes=self._whole(record, "minutes", 1),
             after=self._list(record, "after"),
             steps=tuple(self._steps(steps)),
         )
@@ -107,7 +137,7 @@ class _Reader:
                 raise self._error(say("a step is a table, found {found}", found=shown(record)))
             self._known(record, _STEP)
             yield Step(
-                page=self._name(record, "page"),
+                page=self._among(record, "page", PAGES),
                 link=self._strings(record, "link"),
                 then=self._strings(record, "then"),
                 pick=self._among(record, "pick", ("", *PICKS), ""),
@@ -151,6 +181,20 @@ class _Reader:
             )
         return value
 
+    def _whole(self, record: Mapping[str, Any], name: str, least: int, default: int | None = None) -> int:
+        value: int = self._of(record, name, int, default)
+        if not least <= value <= MOST_WHOLE:
+            raise self._error(
+                say(
+                    "`{name}` is {found}, expected {least} to {most}",
+                    name=name,
+                    found=shown(value),
+                    least=least,
+                    most=MOST_WHOLE,
+                )
+            )
+        return value
+
     def _name(self, record: Mapping[str, Any], name: str) -> str:
         value: str = self._of(record, name, str)
         if not _NAME.fullmatch(value):
@@ -190,9 +234,12 @@ class _Reader:
 
     def _text(self, record: Mapping[str, Any], name: str, *, where: str = "") -> Text:
         where = where or name
-        value = self._of(record, name, dict)
+        given = record.get(name)
+        one = {ENGLISH: given} if isinstance(given, str) and not self._languages else None  # for a class, one will do
+        value = one or self._of(record, name, dict)
         languages = {language: self._of(value, language, str) for language in value}
-        missing = [language for language in self._languages if not languages.get(language, "").strip()]
+        wanted = self._languages or tuple(languages)
+        missing = [language for language in wanted if not languages.get(language, "").strip()]
         if missing or not languages:
             raise self._error(
                 say("`{name}` lacks a text for {language}", name=where, language=", ".join(missing) or ENGLISH)
@@ -205,22 +252,24 @@ class _Reader:
     def _check_template(self, where: str, text: str) -> frozenset[str]:
         """The names in a template."""
         try:
-            parts = [(name, form) for _, name, form, _ in string.Formatter().parse(text) if name is not None]
+            fields = [field for field in string.Formatter().parse(text) if field[1] is not None]
         except ValueError as error:
             raise self._error(say("`{name}` is no template: {problem}", name=where, problem=str(error))) from error
-        if len(text) > MAX_CHARACTERS or "!" in "".join(name for name, _ in parts):
+        if len(text) > MAX_CHARACTERS:
             raise self._error(say("`{name}` is longer than {most} characters", name=where, most=MAX_CHARACTERS))
-        for name, form in parts:
-            if not _FIELD.fullmatch(name) or not _FORMAT.fullmatch(form or ""):
+        for _, name, form, conversion in fields:
+            if conversion or not _FIELD.fullmatch(name or "") or not _FORMAT.fullmatch(form or ""):
                 raise self._error(
                     say(
                         "`{name}` asks for {found}; a value is a name and a format of a number, such as {example}",
                         name=where,
-                        found=shown(name + (f":{form}" if form else "")),
+                        found=shown(
+                            (name or "") + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "")
+                        ),
                         example="{p:.2f}",
                     )
                 )
-        return frozenset(name for name, _ in parts)
+        return frozenset(field[1] or "" for field in fields)
 
     def _error(self, problem: Sentence) -> LessonError:
         if self._step:

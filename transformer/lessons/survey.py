@@ -23,6 +23,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+import torch
+
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.errors import QueryError
 from transformer.lessons.case import Case, NotHere
@@ -234,6 +236,7 @@ def _arguments() -> argparse.Namespace:
 def main() -> int:
     """The command."""
     asked = _arguments()
+    torch.set_num_threads(1)  # on sentences threads wait for each other longer than they compute
     plan = [lesson for name, lesson in lessons().items() if name in asked.lesson or not asked.lesson]
     given = {file.stem: sentences_of(file) for file in asked.sentences}
     checkpoints = {name: load(SHIPPED / name) for name in (given or NAMES)}

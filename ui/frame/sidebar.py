@@ -21,7 +21,7 @@ from ui.runs.open_run import address, publish
 from ui.shared import choices, drawing, menu
 from ui.shared.choices import KEEP
 from ui.shared.door import st
-from ui.state import language, session
+from ui.state import covering, language, session
 from ui.state.link import DEFAULT_NEW
 from ui.state.view import MAIN
 from words import languages, name_of, say, say_n
@@ -248,6 +248,9 @@ def _class_room() -> None:
         say("Hide candidates until I guess"),
         help=say("What comes next stays hidden until somebody has guessed it."),
     )
+    if covering.words():
+        st.caption(say("The link that you opened covers parts of the pages."))
+        st.button(say("Show them"), key="show_covered", on_click=covering.show_all, type="tertiary")
 
 
 def _beam() -> None:

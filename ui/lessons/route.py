@@ -11,8 +11,8 @@ from typing import Final
 from transformer.lessons import Lesson
 from ui.state.lesson import Place
 
-SHORT_ORDER: Final = ("one-piece", "root", "masks", "clocks")
-"""The lessons of the short path, in its order; others that have short steps follow in the order of the plan."""
+SHORT_ORDER: Final = (1, 4, 8)
+"""Numbers of the lessons that the short path begins with: pieces, √d_head, masks. Those on positions follow."""
 
 SHORT_MINUTES: Final = 20
 
@@ -27,12 +27,10 @@ def places(lessons: Mapping[str, Lesson], name: str, *, short: bool) -> tuple[Pl
     """
     if not short:
         return tuple(Place(name, n) for n in range(1, len(lessons[name].steps) + 1))
-    first = [one for one in SHORT_ORDER if one in lessons]
+    first = {number: place for place, number in enumerate(SHORT_ORDER)}
+    ordered = sorted(lessons.values(), key=lambda one: (first.get(one.number, len(first)), one.number))
     return tuple(
-        Place(one, n, short=True)
-        for one in [*first, *(other for other in lessons if other not in first)]
-        for n, step in enumerate(lessons[one].steps, 1)
-        if step.short
+        Place(one.name, n, short=True) for one in ordered for n, step in enumerate(one.steps, 1) if step.short
     )
 
 

@@ -16,7 +16,10 @@ _OUTLINE: Final = "{ outline: 3px solid #e69f00; outline-offset: 4px; border-rad
 _RULES = """
 <style>
 .st-key-lesson_panel { gap: 0; }
-.st-key-lesson_panel [data-testid="stExpander"] details { background: var(--st-background-color, Canvas); }
+/* The theme's background is only known at the root; the panel lies over the page and needs it. */
+.stApp :has(.st-key-lesson_panel), .st-key-lesson_panel, .st-key-lesson_panel > *,
+.st-key-lesson_panel [data-testid="stExpander"], .st-key-lesson_panel details { background-color: inherit; }
+.st-key-lesson_memory { position: absolute; width: 0; height: 0; }
 .gf-ways { display: flex; flex-wrap: wrap; gap: 0.4rem 0.6rem; }
 .gf-ways a {
   padding: 0.3rem 0.75rem; border: 1px solid color-mix(in srgb, currentColor 25%, transparent); border-radius: 0.5rem;
@@ -25,6 +28,13 @@ _RULES = """
 .gf-ways a:hover { background: color-mix(in srgb, currentColor 9%, transparent); }
 .gf-ways a:focus-visible { outline: 2px solid #e69f00; outline-offset: 2px; }
 [class*="_covered"] { opacity: 0.75; }
+/* Beside the panel the page is as narrow as in a small window. */
+@media (min-width: 1101px) and (max-width: 1500px) {
+  .stApp:has(.st-key-lesson_panel) [class*="-step_grid"] {
+    grid-template-columns: minmax(0, 1fr);
+    grid-template-areas: "candidates" "force" "entropy" "row" "map"; grid-template-rows: none;
+  }
+}
 @media (min-width: 1101px) {
   .st-key-lesson_panel {
     position: fixed; z-index: 25; top: 0.6rem; right: 3.25rem; width: 20rem !important;
@@ -38,6 +48,12 @@ _RULES = """
     max-height: 46vh; overflow-y: auto; padding: 0 0.5rem 0.5rem;
   }
   [data-testid="stMainBlockContainer"]:has(.st-key-lesson_panel) { padding-bottom: 50vh; }
+}
+/* A narrower window has the sidebar over the page, not beside it. */
+@media (min-width: 769px) and (max-width: 1100px) {
+  :root:not(.gf-present) .stApp:has([data-testid="stSidebar"][data-collapsed="false"]) .st-key-lesson_panel {
+    left: 300px;
+  }
 }
 </style>
 """

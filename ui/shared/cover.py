@@ -1,4 +1,4 @@
-"""What a step of a lesson keeps covered until the learner has answered: it is not sent, and a quiet box stands there.
+"""What a step of a lesson, or a teacher's link, keeps covered: it is not sent, and a quiet box stands there.
 
 A step's `cover` names charts by their keys, any part of a page that asks here under a key of its own, `PART` for the
 chosen part of a page with all its charts, texts and tables, or `*` for all of the page below the sentence.
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ui.shared.door import st
-from ui.state import predictions
+from ui.state import covering, predictions
 from ui.state.view import SECOND
 from words import say
 
@@ -51,7 +51,9 @@ def stands_for(key: str, *, height: int = HEIGHT) -> bool:
         horizontal_alignment="center",
         vertical_alignment="center",
     ):
-        st.caption(say("Covered until you have answered"), width="content")
+        by_link = not {predictions.WHOLE, key.removeprefix(SECOND)}.isdisjoint(covering.words())
+        said = say("Covered by the link that you opened") if by_link else say("Covered until you have answered")
+        st.caption(said, width="content")
     return True
 
 

@@ -118,7 +118,7 @@ def ways(links: Sequence[tuple[str, str, dict[str, str]]]) -> None:
         links: Of each the path of a page, what it says, and the parameters of the address but for the language.
     """
     lines = [f'<a href="{escape(_href(path, said))}">{escape(here(label))}</a>' for path, label, said in links]
-    st.html(f'<nav class="gf-ways">{"".join(lines)}</nav>')
+    st.html(f'<nav class="gf-ways">{"".join(lines)}</nav>', width="content")
 
 
 def _href(path: str, parameters: dict[str, str]) -> str:

@@ -1,10 +1,10 @@
-"""What stands in an address beside what a link says: the language, the room, the step of a lesson."""
+"""What stands in an address beside what a link says: the language, the room, a step of a lesson, what is covered."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ui.state import in_room, language, lesson
+from ui.state import covering, in_room, language, lesson
 
 
 def begin() -> None:
@@ -12,6 +12,7 @@ def begin() -> None:
     language.begin()
     in_room.begin()
     lesson.begin()
+    covering.begin()
 
 
 def beside(parameters: Mapping[str, str]) -> dict[str, str]:
@@ -21,7 +22,7 @@ def beside(parameters: Mapping[str, str]) -> dict[str, str]:
         parameters: Of a link, or of a step of a lesson.
     """
     place = {} if lesson.PARAMETER in parameters else lesson.in_address()
-    return dict(parameters) | language.in_address() | in_room.in_address() | place
+    return dict(parameters) | language.in_address() | in_room.in_address() | covering.in_address() | place
 
 
 def without(parameters: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
@@ -30,4 +31,4 @@ def without(parameters: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, .
     Args:
         parameters: All of them.
     """
-    return lesson.without(in_room.without(language.without(parameters)))
+    return covering.without(lesson.without(in_room.without(language.without(parameters))))

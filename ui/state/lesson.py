@@ -18,7 +18,7 @@ from typing import Final
 import streamlit as st
 
 from transformer.lessons import Lesson, Step, lessons
-from ui.state import nested
+from ui.state import nested, own_lessons
 from words import say
 
 PARAMETER, PATH, OWN = "lesson", "path", "own"  # in the address
@@ -63,7 +63,7 @@ class Place:
 
 def known() -> Mapping[str, Lesson]:
     """The lessons that there are, by name, in their order."""
-    return lessons()
+    return {**lessons(), **own_lessons.read()[0]}
 
 
 def read(parameters: Mapping[str, Sequence[str]]) -> tuple[Place | None, tuple[str, ...]]:

@@ -13,7 +13,7 @@ from typing import Final
 
 import streamlit as st
 
-from ui.state import lesson, session
+from ui.state import covering, lesson, session
 from ui.state.lesson import Place
 
 KEPT, OPEN, FORGOTTEN = "predictions", "predictions_open", "predictions_forgotten"  # in the session
@@ -96,7 +96,12 @@ def open_up(place: Place) -> bool:
 
 
 def covered_here() -> tuple[str, ...]:
-    """What is covered on the page that is drawn now: words of the step's `cover`; nothing once it was answered."""
+    """What is covered on the page that is drawn now: by the step of a lesson, and by a teacher's link."""
+    return (*_covered_by_the_step(), *covering.words())
+
+
+def _covered_by_the_step() -> tuple[str, ...]:
+    """Words of the step's `cover`; nothing once it was answered."""
     place, step = lesson.place(), lesson.step()
     if place is None or step is None or not step.cover or of(place) is not None:
         return ()

@@ -10,10 +10,28 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from transformer.lessons.case import Answer, Case
-from transformer.lessons.oracles import clocks, cost, decoding, heads, looking, masks, order
+from transformer.lessons.oracles import (
+    choosing,
+    decoding,
+    heads,
+    looking,
+    masks,
+    order,
+    scaling,
+    weights,
+)
 
 Oracle = Callable[[Case], Answer]
 
-_IN = (decoding, looking, heads, order, masks, clocks, cost)  # a module a line of thought; each lists its own
+_IN = (  # a module a line of thought; each lists its own
+    decoding,
+    looking,
+    weights,
+    scaling,
+    heads,
+    order,
+    masks,
+    choosing,
+)
 
 ORACLES: Final[Mapping[str, Oracle]] = {oracle.__name__: oracle for module in _IN for oracle in module.ORACLES}

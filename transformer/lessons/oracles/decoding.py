@@ -88,7 +88,7 @@ def hardest_step(case: Case) -> Answer:
     else:
         raise NotHere("Two steps are about equally hard here, so there is no one answer; try another sentence.")
     options = [Option(f"step-{one + 1}", f"{one + 1} · {trace.tgt_pieces[one]}") for one in sorted(chosen)]
-    smoothed = bool(case.checkpoint.card.label_smoothing)
+    smoothed = bool(case.checkpoint.card.label_smoothing())
     variant = "clear" if right != "equal" else ("equal_smoothed" if smoothed else "equal")
     return Answer(right=right, options=(*options, Option("equal")), values=values, variant=variant)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from transformer.analysis.head_statistics import distance, entropy
 from transformer.lessons.case import Answer, Case, NotHere, Option
-from transformer.lessons.logits import largest_difference
+from transformer.lessons.differences import first_difference, largest_difference
 from transformer.lessons.picks.heads import self_maps, without_heads, written_shares
 from transformer.lessons.picks.steps import written
 from transformer.runs.interventions import ZeroHead
@@ -101,9 +101,14 @@ def without_costliest(case: Case) -> Answer:
     other, before = case.changed(zero), case.trace.tgt_ids
     same = other.tgt_ids == before
     right = "same" if same else ("other" if other.tgt_ids[:1] != before[:1] else "later")
-    pairs = enumerate(zip(before, other.tgt_ids, strict=False))
-    apart = next((step for step, (a, b) in pairs if a != b), min(len(before), len(other.tgt_ids)))
-    values = {"do": str(zero), "at": apart + 1, "before": case.trace.output_text, "after": other.output_text}
+    at, shown = first_difference(case.trace, other)
+    values = {
+        "do": str(zero),
+        "at": at,
+        "shown": shown,
+        "before": case.trace.output_text,
+        "after": other.output_text,
+    }
     options = (Option("same"), Option("later"), Option("other"))
     return Answer(right=right, options=options, values=values, variant=right)
 

@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from transformer.lessons.case import Answer, Case, NotHere, Option
+from transformer.lessons.differences import first_difference
 from transformer.lessons.picks.looking import cross_maps, looked_at, own_pieces
 from transformer.runs.interventions import Mute
 
@@ -98,18 +99,16 @@ def without_looking(case: Case) -> Answer:
     """What the output becomes if no step can look at the piece that was weighed most."""
     picked = looked_at(case)
     mute = Mute(kind="cross", key=int(picked["key"]) - 1)
-    before, other = case.trace.tgt_ids, case.changed(mute)
-    pairs = enumerate(zip(before, other.tgt_ids, strict=False))
-    apart = next((step for step, (a, b) in pairs if a != b), min(len(before), len(other.tgt_ids)))
-    same = before == other.tgt_ids
-    right = "same" if same else ("here" if apart == int(picked["step"]) - 1 else "elsewhere")
-    now = other.tgt_pieces[apart] if apart < other.n_steps else ""
+    before, other = case.trace, case.changed(mute)
+    at, shown = first_difference(before, other)
+    same = before.tgt_ids == other.tgt_ids
+    right = "same" if same else ("here" if at == int(picked["step"]) else "elsewhere")
     values = {
         "do": str(mute),
-        "at": apart + 1,
-        "now": now,
-        "was": "" if same or apart >= len(before) else case.trace.tgt_pieces[apart],
-        "before": case.trace.output_text,
+        "at": at,
+        "shown": shown,
+        "was": before.tgt_pieces[at - 1] if at <= before.n_steps else "",
+        "before": before.output_text,
         "after": other.output_text,
     }
     options = (Option("same"), Option("here"), Option("elsewhere"))

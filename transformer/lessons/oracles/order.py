@@ -14,7 +14,7 @@ from torch import Tensor
 
 from transformer.analysis.stream import cosine, rms
 from transformer.lessons.case import Answer, Case, NotHere, Option
-from transformer.lessons.logits import largest_difference
+from transformer.lessons.differences import first_difference, largest_difference
 from transformer.lessons.picks.steps import written
 from transformer.model.tap import Replacer, tap_of
 from transformer.runs.interventions import Intervention, Replace, Shuffle
@@ -89,7 +89,8 @@ def _becomes(before: Trace, after: Trace, *, moved: float = 0.0) -> Answer:
         right = "same"
     else:
         right = "order" if sorted(before.tgt_ids) == sorted(after.tgt_ids) else "other"
-    said = {"before": before.output_text, "after": after.output_text, "moved": moved}
+    said: dict[str, object] = {"before": before.output_text, "after": after.output_text, "moved": moved}
+    said["shown"] = first_difference(before, after)[1]
     options = (Option("same"), Option("order"), Option("other"))
     return Answer(right=right, options=options, values=said, variant=right)
 

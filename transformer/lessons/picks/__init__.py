@@ -10,10 +10,26 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from transformer.lessons.case import Case
-from transformer.lessons.picks import clocks, cost, heads, looking, masks, order, steps
+from transformer.lessons.picks import (
+    choosing,
+    heads,
+    looking,
+    masks,
+    order,
+    steps,
+    weights,
+)
 
 Pick = Callable[[Case], Mapping[str, Any]]
 
-_IN = (steps, looking, heads, order, masks, clocks, cost)  # a module a line of thought; each lists its own
+_IN = (  # a module a line of thought; each lists its own
+    steps,
+    looking,
+    weights,
+    heads,
+    order,
+    masks,
+    choosing,
+)
 
 PICKS: Final[Mapping[str, Pick]] = {pick.__name__: pick for module in _IN for pick in module.PICKS}

@@ -1,4 +1,4 @@
-"""How far the logits of two runs are apart: by rounding alone, or so that it shows.
+"""How two runs differ: from which step on, and how far their logits are apart.
 
 Knows nothing of what is drawn.
 """
@@ -15,6 +15,23 @@ from transformer.runs.trace import Trace
 
 ROUNDING: Final = 1e-4
 """Differences below this share of the largest logit are those of float32; what a change does is far larger."""
+
+
+def first_difference(before: Trace, after: Trace) -> tuple[int, int]:
+    """The first step at which two runs wrote something else.
+
+    Args:
+        before: A run.
+        after: Another one of the same model.
+
+    Returns:
+        It, and the nearest step that the other run has, both from 1; the last one where they wrote the same.
+    """
+    shorter = min(before.n_steps, after.n_steps)
+    pairs = enumerate(zip(before.tgt_ids, after.tgt_ids, strict=False))
+    last = shorter - 1 if before.tgt_ids == after.tgt_ids else shorter
+    at = next((step for step, (a, b) in pairs if a != b), last)
+    return at + 1, max(1, min(at + 1, after.n_steps))
 
 
 @dataclass(frozen=True)
@@ -40,8 +57,7 @@ def largest_difference(one: Trace, other: Trace) -> Difference:
     Raises:
         NotHere: The runs have no step, or numbers that are not finite.
     """
-    apart = next((i for i, (a, b) in enumerate(zip(one.tgt_ids, other.tgt_ids, strict=False)) if a != b), None)
-    n_steps = min(one.n_steps, other.n_steps) if apart is None else apart + 1
+    n_steps = min(first_difference(one, other)[0], one.n_steps, other.n_steps)
     if not n_steps:
         raise NotHere("This run has no step to compare.")
     before, after = (logits(trace, n_steps) for trace in (one, other))

@@ -1,0 +1,46 @@
+"""Every step that covers something: its words name what its page draws, and hide that until the answer."""
+
+import pytest
+
+from tests.pages.conftest import ROOT, check
+from tests.pages.reading import sentences
+from transformer.lessons import lessons
+from ui.lessons import leading
+from ui.state import predictions
+
+SENTENCES = {"zh-en": "我喜欢喝绿茶。", "reverse": "lesson"}
+STEPS = [
+    (name, number, step) for name, one in lessons().items() for number, step in enumerate(one.steps, 1) if step.cover
+]
+OF_A_LIST = {"results"}  # drawn only where there is something to choose
+
+
+def page_of(step):
+    (path,) = ROOT.glob(f"pages/*/{step.page}.py")
+    return path
+
+
+def drawn(test):
+    return {element.key for element in test.get("bidi_component")}
+
+
+def covers(test):
+    return sum(caption.value == "Covered until you have answered" for caption in test.caption)
+
+
+@pytest.mark.parametrize(("name", "number", "step"), STEPS, ids=[f"{name}.{number}" for name, number, _ in STEPS])
+def test_what_is_covered_is_there_and_is_not_sent(open_page, name, number, step):
+    model = step.on or "zh-en"
+    test = open_page(page_of(step), model=model, src=SENTENCES[model], lesson=f"{name}.{number}")
+    assert "link" not in sentences(test), "the step's link reads back without a note"
+    before = drawn(test)
+    charts = set(step.cover) - {"*", "part"} - OF_A_LIST
+    assert not before & charts
+    assert covers(test) == len(set(step.cover) - OF_A_LIST)
+    here = test.session_state[leading.ARRIVED]  # the step and its run
+    test.session_state[predictions.KEPT] = {here: predictions.Prediction("", False, step.fingerprint)}
+    check(test.run())
+    assert not covers(test)
+    after = drawn(test)
+    assert charts <= after, "a word of `cover` names no chart of the page"
+    assert (after > before) or not charts | ({"*", "part"} & set(step.cover))

@@ -1,0 +1,67 @@
+"""The links of all lessons: each reads back without a note, opens a page that there is, and names its charts."""
+
+import ast
+import itertools
+import re
+
+import pytest
+
+from tests.source_code import ROOT, sources
+from tests.transformer.lessons.posed import NAMES, STEPS, case, sentences
+from transformer.errors import QueryError
+from transformer.lessons.case import NotHere
+from transformer.lessons.posing import pose
+from ui.state import nested, view
+from ui.state.link import Link, read_link, write_link
+
+EACH = 1
+IDS = [f"{lesson.name}-{n}" for lesson, n, _ in STEPS]
+PAGES = set(re.findall(r'url_path="([\w-]+)"', (ROOT / "main.py").read_text(encoding="utf-8")))
+FIXED = {"*", "part"}  # words of `ui.shared.cover` that are no keys
+
+
+def texts_in_ui():
+    """Whole texts in the code of the interface, and those before the first value of an f-string."""
+    whole, begun = set(), set()
+    for source in sources(ROOT):
+        if source.part != "ui":
+            continue
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.JoinedStr) and node.values and isinstance(node.values[0], ast.Constant):
+                begun.add(str(node.values[0].value))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                whole.add(node.value)
+    return whole, {one for one in begun if re.fullmatch(r"[a-z_]{4,}_", one)}
+
+
+WHOLE, BEGUN = texts_in_ui()
+KNOWN = {*nested.RUN, *view.NAMES, "with", "ref", "b"}
+
+
+@pytest.mark.parametrize("which", range(len(STEPS)), ids=IDS)
+def test_a_step_opens_a_page_and_names_charts_that_there_are(which):
+    _, _, step = STEPS[which]
+    assert step.page in PAGES
+    for key in (*step.cover, *step.look):
+        assert key in FIXED or key in WHOLE or any(key.startswith(one) for one in BEGUN), key
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("which", range(len(STEPS)), ids=IDS)
+def test_a_link_reads_back_without_a_note(which, name):
+    _, _, step = STEPS[which]
+    if step.on not in ("", name):
+        return
+    turn = itertools.islice(itertools.cycle(sentences(name)), which * EACH, which * EACH + EACH)
+    for sentence in turn:
+        try:
+            posed = pose(step, case(name, sentence))
+        except (NotHere, QueryError):
+            continue
+        own = write_link(Link(model=name, source=sentence))
+        for parameters in (posed.link(), posed.then()):
+            link, notes = read_link({key: [value] for key, value in (own | parameters).items()})
+            assert not notes, (parameters, notes)
+            assert link.source == sentence
+            assert set(parameters) <= KNOWN, "an unknown parameter is passed over without a note"
+            assert read_link({key: [value] for key, value in write_link(link).items()}) == (link, ())

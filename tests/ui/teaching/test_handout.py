@@ -1,0 +1,92 @@
+"""A handout: opens offline, asks before it answers, and no text of a run becomes markup."""
+
+import html
+import json
+import re
+
+import pytest
+
+import transformer
+from transformer.lessons import Case, NotHere, lessons, pose
+from ui.teaching.example import EXAMPLE
+from ui.teaching.figures import figure_of
+from ui.teaching.handout import Sheet, handout
+from words import said
+
+
+@pytest.fixture(scope="module")
+def reverse():
+    return transformer.load("checkpoints/reverse")
+
+
+def sheets_of(lesson, checkpoint, source):
+    trace, found = checkpoint.run(source), []
+    for step in lesson.steps:
+        try:
+            posed = pose(step, Case(checkpoint=checkpoint, trace=trace))
+        except NotHere as why:
+            found.append(Sheet(posed=None, why=why.sentence, chart=None, covered=False))
+            continue
+        chart = figure_of(step, posed.link(), checkpoint, trace)
+        found.append(Sheet(posed=posed, why=None, chart=chart, covered=bool(step.cover)))
+    return found
+
+
+def written(lesson, sheets, language, **changes):
+    return handout(
+        lesson, sheets, checkpoint="reverse", sentence="glass", output="ssalg", language=language, **changes
+    )
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_questions_come_before_answers_and_charts_with_answers_among_them(reverse, language):
+    lesson = lessons()["one-piece"]
+    sheets = sheets_of(lesson, reverse, "glass")
+    text = written(lesson, sheets, language)
+    questions, answers = text.split('<div class="answers">')
+    for sheet in sheets:
+        assert html.escape(said(sheet.posed.question, language)) in questions
+        if sheet.posed.step.ask.form == "choice":
+            assert html.escape(said(sheet.posed.reveal, language)) in answers
+            assert html.escape(said(sheet.posed.reveal, language)) not in questions
+    closed = {json.dumps(figure) for figure in charts_in(answers)}
+    assert closed
+    assert not closed & {json.dumps(figure) for figure in charts_in(questions)}
+    assert "ssalg" in answers
+    assert "ssalg" not in questions
+
+
+def charts_in(text):
+    found = re.findall(r'<script type="application/json">(.*?)</script>', text, flags=re.DOTALL)
+    return [json.loads(figure) for figure in found]
+
+
+def test_it_fetches_nothing(reverse):
+    text = written(lessons()["one-piece"], sheets_of(lessons()["one-piece"], reverse, "glass"), "en")
+    before_the_script, _, rest = text.partition("<script>")
+    after_the_script = rest.partition("</script>")[2]
+    assert not re.search(r"""(?:src|href)=|https?://|@import""", before_the_script + after_the_script)
+
+
+def test_no_text_of_a_run_is_markup(reverse):
+    lesson = lessons()["one-piece"]
+    evil = "</script><img src=x onerror=alert(1)>"
+    text = handout(
+        lesson, sheets_of(lesson, reverse, "glass"), checkpoint=evil, sentence=evil, output=evil, language="en"
+    )
+    assert "<img" not in text
+    assert html.escape(evil) in text
+
+
+def test_every_lesson_has_a_chart_on_paper_where_its_page_has_one(reverse):
+    for lesson in lessons().values():
+        for sheet in sheets_of(lesson, reverse, "transformer"):
+            if sheet.posed is not None and sheet.posed.step.page in ("step", "attention", "masks"):
+                assert sheet.chart is not None, (lesson.name, sheet.posed.step.page)
+
+
+def test_the_example_of_a_lesson_can_be_read(tmp_path, reverse):
+    (tmp_path / "mine.toml").write_text(EXAMPLE, encoding="utf-8")
+    found, problems = transformer.lessons.read_folder(tmp_path)
+    assert not problems
+    assert all(sheet.posed is not None for sheet in sheets_of(found["our-first"], reverse, "glass"))

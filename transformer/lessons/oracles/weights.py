@@ -1,0 +1,113 @@
+"""Questions about one attention weight: q · k, the softmax, the mixture of values."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from transformer.analysis.one_weight import place
+from transformer.lessons.case import Answer, Case, NotHere, Option
+from transformer.lessons.picks.weights import keys_of, walk_of
+from transformer.model.anatomy import EVERY_PART
+from transformer.runs.interventions.sharpness import Temper
+from transformer.runs.replay import replay
+
+MOST_CHOICES: Final = 4
+TIED: Final = 0.01
+"""Products, in parts of their spread, that are nearer than this have no winner that a reader could tell."""
+
+COUNTS: Final = 0.01
+"""A key whose weight is above this still counts."""
+
+ROUNDED: Final = 0.005
+"""Weights that differ by less look the same with two digits."""
+
+
+def best_key(case: Case) -> Answer:
+    """Which key fits the query best, by q · k."""
+    found = walk_of(case)
+    pieces = keys_of(case, found.kind)
+    order = [int(key) for key in np.argsort(-found.dots, kind="stable") if found.allowed[key]]
+    best, second = order[0], order[1]
+    if found.dots[best] - found.dots[second] < TIED * float(np.ptp(found.dots[order])):
+        raise NotHere("Two keys fit about equally well here, so there is no one answer; try another sentence.")
+    straight = min(found.query, len(pieces) - 1)  # where a text would be read place by place
+    chosen = dict.fromkeys((best, straight, second, order[-1], *order[2:]))
+    chosen = dict.fromkeys([key for key in chosen if key in order][:MOST_CHOICES])
+    words = {key: "straight" if key == straight else f"key-{key + 1}" for key in chosen}
+    options = tuple(Option(words[key], f"{key + 1} · {pieces[key]}") for key in sorted(chosen))
+    values = {"key": pieces[best], "dot": float(found.dots[best]), "next": float(found.dots[second])}
+    source = EVERY_PART.attention(found.kind).keys_from == "encoder"
+    return Answer(right=words[best], options=options, values=values, variant="source" if source else "own")
+
+
+def scaling_effect(case: Case) -> Answer:
+    """What dividing all scores by the same number does to their order and to the largest weight."""
+    found = walk_of(case)
+    dots = found.dots[found.allowed]
+    raw, scaled = _softmax(dots), _softmax(dots * found.how.scale)
+    order, divided = (np.argsort(scores, kind="stable") for scores in (dots, dots * found.how.scale))
+    kept = np.array_equal(order, divided)
+    before, after = float(raw.max()), float(scaled.max())
+    if abs(before - after) < ROUNDED:
+        raise NotHere("All keys fit this query about equally well, so that dividing changes too little to be seen.")
+    right = "changes" if not kept else ("falls" if after < before else "rises")
+    options = (Option("falls"), Option("rises"), Option("changes"))
+    return Answer(right=right, options=options, values={"raw": before, "w": after})
+
+
+def share_of_row(case: Case) -> Answer:
+    """The weight of the second-best key: its share of the sum of all e to the power of a score."""
+    found, key = walk_of(case), int(case.picked["second_key"]) - 1
+    values = {"e": float(found.exps[key]), "total": found.total, "w": float(found.weights[key])}
+    return Answer(right=float(found.weights[key]), values=values)
+
+
+def outside_band(case: Case) -> Answer:
+    """How many numbers of the head's output lie above the largest or below the smallest of what they mix."""
+    found = walk_of(case)
+    values = found.values[found.allowed]  # [open key, d_head]
+    least, most = values.min(axis=0), values.max(axis=0)
+    rounding = 1e-9 * (1 + np.abs(values).max())
+    outside = (found.head_out < least - rounding) | (found.head_out > most + rounding)
+    return Answer(right=float(outside.sum()), values={"outside": int(outside.sum())})
+
+
+def own_key_rows(case: Case) -> Answer:
+    """In how many rows of a self-attention a query fits its own key best."""
+    kind, layer, head = case.picked["kind"], int(case.picked["layer"]) - 1, int(case.picked["head"]) - 1
+    site = place(kind, layer)
+    found = replay(case.checkpoint, case.trace, (f"{site}.queries", f"{site}.keys"))
+    queries, keys = found[f"{site}.queries"], found[f"{site}.keys"]
+    shared = len(queries) // len(keys)  # heads of queries that one of keys belongs to
+    dots = queries[head].astype(np.float64) @ keys[head // shared].astype(np.float64).T  # [query, key]
+    best = np.where(case.trace.mask(kind, layer), dots, -np.inf).argmax(axis=1)
+    own = int((best == np.arange(len(best))).sum())
+    n = len(best)
+    variant = "none" if own == 0 else ("every" if own == n else "some")
+    return Answer(right=float(own), values={"k": own, "n": n}, variant=variant)
+
+
+def look_up(case: Case) -> Answer:
+    """How many keys of the row still count at temperature 0; the output is held, so that the row stays the same."""
+    kind, layer, head = case.picked["kind"], int(case.picked["layer"]) - 1, int(case.picked["head"]) - 1
+    row = int(case.picked["query"]) - 1
+    change = Temper(kind, layer, head, temperature=0.0)
+    cold = case.another(forced=case.trace.tgt_ids, interventions=(change,))
+    left, blend = (int((one.maps(kind)[layer, head, row] > COUNTS).sum()) for one in (cold, case.trace))
+    values = {
+        "left": left,
+        "m": blend,
+        "do": str(change),
+        "forced": ".".join(map(str, case.trace.tgt_ids)),
+    }
+    return Answer(right=float(left), values=values)
+
+
+def _softmax(scores: np.ndarray) -> np.ndarray:
+    exps = np.exp(scores - scores.max())
+    return np.asarray(exps / exps.sum())
+
+
+ORACLES: Final = (best_key, scaling_effect, share_of_row, outside_band, own_key_rows, look_up)

@@ -1,0 +1,68 @@
+"""What a teacher's link covers: words of the address for charts and parts that are not sent (see `ui.shared.cover`).
+
+    cover=candidates.cross_map
+
+It stays for the session, over pages and sentences, until its reader shows everything again: it keeps a class from
+reading ahead, and is no lock.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import streamlit as st
+
+PARAMETER: Final = "cover"  # in the address
+WORDS: Final = "covered_by_link"  # in the session
+MOST: Final = 12
+
+_WORD = re.compile(r"\*|[a-z][a-z_]{0,30}", re.ASCII)
+
+
+def read(written: str) -> tuple[str, ...]:
+    """The words that an address says; what is no word is left out.
+
+    Args:
+        written: Words with points between them.
+    """
+    return tuple(dict.fromkeys(word for word in written[:400].split(".") if _WORD.fullmatch(word)))[:MOST]
+
+
+def write(words: Iterable[str]) -> str:
+    """The words as an address says them."""
+    return ".".join(words)
+
+
+def begin() -> None:
+    """Take them from the address, if it has any; call it when a run begins."""
+    written = st.query_params.get(PARAMETER)
+    if written:
+        st.session_state[WORDS] = read(written)
+
+
+def words() -> tuple[str, ...]:
+    """What is covered by the link that was opened."""
+    found: tuple[str, ...] = st.session_state.get(WORDS, ())
+    return found
+
+
+def show_all() -> None:
+    """Callback: cover nothing any more."""
+    st.session_state[WORDS] = ()
+    st.query_params.pop(PARAMETER, None)
+
+
+def in_address() -> dict[str, str]:
+    """What the address says of it."""
+    return {PARAMETER: write(words())} if words() else {}
+
+
+def without(parameters: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """The parameters of an address that say nothing of what is covered.
+
+    Args:
+        parameters: All of them.
+    """
+    return {name: values for name, values in parameters.items() if name != PARAMETER}

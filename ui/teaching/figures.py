@@ -1,0 +1,144 @@
+"""The chart of a lesson's step for a handout: what the step's page shows, of the same run.
+
+A handout is printed, so one chart a step is enough: the one that its question is about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+import charts
+from charts.theme import Spec
+from transformer.checkpoint.load import Checkpoint
+from transformer.lessons import Step
+from transformer.model.anatomy import Kind, anatomy
+from transformer.model.features import TABLES
+from transformer.runs.trace import Trace
+from ui.runs import loading
+from ui.runs.looking import Looking, candidate_list, chosen_map, fit_view
+from ui.runs.sides import KIND_NAMES, sides
+from ui.state.link import read_link
+from ui.state.view import View
+from words import say
+
+_DIMENSIONS: Final = 64
+
+
+def figure_of(step: Step, parameters: Mapping[str, str], checkpoint: Checkpoint, trace: Trace) -> Spec | None:
+    """The chart of a step: one that it outlines or covers, else one of its page.
+
+    Args:
+        step: The step.
+        parameters: Of its address.
+        checkpoint: What the run is of.
+        trace: The learner's run.
+
+    Returns:
+        A figure's plain data; None for a page that has none on paper.
+    """
+    link, _ = read_link({name: (text,) for name, text in parameters.items()})
+    named = (_CHARTS[key] for key in (*step.look, *step.cover) if key in _CHARTS)
+    draw = next(named, _PAGES.get(step.page))
+    return None if draw is None else draw(link.view, checkpoint, trace)
+
+
+def _looking(view: View, checkpoint: Checkpoint, trace: Trace, kind: Kind) -> Looking:
+    view, _ = fit_view(view, trace, kind=kind)
+    return Looking(trace, view, by_layer=partial(loading.by_layer, checkpoint, trace))
+
+
+def _unsureness(view: View, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
+    if not trace.n_steps:
+        return None
+    labels = [str(label) for label in trace.row_labels()[trace.first_row :]]
+    return charts.entropy_spec(trace.entropies().tolist(), labels, step=min(view.step, trace.n_steps - 1))
+
+
+def _candidates(view: View, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
+    if not trace.n_steps:
+        return None
+    looking = _looking(view, checkpoint, trace, trace.kinds[0])
+    listed = candidate_list(looking)
+    return charts.candidates_spec(
+        listed.pieces,
+        listed.probabilities,
+        ids=listed.ids,
+        chosen=listed.chosen,
+        ranks=listed.ranks,
+        rules=listed.rules,
+        title=say("Step {n}: candidates for the next piece", n=looking.view.step + 1),
+    )
+
+
+def _map(view: View, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
+    kind = view.kind if view.kind in trace.kinds else trace.kinds[0]
+    looking = _looking(view, checkpoint, trace, kind)
+    axes = sides(looking, kind)
+    n_queries, n_keys = len(axes.queries), len(axes.keys)
+    return charts.heatmap_spec(
+        chosen_map(looking, kind)[:n_queries, :n_keys],
+        queries=axes.queries,
+        keys=axes.keys,
+        title=say("{attention}: {whose}", attention=KIND_NAMES[kind], whose=looking.whose()),
+        query_axis=axes.query_axis,
+        key_axis=axes.key_axis,
+        allowed=trace.mask(kind, looking.view.layer)[:n_queries, :n_keys],
+        colour=axes.key_side,
+    )
+
+
+def _mask(view: View, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
+    if "decoder" not in trace.kinds:
+        return None
+    axes = sides(_looking(view, checkpoint, trace, "decoder"), "decoder")
+    n_queries, n_keys = len(axes.queries), len(axes.keys)
+    allowed = trace.mask("decoder")[:n_queries, :n_keys]
+    return charts.heatmap_spec(
+        allowed.astype(np.float64),
+        queries=axes.queries,
+        keys=axes.keys,
+        title=say("Causal mask: which positions each row may see"),
+        query_axis=axes.query_axis,
+        key_axis=axes.key_axis,
+        allowed=allowed,
+        colour=axes.key_side,
+        value_name=say("1 = open"),
+    )
+
+
+def _positions(view: View, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
+    if checkpoint.config.positions not in TABLES:
+        return None
+    first = anatomy(checkpoint.config).stacks[0]
+    n = trace.n_tokens(first.name)
+    positions: Any = checkpoint.model.stack(first.name).embedding.positions  # its table is a buffer or a parameter
+    table = positions.table.detach().numpy()[:n, :_DIMENSIONS]
+    return charts.position_table_spec(
+        table,
+        positions=range(n),
+        dimensions=range(table.shape[1]),
+        title=say("Table of positions: the first {n} dimensions", n=table.shape[1]),
+    )
+
+
+_Draw = Callable[[View, Checkpoint, Trace], Spec | None]
+_CHARTS: Final[Mapping[str, _Draw]] = {
+    "candidates": _candidates,
+    "entropy": _unsureness,
+    "cross_map": _map,
+    "head_map": _map,
+}
+_PAGES: Final[Mapping[str, _Draw]] = {
+    "step": _candidates,
+    "attention": _map,
+    "matters": _map,
+    "compare": _map,
+    "masks": _mask,
+    "positions": _positions,
+    "search": _candidates,
+    "forcing": _candidates,
+}

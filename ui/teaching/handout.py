@@ -1,0 +1,142 @@
+"""A lesson on paper: one HTML file that opens offline, with its charts and questions, and the answers at the end.
+
+Its script is Plotly's, inside the file, as a printed chart is drawn when the file is opened. Every text in it goes
+through an escape.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Final
+
+from plotly.offline import get_plotlyjs
+
+from charts.theme import Spec, figure_in
+from transformer.lessons import Lesson, Posed
+from words import Sentence, said, say
+
+_STYLE: Final = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
+_DRAW: Final = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
+_TAGS: Final = {"zh": "zh-CN"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sheet:
+    """One step on paper.
+
+    Attributes:
+        posed: The question with its answer; None where it makes no sense for the sentence.
+        why: Then the reason.
+        chart: What belongs to it; None if there is none on paper.
+        covered: It holds the answer, and stands among the answers.
+        about: Which model and sentence it is of, if not those of the handout.
+    """
+
+    posed: Posed | None
+    why: Sentence | None
+    chart: Spec | None
+    covered: bool
+    about: Sentence | None = None
+
+
+def handout(
+    lesson: Lesson, sheets: Sequence[Sheet], *, checkpoint: str, sentence: str, output: str, language: str
+) -> str:
+    """The file.
+
+    Args:
+        lesson: The lesson.
+        sheets: Its steps, in order.
+        checkpoint: What the model is called.
+        sentence: What it was given.
+        output: What it wrote; "" where it writes nothing.
+        language: One of `words.languages()`.
+
+    Returns:
+        HTML with everything in it.
+    """
+
+    def told(text: str) -> str:
+        return escape(said(text, language))
+
+    title = told(lesson.title.said({}))
+    about = [
+        told(say("Model: {name}", name=checkpoint)),
+        f'<span class="sentence">{told(say("Sentence: {sentence}", sentence=sentence))}</span>',
+    ]
+    if output:
+        about.append(told(say("Output: {output}", output=output)))
+    body = [f"<h1>{title}</h1>", f'<p class="about">{told(lesson.teaches.said({}))}</p>']
+    body += [f'<p class="about">{line}</p>' for line in about[:2]]
+    drawn = _Charts(language, closed=[sheet.chart for sheet in sheets if sheet.covered])
+    body += [_question(number, sheet, language, drawn) for number, sheet in enumerate(sheets, 1)]
+    drawn = _Charts(language, closed=[])
+    body.append(f'<div class="answers"><h1>{told(say("Answers"))}</h1>')
+    body += [f'<p class="about">{line}</p>' for line in about[2:]]
+    body += [_answer(number, sheet, language, drawn) for number, sheet in enumerate(sheets, 1)]
+    body.append("</div>")
+    head = f'<meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style><script>{get_plotlyjs()}</script>'
+    page = f"<head>{head}</head><body>{''.join(body)}<script>{_DRAW}</script></body>"
+    return f'<!doctype html><html lang="{_TAGS.get(language, language)}">{page}</html>'
+
+
+class _Charts:
+    """The charts of one half of the paper: each once, and none that a question of the other half is about.
+
+    Args:
+        language: Of their texts.
+        closed: Those that hold an answer.
+    """
+
+    def __init__(self, language: str, *, closed: Sequence[Spec | None]) -> None:
+        self._language = language
+        self._seen = {self._written(spec) for spec in closed if spec is not None}
+
+    def once(self, spec: Spec | None) -> str:
+        """A chart, if it was not drawn before."""
+        if spec is None or (written := self._written(spec)) in self._seen:
+            return ""
+        self._seen.add(written)
+        return f'<div class="chart"><script type="application/json">{written}</script></div>'
+
+    def _written(self, spec: Spec) -> str:
+        return str(figure_in(spec, self._language).to_json()).replace("<", "\\u003c")  # no text ends the script
+
+
+def _question(number: int, sheet: Sheet, language: str, drawn: _Charts) -> str:
+    if sheet.posed is None:
+        return ""
+    posed = sheet.posed
+    parts = [f"<h2>{number}. {escape(said(posed.question, language))}</h2>"]
+    if sheet.about is not None:
+        parts.append(f'<p class="about">{escape(said(sheet.about, language))}</p>')
+    if not sheet.covered:
+        parts.append(drawn.once(sheet.chart))
+    labels = [f"<li>{escape(said(option.label, language))}</li>" for option in posed.options]
+    parts.append(f"<ul>{''.join(labels)}</ul>" if labels else '<div class="line"></div>')
+    return f"<section>{''.join(parts)}</section>"
+
+
+def _answer(number: int, sheet: Sheet, language: str, drawn: _Charts) -> str:
+    if sheet.posed is None:
+        why = "" if sheet.why is None else escape(said(sheet.why, language))
+        return f'<div class="answer"><h2>{number}.</h2><p>{why}</p></div>'
+    parts = [f"<h2>{number}. {escape(said(_right(sheet.posed), language))}</h2>"]
+    if sheet.posed.step.ask.form != "piece":  # its text answers what somebody typed
+        parts.append(f"<p>{escape(said(sheet.posed.reveal, language))}</p>")
+    if sheet.covered:
+        parts.append(drawn.once(sheet.chart))
+    return f'<div class="answer">{"".join(parts)}</div>'
+
+
+def _right(posed: Posed) -> str:
+    """The right answer, as a reader sees it."""
+    right = posed.answer.right
+    if posed.options:
+        return posed.label(str(right))
+    return right if isinstance(right, str) else f"{right:.4g}"

@@ -1,0 +1,56 @@
+"""A lesson's steps on one run, for a handout: posed, with their charts. Needs no session."""
+
+from __future__ import annotations
+
+from transformer.checkpoint.load import Checkpoint
+from transformer.errors import GlassformerError
+from transformer.lessons import Lesson, Posed
+from ui.lessons import asking
+from ui.runs import loading
+from ui.runs.work import BusyError
+from ui.state.lesson import Place
+from ui.teaching.figures import figure_of
+from ui.teaching.handout import Sheet, handout
+from words import Sentence, say
+
+
+def written(lesson: Lesson, checkpoint: Checkpoint, source: str, language: str) -> bytes:
+    """The handout of a lesson as a file.
+
+    Args:
+        lesson: One of `ui.state.lesson.known()`.
+        checkpoint: The one that is open.
+        source: The sentence.
+        language: One of `words.languages()`.
+
+    Raises:
+        GlassformerError: The model cannot run the sentence.
+        BusyError: The model has too much to do.
+    """
+    trace = loading.runner().trace(checkpoint, asking.own_query(checkpoint, source))
+    sheets = [_sheet(lesson, number, checkpoint, source) for number in range(1, len(lesson.steps) + 1)]
+    name, output = checkpoint.card.title or checkpoint.name, trace.output_text
+    text = handout(lesson, sheets, checkpoint=name, sentence=source, output=output, language=language)
+    return text.encode("utf-8")
+
+
+def _sheet(lesson: Lesson, number: int, checkpoint: Checkpoint, source: str) -> Sheet:
+    """One step; what goes wrong with it is said in its place."""
+    step = lesson.steps[number - 1]
+    about: Sentence | None = None
+    try:
+        if step.on not in ("", checkpoint.name):
+            checkpoint = loading.open_checkpoint(loading.usable()[step.on])
+            source = checkpoint.card.first_example()
+            about = say("On the model {name}: {sentence}", name=checkpoint.card.title, sentence=source)
+        found = asking.posed(Place(lesson.name, number), checkpoint, source)
+        if not isinstance(found, Posed):
+            return Sheet(posed=None, why=found.why, chart=None, covered=False, about=about)
+        trace = loading.runner().trace(checkpoint, asking.own_query(checkpoint, source))
+        chart = figure_of(step, found.link(), checkpoint, trace)
+        return Sheet(posed=found, why=None, chart=chart, covered=bool(step.cover), about=about)
+    except (GlassformerError, BusyError) as error:
+        return Sheet(posed=None, why=error.sentence, chart=None, covered=False, about=about)
+    except (KeyError, OSError):
+        why = say("This step needs the checkpoint {name}, which cannot be opened here.", name=step.on)
+        return Sheet(posed=None, why=why, chart=None, covered=False, about=about)
