@@ -106,7 +106,7 @@ def parts_that_can_go(case: Case) -> Answer:
 
 
 def most_missed(case: Case) -> Answer:
-    """Without which of three parts the model finds its own output least probable; without residual sums it is lost."""
+    """Without which of three parts the model finds its own output least probable."""
     own, found = _without(case, [word for word in PARTS if word != "residual"])
     order = sorted(found, key=lambda word: found[word].log_prob)
     worst, second = (found[word].log_prob for word in order[:2])

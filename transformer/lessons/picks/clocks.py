@@ -37,7 +37,7 @@ def two_clocks(case: Case) -> dict[str, Any]:
 
 
 def one_clock(case: Case) -> dict[str, Any]:
-    """A pair of dimensions that turns once within a sentence or two, and by how much from one position to the next."""
+    """A pair of dimensions that turns once in a few words, and by how much from one position to the next."""
     pair = int(np.abs(np.log(_waves(case) / ONE_TURN)).argmin())
     return {
         "sine": 2 * pair,
