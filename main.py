@@ -42,6 +42,7 @@ PAGES: dict[str, list[StreamlitPage]] = {
     say("Learn"): [
         st.Page("pages/learn/lessons.py", title=say("Lessons"), url_path="lessons"),
         st.Page("pages/learn/room.py", title=say("A room"), url_path="room"),
+        st.Page("pages/learn/projector.py", title=say("A room"), url_path="projector", visibility="hidden"),
         st.Page("pages/learn/teachers.py", title=say("For teachers"), url_path="teachers"),
     ],
     say("Debug"): [
@@ -54,7 +55,7 @@ PAGES: dict[str, list[StreamlitPage]] = {
 
 page = st.navigation(PAGES, position="hidden")
 menu.begin(PAGES, page.url_path)
-bar()
+bar(page.url_path)
 listing.underline()  # before the page, which may stop
 place = panel.begin(page.url_path)
 page.run()

@@ -21,6 +21,7 @@ CODE = (
     "ui/start/look.py",
     "ui/checkpoints/example.py",
     "ui/lessons/style.py",
+    "ui/room/look.py",
 )
 SPEAKING = {"app", "main", "pages", "ui", "charts", "transformer"}
 

@@ -43,6 +43,7 @@ COMPONENTS = {
     "glossary_list": "glossary/list.js",
     "lesson_memory": "lessons/view.js",
     "room_bar": "room/view.js",
+    "room_counts": "room/wall.js",
 }
 """The module that is each component."""
 

@@ -8,10 +8,10 @@ from typing import Final
 from transformer.checkpoint.load import Checkpoint
 from transformer.lessons import Posed
 from transformer.lessons.posing import number_in
-from ui.lessons import asking, leading
+from ui.lessons import asking, ballot, leading
 from ui.shared import choices, drawing
 from ui.shared.door import st
-from ui.state import apart, predictions, session
+from ui.state import apart, in_room, predictions, session
 from ui.state.lesson import Place
 from ui.state.predictions import Prediction
 from words import Sentence, joined, say
@@ -75,6 +75,10 @@ def answer(place: Place, key: str, checkpoint: Checkpoint) -> None:
         st.session_state[ASKED_AGAIN] = why
         return
     predictions.predict(place, given, right=found.is_right(given))
+    room = in_room.asks(place.name, predictions.run_at_hand())
+    if room is not None and in_room.taught() is None:
+        ballot.vote(room, found, given)
+        return  # the teacher shows the answer
     if leading.at_the_step(place) and found.then() != found.link():
         there = leading.parameters(place, checkpoint, then=True)
         st.query_params.from_dict(apart.beside(there))
@@ -107,13 +111,39 @@ def reveal(place: Place, given: Prediction, checkpoint: Checkpoint, source: str)
     return True
 
 
+def solution(found: Posed) -> None:
+    """Say what the run says to who predicted nothing.
+
+    Args:
+        found: The question.
+    """
+    st.markdown(drawing.strong(found.question))
+    st.info(drawing.plain(say("It is “{true}”.", true=_true(found))))
+    if found.step.ask.form != "piece":  # what is said there is about what was typed
+        st.markdown(drawing.plain(found.reveal))
+
+
+def called(found: Posed, given: str) -> str:
+    """What an answer is called.
+
+    Args:
+        found: The question.
+        given: The word of a choice, or what was typed.
+    """
+    known = given in [option.word for option in found.options]
+    return found.label(given) if found.step.ask.form == "choice" and known else given
+
+
+def _true(found: Posed) -> str:
+    answer = found.answer.right
+    if found.step.ask.form == "choice":
+        return found.label(str(answer))
+    return answer if isinstance(answer, str) else f"{answer:.4g}"
+
+
 def _verdict(found: Posed, given: str, *, right: bool) -> Sentence:
     """What was predicted, by name, and what is so."""
-    if found.step.ask.form == "choice":
-        predicted, true = found.label(given), found.label(str(found.answer.right))
-    else:
-        answer = found.answer.right
-        predicted, true = given, answer if isinstance(answer, str) else f"{answer:.4g}"
+    predicted, true = called(found, given), _true(found)
     if right:
         return say("You predicted “{predicted}”, and so it is.", predicted=predicted)
     return say("You predicted “{predicted}”; it is “{true}”.", predicted=predicted, true=true)

@@ -12,11 +12,11 @@ from typing import Any, Final
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.lessons import Posed
-from ui.lessons import answering, asking, leading, memory, route, style
+from ui.lessons import answering, asking, leading, memory, route, style, voting
 from ui.lessons.asking import Unasked
 from ui.shared import drawing, menu
 from ui.shared.door import st
-from ui.state import lesson, predictions, session
+from ui.state import in_room, lesson, predictions, session
 from ui.state.lesson import Place
 from words import say
 
@@ -36,6 +36,8 @@ def begin(page: str) -> Any:
     """
     lesson.begin()
     here = lesson.place()
+    if here is None:
+        voting.ask(None, None)
     if here is not None or page == LIST:
         memory.mount()
         style.apply()
@@ -65,6 +67,7 @@ def fill(place: Any) -> None:
 
 def _draw(here: Place, checkpoint: Checkpoint | None) -> None:
     found = current(here, checkpoint)
+    voting.ask(here, found)
     answered = isinstance(found, Posed) and checkpoint is not None and _asked(here, found, checkpoint)
     if isinstance(found, Unasked):
         _not_here(here, found, checkpoint)
@@ -90,6 +93,9 @@ def current(here: Place, checkpoint: Checkpoint | None) -> Posed | Unasked:
 
 def _asked(here: Place, found: Posed, checkpoint: Checkpoint) -> bool:
     """Ask, or say what became of the answer; tells whether there is one."""
+    room = in_room.asks(here.name, predictions.run_at_hand())
+    if room is not None:
+        return voting.draw(here, found, checkpoint, room)
     given = predictions.of(here)
     source = st.session_state.get(session.SOURCE) or ""
     if given is not None and answering.reveal(here, given, checkpoint, source):

@@ -8,13 +8,19 @@ from ui.state import in_room
 BAR = "room_bar"
 
 
-def bar() -> None:
-    """Draw the line, where the session is in a room; call it on every page, before that."""
+def bar(page: str) -> None:
+    """Draw the line, where the session is in a room; call it on every page, before that.
+
+    Args:
+        page: The path of the page.
+    """
     code, taught = in_room.current(), in_room.taught()
     if not code:
         return
-    if taught is None:
-        room_bar(code, key=BAR, role="student", on_teacher=_know_again)
+    if page == in_room.PROJECTOR:
+        room_bar(code, key=BAR, role="viewer")
+    elif taught is None:
+        room_bar(code, key=BAR, role="student", vote=in_room.vote_given(), on_teacher=_know_again)
     else:
         room_bar(code, key=BAR, role="teacher", secret=taught.secret)
 

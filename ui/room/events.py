@@ -97,10 +97,12 @@ def plain(public: Public, students: int) -> dict[str, Any]:
         "spread": min(SPREAD_MOST_MS, SPREAD_EACH_MS * students),
         "question": question.name if question else "",
         "choices": len(question.choices) if question else 0,
-        "own": question.own if question else False,
+        "aloud": question.aloud if question else False,
         "round": public.round,
         "taken": public.taken,
         "shown": [_round(one) for one in public.shown],
+        "answered": public.answered,
+        "own": public.own,
     }
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
-from ui.room import codes
-from ui.room.registry import IDLE_SECONDS, ROOMS, Opened
+from ui.room import codes, polling, teaching
+from ui.room.registry import IDLE_SECONDS, ROOMS
 from ui.room.room import RefusedError
 from ui.shared.door import st
 from ui.state import in_room
@@ -26,10 +24,12 @@ MEANT_FOR = say("A room is meant for a class of about 30 to 100 on one server.")
 def draw() -> None:
     """Draw what the session can do about rooms."""
     code, taught = in_room.current(), in_room.taught()
-    if taught is not None and ROOMS.is_teacher(code, taught.secret):
-        _taught(taught)
-    elif code and ROOMS.public(code) is not None:
+    public = in_room.public()
+    if taught is not None and public is not None and ROOMS.is_teacher(code, taught.secret):
+        teaching.draw(taught, public)
+    elif public is not None:
         _joined(code)
+        polling.results(public)
     else:
         _outside(code)
     st.caption(KEPT)
@@ -90,24 +90,3 @@ def _joined(code: str) -> None:
         )
     )
     st.button(say("Leave the room"), on_click=in_room.leave, icon=":material/logout:")
-
-
-def _taught(taught: Opened) -> None:
-    st.subheader(say("You teach in room {code}.", code=taught.code), anchor=False)
-    st.markdown(say("Students join at this address, or type the code on this page:"))
-    st.code(join_address(taught.code), language=None)
-    st.markdown(say("Now go to any page: the class follows each of your moves."))
-    st.button(say("End the room"), on_click=_end, icon=":material/close:")
-
-
-def _end() -> None:
-    taught = in_room.taught()
-    if taught is not None:
-        ROOMS.end(taught)
-    in_room.leave()
-
-
-def join_address(code: str) -> str:
-    """The address at which a browser joins a room, as this visitor's browser would write it."""
-    found = urlsplit(st.context.url or "")
-    return f"{found.scheme}://{found.netloc}{found.path.rpartition('/')[0]}/?{in_room.PARAMETER}={code}"

@@ -149,6 +149,27 @@ class Registry:
             room.again()
         self._tell(room)
 
+    def answer(self, taught: Opened) -> None:
+        """Let everybody see the answer.
+
+        Raises:
+            RefusedError: The room is gone, or has no question.
+        """
+        with self._taught(taught) as room:
+            room.answer()
+        self._tell(room)
+
+    def let_own(self, taught: Opened, own: bool) -> None:
+        """Have students keep sentences of their own, or look at the teacher's.
+
+        Raises:
+            RefusedError: The room is gone.
+        """
+        with self._taught(taught) as room:
+            news = room.let_own(own)
+        if news:
+            self._tell(room)
+
     def end(self, taught: Opened) -> None:
         """End a room, and everything that is known of it.
 
@@ -245,8 +266,6 @@ class Registry:
                     room.leave(token)
             self._tell(room, counts=True)
 
-    # ---------------------------------------------------------------- the end
-
     def sweep(self) -> None:
         """Let go of rooms that nobody used for long."""
         with self._lock:
@@ -268,8 +287,6 @@ class Registry:
 
     def __len__(self) -> int:
         return len(self._rooms)
-
-    # ---------------------------------------------------------------- inside
 
     def _found(self, code: str) -> Room | None:
         self.sweep()

@@ -45,13 +45,13 @@ class Question:
         name: Changes exactly when the question does.
         text: What is asked, to be shown on the wall.
         choices: What can be chosen, in order.
-        own: Each student has a sentence of their own: what is voted is whether they were right.
+        aloud: It stands in no lesson: the teacher asks it aloud, and its choices are letters.
     """
 
     name: str
     text: str
     choices: tuple[str, ...]
-    own: bool = False
+    aloud: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,8 @@ class Public:
         round: Counts the rounds of votes of the room; 0 before the first.
         taken: Whether votes are taken.
         shown: Votes of this question that the teacher showed, the latest last.
+        answered: Whether the answer may be seen.
+        own: Students keep sentences of their own instead of looking at the teacher's.
     """
 
     version: int = 0
@@ -89,6 +91,8 @@ class Public:
     round: int = 0
     taken: bool = False
     shown: tuple[Round, ...] = ()
+    answered: bool = False
+    own: bool = False
 
 
 class Room:
@@ -205,7 +209,8 @@ class Room:
     def _begin(self, question: Question | None, shown: tuple[Round, ...]) -> None:
         self._votes = {}
         taken = question is not None
-        self._change(question=question, round=self.public.round + taken, taken=taken, shown=shown)
+        number = self.public.round + taken
+        self._change(question=question, round=number, taken=taken, shown=shown, answered=False)
 
     def show(self) -> None:
         """End the round and show its votes.
@@ -221,6 +226,26 @@ class Room:
         counts = tuple(chosen.count(choice) for choice in range(len(here.question.choices)))
         latest = Round(len(chosen), counts if len(chosen) >= LEAST_VOTES else None)
         self._change(taken=False, shown=(*here.shown, latest))
+
+    def answer(self) -> None:
+        """Let everybody see the answer; no votes are taken from then on.
+
+        Raises:
+            RefusedError: There is no question.
+        """
+        if self.public.question is None:
+            raise RefusedError("no-question")
+        if self.public.taken:
+            self.show()
+        self._change(answered=True)
+
+    def let_own(self, own: bool) -> bool:
+        """Have students keep sentences of their own, or not; whether that is news."""
+        self.used = self._clock()
+        if own == self.public.own:
+            return False
+        self._change(own=own)
+        return True
 
     def vote(self, token: str, *, round_: int, choice: int) -> None:
         """Take a vote.

@@ -149,6 +149,7 @@ def chart(
     on_click: Callable[[], None] | None = None,
     table: Table | None = None,
     of_sentence: bool = True,
+    of_lesson: bool = False,
 ) -> None:
     """Draw a chart with the sentence that says how to read it, in the session's language.
 
@@ -164,8 +165,9 @@ def chart(
         table: Makes the columns of what is saved as CSV, where it is more than what is drawn. A session keeps it: it
             must not hold a run. None: what the figure says, or the browser makes one of what it draws.
         of_sentence: Whether it is of the sentence at hand, and not of the model alone.
+        of_lesson: Whether it stands beside the page, and is nothing that a lesson would cover.
     """
-    if cover.stands_for(key, height=figure["layout"]["height"]):
+    if not of_lesson and cover.stands_for(key, height=figure["layout"]["height"]):
         return
     said = here(figure)
     of = origin(key, title_of(said), of_sentence=of_sentence)

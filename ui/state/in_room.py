@@ -16,12 +16,12 @@ import streamlit as st
 
 from ui.room import codes
 from ui.room.registry import ROOMS, Opened
-from ui.room.room import RefusedError
+from ui.room.room import Public, RefusedError
 
 PARAMETER: Final = "room"  # in the address
 SECRET: Final = "teacher"  # in a teacher's own link
-PAGE: Final = "room"  # the path of the page about rooms, to which a class does not follow
-CODE, TAUGHT = "room_code", "room_taught"  # in the session
+PAGE, PROJECTOR = "room", "projector"  # paths of the pages about rooms, to which a class does not follow
+CODE, TAUGHT, VOTE = "room_code", "room_taught", "room_vote"  # in the session
 
 
 def begin() -> None:
@@ -66,7 +66,7 @@ def leave() -> None:
 
 
 def _be_in(code: str, taught: Opened | None) -> None:
-    st.session_state[CODE], st.session_state[TAUGHT] = code, taught
+    st.session_state[CODE], st.session_state[TAUGHT], st.session_state[VOTE] = code, taught, None
 
 
 def become_teacher(secret: str) -> bool:
@@ -86,9 +86,59 @@ def tell(page: str, parameters: Mapping[str, str]) -> None:
         parameters: Of its address.
     """
     opened = taught()
-    if opened is not None and page != PAGE:
+    if opened is not None and page not in (PAGE, PROJECTOR):
         with contextlib.suppress(RefusedError):  # a room that is gone moves nobody; the page says so
             ROOMS.move(opened, page, parameters)
+
+
+def public() -> Public | None:
+    """What everybody in the session's room may know; None outside of rooms."""
+    return ROOMS.public(current())
+
+
+def vote_given() -> tuple[int, int] | None:
+    """The round in which the session voted last, and what, for its browser to post; None if it has not."""
+    given: tuple[int, int] | None = st.session_state.get(VOTE)
+    return given
+
+
+def vote(choice: int) -> None:
+    """Callback: vote in the round that is open.
+
+    Args:
+        choice: Which, from 0.
+    """
+    here = public()
+    if here is not None and here.taken:
+        st.session_state[VOTE] = here.round, choice
+
+
+def has_voted() -> bool:
+    """Whether the session voted in the latest round of its room."""
+    here, given = public(), vote_given()
+    return here is not None and given is not None and given[0] == here.round
+
+
+def name_of(step: str, run: str) -> str:
+    """The name of the question that a step of a lesson is.
+
+    Args:
+        step: The step's name.
+        run: The run that it is about; "" where everybody has their own.
+    """
+    return f"{step}.{run}" if run else step
+
+
+def asks(step: str, run: str) -> Public | None:
+    """Where the session's room stands, if it asks the question of this step of a lesson; else None.
+
+    Args:
+        step: The step's name.
+        run: The run that the session is about.
+    """
+    here = public()
+    name = here.question.name if here is not None and here.question is not None else ""
+    return here if name and name in (name_of(step, run), name_of(step, "")) else None
 
 
 def in_address() -> dict[str, str]:

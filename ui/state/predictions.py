@@ -13,7 +13,7 @@ from typing import Final
 
 import streamlit as st
 
-from ui.state import covering, lesson, session
+from ui.state import covering, in_room, lesson, session
 from ui.state.lesson import Place
 
 KEPT, OPEN, FORGOTTEN = "predictions", "predictions_open", "predictions_forgotten"  # in the session
@@ -95,6 +95,12 @@ def open_up(place: Place) -> bool:
     return news
 
 
+def _may_be_seen(place: Place) -> bool:
+    """Whether a step's answer may be seen: in a room that asks for it once the teacher shows it, else once given."""
+    room = in_room.asks(place.name, run_at_hand())
+    return of(place) is not None if room is None else room.answered
+
+
 def covered_here() -> tuple[str, ...]:
     """What is covered on the page that is drawn now: by the step of a lesson, and by a teacher's link."""
     return (*_covered_by_the_step(), *covering.words())
@@ -103,7 +109,7 @@ def covered_here() -> tuple[str, ...]:
 def _covered_by_the_step() -> tuple[str, ...]:
     """Words of the step's `cover`; nothing once it was answered."""
     place, step = lesson.place(), lesson.step()
-    if place is None or step is None or not step.cover or of(place) is not None:
+    if place is None or step is None or not step.cover or _may_be_seen(place):
         return ()
     if st.session_state.get(OPEN) == (place.name, run_at_hand()):
         return ()

@@ -144,7 +144,7 @@ def publish(link: Link) -> None:
     """Write the address, if it says something else; call it at the end of a run that went well."""
     state = st.session_state
     written = write_link(link)
-    in_room.tell(state.get(URL_PAGE, ""), written)
+    in_room.tell(state.get(URL_PAGE, ""), written | lesson.in_address())
     state[WHEN_WRITTEN] = _asked()
     if not state.pop(URL_OPENED, False) and written != state.get(URL_MEANT):
         before = (*state.get(URL_ON_ITS_WAY, ()), state.get(URL_WRITTEN))

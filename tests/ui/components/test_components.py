@@ -121,6 +121,7 @@ PAYLOADS = {
     "FlowPayload": "flow/view.py",
     "GlossaryMarksPayload": "glossary/view.py",
     "RoomPayload": "room/view.py",
+    "RoomCountsPayload": "room/counts.py",
 }
 
 

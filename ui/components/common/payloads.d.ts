@@ -153,6 +153,11 @@ export interface RoomPayload extends Spoken {
   code: string;
   role: "student" | "teacher" | "viewer";
   secret: string;
+  choice: { round: number; choice: number } | null;
+}
+
+export interface RoomCountsPayload extends Spoken {
+  large: boolean;
 }
 
 declare global {

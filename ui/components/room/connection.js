@@ -6,8 +6,10 @@
 /** @import { Counts, Known, RoomState } from "./types.js" */
 
 const AGAIN_MS = 3000;  // and up to as much more, so that a class does not come at one moment
+const TRIED = 5;
 const KEPT = "glassformer-room-";
 
+/** @typedef {"token" | "boot" | "secret" | "away" | "voted"} Kept */
 /** @typedef {{ code: string, student: boolean, counts: boolean }} Wanted */
 
 /** @type {{ wanted: Wanted, known: Known, source: EventSource | null, again: number } | null} */
@@ -27,7 +29,7 @@ function address(code, what) {
 /**
  * What this tab keeps of a room.
  * @param {string} code
- * @param {"token" | "boot" | "secret" | "away"} what
+ * @param {Kept} what
  */
 export function kept(code, what) {
   return sessionStorage.getItem(`${KEPT}${code}-${what}`) ?? "";
@@ -36,7 +38,7 @@ export function kept(code, what) {
 /**
  * Have this tab keep something of a room; nothing removes it.
  * @param {string} code
- * @param {"token" | "boot" | "secret" | "away"} what
+ * @param {Kept} what
  * @param {string} is
  */
 export function keep(code, what, is) {
@@ -77,6 +79,27 @@ function tell(of, news) {
   if (of !== connection) return;
   of.known = { ...of.known, ...news };
   for (const hear of listeners) hear(of.known);
+}
+
+/**
+ * Vote in the room that the page is in, as often as it takes; tells whether it is counted.
+ * @param {number} round
+ * @param {number} choice
+ */
+export async function vote(round, choice) {
+  const of = connection;
+  for (let tried = 0; of && of === connection && tried < TRIED; tried += 1) {
+    const { code } = of.wanted;
+    const answer = await post(code, "vote", { token: kept(code, "token"), round, choice });
+    if (answer?.status === 204 || answer?.said.why === "voted") {
+      keep(code, "voted", String(round));
+      tell(of, {});
+      return true;
+    }
+    if (answer && answer.status !== 429) return false;
+    await new Promise((resolve) => { setTimeout(resolve, AGAIN_MS * (0.5 + Math.random())); });
+  }
+  return false;
 }
 
 /** @param {NonNullable<typeof connection>} of */

@@ -16,10 +16,12 @@ export interface RoomState {
   spread: number;
   question: string;
   choices: number;
-  own: boolean;
+  aloud: boolean;
   round: number;
   taken: boolean;
   shown: Shown[];
+  answered: boolean;
+  own: boolean;
 }
 
 export interface Counts {
@@ -41,6 +43,8 @@ export interface Known {
 export interface View {
   said: HTMLElement;
   button: HTMLButtonElement;
+  ballot: HTMLElement;
+  report: (version: string) => void;
   payload: RoomPayload | null;
   forget: () => void;
 }

@@ -4,27 +4,32 @@
 import { make, makeButton } from "../common/dom.js";
 import { mount } from "../common/mount.js";
 import { say, sayN } from "../common/words.js";
-import { connect, keep, kept, listen } from "./connection.js";
-import { follow, stay } from "./following.js";
+import { connect, keep, kept, listen, vote } from "./connection.js";
+import { follow, isUnderWay, stay } from "./following.js";
 
 /** @import { Component, RoomPayload } from "../common/payloads.js" */
-/** @import { Known, View } from "./types.js" */
+/** @import { Known, RoomState, View } from "./types.js" */
 
 const TEACHER_MS = 3000;
+const LOOK_MS = 200;
+let reporting = 0;
 let followed = "";  // of the teacher's moves, the last that this page heard of
+let votes = "";  // how the votes stood that Python has drawn
+let posted = "";  // the vote that Python was last told of
+/** @type {Known | null} */
+let latest = null;
 
 /** @param {HTMLElement} root */
 function create(root) {
-  const view = /** @type {View} */ ({ said: make("span", "gf-room-said"), payload: null });
+  const view = /** @type {View} */ ({
+    said: make("span", "gf-room-said"), ballot: make("span", "gf-room-ballot"), payload: null,
+  });
   view.said.setAttribute("role", "status");
   view.button = makeButton("gf-room-button", "", "", () => toggle(view));
-  root.append(view.said, view.button);
+  root.append(view.said, view.ballot, view.button);
   view.forget = listen((known) => hear(view, known));
   return view;
 }
-
-/** @type {Known | null} */
-let latest = null;
 
 /**
  * @param {View} view
@@ -34,10 +39,31 @@ function hear(view, known) {
   latest = known;
   draw(view);
   const { state, code } = known;
-  const move = `${code} ${state?.moves}`;
-  if (!state || view.payload?.role !== "student" || move === followed) return;
-  followed = move;
-  if (!kept(code, "away")) follow(state);
+  if (!state || !view.payload) return;
+  const move = `${code} ${state.moves} ${state.own}`;
+  if (view.payload.role === "student" && move !== followed) {
+    followed = move;
+    if (!kept(code, "away")) follow(state);
+  }
+  tellPython(view, state);
+}
+
+/**
+ * Have the page drawn again when the votes stand otherwise: shown, answered, or asked anew.
+ * @param {View} view
+ * @param {RoomState} state
+ */
+function tellPython(view, { question, round, taken, shown, answered, spread }) {
+  const now = JSON.stringify([question, round, taken, shown.length, answered]);
+  const news = votes !== now && !(votes === "" && !question);
+  votes = now;
+  if (!news) return;
+  clearTimeout(reporting);
+  const report = () => {
+    if (isUnderWay()) reporting = setTimeout(report, LOOK_MS);
+    else view.report(now);
+  };
+  reporting = setTimeout(report, Math.random() * spread);
 }
 
 /** @param {View} view */
@@ -59,20 +85,46 @@ function draw(view) {
   const there = known?.standing === "there" && payload.role === "student";
   const away = Boolean(kept(payload.code, "away"));
   said.textContent = known && payload.role === "teacher" ? sayTeacher(known) : sayStanding(known, payload, away);
+  // A projector has other things to say, as long as all is well.
+  view.said.parentElement?.classList.toggle("gf-room-quiet", payload.role === "viewer" && known?.standing === "there");
   button.hidden = !there || !known?.state?.page;
   button.textContent = away ? say("Follow the teacher") : say("Look around by yourself");
+  drawBallot(view, there ? known?.state ?? null : null);
+}
+
+/**
+ * Buttons to vote with on what the teacher asks aloud, or that the vote is in.
+ * @param {View} view
+ * @param {RoomState | null} state
+ */
+function drawBallot({ ballot, payload }, state) {
+  const open = state?.taken ? state : null;
+  ballot.hidden = !open;
+  ballot.replaceChildren();
+  if (!open || !payload) return;
+  if (kept(payload.code, "voted") === String(open.round)) ballot.append(say("Your vote is in."));
+  else if (open.aloud) {
+    for (let choice = 0; choice < open.choices; choice += 1) {
+      const letter = String.fromCharCode("A".charCodeAt(0) + choice);
+      const label = say("Vote for {letter}", { letter });
+      const button = makeButton("gf-room-button gf-room-choice", letter, label, () => vote(open.round, choice));
+      button.setAttribute("aria-label", label);
+      ballot.append(button);
+    }
+  } else ballot.append(say("Your teacher asks for your vote."));
 }
 
 /** @param {Known} known */
 function sayTeacher(known) {
-  if (known.standing !== "there") return sayStanding(known, { code: known.code, role: "teacher" }, false);
-  const n = known.counts?.students ?? 0;
-  return sayN("Room {code}: {n} student is here.", "Room {code}: {n} students are here.", n, { code: known.code });
+  if (known.standing !== "there") return sayStanding(known, known, false);
+  const { code, counts } = known;
+  return sayN("Room {code}: {n} student is here.", "Room {code}: {n} students are here.", counts?.students ?? 0,
+    { code });
 }
 
 /**
  * @param {Known | null} known
- * @param {Pick<RoomPayload, "code" | "role">} payload
+ * @param {{ code: string }} of
  * @param {boolean} away
  */
 function sayStanding(known, { code }, away) {
@@ -96,6 +148,7 @@ function sayStanding(known, { code }, away) {
  */
 function show(view, { data: { payload }, setTriggerValue }) {
   view.payload = payload;
+  view.report = (version) => setTriggerValue("votes", version);
   const { code, role, secret } = payload;
   if (secret) keep(code, "secret", secret);
   const unheard = role === "student" && kept(code, "secret");
@@ -111,8 +164,11 @@ function show(view, { data: { payload }, setTriggerValue }) {
 /** @param {View} view */
 function begin({ payload }) {
   if (!payload) return;
-  const { code, role } = payload;
+  const { code, role, choice } = payload;
   connect({ code, student: role === "student", counts: role !== "student" });
+  const mine = JSON.stringify([code, choice]);
+  if (choice && mine !== posted) vote(choice.round, choice.choice);
+  posted = mine;
 }
 
 export const component = mount({

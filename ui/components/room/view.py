@@ -18,7 +18,13 @@ Role = Literal["student", "teacher", "viewer"]
 
 
 def room_bar(
-    code: str, *, key: str, role: Role, secret: str = "", on_teacher: Callable[[], None] | None = None
+    code: str,
+    *,
+    key: str,
+    role: Role,
+    secret: str = "",
+    vote: tuple[int, int] | None = None,
+    on_teacher: Callable[[], None] | None = None,
 ) -> None:
     """Draw the line.
 
@@ -27,14 +33,16 @@ def room_bar(
         key: Names this place on the page.
         role: A student is counted and follows; a viewer, such as a projector, only looks on.
         secret: The teacher's, for the teacher's own browser, whose tab keeps it for a reload.
+        vote: The round, and which choice the student committed to, from 0; the browser posts it with its token.
         on_teacher: Called when a tab that has kept one was loaded again; `kept_secret(key)` tells it.
     """
     payload = {
         "code": code,
         "role": role,
         "secret": secret,
+        "choice": None if vote is None else dict(zip(("round", "choice"), vote, strict=True)),
     }
-    _MOUNT(key=key, data=wrapped(payload), on_teacher_change=on_teacher or ignore)
+    _MOUNT(key=key, data=wrapped(payload), on_teacher_change=on_teacher or ignore, on_votes_change=ignore)
 
 
 def kept_secret(key: str) -> str:

@@ -1,0 +1,152 @@
+"""A teacher and two students, each in a browser of their own: they join, follow, look away, vote, hear of the end."""
+
+import http.client
+import json
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.helpers import menu_link, open_page, screenshot
+from tests.browser.idle import wait_for_idle
+from tools.serve import HOST, serve
+
+BAR = ".gf-room-said"
+PANEL = ".st-key-lesson_panel"
+FOLLOWS, AWAY = "your page follows the teacher", "you look around by yourself"
+
+
+def post(port, path, said):
+    """What a browser would post; its answer."""
+    connection = http.client.HTTPConnection(HOST, port, timeout=10)
+    headers = {"Content-Type": "application/json", "Origin": f"http://{HOST}:{port}"}
+    connection.request("POST", path, body=json.dumps(said), headers=headers)
+    answer = connection.getresponse()
+    body = answer.read()
+    connection.close()
+    return answer.status, json.loads(body or b"{}")
+
+
+def parameters(page):
+    return dict(re.findall(r"[?&](\w+)=([^&]*)", page.url))
+
+
+@pytest.fixture
+def people(new_page, fresh_server):
+    """A teacher, two students, the code of their room, all on the page about rooms."""
+    teacher, *students = [new_page(locale="en-US") for _ in range(3)]
+    open_page(teacher, f"{fresh_server.url}/room")
+    teacher.get_by_role("button", name="Open a room").click()
+    expect(teacher.locator(BAR)).to_contain_text("0 students")
+    code = parameters(teacher)["room"]
+    open_page(students[0], f"{fresh_server.url}/?room={code.lower()}")
+    open_page(students[1], f"{fresh_server.url}/room")
+    students[1].get_by_role("textbox", name="Room code").fill(f"{code[:3]} {code[3:]}")
+    students[1].get_by_role("textbox", name="Room code").press("Enter")
+    expect(teacher.locator(BAR)).to_contain_text("2 students")
+    return teacher, *students, code
+
+
+def test_a_class_follows_votes_and_hears_of_the_end(people, fresh_server, new_page):
+    teacher, first, second, code = people
+    for student in (first, second):
+        expect(student.locator(BAR)).to_contain_text("the teacher has opened no page yet")
+    screenshot(teacher, "room-teacher")
+    screenshot(first, "room-student")
+
+    # Another page, and a step on it.
+    menu_link(teacher, "Step through decoding").click()
+    for student in (first, second):
+        student.wait_for_url(re.compile(rf"/step\?.*room={code}", re.IGNORECASE))
+        wait_for_idle(student)
+        expect(student.locator(BAR)).to_contain_text(FOLLOWS)
+    wait_for_idle(teacher)
+    teacher.keyboard.press("ArrowRight")
+    for student in (first, second):
+        expect(student.locator(".gf-caption")).to_contain_text("Step 2 of")
+
+    # Looking away, and coming back.
+    second.get_by_role("button", name="Look around by yourself").click()
+    expect(second.locator(BAR)).to_contain_text(AWAY)
+    teacher.keyboard.press("ArrowRight")
+    expect(first.locator(".gf-caption")).to_contain_text("Step 3 of")
+    expect(second.locator(".gf-caption")).to_contain_text("Step 2 of")
+    second.get_by_role("button", name="Follow the teacher").click()
+    expect(second.locator(".gf-caption")).to_contain_text("Step 3 of")
+
+    # A student's own way moves nobody; a reload of the teacher's tab leaves the teacher what they are.
+    menu_link(first, "Masks").click()
+    first.wait_for_url("**/masks?**")
+    teacher.reload()
+    wait_for_idle(teacher)
+    expect(teacher.locator(BAR)).to_contain_text("2 students")
+    assert "/step" in teacher.url
+    assert "secret" not in teacher.url
+
+
+def test_a_class_votes_on_a_lesson_and_sees_nothing_before_it_is_shown(people, fresh_server, new_page):
+    teacher, first, second, code = people
+    wall = new_page(locale="en-US")
+    wall.set_viewport_size({"width": 1920, "height": 1080})
+    open_page(wall, f"{fresh_server.url}/projector?room={code}&present=1")
+    screenshot(wall, "room-wall-empty")
+    open_page(teacher, f"{fresh_server.url}/step?lesson=one-piece.1&room={code}")
+    expect(teacher.locator(PANEL).get_by_role("button", name="Show the votes")).to_be_visible()
+    for student in (first, second):
+        student.wait_for_url(re.compile(r"lesson=one-piece\.1"))
+        wait_for_idle(student)
+        expect(student.locator(PANEL)).to_contain_text("The class votes")
+    tokens = [post(fresh_server.port, f"/class/{code}/join", {})[1]["token"] for _ in range(5)]
+    for token in tokens:
+        assert post(fresh_server.port, f"/class/{code}/vote", {"token": token, "round": 1, "choice": 0})[0] == 204
+    for student in (first, second):
+        student.locator(PANEL).get_by_role("radiogroup").get_by_text("nothing").click()
+        student.locator(PANEL).get_by_role("button", name="Answer").click()
+        expect(student.locator(PANEL)).to_contain_text("You voted for “nothing”")
+        expect(student.locator(BAR + " + span")).to_have_text("Your vote is in.")
+        expect(student.locator(PANEL)).not_to_contain_text("You predicted")
+    expect(wall.locator(".gf-room-wall")).to_contain_text("7 votes")
+    screenshot(first, "room-voted")
+    screenshot(wall, "room-wall-asked")
+    assert wall.locator(".js-plotly-plot").count() == 0
+    teacher.locator(PANEL).get_by_role("button", name="Show the votes").click()
+    for page in (wall, first, second, teacher):
+        expect(page.locator(".st-key-room_votes, .st-key-wall_votes").locator(".main-svg").first).to_be_visible()
+    drawn = wall.locator(".js-plotly-plot").evaluate("chart => chart._fullData.map(bars => [...bars.x])")
+    assert drawn == [[5, 2, 0, 0]]
+    expect(first.locator(PANEL)).not_to_contain_text("You predicted")
+    screenshot(wall, "room-wall-shown")
+    wall.set_viewport_size({"width": 1280, "height": 720})
+    wait_for_idle(wall)
+    screenshot(wall, "room-wall-shown-small")
+    screenshot(teacher, "room-teacher-shown")
+    teacher.locator(PANEL).get_by_role("button", name="Show the answer").click()
+    for student in (first, second):
+        expect(student.locator(PANEL)).to_contain_text("You predicted “nothing”")
+    screenshot(first, "room-answered")
+
+
+def test_a_vote_asked_aloud_needs_one_click(people):
+    teacher, first, second, _ = people
+    teacher.get_by_role("button", name="Ask for votes").click()
+    first.get_by_role("button", name="Vote for B").click()
+    expect(first.locator(BAR + " + span")).to_have_text("Your vote is in.")
+    expect(teacher.locator(".gf-room-wall")).to_contain_text("1 vote")
+    screenshot(second, "room-aloud")
+    teacher.get_by_role("button", name="Show the votes").click()
+    expect(teacher.get_by_text("1 vote: from 5 on")).to_be_visible()  # too few to say what was chosen
+
+
+def test_a_server_that_is_started_anew_says_so(new_page, tmp_path):
+    page = new_page(locale="en-US")
+    with serve(log=tmp_path / "first.log") as server:
+        open_page(page, f"{server.url}/room")
+        page.get_by_role("button", name="Open a room").click()
+        expect(page.locator(BAR)).to_contain_text("0 students")
+        code, port = parameters(page)["room"], server.port
+        student = new_page(locale="en-US")
+        open_page(student, f"{server.url}/step?room={code}")
+        expect(page.locator(BAR)).to_contain_text("1 student")
+    with serve(log=tmp_path / "second.log", options=[f"--server.port={port}"]) as server:
+        expect(student.locator(BAR)).to_have_text("The room has ended: the server was started anew.", timeout=60_000)
+        expect(page.locator(BAR)).to_have_text("The room has ended: the server was started anew.", timeout=60_000)

@@ -1,0 +1,27 @@
+import pytest
+
+import charts.votes as votes
+
+
+def test_bars_are_the_counts_and_the_round_before_stands_beside():
+    figure = votes.votes([(3, 0, 9), (5, 6, 1)], ["one", "two", "<b>three</b>"], title="Votes")
+    assert [list(bars.x) for bars in figure.data] == [[3, 0, 9], [5, 6, 1]]
+    assert [list(bars.text) for bars in figure.data] == [["3", "0", "9"], ["5", "6", "1"]]
+    assert list(figure.layout.yaxis.tickvals) == [0, 1, 2]
+    assert "<b>" not in figure.layout.yaxis.ticktext[2]
+    assert figure.layout.xaxis.range[1] > 9
+    assert figure.layout.yaxis.range == (2.5, -0.5)  # the first on top
+    assert isinstance(figure.layout.height, int)  # as Streamlit wants it
+    assert not votes.votes([(0, 0)], ["a", "b"], title="Votes").layout.showlegend
+
+
+@pytest.mark.parametrize("most", [1, 9, 11, 57, 200])
+def test_lines_of_the_grid_are_whole_votes_and_few(most):
+    figure = votes.votes([(most, 0)], ["a", "b"], title="Votes")
+    assert most / figure.layout.xaxis.dtick <= 10
+
+
+@pytest.mark.parametrize("rounds", [[], [(1, 2, 3)], [(1, 2), (1, 2), (1, 2)]])
+def test_counts_that_fit_no_choices_are_refused(rounds):
+    with pytest.raises(ValueError, match="counts for 2 choices"):
+        votes.votes(rounds, ["a", "b"], title="Votes")

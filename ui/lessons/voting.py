@@ -1,0 +1,113 @@
+"""A lesson's question in a room: the class votes, and the answer stays covered until the teacher shows it.
+
+The teacher's panel puts the question to the class; a student's answer is also a vote. Where students have sentences
+of their own, or type an answer, choices cannot be compared: then it is counted how many were right.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from transformer.checkpoint.load import Checkpoint
+from transformer.lessons import Posed
+from ui.components.room.counts import room_counts
+from ui.lessons import answering, ballot, leading
+from ui.room import polling
+from ui.room.registry import ROOMS, Opened
+from ui.room.room import Public, Question
+from ui.shared import drawing
+from ui.shared.door import st
+from ui.state import apart, in_room, predictions, session
+from ui.state.lesson import Place
+from words import joined, say
+
+_RIGHT_OR_NOT: Final = (say("Right"), say("Not right"))
+
+
+def ask(here: Place | None, found: object) -> None:
+    """Put the question of a step to the class, if this session teaches one; take it back where there is none.
+
+    Args:
+        here: The step; None outside of lessons.
+        found: The question, or why there is none.
+    """
+    taught, public = in_room.taught(), in_room.public()
+    if taught is None or public is None:
+        return
+    if here is None or not isinstance(found, Posed):
+        asked = public.question
+        of_this_step = asked is not None and here is not None and asked.name.startswith(here.name)
+        if asked is not None and not asked.aloud and not of_this_step:  # on another page it stays asked
+            polling.do(partial(ROOMS.ask, question=None), taught)
+        return
+    name = in_room.name_of(here.name, "" if public.own else predictions.run_at_hand())
+    if public.question is not None and public.question.name == name:
+        return
+    choices = _RIGHT_OR_NOT if ballot.counts_right(public, found) else tuple(option.label for option in found.options)
+    polling.do(partial(ROOMS.ask, question=Question(name, found.question, choices)), taught)
+    if leading.step_of(here).cover and predictions.of(here) is not None:
+        st.rerun()  # the teacher has seen the answer before; now it is covered
+
+
+def draw(here: Place, found: Posed, checkpoint: Checkpoint, public: Public) -> bool:
+    """Draw what the panel says of a question that a room is asked; tells whether the answer may be seen.
+
+    Args:
+        here: The step.
+        found: The question.
+        checkpoint: The one that it runs on.
+        public: Where the room stands.
+    """
+    taught = in_room.taught()
+    if taught is not None:
+        _teach(taught, here, found, checkpoint, public)
+    elif public.taken and not in_room.has_voted():
+        _question(here, found, checkpoint)
+    else:
+        _wait(here, found, checkpoint, public)
+    return public.answered
+
+
+def _question(here: Place, found: Posed, checkpoint: Checkpoint) -> None:
+    st.caption(say("The class votes. Nobody, the teacher included, can see who voted what."))
+    answering.question(here, found, checkpoint)
+
+
+def _wait(here: Place, found: Posed, checkpoint: Checkpoint, public: Public) -> None:
+    """What a student sees who has voted, or has come too late."""
+    given = predictions.of(here)
+    polling.results(public)
+    if public.answered:
+        source = st.session_state.get(session.SOURCE) or ""
+        if given is None or not answering.reveal(here, given, checkpoint, source):
+            answering.solution(found)
+        return
+    st.markdown(drawing.strong(found.question))
+    said = []
+    if in_room.has_voted() and given is not None:
+        said.append(say("You voted for “{choice}”.", choice=answering.called(found, given.choice)))
+    if public.taken:
+        said.append(say("Your teacher shows the votes when the class is ready."))
+    else:
+        said.append(say("Talk about it with your neighbours; your teacher may ask again."))
+    st.info(drawing.plain(joined(" ", said)))
+
+
+def _teach(taught: Opened, here: Place, found: Posed, checkpoint: Checkpoint, public: Public) -> None:
+    room_counts(key="lesson_counts")
+    if public.answered:
+        polling.results(public)
+        answering.solution(found)
+    else:
+        st.markdown(drawing.strong(found.question))
+        st.markdown("\n".join(f"- {drawing.plain(option.label)}" for option in found.options))
+        polling.results(public)
+    polling.controls(taught, public, answer=partial(_show_answer, here, found, checkpoint))
+
+
+def _show_answer(here: Place, found: Posed, checkpoint: Checkpoint, taught: Opened) -> None:
+    """Callback: everybody may see the answer, and the page shows what belongs to it."""
+    polling.do(ROOMS.answer, taught)
+    if leading.at_the_step(here) and found.then() != found.link():
+        st.query_params.from_dict(apart.beside(leading.parameters(here, checkpoint, then=True)))

@@ -1,0 +1,97 @@
+"""A class votes: what its teacher does, and the votes once they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from charts.votes import HOW_TO_READ, votes_spec
+from ui.room.registry import ROOMS, Opened
+from ui.room.room import LEAST_VOTES, Public, Question, RefusedError
+from ui.shared import drawing
+from ui.shared.door import st
+from words import say, say_n
+
+LETTERS = "ABCDEF"
+BARS = "room_votes"
+
+
+def controls(taught: Opened, public: Public, *, answer: Callable[[Opened], None] | None = None) -> None:
+    """Draw what a teacher does next about the question.
+
+    Args:
+        taught: The teacher's room.
+        public: Where it stands.
+        answer: Shows the answer; None where the app knows none.
+    """
+    if public.question is None:
+        return
+    with st.container(horizontal=True, gap="small"):
+        if public.taken:
+            show = partial(do, ROOMS.show, taught)
+            st.button(
+                say("Show the votes"), key="room_show", icon=":material/bar_chart:", type="primary", on_click=show
+            )
+        else:
+            again = partial(do, ROOMS.again, taught)
+            st.button(say("Vote again"), key="room_again", icon=":material/replay:", on_click=again)
+        if answer is not None and not public.answered:
+            see = partial(answer, taught)
+            st.button(say("Show the answer"), key="room_answer", icon=":material/visibility:", on_click=see)
+
+
+def do(act: Callable[[Opened], None], taught: Opened) -> None:
+    """Callback: do something about a room; one that has ended, or has moved on, is left as it is."""
+    try:
+        act(taught)
+    except RefusedError:
+        return
+
+
+def ask_aloud(taught: Opened, number: int, choices: int) -> None:
+    """Callback: take votes on what the teacher asks aloud.
+
+    Args:
+        taught: The teacher's room.
+        number: Which question it is.
+        choices: How many letters there are to choose from.
+    """
+    do(partial(_ask, number=number, choices=choices), taught)
+
+
+def _ask(taught: Opened, *, number: int, choices: int) -> None:
+    text = say("Your teacher asks: which is right?")
+    ROOMS.ask(taught, Question(f"aloud.{number}", text, tuple(LETTERS[:choices]), aloud=True))
+
+
+def results(public: Public, *, key: str = BARS) -> None:
+    """Draw the votes that were shown, or why there are none to see.
+
+    Args:
+        public: Where the room stands.
+        key: Names this place on the page.
+    """
+    question = public.question
+    if question is None or not public.shown:
+        return
+    latest = public.shown[-1]
+    if latest.counts is None:
+        st.info(
+            say_n(
+                "{n} vote: from {least} on, a chart shows what was chosen.",
+                "{n} votes: from {least} on, a chart shows what was chosen.",
+                latest.voted,
+                least=LEAST_VOTES,
+            )
+        )
+        return
+    rounds = [one.counts for one in reversed(public.shown[-2:]) if one.counts is not None]
+    title = say_n("{n} vote", "{n} votes", latest.voted)
+    drawing.chart(
+        votes_spec(rounds, question.choices, title=title),
+        key=key,
+        alt=say("A bar for each choice of the question, as long as the number of votes for it."),
+        how_to_read=HOW_TO_READ,
+        of_sentence=False,
+        of_lesson=True,
+    )
