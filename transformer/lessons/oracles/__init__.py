@@ -12,6 +12,8 @@ from typing import Final
 from transformer.lessons.case import Answer, Case
 from transformer.lessons.oracles import (
     choosing,
+    clocks,
+    cost,
     decoding,
     heads,
     looking,
@@ -34,6 +36,8 @@ _IN = (  # a module a line of thought; each lists its own
     order,
     masks,
     choosing,
+    clocks,
+    cost,
     stream,
     neurons,
 )

@@ -12,6 +12,8 @@ from typing import Any, Final
 from transformer.lessons.case import Case
 from transformer.lessons.picks import (
     choosing,
+    clocks,
+    cost,
     heads,
     inside,
     looking,
@@ -31,6 +33,8 @@ _IN = (  # a module a line of thought; each lists its own
     order,
     masks,
     choosing,
+    clocks,
+    cost,
     inside,
 )
 
