@@ -10,6 +10,7 @@ from google.protobuf.message import Message
 from streamlit.testing.v1 import AppTest
 
 from tests.pseudo_language import texts_of_figure
+from words import languages, name_of
 
 # Fields of Streamlit's messages that people read.
 _SEEN = {"body", "caption", "captions", "header", "help", "label", "options", "placeholder", "text", "title", "name"}
@@ -27,7 +28,8 @@ def texts_of_page(test: AppTest) -> list[str]:
     Args:
         test: A page that ran.
     """
-    return [text for text in _of_node(test._tree) if text.strip()]
+    own_names = set(map(name_of, languages()))  # a language is called in itself
+    return [text for text in _of_node(test._tree) if text.strip() and text not in own_names]
 
 
 def _of_node(node: Any) -> Iterator[str]:

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.pages.conftest import CHECKPOINTS, MAIN, STEP, check
+from tests.pages.conftest import CHECKPOINTS, MAIN, ROOT, STEP, check
 from tests.pages.reading import address, payload, run_of, type_source
 from ui.frame import sidebar
 from ui.state import language, session
@@ -38,7 +38,8 @@ def test_the_address_keeps_the_language(reverse):
     assert check(test.run()).title[0].value.startswith("⟦")
 
 
-def test_there_is_no_menu_for_one_language(reverse):
+def test_there_is_no_menu_for_one_language(reverse, monkeypatch):
+    monkeypatch.setattr(language, "languages", lambda: ("en",))
     assert not [box for box in reverse().sidebar.selectbox if box.key == sidebar.LANGUAGE]
 
 
@@ -56,6 +57,43 @@ def test_a_language_that_is_chosen_is_spoken_and_choices_stay(open_page, two_lan
     check(test.run())
     assert "⟦" not in test.title[0].value
     assert json.dumps(address(test)).count("lang") == 1
+
+
+OF_PAGES = {
+    "step": {
+        "model": "reverse",
+        "src": "abcdef",
+        "forced": "24.16",
+        "step": "3",
+        "do": "zero-cross.1.2",
+        "unsure": "ten",
+    },
+    "attention": {"src": "我喜欢喝茶。", "panel": "flow", "kind": "encoder", "layer": "2", "heads": "1.3"},
+    "masks": {"model": "reverse", "src": "abcdef", "mask": "decoder", "masks": "one_row", "layer": "2", "head": "3"},
+    "inside": {"model": "reverse", "src": "abcdef", "inside": "stream", "norm": "2", "side": "target"},
+    "search": {"model": "reverse", "src": "abcdef", "how": "sampling", "search": "sampling", "try_temp": "2"},
+    "positions": {"model": "zh-en", "positions": "shift", "shift": "3", "side": "target"},
+}
+
+
+@pytest.mark.parametrize("name", OF_PAGES)
+def test_switching_in_the_middle_of_a_branch_loses_nothing(open_page, name):
+    """Widgets of choices send the label that they showed, which nobody knows in the other language."""
+    test = open_page(ROOT / "pages" / "explore" / f"{name}.py", lang="en", **OF_PAGES[name])
+    before = stated(test)
+    for chosen in ("zh", "en", "zh"):
+        test.sidebar.selectbox(key=sidebar.LANGUAGE).set_value(chosen)
+        check(test.run())
+        assert stated(test) == before
+        assert chosen in address(test)["lang"]
+
+
+def stated(test):
+    """What a page is about: its address without the language, and the values of all that can be chosen."""
+    said = {name: value for name, value in address(test).items() if name != "lang"}
+    kinds = ("selectbox", "multiselect", "radio", "select_slider", "slider", "number_input", "text_input", "toggle")
+    chosen = {one.key: one.value for kind in kinds for one in test.get(kind) if one.key != sidebar.LANGUAGE}
+    return said, {key: value for key, value in chosen.items() if key is not None}
 
 
 def test_the_list_of_pages_is_spoken(open_page):

@@ -245,20 +245,20 @@ def test_a_step_on_a_checkpoint_of_its_own_gives_the_learners_back(step_page, on
     test = step_page(lesson="made.1", src="I like green tea.", model="en-fr")
     assert test.session_state[session.MODEL] == "reverse"
     assert "src" not in address(test)
-    assert said(test, "own") == "model=en-fr&src=I+like+green+tea."
+    assert said(test, "mine") == "model=en-fr&src=I+like+green+tea."
     again = step_page(**{name: said(test, name) for name in address(test)})  # as a reload opens it
     for one in (test, again):
         one = follow(answer(one, "0"), "Next")
         assert one.session_state[session.MODEL] == "en-fr"
         assert one.session_state[session.SOURCE] == "I like green tea."
-        assert "own" not in address(one)
+        assert "mine" not in address(one)
         assert said(one, "lesson") == "made.2"
 
 
 def test_letters_of_the_learners_own_stay_in_a_step_on_that_checkpoint(step_page, on_reverse):
     test = step_page(lesson="made.1", src="lesson", model="reverse")
     assert said(test, "src") == "lesson"
-    assert "own" not in address(test)
+    assert "mine" not in address(test)
 
 
 def test_another_checkpoint_in_such_a_step_is_led_back(step_page, on_reverse):

@@ -30,7 +30,11 @@ RENAMED = {
     ("mask_attention", "Decoder self"): "Decoder (padding, causal)",
     ("mask_attention", "Cross-attention"): "Cross (padding)",
 }
-NEW = {"unsure": "All pieces", "apart": False}  # controls that there were not then, at their defaults
+NEW = {
+    "unsure": "All pieces",
+    "apart": False,
+    "language_choice": "English",
+}  # controls that there were not then, at their defaults
 KEYS = {"one_layer": "layer", "one_head": "head"}
 
 

@@ -143,7 +143,7 @@ def _language() -> None:
 
 
 def _speak() -> None:
-    language.choose(st.session_state[LANGUAGE], session.WIDGETS)
+    language.choose(st.session_state[LANGUAGE])
 
 
 def _open(entry: Entry, title: str) -> Checkpoint:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from transformer.analysis import position_study as study
+from transformer.analysis.position_tables import own_table
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import anatomy
-from transformer.model.config import ModelConfig
 from transformer.model.features import TABLES
 from transformer.runs.finite import not_finite
 from ui.positions import counting, in_attention, otherwise
@@ -187,18 +186,7 @@ def _pair_name(table: Table, pair: int) -> str:
 
 def table_of(checkpoint: Checkpoint, side: Side) -> np.ndarray:
     """The checkpoint's own table of one side: [position, d_model]; do not write to it."""
-    positions: Any = checkpoint.model.stack(STACKS[side]).embedding.positions  # its table is a buffer or a parameter
-    return in_turns(positions.table.detach().numpy(), checkpoint.config)
-
-
-def in_turns(table: np.ndarray, config: ModelConfig) -> np.ndarray:
-    """A table [position, d_model] whose sines stand before its cosines with both in turns, as in the paper."""
-    if config.positions != "sinusoidal" or config.sinusoid_layout == "interleaved":
-        return table
-    d_model = table.shape[1]
-    n_sines = d_model // 2 if config.sinusoid_layout == "fairseq" else -(-d_model // 2)
-    turns = [n_sines + dim // 2 if dim % 2 else dim // 2 for dim in range(d_model - d_model % 2)]
-    return table[:, [*turns, *(dim for dim in range(d_model) if dim not in turns)]]
+    return own_table(checkpoint.model, STACKS[side])
 
 
 def _table(checkpoint: Checkpoint, view: View, slot: Slot, *, only: bool, alone: bool) -> Table:

@@ -6,7 +6,8 @@ test of a function) it is English, so nothing that is cached can take a reader's
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from typing import Final
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -17,6 +18,8 @@ PARAMETER = "lang"  # in the address
 PRESENT = "present"  # in the address, too; the browser alone reads and writes it (`common/present.js`)
 LANGUAGE = "language"  # in the session: the language spoken now
 CHOSEN = "language_chosen"  # in the session: what the address shall say of it, else None
+
+_CHOSEN: Final = (str, int, float)  # not bool
 
 _TAGS = {"zh": "zh-CN", PSEUDO: ENGLISH}  # where a browser needs to know more than the catalogue's name
 
@@ -64,20 +67,28 @@ def without(parameters: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, .
     return {name: values for name, values in parameters.items() if name not in (PARAMETER, PRESENT)}
 
 
-def choose(language: str, choices: Iterable[str]) -> None:
+def choose(language: str) -> None:
     """Speak another language from now on; only in a callback.
+
+    A browser sends the label that a widget of choices showed, which nobody would know any more: set once more, its
+    value stays. A session does not tell its widgets from what else it keeps, which setting once more does not harm.
 
     Args:
         language: One of `words.languages()`.
-        choices: Keys of the widgets that choose something. A browser sends the label that such a widget showed, which
-            nobody would know any more; set once more, its value stays.
     """
     state = st.session_state
     state[LANGUAGE] = state[CHOSEN] = language
     st.query_params[PARAMETER] = language
-    for key in choices:
-        if key in state:
+    for key in list(state):
+        if _is_a_choice(state[key]):
             state[key] = state[key]
+
+
+def _is_a_choice(value: object) -> bool:
+    """Whether a widget of choices may have this value; not one of a button or an upload, which may not be set."""
+    if isinstance(value, tuple | list):
+        return bool(value) and all(type(one) in _CHOSEN for one in value)
+    return type(value) in _CHOSEN
 
 
 def menu_is_needed() -> bool:

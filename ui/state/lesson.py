@@ -2,7 +2,7 @@
 
     lesson=one-piece.3                       the third step of that lesson
     lesson=one-piece.3&path=short            the same as a part of the short path through all lessons
-    lesson=where.1&own=src%3DI+like+tea      a step on a checkpoint of its own, and what the learner comes back to
+    lesson=where.1&mine=src%3DI+like+tea     a step on a checkpoint of its own, and what the learner comes back to
 
 A link without these leaves the lesson: only `leave` ends it. What an address says is taken once, so that a browser
 which has not heard of a change yet does not take it back.
@@ -21,7 +21,7 @@ from transformer.lessons import Lesson, Step, lessons
 from ui.state import nested, own_lessons
 from words import say
 
-PARAMETER, PATH, OWN = "lesson", "path", "own"  # in the address
+PARAMETER, PATH, OWN = "lesson", "path", "mine"  # in the address, apart from all that a link says there
 NAMES: Final = (PARAMETER, PATH, OWN)
 SHORT: Final = "short"  # the only path there is beside the lessons themselves
 RETURNED_TO: Final = ("model", "src")

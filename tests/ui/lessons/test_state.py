@@ -29,7 +29,7 @@ def test_a_place_reads_back_from_its_address(place, short, own):
 
 @given(st.text(max_size=200), st.text(max_size=20), st.text(max_size=200))
 def test_garbage_is_no_lesson_and_is_said_or_is_one_that_there_is(written, path, own):
-    place, notes = lesson.read(parameters({"lesson": written, "path": path, "own": own}))
+    place, notes = lesson.read(parameters({"lesson": written, "path": path, "mine": own}))
     if place is None:
         assert len(notes) == (1 if written else 0)
         assert all(len(note) < 200 for note in notes)
@@ -41,7 +41,7 @@ def test_garbage_is_no_lesson_and_is_said_or_is_one_that_there_is(written, path,
 
 @pytest.mark.parametrize("place", PLACES[:3])
 def test_what_a_learner_comes_back_to_is_a_checkpoint_and_a_sentence_alone(place):
-    said = {"lesson": place.name, "own": nested.write({"model": "en-fr", "src": "I like tea", "forced": "1.2"})}
+    said = {"lesson": place.name, "mine": nested.write({"model": "en-fr", "src": "I like tea", "forced": "1.2"})}
     found, _ = lesson.read(parameters(said))
     assert nested.read(found.own) == {"model": "en-fr", "src": "I like tea"}
 

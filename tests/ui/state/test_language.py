@@ -19,7 +19,7 @@ def page():
     st.text(language.tag())
     st.text(str(language.in_address()))
     if st.session_state.get("choose"):
-        st.button("zh", on_click=language.choose, args=("zh", ["one"]))
+        st.button("zh", on_click=language.choose, args=("zh",))
     st.selectbox("one", ["a", "b"], key="one")
 
 

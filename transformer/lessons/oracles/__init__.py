@@ -12,6 +12,8 @@ from typing import Final
 from transformer.lessons.case import Answer, Case
 from transformer.lessons.oracles import (
     choosing,
+    clocks,
+    cost,
     decoding,
     heads,
     looking,
@@ -32,6 +34,8 @@ _IN = (  # a module a line of thought; each lists its own
     order,
     masks,
     choosing,
+    clocks,
+    cost,
 )
 
 ORACLES: Final[Mapping[str, Oracle]] = {oracle.__name__: oracle for module in _IN for oracle in module.ORACLES}

@@ -12,6 +12,8 @@ from typing import Any, Final
 from transformer.lessons.case import Case
 from transformer.lessons.picks import (
     choosing,
+    clocks,
+    cost,
     heads,
     looking,
     masks,
@@ -30,6 +32,8 @@ _IN = (  # a module a line of thought; each lists its own
     order,
     masks,
     choosing,
+    clocks,
+    cost,
 )
 
 PICKS: Final[Mapping[str, Pick]] = {pick.__name__: pick for module in _IN for pick in module.PICKS}
