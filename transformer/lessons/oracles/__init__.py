@@ -15,6 +15,7 @@ from transformer.lessons.oracles import (
     clocks,
     cost,
     decoding,
+    faults,
     heads,
     looking,
     masks,
@@ -22,6 +23,7 @@ from transformer.lessons.oracles import (
     order,
     scaling,
     stream,
+    training,
     weights,
 )
 
@@ -40,6 +42,8 @@ _IN = (  # a module a line of thought; each lists its own
     cost,
     stream,
     neurons,
+    training,
+    faults,
 )
 
 ORACLES: Final[Mapping[str, Oracle]] = {oracle.__name__: oracle for module in _IN for oracle in module.ORACLES}

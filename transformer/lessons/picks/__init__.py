@@ -14,12 +14,14 @@ from transformer.lessons.picks import (
     choosing,
     clocks,
     cost,
+    faults,
     heads,
     inside,
     looking,
     masks,
     order,
     steps,
+    training,
     weights,
 )
 
@@ -36,6 +38,8 @@ _IN = (  # a module a line of thought; each lists its own
     clocks,
     cost,
     inside,
+    training,
+    faults,
 )
 
 PICKS: Final[Mapping[str, Pick]] = {pick.__name__: pick for module in _IN for pick in module.PICKS}
