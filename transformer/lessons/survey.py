@@ -1,12 +1,13 @@
-"""What the answers to the lessons' questions are over many sentences.
+r"""What the answers to the lessons' questions are over many sentences.
 
     python -m transformer.lessons.survey                                          the examples of the shipped cards
     python -m transformer.lessons.survey --sentences tests/data/zh-en.tsv …       a file is named like its checkpoint
-    python -m transformer.lessons.survey --lesson masks --sentences … --write FILE.tsv
+    python -m transformer.lessons.survey --lesson masks --sentences tests/data/{zh-en,en-fr,reverse}.tsv \
+        --write tests/data/lessons.tsv
 
 A question that nearly always has one answer needs no looking: it is a law, and says so, or it is none. So the answers
 are counted over sentences and checkpoints together (`constant`), and told apart by checkpoint for whoever writes a
-lesson. The time that a step's slowest question took stands in the table, too: the app has one thread for models.
+lesson. The time of a step's slowest question is printed, too: the app has one thread for models.
 
 Knows nothing of what is drawn.
 """
@@ -17,7 +18,7 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -212,15 +213,18 @@ def sentences_of(file: Path) -> list[str]:
     return [line.split("\t")[0] for line in lines if line.strip()]
 
 
-def table(rows: Sequence[Row]) -> Iterator[str]:
-    """The lines of a table with tabs.
+def table(rows: Sequence[Row], *, before: str = "") -> str:
+    """A table with tabs: the rows, and those of a table before that are of other steps of the plan.
 
     Args:
         rows: Of a survey.
+        before: What stood in the table.
     """
-    yield "\t".join(COLUMNS)
-    for row in rows:
-        yield "\t".join(row.cells())
+    old = [tuple(line.split("\t")) for line in before.splitlines()[1:]]
+    cells = {(line[0], line[1], line[4]): line for line in (*old, *(row.cells() for row in rows))}
+    plan = [(lesson, str(n)) for lesson, found in lessons().items() for n in range(1, len(found.steps) + 1)]
+    ordered = [cells[*step, name] for step in plan for name in NAMES if (*step, name) in cells]
+    return "".join("\t".join(line) + "\n" for line in (COLUMNS, *ordered))
 
 
 def _arguments() -> argparse.Namespace:
@@ -229,7 +233,7 @@ def _arguments() -> argparse.Namespace:
                         help="a sentence a line, or a table with them first; named like its checkpoint")  # fmt: skip
     parser.add_argument("--lesson", nargs="+", default=[], metavar="NAME", help="these only")
     parser.add_argument("--most", type=int, default=None, metavar="N", help="only the first N sentences of a file")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="write the table with tabs to a file")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="write the rows into a table with tabs")
     return parser.parse_args()
 
 
@@ -247,7 +251,8 @@ def main() -> int:
         print(f"{lesson}.{n} {kind} {name}: {posed} posed, at most {row.slowest:.2f} s")
         print(f"    answers: {answers}\n    variants: {variants}" + (f"\n    not here: {reasons}" if reasons else ""))
     if asked.write:
-        asked.write.write_text("\n".join(table(rows)) + "\n", encoding="utf-8")
+        before = asked.write.read_text(encoding="utf-8") if asked.write.exists() else ""
+        asked.write.write_text(table(rows, before=before), encoding="utf-8")
     problems = constant(rows)
     print("\n".join(problems) or "Laws hold, and findings differ.")
     return bool(problems)

@@ -41,7 +41,7 @@ def row_of_shares(case: Case) -> dict[str, Any]:
     found = walk_of(case, picked)
     order = [int(key) for key in np.argsort(-found.exps, kind="stable") if found.allowed[key]]
     pieces = keys_of(case, found.kind)
-    parts = [f"{pieces[key]} {found.exps[key]:.2f}" for key in order[:LISTED]]
+    parts = [f"“{pieces[key]}” {found.exps[key]:.2f}" for key in order[:LISTED]]
     rest = float(found.exps[order[LISTED:]].sum())
     return {
         **picked,
@@ -60,12 +60,13 @@ def _weight(case: Case, kind: Kind, *, layer: int | None = None) -> dict[str, An
     cell = worth_seeing(trace, kind, layer=layer)
     if int(trace.mask(kind)[cell.query].sum()) < LEAST_KEYS:
         raise NotHere("The row sees fewer than three keys, so there is little to share out; try a longer sentence.")
-    read = queries_of(case, kind)[cell.query]
+    read, stack = queries_of(case, kind)[cell.query], EVERY_PART.attention(kind).stack
     return {
         "kind": kind,
         "layer": cell.layer + 1,
         "head": cell.head + 1,
         "query": cell.query + 1,
+        "step": 1 if stack == "encoder" else max(1, cell.query - trace.first_row + 1),
         "read": read,
         "d_head": case.checkpoint.config.d_head,
         "root": math.sqrt(case.checkpoint.config.d_head),
