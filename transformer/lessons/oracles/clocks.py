@@ -95,7 +95,12 @@ def shifted_output(case: Case) -> Answer:
     other = case.changed(ShiftPositions(by=k))
     right = "same" if other.tgt_ids == case.trace.tgt_ids else "other"
     moved = abs(other.log_prob - case.trace.log_prob)
-    values = {"before": case.trace.output_text, "after": other.output_text, "moved": amount(moved), "end": other.n_steps}
+    values = {
+        "before": case.trace.output_text,
+        "after": other.output_text,
+        "moved": amount(moved),
+        "end": other.n_steps,
+    }
     options = (Option("same"), Option("other"))
     return Answer(right=right, options=options, values=values, variant=right)
 
