@@ -178,7 +178,7 @@ def words_of_leak(case: Case) -> Answer:
 
 def _words() -> list[str]:
     """Words of random letters, the same ones always; a training that was made of others has not seen them."""
-    rng = random.Random("words that were not learned from")
+    rng = random.Random("new-words")
     return ["".join(rng.choices(string.ascii_lowercase, k=LETTERS)) for _ in range(WORDS)]
 
 
