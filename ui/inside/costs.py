@@ -252,7 +252,7 @@ def frame(
         pairs = [value for count, total in zip(counts, totals, strict=True) for value in (count, 100 * count / total)]
         name, role = _named(part, config)
         rows.append((name, *pairs, role, tensors(held[part])))
-    rows.append((say("All"), *(value for total in totals for value in (total, 100.0)), "", ""))
+    rows.append((say("All", about="a sum"), *(value for total in totals for value in (total, 100.0)), "", ""))
     names = [name for name, _ in _counted(n)]
     return table(rows, columns=[say("Component"), *names, say("Role"), say("Tensors")])
 
