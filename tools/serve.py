@@ -57,6 +57,7 @@ def serve(
     options: Sequence[str] = (),
     arguments: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
+    port: int | None = None,
 ) -> Iterator[Server]:
     """Run `streamlit run script` until the block ends.
 
@@ -66,11 +67,13 @@ def serve(
         options: options for Streamlit, such as `--runner.postScriptGC=true`.
         arguments: arguments for the app itself.
         environment: variables added to (or replacing) those of this process.
+        port: where it listens; a free one if not given.
 
     Raises:
         ServerFailedError: if it ended, or did not answer, within START_SECONDS.
     """
-    server = _start(script, log=log, options=options, arguments=arguments, environment=environment)
+    port = free_port() if port is None else port
+    server = _start(script, log=log, port=port, options=options, arguments=arguments, environment=environment)
     try:
         wait_until_healthy(server)
         yield server
@@ -109,11 +112,11 @@ def _start(
     script: Path | str,
     *,
     log: Path,
+    port: int,
     options: Sequence[str],
     arguments: Sequence[str],
     environment: Mapping[str, str] | None,
 ) -> Server:
-    port = free_port()
     command = [sys.executable, "-m", "streamlit", "run", str(script)]
     command += [f"--server.port={port}", "--server.headless=true", *options]
     command += ["--", *arguments] if arguments else []

@@ -1,5 +1,7 @@
 """Every step that covers something: its words name what its page draws, and hide that until the answer."""
 
+import hashlib
+
 import pytest
 
 from tests.pages.conftest import ROOT, check
@@ -8,7 +10,7 @@ from transformer.lessons import lessons
 from ui.lessons import leading
 from ui.state import predictions
 
-SENTENCES = {"zh-en": "我喜欢喝绿茶。", "reverse": "lesson"}
+SENTENCES = {"zh-en": "我喜欢喝绿茶。", "reverse": "lesson", "reverse-leak": "lesson"}
 STEPS = [
     (name, number, step) for name, one in lessons().items() for number, step in enumerate(one.steps, 1) if step.cover
 ]
@@ -37,10 +39,13 @@ def test_what_is_covered_is_there_and_is_not_sent(open_page, name, number, step)
     charts = set(step.cover) - {"*", "part"} - OF_A_LIST
     assert not before & charts
     assert covers(test) == len(set(step.cover) - OF_A_LIST)
-    here = test.session_state[leading.ARRIVED]  # the step and its run
+    run = hashlib.sha256("\0".join((model, SENTENCES[model])).encode()).hexdigest()[:8]
+    here = (f"{name}.{number}", run)
+    if leading.ARRIVED in test.session_state:  # on pages with a sentence
+        assert test.session_state[leading.ARRIVED] == here
     test.session_state[predictions.KEPT] = {here: predictions.Prediction("", False, step.fingerprint)}
     check(test.run())
     assert not covers(test)
     after = drawn(test)
     assert charts <= after, "a word of `cover` names no chart of the page"
-    assert (after > before) or not charts | ({"*", "part"} & set(step.cover))
+    assert (after > before) or step.page == "doctor" or not charts | ({"*", "part"} & set(step.cover))

@@ -101,7 +101,7 @@ def _teach(taught: Opened, here: Place, found: Posed, checkpoint: Checkpoint, pu
         answering.solution(found)
     else:
         st.markdown(drawing.strong(found.question))
-        st.markdown("\n".join(f"- {drawing.plain(option.label)}" for option in found.options))
+        st.markdown(joined("  \n", [drawing.plain(option.label) for option in found.options]))
         polling.results(public)
     polling.controls(taught, public, answer=partial(_show_answer, here, found, checkpoint))
 

@@ -103,6 +103,7 @@ def plain(public: Public, students: int) -> dict[str, Any]:
         "shown": [_round(one) for one in public.shown],
         "answered": public.answered,
         "own": public.own,
+        "at": public.at,
     }
 
 

@@ -53,7 +53,7 @@ def _outside(code: str) -> None:
         st.caption(say("Without an account and without a name. Your page then goes where the teacher goes."))
     with teach:
         st.subheader(say("Open a room"), anchor=False)
-        st.button(say("Open a room"), on_click=_open, icon=":material/meeting_room:")
+        st.button(say("Open a room"), key="room_open", on_click=_open, icon=":material/meeting_room:")
         st.caption(say("For teachers: a class follows you through the app, and votes before an answer is shown."))
 
 

@@ -5,6 +5,7 @@ Knows nothing of Streamlit, and nothing of threads: the registry holds a lock ar
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
@@ -81,6 +82,7 @@ class Public:
         shown: Votes of this question that the teacher showed, the latest last.
         answered: Whether the answer may be seen.
         own: Students keep sentences of their own instead of looking at the teacher's.
+        at: When the teacher moved last, in seconds since 1970.
     """
 
     version: int = 0
@@ -93,6 +95,7 @@ class Public:
     shown: tuple[Round, ...] = ()
     answered: bool = False
     own: bool = False
+    at: float = 0.0
 
 
 class Room:
@@ -178,7 +181,7 @@ class Room:
             return False
         if len(page) + sum(len(name) + len(value) for name, value in parameters.items()) > MOST_ADDRESS:
             raise RefusedError("too-long")
-        self._change(moves=before.moves + 1, page=page, parameters=dict(parameters))
+        self._change(moves=before.moves + 1, page=page, parameters=dict(parameters), at=time.time())
         return True
 
     def ask(self, question: Question | None) -> bool:

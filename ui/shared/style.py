@@ -59,7 +59,11 @@ _RULES = """
 :root.gf-present :is([data-testid="stSidebar"], [data-testid="stHeader"]) { display: none; }
 :root.gf-present [data-testid="stMainBlockContainer"] { max-width: none; }
 /* In which room one is, at the foot of every page. */
-.st-key-room_bar { position: fixed; z-index: 40; bottom: 0.75rem; right: 0.75rem; width: auto !important; }
+.st-key-room_bar { position: fixed; z-index: 999991; bottom: 0.5rem; left: 0.5rem; width: 17.75rem !important; }
+:root.gf-present .st-key-room_bar { width: auto !important; }
+.stApp:has(.st-key-room_bar) [data-testid="stSidebarContent"] { padding-bottom: 6rem; }
+@media (max-width: 1100px) { .stApp:has(.st-key-room_bar) .st-key-lesson_panel { padding-bottom: 4.5rem; } }
+@media (max-width: 640px) { .st-key-room_bar { width: calc(100vw - 1rem) !important; } }
 /* Nothing but what lies over the page: no room for it. */
 .st-key-glossary_marks { position: absolute; width: 0; height: 0; }
 [data-testid="stMainBlockContainer"] h1 { padding: 0; font-size: 1.35rem; white-space: nowrap; }

@@ -15,11 +15,15 @@ from transformer.lessons.oracles import (
     clocks,
     cost,
     decoding,
+    faults,
     heads,
     looking,
     masks,
+    neurons,
     order,
     scaling,
+    stream,
+    training,
     weights,
 )
 
@@ -36,6 +40,10 @@ _IN = (  # a module a line of thought; each lists its own
     choosing,
     clocks,
     cost,
+    stream,
+    neurons,
+    training,
+    faults,
 )
 
 ORACLES: Final[Mapping[str, Oracle]] = {oracle.__name__: oracle for module in _IN for oracle in module.ORACLES}

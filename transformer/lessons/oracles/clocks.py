@@ -13,7 +13,6 @@ from transformer.analysis import position_study as study
 from transformer.lessons.case import Answer, Case, NotHere, Option
 from transformer.lessons.oracles.amounts import amount
 from transformer.lessons.picks.clocks import FOLLOWS, MOST_POSITIONS, angle_of, table_of
-from transformer.lessons.picks.steps import written
 from transformer.runs.interventions.wiring import ShiftPositions
 from words import say
 
@@ -90,14 +89,18 @@ def where_from(case: Case) -> Answer:
 
 def shifted_output(case: Case) -> Answer:
     """Whether the output stays the same when all tokens stand some positions further on."""
-    written(case, least=1)
     k, longest = int(case.picked["k"]), max(len(case.trace.src_ids), len(case.trace.read_ids))
     if longest + k > len(table_of(case)):  # behind the last row comes the first again
         raise NotHere("The table has no {n} further positions for this sentence; try a shorter one.", n=k)
     other = case.changed(ShiftPositions(by=k))
     right = "same" if other.tgt_ids == case.trace.tgt_ids else "other"
     moved = abs(other.log_prob - case.trace.log_prob)
-    values = {"before": case.trace.output_text, "after": other.output_text, "moved": amount(moved)}
+    values = {
+        "before": case.trace.output_text,
+        "after": other.output_text,
+        "moved": amount(moved),
+        "end": other.n_steps,
+    }
     options = (Option("same"), Option("other"))
     return Answer(right=right, options=options, values=values, variant=right)
 

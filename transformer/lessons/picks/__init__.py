@@ -14,11 +14,14 @@ from transformer.lessons.picks import (
     choosing,
     clocks,
     cost,
+    faults,
     heads,
+    inside,
     looking,
     masks,
     order,
     steps,
+    training,
     weights,
 )
 
@@ -34,6 +37,9 @@ _IN = (  # a module a line of thought; each lists its own
     choosing,
     clocks,
     cost,
+    inside,
+    training,
+    faults,
 )
 
 PICKS: Final[Mapping[str, Pick]] = {pick.__name__: pick for module in _IN for pick in module.PICKS}

@@ -9,6 +9,7 @@ import numpy as np
 from transformer.analysis import position_study as study
 from transformer.analysis.position_tables import own_table
 from transformer.lessons.case import Case, NotHere
+from transformer.lessons.picks.steps import written
 from transformer.model.anatomy import anatomy
 from transformer.model.features import TABLES
 from transformer.runs.interventions.wiring import ShiftPositions
@@ -66,7 +67,7 @@ def shift(case: Case) -> dict[str, Any]:
 def small_shift(case: Case) -> dict[str, Any]:
     """All tokens stand a few positions further on."""
     table_of(case)
-    return {"k": SMALL_SHIFT, "change": str(ShiftPositions(by=SMALL_SHIFT))}
+    return {"k": SMALL_SHIFT, "change": str(ShiftPositions(by=SMALL_SHIFT)), "last": written(case, least=1)}
 
 
 def lengths(case: Case) -> dict[str, Any]:

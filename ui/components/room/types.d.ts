@@ -22,6 +22,7 @@ export interface RoomState {
   shown: Shown[];
   answered: boolean;
   own: boolean;
+  at: number;
 }
 
 export interface Counts {

@@ -1,0 +1,255 @@
+"""A class in a room: how soon a move of the teacher reaches everybody, when all have redrawn, what it costs to wait.
+
+    python -m benchmarks.room --students 100 --seconds 300
+
+A fresh server, one teacher and so many students, who speak Streamlit's protocol and the room's as browsers do: they
+join, listen to its events, begin to redraw within the time that an event names, vote, and are counted. The teacher
+goes on when all have redrawn. Students wait for the teacher at first; what that costs the server is the idle cost.
+
+All clients share one process, the server has its own; both share the machine's cores. Times of an event's way are
+between two clocks that are one on one machine. CPU and memory come from /proc, so this needs Linux. Not measured: the
+browser, the network, a proxy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from benchmarks.app import cpu_seconds, resident_mb
+from benchmarks.room_client import Tab, events, post
+from benchmarks.visitors import SENTENCES, STEPPER
+from tools.serve import Server, serve
+
+PAGES = ("step", "attention", "masks", "positions", "inside")
+SETTLE_SECONDS = 0.2  # a stepper in a browser waits so long before it tells Python of a step
+PAUSE_SECONDS = 1.0  # between two moves of the teacher, once all have redrawn
+STEPS = 3  # on each page that has a stepper
+BOUNDS = {"event": 0.1, "step": 2.5, "page": 6.0}
+IDLE_SHARE = 0.02  # of a core
+CHOICES = 4
+
+
+@dataclass
+class Times:
+    """What was measured, in seconds by kind; and what went wrong."""
+
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
+    votes: int = 0
+
+    def note(self, kind: str, seconds: float) -> None:
+        """Keep one."""
+        self.seconds.setdefault(kind, []).append(seconds)
+
+
+class Student(Tab):
+    """Joins, listens and redraws as a student's browser does."""
+
+    def __init__(self, url: str, port: int, code: str, times: Times, *, seed: int) -> None:
+        super().__init__(url)
+        self.port, self.code, self.times = port, code, times
+        self.moves, self.state, self._dice = 0, dict[str, Any](), random.Random(seed)
+        self._where = ("", "")
+        self.token = ""
+
+    async def join(self) -> None:
+        """Open the page about rooms with the code in its address, and get a token."""
+        await self.rerun(page="room", query=f"room={self.code}")
+        status, said = await post(self.port, f"/class/{self.code}/join", {})
+        if status != 200:
+            raise RuntimeError(f"A student could not join: {status} {said}")
+        self.token = said["token"]
+
+    async def follow(self) -> None:
+        """Listen, and redraw at every move, until cancelled."""
+        try:
+            async for kind, said in events(self.port, f"/class/{self.code}/events?token={self.token}"):
+                if kind == "room":
+                    self.state = said
+                    if said["page"] and said["moves"] != self.moves:
+                        self.times.note("event", time.time() - said["at"])
+                        await self._redraw(said)
+                        self.moves = said["moves"]
+        except Exception as error:  # said in the report
+            self.times.errors.append(f"student: {type(error).__name__}: {error}")
+
+    async def _redraw(self, state: dict[str, Any]) -> None:
+        step, where = _parted(state)
+        delay = self._dice.random() * state["spread"] / 1000
+        kind = "step" if where == self._where and STEPPER in self.talk.widgets else "page"
+        await asyncio.sleep(delay + (SETTLE_SECONDS if kind == "step" else 0))
+        if kind == "step":
+            await self.go_to_step(step)
+        else:
+            query = "&".join(part for part in (state["query"], f"room={self.code}") if part)
+            await self.rerun(page=state["page"], query=query)
+        self._where = where
+        self.times.note(kind, time.time() - state["at"])
+
+    async def vote(self, choice: int) -> None:
+        """Vote in the round that is open."""
+        said = {"token": self.token, "round": self.state["round"], "choice": choice}
+        status, answer = await post(self.port, f"/class/{self.code}/vote", said)
+        if status != 204:
+            self.times.errors.append(f"vote: {status} {answer}")
+
+
+def _parted(state: dict[str, Any]) -> tuple[int, tuple[str, str]]:
+    """The step of an address, from 0, and all else that it says."""
+    parameters = [part.partition("=") for part in state["query"].split("&") if part]
+    step = next((int(value) - 1 for name, _, value in parameters if name == "step"), 0)
+    kept = sorted(f"{name}={value}" for name, _, value in parameters if name not in ("step", "rev"))
+    return step, (state["page"], "&".join(kept))
+
+
+async def until(done: Callable[[], bool], *, seconds: float, what: str, times: Times) -> None:
+    """Wait until something is so; an error if it does not become so."""
+    end = time.monotonic() + seconds
+    while not done():
+        if time.monotonic() > end:
+            times.errors.append(f"not within {seconds:.0f} s: {what}")
+            return
+        await asyncio.sleep(0.02)
+
+
+class Class:
+    """A teacher and students in a room."""
+
+    def __init__(self, server: Server, n_students: int, *, seed: int) -> None:
+        self.server, self.times, self.teacher = server, Times(), Tab(server.url)
+        self._n, self._seed = n_students, seed
+        self.students: list[Student] = []
+        self._following: list[asyncio.Task[None]] = []
+        self.code, self._moves = "", 0
+
+    async def gather(self) -> None:
+        """Open a room and have everybody join."""
+        await self.teacher.rerun(page="room", query="")
+        await self.teacher.click("room_open")
+        self.code = json.loads(self.teacher.talk.widgets["room_bar"].data)["payload"]["code"]
+        self.students = [
+            Student(self.server.url, self.server.port, self.code, self.times, seed=self._seed * 1000 + number)
+            for number in range(self._n)
+        ]
+        await asyncio.gather(*(student.join() for student in self.students))
+        self._following = [asyncio.create_task(student.follow()) for student in self.students]
+        await until(lambda: all(s.state for s in self.students), seconds=30, what="all listen", times=self.times)
+
+    async def all_follow(self) -> None:
+        """Wait until the last move has been redrawn by all."""
+        self._moves += 1
+        await until(
+            lambda: all(student.moves >= self._moves for student in self.students),
+            seconds=30, what=f"move {self._moves} redrawn", times=self.times,
+        )  # fmt: skip
+        await asyncio.sleep(PAUSE_SECONDS)
+
+    async def teach(self, page: str, sentence: str) -> None:
+        """Go to a page with a sentence, and take some steps there."""
+        await self.teacher.rerun(page=page, query=urlencode({"src": sentence, "room": self.code}))
+        await self.all_follow()
+        for step in range(1, STEPS + 1 if STEPPER in self.teacher.talk.widgets else 0):
+            await self.teacher.go_to_step(step)
+            await self.all_follow()
+
+    async def poll(self) -> None:
+        """Ask aloud, have all vote at once, and compare what is shown with what was voted."""
+        await self.teacher.rerun(page="room", query=f"room={self.code}")
+        await self.teacher.click("room_ask")
+        await until(
+            lambda: all(student.state.get("taken") for student in self.students),
+            seconds=10, what="all are asked", times=self.times,
+        )  # fmt: skip
+        chosen = [number * 7 % CHOICES for number in range(self._n)]
+        began = time.time()
+        await asyncio.gather(*(s.vote(choice) for s, choice in zip(self.students, chosen, strict=True)))
+        self.times.note("all votes posted", time.time() - began)
+        if any(student.state["shown"] for student in self.students):
+            self.times.errors.append("votes were seen before they were shown")
+        await self.teacher.rerun(query=self.teacher.talk.query)
+        await self.teacher.click("room_show")
+        await until(
+            lambda: all(student.state["shown"] for student in self.students),
+            seconds=10, what="votes are shown", times=self.times,
+        )  # fmt: skip
+        counts = [chosen.count(choice) for choice in range(CHOICES)]
+        expected = {"voted": self._n, "counts": counts if self._n >= 5 else None}
+        if any(student.state["shown"][-1] != expected for student in self.students):
+            self.times.errors.append(f"counted otherwise: {self.students[0].state['shown']}, not {expected}")
+        self.times.votes += self._n
+
+    async def leave(self) -> None:
+        """All go."""
+        for task in self._following:
+            task.cancel()
+        for task in self._following:
+            with suppress(asyncio.CancelledError):
+                await task
+        await asyncio.gather(*(tab.close() for tab in (self.teacher, *self.students)))
+
+
+async def lesson(server: Server, options: argparse.Namespace) -> int:
+    """Hold a lesson, and print what it came to; the number of bounds that were not kept."""
+    group = Class(server, options.students, seed=options.seed)
+    await group.gather()
+    await asyncio.sleep(2)
+    before, began = cpu_seconds(server.pid), time.monotonic()
+    await asyncio.sleep(options.idle)
+    idle = (cpu_seconds(server.pid) - before) / (time.monotonic() - began)
+    end, memory = time.monotonic() + options.seconds, [resident_mb(server.pid)]
+    number = 0
+    while number == 0 or time.monotonic() < end:
+        await group.teach(PAGES[number % len(PAGES)], SENTENCES[number % len(SENTENCES)])
+        await group.poll()
+        memory.append(resident_mb(server.pid))
+        number += 1
+    await group.leave()
+    group.times.errors += ["an exception in the server's log"] * server.log_text().count("Traceback")
+    return report(group.times, idle, memory)
+
+
+def report(times: Times, idle: float, memory: Sequence[float]) -> int:
+    """Print the tables; the number of bounds that were not kept."""
+    print("\n| from the teacher's move | count | median | last | bound |\n|---|---|---|---|---|")
+    missed = int(idle > IDLE_SHARE) + len(times.errors)
+    for kind, found in times.seconds.items():
+        bound = BOUNDS.get(kind)
+        missed += int(bound is not None and max(found) > bound)
+        shown = f"{bound:.1f} s" if bound else ""
+        print(f"| {kind} | {len(found)} | {sorted(found)[len(found) // 2]:.3f} s | {max(found):.3f} s | {shown} |")
+    print(f"\nVotes counted: {times.votes}; errors: {len(times.errors)}; idle: {idle:.2%} of a core; ", end="")
+    print(f"memory: {memory[0]:.0f} MB, then {', '.join(f'{one:.0f}' for one in memory[1:])} MB")
+    for error in dict.fromkeys(times.errors):
+        print(f"- {error} ({times.errors.count(error)} times)")
+    return missed
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--students", type=int, default=100)
+    parser.add_argument("--seconds", type=float, default=300, help="of moving and voting")
+    parser.add_argument("--idle", type=float, default=20, help="seconds of waiting before")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args(arguments)
+    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {sys.version.split()[0]}")
+    with tempfile.TemporaryDirectory() as folder, serve("app.py", log=Path(folder) / "log") as server:
+        missed = asyncio.run(lesson(server, options))
+    sys.exit(f"{missed} bounds were not kept" if missed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""What a browser does in a room: a tab with a session of Streamlit's, what it posts, the events that it hears."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from websockets.asyncio.client import ClientConnection, connect
+
+from benchmarks.raw_client import ANSWER_SECONDS, PROTOCOL, Conversation, Rerun, stream_address
+from benchmarks.visitors import STEPPER
+from tools.serve import HOST
+
+
+class Tab:
+    """One browser tab: a session of Streamlit's, in a room or not."""
+
+    def __init__(self, url: str) -> None:
+        self.talk, self._url = Conversation(keeps_messages=True), url
+        self._socket: ClientConnection | None = None
+
+    async def rerun(
+        self, *states: WidgetState, page: str | None = None, query: str | None = None, fragment_id: str = ""
+    ) -> Rerun:
+        """Ask for one run of the script and wait for its end."""
+        if self._socket is None:
+            self._socket = await connect(stream_address(self._url), subprotocols=[PROTOCOL], max_size=None)
+        result = Rerun()
+        async with asyncio.timeout(ANSWER_SECONDS):
+            await self._socket.send(self.talk.request(page=page, query=query, states=states, fragment_id=fragment_id))
+            while not self.talk.take(await self._socket.recv(), result):
+                pass
+        if result.errors:
+            raise RuntimeError("; ".join(result.errors))
+        return result
+
+    async def click(self, key: str) -> Rerun:
+        """Press a button."""
+        widget = self.talk.widgets[key]
+        return await self.rerun(
+            WidgetState(id=widget.id, trigger_value=True), query=self.talk.query, fragment_id=widget.fragment_id
+        )
+
+    async def go_to_step(self, step: int) -> Rerun:
+        """Report a step, as the stepper does when it has settled."""
+        widget = self.talk.widgets[STEPPER]
+        shown = json.loads(widget.data)["payload"]
+        report = {"run_id": shown["run"]["run_id"], "step_revision": shown["step_revision"], "step": step}
+        state = WidgetState(id=widget.id, json_value=json.dumps({"step": report}))
+        return await self.rerun(state, query=self.talk.query, fragment_id=widget.fragment_id)
+
+    async def close(self) -> None:
+        """Leave."""
+        if self._socket is not None:
+            await self._socket.close()
+
+
+async def post(port: int, path: str, said: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    """Post something to a room, as a page of the app does."""
+    reader, writer = await asyncio.open_connection(HOST, port)
+    body = json.dumps(said).encode()
+    lines = (
+        f"POST {path} HTTP/1.1", f"Host: {HOST}:{port}", f"Origin: http://{HOST}:{port}", "Connection: close",
+        "Content-Type: application/json", f"Content-Length: {len(body)}",
+    )  # fmt: skip
+    writer.write("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
+    head, _, answer = (await reader.read()).partition(b"\r\n\r\n")
+    writer.close()
+    return int(head.split()[1]), json.loads(answer) if answer.startswith(b"{") else {}
+
+
+async def events(port: int, path: str) -> AsyncIterator[tuple[str, dict[str, Any]]]:
+    """The events of a room: kind and data; each is a chunk of its own, so that the sizes of chunks are lines, too."""
+    reader, writer = await asyncio.open_connection(HOST, port, limit=2**20)
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: {HOST}:{port}\r\n\r\n".encode())
+    kind = ""
+    try:
+        while line := (await reader.readline()).decode().rstrip():
+            pass  # the head
+        while line := (await reader.readline()).decode():
+            if line.startswith("event: "):
+                kind = line.removeprefix("event: ").strip()
+            elif line.startswith("data: "):
+                yield kind, json.loads(line.removeprefix("data: "))
+    finally:
+        writer.close()

@@ -1,0 +1,195 @@
+"""Questions about the residual stream: what is added to it, what is left of its beginning, and who needs it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from transformer.analysis import stream
+from transformer.analysis.logit_lens import logit_lens, paths
+from transformer.lessons.case import Answer, Case, NotHere, Option
+from transformer.lessons.picks.inside import place_of
+from transformer.lessons.picks.looking import own_pieces
+from transformer.runs.interventions import Replace, Skip, write
+from transformer.runs.interventions.wiring import NoResidual
+from transformer.runs.replay import replay
+from words import say
+
+CLEAR: Final = 1.05
+"""By how much the largest has to exceed the next to be asked for."""
+
+ALMOST: Final = 0.05
+"""A mean this near to 0 and a deviation this near to 1 are as good as 0 and 1."""
+
+EQUAL_NATS: Final = 0.5
+MOST_CHOICES: Final = 4
+MOST_REPLACED: Final = 16
+PARTS: Final = {"self_attn": "self", "cross_attn": "cross", "ffn": "ffn"}
+
+
+def largest_addition(case: Case) -> Answer:
+    """Which kind of sub-layer adds the largest vector to the stream of a token."""
+    measured, row = _measured(case)
+    largest: dict[str, tuple[float, int]] = {}
+    for place, added in zip(measured.sublayers, measured.added[:, row], strict=True):
+        here = (float(added), (place.layer or 0) + 1)
+        largest[PARTS[place.part]] = max(largest.get(PARTS[place.part], here), here)
+    order = sorted(largest, key=lambda part: -largest[part][0])
+    (most, layer), (second, _) = largest[order[0]], largest[order[1]]
+    if most < CLEAR * second:
+        raise NotHere("Two kinds of sub-layers add about equally much here; try another sentence.")
+    values = {"layer": layer, "size": most, "second": second, "before": float(measured.size[0, row])}
+    options = tuple(Option(part) for part in largest)
+    return Answer(right=order[0], options=options, values=values, variant=order[0])
+
+
+def left_of_the_start(case: Case) -> Answer:
+    """The cosine of a token's stream after the last layer with what it began as."""
+    measured, row = _measured(case)
+    kept = float(measured.kept[len(measured.sublayers), row])
+    right = "none" if kept < 0.1 else ("little" if kept < 0.3 else ("some" if kept < 0.7 else "most"))
+    options = tuple(Option(word) for word in ("none", "little", "some", "most"))
+    variant = "far" if right in ("none", "little") else "near"
+    return Answer(right=right, options=options, values={"kept": kept}, variant=variant)
+
+
+def _measured(case: Case) -> tuple[stream.Stream, int]:
+    place, config, trace = place_of(case, case.picked), case.checkpoint.config, case.trace
+    recorded = replay(case.checkpoint, trace, stream.sites(config, place.stack))
+    return stream.measure(recorded, config, place.stack, n_tokens=trace.n_tokens(place.stack)), place.row
+
+
+def standardised(case: Case) -> Answer:
+    """Over which numbers a norm takes its mean and its deviation."""
+    config, place = case.checkpoint.config, place_of(case, case.picked)
+    if config.norm_kind in ("none", "rms"):
+        raise NotHere("This model has no layer norm, which takes off a mean; choose another checkpoint.")
+    n_tokens = case.trace.n_tokens(place.stack)
+    if n_tokens < 3:
+        raise NotHere("It takes three tokens to compare; try a longer sentence.")
+    norm = stream.norm_places(config, place.stack)[int(case.picked["norm"]) - 1]
+    recorded = replay(case.checkpoint, case.trace, stream.sites(config, place.stack))
+    found = stream.normed(recorded, case.checkpoint.model, place.stack, norm, n_tokens=n_tokens)
+    by_token, by_dimension = (_is_standard(found.standardised, axis) for axis in (1, 0))
+    right = "both" if by_token and by_dimension else ("token" if by_token else "dimension")
+    own = found.standardised[place.row]
+    values = {
+        "deviation": float(found.deviation_before[place.row]),
+        "mean": abs(float(own.mean())),
+        "one": float(own.std()),
+        "after": float(found.deviation_after[place.row]),
+    }
+    return Answer(right=right, options=(Option("token"), Option("dimension"), Option("both")), values=values)
+
+
+def _is_standard(vectors: np.ndarray, axis: int) -> bool:
+    means, deviations = vectors.mean(axis=axis), vectors.std(axis=axis)
+    return bool(np.abs(means).max() < ALMOST and np.abs(deviations - 1).max() < ALMOST)
+
+
+def settled_depth(case: Case) -> Answer:
+    """After which layer the piece that is written is on top to stay."""
+    step = int(case.picked["step"]) - 1
+    lens = logit_lens(case.checkpoint, case.trace, top=1).by_layer()
+    settled, last = int(paths(lens.rank).stays[step]), len(lens.places) - 1
+    if settled < 0:
+        raise NotHere("The piece that was written here is not the model's own favourite; try another sentence.")
+    if not last:
+        raise NotHere("This decoder has no layers.")
+    among = dict.fromkeys([settled, 0, last, *range(last - 1, 0, -1)])
+    options = [_depth(depth) for depth in sorted([*among][:MOST_CHOICES])]
+    values = {
+        "layer": settled,
+        "last": last,
+        "p": float(lens.prob[settled, step]),
+        "p_last": float(lens.prob[last, step]),
+        "rank": int(lens.rank[max(0, settled - 1), step]),
+    }
+    variant = "start" if settled == 0 else ("last" if settled == last else "before")
+    return Answer(right=_depth(settled).word, options=tuple(options), values=values, variant=variant)
+
+
+def _depth(depth: int) -> Option:
+    if depth == 0:
+        return Option("embedding")
+    return Option(f"depth-{depth}", say("after layer {layer}", layer=depth))
+
+
+def stream_or_sublayer(case: Case) -> Answer:
+    """What harms more in the decoder's first layer: no feed-forward, or nothing but feed-forward."""
+    if case.picked["side"] != "target":
+        raise NotHere("This model writes nothing, so that no output can suffer.")
+    alone = NoResidual(stack="decoder", layer=0, sublayer="ffn")
+    lost = {"skip": _cost(case, Skip(stack="decoder", layer=0, part="ffn")), "alone": _cost(case, alone)}
+    if not all(np.isfinite(cost) for cost in lost.values()):
+        raise NotHere("Without one of them the numbers of this model are not finite; try another sentence.")
+    equal = abs(lost["skip"] - lost["alone"]) < EQUAL_NATS
+    right = "equal" if equal else max(lost, key=lambda which: lost[which])
+    options = (Option("skip"), Option("equal"), Option("alone"))
+    return Answer(right=right, options=options, values={**lost, "do": str(alone)}, variant=right)
+
+
+def _cost(case: Case, change: Any) -> float:
+    """By how many nats a change makes the output that was written less probable."""
+    trace = case.trace
+    other = case.another(interventions=(change,), forced=trace.tgt_ids, max_new=max(trace.n_steps, 1))
+    return trace.log_prob - other.log_prob
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """The same piece among other pieces: which ones are read instead, and the sentence that they are from."""
+
+    changes: tuple[Replace, ...]
+    sentence: str
+
+
+def among_others(case: Case) -> Answer:
+    """How alike the vectors of one piece are in two sentences."""
+    config, key = case.checkpoint.config, int(case.picked["key"]) - 1
+    other = _elsewhere(case, key)
+    changed = case.another(interventions=other.changes, max_new=1)
+    where = stream.places(config, "encoder")
+    ends = [place.site for place in where if place.ends_layer]
+    here, there = (
+        np.stack([replay(case.checkpoint, trace, ends)[site][key].astype(np.float64) for site in ends])
+        for trace in (case.trace, changed)
+    )
+    alike = [float(one) for one in stream.cosine(here, there)]
+    right = "same" if alike[-1] >= 0.95 else ("like" if alike[-1] >= 0.8 else "apart")
+    values = {
+        "start": alike[0],
+        "first": alike[1],
+        "last": alike[-1],
+        "other": other.sentence,
+        "do": write(other.changes),
+    }
+    options = (Option("same"), Option("like"), Option("apart"))
+    return Answer(right=right, options=options, values=values, variant=right)
+
+
+def _elsewhere(case: Case, key: int) -> Elsewhere:
+    """Put the pieces of an example of the checkpoint's card in the places of the others."""
+    trace, checkpoint = case.trace, case.checkpoint
+    others = [place for place in own_pieces(case) if place != key][:MOST_REPLACED]
+    if len(others) < 2:
+        raise NotHere("The sentence has too few other pieces to exchange; try a longer one.")
+    for sentence in reversed(checkpoint.card.examples):
+        ids = [i for i in checkpoint.src_tokenizer.encode(sentence).ids if not checkpoint.src_tokenizer.is_special(i)]
+        pairs = [(place, ids[n % len(ids)]) for n, place in enumerate(others)] if ids else []
+        changes = tuple(Replace(place=place, piece=i) for place, i in pairs if i != trace.src_ids[place])
+        if 2 * len(changes) > len(others):
+            return Elsewhere(changes, sentence)
+    raise NotHere("The card of this checkpoint has no other sentence to take pieces from.")
+
+
+ORACLES: Final = (
+    largest_addition,
+    left_of_the_start,
+    standardised,
+    settled_depth,
+    stream_or_sublayer,
+    among_others,
+)
