@@ -77,8 +77,7 @@ def masked_row_spec(
         key: The key that is looked at; it is framed.
         colour: The side of the keys.
         mask_reasons: For each key why it is closed; not looked at where it is open.
-        filled: What a closed score becomes, as it is written. Where that is a number the key may weigh something,
-            and has a bar then.
+        filled: What a closed score becomes, as it is written; a closed key that weighs something has a bar.
 
     Returns:
         The figure; a click on a bar returns the key's place as `customdata`.
@@ -102,10 +101,8 @@ def masked_row_spec(
     ]
     closed: list[int] = np.flatnonzero(~allowed).tolist()
     if closed:
-        named = {
-            place: joined(" ", [key_, italic(mask_reasons[place])])
-            for place, key_ in zip(closed, _named(keys, closed), strict=True)
-        }
+        calls = zip(closed, _named(keys, closed), strict=True)
+        named = {place: joined(" ", [called, italic(mask_reasons[place])]) for place, called in calls}
         left_out = say("{score}, closed by the mask", score=score)
         data.append(_bars(np.where(allowed, np.nan, scores), "y", keys, left_out, {"color": MASK_LINE}))
         data += [

@@ -9,7 +9,6 @@ import torch
 from tests.pages.conftest import ROOT, check
 from tests.pages.reading import address, everything, figure, numbers, sentences
 from transformer.checkpoint.load import load
-from transformer.runs.interventions import parse
 from transformer.runs.running import run_batch
 from ui.masks.panels import IN_NUMBERS
 from ui.state import session
@@ -230,30 +229,6 @@ def test_the_arithmetic_of_a_cell_is_written_out(masks):
     row = figure(opened, "mask_row")["layout"]["meta"]["table"]["rows"][1]
     assert f"the score is {row[2]:.4f}".replace("-", "−") in text(opened)
     assert f"= {row[4]:.4f}." in text(opened)
-
-
-def test_one_row_is_that_of_the_changed_run_and_the_rest_says_that_it_is_not(masks):
-    given = {"src": "glass", "with": "lanterns", "do": "fill-all.m1"}
-    test = masks(masks="one_row", mask="source", sentence=1, layer=1, head=2, query=2, key=8, **given)
-    checkpoint = load(Path(ROOT) / "checkpoints" / "reverse")
-    made = [checkpoint.query(source, interventions=parse(given["do"])) for source in ("glass", "lanterns")]
-    rows = figure(test, "mask_row")["layout"]["meta"]["table"]["rows"]
-    weights = [row[4] for row in rows]
-    np.testing.assert_allclose(weights, run_batch(checkpoint, made)[0].maps("encoder")[0, 1, 1], atol=5e-6)
-    assert rows[7][3] is None, "padding is closed"
-    assert f"replaced by −1 and takes part: the weight is {weights[7]:.4f}" in text(test)
-    later = masks(masks="one_row", mask="decoder", query=2, key=4, **given)
-    assert figure(later, "mask_row")["layout"]["meta"]["table"]["rows"][3][2:5] == [None] * 3
-    assert "key 4 is not there yet" in text(later)
-    for section in ("masks", "checks"):
-        assert "of the unchanged model" in everything(masks(masks=section, **given))
-        assert "of the unchanged model" not in everything(masks(masks=section, src="glass"))
-
-
-def test_a_key_that_a_change_closes_has_a_reason(masks):
-    test = masks(masks="one_row", mask="decoder", src="glass", query=1, key=1, do="causal-hidden", **{"with": ""})
-    rows = figure(test, "mask_row")["layout"]["meta"]["table"]["rows"]
-    assert [row[5] for row in rows[:1]] == ["closed by what is changed, or by a window"]
 
 
 # ---------------------------------------------------------------- checks

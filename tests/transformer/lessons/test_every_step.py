@@ -1,11 +1,12 @@
-"""Every step of every lesson on every shipped checkpoint: one answer is right, and every text can be shown.
+r"""Every step of every lesson on every shipped checkpoint: one answer is right, and every text can be shown.
 
 All sentences on all steps would take many minutes, as some questions run the model again. So each step meets each
 checkpoint with one piece, an unknown piece, and two sentences of its own; together the steps meet all sentences.
 The survey (`python -m transformer.lessons.survey`) poses each step to a hundred sentences, and its table stands in
 `tests/data`. The whole product, before lessons are changed much:
 
-    ALL_SENTENCES=1 .venv/bin/python -m pytest tests/transformer/lessons/test_every_step.py tests/ui/lessons/test_links.py
+    ALL_SENTENCES=1 .venv/bin/python -m pytest tests/transformer/lessons/test_every_step.py \
+        tests/ui/lessons/test_links.py
 """
 
 import pytest
