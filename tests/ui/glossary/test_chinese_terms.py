@@ -36,7 +36,6 @@ LEFT_OUT = (
     "How to read this: each line joins a query to a key that it looks at; its colour is the head",
     "Length ‖head · W_O‖",
     "Lists the tensors whose names have all of these words",
-    "No token attends to padding.",
     "One head's parameters were copied over another's while a file was converted",
     "decoding: found {found}, expected Greedy, Beam or Sampling.",
     "one number has no unbiased deviation; choose layer",
