@@ -24,6 +24,7 @@ from ui.state.lesson import Place
 from ui.state.link import Link, read_link, write_link
 
 ARRIVED: Final = "lesson_arrived"  # in the session: the step and the run that the page was last set for
+LED: Final = "lesson_led"  # whether it was the step that set it, and not the address
 SHOWN: Final = "lesson_shown"  # the run that the panel is of
 BARE: Final = {"rev", lesson.PATH, lesson.OWN, language.PARAMETER, language.PRESENT, in_room.PARAMETER}
 
@@ -132,17 +133,24 @@ def arrive(checkpoint: Checkpoint) -> None:
         st.rerun()  # the panel is outside
 
 
+def news() -> None:
+    """The browser has said what it remembers: the step that was led to may be answered, and then shows it."""
+    if st.session_state.pop(LED, False):
+        st.session_state.pop(ARRIVED, None)
+
+
 def _lead(place: Place, checkpoint: Checkpoint, run: str) -> None:
     before: tuple[str, str] | None = st.session_state.get(ARRIVED)
     given = st.session_state.get(lesson.GIVEN, False)
-    there: dict[str, str] | None = None
-    if before != (place.name, run):
-        chosen = before is not None and before[0] == place.name
-        if not given and not (chosen and step_of(place).on not in ("", st.session_state.get(session.MODEL))):
-            there = parameters(place, checkpoint, then=predictions.of(place) is not None)
+    if before == (place.name, run):
+        st.session_state.pop(lesson.GIVEN, None)
+        return
+    chosen = before is not None and before[0] == place.name
+    leads = not given and not (chosen and step_of(place).on not in ("", st.session_state.get(session.MODEL)))
+    there = parameters(place, checkpoint, then=predictions.of(place) is not None) if leads else None
     # Only now: the model takes its time, and a run that the browser interrupts meanwhile has led nowhere.
     st.session_state.pop(lesson.GIVEN, None)
-    st.session_state[ARRIVED] = (place.name, run)
+    st.session_state[ARRIVED], st.session_state[LED] = (place.name, run), leads
     if there is not None and _differs(there):
         st.query_params.from_dict(apart.beside(there))
         st.rerun()

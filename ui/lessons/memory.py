@@ -14,6 +14,7 @@ from typing import Any, Final
 import streamlit as st
 
 from ui.components.lessons.view import lesson_memory
+from ui.lessons import leading
 from ui.state import lesson, predictions
 from ui.state.predictions import Key, Prediction
 
@@ -50,6 +51,7 @@ def _heard() -> None:
     if isinstance(told, str):
         known = predictions.kept()
         predictions.keep(dict(read(told)) | dict(known))
+        leading.news()
 
 
 def read(text: str) -> Iterator[tuple[Key, Prediction]]:
