@@ -32,9 +32,12 @@ def controls(taught: Opened, public: Public, *, answer: Callable[[Opened], None]
             st.button(
                 say("Show the votes"), key="room_show", icon=":material/bar_chart:", type="primary", on_click=show
             )
-        else:
+        elif not public.answered:
             again = partial(do, ROOMS.again, taught)
             st.button(say("Vote again"), key="room_again", icon=":material/replay:", on_click=again)
+        if public.question.aloud:
+            close = partial(do, partial(ROOMS.ask, question=None), taught)
+            st.button(say("Close the question"), key="room_close", icon=":material/close:", on_click=close)
         if answer is not None and not public.answered:
             see = partial(answer, taught)
             st.button(say("Show the answer"), key="room_answer", icon=":material/visibility:", on_click=see)

@@ -202,10 +202,10 @@ class Room:
         """Take new votes on the same question; those before stay to be compared with.
 
         Raises:
-            RefusedError: There is no question, or its votes were not shown.
+            RefusedError: There is no question, its votes were not shown, or its answer was.
         """
         here = self.public
-        if here.question is None or here.taken:
+        if here.question is None or here.taken or here.answered:
             raise RefusedError("no-question")
         self._begin(here.question, here.shown[-1:])
 
@@ -243,10 +243,15 @@ class Room:
         self._change(answered=True)
 
     def let_own(self, own: bool) -> bool:
-        """Have students keep sentences of their own, or not; whether that is news."""
+        """Have students keep sentences of their own, or not; whether that is news.
+
+        A lesson's question is taken back: what a vote on it says is another thing then.
+        """
         self.used = self._clock()
         if own == self.public.own:
             return False
+        if self.public.question is not None and not self.public.question.aloud:
+            self._begin(None, ())
         self._change(own=own)
         return True
 

@@ -12,6 +12,7 @@ import { follow, isUnderWay, stay } from "./following.js";
 
 const TEACHER_MS = 3000;
 const LOOK_MS = 200;
+const HEIGHT = "--gf-room";
 let reporting = 0;
 let followed = "";  // of the teacher's moves, the last that this page heard of
 let votes = "";  // how the votes stood that Python has drawn
@@ -22,7 +23,7 @@ let latest = null;
 /** @param {HTMLElement} root */
 function create(root) {
   const view = /** @type {View} */ ({
-    said: make("span", "gf-room-said"), ballot: make("span", "gf-room-ballot"), payload: null,
+    root, said: make("span", "gf-room-said"), ballot: make("span", "gf-room-ballot"), payload: null,
   });
   view.said.setAttribute("role", "status");
   view.button = makeButton("gf-room-button", "", "", () => toggle(view));
@@ -43,7 +44,7 @@ function hear(view, known) {
   const move = `${code} ${state.moves} ${state.own}`;
   if (view.payload.role === "student" && move !== followed) {
     followed = move;
-    if (!kept(code, "away")) follow(state);
+    if (!kept(code, "away")) follow(state, view.payload.lesson);
   }
   tellPython(view, state);
 }
@@ -73,7 +74,7 @@ function toggle(view) {
   const away = !kept(payload.code, "away");
   keep(payload.code, "away", away ? "1" : "");
   if (away) stay();
-  else if (latest?.state) follow(latest.state);
+  else if (latest?.state) follow(latest.state, payload.lesson);
   draw(view);
 }
 
@@ -132,6 +133,9 @@ function sayStanding(known, { code }, away) {
     case "restarted": return say("The room has ended: the server was started anew.");
     case "ended": return say("The room has ended.");
     case "none": return say("There is no room {code}.", { code });
+    case "foreign": return say(
+      "Room {code}: the server does not take this page's address for its own; a proxy in front of it has to pass on the "
+      + "Host header.", { code });
     case "full": return say("Room {code} is full.", { code });
     case "lost": return say("Room {code}: the connection is lost, and tried again.", { code });
     case "there": break;
@@ -161,6 +165,14 @@ function show(view, { data: { payload }, setTriggerValue }) {
   draw(view);
 }
 
+/**
+ * Nothing shall lie under the line (`ui/shared/style.py`).
+ * @param {View} view
+ */
+function tellHeight({ root }) {
+  document.documentElement.style.setProperty(HEIGHT, `${Math.ceil(root.getBoundingClientRect().height)}px`);
+}
+
 /** @param {View} view */
 function begin({ payload }) {
   if (!payload) return;
@@ -172,9 +184,10 @@ function begin({ payload }) {
 }
 
 export const component = mount({
-  styles: "room", className: "gf-room", create, show, watched: () => [], resized: () => {},
+  styles: "room", className: "gf-room", create, show, watched: (view) => [view.root], resized: tellHeight,
   close: (view) => {
     view.forget();
     connect(null);
+    document.documentElement.style.removeProperty(HEIGHT);
   },
 });
