@@ -22,9 +22,11 @@ def bar(page: str) -> None:
     elif taught is None:
         in_lesson = lesson.place() is not None
         vote = in_room.vote_given()
-        room_bar(code, key=BAR, role="student", vote=vote, lesson=in_lesson, on_teacher=_know_again)
+        room_bar(
+            code, key=BAR, role="student", vote=vote, lesson=in_lesson, on_teacher=_know_again, on_left=in_room.leave
+        )
     else:
-        room_bar(code, key=BAR, role="teacher", secret=taught.secret)
+        room_bar(code, key=BAR, role="teacher", secret=taught.secret, on_left=in_room.leave)
 
 
 def _know_again() -> None:

@@ -148,14 +148,14 @@ class Registry:
             room.again()
         self._tell(room)
 
-    def answer(self, taught: Opened) -> None:
-        """Let everybody see the answer.
+    def answer(self, taught: Opened, *, right: int | None = None) -> None:
+        """Let everybody see the answer; of a question with choices, `right` is the right one.
 
         Raises:
             RefusedError: The room is gone, or has no question.
         """
         with self._taught(taught) as room:
-            room.answer()
+            room.answer(right)
         self._tell(room)
 
     def let_own(self, taught: Opened, own: bool) -> None:

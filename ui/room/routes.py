@@ -23,13 +23,14 @@ from ui.room import codes
 from ui.room.events import stream
 from ui.room.registry import ROOMS, Registry
 from ui.room.room import RefusedError, Why
+from words import say
 
 MOST_BYTES: Final = 500
 _STATUS: Final[dict[Why, int]] = {
     "no-room": 404, "full": 503, "too-often": 429, "no-token": 403, "no-question": 409, "over": 409, "voted": 409,
     "no-choice": 400, "not-yours": 403, "too-long": 413,
 }  # fmt: skip
-_NOT_OURS: Final = (
+_NOT_OURS: Final = say(
     "This page's Origin is neither the Host that was asked for nor one of server.corsAllowedOrigins; a proxy has to "
     "pass on the Host header."
 )

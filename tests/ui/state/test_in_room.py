@@ -72,3 +72,16 @@ def test_an_address_without_the_word_covers_as_before_and_one_that_says_nothing_
             st.query_params[covering.PARAMETER] = written
         covering.begin()
         assert covering.words() == words
+
+
+def test_who_left_a_room_is_not_taken_back_by_an_address_of_before(state):
+    code = in_room.current()
+    in_room.leave()
+    for written in (code, None, code):  # a browser that has not heard yet; one that has; the Back button
+        st.query_params.clear()
+        if written is not None:
+            st.query_params[in_room.PARAMETER] = written
+        in_room.begin()
+        assert in_room.current() == ""
+    in_room.enter(code)
+    assert in_room.current() == code

@@ -50,6 +50,7 @@ export interface View {
   button: HTMLButtonElement;
   ballot: HTMLElement;
   report: (version: string) => void;
+  leave: () => void;
   payload: RoomPayload | null;
   forget: () => void;
 }
