@@ -102,9 +102,11 @@ class Conversation:
         """The message that asks for a rerun; the arguments are those of `RawClient.rerun`."""
         message = BackMsg()
         asked = message.rerun_script
-        if page is not None and query is None:
+        if query is not None:  # the address bar has it, too, and the server sends an address only where it is another
+            self.query = query
+        elif page is not None:
             self.query = self.links.get(page, "")
-        asked.query_string = self.query if query is None else query
+        asked.query_string = self.query
         if page in self.pages:
             asked.page_script_hash = self.pages[page]
         elif page:

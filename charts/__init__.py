@@ -32,7 +32,7 @@ from charts.contributions import (
 from charts.costs import cost_curves, cost_curves_spec, cost_shares, cost_shares_spec
 from charts.credit import piece_credit, piece_credit_spec
 from charts.curves import entropy, entropy_spec
-from charts.diagram import model_diagram, model_diagram_spec
+from charts.diagram import model_diagram, model_diagram_spec, with_links
 from charts.difference import difference_map, difference_map_spec
 from charts.draws import draws, draws_spec
 from charts.embedding import embedding_rows, embedding_rows_spec, embedding_strengths, embedding_strengths_spec

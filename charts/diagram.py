@@ -100,14 +100,13 @@ _BETWEEN = 50  # where the memory goes up
 _TO_THE_MIDDLE = {"source": 25.0, "target": -25.0}
 
 
-def model_diagram_spec(*stacks: Stack, title: str, links: Mapping[str, str] | None = None) -> Spec:
+def model_diagram_spec(*stacks: Stack, title: str) -> Spec:
     """Draw a model.
 
     Args:
         *stacks: The encoder, whose last block is the memory, and the decoder, whose blocks of kind "cross" get it; or
             one of them.
         title: Which model it is.
-        links: Addresses of blocks, by their places, that a browser opens at a click.
 
     Returns:
         The figure; a click on another block returns its `place` as `customdata`.
@@ -126,13 +125,23 @@ def model_diagram_spec(*stacks: Stack, title: str, links: Mapping[str, str] | No
     layout |= {"height": int(height + 60), "shapes": drawing.shapes, "annotations": drawing.notes}
     layout["meta"] = {
         "fixed_height": True,  # drawn in pixels: squeezed into a window, its texts would overlap
-        "links": dict(links or {}),
         "table": block_table([*(bar[0] for bar in drawing.bars), *(plus[0] for plus in drawing.pluses)]),
     }
     return {"data": [_bars(drawing), _plus_marks(drawing)], "layout": layout}
 
 
 model_diagram = as_figure(model_diagram_spec)
+
+
+def with_links(figure: Spec, links: Mapping[str, str]) -> Spec:
+    """The same drawing, in which a click opens addresses.
+
+    Args:
+        figure: What `model_diagram_spec` made; it stays as it is.
+        links: Addresses of blocks, by their places.
+    """
+    layout = figure["layout"]
+    return {**figure, "layout": {**layout, "meta": {**layout["meta"], "links": dict(links)}}}
 
 
 # ------------------------------------------------------------------------------------------------ one stack

@@ -63,6 +63,7 @@ def masked_row_spec(
     key: int,
     colour: Colour,
     mask_reasons: Sequence[str],
+    filled: str = "−∞",
 ) -> Spec:
     """Draw one query's row three times over the same keys: scores, scores after the mask, weights.
 
@@ -76,6 +77,7 @@ def masked_row_spec(
         key: The key that is looked at; it is framed.
         colour: The side of the keys.
         mask_reasons: For each key why it is closed; not looked at where it is open.
+        filled: What a closed score becomes, as it is written; a closed key that weighs something has a bar.
 
     Returns:
         The figure; a click on a bar returns the key's place as `customdata`.
@@ -89,7 +91,8 @@ def masked_row_spec(
     layout = _row_layout(scores, keys, title, key_axis, key)
     layout["meta"]["table"] = _row_table(scores, allowed, weights, keys, key_axis, mask_reasons)
     low, high = layout["yaxis"]["range"]
-    masked, shares = np.where(allowed, scores, np.nan), np.where(allowed, weights, np.nan)
+    weighs = allowed | (weights > 0)
+    masked, shares = np.where(allowed, scores, np.nan), np.where(weighs, weights, np.nan)
     score, shade = with_number(say("score"), _NUMBER), {"color": _COLOURS[colour]}
     data = [
         _bars(np.where(allowed, scores, np.nan), "y", keys, score, shade),
@@ -98,15 +101,13 @@ def masked_row_spec(
     ]
     closed: list[int] = np.flatnonzero(~allowed).tolist()
     if closed:
-        named = [
-            joined(" ", [key_, italic(mask_reasons[place])])
-            for place, key_ in zip(closed, _named(keys, closed), strict=True)
-        ]
+        calls = zip(closed, _named(keys, closed), strict=True)
+        named = {place: joined(" ", [called, italic(mask_reasons[place])]) for place, called in calls}
         left_out = say("{score}, closed by the mask", score=score)
         data.append(_bars(np.where(allowed, np.nan, scores), "y", keys, left_out, {"color": MASK_LINE}))
         data += [
-            _closed(closed, low, high - low, "y2", named, "−∞", written=len(keys) <= _MOST_WRITTEN),
-            _closed(closed, 0.0, 1.0, "y3", named, say("weight exactly 0"), written=False),
+            _closed(named, low, high - low, "y2", filled, written=len(keys) <= _MOST_WRITTEN),
+            _closed({k: named[k] for k in closed if not weighs[k]}, 0.0, 1.0, "y3", say("weight exactly 0")),
         ]
     return {"data": data, "layout": layout}
 
@@ -144,10 +145,10 @@ def _row_table(
     key_axis: str,
     mask_reasons: Sequence[str],
 ) -> dict[str, Any]:
-    """The numbers of a row for the table that is saved; nothing where the mask closes."""
+    """The numbers of a row for the table that is saved; no score, and no weight of 0, where the mask closes."""
     rows = [
-        [place + 1, piece, _digits(score), _digits(score) if may else None, _digits(weight) if may else None,
-         "" if may else reason]
+        [place + 1, piece, _digits(score), _digits(score) if may else None,
+         _digits(weight) if may or weight else None, "" if may else reason]
         for place, (piece, score, may, weight, reason) in enumerate(
             zip(keys, scores, allowed, weights, mask_reasons, strict=True)
         )
@@ -191,8 +192,9 @@ def _bars(values: np.ndarray, axis: str, keys: Sequence[str], last_line: str, ma
 
 
 def _closed(
-    places: Sequence[int], base: float, height: float, axis: str, named: Sequence[str], word: str, *, written: bool
+    named: Mapping[int, str], base: float, height: float, axis: str, word: str, *, written: bool = False
 ) -> Spec:
+    places = list(named)
     return {
         "type": "bar",
         "x": np.array(places),
@@ -200,8 +202,8 @@ def _closed(
         "base": base,
         "width": 0.96,
         "yaxis": axis,
-        "customdata": list(places),
-        "hovertext": named,
+        "customdata": places,
+        "hovertext": list(named.values()),
         "hovertemplate": hover("%{hovertext}", word),
         "marker": _HATCHED,
         **({"text": [word] * len(places), "textposition": "inside", "insidetextanchor": "middle"} if written else {}),

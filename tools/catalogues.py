@@ -44,7 +44,7 @@ SAYING = {"say": slice(1), "say_n": slice(2), **dict.fromkeys(ERRORS, slice(1)),
 """Which arguments are templates."""
 
 _SAID_IN_SCRIPTS = {"say": 1, "sayN": 2, "sayNodes": 1}
-_UTF_8: Any = {"encoding": "utf-8"}
+_READ: Any = {"encoding": "utf-8", "parse_template_string": True}  # `${say("…")} …` is a call, too
 _LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)  # a catalogue changes with its sentences, not with the clock
 
 
@@ -87,7 +87,7 @@ def said_in_scripts(root: Path = ROOT) -> Iterator[tuple[Path, tuple[str, ...]]]
     """Each call of `say`, `sayN` and `sayNodes` in the scripts: the file, and its template or both."""
     for file in sorted((root / SCRIPTS).rglob("*.js")):
         code = io.BytesIO(file.read_bytes())
-        for _, name, messages, _ in extract_javascript(code, dict.fromkeys(_SAID_IN_SCRIPTS), [], _UTF_8):
+        for _, name, messages, _ in extract_javascript(code, dict.fromkeys(_SAID_IN_SCRIPTS), [], _READ):
             given = (messages,) if isinstance(messages, str) else tuple(messages)
             forms = tuple(form for form in given[: _SAID_IN_SCRIPTS[str(name)]] if isinstance(form, str) and form)
             if len(forms) == _SAID_IN_SCRIPTS[str(name)]:

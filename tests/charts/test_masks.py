@@ -174,6 +174,19 @@ def test_a_row_is_drawn_before_and_after_the_mask():
     assert list(closed_after.text) == ["−∞"]
 
 
+def test_a_closed_key_that_weighs_something_has_a_bar():
+    figure = draw_row(filled="−1")
+    assert list(figure.data[4].text) == ["−1"]
+    weights = np.array([0.03, 0.9, 0.07], dtype=np.float32)
+    figure = charts.masked_row(
+        SCORES, ALLOWED, weights, keys=["a", "b", "<pad>"], title="Row", key_axis="Key", key=1,
+        colour="source", mask_reasons=["", "", "padding"], filled="−1",
+    )  # fmt: skip
+    np.testing.assert_array_equal(figure.data[2].y, weights)
+    assert len(figure.data[5].x) == 0
+    assert figure.layout.meta["table"]["rows"][2][3:5] == [None, pytest.approx(0.07)]
+
+
 def test_what_is_saved_of_a_row_has_no_number_where_it_is_closed():
     rows = draw_row().layout.meta["table"]["rows"]
     assert rows[1] == [2, "b", 2.0, 2.0, pytest.approx(0.97), ""]

@@ -58,7 +58,7 @@ def test_every_language_is_whole_and_compiled():
 
 @pytest.fixture
 def small(tmp_path):
-    """A repository with nine sentences."""
+    """A repository with ten sentences."""
     (tmp_path / "charts").mkdir()
     (tmp_path / "charts" / "a.py").write_text(
         '# For translators: what a step reads\nsay("Step {n} of {all}", n=1, all=2)\n'
@@ -70,6 +70,7 @@ def small(tmp_path):
         'import { say } from "./words.js";\nsay("Save {name}", { name });\n'
         'const a = sayN("{n} row", "{n} rows", n);\n'
         'sayNodes("Shown: {what}", { what: box });\nsay(title);\n'
+        'const b = `${say("Whole.")} ${a}`;\n'
     )
     (tmp_path / "words" / "catalogues").mkdir(parents=True)
     return tmp_path
@@ -87,16 +88,17 @@ def test_sentences_of_both_languages_are_collected(small):
         ("Save {name}", None),
         (("{n} row", "{n} rows"), None),
         ("Shown: {what}", None),
+        ("Whole.", None),
     ]
     assert found["Step {n} of {all}", None].auto_comments == ["what a step reads"]
-    assert browser_forms(small) == [["Save {name}"], ["Shown: {what}"], ["{n} row", "{n} rows"]]
+    assert browser_forms(small) == [["Save {name}"], ["Shown: {what}"], ["Whole."], ["{n} row", "{n} rows"]]
 
 
 def test_a_language_is_begun_translated_and_compiled(small):
     catalogues.update(small, new="zh")
     folder = small / "words" / "catalogues" / "zh"
     begun = read(folder)
-    assert catalogues.missing(begun) == 9
+    assert catalogues.missing(begun) == 10
     for one in begun:
         if one.id:
             one.string = (one.id[1],) if isinstance(one.id, tuple) else one.id

@@ -42,6 +42,7 @@ FIRST: Final = 5  # sentences whose answers a row repeats
 COLUMNS: Final = ("lesson", "step", "asks", "kind", "checkpoint", "posed", "answers", "variants", "not here",
                   "first answers")  # fmt: skip
 RUNS_KEPT: Final = 32
+_BETWEEN: Final = " | "  # sentences in a cell
 
 
 @dataclass(kw_only=True)
@@ -92,8 +93,13 @@ class Row:
 
     def cells(self) -> tuple[str, ...]:
         """The row of a table; see `COLUMNS`."""
-        first = " | ".join("–" if one is None else one for one in self.answers[:FIRST])
-        told = (listed(self.counts), listed(self.variants, most=9), listed(self.reasons, most=2), first)
+        first = _BETWEEN.join("–" if one is None else one for one in self.answers[:FIRST])
+        told = (
+            listed(self.counts),
+            listed(self.variants, most=9),
+            listed(self.reasons, most=2, between=_BETWEEN),
+            first,
+        )
         kind, asks = self.step.ask.kind, self.step.fingerprint
         return (self.lesson, str(self.n), asks, kind, self.checkpoint, str(self.counts.total()), *told)
 
@@ -190,17 +196,18 @@ def _problem(of: tuple[str, int], kind: Kind, counts: Counter[str]) -> str:
     return ""
 
 
-def listed(counts: Counter[str], *, most: int = 6) -> str:
+def listed(counts: Counter[str], *, most: int = 6, between: str = ", ") -> str:
     """Counts as text, the largest first; equal ones by name.
 
     Args:
         counts: By name.
         most: How many are named.
+        between: What parts them.
     """
     ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     rest = sum(n for _, n in ordered[most:])
     others = [f"{len(ordered) - most} others {rest}"] if rest else []
-    return ", ".join([f"{name} {n}" for name, n in ordered[:most]] + others)
+    return between.join([f"{name} {n}" for name, n in ordered[:most]] + others)
 
 
 def sentences_of(file: Path) -> list[str]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
 from typing import Any
-
-import pandas as pd
 
 import charts
 from charts.costs import HOW_TO_READ_CURVES, HOW_TO_READ_SHARES
@@ -18,8 +17,7 @@ from ui.inside import tokens
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import has_one_stack
 from ui.shared import choices, drawing
-from ui.shared.door import frame as table
-from ui.shared.door import st
+from ui.shared.door import frame, st
 from words import joined, say
 
 SHARES = "cost_shares"
@@ -214,7 +212,7 @@ def _curves(run: OpenRun, n: int) -> None:
     config = run.checkpoint.config
     last = max(FURTHEST, config.max_len)
     places = sorted({round(2 ** (step / 4)) for step in range(61) if 2 ** (step / 4) < last} | {n, last})
-    counts = [costs.grouped(costs.multiply_adds(config, n_source=one, n_target=one)) for one in places]
+    counts = [_at_length(config, one) for one in places]
     crossing = costs.overtakes(config)
     figure = charts.cost_curves_spec(
         places,
@@ -233,10 +231,15 @@ def _curves(run: OpenRun, n: int) -> None:
     drawing.chart(figure, key=run.key(CURVES), alt=alt, how_to_read=HOW_TO_READ_CURVES)
 
 
-def frame(
+@lru_cache(maxsize=1024)
+def _at_length(config: ModelConfig, n: int) -> Mapping[str, int]:
+    return costs.grouped(costs.multiply_adds(config, n_source=n, n_target=n))
+
+
+def columns(
     config: ModelConfig, held: dict[Part, Holding], now: dict[Part, int], at_n: dict[Part, int], *, n: int
-) -> pd.DataFrame:
-    """One row a component, and one for all of them.
+) -> dict[str, list[Any]]:
+    """A table with one row a component, and one for all of them, by the names of its columns.
 
     Args:
         config: The features of the model.
@@ -252,9 +255,9 @@ def frame(
         pairs = [value for count, total in zip(counts, totals, strict=True) for value in (count, 100 * count / total)]
         name, role = _named(part, config)
         rows.append((name, *pairs, role, tensors(held[part])))
-    rows.append((say("All"), *(value for total in totals for value in (total, 100.0)), "", ""))
-    names = [name for name, _ in _counted(n)]
-    return table(rows, columns=[say("Component"), *names, say("Role"), say("Tensors")])
+    rows.append((say("All", about="a sum"), *(value for total in totals for value in (total, 100.0)), "", ""))
+    names = [say("Component"), *(name for name, _ in _counted(n)), say("Role"), say("Tensors")]
+    return {name: list(cells) for name, cells in zip(names, zip(*rows, strict=True), strict=True)}
 
 
 def _counted(n: int) -> list[tuple[str, str]]:
@@ -280,24 +283,24 @@ def tensors(one: Holding) -> str:
 def _table(
     run: OpenRun, held: dict[Part, Holding], now: dict[Part, int], at_n: dict[Part, int], *, n: int, lengths: str
 ) -> None:
-    numbers = frame(run.checkpoint.config, held, now, at_n, n=n)
-    columns: dict[str, Any] = {say("Component"): st.column_config.TextColumn(pinned=True)}
+    make = partial(columns, run.checkpoint.config, held, now, at_n, n=n)
+    drawn: dict[str, Any] = {say("Component"): st.column_config.TextColumn(pinned=True)}
     for place, (name, above) in enumerate(_counted(n)):
         share = place % 2 == 1
-        columns[name] = st.column_config.NumberColumn(
+        drawn[name] = st.column_config.NumberColumn(
             above,
             format="%.2f %%" if share else "localized",
             help=name if share else None,
             width=80 if share else None,
         )
     st.container(key=run.key(TABLE)).dataframe(
-        numbers,
+        frame(make()),
         hide_index=True,
         height="content",
-        column_config=columns,
+        column_config=drawn,
         row_height=31,
         alt=say("Parameters and multiply-adds of every component."),
     )
     said = say("Now: this sentence, {lengths}.", lengths=lengths)
     st.caption(joined(" ", [said, say("Further right: roles, and the learned tensors.")]))
-    drawing.csv_button(numbers, key=run.key(CSV), title=say("components"))
+    drawing.csv_button(make, key=run.key(CSV), title=say("components"))

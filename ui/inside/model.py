@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import charts
 from charts.diagram import HOW_TO_READ, HOW_TO_READ_ALONE
+from charts.diagram_blocks import Stack
+from charts.theme import Spec
 from transformer.model.anatomy import Anatomy, anatomy
 from ui.components.plotly.view import Click
 from ui.inside import costs, shapes
-from ui.inside.blocks import blocks_of, each_layer, few_layers, one_layer, stacks
+from ui.inside.blocks import Grouping, blocks_of, each_layer, few_layers, one_layer, stacks
 from ui.inside.destinations import destination
 from ui.inside.features import in_words
 from ui.inside.further import not_drawn
-from ui.inside.sized import sized
+from ui.inside.sized import Sized, sized
 from ui.runs.open_run import OpenRun, address
 from ui.shared import choices, drawing, menu
 from ui.shared.clicks import on_click
@@ -27,6 +30,7 @@ from words import joined, say, say_n
 DIAGRAM = "model_diagram"
 PLACE = "model_place"
 OPEN = "model_open"
+KEPT = 32  # diagrams: a class that follows its teacher draws the same one a hundred times
 
 
 def draw(run: OpenRun, row: Any) -> None:
@@ -66,13 +70,10 @@ def _elsewhere(run: OpenRun, place: str) -> Link:
 def _diagram(run: OpenRun, row: Any) -> None:
     checkpoint, parts = run.checkpoint, anatomy(run.checkpoint.config)
     one = sized(checkpoint.model, n_source=len(run.trace.src_ids), n_target=run.looking.n_rows)
-    every = stacks(one, grouping=each_layer)
-    known = {block.place: block.name for stack in every for block in blocks_of(stack)}
-    drawn = stacks(one, grouping=one_layer if _choose(run, known, row) else few_layers)
+    known = {block.place: block.name for stack in _stacks(one, each_layer) for block in blocks_of(stack)}
+    grouping = one_layer if _choose(run, known, row) else few_layers
     links = {place: menu.href(page, _elsewhere(run, place)) for place in known if (page := destination(place).page)}
-    title = say("The loaded model: {name}", name=checkpoint.name)
-    figure = charts.model_diagram_spec(*drawn, title=title, links=links)
-
+    figure = charts.with_links(_figure(one, grouping, checkpoint.name), links)
     slot, key = run.slot, run.key(DIAGRAM)
 
     def place_of(click: Click) -> str | None:
@@ -82,9 +83,20 @@ def _diagram(run: OpenRun, row: Any) -> None:
         figure,
         key=key,
         alt=_in_a_sentence(checkpoint.name, parts),
-        how_to_read=HOW_TO_READ if len(drawn) > 1 else HOW_TO_READ_ALONE,
+        how_to_read=HOW_TO_READ if len(parts.stacks) > 1 else HOW_TO_READ_ALONE,
         on_click=on_click(key, place_of, lambda place: open_place(slot, place)),
     )
+
+
+@lru_cache(maxsize=KEPT)
+def _stacks(one: Sized, grouping: Grouping) -> tuple[Stack, ...]:
+    return stacks(one, grouping=grouping)
+
+
+@lru_cache(maxsize=KEPT)
+def _figure(one: Sized, grouping: Grouping, name: str) -> Spec:
+    """The diagram without links, which are a session's own."""
+    return charts.model_diagram_spec(*_stacks(one, grouping), title=say("The loaded model: {name}", name=name))
 
 
 def _in_a_sentence(name: str, parts: Anatomy) -> str:

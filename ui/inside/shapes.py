@@ -24,8 +24,8 @@ from ui.state.view import Side
 from words import joined, say
 
 TABLE = "shapes"
-_COLUMNS: Final = {say("Component"): 112, say("Step"): 180, say("Shape"): 96, say("Remark"): 240,
-                  say("Name in the code"): None}  # fmt: skip
+_COLUMNS: Final = {say("Component"): 112, say("Step", about="a computation"): 180, say("Shape"): 96,
+                  say("Remark"): 240, say("Name in the code"): None}  # fmt: skip
 _STACKS: Final[dict[Side, str]] = {"source": say("Encoder"), "target": say("Decoder")}
 _NAMES: Final[dict[Sublayer, str]] = {
     "self_attn": say("Self-attention"),

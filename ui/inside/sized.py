@@ -22,18 +22,18 @@ class Sized:
 
     Attributes:
         config: The features of the model.
-        parameters: Learned values by the full name of the tensor.
+        parameters: The full name of each tensor, and how many values are learned in it.
         n_source, n_target: Tokens on each side.
     """
 
     config: ModelConfig
-    parameters: dict[str, int]
+    parameters: tuple[tuple[str, int], ...]
     n_source: int
     n_target: int
 
     def held(self, *beginnings: str) -> int:
         """Learned values of all tensors whose names begin so."""
-        return sum(count for name, count in self.parameters.items() if name.startswith(beginnings))
+        return sum(count for name, count in self.parameters if name.startswith(beginnings))
 
     def length(self, stack: StackName) -> int:
         """Tokens that a stack reads."""
@@ -51,5 +51,5 @@ class Sized:
 
 def sized(model: Transformer, *, n_source: int, n_target: int) -> Sized:
     """What the blocks are made from; lengths count tokens."""
-    counts = {name: tensor.numel() for name, tensor in model.named_parameters()}
+    counts = tuple((name, tensor.numel()) for name, tensor in model.named_parameters())
     return Sized(model.config, counts, n_source, n_target)

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-import pandas as pd
-
 import charts
-from charts.mask_rows import HOW_TO_READ_ROW
 from charts.masks import (
     HOW_TO_READ_ADDITIVE,
     HOW_TO_READ_BATCH,
@@ -18,16 +13,14 @@ from charts.masks import (
     HOW_TO_READ_OWN,
     POSITION,
 )
-from transformer.analysis.mask_checks import BatchMasks, additive, batch_masks, record_attention
+from transformer.analysis.mask_checks import BatchMasks, batch_masks
 from ui.components.plotly.view import Click
-from ui.masks import checks, controls, words
+from ui.masks import checks, controls, one_row, words
 from ui.masks.batch import KINDS, Axes, Batch, axes, closed_for
-from ui.runs import loading
-from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
 from ui.shared import choices, drawing
-from ui.shared.clicks import cell_of, place_below
-from ui.shared.door import frame, st
+from ui.shared.clicks import cell_of
+from ui.shared.door import st
 from ui.state.view import MaskName
 from words import say
 
@@ -35,19 +28,8 @@ BATCH = "mask_batch"
 OWN = "mask_own"
 AS_BOOL = "mask_bool"
 AS_ADDITIVE = "mask_additive"
-ROW = "mask_row"
 IN_NUMBERS = say("The same mask in numbers: 0 and −∞")
 MOST_BESIDE = 20  # keys of a map that has another beside it
-
-
-@dataclass(frozen=True)
-class _Row:
-    """One query of one head, each [key]: before the mask, the mask, after mask and softmax, and why it is closed."""
-
-    scores: np.ndarray
-    allowed: np.ndarray
-    weights: np.ndarray
-    reasons: list[str]
 
 
 def draw(run: OpenRun) -> None:
@@ -61,6 +43,8 @@ def draw(run: OpenRun) -> None:
     if run.view.guess and batch.parts.writes:
         st.info(words.GUESSING, icon=":material/visibility_off:")
     masks = batch_masks(run.checkpoint.model, batch.src_ids, batch.tgt_ids)
+    if section != "one_row" and run.trace.query.interventions:
+        st.info(words.UNCHANGED, icon=":material/info:")
     if section == "checks":
         checks.draw(run, batch)
         return
@@ -74,7 +58,7 @@ def draw(run: OpenRun) -> None:
     if special:
         st.info(drawing.plain(special))
     if section == "one_row":
-        _one_row(run, batch, masks, name, where)
+        one_row.draw(run, batch, masks, name, where)
     else:
         _masks(run, batch, masks, name)
 
@@ -227,89 +211,3 @@ def _differences(batch: Batch, masks: BatchMasks) -> tuple[int, int]:
             cells += recorded.size
             different += int((recorded != whole[place]).sum())
     return cells, different
-
-
-def _one_row(run: OpenRun, batch: Batch, masks: BatchMasks, name: MaskName, where: tuple[int, int]) -> None:
-    found, place = axes(batch, name), batch.sentence
-    kind = KINDS[name]
-    layer, head = where
-    cell = controls.cell(run, name, masks, found, batch)
-    recorded = attempt(
-        lambda: loading.runner().compute(
-            ("mask_scores", run.checkpoint.content_hash, batch.src_ids, batch.tgt_ids, kind, layer),
-            lambda: record_attention(run.checkpoint.model, batch.src_ids, batch.tgt_ids, kind=kind, layer=layer),
-            nbytes=lambda result: result.nbytes,
-        )
-    )
-    if recorded is None:
-        return
-    reasons = closed_for(name, masks, place)
-    why = [next((one for one, where in reasons.items() if where[cell[0], k]), "") for k in range(len(found.keys))]
-    scores, allowed, weights = (
-        values[place, head, cell[0]] for values in (recorded.scores, recorded.mask, recorded.weights)
-    )
-    row = _Row(scores, allowed, weights, why)
-    _row_chart(run, found, cell, where, row)
-    st.markdown(drawing.plain(words.about_cell(scores, allowed, weights, cell)))
-    if run.view.layer is None or run.view.head is None:
-        st.caption(say("A mean of heads has no scores of its own, so one head is shown."))
-    with st.expander(say("The numbers of this row")):
-        st.dataframe(_numbers(row, found.keys), hide_index=True)
-
-
-def _row_chart(run: OpenRun, found: Axes, cell: tuple[int, int], where: tuple[int, int], row: _Row) -> None:
-    (query, key), (layer, head) = cell, where
-    title = say(
-        "Layer {layer}, head {head}: query {n}, {query}",
-        layer=layer + 1,
-        head=head + 1,
-        n=query + 1,
-        query=found.queries[query],
-    )
-    figure = charts.masked_row_spec(
-        row.scores,
-        row.allowed,
-        row.weights,
-        keys=found.keys,
-        title=title,
-        key_axis=found.names[1],
-        key=key,
-        colour=found.key_side,
-        mask_reasons=row.reasons,
-    )
-    drawing.chart(
-        figure,
-        key=run.key(ROW),
-        alt=say(
-            "Scores of query {n}, {query}, with {keys} keys, the same after the mask, and the weights; {closed} keys "
-            "are closed.",
-            n=query + 1,
-            query=found.queries[query],
-            keys=len(found.keys),
-            closed=int((~row.allowed).sum()),
-        ),
-        how_to_read=HOW_TO_READ_ROW,
-        fit=True,
-        on_click=controls.follow_click(run, ROW, partial(_key_in, query=query, n_keys=len(found.keys))),
-    )
-
-
-def _key_in(click: Click, query: int, n_keys: int) -> tuple[int, int] | None:
-    key = place_below(n_keys)(click)
-    return None if key is None else (query, key)
-
-
-def _numbers(row: _Row, keys: list[str]) -> pd.DataFrame:
-    cells = list(zip(row.scores, row.allowed, row.weights, row.reasons, strict=True))
-    return frame(
-        {
-            say("Key"): [f"{place + 1}: {piece}" for place, piece in enumerate(keys)],
-            say("Score"): [f"{score:.6f}" for score in row.scores],
-            say("May attend"): [
-                say("True") if may else say("False: {reason}", reason=why) for _, may, _, why in cells
-            ],
-            say("Added"): ["0" if value == 0 else "−∞" for value in additive(row.allowed)],
-            say("After the mask"): [f"{score:.6f}" if may else "−∞" for score, may, _, _ in cells],
-            say("Weight"): [f"{weight:.6f}" if may else say("closed") for _, may, weight, _ in cells],
-        }
-    )

@@ -10,8 +10,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from transformer.analysis.mask_checks import BatchMasks
+from transformer.model.anatomy import Kind
 from transformer.model.config import ModelConfig
 from transformer.model.scores import plain_scores
+from transformer.runs.interventions.scoring import FillValue, NoGuard
+from transformer.runs.interventions.where import ALL
+from transformer.runs.query import Query
 from ui.masks.batch import Batch
 from ui.state.view import MaskName, MasksPanel
 from words import joined, say, say_n
@@ -31,6 +35,12 @@ TORCH = say(
     "attend*; in torch's own `nn.MultiheadAttention` True means *may not attend*. A mask handed over without `~` "
     "opens exactly what it should close, and nothing raises an error."
 )
+UNCHANGED = say(
+    "Something is changed inside the model. The masks and the checks here are those of the unchanged model; *One "
+    "row* shows the changed run."
+)
+MINUS_INFINITY = "−∞"
+CLOSED_OTHERWISE = say("closed by what is changed, or by a window")
 MISTAKES = joined(
     "\n",
     [
@@ -60,6 +70,9 @@ MISTAKES = joined(
         ),
     ],
 )
+
+
+ROUNDING = 5e-5  # of a weight that is written with four digits
 
 
 def about_batch(batch: Batch) -> str:
@@ -134,7 +147,7 @@ def about_special(config: ModelConfig, name: MaskName, section: MasksPanel) -> s
             if section == "masks"
             else say("Where this layer has a window, keys far back are closed, too, whatever reason is given.")
         )
-    if config.mask_fill is not None:
+    if config.mask_fill is not None and section == "masks":
         said.append(
             say(
                 "This model replaces closed scores by {fill:g}; where this page says −∞, read that. The weights are "
@@ -187,30 +200,73 @@ def _while_it_writes(batch: Batch) -> str:
     )
 
 
-def about_cell(scores: np.ndarray, allowed: np.ndarray, weights: np.ndarray, cell: tuple[int, int]) -> str:
+def filled(query: Query, config: ModelConfig, kind: Kind) -> str:
+    """What a closed score becomes in a run, as it is written.
+
+    Args:
+        query: Of the run.
+        config: Of its model.
+        kind: In which attention.
+    """
+    fill = config.mask_fill
+    for change in query.interventions:
+        if isinstance(change, FillValue | NoGuard) and change.where in (ALL, kind):
+            fill = change.fill if isinstance(change, FillValue) else None
+    return MINUS_INFINITY if fill is None else f"{fill:g}".replace("-", "−")
+
+
+def added(filled: str) -> str:
+    """What a mask does to a closed score, in a table of what it adds."""
+    return MINUS_INFINITY if filled == MINUS_INFINITY else say("replaced")
+
+
+def about_cell(
+    scores: np.ndarray, allowed: np.ndarray, weights: np.ndarray, cell: tuple[int, int], *, filled: str
+) -> str:
     """The arithmetic of one cell: its score, what the mask adds, its weight.
 
     Args:
         scores, allowed, weights: `[key]`, of the cell's row.
         cell: Row and column, from 0.
+        filled: What a closed score becomes, as it is written.
     """
     query, key = cell
+    if np.isnan(scores[key]):
+        return say(
+            "Query {query} has no score with key {key}: what is changed has each query read only what stands before "
+            "it, and key {key} is not there yet.",
+            query=query + 1,
+            key=key + 1,
+        )
     score = _signed(float(scores[key]))
     start = say("Query {query}, key {key}: the score is {score}.", query=query + 1, key=key + 1, score=score)
+    weight = float(weights[key])
+    if not allowed[key] and filled != MINUS_INFINITY:
+        said = say(
+            "The key is closed, but here a closed score is replaced by {fill} and takes part: the weight is "
+            "{weight:.4f}.",
+            fill=filled,
+            weight=weight,
+        )
+        return joined(" ", [start, said])
     if not allowed[key]:
         closed = say("The mask adds −∞, exp(−∞) = 0, and so the weight is exactly 0, whatever the score.")
         return joined(" ", [start, closed])
     opened = scores[allowed].astype(np.float64)
     largest = float(opened.max())
+    total = float(np.exp(opened - largest).sum())
+    if not np.isclose(np.exp(float(scores[key]) - largest) / total, weight, atol=ROUNDING):
+        said = say("The weight is {weight:.4f}: no softmax over the scores of the open keys alone.", weight=weight)
+        return joined(" ", [start, said])
     summed = say(
         "The mask adds 0. With the largest open score {largest} and Σ exp(score − {taken_away}) = {total:.4f} over "
         "the {keys}, the weight is exp({score} − {taken_away}) / {total:.4f} = {weight:.4f}.",
         largest=_signed(largest),
         taken_away=_bracketed(largest),
-        total=float(np.exp(opened - largest).sum()),
+        total=total,
         keys=say_n("{n} open key", "{n} open keys", len(opened)),
         score=score,
-        weight=float(weights[key]),
+        weight=weight,
     )
     return joined(" ", [start, summed])
 

@@ -115,7 +115,14 @@ def _several(entry: Entry, field: Field) -> None:
     names = [one.value for one in field.choices]
     known = str(dict(answered.of(entry.name)).get(field.name, "")).split(",")
     st.session_state[key] = [name for name in names if name in known]
-    st.multiselect(naming.label(field), names, key=key, on_change=_choose_several, args=(entry.name, field.name, key))
+    st.multiselect(
+        naming.label(field),
+        names,
+        key=key,
+        placeholder=say("None; choose those that it does without"),
+        on_change=_choose_several,
+        args=(entry.name, field.name, key),
+    )
 
 
 def _typed(entry: Entry, field: Field) -> None:

@@ -28,7 +28,7 @@ _Numbers = dict[str, tuple[Sentence, Sentence, str]]
 _READ: Final[dict[str, Sentence]] = {"source": say("Source"), "output": say("Output")}
 _NUMBERS: Final[_Numbers] = {
     "chrf": (say("chrF"), say("chrF2 of the output against the reference, 0 to 100."), "%.1f"),
-    "score": (say("Score"), say("What beam search ranks results by."), "%.3f"),
+    "score": (say("Score", about="an output"), say("What beam search ranks results by."), "%.3f"),
     "log_prob_per_piece": (
         say("Log-prob."),
         say("Mean log-probability of a piece, in nats; nearer to 0 is surer."),

@@ -112,6 +112,7 @@ _RULES = """
   max-width: none; white-space: normal;
 }
 .st-key-card td p, .st-key-counted td:last-child p { overflow-wrap: anywhere; }
+.st-key-card td:first-child p { overflow-wrap: normal; word-break: keep-all; }
 /* Numbers of many lines stand in one row where there is room. */
 .st-key-sentences_summary { gap: 0.25rem 1.75rem; }
 .st-key-sentences_summary [data-testid="stMetricValue"] { font-size: 1.25rem; line-height: 1.4; }

@@ -1,11 +1,13 @@
-"""Every step of every lesson on every shipped checkpoint: one answer is right, and every text can be shown.
+r"""Every step of every lesson on every shipped checkpoint: one answer is right, and every text can be shown.
 
 All sentences on all steps would take many minutes, as some questions run the model again. So each step meets each
 checkpoint with one piece, an unknown piece, and two sentences of its own; together the steps meet all sentences.
-The survey (`python -m transformer.lessons.survey`) does the whole product, and its table stands in `tests/data`.
-"""
+The survey (`python -m transformer.lessons.survey`) poses each step to a hundred sentences, and its table stands in
+`tests/data`. The whole product, before lessons are changed much:
 
-import itertools
+    ALL_SENTENCES=1 .venv/bin/python -m pytest tests/transformer/lessons/test_every_step.py \
+        tests/ui/lessons/test_links.py
+"""
 
 import pytest
 
@@ -18,9 +20,9 @@ from tests.transformer.lessons.posed import (
     UNKNOWN,
     case,
     check,
+    in_turn,
     n_sentences,
     seeded,
-    sentences,
 )
 from transformer.checkpoint.load import load
 from transformer.lessons.reading import lessons
@@ -38,9 +40,7 @@ def test_a_step_has_one_right_answer_or_says_why_it_has_none(which, name):
         if step.on not in NAMES:
             check(step, case_of(load(SHIPPED / step.on), "lesson"))
         return
-    many = sentences(name)
-    turn = itertools.islice(itertools.cycle(many), which * EACH % len(many), None)
-    for sentence in {ONE_PIECE[name], UNKNOWN[name], *itertools.islice(turn, EACH)}:
+    for sentence in {ONE_PIECE[name], UNKNOWN[name], *in_turn(name, which, each=EACH)}:
         check(step, case(name, sentence))
 
 

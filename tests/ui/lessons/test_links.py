@@ -1,13 +1,12 @@
 """The links of all lessons: each reads back without a note, opens a page that there is, and names its charts."""
 
 import ast
-import itertools
 import re
 
 import pytest
 
 from tests.source_code import ROOT, sources
-from tests.transformer.lessons.posed import NAMES, STEPS, case, sentences
+from tests.transformer.lessons.posed import NAMES, STEPS, case, in_turn
 from transformer.errors import QueryError
 from transformer.lessons.case import NotHere
 from transformer.lessons.posing import pose
@@ -52,8 +51,7 @@ def test_a_link_reads_back_without_a_note(which, name):
     _, _, step = STEPS[which]
     if step.on not in ("", name):
         return
-    turn = itertools.islice(itertools.cycle(sentences(name)), which * EACH, which * EACH + EACH)
-    for sentence in turn:
+    for sentence in in_turn(name, which, each=EACH):
         try:
             posed = pose(step, case(name, sentence))
         except (NotHere, QueryError):

@@ -1,9 +1,11 @@
 """The door says every sentence in the session's language, and lets everything else through as it is."""
 
 import json
+from functools import partial
 
 import pytest
-from streamlit.testing.v1 import AppTest
+from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
+from streamlit.testing.v1 import AppTest, local_script_runner
 
 
 def run(script, language="qps"):
@@ -124,6 +126,38 @@ def test_a_fragment_speaks_it_too():
     test = run(fragments)
     test.toggle(key="words").set_value(True).run()
     assert [caption.value for caption in test.caption] == ["qps", "⟦Iinsiidee⟧"]
+
+
+def main_and_fragment():
+    import streamlit
+
+    from ui.shared.door import st
+    from ui.state import language
+    from words import say
+
+    if "main" not in streamlit.session_state:
+        streamlit.session_state["main"] = 0
+    streamlit.session_state["main"] += 1
+    language.begin()
+
+    @st.fragment
+    def part():
+        st.toggle(say("Words"), key="words")
+        st.caption(say("Inside"))
+
+    part()
+
+
+def test_a_fragment_that_runs_alone_reads_the_language_of_the_session(monkeypatch):
+    """As in a browser, where a click inside one runs it without `main.py`."""
+    test = run(main_and_fragment)
+    (fragment,) = test._fragment_storage._fragments
+    alone = partial(RerunData, fragment_id_queue=[fragment])
+    monkeypatch.setattr(local_script_runner, "RerunData", alone)
+    test.toggle(key="words").set_value(True).run()
+    assert not test.exception
+    assert test.session_state["main"] == 1
+    assert [caption.value for caption in test.caption] == ["⟦Iinsiidee⟧"]
 
 
 def figures():

@@ -85,20 +85,26 @@ class Worker:
         }  # fmt: skip
         for last in (False, True):
             _clear(folder, keep=received)
+            most = _bytes_under(folder) + 3 * limits.unpacked  # what was handed in lies there, too
             self._send(json.dumps(request))
-            how = self._waited(folder, limits, progress, stop)
+            how = self._waited(folder, limits, most, progress, stop)
             if self._process is not None or last:  # else somebody ended it, which says nothing of these files
                 break
         return _taken(how, folder, title, limits)
 
     def _waited(
-        self, folder: Path, limits: Limits, progress: Callable[[Done], object], stop: Callable[[], bool]
+        self,
+        folder: Path,
+        limits: Limits,
+        most_bytes: int,
+        progress: Callable[[Done], object],
+        stop: Callable[[], bool],
     ) -> str:
-        """How it ended."""
+        """How it ended; it is stopped once more bytes than these lie in the folder."""
         end, stopped = time.monotonic() + limits.seconds + GRACE_SECONDS, False
         while (how := self._line(LOOK_SECONDS)) is None:
             progress(_progress(folder))
-            full = _bytes_under(folder) > 3 * limits.unpacked
+            full = _bytes_under(folder) > most_bytes
             if not stopped and (stop() or full):
                 self._send("stop")
                 stopped = True

@@ -29,7 +29,7 @@ class LowRank(Intervention):
     """
 
     where: str = where()
-    rank: int = whole(say("Rank"), 1, 4096, 2)
+    rank: int = whole(say("Rank", about="a matrix"), 1, 4096, 2)
 
     word: ClassVar[str] = "rank"
     group: ClassVar[Group] = "attention"

@@ -55,7 +55,7 @@ class ScoreScale(_InAttentions):
     """
 
     how: str = choice(say("Scale"), SCALES, "off")
-    by: float = number(say("Number"), 0, 100, 1)
+    by: float = number(say("Number", about="a factor"), 0, 100, 1)
 
     word: ClassVar[str] = "scale"
     group: ClassVar[Group] = "attention"

@@ -78,7 +78,7 @@ class DilatedWindow(LocalWindow):
         step: Every how many-th.
     """
 
-    step: int = whole(say("Step"), 2, MOST, 2)
+    step: int = whole(say("Step", about="a stride"), 2, MOST, 2)
 
     word: ClassVar[str] = "dilated"
     title: ClassVar[Sentence] = say("A dilated window")

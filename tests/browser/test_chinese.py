@@ -1,0 +1,150 @@
+"""The app in Chinese, chosen in the middle of what one does: nothing is lost, and the browser knows what it shows."""
+
+import re
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.helpers import comes_to, open_page, wait_for_idle
+from tests.browser.idle import wait_for_rest
+from tests.browser.story import wait_for_charts
+
+BRANCH = {
+    "model": "reverse",
+    "src": "abcdef",
+    "forced": "24.16",
+    "step": "3",
+    "do": "zero-cross.1.2",
+    "unsure": "ten",
+}
+HEAD = {"model": "reverse", "src": "glass", "panel": "head", "kind": "decoder", "layer": "2", "head": "3"}
+LESSON = {"model": "reverse", "src": "abcdef", "lesson": "one-piece.5"}
+PANEL = ".st-key-lesson_panel"
+FONT = "element => getComputedStyle(element).fontFamily"
+
+
+@pytest.fixture
+def opened(server, new_page):
+    def open_one(path, language="en", **options):
+        page = new_page(**options)
+        open_page(page, f"{server.url}/{path}&lang={language}")
+        return page
+
+    return open_one
+
+
+def written(parameters):
+    return "&".join(f"{name}={value}" for name, value in parameters.items())
+
+
+def speak(page, name):
+    choice = page.locator(".st-key-language_choice [role=combobox]")
+    choice.scroll_into_view_if_needed()  # scrolling shuts the list
+    wait_for_rest(page)
+    choice.click()
+    page.get_by_role("option", name=name, exact=True).click()
+    wait_for_idle(page)
+
+
+def heading(page, text, language):
+    expect(page.get_by_role("heading", level=1)).to_have_text(text)
+    assert page.evaluate("document.documentElement.lang") == language
+
+
+def stated(page):
+    """The address without the language, and without the checkpoint's digest."""
+    parameters = {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
+    return {name: value for name, value in parameters.items() if name not in ("lang", "rev")}
+
+
+def states(page, parameters):
+    comes_to(page, lambda: stated(page), parameters)
+
+
+def test_a_branch_outlives_a_change_of_language(opened):
+    page = opened(f"step?{written(BRANCH)}")
+    before = page.locator(".gf-text").all_inner_texts()
+    speak(page, "中文")
+    heading(page, "逐步解码", "zh-CN")
+    states(page, BRANCH)
+    assert page.locator(".gf-text").all_inner_texts() == before
+    page.get_by_role("button", name="前进一步", exact=True).click()  # what the widgets send now is known
+    states(page, BRANCH | {"step": "4"})
+    expect(page.locator(".st-key-candidates")).to_contain_text("第 4 步")  # drawn by a fragment alone
+    speak(page, "English")
+    heading(page, "Step through decoding", "en")
+    states(page, BRANCH | {"step": "4"})
+    page.get_by_role("button", name="Next step", exact=True).click()
+    states(page, BRANCH | {"step": "5"})
+    expect(page.locator(".st-key-candidates")).to_contain_text("Step 5")
+
+
+def test_a_head_that_was_chosen_and_a_sentence_that_was_typed_outlive_it(opened):
+    page = opened(f"attention?{written(HEAD)}")
+    box = page.locator(".st-key-source input")
+    box.fill("letters")
+    box.press("Enter")
+    states(page, HEAD | {"src": "letters"})
+    for language, title, tag in (("中文", "注意力", "zh-CN"), ("English", "Attention", "en")):
+        speak(page, language)
+        heading(page, title, tag)
+        states(page, HEAD | {"src": "letters"})
+        expect(box).to_have_value("letters")
+        shown = page.locator(".st-key-head_map .gtitle")
+        expect(shown).to_contain_text("第 2 层第 3 个头" if tag == "zh-CN" else "layer 2, head 3")
+
+
+def test_a_lesson_and_its_answer_outlive_it(opened):
+    page = opened(f"step?{written(LESSON)}", language="zh")
+    panel = page.locator(PANEL)
+    panel.get_by_text("0", exact=True).click()
+    panel.get_by_role("button", name="回答").click()
+    expect(panel).to_contain_text("你预测的是“0”")
+    for language, told in (("English", "You predicted “0”"), ("中文", "你预测的是“0”")):
+        speak(page, language)
+        expect(panel).to_contain_text(told)
+        states(page, LESSON)
+
+
+def test_a_browser_in_chinese_gets_it_without_asking_in_a_sans_of_the_system(opened):
+    """Before the family's generic name, which is a serif for headings; nothing is fetched (a fixture watches)."""
+    page = opened(f"step?{written(BRANCH)}", language="", locale="zh-CN")
+    heading(page, "逐步解码", "zh-CN")
+    wait_for_charts(page)
+    for element in (page.locator("h1"), page.locator("p").first, page.locator(".main-svg text").first):
+        families = element.evaluate(FONT)
+        assert families.index("PingFang SC") < families.index("serif", families.index("PingFang SC"))
+        assert families.startswith('"Source')
+        assert all(name in families for name in ("Microsoft YaHei", "Noto Sans SC", "Noto Sans CJK SC"))
+
+
+# ---------------------------------------------------------------- terms of the glossary
+
+# Each marked word, with the word of Chinese that the browser's dictionary sees where it begins and where it ends.
+MARKED = """() => {
+  const words = new Intl.Segmenter("zh", { granularity: "word" });
+  return [...CSS.highlights.get("gf-term")].map(({ startContainer: { data }, startOffset, endOffset }) => {
+    const whole = [...words.segment(data)].filter(({ index, segment }) =>
+      index < endOffset && index + segment.length > startOffset).map(({ segment }) => segment).join("");
+    return [data.slice(startOffset, endOffset), whole];
+  });
+}"""
+# What the dictionary takes for one word though the term is a word in it, or two that it does not know apart.
+COMPOUND = re.compile("个子层")
+
+
+@pytest.mark.parametrize(
+    ("path", "wanted"),
+    [
+        ("attention?model=zh-en&src=我喜欢喝茶。&panel=walk", {"查询", "键", "头"}),
+        ("inside?model=zh-en&src=我喜欢喝茶。&inside=model", {"层", "编码器"}),
+        ("search?model=zh-en&src=我喜欢喝茶。&how=beam", {"束"}),
+    ],
+)
+def test_a_term_is_underlined_only_where_it_is_a_word(opened, path, wanted):
+    page = opened(path, language="zh")
+    page.wait_for_function("() => CSS.highlights.get('gf-term')?.size > 3")
+    marked = page.evaluate(MARKED)
+    assert wanted <= {word for word, _ in marked}
+    assert [pair for pair in marked if pair[0] != pair[1] and not COMPOUND.fullmatch(pair[1])] == []

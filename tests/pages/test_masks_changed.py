@@ -1,0 +1,49 @@
+"""The Masks page while something is changed inside the model."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.pages.conftest import ROOT
+from tests.pages.reading import everything, figure
+from transformer.checkpoint.load import load
+from transformer.runs.interventions import parse
+from transformer.runs.running import run_batch
+
+MASKS = ROOT / "pages" / "explore" / "masks.py"
+
+
+@pytest.fixture
+def masks(open_page):
+    """A function that opens the page on the model that reverses letters."""
+    return lambda **parameters: open_page(MASKS, **({"model": "reverse"} | parameters))
+
+
+def text(test):
+    """All that the page says below its charts."""
+    return "\n".join(element.value.replace("\\", "") for element in test.markdown)
+
+
+def test_one_row_is_that_of_the_changed_run_and_the_rest_says_that_it_is_not(masks):
+    given = {"src": "glass", "with": "lanterns", "do": "fill-all.m1"}
+    test = masks(masks="one_row", mask="source", sentence=1, layer=1, head=2, query=2, key=8, **given)
+    checkpoint = load(Path(ROOT) / "checkpoints" / "reverse")
+    made = [checkpoint.query(source, interventions=parse(given["do"])) for source in ("glass", "lanterns")]
+    rows = figure(test, "mask_row")["layout"]["meta"]["table"]["rows"]
+    weights = [row[4] for row in rows]
+    np.testing.assert_allclose(weights, run_batch(checkpoint, made)[0].maps("encoder")[0, 1, 1], atol=5e-6)
+    assert rows[7][3] is None, "padding is closed"
+    assert f"replaced by −1 and takes part: the weight is {weights[7]:.4f}" in text(test)
+    later = masks(masks="one_row", mask="decoder", query=2, key=4, **given)
+    assert figure(later, "mask_row")["layout"]["meta"]["table"]["rows"][3][2:5] == [None] * 3
+    assert "key 4 is not there yet" in text(later)
+    for section in ("masks", "checks"):
+        assert "of the unchanged model" in everything(masks(masks=section, **given))
+        assert "of the unchanged model" not in everything(masks(masks=section, src="glass"))
+
+
+def test_a_key_that_a_change_closes_has_a_reason(masks):
+    test = masks(masks="one_row", mask="decoder", src="glass", query=1, key=1, do="causal-hidden", **{"with": ""})
+    rows = figure(test, "mask_row")["layout"]["meta"]["table"]["rows"]
+    assert [row[5] for row in rows[:1]] == ["closed by what is changed, or by a window"]
