@@ -199,28 +199,6 @@ def test_another_question_begins_anew_and_the_same_does_not(rooms, taught):
         refused("no-choice", rooms.ask, taught, Question("x", "x", ("a",) * number))
 
 
-def test_the_answer_ends_the_votes_and_says_which_was_right(rooms, taught):
-    rooms.ask(taught, ASKED)
-    vote_all(rooms, taught, [1] * LEAST_VOTES)
-    rooms.answer(taught, right=2)
-    public = rooms.public(taught.code)
-    assert (public.taken, public.answered, public.right) == (False, True, 2)
-    refused("no-question", rooms.again, taught)
-    rooms.ask(taught, Question("masks.2", "And now?", ("a", "b")))
-    assert rooms.public(taught.code).right is None
-
-
-def test_own_sentences_begin_a_lessons_question_anew_and_leave_one_asked_aloud(rooms, taught):
-    rooms.ask(taught, ASKED)
-    vote_all(rooms, taught, [0, 1])
-    rooms.let_own(taught, True)
-    assert (rooms.public(taught.code).question, rooms.counted(taught.code).voted) == (None, 0)
-    aloud = Question("aloud.2", "Which?", ("A", "B"), aloud=True)
-    rooms.ask(taught, aloud)
-    rooms.let_own(taught, False)
-    assert rooms.public(taught.code).question == aloud
-
-
 # ---------------------------------------------------------------- bounds
 
 
