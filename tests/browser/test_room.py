@@ -173,7 +173,9 @@ def test_a_class_votes_again_and_with_sentences_of_their_own(people, fresh_serve
     expect(panel.get_by_role("button", name="Vote again")).to_have_count(0)
 
     # Sentences of their own: the same question finds other pieces, and only how many are right is counted.
+    wait_for_idle(teacher)
     menu_link(teacher, "A room").click()
+    wait_for_idle(teacher)
     teacher.get_by_text("Everybody has their own").click()
     wait_for_idle(teacher)
     for student, sentence in ((first, "你吃饭了吗？"), (second, "今天天气很好。")):

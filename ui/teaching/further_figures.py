@@ -141,8 +141,11 @@ def _lens(link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
     )
     step = fit_view(link.view, trace)[0].step
     ids = lens.top_ids[:, step]  # [depth, place]
+    layers = [
+        place.name if place.layer is None else say("layer {layer}", layer=place.layer + 1) for place in lens.places
+    ]
     return charts.lens_table_spec(
-        _depths(lens.places),
+        [Depth(layer, layer) for layer in layers],
         [[trace.vocabulary[i] for i in row] for row in ids.tolist()],
         lens.top_probs[:, step],
         chosen=ids == trace.tgt_ids[step],

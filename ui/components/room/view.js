@@ -22,6 +22,8 @@ let handing = "";  // the code of the room that Python is being told the teacher
 let posted = "";  // the vote that Python was last told of
 /** @type {Known | null} */
 let latest = null;
+/** @type {View | null} the line that was drawn last: one that goes may go after the next has come */
+let current = null;
 
 /** @param {HTMLElement} root */
 function create(root) {
@@ -74,7 +76,7 @@ function redraw(view, now, spread) {
   if (votes === now) return;
   votes = now;
   clearTimeout(reporting);
-  reporting = setTimeout(() => atRest(() => view.report(now)), Math.random() * spread);
+  reporting = setTimeout(() => atRest(() => (current ?? view).report(now)), Math.random() * spread);
 }
 
 /**
@@ -194,6 +196,7 @@ function sayStanding(known, { code }, away) {
  * @param {Component<RoomPayload>} component
  */
 function show(view, { data: { payload }, setTriggerValue }) {
+  current = view;
   view.payload = payload;
   view.report = (version) => setTriggerValue("votes", version);
   view.leave = () => setTriggerValue("left", true);
@@ -208,7 +211,7 @@ function show(view, { data: { payload }, setTriggerValue }) {
       setTriggerValue("teacher", unheard);
       setTimeout(() => {
         handing = "";
-        begin(view);  // unless it is known by then
+        if (current === view) begin(view);  // unless it is known by then
       }, TEACHER_MS);
     });
   } else if (role !== "student" || handing !== code) begin(view);
@@ -237,6 +240,8 @@ export const component = mount({
   styles: "room", className: "gf-room", create, show, watched: (view) => [view.root], resized: tellHeight,
   close: (view) => {
     view.forget();
+    if (current !== view) return;
+    current = null;
     connect(null);
     document.documentElement.style.removeProperty(HEIGHT);
   },
