@@ -10,6 +10,7 @@ import torch
 
 import transformer
 from transformer.checkpoint.save import CURVE
+from words import ENGLISH, languages, said
 
 FOLDER = Path(__file__).resolve().parents[1] / "checkpoints"
 LEAK = "reverse-leak"  # trained on a leak on purpose: it writes nothing
@@ -33,6 +34,13 @@ def checkpoint(folder):
 
 def test_it_loads_without_a_warning(checkpoint):
     assert checkpoint.warnings == ()
+
+
+@pytest.mark.parametrize("field", ["title", "description", "source_language", "target_language", "data"])
+def test_its_card_is_said_in_every_language(checkpoint, field):
+    english = getattr(checkpoint.card, field)
+    for language in set(languages()) - {ENGLISH}:
+        assert said(english, language) != english
 
 
 def test_its_card_describes_these_very_files(folder, checkpoint):

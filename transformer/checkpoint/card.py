@@ -11,7 +11,7 @@ from typing import Any
 
 from transformer.checkpoint import strictjson
 from transformer.errors import ClauseError, shown
-from words import say
+from words import ENGLISH, in_languages, say
 
 MAX_BYTES = 1_000_000
 MAX_TEXT = 4_000  # characters of one text
@@ -43,6 +43,7 @@ class Card:
         training: How it was trained: command, epochs and the like.
         parameters: Number of learned values, None when the card does not say.
         sha256: SHA-256 of each file, hexadecimal.
+        said: The texts in further languages, by the language's name and the field's. Those fields are sentences.
         other: The fields that are not among these.
     """
 
@@ -60,6 +61,7 @@ class Card:
     training: Mapping[str, Any] = field(default_factory=dict)
     parameters: int | None = None
     sha256: Mapping[str, str] = field(default_factory=dict)
+    said: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     other: Mapping[str, Any] = field(default_factory=dict)
 
     def tried(self) -> list[str]:
@@ -112,7 +114,24 @@ def read_card(content: bytes) -> tuple[Card, tuple[str, ...]]:
                 )
             )
     other = {name: value for name, value in record.items() if name not in _READERS}
-    return Card(**values, other=other), tuple(warnings)
+    return Card(**_spoken(values), other=other), tuple(warnings)
+
+
+def _spoken(values: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a card, its texts with what they are in other languages."""
+    said: Mapping[str, Mapping[str, str]] = values.get("said", {})
+    sentences = {}
+    for name in TEXTS:
+        others = {language: texts[name] for language, texts in said.items() if name in texts}
+        if others and values.get(name):
+            texts = {**others, ENGLISH: values[name]}
+            sentences[name] = in_languages({language: _literal(text) for language, text in texts.items()})
+    return values | sentences
+
+
+def _literal(text: str) -> str:
+    """A text as a template without values."""
+    return text.replace("{", "{{").replace("}", "}}")
 
 
 class _WrongError(ClauseError):
@@ -147,6 +166,10 @@ def _text_table(value: Any) -> dict[str, str]:
     return {name: _text(text) for name, text in _table(value).items()}
 
 
+def _languages(value: Any) -> dict[str, dict[str, str]]:
+    return {language: _text_table(texts) for language, texts in _table(value).items()}
+
+
 def _count(value: Any) -> int:
     if type(value) is not int or value < 0:
         raise _WrongError("a whole number")
@@ -161,4 +184,5 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "training": _table,
     "parameters": _count,
     "sha256": _text_table,
+    "said": _languages,
 }

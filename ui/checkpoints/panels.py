@@ -37,7 +37,7 @@ def card(checkpoint: Checkpoint) -> None:
     to_the_doctor(address(checkpoint, session.asked()))
     attribution = about.other.get("attribution")
     rows = {
-        say("Languages"): " → ".join(filter(None, (about.source_language, about.target_language))),
+        say("Languages"): joined(" → ", filter(None, (about.source_language, about.target_language))),
         say("Model"): in_short(checkpoint.config),
         say("Parameters"): say("{n:,}", n=checkpoint.config.count_parameters()),
         say("Trained for"): training.effort(about.training),

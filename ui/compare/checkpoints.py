@@ -33,7 +33,7 @@ def chosen(main: OpenRun) -> Checkpoint | None:
     if asked and asked not in there and (typed := handed_in.at(asked) or foreign.at(asked)) is not None:
         there[asked] = typed
     others = {name: entry for name, entry in there.items() if name != own}
-    labels = {name: f"{entry.title or name} ({name})" for name, entry in others.items()}
+    labels = {name: say("{title} ({name})", title=entry.title or name, name=name) for name, entry in others.items()}
     kept = Kept(CHECKPOINT, asked if asked in others else "", _take_checkpoint)
     name = choices.menu(
         kept, say("The other checkpoint"), {"": say("Choose another checkpoint"), **labels}, bare=True

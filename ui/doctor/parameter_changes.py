@@ -62,7 +62,7 @@ def choose(checkpoint: Checkpoint) -> Checkpoint | None:
     if asked and asked not in there:
         session.replace(MAIN, against="")
         drawing.notes([say("There is no other checkpoint “{name}” to compare with.", name=asked)])
-    labels = {name: f"{entry.title or name} ({name})" for name, entry in there.items()}
+    labels = {name: say("{title} ({name})", title=entry.title or name, name=name) for name, entry in there.items()}
     name = choices.menu(
         choices.field(MAIN, "against"),
         say("Compare with"),

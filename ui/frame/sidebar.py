@@ -106,7 +106,7 @@ def _labelled(entry: Entry) -> str:
         return say("{name} (of another program)", name=entry.name)
     if entry.holds == "maps":
         return say("{name} (maps)", name=entry.name)
-    return f"{entry.title or entry.name} ({entry.name})"
+    return say("{title} ({name})", title=entry.title or entry.name, name=entry.name)
 
 
 def _open_maps(name: str, title: str) -> GivenMaps:

@@ -112,7 +112,13 @@ _RULES = """
   max-width: none; white-space: normal;
 }
 .st-key-card td p, .st-key-counted td:last-child p { overflow-wrap: anywhere; }
-.st-key-card td:first-child p { overflow-wrap: normal; word-break: keep-all; }
+.st-key-card :is(td, th):first-child :is(div, p) { white-space: nowrap !important; }
+/* Chinese has no slanted letters: what would be slanted is heavy, comments of code stand upright. */
+:lang(zh) em { font-style: normal; font-weight: 600; }
+:lang(zh) code .comment { font-style: normal !important; }
+.katex .cjk_fallback {
+  font-family: "PingFang SC", "Microsoft YaHei", "Noto Sans SC", "Noto Sans CJK SC", sans-serif;
+}
 /* Numbers of many lines stand in one row where there is room. */
 .st-key-sentences_summary { gap: 0.25rem 1.75rem; }
 .st-key-sentences_summary [data-testid="stMetricValue"] { font-size: 1.25rem; line-height: 1.4; }

@@ -28,7 +28,10 @@ _RULES = """
 [class*="st-key-pieces_"] { flex: 0 1 auto; min-width: 0; max-height: 3.6rem; overflow-y: auto; }
 [class*="st-key-pieces_"] .stMarkdownBadge { font-family: monospace; font-size: 0.85rem; margin-right: 0.1rem; }
 .st-key-page_head h1 { font-size: 1.75rem !important; }
-[class*="st-key-text_"] p { font-family: "Source Serif", serif; font-size: 1.15rem; }
+[class*="st-key-text_"] p {
+  font-family: "Source Serif", "PingFang SC", "Microsoft YaHei", "Noto Sans SC", "Noto Sans CJK SC", serif;
+  font-size: 1.15rem;
+}
 .st-key-handed_over p { text-align: right; padding-right: 37%; }
 [class*="st-key-lane_blocks_"], [class*="st-key-lane_layers_"] {
   display: flex; flex-flow: row nowrap; gap: 1.15rem; align-items: stretch; width: 100%;

@@ -133,6 +133,17 @@ test("a title is broken at spaces, an escaped letter being one", () => {
   equal(wrapped("one", 500, 17), ["one"]);
 });
 
+test("a title in Chinese is broken between characters, but not before a mark that closes or behind one that opens", () => {
+  const title = "第 1 步看源句的哪里：全部 3 层 × 4 个头的平均";
+  const lines = wrapped(title, 260, 17);
+  equal(lines.every((line) => line.length > 0 && line.trim() === line), true);
+  equal(lines.join("").replaceAll(" ", ""), title.replaceAll(" ", ""));
+  equal([lines.length, lines.every((line) => line.length <= 20)], [2, true]);
+  equal(wrapped("一二三四五六，七八", 0, 17), ["一二三四五", "六，七八"]);
+  equal(wrapped("一二三四五（六）七八", 0, 17), ["一二三四五", "（六）七八"]);
+  equal(wrapped("一二三四 softmax", 0, 17), ["一二三四", "softmax"]);
+});
+
 test("a title of several lines makes its room", () => {
   const layout = { title: { text: "many words ".repeat(12).trim(), font: { size: 17 } } };
   fitTitle(layout, 320, false);

@@ -1,7 +1,7 @@
 // @ts-check
 
 import { make } from "../../../ui/components/common/dom.js";
-import { say, sayN, sayNodes, speak, spoken } from "../../../ui/components/common/words.js";
+import { inARow, say, sayN, sayNodes, speak, spoken } from "../../../ui/components/common/words.js";
 import { equal, test } from "./harness.js";
 
 /** @param {(string | Node)[]} parts */
@@ -57,6 +57,14 @@ test("a language has as many forms as it needs", () => {
 test("a number without a form in the table is English", () => {
   speak({ lang: "fr", words: {} });
   equal([0, 1].map((n) => sayN("{n} piece", "{n} pieces", n)), ["0 pieces", "1 piece"]);
+});
+
+test("sentences in a row have a space between them, in Chinese none", () => {
+  speak({});
+  equal(inARow(["One.", "Two."]), "One. Two.");
+  speak({ lang: "zh-CN" });
+  equal(inARow(["一。", "二。"]), "一。二。");
+  speak({});
 });
 
 test("elements stand where their names do, and text stays text", () => {

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer.checkpoint.card import MAX_TEXT, Card, read_card
+from words import said
 
 FULL = {
     "title": "Tiny",
@@ -20,6 +21,7 @@ FULL = {
     "training": {"command": "python -m transformer train", "epochs": 2},
     "parameters": 1234,
     "sha256": {"config.json": "00ff"},
+    "said": {"zh": {"title": "小模型 {x}"}},
     "colour": "blue",
 }
 
@@ -32,6 +34,13 @@ def test_every_field_is_read_and_an_unknown_one_kept():
         name: value for name, value in expected.items() if name != "colour"
     }
     assert card.other == {"colour": "blue"}
+
+
+def test_a_text_in_another_language_is_said_in_it_and_a_brace_is_a_brace():
+    card, _ = read_card(json.dumps(FULL).encode())
+    assert (card.title, said(card.title, "zh"), said(card.title, "de")) == ("Tiny", "小模型 {x}", "Tiny")
+    assert said(card.description, "zh") == "Does little."
+    assert read_card(b'{"said": {"zh": {"title": "x"}}}')[0].title == ""
 
 
 def test_an_empty_card_is_fine():
@@ -71,6 +80,8 @@ def test_a_card_that_is_no_object_is_left_out_with_a_warning(content):
         ("parameters", True, "a whole number"),
         ("parameters", -1, "a whole number"),
         ("sha256", {"config.json": 3}, "a text"),
+        ("said", {"zh": "小模型"}, "an object"),
+        ("said", {"zh": {"title": 3}}, "a text"),
     ],
 )
 def test_a_field_of_the_wrong_type_is_left_out_with_a_warning(field, value, expected):

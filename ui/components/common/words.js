@@ -60,6 +60,14 @@ export function sayNodes(template, values) {
 }
 
 /**
+ * Whole sentences, one behind the other; Chinese has no space between them.
+ * @param {string[]} sentences
+ */
+export function inARow(sentences) {
+  return sentences.join(language.startsWith("zh") ? "" : " ");
+}
+
+/**
  * A number with the separators of the language.
  * @param {number} value
  */

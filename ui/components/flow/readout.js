@@ -2,7 +2,7 @@
 // What the flow view says in words: what is looked at, and what the lines leave out.
 
 import { make, pieceText } from "../common/dom.js";
-import { asNumber, say, sayN, sayNodes } from "../common/words.js";
+import { asNumber, inARow, say, sayN, sayNodes } from "../common/words.js";
 import { OTHER } from "./choices.js";
 import { isOpen, MOST_LINES, weightOf } from "./weights.js";
 
@@ -72,8 +72,8 @@ function readout(view) {
   const { focus, pair, shown, model } = view;
   if (!focus && !shown.length) return [say("No head is shown. Press a head, or All.")];
   if (!focus) {
-    const keys = say("Keys: arrows move, Enter pins, Escape lets go.");
-    return [`${say("Point at a piece to see its lines alone, click it to pin them.")} ${keys}`];
+    return [inARow([say("Point at a piece to see its lines alone, click it to pin them."),
+      say("Keys: arrows move, Enter pins, Escape lets go.")])];
   }
   const begin = make("span", "gf-flow-begin");
   if (pair) {
@@ -126,10 +126,10 @@ export function drawCount(view) {
       ? say("Weights below {cut} have no line.", { cut: cut.toFixed(2) })
       : say("Weights that round to 0 have no line."));
   }
-  view.note = said.join(" ");
+  view.note = inARow(said);
   if (view.focus) {
     said.push(say("The number beside a piece is the mean weight of the shown heads, the blocks are the heads."));
   }
   if (view.model.levels <= 255) said.push(say("Weights are rounded to {step}.", { step: "1/255" }));
-  view.count.textContent = all ? said.join(" ") : "";
+  view.count.textContent = all ? inARow(said) : "";
 }

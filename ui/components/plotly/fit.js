@@ -11,20 +11,36 @@ const AXIS_TITLE = 14;
 const BESIDE_AXIS = 60;  // a title may be a little longer than its axis
 const ORDINAL = new Intl.PluralRules("en", { type: "ordinal" });
 
+// Chinese has no spaces: a line may break beside any character, but none begins with a mark that closes or ends with one
+// that opens (W3C, "Requirements for Chinese Text Layout", section 3.1.3).
+const WIDE = "\\u2e80-\\u9fff\\uf900-\\ufaff\\uff00-\\uff60";
+const [OPENING, CLOSING] = ["（《“‘「【", "，。；：？！、）》”’」】…"];
+const PART = new RegExp(`( *)([${OPENING}]*(?:[${WIDE}]|[^ ${WIDE}]+)[${CLOSING}]*)`, "g");
+const [WIDE_ONE, LETTER_WIDTH] = [new RegExp(`[${WIDE}]`, "g"), 0.52];
+
 /**
- * Plotly never wraps a title, so break it at spaces; its text is already escaped, so `<br>` is ours alone.
+ * How many letters a text is long; a Chinese character is as wide as two.
+ * @param {string} text
+ */
+function lengthOf(text) {
+  const shown = text.replace(/&#?\w+;/g, "x");
+  return shown.length + (1 / LETTER_WIDTH - 1) * (shown.match(WIDE_ONE)?.length ?? 0);
+}
+
+/**
+ * Plotly never wraps a title, so break it at spaces, and between Chinese characters; its text is already escaped, so
+ * `<br>` is ours alone.
  * @param {string} text
  * @param {number} width
  * @param {number} size
  */
 export function wrapped(text, width, size) {
-  const room = Math.max(12, Math.floor(width / (size * 0.52)));
+  const room = Math.max(12, Math.floor(width / (size * LETTER_WIDTH)));
   const lines = [""];
-  for (const word of text.split(" ")) {
-    const shown = word.replace(/&#?\w+;/g, "x");
-    const last = lines[lines.length - 1].replace(/&#?\w+;/g, "x");
-    if (last && last.length + 1 + shown.length > room) lines.push(word);
-    else lines[lines.length - 1] += (lines[lines.length - 1] ? " " : "") + word;
+  for (const [whole, , part] of text.matchAll(PART)) {
+    const last = lines[lines.length - 1];
+    if (last && lengthOf(last) + lengthOf(whole) > room) lines.push(part);
+    else lines[lines.length - 1] += last ? whole : part;
   }
   return lines;
 }
