@@ -13,6 +13,7 @@ from tools.serve import HOST, serve
 
 BAR = ".gf-room-said"
 PANEL = ".st-key-lesson_panel"
+DRAWN = "chart => chart._fullData.map(bars => [...bars.x])"
 FOLLOWS, AWAY = "your page follows the teacher", "you look around by yourself"
 
 
@@ -167,12 +168,16 @@ def test_a_class_votes_again_and_with_sentences_of_their_own(people, fresh_serve
             == 204
         )
     panel.get_by_role("button", name="Show the votes").click()
-    drawn = "chart => chart._fullData.map(bars => [...bars.x])"
-    assert panel.locator(".js-plotly-plot").evaluate(drawn) == [[3, 4, 0, 0]]  # the first round was too small to show
+    assert panel.locator(".js-plotly-plot").evaluate(DRAWN) == [[3, 4, 0, 0]]  # the first round was too small to show
     panel.get_by_role("button", name="Show the answer").click()
     expect(panel.get_by_role("button", name="Vote again")).to_have_count(0)
 
-    # Sentences of their own: the same question finds other pieces, and only how many are right is counted.
+    votes_on_own_sentences(people, panel, fresh_server.port)
+
+
+def votes_on_own_sentences(people, panel, port):
+    """The same question finds other pieces in each sentence, and only how many are right is counted."""
+    teacher, first, second, code = people
     wait_for_idle(teacher)
     menu_link(teacher, "A room").click()
     wait_for_idle(teacher)
@@ -191,13 +196,10 @@ def test_a_class_votes_again_and_with_sentences_of_their_own(people, fresh_serve
     second.locator(PANEL).get_by_role("button", name="Answer").click()
     expect(teacher.locator(".gf-room-wall")).to_contain_text("2 votes")
     for place in range(3):
-        token = post(fresh_server.port, f"/class/{code}/join", {})[1]["token"]
-        assert (
-            post(fresh_server.port, f"/class/{code}/vote", {"token": token, "round": 3, "choice": place % 2})[0]
-            == 204
-        )
+        token = post(port, f"/class/{code}/join", {})[1]["token"]
+        assert post(port, f"/class/{code}/vote", {"token": token, "round": 3, "choice": place % 2})[0] == 204
     panel.get_by_role("button", name="Show the votes").click()
-    comes_to(teacher, lambda: panel.locator(".js-plotly-plot").evaluate(drawn), [[3, 2]])
+    comes_to(teacher, lambda: panel.locator(".js-plotly-plot").evaluate(DRAWN), [[3, 2]])
     panel.get_by_role("button", name="Show the answer").click()
     expect(first.locator(PANEL)).to_contain_text("You predicted “nothing”")
     expect(second.locator(PANEL)).to_contain_text("and so it is")
