@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import Final, Literal, get_args
 
 from transformer.model.anatomy import EVERY_PART, Kind, StackName, anatomy
@@ -89,6 +90,7 @@ class Crossing:
     quadratic: int
 
 
+@cache
 def part_of(name: str) -> Part:
     """The component that a tensor of a model's state belongs to.
 

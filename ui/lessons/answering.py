@@ -106,9 +106,9 @@ def reveal(place: Place, given: Prediction, checkpoint: Checkpoint, source: str)
     st.markdown(drawing.strong(found.question))
     right = found.is_right(given.choice)
     said = [_verdict(found, given.choice, right=right)]
-    misled = step.ask.misled.get(given.choice)
-    if misled is not None and not right:
-        said.append(misled.said(found.values))
+    misled = found.misled(given.choice)
+    if misled is not None:
+        said.append(misled)
     (st.success if right else st.warning)(drawing.plain(joined(" ", said)))
     st.markdown(drawing.plain(found.reveal))
     return True

@@ -27,6 +27,8 @@ _RULES = """
     grid-template-columns: minmax(0, 1fr);
     grid-template-areas: "candidates" "force" "entropy" "row" "map"; grid-template-rows: none;
   }
+  .stApp:has(.st-key-lesson_panel) [data-testid="stMain"] [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
+  .stApp:has(.st-key-lesson_panel) [data-testid="stMain"] [data-testid="stColumn"] { min-width: calc(100% - 1.5rem); }
 }
 @media (min-width: 1101px) {
   .st-key-lesson_panel {

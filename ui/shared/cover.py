@@ -25,6 +25,11 @@ def is_on() -> bool:
     return bool(predictions.covered_here())
 
 
+def waits() -> bool:
+    """Whether something on this page waits for the answer to a lesson's question."""
+    return bool(predictions.covered_by_the_step())
+
+
 def covered(key: str) -> bool:
     """Whether something is covered.
 

@@ -40,9 +40,18 @@ class Prediction:
 
 
 def run_at_hand() -> str:
-    """A digest of what the learner's run is of: the checkpoint's name and the sentence."""
-    of = (st.session_state.get(session.MODEL) or "", st.session_state.get(session.SOURCE) or "")
-    return hashlib.sha256("\0".join(of).encode("utf-8", "replace")).hexdigest()[:8]
+    """A digest of what the learner's run is of."""
+    return digest(st.session_state.get(session.MODEL) or "", st.session_state.get(session.SOURCE) or "")
+
+
+def digest(model: str, source: str) -> str:
+    """A digest of a run.
+
+    Args:
+        model: Name of the checkpoint.
+        source: The sentence.
+    """
+    return hashlib.sha256("\0".join((model, source)).encode("utf-8", "replace")).hexdigest()[:8]
 
 
 def kept() -> Mapping[Key, Prediction]:
@@ -109,10 +118,10 @@ def waits_for_teacher() -> bool:
 
 def covered_here() -> tuple[str, ...]:
     """What is covered on the page that is drawn now: by the step of a lesson, and by a teacher's link."""
-    return (*_covered_by_the_step(), *covering.words())
+    return (*covered_by_the_step(), *covering.words())
 
 
-def _covered_by_the_step() -> tuple[str, ...]:
+def covered_by_the_step() -> tuple[str, ...]:
     """Words of the step's `cover`; nothing once it was answered."""
     place, step = lesson.place(), lesson.step()
     if place is None or step is None or not step.cover or _may_be_seen(place):

@@ -147,6 +147,8 @@ export type LessonRow = [step: string, run: string, choice: string, right: boole
 export interface LessonMemoryPayload extends Spoken {
   rows: LessonRow[];
   forgotten: number;
+  place: string;
+  look: string[];
 }
 
 export interface RoomPayload extends Spoken {
