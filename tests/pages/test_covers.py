@@ -1,7 +1,5 @@
 """Every step that covers something: its words name what its page draws, and hide that until the answer."""
 
-import hashlib
-
 import pytest
 
 from tests.pages.conftest import ROOT, check
@@ -39,8 +37,7 @@ def test_what_is_covered_is_there_and_is_not_sent(open_page, name, number, step)
     charts = set(step.cover) - {"*", "part"} - OF_A_LIST
     assert not before & charts
     assert covers(test) == len(set(step.cover) - OF_A_LIST)
-    run = hashlib.sha256("\0".join((model, SENTENCES[model])).encode()).hexdigest()[:8]
-    here = (f"{name}.{number}", run)
+    here = (f"{name}.{number}", predictions.digest(model, SENTENCES[model]))
     if leading.ARRIVED in test.session_state:  # on pages with a sentence
         assert test.session_state[leading.ARRIVED] == here
     test.session_state[predictions.KEPT] = {here: predictions.Prediction("", False, step.fingerprint)}

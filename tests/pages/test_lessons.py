@@ -6,6 +6,7 @@ from dataclasses import replace
 from urllib.parse import parse_qsl
 
 import pytest
+from streamlit.runtime.scriptrunner import StopException
 
 from tests.pages.conftest import MAIN, ROOT, STEP, check
 from tests.pages.reading import address, payload, sentences, type_source, view
@@ -14,6 +15,7 @@ from ui.lessons import leading
 from ui.state import lesson, predictions, session
 
 LESSONS = ROOT / "pages" / "learn" / "lessons.py"
+CHECKPOINTS = ROOT / "pages" / "debug" / "checkpoints.py"
 ATTENTION = ROOT / "pages" / "explore" / "attention.py"
 SENTENCE = "我喜欢喝绿茶。"
 
@@ -144,6 +146,39 @@ def test_every_link_of_the_panel_opens_its_step_without_a_note(step_page):
         fixed = {name: text for name, text in lessons()["one-piece"].steps[n].link.items() if "{" not in text}
         assert {name: said(test, name) or "1" for name in fixed} == fixed  # the first step is the default
     assert "All lessons" in ways(answer(test, "same"))
+
+
+def test_a_browser_that_interrupts_the_arrival_is_led_to_the_step_by_the_next_run(open_page, monkeypatch):
+    """It does so when it says what it remembers while the model still runs."""
+    parameters, interrupted = leading.parameters, []
+
+    def once(*arguments, **options):
+        if not interrupted:
+            interrupted.append(arguments)
+            raise StopException
+        return parameters(*arguments, **options)
+
+    monkeypatch.setattr(leading, "parameters", once)
+    test = open_page(STEP, lesson="one-piece.3", src=SENTENCE)
+    assert interrupted
+    n_steps = len(payload(check(test.run()), session.STEPPER)["run"]["target"])
+    assert view(test).step == n_steps - 1
+
+
+def card_says(test, text):
+    return any(text in table.value.to_string() for table in test.table)
+
+
+def test_what_a_card_says_of_the_training_waits_for_the_answer(open_page):
+    test = open_page(CHECKPOINTS, lesson="training.1", model="zh-en", src=SENTENCE)
+    assert not card_says(test, "20 epochs")
+    assert not [one for one in test.sidebar.caption if "Translates short" in one.value]
+    here = ("training.1", predictions.digest("zh-en", SENTENCE))
+    given = predictions.Prediction("epoch-20", True, lessons()["training"].steps[0].fingerprint)
+    test.session_state[predictions.KEPT] = {here: given}
+    check(test.run())
+    assert card_says(test, "20 epochs")
+    assert [one for one in test.sidebar.caption if "Translates short" in one.value]
 
 
 def test_where_there_is_no_answer_a_reason_and_examples_are_there_and_nothing_is_covered(step_page):

@@ -6,6 +6,7 @@
     picks      find in a run what is worth looking at
     oracles    compute the answer to a question from the run
     posing     a step posed to one run
+    length     how long a lesson takes, estimated from its texts
     survey     what the answers are over many sentences
 
 Read them in this order. A prediction before the demonstration is what makes one learn from it: Crouch et al.,

@@ -48,6 +48,7 @@ class Answer:
         values: What the texts may name.
         variant: Which of the step's texts tells the outcome.
         accepted: Of a number or a piece that is typed: everything else that is right, too.
+        usual: Of a number: what the usual misconception gives for it; None where that is not known.
     """
 
     right: str | float
@@ -55,6 +56,7 @@ class Answer:
     values: Mapping[str, Any] = field(default_factory=dict)
     variant: str = ALWAYS
     accepted: tuple[str, ...] = ()
+    usual: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

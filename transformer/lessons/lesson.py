@@ -36,6 +36,9 @@ PAGES = (
 )  # fmt: skip
 """Paths of the pages that a step may open."""
 
+USUAL = "usual"
+"""The word under which a question for a number says what the usual misconception gives."""
+
 ALWAYS = "always"
 """The variant of a step that has only one outcome."""
 
@@ -81,7 +84,8 @@ class Ask:
             brings its own.
         in_order: Choices stand in the oracle's order, and are not mixed: a row of numbers, pieces of a sentence.
         within: How far a number may be off.
-        misled: For wrong choices that come from a common misconception: what to say to whoever chose it.
+        misled: For wrong choices that come from a common misconception: what to say to whoever chose it. A number has
+            one text, under the word `usual`, which says what the usual misconception gives.
     """
 
     oracle: str
@@ -140,7 +144,7 @@ class Lesson:
         number: Its place in the plan; 0 for a lesson that somebody wrote for a class.
         title: A few words.
         teaches: What whoever has gone through it knows; one sentence.
-        minutes: How long it takes.
+        minutes: How long it takes; for those of the plan, an estimate (`length`).
         after: Names of the lessons that come first.
         steps: In order.
     """

@@ -15,7 +15,7 @@ from typing import Any
 
 from transformer.errors import GlassformerError, shown
 from transformer.lessons.case import Answer, Case, NotHere, Option
-from transformer.lessons.lesson import LessonError, Step, Text
+from transformer.lessons.lesson import USUAL, LessonError, Step, Text
 from transformer.lessons.oracles import ORACLES
 from transformer.lessons.picks import PICKS
 from words import Sentence
@@ -82,6 +82,23 @@ class Posed:
             return given.strip() == right or given.strip() in self.answer.accepted
         number = number_in(given)
         return number is not None and abs(number - right) <= self.step.ask.within + 1e-9
+
+    def misled(self, given: str) -> Sentence | None:
+        """What to say to whoever gave a wrong answer that comes from a misconception; None if nothing is known.
+
+        Args:
+            given: The word of a choice, or what was typed.
+        """
+        if self.is_right(given):
+            return None
+        word = given
+        if self.step.ask.form == "number":
+            usual, right = self.answer.usual, float(self.answer.right)
+            if usual is None or abs(usual - right) <= self.step.ask.within:
+                return None  # here the misconception leads to what is right
+            word = USUAL
+        text = self.step.ask.misled.get(word)
+        return None if text is None else text.said(self.values)
 
 
 def pose(step: Step, case: Case) -> Posed:

@@ -17,7 +17,7 @@ from ui.runs import loading
 from ui.runs.attempt import to_the_doctor
 from ui.runs.open_run import address
 from ui.runs.sides import has_one_stack
-from ui.shared import drawing, menu, style
+from ui.shared import cover, drawing, menu, style
 from ui.shared.door import frame, st
 from ui.state import session
 from words import Sentence, joined, say
@@ -40,7 +40,7 @@ def card(checkpoint: Checkpoint) -> None:
         say("Languages"): joined(" → ", filter(None, (about.source_language, about.target_language))),
         say("Model"): in_short(checkpoint.config),
         say("Parameters"): say("{n:,}", n=checkpoint.config.count_parameters()),
-        say("Trained for"): training.effort(about.training),
+        say("Trained for"): "" if cover.covered(cover.PART) else training.effort(about.training),
         say("Data and attribution"): about.data,
         say("Attribution"): attribution if isinstance(attribution, str) else "",
         say("Licence"): about.licence,

@@ -18,7 +18,7 @@ from ui.lessons import asking as lessons
 from ui.runs import foreign, handed_in, loading
 from ui.runs.looking import no_head, no_layer
 from ui.runs.open_run import address, publish
-from ui.shared import choices, drawing, menu
+from ui.shared import choices, cover, drawing, menu
 from ui.shared.choices import KEEP
 from ui.shared.door import st
 from ui.state import covering, language, session
@@ -60,7 +60,8 @@ def checkpoint_or_maps(
     checkpoint = _open(entry, title)
     lessons.about(checkpoint)
     with st.sidebar:
-        st.caption(drawing.plain(checkpoint.card.description))
+        if not cover.waits():  # a card may say what becomes of its checkpoint, and why
+            st.caption(drawing.plain(checkpoint.card.description))
         _mention_broken()
         parts = anatomy(checkpoint.config)
         if shows_run and parts.writes:

@@ -134,15 +134,16 @@ def arrive(checkpoint: Checkpoint) -> None:
 
 def _lead(place: Place, checkpoint: Checkpoint, run: str) -> None:
     before: tuple[str, str] | None = st.session_state.get(ARRIVED)
-    given = st.session_state.pop(lesson.GIVEN, False)
-    if before == (place.name, run):
-        return
+    given = st.session_state.get(lesson.GIVEN, False)
+    there: dict[str, str] | None = None
+    if before != (place.name, run):
+        chosen = before is not None and before[0] == place.name
+        if not given and not (chosen and step_of(place).on not in ("", st.session_state.get(session.MODEL))):
+            there = parameters(place, checkpoint, then=predictions.of(place) is not None)
+    # Only now: the model takes its time, and a run that the browser interrupts meanwhile has led nowhere.
+    st.session_state.pop(lesson.GIVEN, None)
     st.session_state[ARRIVED] = (place.name, run)
-    chosen = before is not None and before[0] == place.name
-    if given or (chosen and step_of(place).on not in ("", st.session_state.get(session.MODEL))):
-        return
-    there = parameters(place, checkpoint, then=predictions.of(place) is not None)
-    if _differs(there):
+    if there is not None and _differs(there):
         st.query_params.from_dict(apart.beside(there))
         st.rerun()
 

@@ -67,7 +67,7 @@ def _where_to_go_on(one: Lesson) -> tuple[Place, Sentence]:
 def _facts(one: Lesson) -> list[Sentence]:
     said = [
         say(
-            "{steps}, {minutes}.",
+            "{steps}, about {minutes}.",
             steps=say_n("{n} step", "{n} steps", len(one.steps)),
             minutes=say_n("{n} minute", "{n} minutes", one.minutes),
         )

@@ -14,7 +14,7 @@ from typing import Any, Final
 import streamlit as st
 
 from ui.components.lessons.view import lesson_memory
-from ui.state import predictions
+from ui.state import lesson, predictions
 from ui.state.predictions import Key, Prediction
 
 MEMORY: Final = "lesson_memory"
@@ -24,10 +24,23 @@ _DIGEST = re.compile(r"[0-9a-f]{8}", re.ASCII)
 _LONGEST_CHOICE: Final = 100
 
 
-def mount() -> None:
-    """Have the browser remember what the session knows, and say what it remembers; draws nothing."""
+def mount(page: str) -> None:
+    """Have the browser remember what the session knows, and say what it remembers; draws nothing.
+
+    Args:
+        page: The path of the page, on which a step may point at charts.
+    """
+    here, step = lesson.place(), lesson.step()
+    at_the_step = step is not None and step.page == page
     rows = [[name, run, one.choice, one.right, one.text] for (name, run), one in predictions.kept().items()]
-    lesson_memory(rows, key=MEMORY, forgotten=st.session_state.get(predictions.FORGOTTEN, 0), on_news=_heard)
+    lesson_memory(
+        rows,
+        key=MEMORY,
+        forgotten=st.session_state.get(predictions.FORGOTTEN, 0),
+        place=here.name if here is not None and at_the_step else "",
+        look=step.look if step is not None and at_the_step else (),
+        on_news=_heard,
+    )
 
 
 def _heard() -> None:

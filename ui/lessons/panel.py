@@ -39,7 +39,7 @@ def begin(page: str) -> Any:
     if here is None:
         voting.ask(None, None)
     if here is not None or page == LIST:
-        memory.mount()
+        memory.mount(page)
         style.apply()
     if here is None:
         return None

@@ -25,6 +25,11 @@ def is_on() -> bool:
     return bool(predictions.covered_here())
 
 
+def waits() -> bool:
+    """Whether something on this page waits for the answer to a lesson's question."""
+    return bool(predictions.covered_by_the_step())
+
+
 def covered(key: str) -> bool:
     """Whether something is covered.
 
@@ -52,9 +57,16 @@ def stands_for(key: str, *, height: int = HEIGHT) -> bool:
         vertical_alignment="center",
     ):
         by_link = not {predictions.WHOLE, key.removeprefix(SECOND)}.isdisjoint(covering.words())
-        said = say("Covered by the link that you opened") if by_link else say("Covered until you have answered")
-        st.caption(said, width="content")
+        st.caption(_why(by_link=by_link), width="content")
     return True
+
+
+def _why(*, by_link: bool) -> str:
+    if by_link:
+        return say("Covered by the link that you opened")
+    if predictions.waits_for_teacher():
+        return say("Covered until the teacher shows the answer")
+    return say("Covered until you have answered")
 
 
 def part(draw: Callable[[], object]) -> None:

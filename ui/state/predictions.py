@@ -40,9 +40,18 @@ class Prediction:
 
 
 def run_at_hand() -> str:
-    """A digest of what the learner's run is of: the checkpoint's name and the sentence."""
-    of = (st.session_state.get(session.MODEL) or "", st.session_state.get(session.SOURCE) or "")
-    return hashlib.sha256("\0".join(of).encode("utf-8", "replace")).hexdigest()[:8]
+    """A digest of what the learner's run is of."""
+    return digest(st.session_state.get(session.MODEL) or "", st.session_state.get(session.SOURCE) or "")
+
+
+def digest(model: str, source: str) -> str:
+    """A digest of a run.
+
+    Args:
+        model: Name of the checkpoint.
+        source: The sentence.
+    """
+    return hashlib.sha256("\0".join((model, source)).encode("utf-8", "replace")).hexdigest()[:8]
 
 
 def kept() -> Mapping[Key, Prediction]:
@@ -101,12 +110,18 @@ def _may_be_seen(place: Place) -> bool:
     return of(place) is not None if room is None else room.answered
 
 
+def waits_for_teacher() -> bool:
+    """Whether it is a room's teacher who shows the answer of the step at hand."""
+    place = lesson.place()
+    return place is not None and in_room.asks(place.name, run_at_hand()) is not None
+
+
 def covered_here() -> tuple[str, ...]:
     """What is covered on the page that is drawn now: by the step of a lesson, and by a teacher's link."""
-    return (*_covered_by_the_step(), *covering.words())
+    return (*covered_by_the_step(), *covering.words())
 
 
-def _covered_by_the_step() -> tuple[str, ...]:
+def covered_by_the_step() -> tuple[str, ...]:
     """Words of the step's `cover`; nothing once it was answered."""
     place, step = lesson.place(), lesson.step()
     if place is None or step is None or not step.cover or _may_be_seen(place):

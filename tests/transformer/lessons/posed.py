@@ -11,7 +11,7 @@ from functools import cache
 from tests.transformer.doctor.healthy import healthy
 from transformer.errors import QueryError
 from transformer.lessons.case import Case, NotHere
-from transformer.lessons.lesson import Step, Text
+from transformer.lessons.lesson import USUAL, Step, Text
 from transformer.lessons.posing import Posed, pose
 from transformer.lessons.reading import LANGUAGES, lessons
 from transformer.lessons.survey import case_of
@@ -97,6 +97,9 @@ def assert_answers(posed: Posed) -> None:
         assert not posed.is_right(str(answer.right + 2 * ask.within + 1))
         assert not posed.is_right("")
         assert not posed.options
+        assert set(ask.misled) == (set() if answer.usual is None else {USUAL})
+        if answer.usual is not None:
+            assert (posed.misled(str(answer.usual)) is None) == posed.is_right(str(answer.usual))
     else:
         assert posed.is_right(str(answer.right))
         assert not posed.is_right("")

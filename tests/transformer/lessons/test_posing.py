@@ -93,6 +93,29 @@ def test_choices_that_look_alike_are_not_posed(answering, labels, reason):
         pose(replace(step, reveal={"ended": Text({"en": "One.", "zh": "一。"})}), run)
 
 
+def test_whoever_is_misled_hears_why_and_nobody_else_does(answering):
+    misled = {"usual": Text({"en": "Usual.", "zh": "常见。"}), "same": Text({"en": "Same.", "zh": "不变。"})}
+    texts = {
+        "reveal": {"always": Text({"en": "One.", "zh": "一。"})},
+        "question": Text({"en": "Which?", "zh": "哪？"}),
+    }
+    run = replace(case("reverse", "lantern"), picked={})
+
+    def posed(answer, **changes):
+        step = answering(answer, question=texts["question"], misled=misled, **changes)
+        return pose(replace(step, reveal=texts["reveal"]), run)
+
+    number = posed(Answer(right=0.25, usual=0.5), form="number", within=0.02)
+    assert [str(number.misled(given)) for given in ("0.5", "3")] == ["Usual.", "Usual."]
+    assert number.misled("0.26") is None
+    assert posed(Answer(right=0.25, usual=0.26), form="number", within=0.02).misled("3") is None
+    assert posed(Answer(right=0.25), form="number", within=0.02).misled("3") is None
+    choice = posed(Answer(right="ended", options=(Option("same"), Option("changed"), Option("ended"))))
+    assert str(choice.misled("same")) == "Same."
+    assert choice.misled("changed") is None
+    assert choice.misled("ended") is None
+
+
 def test_choices_that_differ_in_every_language_are_posed(answering):
     options = (Option("one", "a"), Option("two", in_languages(ALIKE)))
     step = answering(Answer(right="one", options=options), question=Text({"en": "Which?", "zh": "哪个？"}))

@@ -18,6 +18,9 @@ CLEAR_BITS: Final = 0.2
 SAME_NATS: Final = 1e-4
 """Log-probabilities that are nearer than this are the same, up to rounding."""
 
+ROUNDS_TO_ALL: Final = 0.995
+"""A share from here on reads 100 %, which no softmax gives."""
+
 N_BACK_AND_FORTH: Final = 10
 MOST_CHOICES: Final = 4
 
@@ -68,13 +71,14 @@ def hardest_step(case: Case) -> Answer:
     order = np.argsort(-entropies, kind="stable")
     hardest, easiest = int(order[0]), int(order[-1])
     spread = float(entropies[hardest] - entropies[easiest])
+    surest = trace.step(easiest).candidates[0].probability
     values = {
         "piece": trace.tgt_pieces[hardest],
         "h": float(entropies[hardest]),
         "as_if": 2 ** float(entropies[hardest]),
         "easy": trace.tgt_pieces[easiest],
         "h2": float(entropies[easiest]),
-        "p2": trace.step(easiest).candidates[0].probability,
+        "p2": surest,
         "d": spread,
     }
     below = [int(one) for one in order if entropies[one] <= entropies[hardest] - CLEAR_BITS]
@@ -89,7 +93,8 @@ def hardest_step(case: Case) -> Answer:
         raise NotHere("Two steps are about equally hard here, so there is no one answer; try another sentence.")
     options = [Option(f"step-{one + 1}", f"{one + 1} · {trace.tgt_pieces[one]}") for one in sorted(chosen)]
     smoothed = bool(case.checkpoint.card.label_smoothing())
-    variant = "clear" if right != "equal" else ("equal_smoothed" if smoothed else "equal")
+    clear = "clear_sure" if surest >= ROUNDS_TO_ALL else "clear"
+    variant = clear if right != "equal" else ("equal_smoothed" if smoothed else "equal")
     return Answer(right=right, options=(*options, Option("equal")), values=values, variant=variant)
 
 

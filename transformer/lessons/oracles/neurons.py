@@ -130,7 +130,13 @@ def without_ffn(case: Case) -> Answer:
     same = sum(a == b for a, b in zip(trace.tgt_ids, other.tgt_ids, strict=False))
     differ = max(trace.n_steps, other.n_steps) - same
     right = "same" if not differ else ("some" if 2 * differ <= trace.n_steps else "most")
-    values = {"n": differ, "n_steps": trace.n_steps, "after": other.output_text.strip() or "–", "do": str(change)}
+    values = {
+        "n": differ,
+        "n_steps": trace.n_steps,
+        "after": other.output_text.strip() or "–",
+        "do": str(change),
+        "shown": min(int(case.picked["step"]), max(1, other.n_steps)),
+    }
     options = (Option("same"), Option("some"), Option("most"))
     return Answer(right=right, options=options, values=values, variant=right)
 

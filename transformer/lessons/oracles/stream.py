@@ -128,7 +128,8 @@ def stream_or_sublayer(case: Case) -> Answer:
     equal = abs(lost["skip"] - lost["alone"]) < EQUAL_NATS
     right = "equal" if equal else max(lost, key=lambda which: lost[which])
     options = (Option("skip"), Option("equal"), Option("alone"))
-    return Answer(right=right, options=options, values={**lost, "do": str(alone)}, variant=right)
+    shown = min(int(case.picked["step"]), max(1, case.changed(alone).n_steps))  # its output may be shorter
+    return Answer(right=right, options=options, values={**lost, "do": str(alone), "shown": shown}, variant=right)
 
 
 def _cost(case: Case, change: Any) -> float:

@@ -137,7 +137,7 @@ def what_is_read_next(case: Case) -> Answer:
     right = "right" if reads == score.pieces[missed] else "own"
     if score.own_pieces[missed] == score.pieces[missed]:
         raise NotHere("Both pieces look the same here; try another sentence.")
-    options = (Option("right", f"“{score.pieces[missed]}”"), Option("own", f"“{score.own_pieces[missed]}”"))
+    options = (Option("right", score.pieces[missed]), Option("own", score.own_pieces[missed]))
     return Answer(right=right, options=(*options, Option("nothing")), values={"reads": reads})
 
 

@@ -61,7 +61,7 @@ def share_of_row(case: Case) -> Answer:
     """The weight of the second-best key: its share of the sum of all e to the power of a score."""
     found, key = walk_of(case), int(case.picked["second_key"]) - 1
     values = {"e": float(found.exps[key]), "total": found.total, "w": float(found.weights[key])}
-    return Answer(right=float(found.weights[key]), values=values)
+    return Answer(right=float(found.weights[key]), values=values, usual=float(found.exps[key]))
 
 
 def outside_band(case: Case) -> Answer:
@@ -71,7 +71,11 @@ def outside_band(case: Case) -> Answer:
     least, most = values.min(axis=0), values.max(axis=0)
     rounding = 1e-9 * (1 + np.abs(values).max())
     outside = (found.head_out < least - rounding) | (found.head_out > most + rounding)
-    return Answer(right=float(outside.sum()), values={"outside": int(outside.sum())})
+    added = values.sum(axis=0)  # as if all weights were 1
+    beyond = int(((added < least - rounding) | (added > most + rounding)).sum())
+    return Answer(
+        right=float(outside.sum()), values={"outside": int(outside.sum()), "beyond": beyond}, usual=float(beyond)
+    )
 
 
 def own_key_rows(case: Case) -> Answer:
@@ -86,7 +90,7 @@ def own_key_rows(case: Case) -> Answer:
     own = int((best == np.arange(len(best))).sum())
     n = len(best)
     variant = "none" if own == 0 else ("every" if own == n else "some")
-    return Answer(right=float(own), values={"k": own, "n": n}, variant=variant)
+    return Answer(right=float(own), values={"k": own, "n": n}, variant=variant, usual=float(n))
 
 
 def look_up(case: Case) -> Answer:
@@ -96,13 +100,15 @@ def look_up(case: Case) -> Answer:
     change = Temper(kind, layer, head, temperature=0.0)
     cold = case.another(forced=case.trace.tgt_ids, interventions=(change,))
     left, blend = (int((one.maps(kind)[layer, head, row] > COUNTS).sum()) for one in (cold, case.trace))
+    seen = int(case.trace.mask(kind, layer)[row].sum())
     values = {
         "left": left,
         "m": blend,
+        "seen": seen,
         "do": str(change),
         "forced": ".".join(map(str, case.trace.tgt_ids)),
     }
-    return Answer(right=float(left), values=values)
+    return Answer(right=float(left), values=values, usual=float(seen))
 
 
 def _softmax(scores: np.ndarray) -> np.ndarray:

@@ -147,6 +147,8 @@ export type LessonRow = [step: string, run: string, choice: string, right: boole
 export interface LessonMemoryPayload extends Spoken {
   rows: LessonRow[];
   forgotten: number;
+  place: string;
+  look: string[];
 }
 
 export interface RoomPayload extends Spoken {
@@ -154,6 +156,7 @@ export interface RoomPayload extends Spoken {
   role: "student" | "teacher" | "viewer";
   secret: string;
   choice: { round: number; choice: number } | null;
+  lesson: boolean;
 }
 
 export interface RoomCountsPayload extends Spoken {

@@ -1,7 +1,9 @@
 // @ts-check
-// What this browser remembers of answers in lessons. Nothing is drawn; nothing of it is kept by the server.
+// What this browser remembers of answers in lessons, and what a step points at. Nothing is drawn; nothing of it is
+// kept by the server.
 
 import { mount } from "../common/mount.js";
+import { lookAt } from "./looking.js";
 import { merged, readRows } from "./rows.js";
 
 /** @import { LessonMemoryPayload } from "../common/payloads.js" */
@@ -33,7 +35,8 @@ function store(text) {
  * @param {View} view
  * @param {import("../common/payloads.js").Component<LessonMemoryPayload>} component
  */
-function show(view, { data: { payload: { rows, forgotten } }, setStateValue }) {
+function show(view, { data: { payload: { rows, forgotten, place, look } }, setStateValue }) {
+  lookAt(place, look);
   const isFirst = view.forgotten === null;
   if (!isFirst && view.forgotten !== forgotten) store(null);
   view.forgotten = forgotten;

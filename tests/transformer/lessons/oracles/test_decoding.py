@@ -88,6 +88,8 @@ class TestOnASentence:
             assert np.ptp(bits) < 0.201
         else:
             assert answer.right == f"step-{bits.argmax() + 1}"
+            surest = np.exp(rows[int(bits.argmin())]).max()
+            assert answer.variant == ("clear_sure" if surest >= 0.995 else "clear")
         assert answer.values["h"] == pytest.approx(bits.max(), abs=1e-3)
 
     def test_what_becomes_of_the_rest(self, name, sentence):

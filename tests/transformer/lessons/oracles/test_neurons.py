@@ -127,6 +127,7 @@ def test_without_the_network_each_step_takes_the_best_of_a_pass_without_it(name:
     differ = sum(mine[i : i + 1] != other[i : i + 1] for i in range(longer))
     answer = oracles.without_ffn(case)
     assert answer.values["n"] == differ
+    assert 1 <= answer.values["shown"] <= max(1, len(other))
     assert answer.right == ("same" if not differ else "some" if differ <= len(mine) / 2 else "most")
 
 

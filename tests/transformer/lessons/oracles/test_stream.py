@@ -11,6 +11,7 @@ from transformer.lessons.case import Case, NotHere
 from transformer.lessons.oracles import stream as oracles
 from transformer.lessons.picks import inside as picks
 from transformer.model.tap import NO_TAP, Replacer, tap_of
+from transformer.runs.interventions import parse
 from transformer.runs.recording import read_source
 from transformer.runs.replay import replay
 
@@ -121,6 +122,8 @@ def test_what_two_changes_cost_is_what_taps_by_hand_cost(name: str, sentence: st
     streams = ["decoder.0.cross_attn.residual", "decoder.0.ffn.output", "decoder.0.ffn.residual"]
     recorded = replay(case.checkpoint, case.trace, streams)
     answer = oracles.stream_or_sublayer(case)
+    changed = case.checkpoint.run(dataclasses.replace(case.trace.query, interventions=parse(answer.values["do"])))
+    assert 1 <= answer.values["shown"] <= max(1, changed.n_steps)
     for word, site in (("skip", streams[0]), ("alone", streams[1])):
         value = recorded[site]
 

@@ -84,12 +84,17 @@ class TestOnAHead:
         assert told["e"] / told["total"] == pytest.approx(told["w"])
         listed = [float(part.rsplit(" ", 1)[1]) for part in str(posed.picked["listed"]).split(" · ")]
         assert sum(listed) == pytest.approx(told["total"], abs=0.005 * len(listed))
+        undivided = weights[second] / weights.max()
+        assert posed.answer.usual == pytest.approx(undivided, abs=1e-3)
 
     def test_the_output_stays_between_the_values(self, name, sentence):
         run, picked, dots, values = self.row(name, sentence)
         mixed = softmax(dots / math.sqrt(picked["d_head"])) @ values
         assert ((mixed >= values.min(axis=0)) & (mixed <= values.max(axis=0))).all()
-        assert pose(step_of("one-weight", 4), run).answer.right == 0
+        answer = pose(step_of("one-weight", 4), run).answer
+        assert answer.right == 0
+        added = values.sum(axis=0)
+        assert answer.usual == ((added < values.min(axis=0)) | (added > values.max(axis=0))).sum()
 
     def test_rows_that_fit_their_own_key(self, name, sentence):
         run = case(name, sentence)
@@ -104,6 +109,7 @@ class TestOnAHead:
         weights = softmax(dots / math.sqrt(picked["d_head"]))
         assert posed.answer.right == 1
         assert posed.answer.values["m"] == int((weights > 0.01).sum())
+        assert posed.answer.usual == len(weights)
 
     def test_without_the_division(self, name, sentence):
         run, picked, dots, _ = self.row(name, sentence)
