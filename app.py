@@ -40,6 +40,11 @@ async def _lifespan(_: st.App) -> AsyncIterator[None]:
             yield
 
 
+def _origins() -> frozenset[str]:
+    """What pages of the app are called, as the server was told."""
+    return frozenset(one.strip() for one in st.get_option("server.corsAllowedOrigins"))
+
+
 _BASE = st.get_option("server.baseUrlPath")
 _ENTRANCE = Middleware(Entrance, base=_BASE)
 _PRELOAD = Middleware(Preload, link=link())
@@ -47,6 +52,6 @@ _GATE = Middleware(Gate, base=_BASE)
 app = st.App(
     "main.py",
     lifespan=_lifespan,
-    routes=routes(_BASE),
+    routes=routes(_BASE, origins=_origins),
     middleware=[Middleware(SecurityHeaders), _ENTRANCE, _GATE, _PRELOAD, Middleware(Scripts)],
 )

@@ -7,8 +7,10 @@ join, listen to its events, begin to redraw within the time that an event names,
 goes on when all have redrawn. Students wait for the teacher at first; what that costs the server is the idle cost.
 
 All clients share one process, the server has its own; both share the machine's cores. Times of an event's way are
-between two clocks that are one on one machine. CPU and memory come from /proc, so this needs Linux. Not measured: the
-browser, the network, a proxy.
+between two clocks that are one on one machine. CPU and memory come from /proc, so this needs Linux. Of the server's
+memory is said what it was before the class, after each page, and once all have left; it grew without bound if it was
+larger in the last third of the time than in the third before by more than `GROWTH_MB`. Not measured: the browser, the
+network, a proxy.
 """
 
 from __future__ import annotations
@@ -39,6 +41,8 @@ PAUSE_SECONDS = 1.0  # between two moves of the teacher, once all have redrawn
 STEPS = 3  # on each page that has a stepper
 BOUNDS = {"event": 0.1, "step": 2.5, "page": 6.0}
 IDLE_SHARE = 0.02  # of a core
+GROWTH_MB = 30.0
+LEFT_SECONDS = 5.0  # after which what sessions held is counted as gone
 CHOICES = 4
 
 
@@ -53,6 +57,44 @@ class Times:
     def note(self, kind: str, seconds: float) -> None:
         """Keep one."""
         self.seconds.setdefault(kind, []).append(seconds)
+
+
+@dataclass
+class Memory:
+    """What the server had resident, in MB.
+
+    Attributes:
+        before: Before the class came.
+        during: After each page of the class.
+        after: Once all have left.
+    """
+
+    before: float
+    during: list[float] = field(default_factory=list)
+    after: float = 0.0
+
+    @property
+    def growth(self) -> float:
+        """How much more the last third of the time had than the third before; 0 of too few pages."""
+        third = len(self.during) // 3
+        if not third:
+            return 0.0
+        last, earlier = self.during[-third:], self.during[-2 * third : -third]
+        return sum(last) / third - sum(earlier) / third
+
+    @property
+    def grows(self) -> bool:
+        """Whether it grew without bound."""
+        return self.growth > GROWTH_MB
+
+    def told(self) -> str:
+        """In words."""
+        verdict = "it grew without bound" if self.grows else "it did not grow without bound"
+        return (
+            f"Memory of the server: {self.before:.0f} MB before the class, {max(self.during):.0f} MB at the peak, "
+            f"{self.after:.0f} MB after all have left; {self.growth:+.0f} MB in the last third, so {verdict} "
+            f"({', '.join(f'{one:.0f}' for one in self.during)})"
+        )
 
 
 class Student(Tab):
@@ -203,35 +245,36 @@ class Class:
 
 async def lesson(server: Server, options: argparse.Namespace) -> int:
     """Hold a lesson, and print what it came to; the number of bounds that were not kept."""
-    group = Class(server, options.students, seed=options.seed)
+    group, memory = Class(server, options.students, seed=options.seed), Memory(resident_mb(server.pid))
     await group.gather()
     await asyncio.sleep(2)
     before, began = cpu_seconds(server.pid), time.monotonic()
     await asyncio.sleep(options.idle)
     idle = (cpu_seconds(server.pid) - before) / (time.monotonic() - began)
-    end, memory = time.monotonic() + options.seconds, [resident_mb(server.pid)]
-    number = 0
+    end, number = time.monotonic() + options.seconds, 0
     while number == 0 or time.monotonic() < end:
         await group.teach(PAGES[number % len(PAGES)], SENTENCES[number % len(SENTENCES)])
         await group.poll()
-        memory.append(resident_mb(server.pid))
+        memory.during.append(resident_mb(server.pid))
         number += 1
     await group.leave()
+    await asyncio.sleep(LEFT_SECONDS)
+    memory.after = resident_mb(server.pid)
     group.times.errors += ["an exception in the server's log"] * server.log_text().count("Traceback")
     return report(group.times, idle, memory)
 
 
-def report(times: Times, idle: float, memory: Sequence[float]) -> int:
+def report(times: Times, idle: float, memory: Memory) -> int:
     """Print the tables; the number of bounds that were not kept."""
     print("\n| from the teacher's move | count | median | last | bound |\n|---|---|---|---|---|")
-    missed = int(idle > IDLE_SHARE) + len(times.errors)
+    missed = int(idle > IDLE_SHARE) + len(times.errors) + int(memory.grows)
     for kind, found in times.seconds.items():
         bound = BOUNDS.get(kind)
         missed += int(bound is not None and max(found) > bound)
         shown = f"{bound:.1f} s" if bound else ""
         print(f"| {kind} | {len(found)} | {sorted(found)[len(found) // 2]:.3f} s | {max(found):.3f} s | {shown} |")
-    print(f"\nVotes counted: {times.votes}; errors: {len(times.errors)}; idle: {idle:.2%} of a core; ", end="")
-    print(f"memory: {memory[0]:.0f} MB, then {', '.join(f'{one:.0f}' for one in memory[1:])} MB")
+    print(f"\nVotes counted: {times.votes}; errors: {len(times.errors)}; idle: {idle:.2%} of a core")
+    print(memory.told())
     for error in dict.fromkeys(times.errors):
         print(f"- {error} ({times.errors.count(error)} times)")
     return missed

@@ -7,22 +7,33 @@ from typing import Any, Final
 
 from charts.hover import bold, hover, with_number
 from charts.theme import GUIDE_COLOR, LEGEND, SOURCE_COLOR, Spec, as_figure, base_layout, literal, shortened
-from words import say
+from words import joined, say
 
 HOW_TO_READ = say("Each bar is one choice and how many chose it.")
 _LABEL: Final = 40  # characters
-_BAR, _AROUND = 34, 150  # pixels
+_BAR, _AROUND = 34, 120  # pixels
+_LARGE: Final = 1.6  # for a wall, beside what a presentation enlarges
+RIGHT: Final = "✓"
 _NAMES: Final = (say("This round"), say("The round before"))
 _COLORS: Final = (SOURCE_COLOR, GUIDE_COLOR)
 
 
-def votes_spec(rounds: Sequence[Sequence[int]], choices: Sequence[str], *, title: str) -> Spec:
+def votes_spec(
+    rounds: Sequence[Sequence[int]],
+    choices: Sequence[str],
+    *,
+    title: str,
+    right: int | None = None,
+    large: bool = False,
+) -> Spec:
     """Draw how often each choice was chosen, the first choice on top.
 
     Args:
         rounds: Counts `[round, choice]` of the latest round, and of the one before if there was one.
         choices: What each choice says.
         title: What the chart shows.
+        right: Which choice is marked as the right one; None marks none.
+        large: In letters that are read across a class room.
 
     Returns:
         The figure; `layout.height` suggests a height in pixels.
@@ -33,15 +44,21 @@ def votes_spec(rounds: Sequence[Sequence[int]], choices: Sequence[str], *, title
     if not 1 <= len(rounds) <= len(_NAMES) or any(len(counts) != len(choices) for counts in rounds):
         raise ValueError(f"{[len(counts) for counts in rounds]} counts for {len(choices)} choices: give one each.")
     places, most = list(range(len(choices))), max(1, *(count for counts in rounds for count in counts))
-    layout = base_layout(title, say("Votes"), "")
-    layout["yaxis"] |= {"tickvals": places, "ticktext": [literal(shortened(one, limit=_LABEL)) for one in choices]}
+    layout = base_layout(title, "", "")
+    labels = [literal(shortened(one, limit=_LABEL)) for one in choices]
+    if right is not None:
+        labels[right] = joined(" ", [RIGHT, labels[right]])
+    layout["yaxis"] |= {"tickvals": places, "ticktext": labels}
     layout["yaxis"] |= {"range": [len(choices) - 0.5, -0.5], "automargin": True, "showgrid": False}
     layout["xaxis"] |= {"range": [0, most * 1.12], "dtick": _tick(most)}
     layout |= {"barmode": "group", "bargap": 0.3, "bargroupgap": 0.05, "showlegend": len(rounds) > 1}
     layout["legend"] = dict(LEGEND) | {"traceorder": "normal"}
     layout["margin"]["t"] = 92 if len(rounds) > 1 else layout["margin"]["t"]
     layout["height"] = _AROUND + _BAR * len(choices) * len(rounds) + _BAR * len(choices) // 2
-    return {"data": [_bars(*one, choices) for one in zip(_NAMES, _COLORS, rounds, strict=False)], "layout": layout}
+    bars = [_bars(*one, choices) for one in zip(_NAMES, _COLORS, rounds, strict=False)]
+    if large:
+        _enlarge(layout, bars)
+    return {"data": bars, "layout": layout}
 
 
 votes = as_figure(votes_spec)
@@ -61,6 +78,17 @@ def _bars(name: str, colour: str, counts: Sequence[int], choices: Sequence[str])
         "hovertemplate": hover("%{hovertext}", with_number(name, "%{x}")),
         "marker": {"color": colour},
     }
+
+
+def _enlarge(layout: dict[str, Any], bars: list[dict[str, Any]]) -> None:
+    """Letters for a wall, which says above the chart what a title would."""
+    layout["title"]["text"] = ""
+    layout["margin"]["t"] = 56 if layout["showlegend"] else 8
+    layout["yaxis"]["tickfont"] = {"size": round(13 * _LARGE)}
+    layout["xaxis"]["tickfont"] = {"size": 13}
+    layout["legend"]["font"] = {"size": round(12 * _LARGE)}
+    for one in bars:
+        one["textfont"] = {"size": round(13 * _LARGE)}
 
 
 def _tick(most: int) -> int:

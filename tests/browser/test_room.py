@@ -7,12 +7,13 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import menu_link, open_page, screenshot
+from tests.browser.helpers import comes_to, menu_link, open_page, screenshot
 from tests.browser.idle import wait_for_idle
 from tools.serve import HOST, serve
 
 BAR = ".gf-room-said"
 PANEL = ".st-key-lesson_panel"
+DRAWN = "chart => chart._fullData.map(bars => [...bars.x])"
 FOLLOWS, AWAY = "your page follows the teacher", "you look around by yourself"
 
 
@@ -25,6 +26,14 @@ def post(port, path, said):
     body = answer.read()
     connection.close()
     return answer.status, json.loads(body or b"{}")
+
+
+def others_vote(port, code, *, round_, choices):
+    """Votes of students who have no browser."""
+    for choice in choices:
+        token = post(port, f"/class/{code}/join", {})[1]["token"]
+        said = {"token": token, "round": round_, "choice": choice}
+        assert post(port, f"/class/{code}/vote", said)[0] == 204
 
 
 def parameters(page):
@@ -96,9 +105,7 @@ def test_a_class_votes_on_a_lesson_and_sees_nothing_before_it_is_shown(people, f
         student.wait_for_url(re.compile(r"lesson=one-piece\.1"))
         wait_for_idle(student)
         expect(student.locator(PANEL)).to_contain_text("The class votes")
-    tokens = [post(fresh_server.port, f"/class/{code}/join", {})[1]["token"] for _ in range(5)]
-    for token in tokens:
-        assert post(fresh_server.port, f"/class/{code}/vote", {"token": token, "round": 1, "choice": 0})[0] == 204
+    others_vote(fresh_server.port, code, round_=1, choices=[0] * 5)
     for student in (first, second):
         student.locator(PANEL).get_by_role("radiogroup").get_by_text("nothing").click()
         student.locator(PANEL).get_by_role("button", name="Answer").click()
@@ -123,7 +130,81 @@ def test_a_class_votes_on_a_lesson_and_sees_nothing_before_it_is_shown(people, f
     teacher.locator(PANEL).get_by_role("button", name="Show the answer").click()
     for student in (first, second):
         expect(student.locator(PANEL)).to_contain_text("You predicted “nothing”")
+    assert wall.locator(".js-plotly-plot").evaluate("chart => chart.layout.yaxis.ticktext.join()").count("✓") == 1
     screenshot(first, "room-answered")
+
+
+def vote(student, choice):
+    panel = student.locator(PANEL)
+    panel.get_by_role("radiogroup").locator("label").nth(choice).click()
+    panel.get_by_role("button", name="Answer").click()
+    wait_for_idle(student)
+    expect(student.locator(BAR + " + span")).to_have_text("Your vote is in.")
+
+
+def test_a_class_votes_again_and_with_sentences_of_their_own(people, fresh_server, new_page):
+    teacher, first, second, code = people
+    phone = {"width": 390, "height": 844}
+    first.set_viewport_size(phone)
+    panel = teacher.locator(PANEL)
+    open_page(teacher, f"{fresh_server.url}/step?lesson=one-piece.1&room={code}")
+    for student in (first, second):
+        expect(student.locator(PANEL)).to_contain_text("The class votes")
+        vote(student, 0)
+    line, sheet = (first.locator(name).bounding_box() for name in (".st-key-room_bar", PANEL))
+    assert sheet["y"] + sheet["height"] <= line["y"] + 1  # the line covers nothing of the sheet
+    panel.get_by_role("button", name="Show the votes").click()
+    expect(panel).to_contain_text("2 votes: from 5 on")
+
+    # Again: both may vote once more, others' votes are counted beside, and the answer shows what was right.
+    panel.get_by_role("button", name="Vote again").click()
+    for student in (first, second):
+        expect(student.locator(PANEL)).to_contain_text("The class votes")
+        vote(student, 1)
+    for place in range(5):
+        token = post(fresh_server.port, f"/class/{code}/join", {})[1]["token"]
+        assert (
+            post(fresh_server.port, f"/class/{code}/vote", {"token": token, "round": 2, "choice": place % 2})[0]
+            == 204
+        )
+    panel.get_by_role("button", name="Show the votes").click()
+    assert panel.locator(".js-plotly-plot").evaluate(DRAWN) == [[3, 4, 0, 0]]  # the first round was too small to show
+    panel.get_by_role("button", name="Show the answer").click()
+    expect(panel.get_by_role("button", name="Vote again")).to_have_count(0)
+
+    votes_on_own_sentences(people, panel, fresh_server.port)
+
+
+def votes_on_own_sentences(people, panel, port):
+    """The same question finds other pieces in each sentence, and only how many are right is counted."""
+    teacher, first, second, code = people
+    wait_for_idle(teacher)
+    menu_link(teacher, "A room").click()
+    wait_for_idle(teacher)
+    teacher.get_by_text("Everybody has their own").click()
+    wait_for_idle(teacher)
+    for student, sentence in ((first, "你吃饭了吗？"), (second, "今天天气很好。")):
+        student.locator(".st-key-source input").fill(sentence)
+        student.keyboard.press("Enter")
+        wait_for_idle(student)
+    menu_link(teacher, "Step through decoding").click()
+    for student in (first, second):
+        expect(student.locator(PANEL)).to_contain_text("The class votes")
+    vote(first, 0)
+    right = second.locator(PANEL).get_by_role("radiogroup").locator("label").filter(has_text="<s>")
+    right.click()
+    second.locator(PANEL).get_by_role("button", name="Answer").click()
+    expect(teacher.locator(".gf-room-wall")).to_contain_text("2 votes")
+    for place in range(3):
+        token = post(port, f"/class/{code}/join", {})[1]["token"]
+        assert post(port, f"/class/{code}/vote", {"token": token, "round": 3, "choice": place % 2})[0] == 204
+    panel.get_by_role("button", name="Show the votes").click()
+    comes_to(teacher, lambda: panel.locator(".js-plotly-plot").evaluate(DRAWN), [[3, 2]])
+    panel.get_by_role("button", name="Show the answer").click()
+    expect(first.locator(PANEL)).to_contain_text("You predicted “nothing”")
+    expect(second.locator(PANEL)).to_contain_text("and so it is")
+    assert "%E4%BB%8A%E5%A4%A9" in second.url  # their own sentence, still
+    screenshot(first, "room-own")
 
 
 def test_a_vote_asked_aloud_needs_one_click(people):
@@ -150,3 +231,6 @@ def test_a_server_that_is_started_anew_says_so(new_page, tmp_path):
     with serve(log=tmp_path / "second.log", port=port):
         expect(student.locator(BAR)).to_have_text("The room has ended: the server was started anew.", timeout=60_000)
         expect(page.locator(BAR)).to_have_text("The room has ended: the server was started anew.", timeout=60_000)
+        student.get_by_role("button", name="Leave the room").click()
+        expect(student.locator(BAR)).to_have_count(0)
+        assert "room" not in parameters(student)

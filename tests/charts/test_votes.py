@@ -25,3 +25,12 @@ def test_lines_of_the_grid_are_whole_votes_and_few(most):
 def test_counts_that_fit_no_choices_are_refused(rounds):
     with pytest.raises(ValueError, match="counts for 2 choices"):
         votes.votes(rounds, ["a", "b"], title="Votes")
+
+
+def test_the_right_choice_is_marked_and_letters_are_larger_on_a_wall():
+    plain, marked = (votes.votes([(5, 1)], ["a", "b"], title="6 votes", right=right) for right in (None, 1))
+    assert list(plain.layout.yaxis.ticktext) == ["a", "b"]
+    assert [text.startswith(votes.RIGHT) for text in marked.layout.yaxis.ticktext] == [False, True]
+    wall = votes.votes([(5, 1)], ["a", "b"], title="6 votes", large=True)
+    assert wall.layout.yaxis.tickfont.size > 16
+    assert not wall.layout.title.text

@@ -23,6 +23,7 @@ TERMS = (
 
 # For translators: phrases in which a word of the glossary means something else, so that it is not underlined.
 APART = say(
-    "arrow keys|last bit|output layer|shapes of the lines|output branches|in the branch|Shift+Enter|linear map",
+    "arrow keys|last bit|output layer|shapes of the lines|output branches|in the branch|Shift+Enter|linear map|"
+    "memory of this server",
     about="glossary",
 )

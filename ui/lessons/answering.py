@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
@@ -20,26 +21,28 @@ ASKED_AGAIN: Final = "lesson_asked_again"  # in the session: why an answer was n
 MOST_CHARACTERS: Final = 80
 
 
-def question(place: Place, found: Posed, checkpoint: Checkpoint) -> None:
+def question(place: Place, found: Posed, checkpoint: Checkpoint, *, labels: Sequence[str] = ()) -> None:
     """Ask, with the choices or a box to type into, and a button that commits.
 
     Args:
         place: The step.
         found: The question.
         checkpoint: The one that it runs on.
+        labels: What the choices are called, where that is not what the question calls them.
     """
     key = f"lesson_answer_{place.name.replace('.', '_')}_{predictions.run_at_hand()}"
     with st.form(key=f"ask_{key}", border=False):
         st.markdown(drawing.strong(found.question))
         if found.step.ask.form == "choice":
-            labels = {option.word: drawing.plain(option.label) for option in found.options}
-            choices.keep_label(key, labels.values())
+            called = labels or [option.label for option in found.options]
+            shown = {option.word: drawing.plain(text) for option, text in zip(found.options, called, strict=True)}
+            choices.keep_label(key, shown.values())
             st.radio(
                 say("Your prediction"),
-                list(labels),
+                list(shown),
                 key=key,
                 index=None,
-                format_func=lambda word: labels.get(word, word),
+                format_func=lambda word: shown.get(word, word),
                 label_visibility="collapsed",
             )
         else:

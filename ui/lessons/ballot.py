@@ -28,4 +28,17 @@ def vote(public: Public, found: Posed, given: str) -> None:
     if counts_right(public, found):
         in_room.vote(0 if found.is_right(given) else 1)
     else:
-        in_room.vote([option.word for option in found.options].index(given))
+        in_room.vote(_places(found).index(given))
+
+
+def place_of(found: Posed) -> int:
+    """Which choice of a question is right, from 0.
+
+    Args:
+        found: The question.
+    """
+    return _places(found).index(str(found.answer.right))
+
+
+def _places(found: Posed) -> list[str]:
+    return [option.word for option in found.options]

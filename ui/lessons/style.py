@@ -20,13 +20,6 @@ _RULES = """
 .stApp :has(.st-key-lesson_panel), .st-key-lesson_panel, .st-key-lesson_panel > *,
 .st-key-lesson_panel [data-testid="stExpander"], .st-key-lesson_panel details { background-color: inherit; }
 .st-key-lesson_memory { position: absolute; width: 0; height: 0; }
-.gf-ways { display: flex; flex-wrap: wrap; gap: 0.4rem 0.6rem; }
-.gf-ways a {
-  padding: 0.3rem 0.75rem; border: 1px solid color-mix(in srgb, currentColor 25%, transparent); border-radius: 0.5rem;
-  color: inherit; text-decoration: none; font-size: 0.875rem; line-height: 1.4;
-}
-.gf-ways a:hover { background: color-mix(in srgb, currentColor 9%, transparent); }
-.gf-ways a:focus-visible { outline: 2px solid #e69f00; outline-offset: 2px; }
 [class*="_covered"] { opacity: 0.75; }
 /* Beside the panel the page is as narrow as in a small window. */
 @media (min-width: 1101px) and (max-width: 1500px) {

@@ -7,7 +7,6 @@ of their own, or type an answer, choices cannot be compared: then it is counted 
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.lessons import Posed
@@ -21,8 +20,6 @@ from ui.shared.door import st
 from ui.state import apart, in_room, predictions, session
 from ui.state.lesson import Place
 from words import joined, say
-
-_RIGHT_OR_NOT: Final = (say("Right"), say("Not right"))
 
 
 def ask(here: Place | None, found: object) -> None:
@@ -44,7 +41,8 @@ def ask(here: Place | None, found: object) -> None:
     name = in_room.name_of(here.name, "" if public.own else predictions.run_at_hand())
     if public.question is not None and public.question.name == name:
         return
-    choices = _RIGHT_OR_NOT if ballot.counts_right(public, found) else tuple(option.label for option in found.options)
+    right_alone = ballot.counts_right(public, found)
+    choices = polling.RIGHT_OR_NOT if right_alone else tuple(option.label for option in found.options)
     polling.do(partial(ROOMS.ask, question=Question(name, found.question, choices)), taught)
     if leading.step_of(here).cover and predictions.of(here) is not None:
         st.rerun()  # the teacher has seen the answer before; now it is covered
@@ -71,17 +69,22 @@ def draw(here: Place, found: Posed, checkpoint: Checkpoint, public: Public) -> b
 
 def _question(here: Place, found: Posed, checkpoint: Checkpoint) -> None:
     st.caption(say("The class votes. Nobody, the teacher included, can see who voted what."))
-    answering.question(here, found, checkpoint)
+    answering.question(here, found, checkpoint, labels=_labels(found))
+
+
+def _labels(found: Posed) -> list[str]:
+    """The choices as the wall names them, too."""
+    return polling.lettered([option.label for option in found.options])
 
 
 def _wait(here: Place, found: Posed, checkpoint: Checkpoint, public: Public) -> None:
     """What a student sees who has voted, or has come too late."""
     given = predictions.of(here)
-    polling.results(public)
     if public.answered:
         source = st.session_state.get(session.SOURCE) or ""
         if given is None or not answering.reveal(here, given, checkpoint, source):
             answering.solution(found)
+        polling.results(public)
         return
     st.markdown(drawing.strong(found.question))
     said = []
@@ -92,22 +95,26 @@ def _wait(here: Place, found: Posed, checkpoint: Checkpoint, public: Public) -> 
     else:
         said.append(say("Talk about it with your neighbours; your teacher may ask again."))
     st.info(drawing.plain(joined(" ", said)))
+    polling.results(public)
 
 
 def _teach(taught: Opened, here: Place, found: Posed, checkpoint: Checkpoint, public: Public) -> None:
+    """What the teacher sees: the buttons stand above the bars, which may be long."""
     room_counts(key="lesson_counts")
     if public.answered:
-        polling.results(public)
         answering.solution(found)
     else:
         st.markdown(drawing.strong(found.question))
-        st.markdown(joined("  \n", [drawing.plain(option.label) for option in found.options]))
-        polling.results(public)
+        if not polling.has_bars(public):
+            st.markdown(joined("  \n", [drawing.plain(label) for label in _labels(found)]))
     polling.controls(taught, public, answer=partial(_show_answer, here, found, checkpoint))
+    polling.results(public)
 
 
 def _show_answer(here: Place, found: Posed, checkpoint: Checkpoint, taught: Opened) -> None:
     """Callback: everybody may see the answer, and the page shows what belongs to it."""
-    polling.do(ROOMS.answer, taught)
+    public = in_room.public()
+    right = None if public is None or ballot.counts_right(public, found) else ballot.place_of(found)
+    polling.do(partial(ROOMS.answer, right=right), taught)
     if leading.at_the_step(here) and found.then() != found.link():
         st.query_params.from_dict(apart.beside(leading.parameters(here, checkpoint, then=True)))

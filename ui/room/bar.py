@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ui.components.room.view import kept_secret, room_bar
-from ui.state import in_room
+from ui.state import in_room, lesson
 
 BAR = "room_bar"
 
@@ -20,9 +20,13 @@ def bar(page: str) -> None:
     if page == in_room.PROJECTOR:
         room_bar(code, key=BAR, role="viewer")
     elif taught is None:
-        room_bar(code, key=BAR, role="student", vote=in_room.vote_given(), on_teacher=_know_again)
+        in_lesson = lesson.place() is not None
+        vote = in_room.vote_given()
+        room_bar(
+            code, key=BAR, role="student", vote=vote, lesson=in_lesson, on_teacher=_know_again, on_left=in_room.leave
+        )
     else:
-        room_bar(code, key=BAR, role="teacher", secret=taught.secret)
+        room_bar(code, key=BAR, role="teacher", secret=taught.secret, on_left=in_room.leave)
 
 
 def _know_again() -> None:

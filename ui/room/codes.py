@@ -5,6 +5,7 @@ Knows nothing of Streamlit.
 
 from __future__ import annotations
 
+import hmac
 import re
 import secrets
 from typing import Final
@@ -35,3 +36,8 @@ def new_token() -> str:
 def is_token(found: object) -> bool:
     """Whether something has the form of a token."""
     return isinstance(found, str) and _TOKEN.fullmatch(found) is not None
+
+
+def alike(secret: str, found: str) -> bool:
+    """Whether two secrets are one; how long that takes does not tell how much of them is."""
+    return hmac.compare_digest(secret.encode(), found.encode("utf-8", "replace"))

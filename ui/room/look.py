@@ -9,13 +9,16 @@ RULES = """
 <style>
 .gf-wall { line-height: 1.2; }
 .gf-wall p { margin: 0; }
-.gf-wall-address { font-size: clamp(1.2rem, 2.6vw, 4.2vh); opacity: 0.85; overflow-wrap: anywhere; }
+.gf-wall-address { font-size: clamp(1.2rem, 3vw, 5.4vh); opacity: 0.85; overflow-wrap: anywhere; }
 .gf-wall-code { font-family: monospace; font-weight: 700; letter-spacing: 0.12em; }
-.gf-wall-alone .gf-wall-code { font-size: min(15vw, 34vh); line-height: 1.15; }
+.gf-wall-alone .gf-wall-address { font-size: clamp(1.4rem, 4vw, 7vh); padding-top: 3vh; }
+.gf-wall-alone .gf-wall-code { font-size: min(20vw, 44vh); line-height: 1.15; letter-spacing: 0.06em; }
 .gf-wall-asked { display: flex; flex-wrap: wrap; gap: 0 2rem; align-items: baseline; }
 .gf-wall-asked .gf-wall-code { font-size: clamp(1.6rem, 3.6vw, 6vh); }
-.gf-wall-question { font-size: clamp(1.4rem, 2.8vw, 5vh); font-weight: 600; padding: 0.4em 0; }
-.gf-wall ol { font-size: clamp(1.2rem, 2.3vw, 4.2vh); padding-left: 1.6em; margin: 0; }
-.gf-wall li { padding: 0.1em 0; }
+.gf-wall-question { font-size: clamp(1.4rem, 3.4vw, 6.2vh); font-weight: 600; padding: 0.4em 0; }
+.gf-wall-few { font-size: clamp(1.2rem, 2.6vw, 4.8vh); opacity: 0.85; padding-bottom: 0.4em; }
+.gf-wall ul { font-size: clamp(1.2rem, 3vw, 5.6vh); padding: 0; margin: 0 0 0.3em; list-style: none; }
+.gf-wall li { padding: 0.12em 0; margin: 0; font-size: inherit; }
+.gf-wall .gf-wall-row { display: flex; gap: 0 1.5em; font-size: clamp(2rem, 7vw, 13vh); font-weight: 700; }
 </style>
 """

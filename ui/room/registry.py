@@ -8,7 +8,6 @@ Knows nothing of Streamlit.
 
 from __future__ import annotations
 
-import hmac
 import secrets
 import threading
 import time
@@ -100,7 +99,7 @@ class Registry:
         """Whether somebody knows the secret of a room that is open."""
         with self._lock:
             room = self._found(code)
-            return room is not None and hmac.compare_digest(room.secret.encode(), secret.encode())
+            return room is not None and codes.alike(room.secret, secret)
 
     def move(self, taught: Opened, page: str, parameters: Mapping[str, str]) -> None:
         """Have the class go where its teacher is.
@@ -149,14 +148,14 @@ class Registry:
             room.again()
         self._tell(room)
 
-    def answer(self, taught: Opened) -> None:
-        """Let everybody see the answer.
+    def answer(self, taught: Opened, *, right: int | None = None) -> None:
+        """Let everybody see the answer; of a question with choices, `right` is the right one.
 
         Raises:
             RefusedError: The room is gone, or has no question.
         """
         with self._taught(taught) as room:
-            room.answer()
+            room.answer(right)
         self._tell(room)
 
     def let_own(self, taught: Opened, own: bool) -> None:
@@ -303,7 +302,7 @@ class Registry:
     @contextmanager
     def _taught(self, taught: Opened) -> Iterator[Room]:
         with self._asked(taught.code) as room:
-            if not hmac.compare_digest(room.secret.encode(), taught.secret.encode()):
+            if not codes.alike(room.secret, taught.secret):
                 raise RefusedError("not-yours")
             yield room
 

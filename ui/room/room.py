@@ -81,6 +81,7 @@ class Public:
         taken: Whether votes are taken.
         shown: Votes of this question that the teacher showed, the latest last.
         answered: Whether the answer may be seen.
+        right: Then, which choice is right; None where choices are not compared.
         own: Students keep sentences of their own instead of looking at the teacher's.
         at: When the teacher moved last, in seconds since 1970.
     """
@@ -94,6 +95,7 @@ class Public:
     taken: bool = False
     shown: tuple[Round, ...] = ()
     answered: bool = False
+    right: int | None = None
     own: bool = False
     at: float = 0.0
 
@@ -202,10 +204,10 @@ class Room:
         """Take new votes on the same question; those before stay to be compared with.
 
         Raises:
-            RefusedError: There is no question, or its votes were not shown.
+            RefusedError: There is no question, its votes were not shown, or its answer was.
         """
         here = self.public
-        if here.question is None or here.taken:
+        if here.question is None or here.taken or here.answered:
             raise RefusedError("no-question")
         self._begin(here.question, here.shown[-1:])
 
@@ -213,7 +215,7 @@ class Room:
         self._votes = {}
         taken = question is not None
         number = self.public.round + taken
-        self._change(question=question, round=number, taken=taken, shown=shown, answered=False)
+        self._change(question=question, round=number, taken=taken, shown=shown, answered=False, right=None)
 
     def show(self) -> None:
         """End the round and show its votes.
@@ -230,8 +232,11 @@ class Room:
         latest = Round(len(chosen), counts if len(chosen) >= LEAST_VOTES else None)
         self._change(taken=False, shown=(*here.shown, latest))
 
-    def answer(self) -> None:
+    def answer(self, right: int | None) -> None:
         """Let everybody see the answer; no votes are taken from then on.
+
+        Args:
+            right: Which choice is right; None where choices are not compared.
 
         Raises:
             RefusedError: There is no question.
@@ -240,13 +245,18 @@ class Room:
             raise RefusedError("no-question")
         if self.public.taken:
             self.show()
-        self._change(answered=True)
+        self._change(answered=True, right=right)
 
     def let_own(self, own: bool) -> bool:
-        """Have students keep sentences of their own, or not; whether that is news."""
+        """Have students keep sentences of their own, or not; whether that is news.
+
+        A lesson's question is taken back: what a vote on it says is another thing then.
+        """
         self.used = self._clock()
         if own == self.public.own:
             return False
+        if self.public.question is not None and not self.public.question.aloud:
+            self._begin(None, ())
         self._change(own=own)
         return True
 

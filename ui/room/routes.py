@@ -1,8 +1,9 @@
 """What students' browsers ask a room for, beside Streamlit: to join, its events, and that a vote is taken.
 
 A vote costs no run of a script, and a move of the teacher reaches all in milliseconds. Nothing here moves a class or
-shows votes: a teacher's session does that in this process. What is posted has to come from a page of ours (`Origin`),
-as JSON, and is short.
+shows votes: a teacher's session does that in this process. What is posted has to come from a page of ours, as JSON,
+and is short. A page is ours whose `Origin` is the host that was asked for, or one that the server was told of: behind
+a proxy that passes on another `Host` only the latter holds.
 
 Knows nothing of Streamlit.
 """
@@ -10,7 +11,7 @@ Knows nothing of Streamlit.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -22,38 +23,50 @@ from ui.room import codes
 from ui.room.events import stream
 from ui.room.registry import ROOMS, Registry
 from ui.room.room import RefusedError, Why
+from words import say
 
 MOST_BYTES: Final = 500
 _STATUS: Final[dict[Why, int]] = {
     "no-room": 404, "full": 503, "too-often": 429, "no-token": 403, "no-question": 409, "over": 409, "voted": 409,
     "no-choice": 400, "not-yours": 403, "too-long": 413,
 }  # fmt: skip
+_NOT_OURS: Final = say(
+    "This page's Origin is neither the Host that was asked for nor one of server.corsAllowedOrigins; a proxy has to "
+    "pass on the Host header."
+)
 _PLAIN: Final = {"Cache-Control": "no-store"}
 _UNBUFFERED: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
 class _BadRequestError(Exception):
-    def __init__(self, status: int, why: str) -> None:
+    def __init__(self, status: int, why: str, remedy: str = "") -> None:
         super().__init__(why)
-        self.response = JSONResponse({"why": why}, status_code=status, headers=_PLAIN)
+        told = {"why": why} | ({"remedy": remedy} if remedy else {})
+        self.response = JSONResponse(told, status_code=status, headers=_PLAIN)
 
 
-def routes(base: str = "", rooms: Registry = ROOMS) -> list[Route]:
+def routes(
+    base: str = "", rooms: Registry = ROOMS, *, origins: Callable[[], Collection[str]] = frozenset
+) -> list[Route]:
     """The routes.
 
     Args:
         base: The path that the app is served under.
         rooms: All rooms.
+        origins: What pages of ours are called beside the host that is asked for, such as "https://glass.example".
     """
+
+    async def posted(request: Request, do: Callable[[str, dict[str, Any]], Response]) -> Response:
+        return await _posted(rooms, origins(), request, do)
 
     async def events(request: Request) -> Response:
         return _events(rooms, request)
 
     async def join(request: Request) -> Response:
-        return await _posted(rooms, request, lambda code, _: _join(rooms, code))
+        return await posted(request, lambda code, _: _join(rooms, code))
 
     async def vote(request: Request) -> Response:
-        return await _posted(rooms, request, lambda code, said: _vote(rooms, code, said))
+        return await posted(request, lambda code, said: _vote(rooms, code, said))
 
     start = f"/{base.strip('/')}/class/{{room}}".replace("//", "/")
     return [
@@ -75,8 +88,11 @@ def _events(rooms: Registry, request: Request) -> Response:
     return StreamingResponse(told, media_type="text/event-stream", headers=_UNBUFFERED)
 
 
-async def _posted(rooms: Registry, request: Request, do: Callable[[str, dict[str, Any]], Response]) -> Response:
+async def _posted(
+    rooms: Registry, origins: Collection[str], request: Request, do: Callable[[str, dict[str, Any]], Response]
+) -> Response:
     try:
+        _check_origin(request, origins)
         said = await _said(request)
         code = codes.read_code(request.path_params["room"])
         if rooms.public(code) is None and not rooms.missed():
@@ -109,15 +125,24 @@ def _whole(said: dict[str, Any], name: str) -> int:
     return found
 
 
+def _check_origin(request: Request, origins: Collection[str]) -> None:
+    """Look whether something was posted by a page of ours.
+
+    Raises:
+        _BadRequestError: It was not.
+    """
+    origin = request.headers.get("origin", "")
+    host = urlsplit(origin).netloc
+    if not host or (host != request.headers.get("host") and origin not in origins):
+        raise _BadRequestError(403, "another-origin", _NOT_OURS)
+
+
 async def _said(request: Request) -> dict[str, Any]:
     """What was posted.
 
     Raises:
-        _BadRequestError: It does not come from a page of ours, or is nothing that such a page sends.
+        _BadRequestError: It is nothing that a page of ours sends.
     """
-    origin = urlsplit(request.headers.get("origin", "")).netloc
-    if not origin or origin != request.headers.get("host"):
-        raise _BadRequestError(403, "another-origin")
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise _BadRequestError(415, "no-json")
     body = b""

@@ -14,6 +14,7 @@ from ui.state import in_room, language
 from words import say
 
 OWN, CHOICES = "room_own", "room_choices"
+MOST_ALOUD = 6  # choices of a question that is asked aloud
 _SENTENCES = {False: say("Everybody looks at mine"), True: say("Everybody has their own")}
 
 
@@ -66,7 +67,7 @@ def _voting(taught: Opened, public: Public) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         st.segmented_control(
             say("Choices"),
-            list(range(2, len(polling.LETTERS) + 1)),
+            list(range(2, MOST_ALOUD + 1)),
             key=CHOICES,
             default=4,
             format_func=lambda n: f"{polling.LETTERS[0]} – {polling.LETTERS[n - 1]}",

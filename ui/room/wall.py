@@ -15,36 +15,44 @@ from ui.shared.door import here, st
 from ui.state import in_room
 from words import say
 
+RIGHT_ALONE = say("Answers are not compared here: votes show how many were right.")
+
 
 def draw() -> None:
     """Draw the view, or that there is no room."""
     code, public = in_room.current(), in_room.public()
     if public is None:
-        st.info(say("There is no room {code}, or there is none any more.", code=code))
+        gone = say("There is no room {code}, or there is none any more.", code=code)
+        st.html(f'{RULES}<div class="gf-wall"><p class="gf-wall-question">{escape(here(gone))}</p></div>')
         return
     asked = public.question is not None
     st.html(RULES + _head(code, alone=not asked))
     if asked:
         st.html(_question(public))
     room_counts(key="wall_counts", large=True)
-    polling.results(public, key="wall_votes")
+    polling.bars(public, key="wall_votes", large=True)
 
 
 def _head(code: str, *, alone: bool) -> str:
-    join = escape(here(say("Join: {address}", address=teaching.base().partition("://")[2])))
-    kind = "gf-wall-alone" if alone else "gf-wall-asked"
-    return (
-        f'<div class="gf-wall {kind}"><p class="gf-wall-code">{escape(code)}</p>'
-        f'<p class="gf-wall-address">{join}</p></div>'
-    )
+    address = f"{teaching.base().partition('://')[2]}/{in_room.PAGE}"
+    join = f'<p class="gf-wall-address">{escape(here(say("Join: {address}", address=address)))}</p>'
+    named = f'<p class="gf-wall-code">{escape(code)}</p>'
+    kind, parts = ("gf-wall-alone", join + named) if alone else ("gf-wall-asked", named + join)
+    return f'<div class="gf-wall {kind}">{parts}</div>'
 
 
 def _question(public: Public) -> str:
     question = public.question
     if question is None:
         return ""
-    text = f'<p class="gf-wall-question">{escape(here(question.text))}</p>'
-    listed = (
-        "" if question.aloud or public.shown else "".join(f"<li>{escape(here(one))}</li>" for one in question.choices)
-    )
-    return f'<div class="gf-wall">{text}{f"<ol type=A>{listed}</ol>" if listed else ""}</div>'
+    parts = [f'<p class="gf-wall-question">{escape(here(question.text))}</p>']
+    few = polling.too_few(public)
+    if few is not None:
+        parts.append(f'<p class="gf-wall-few">{escape(here(few))}</p>')
+    if question.choices == polling.RIGHT_OR_NOT:
+        parts.append(f'<p class="gf-wall-few">{escape(here(RIGHT_ALONE))}</p>')
+    elif not polling.has_bars(public):
+        kind = "gf-wall-row" if question.aloud else "gf-wall-list"
+        listed = "".join(f"<li>{escape(here(one))}</li>" for one in polling.lettered(question.choices))
+        parts.append(f'<ul class="{kind}">{listed}</ul>')
+    return f'<div class="gf-wall">{"".join(parts)}</div>'

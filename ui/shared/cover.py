@@ -57,9 +57,16 @@ def stands_for(key: str, *, height: int = HEIGHT) -> bool:
         vertical_alignment="center",
     ):
         by_link = not {predictions.WHOLE, key.removeprefix(SECOND)}.isdisjoint(covering.words())
-        said = say("Covered by the link that you opened") if by_link else say("Covered until you have answered")
-        st.caption(said, width="content")
+        st.caption(_why(by_link=by_link), width="content")
     return True
+
+
+def _why(*, by_link: bool) -> str:
+    if by_link:
+        return say("Covered by the link that you opened")
+    if predictions.waits_for_teacher():
+        return say("Covered until the teacher shows the answer")
+    return say("Covered until you have answered")
 
 
 def part(draw: Callable[[], object]) -> None:

@@ -58,12 +58,27 @@ _RULES = """
 :root.gf-present .st-key-presenter { top: 0.6rem; }
 :root.gf-present :is([data-testid="stSidebar"], [data-testid="stHeader"]) { display: none; }
 :root.gf-present [data-testid="stMainBlockContainer"] { max-width: none; }
-/* In which room one is, at the foot of every page. */
+/* In which room one is, at the foot of every page; `--gf-room` is how high that is, and nothing lies under it. */
 .st-key-room_bar { position: fixed; z-index: 999991; bottom: 0.5rem; left: 0.5rem; width: 17.75rem !important; }
 :root.gf-present .st-key-room_bar { width: auto !important; }
-.stApp:has(.st-key-room_bar) [data-testid="stSidebarContent"] { padding-bottom: 6rem; }
-@media (max-width: 1100px) { .stApp:has(.st-key-room_bar) .st-key-lesson_panel { padding-bottom: 4.5rem; } }
-@media (max-width: 640px) { .st-key-room_bar { width: calc(100vw - 1rem) !important; } }
+.stApp:has(.st-key-room_bar) [data-testid="stSidebarContent"] { padding-bottom: calc(var(--gf-room, 5rem) + 1rem); }
+.stApp:has(.st-key-room_bar) [data-testid="stMainBlockContainer"]:not(:has(.st-key-lesson_panel)) {
+  padding-bottom: max(4rem, calc(var(--gf-room, 3rem) + 1.5rem));
+}
+@media (max-width: 1100px) {
+  .stApp:has(.st-key-room_bar) .st-key-lesson_panel { bottom: calc(var(--gf-room, 3rem) + 0.75rem); }
+  .stApp:has(.st-key-room_bar) [data-testid="stMainBlockContainer"]:has(.st-key-lesson_panel) {
+    padding-bottom: calc(50vh + var(--gf-room, 3rem));
+  }
+}
+@media (min-width: 769px) and (max-width: 1100px) {
+  :root:not(.gf-present) .stApp:has(.st-key-room_bar):has([data-testid="stSidebar"][data-collapsed="false"])
+    .st-key-lesson_panel { bottom: 0; }
+}
+@media (max-width: 640px) {
+  .st-key-room_bar, :root.gf-present .st-key-room_bar { bottom: 0; left: 0; width: 100vw !important; }
+  .stApp:has(.st-key-room_bar) .st-key-lesson_panel { bottom: var(--gf-room, 3rem); }
+}
 /* Nothing but what lies over the page: no room for it. */
 .st-key-glossary_marks { position: absolute; width: 0; height: 0; }
 [data-testid="stMainBlockContainer"] h1 { padding: 0; font-size: 1.35rem; white-space: nowrap; }
@@ -79,6 +94,13 @@ _RULES = """
 .st-key-menu a[aria-current] { font-weight: 600; }
 .st-key-menu a.gf-this { padding-left: 1.25rem; }
 .st-key-menu h2 { padding: 0 0 0.4rem 0.5rem; font-size: 1.35rem; }
+.gf-ways { display: flex; flex-wrap: wrap; gap: 0.4rem 0.6rem; }
+.gf-ways a {
+  padding: 0.3rem 0.75rem; border: 1px solid color-mix(in srgb, currentColor 25%, transparent); border-radius: 0.5rem;
+  color: inherit; text-decoration: none; font-size: 0.875rem; line-height: 1.4;
+}
+.gf-ways a:hover { background: color-mix(in srgb, currentColor 9%, transparent); }
+.gf-ways a:focus-visible { outline: 2px solid #e69f00; outline-offset: 2px; }
 [class*="_table_behind"] { display: none; }
 [class*="-result_choice"] [data-testid="stRadio"] { display: flex; column-gap: 1.25rem; align-items: baseline; }
 [class*="-result_choice"] [data-testid="stWidgetLabel"] { flex: none; }

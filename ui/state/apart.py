@@ -16,13 +16,14 @@ def begin() -> None:
 
 
 def beside(parameters: Mapping[str, str]) -> dict[str, str]:
-    """A whole address: parameters, and what stands beside them; of a lesson what they say themselves, if they do.
+    """A whole address: parameters, and what stands beside them, unless they say it themselves.
 
     Args:
         parameters: Of a link, or of a step of a lesson.
     """
     place = {} if lesson.PARAMETER in parameters else lesson.in_address()
-    return dict(parameters) | language.in_address() | in_room.in_address() | covering.in_address() | place
+    covered = {} if covering.PARAMETER in parameters else covering.in_address()
+    return dict(parameters) | language.in_address() | in_room.in_address() | covered | place
 
 
 def without(parameters: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:

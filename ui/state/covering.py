@@ -2,8 +2,9 @@
 
     cover=candidates.cross_map
 
-It stays for the session, over pages and sentences, until its reader shows everything again: it keeps a class from
-reading ahead, and is no lock.
+It stays for the session, over pages and sentences, until its reader shows everything again, or an address says
+`cover=` with nothing, as that of a class whose teacher has shown it: it keeps a class from reading ahead, and is no
+lock.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def write(words: Iterable[str]) -> str:
 def begin() -> None:
     """Take them from the address, if it has any; call it when a run begins."""
     written = st.query_params.get(PARAMETER)
-    if written:
+    if written is not None:
         st.session_state[WORDS] = read(written)
 
 

@@ -21,14 +21,17 @@ from ui.room.room import Public, RefusedError
 PARAMETER: Final = "room"  # in the address
 SECRET: Final = "teacher"  # in a teacher's own link
 PAGE, PROJECTOR = "room", "projector"  # paths of the pages about rooms, to which a class does not follow
-CODE, TAUGHT, VOTE = "room_code", "room_taught", "room_vote"  # in the session
+CODE, TAUGHT, VOTE, LEFT = "room_code", "room_taught", "room_vote", "room_left"  # in the session
 
 
 def begin() -> None:
-    """Take the room that the address names; call it when a run begins."""
+    """Take the room that the address names; call it when a run begins.
+
+    A browser that has not heard yet that its reader has left a room comes with the address of before.
+    """
     typed = st.query_params.get(PARAMETER)
     code = codes.read_code(typed) if typed else ""
-    if code and code != current():
+    if code and code != current() and code != st.session_state.get(LEFT):
         _be_in(code, None)
     secret = st.query_params.get(SECRET)
     if secret:
@@ -60,13 +63,15 @@ def teach(opened: Opened) -> None:
 
 def leave() -> None:
     """Callback: be in no room."""
+    left = current()
     _be_in("", None)
+    st.session_state[LEFT] = left
     if PARAMETER in st.query_params:
         del st.query_params[PARAMETER]
 
 
 def _be_in(code: str, taught: Opened | None) -> None:
-    st.session_state[CODE], st.session_state[TAUGHT], st.session_state[VOTE] = code, taught, None
+    st.session_state.update({CODE: code, TAUGHT: taught, VOTE: None, LEFT: ""})
 
 
 def become_teacher(secret: str) -> bool:

@@ -110,6 +110,12 @@ def _may_be_seen(place: Place) -> bool:
     return of(place) is not None if room is None else room.answered
 
 
+def waits_for_teacher() -> bool:
+    """Whether it is a room's teacher who shows the answer of the step at hand."""
+    place = lesson.place()
+    return place is not None and in_room.asks(place.name, run_at_hand()) is not None
+
+
 def covered_here() -> tuple[str, ...]:
     """What is covered on the page that is drawn now: by the step of a lesson, and by a teacher's link."""
     return (*covered_by_the_step(), *covering.words())

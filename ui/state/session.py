@@ -21,7 +21,7 @@ import streamlit as st
 
 from transformer.runs.interventions import Intervention
 from transformer.runs.query import Beam, Decoding, Greedy, Query, Sampling
-from ui.state import answered, apart, branches, in_room, lesson, nested, reference
+from ui.state import answered, apart, branches, covering, in_room, lesson, nested, reference
 from ui.state.link import DEFAULT_NEW, Link, read_link, write_link
 from ui.state.view import MAIN, Slot, View
 
@@ -144,7 +144,7 @@ def publish(link: Link) -> None:
     """Write the address, if it says something else; call it at the end of a run that went well."""
     state = st.session_state
     written = write_link(link)
-    in_room.tell(state.get(URL_PAGE, ""), written | lesson.in_address())
+    in_room.tell(state.get(URL_PAGE, ""), written | covering.in_address() | lesson.in_address())
     state[WHEN_WRITTEN] = _asked()
     if not state.pop(URL_OPENED, False) and written != state.get(URL_MEANT):
         before = (*state.get(URL_ON_ITS_WAY, ()), state.get(URL_WRITTEN))

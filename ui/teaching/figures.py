@@ -1,6 +1,7 @@
 """The chart of a lesson's step for a handout: what the step's page shows, of the same run.
 
-A handout is printed, so one chart a step is enough: the one that its question is about.
+A handout is printed, so one chart a step is enough: the one that its question is about. A page that shows texts and
+tables, or what would have to be run anew, has none on paper.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from ui.runs.looking import Looking, candidate_list, chosen_map, fit_view
 from ui.runs.sides import KIND_NAMES, sides
 from ui.state.link import read_link
 from ui.state.view import View
+from ui.teaching import further_figures
 from words import say
 
 _DIMENSIONS: Final = 64
@@ -41,9 +43,14 @@ def figure_of(step: Step, parameters: Mapping[str, str], checkpoint: Checkpoint,
         A figure's plain data; None for a page that has none on paper.
     """
     link, _ = read_link({name: (text,) for name, text in parameters.items()})
-    named = (_CHARTS[key] for key in (*step.look, *step.cover) if key in _CHARTS)
-    draw = next(named, _PAGES.get(step.page))
-    return None if draw is None else draw(link.view, checkpoint, trace)
+    for key in (*step.look, *step.cover):
+        if key in _CHARTS:
+            return _CHARTS[key](link.view, checkpoint, trace)
+        if key in further_figures.CHARTS:
+            return further_figures.CHARTS[key](link, checkpoint, trace)
+    if step.page == "inside" and not step.look and link.view.inside_panel in further_figures.PARTS:
+        return further_figures.PARTS[link.view.inside_panel](link, checkpoint, trace)
+    return _PAGES[step.page](link.view, checkpoint, trace) if step.page in _PAGES else None
 
 
 def _looking(view: View, checkpoint: Checkpoint, trace: Trace, kind: Kind) -> Looking:
@@ -140,5 +147,4 @@ _PAGES: Final[Mapping[str, _Draw]] = {
     "masks": _mask,
     "positions": _positions,
     "search": _candidates,
-    "forcing": _candidates,
 }

@@ -1,7 +1,7 @@
 """A lesson on paper: one HTML file that opens offline, with its charts and questions, and the answers at the end.
 
 Its script is Plotly's, inside the file, as a printed chart is drawn when the file is opened. Every text in it goes
-through an escape.
+through an escape. What has no chart on paper has a link to the app instead; nothing is fetched by itself.
 
 Knows nothing of Streamlit.
 """
@@ -35,6 +35,7 @@ class Sheet:
         chart: What belongs to it; None if there is none on paper.
         covered: It holds the answer, and stands among the answers.
         about: Which model and sentence it is of, if not those of the handout.
+        shown_on: Of what is not on paper, the name of the page that shows it, and its address.
     """
 
     posed: Posed | None
@@ -42,6 +43,7 @@ class Sheet:
     chart: Spec | None
     covered: bool
     about: Sentence | None = None
+    shown_on: tuple[str, str] | None = None
 
 
 def handout(
@@ -116,7 +118,7 @@ def _question(number: int, sheet: Sheet, language: str, drawn: _Charts) -> str:
     if sheet.about is not None:
         parts.append(f'<p class="about">{escape(said(sheet.about, language))}</p>')
     if not sheet.covered:
-        parts.append(drawn.once(sheet.chart))
+        parts += [drawn.once(sheet.chart), _elsewhere(sheet, language)]
     labels = [f"<li>{escape(said(option.label, language))}</li>" for option in posed.options]
     parts.append(f"<ul>{''.join(labels)}</ul>" if labels else '<div class="line"></div>')
     return f"<section>{''.join(parts)}</section>"
@@ -130,8 +132,17 @@ def _answer(number: int, sheet: Sheet, language: str, drawn: _Charts) -> str:
     if sheet.posed.step.ask.form != "piece":  # its text answers what somebody typed
         parts.append(f"<p>{escape(said(sheet.posed.reveal, language))}</p>")
     if sheet.covered:
-        parts.append(drawn.once(sheet.chart))
+        parts += [drawn.once(sheet.chart), _elsewhere(sheet, language)]
     return f'<div class="answer">{"".join(parts)}</div>'
+
+
+def _elsewhere(sheet: Sheet, language: str) -> str:
+    """Where what is not on paper is shown."""
+    if sheet.shown_on is None:
+        return ""
+    page, address = sheet.shown_on
+    told = escape(said(say("The app shows it on the page “{page}”.", page=page), language))
+    return f'<p class="about"><a href="{escape(address)}">{told}</a></p>'
 
 
 def _right(posed: Posed) -> str:

@@ -6,35 +6,23 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Final
-from urllib.parse import urlencode, urlsplit
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.lessons import Lesson
-from ui.shared import drawing
+from ui.shared import drawing, menu
 from ui.shared.door import st
-from ui.state import covering, lesson, own_lessons, session
+from ui.state import covering, in_room, lesson, own_lessons, session
 from ui.state.language import current
 from ui.state.lesson import Place
 from ui.state.link import write_link
 from ui.state.view import View
 from ui.teaching.example import EXAMPLE
+from ui.teaching.places import PAGES, base, whole
 from ui.teaching.sheets import written
 from words import joined, say, say_n
 
 PAGE, STEP, COVERED, GUESS, HANDOUT = "teach_page", "teach_step", "teach_cover", "teach_guess", "teach_handout"
 NONE: Final = ""
-PAGES: Final[Mapping[str, str]] = {
-    "step": say("Step through decoding"),
-    "attention": say("Attention"),
-    "positions": say("Positions"),
-    "masks": say("Masks"),
-    "inside": say("Inside the model"),
-    "search": say("How pieces are chosen"),
-    "forcing": say("Teacher forcing"),
-    "compare": say("Compare"),
-    "matters": say("What matters"),
-    "wrong": say("What goes wrong"),
-}
 PARTS: Final[Mapping[str, str]] = {
     "*": say("everything below the sentence, the output too"),
     "part": say("everything below the output"),
@@ -79,8 +67,13 @@ def _link(checkpoint: Checkpoint) -> None:
         )
         guess = st.toggle(say("Hide candidates until I guess"), key=GUESS, disabled=place is not None)
     path, parameters = _address(checkpoint, place, page, hidden, guess=guess)
-    st.code(_whole(path, parameters), language=None, wrap_lines=True)
-    st.link_button(say("Try it"), _whole(path, parameters), icon=":material/open_in_new:")
+    address = whole(base(), path, parameters)
+    st.code(address, language=None, wrap_lines=True)
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        st.link_button(say("Try it"), address, icon=":material/open_in_new:")
+        if in_room.taught() is not None:
+            alone = {covering.PARAMETER: "", lesson.PARAMETER: ""}  # not what this session has of them
+            menu.ways([(path, say("Go there with the class"), alone | parameters)])
     if hidden:
         st.caption(
             say("What is covered is not sent to the browser. A reader can show it in the sidebar: it is no lock.")
@@ -102,14 +95,6 @@ def _address(
     bare = replace(link, view=View())
     step = lesson.known()[place.lesson].steps[place.step - 1]
     return step.page, write_link(bare) | place.in_address() | more
-
-
-def _whole(path: str, parameters: Mapping[str, str]) -> str:
-    """The whole address, as it is copied: with the server's name as this browser knows it."""
-    here = urlsplit(st.context.url or "")
-    base = here.path.rpartition("/")[0]
-    server = f"{here.scheme}://{here.netloc}" if here.netloc else ""
-    return f"{server}{base}/{path}?{urlencode(parameters)}"
 
 
 def _steps() -> dict[str, str]:
@@ -156,7 +141,7 @@ def _handout(checkpoint: Checkpoint) -> None:
         return
     st.download_button(
         say("Handout as HTML"),
-        partial(_file, known[name], checkpoint, source, current()),
+        partial(_file, known[name], checkpoint, source, current(), base()),
         file_name=f"{name}.html",
         mime="text/html",
         key="teach_file",
@@ -165,8 +150,8 @@ def _handout(checkpoint: Checkpoint) -> None:
     )
 
 
-def _file(one: Lesson, checkpoint: Checkpoint, source: str, language: str) -> bytes:
-    return written(one, checkpoint, source, language)
+def _file(one: Lesson, checkpoint: Checkpoint, source: str, language: str, app: str) -> bytes:
+    return written(one, checkpoint, source, language, app=app)
 
 
 def _own() -> None:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from charts.theme import Spec
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
-from transformer.lessons import Lesson, Posed
+from transformer.lessons import Lesson, Posed, Step
 from ui.lessons import asking
 from ui.runs import loading
 from ui.runs.work import BusyError
 from ui.state.lesson import Place
 from ui.teaching.figures import figure_of
 from ui.teaching.handout import Sheet, handout
+from ui.teaching.places import PAGES, whole
 from words import Sentence, say
 
 
-def written(lesson: Lesson, checkpoint: Checkpoint, source: str, language: str) -> bytes:
+def written(lesson: Lesson, checkpoint: Checkpoint, source: str, language: str, *, app: str) -> bytes:
     """The handout of a lesson as a file.
 
     Args:
@@ -22,35 +24,46 @@ def written(lesson: Lesson, checkpoint: Checkpoint, source: str, language: str) 
         checkpoint: The one that is open.
         source: The sentence.
         language: One of `words.languages()`.
+        app: The address of the app, for links to what is not on paper.
 
     Raises:
         GlassformerError: The model cannot run the sentence.
         BusyError: The model has too much to do.
     """
     trace = loading.runner().trace(checkpoint, asking.own_query(checkpoint, source))
-    sheets = [_sheet(lesson, number, checkpoint, source) for number in range(1, len(lesson.steps) + 1)]
+    sheets = [_sheet(lesson, number, checkpoint, source, app) for number in range(1, len(lesson.steps) + 1)]
     name, output = checkpoint.card.title or checkpoint.name, trace.output_text
     text = handout(lesson, sheets, checkpoint=name, sentence=source, output=output, language=language)
     return text.encode("utf-8")
 
 
-def _sheet(lesson: Lesson, number: int, checkpoint: Checkpoint, source: str) -> Sheet:
+def _sheet(lesson: Lesson, number: int, checkpoint: Checkpoint, source: str, app: str) -> Sheet:
     """One step; what goes wrong with it is said in its place."""
-    step = lesson.steps[number - 1]
+    step, place = lesson.steps[number - 1], Place(lesson.name, number)
     about: Sentence | None = None
     try:
         if step.on not in ("", checkpoint.name):
             checkpoint = loading.open_checkpoint(loading.usable()[step.on])
             source = checkpoint.card.first_example()
             about = say("On the model {name}: {sentence}", name=checkpoint.card.title, sentence=source)
-        found = asking.posed(Place(lesson.name, number), checkpoint, source)
+        found = asking.posed(place, checkpoint, source)
         if not isinstance(found, Posed):
             return Sheet(posed=None, why=found.why, chart=None, covered=False, about=about)
-        trace = loading.runner().trace(checkpoint, asking.own_query(checkpoint, source))
-        chart = figure_of(step, found.link(), checkpoint, trace)
-        return Sheet(posed=found, why=None, chart=chart, covered=bool(step.cover), about=about)
+        chart = _chart(step, found, checkpoint, source)
     except (GlassformerError, BusyError) as error:
         return Sheet(posed=None, why=error.sentence, chart=None, covered=False, about=about)
     except (KeyError, OSError):
         why = say("This step needs the checkpoint {name}, which cannot be opened here.", name=step.on)
         return Sheet(posed=None, why=why, chart=None, covered=False, about=about)
+    link = whole(app, step.page, {"model": checkpoint.name, "src": source} | place.in_address())
+    shown_on = (PAGES.get(step.page, step.page), link) if chart is None else None
+    return Sheet(posed=found, why=None, chart=chart, covered=bool(step.cover), about=about, shown_on=shown_on)
+
+
+def _chart(step: Step, posed: Posed, checkpoint: Checkpoint, source: str) -> Spec | None:
+    """What belongs to a step; a question stays without it if it cannot be made."""
+    trace = loading.runner().trace(checkpoint, asking.own_query(checkpoint, source))
+    try:
+        return figure_of(step, posed.link(), checkpoint, trace)
+    except (GlassformerError, BusyError):
+        return None

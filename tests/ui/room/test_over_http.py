@@ -21,6 +21,7 @@ from ui.room.registry import MISSES_AT_ONCE, Registry
 from ui.room.room import Question
 from ui.room.routes import MOST_BYTES, routes
 
+SITE = "https://glass.school.example"  # that a proxy serves the app as
 ASKED = Question("masks.1", "How many?", ("one", "two", "three"))
 WAIT = 5.0
 
@@ -66,7 +67,7 @@ def rooms():
 @pytest.fixture(scope="module")
 def port(rooms):
     found = free_port()
-    app = Starlette(routes=routes(rooms=rooms), middleware=create_streamlit_middleware())
+    app = Starlette(routes=routes(rooms=rooms, origins=lambda: {SITE}), middleware=create_streamlit_middleware())
     server = uvicorn.Server(uvicorn.Config(app, host=HOST, port=found, log_level="error"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
@@ -167,12 +168,25 @@ def test_what_is_posted_has_to_come_from_a_page_of_ours(taught, rooms, post, por
     token = joined(post, taught.code)
     vote = {"token": token, "round": 1, "choice": 0}
     path = f"/class/{taught.code}/vote"
-    for origin in ("", "null", "https://example.org", f"http://{HOST}", f"http://{HOST}:1", "http://"):
+    others = (
+        "",
+        "null",
+        "https://example.org",
+        f"http://{HOST}",
+        f"http://{HOST}:1",
+        "http://",
+        f"{SITE}.evil",
+        SITE[6:],
+    )
+    for origin in others:
         told = f"http://{HOST}:80" if origin == f"http://{HOST}" else origin
-        assert post(path, vote, origin=told) == (403, {"why": "another-origin"})
+        status, said = post(path, vote, origin=told)
+        assert (status, said["why"]) == (403, "another-origin")
+        assert "Host header" in said["remedy"]
         assert post(f"/class/{taught.code}/join", {}, origin=told)[0] == 403
     assert post(path, vote, Content_Type="text/plain")[0] == 415
     assert rooms.counted(taught.code).voted == 0
+    assert post(path, vote, origin=SITE)[0] == 204  # behind a proxy that passes on another Host
 
 
 TOKEN = "A" * 22

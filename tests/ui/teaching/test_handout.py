@@ -64,7 +64,7 @@ def charts_in(text):
 def test_it_fetches_nothing(reverse):
     text = written(lessons()["one-piece"], sheets_of(lessons()["one-piece"], reverse, "glass"), "en")
     before_the_script, _, rest = text.partition("<script>")
-    after_the_script = rest.partition("</script>")[2]
+    after_the_script = re.sub(r'<a href="[^"]*">', "", rest.partition("</script>")[2])  # fetched by a click alone
     assert not re.search(r"""(?:src|href)=|https?://|@import""", before_the_script + after_the_script)
 
 
@@ -83,6 +83,40 @@ def test_every_lesson_has_a_chart_on_paper_where_its_page_has_one(reverse):
         for sheet in sheets_of(lesson, reverse, "transformer"):
             if sheet.posed is not None and sheet.posed.step.page in ("step", "attention", "masks"):
                 assert sheet.chart is not None, (lesson.name, sheet.posed.step.page)
+
+
+def test_charts_of_the_page_inside_are_of_what_the_step_looks_at(reverse):
+    drawn = {}
+    for name in ("stream", "neurons", "cost", "training"):
+        lesson = lessons()[name]
+        for sheet in sheets_of(lesson, reverse, "transformer"):
+            if sheet.posed is not None and sheet.chart is not None:
+                title = said(sheet.chart["layout"]["title"]["text"], "en")
+                drawn.update((key, title) for key in sheet.posed.step.look[:1])
+    expected = {
+        "stream_added": "adds to the stream",
+        "stream_kept": "of the embedding is left",
+        "lens_table": "each depth would write",
+        "ffn_map": "most active anywhere",
+        "ffn_shares": "Silent neurons",
+        "ffn_tokens": "What drives neuron",
+        "cost_curves": "by length",
+        "training_losses": "Loss by epoch",
+    }
+    assert dict.fromkeys(expected, True) == {key: expected[key] in drawn.get(key, "") for key in expected}
+
+
+def test_what_is_not_on_paper_has_a_link_behind_its_answer(reverse):
+    lesson = lessons()["stream"]
+    address = "https://glass.example/inside?src=a&lesson=stream.1"
+    sheets = [
+        Sheet(posed=one.posed, why=one.why, chart=None, covered=one.covered, shown_on=("Inside the model", address))
+        for one in sheets_of(lesson, reverse, "glass")
+    ]
+    questions, answers = written(lesson, sheets, "en").split('<div class="answers">')
+    assert html.escape(address) not in questions
+    assert answers.count(html.escape(address)) == sum(sheet.posed is not None for sheet in sheets)
+    assert "The app shows it on the page “Inside the model”." in answers
 
 
 def test_the_example_of_a_lesson_can_be_read(tmp_path, reverse):

@@ -156,6 +156,7 @@ export interface RoomPayload extends Spoken {
   role: "student" | "teacher" | "viewer";
   secret: string;
   choice: { round: number; choice: number } | null;
+  lesson: boolean;
 }
 
 export interface RoomCountsPayload extends Spoken {

@@ -168,6 +168,7 @@ async function joined(of) {
     return true;
   }
   if (answer?.status === 404) over(of, answer.said.boot);
+  else if (answer?.said.why === "another-origin") tell(of, { standing: "foreign" });  // a reload tries again
   else {
     tell(of, { standing: answer?.status === 503 ? "full" : "lost" });
     later(of);

@@ -6,14 +6,18 @@ import { moveStep } from "../common/step.js";
 
 /** @import { RoomState } from "./types.js" */
 
-const OUR_OWN = ["room", "lang", "present", "cover"];  // of a reader, not of what is looked at
+const OUR_OWN = ["room", "lang", "present"];  // of a reader, not of what is looked at
 const SMALL = ["step", "rev", ...OUR_OWN];  // the version of a checkpoint, which the plain address leaves out, is the server's
 
 /** What a sentence is run with; who keeps a sentence of their own keeps these. */
 const RUN = ["model", "rev", "answers", "src", "ref", "max", "how", "beam", "lp", "temp", "k", "p", "seed"];
 /** What belongs to the teacher's run alone. */
 const OF_THAT_RUN = ["forced", "tried", "result", "do", "job", "with", "b"];
-const LESSON = ["lesson", "path"];
+/** A step of a lesson finds in each run what it is about, so these are enough; of the run it takes the last ones. */
+const LESSON = ["lesson", "path", "cover"];
+const RUN_OF_A_STEP = ["model", "rev", "answers", "src", "mine"];
+/** Without these a session stays in its lesson, and keeps covered what is; said with nothing, they end that. */
+const TAKEN_BACK = ["lesson", "cover"];
 
 const UNDER_WAY_MS = 500;  // until Streamlit says that it runs the page that was asked for
 const IDLE = "[data-testid='stApp'][data-test-script-state='notRunning']";
@@ -27,7 +31,7 @@ let arrived = 0;
  */
 function butTheStep(address) {
   const parameters = Array.from(address.searchParams).filter(([name, value]) =>
-    !SMALL.includes(name) && (name !== "lesson" || value));
+    !SMALL.includes(name) && (value || !TAKEN_BACK.includes(name)));
   return `${address.pathname.split("/").at(-1)} ${JSON.stringify(parameters.sort())}`;
 }
 
@@ -35,17 +39,21 @@ function butTheStep(address) {
  * The teacher's address, for a reader who is in a room and has a language.
  * @param {RoomState} state
  * @param {string} here
+ * @param {boolean} inLesson the reader's session is in a lesson, whatever the address says
  */
-export function whereTheTeacherIs(state, here) {
+export function whereTheTeacherIs(state, here, inLesson) {
   const [before, there] = [new URL(here), new URL(`${state.page}?${state.query}`, here)];
+  const step = there.searchParams.has("lesson");
   if (state.own) {
-    // A step of a lesson finds in each sentence what it is about.
-    const left = there.searchParams.has("lesson")
+    const left = step
       ? Array.from(there.searchParams.keys()).filter((name) => !LESSON.includes(name)) : [...RUN, ...OF_THAT_RUN];
     for (const name of left) there.searchParams.delete(name);
   }
-  if (before.searchParams.get("lesson") && !there.searchParams.has("lesson")) there.searchParams.set("lesson", "");
-  for (const name of state.own ? [...RUN, ...OUR_OWN] : OUR_OWN) {
+  for (const name of TAKEN_BACK) {
+    const is = before.searchParams.get(name) || (name === "lesson" && inLesson);
+    if (is && !there.searchParams.has(name)) there.searchParams.set(name, "");
+  }
+  for (const name of state.own ? [...step ? RUN_OF_A_STEP : RUN, ...OUR_OWN] : OUR_OWN) {
     const value = before.searchParams.get(name);
     if (value !== null) there.searchParams.set(name, value);
   }
@@ -60,8 +68,9 @@ export function whereTheTeacherIs(state, here) {
  */
 function atTheLessonsStep({ own }, there, here) {
   const now = new URL(here);
-  const lesson = there.searchParams.get("lesson");
-  return own && lesson !== null && now.searchParams.get("lesson") === lesson && now.pathname === there.pathname;
+  /** @param {string} name */
+  const alike = (name) => (now.searchParams.get(name) ?? "") === (there.searchParams.get(name) ?? "");
+  return own && there.searchParams.has("lesson") && TAKEN_BACK.every(alike) && now.pathname === there.pathname;
 }
 
 /**
@@ -77,11 +86,12 @@ export function stepThere(there, here) {
 /**
  * Go where the teacher is; who does so with many others begins to redraw at a random moment.
  * @param {RoomState} state
+ * @param {boolean} inLesson as for `whereTheTeacherIs`
  */
-export function follow(state) {
+export function follow(state, inLesson) {
   clearTimeout(moving);
   if (!state.page) return;
-  const there = whereTheTeacherIs(state, location.href);
+  const there = whereTheTeacherIs(state, location.href, inLesson);
   if (atTheLessonsStep(state, there, location.href)) return;
   const [step, after] = [stepThere(there, location.href), Math.random() * state.spread];
   if (step !== null && moveStep(step, after)) return;

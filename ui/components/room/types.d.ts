@@ -30,8 +30,11 @@ export interface Counts {
   voted: number;
 }
 
-/** "ended" as the room was ended or left alone, "restarted" with the server, "none" if it was never known here. */
-export type Standing = "joining" | "there" | "lost" | "full" | "ended" | "restarted" | "none";
+/**
+ * "ended" as the room was ended or left alone, "restarted" with the server, "none" if it was never known here, "foreign"
+ * where the server takes this page for one of another site.
+ */
+export type Standing = "joining" | "there" | "lost" | "full" | "ended" | "restarted" | "none" | "foreign";
 
 /** What is known of the room that this browser page is in. */
 export interface Known {
@@ -42,10 +45,12 @@ export interface Known {
 }
 
 export interface View {
+  root: HTMLElement;
   said: HTMLElement;
   button: HTMLButtonElement;
   ballot: HTMLElement;
   report: (version: string) => void;
+  leave: () => void;
   payload: RoomPayload | null;
   forget: () => void;
 }

@@ -11,18 +11,24 @@ import { follow, isUnderWay, stay } from "./following.js";
 /** @import { Known, RoomState, View } from "./types.js" */
 
 const TEACHER_MS = 3000;
+const LEAVE_MS = 2000;
 const LOOK_MS = 200;
+const LOOKS = 2;  // between two runs of the script there is a moment of rest
+const HEIGHT = "--gf-room";
 let reporting = 0;
 let followed = "";  // of the teacher's moves, the last that this page heard of
-let votes = "";  // how the votes stood that Python has drawn
+let votes = "";  // how the votes stood that Python has drawn, or that the room has ended
+let handing = "";  // the code of the room that Python is being told the teacher's secret of
 let posted = "";  // the vote that Python was last told of
 /** @type {Known | null} */
 let latest = null;
+/** @type {View | null} the line that was drawn last: one that goes may go after the next has come */
+let current = null;
 
 /** @param {HTMLElement} root */
 function create(root) {
   const view = /** @type {View} */ ({
-    said: make("span", "gf-room-said"), ballot: make("span", "gf-room-ballot"), payload: null,
+    root, said: make("span", "gf-room-said"), ballot: make("span", "gf-room-ballot"), payload: null,
   });
   view.said.setAttribute("role", "status");
   view.button = makeButton("gf-room-button", "", "", () => toggle(view));
@@ -39,11 +45,12 @@ function hear(view, known) {
   latest = known;
   draw(view);
   const { state, code } = known;
+  if (view.payload && isGone(known)) redraw(view, JSON.stringify([code, known.standing]), 0);
   if (!state || !view.payload) return;
   const move = `${code} ${state.moves} ${state.own}`;
   if (view.payload.role === "student" && move !== followed) {
     followed = move;
-    if (!kept(code, "away")) follow(state);
+    if (!kept(code, "away")) follow(state, view.payload.lesson);
   }
   tellPython(view, state);
 }
@@ -55,26 +62,64 @@ function hear(view, known) {
  */
 function tellPython(view, { question, round, taken, shown, answered, spread }) {
   const now = JSON.stringify([question, round, taken, shown.length, answered]);
-  const news = votes !== now && !(votes === "" && !question);
-  votes = now;
-  if (!news) return;
-  clearTimeout(reporting);
-  const report = () => {
-    if (isUnderWay()) reporting = setTimeout(report, LOOK_MS);
-    else view.report(now);
-  };
-  reporting = setTimeout(report, Math.random() * spread);
+  if (votes === "" && !question) votes = now;
+  redraw(view, now, spread);
 }
+
+/**
+ * Have Python draw the page again, once for each thing that it has to know.
+ * @param {View} view
+ * @param {string} now
+ * @param {number} spread
+ */
+function redraw(view, now, spread) {
+  if (votes === now) return;
+  votes = now;
+  clearTimeout(reporting);
+  reporting = setTimeout(() => atRest(() => (current ?? view).report(now)), Math.random() * spread);
+}
+
+/**
+ * Do something once the page has been drawn: what is told to Python before comes with controls as they were, and
+ * would be taken for the reader's.
+ * @param {() => void} act
+ * @param {number} [rested] how often it has been found at rest
+ */
+function atRest(act, rested = 0) {
+  if (rested >= LOOKS) act();
+  else reporting = setTimeout(() => atRest(act, isUnderWay() ? 0 : rested + 1), LOOK_MS);
+}
+
+/**
+ * Whether a room was there, and is no more.
+ * @param {Known | null} known
+ */
+const isGone = (known) => known?.standing === "ended" || known?.standing === "restarted" || known?.standing === "none";
 
 /** @param {View} view */
 function toggle(view) {
   const { payload } = view;
   if (!payload) return;
+  if (isGone(latest)) {
+    leave(view);
+    return;
+  }
   const away = !kept(payload.code, "away");
   keep(payload.code, "away", away ? "1" : "");
   if (away) stay();
-  else if (latest?.state) follow(latest.state);
+  else if (latest?.state) follow(latest.state, payload.lesson);
   draw(view);
+}
+
+/**
+ * Leave a room that has ended. What is told while the connection is being made anew is lost, so it is told again.
+ * @param {View} view
+ */
+function leave(view) {
+  clearTimeout(reporting);
+  if (!view.root.isConnected || !isGone(latest)) return;
+  view.leave();
+  reporting = setTimeout(() => leave(view), LEAVE_MS);
 }
 
 /** @param {View} view */
@@ -87,8 +132,9 @@ function draw(view) {
   said.textContent = known && payload.role === "teacher" ? sayTeacher(known) : sayStanding(known, payload, away);
   // A projector has other things to say, as long as all is well.
   view.said.parentElement?.classList.toggle("gf-room-quiet", payload.role === "viewer" && known?.standing === "there");
-  button.hidden = !there || !known?.state?.page;
-  button.textContent = away ? say("Follow the teacher") : say("Look around by yourself");
+  const gone = isGone(known) && payload.role !== "viewer";
+  button.hidden = !gone && (!there || !known?.state?.page);
+  button.textContent = gone ? say("Leave the room") : away ? say("Follow the teacher") : say("Look around by yourself");
   drawBallot(view, there ? known?.state ?? null : null);
 }
 
@@ -132,6 +178,9 @@ function sayStanding(known, { code }, away) {
     case "restarted": return say("The room has ended: the server was started anew.");
     case "ended": return say("The room has ended.");
     case "none": return say("There is no room {code}.", { code });
+    case "foreign": return say(
+      "Room {code}: the server does not take this page's address for its own; a proxy in front of it has to pass on the "
+      + "Host header.", { code });
     case "full": return say("Room {code} is full.", { code });
     case "lost": return say("Room {code}: the connection is lost, and tried again.", { code });
     case "there": break;
@@ -147,18 +196,34 @@ function sayStanding(known, { code }, away) {
  * @param {Component<RoomPayload>} component
  */
 function show(view, { data: { payload }, setTriggerValue }) {
+  current = view;
   view.payload = payload;
   view.report = (version) => setTriggerValue("votes", version);
+  view.leave = () => setTriggerValue("left", true);
   const { code, role, secret } = payload;
   if (secret) keep(code, "secret", secret);
   const unheard = role === "student" && kept(code, "secret");
   if (unheard) {
     // After a reload: the teacher's tab knows what the new session does not.
-    setTriggerValue("teacher", unheard);
     keep(code, "secret", "");
-    setTimeout(() => begin(view), TEACHER_MS);  // unless it is known by then
-  } else begin(view);
+    handing = code;
+    atRest(() => {
+      setTriggerValue("teacher", unheard);
+      setTimeout(() => {
+        handing = "";
+        if (current === view) begin(view);  // unless it is known by then
+      }, TEACHER_MS);
+    });
+  } else if (role !== "student" || handing !== code) begin(view);
   draw(view);
+}
+
+/**
+ * Nothing shall lie under the line (`ui/shared/style.py`).
+ * @param {View} view
+ */
+function tellHeight({ root }) {
+  document.documentElement.style.setProperty(HEIGHT, `${Math.ceil(root.getBoundingClientRect().height)}px`);
 }
 
 /** @param {View} view */
@@ -172,9 +237,12 @@ function begin({ payload }) {
 }
 
 export const component = mount({
-  styles: "room", className: "gf-room", create, show, watched: () => [], resized: () => {},
+  styles: "room", className: "gf-room", create, show, watched: (view) => [view.root], resized: tellHeight,
   close: (view) => {
     view.forget();
+    if (current !== view) return;
+    current = null;
     connect(null);
+    document.documentElement.style.removeProperty(HEIGHT);
   },
 });

@@ -24,7 +24,9 @@ def room_bar(
     role: Role,
     secret: str = "",
     vote: tuple[int, int] | None = None,
+    lesson: bool = False,
     on_teacher: Callable[[], None] | None = None,
+    on_left: Callable[[], None] | None = None,
 ) -> None:
     """Draw the line.
 
@@ -34,15 +36,24 @@ def room_bar(
         role: A student is counted and follows; a viewer, such as a projector, only looks on.
         secret: The teacher's, for the teacher's own browser, whose tab keeps it for a reload.
         vote: The round, and which choice the student committed to, from 0; the browser posts it with its token.
+        lesson: Whether the session is in a lesson, whatever the address says.
         on_teacher: Called when a tab that has kept one was loaded again; `kept_secret(key)` tells it.
+        on_left: Called when the reader leaves a room that has ended.
     """
     payload = {
         "code": code,
         "role": role,
         "secret": secret,
         "choice": None if vote is None else dict(zip(("round", "choice"), vote, strict=True)),
+        "lesson": lesson,
     }
-    _MOUNT(key=key, data=wrapped(payload), on_teacher_change=on_teacher or ignore, on_votes_change=ignore)
+    _MOUNT(
+        key=key,
+        data=wrapped(payload),
+        on_teacher_change=on_teacher or ignore,
+        on_votes_change=ignore,
+        on_left_change=on_left or ignore,
+    )
 
 
 def kept_secret(key: str) -> str:

@@ -1,0 +1,69 @@
+// @ts-check
+// Where a student's page goes when the teacher has gone somewhere.
+
+import { stepThere, whereTheTeacherIs } from "../../../ui/components/room/following.js";
+import { equal, test } from "./harness.js";
+
+/** @import { RoomState } from "../../../ui/components/room/types.js" */
+
+const BASE = "https://glass.example/app/";
+
+/**
+ * @param {string} page
+ * @param {string} query
+ * @returns {RoomState}
+ */
+const at = (page, query, own = false) => ({
+  moves: 1, page, query, spread: 0, question: "", choices: 0, aloud: false, round: 0, taken: false, shown: [],
+  answered: false, own, at: 0,
+});
+
+/**
+ * Where somebody goes, as text.
+ * @param {RoomState} state
+ * @param {string} here
+ */
+const there = (state, here, inLesson = false) =>
+  decodeURIComponent(whereTheTeacherIs(state, BASE + here, inLesson).href.slice(BASE.length));
+
+test("a student looks at what the teacher looks at, in their own language", () => {
+  equal(there(at("masks", "src=a&mask=causal"), "step?room=K7MPR4&lang=zh&src=b&layer=2"),
+    "masks?src=a&mask=causal&room=K7MPR4&lang=zh");
+});
+
+test("a step of the same run is no other address", () => {
+  const here = new URL("step?src=a&rev=1&room=K7MPR4", BASE).href;
+  equal(stepThere(new URL("step?src=a&step=4&room=K7MPR4", BASE), here), 3);
+  equal(stepThere(new URL("step?src=a&room=K7MPR4", BASE), here), 0);
+  equal(stepThere(new URL("step?src=b&step=4", BASE), here), null);
+  equal(stepThere(new URL("masks?src=a&step=4", BASE), here), null);
+  equal(stepThere(new URL("step?src=a&step=4&lesson=one-piece.1", BASE), here), null);
+  equal(stepThere(new URL("step?src=a&step=4&lesson=&cover=", BASE), here), 3);
+});
+
+test("who has a sentence of their own keeps it, and not what belongs to the teacher's run", () => {
+  equal(there(at("attention", "src=a&how=beam&beam=4&forced=5.7&do=x&layer=2", true), "step?src=b&room=K7MPR4&seed=3"),
+    "attention?layer=2&src=b&seed=3&room=K7MPR4");
+});
+
+test("a step of a lesson finds in an own sentence what it is about", () => {
+  equal(there(at("step", "src=a&step=7&layer=2&lesson=one-piece.3", true), "step?src=b&how=beam&room=K7MPR4"),
+    "step?lesson=one-piece.3&src=b&room=K7MPR4");
+});
+
+test("who comes back from a step on a model of its own comes back to their own sentence", () => {
+  equal(there(at("step", "src=a&lesson=looking.3&mine=src%3Da", true), "attention?model=reverse&mine=src%3Db&lesson=looking.2"),
+    "step?lesson=looking.3&model=reverse&mine=src=b");
+});
+
+test("who is in a lesson leaves it with the teacher, whether the address says so or not", () => {
+  equal(there(at("step", "src=a"), "step?src=a&lesson=one-piece.3"), "step?src=a&lesson=");
+  equal(there(at("step", "src=a"), "step?src=a", true), "step?src=a&lesson=");
+  equal(there(at("step", "src=a&lesson=masks.1"), "step?lesson=one-piece.3", true), "step?src=a&lesson=masks.1");
+});
+
+test("what the teacher covers is covered, and what the teacher shows again is shown", () => {
+  equal(there(at("step", "src=a&cover=candidates"), "step?src=a"), "step?src=a&cover=candidates");
+  equal(there(at("step", "src=a"), "step?src=a&cover=candidates"), "step?src=a&cover=");
+  equal(there(at("step", "src=a&cover=entropy"), "step?src=a&cover=candidates"), "step?src=a&cover=entropy");
+});

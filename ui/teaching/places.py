@@ -1,0 +1,43 @@
+"""What the pages are called that a teacher sends a class to, and their addresses as this browser knows the server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import urlencode, urlsplit
+
+from ui.shared.door import st
+from words import say
+
+PAGES: Final[Mapping[str, str]] = {
+    "step": say("Step through decoding"),
+    "attention": say("Attention"),
+    "positions": say("Positions"),
+    "masks": say("Masks"),
+    "inside": say("Inside the model"),
+    "search": say("How pieces are chosen"),
+    "forcing": say("Teacher forcing"),
+    "compare": say("Compare"),
+    "matters": say("What matters"),
+    "wrong": say("What goes wrong"),
+    "checkpoints": say("Checkpoints"),
+    "doctor": say("Doctor"),
+}
+
+
+def base() -> str:
+    """The address of the app, with the server's name as this browser knows it; it ends with a slash."""
+    here = urlsplit(st.context.url or "")
+    server = f"{here.scheme}://{here.netloc}" if here.netloc else ""
+    return f"{server}{here.path.rpartition('/')[0]}/"
+
+
+def whole(app: str, path: str, parameters: Mapping[str, str]) -> str:
+    """The whole address of a page, as it is copied.
+
+    Args:
+        app: What `base` returned.
+        path: Of the page.
+        parameters: Of its address.
+    """
+    return f"{app}{path}?{urlencode(parameters)}"
