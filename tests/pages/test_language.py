@@ -96,6 +96,15 @@ def stated(test):
     return said, {key: value for key, value in chosen.items() if key is not None}
 
 
+def test_pages_have_the_same_addresses_in_every_language(open_page):
+    def addresses(language):
+        (menu,) = [element.proto.body for element in open_page(MAIN, lang=language).sidebar.get("html")]
+        return [path.partition("?")[0] for path in re.findall(r'href="([^"]*)"', menu)]
+
+    assert addresses("zh") == addresses("en")
+    assert len(addresses("en")) > 15
+
+
 def test_the_list_of_pages_is_spoken(open_page):
     test = open_page(MAIN, lang="qps")
     (menu,) = [element.proto.body for element in test.sidebar.get("html")]

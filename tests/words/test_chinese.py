@@ -9,6 +9,7 @@ import re
 import pytest
 
 from tools.catalogues import CATALOGUES, TRANSLATED, read
+from words import in_languages, said
 
 MOST_BYTES = 1_000_000  # of a file that people edit
 HAN = r"\u3400-\u4dbf\u4e00-\u9fff"
@@ -67,6 +68,13 @@ def texts():
 def test_chinese_is_typeset_as_chinese(texts):
     assert len(texts) > 4000
     assert [f"{text}: {faults(text)}" for text in texts if faults(text)] == []
+
+
+@pytest.mark.parametrize(("form", "number"), [(",", 12345), (",.1f", 1234.5), (".0%", 0.12), (".2e", 0.0000123)])
+def test_numbers_are_written_as_in_english(form, number):
+    """Both languages write 1,234.5 and 12% (CLDR 48); only its compact form would count in 万."""
+    template = f"{{n:{form}}}"
+    assert said(in_languages({"en": template, "zh": template}, n=number), "zh") == format(number, form)
 
 
 def test_the_catalogue_can_be_edited():

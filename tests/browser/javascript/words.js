@@ -1,7 +1,7 @@
 // @ts-check
 
 import { make } from "../../../ui/components/common/dom.js";
-import { inARow, say, sayN, sayNodes, speak, spoken } from "../../../ui/components/common/words.js";
+import { asNumber, inARow, say, sayN, sayNodes, speak, spoken } from "../../../ui/components/common/words.js";
 import { equal, test } from "./harness.js";
 
 /** @param {(string | Node)[]} parts */
@@ -57,6 +57,14 @@ test("a language has as many forms as it needs", () => {
 test("a number without a form in the table is English", () => {
   speak({ lang: "fr", words: {} });
   equal([0, 1].map((n) => sayN("{n} piece", "{n} pieces", n)), ["0 pieces", "1 piece"]);
+});
+
+test("a number is written alike in English and in Chinese", () => {
+  for (const lang of ["en", "zh-CN"]) {
+    speak({ lang });
+    equal([asNumber(1234.5), asNumber(12345678)], ["1,234.5", "12,345,678"]);
+  }
+  speak({});
 });
 
 test("sentences in a row have a space between them, in Chinese none", () => {

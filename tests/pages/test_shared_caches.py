@@ -1,0 +1,77 @@
+"""What visitors share (runs, notes of a run, errors, reports) holds no language: each reads it in their own."""
+
+import ast
+
+import pytest
+
+from tests.pages.conftest import CHECKPOINTS, DOCTOR, ROOT, STEP
+from tests.pages.speaking import texts_of_page
+from tests.source_code import ROOT as REPOSITORY
+from tests.source_code import Source, sources
+
+EXPLORE, WHATIF = ROOT / "pages" / "explore", ROOT / "pages" / "whatif"
+# Each page with what of it is shared, in Chinese.
+SHARED = {
+    "notes of a run": (STEP, {"model": "zh-en", "src": "我喜歡喝綠茶🍵。"}, "未知标记"),
+    "an error of the queue": (STEP, {"model": "reverse", "src": "abcdefghij" * 30}, "最多"),
+    "a changed run": (STEP, {"model": "reverse", "src": "poiuy", "do": "zero-cross.1.2"}, "什么都不写"),
+    "a reference": (EXPLORE / "forcing.py", {"model": "reverse", "src": "asdfg", "ref": "gfdsaÖ"}, "未知标记"),
+    "two outputs": (WHATIF / "compare.py", {"model": "reverse", "src": "lkjhg", "b": "forced=7"}, "第 1 步"),
+    "a mistake": (WHATIF / "wrong.py", {"model": "reverse", "src": "zxcvb", "mistake": "scale"}, "权重"),
+    "a card": (CHECKPOINTS, {"model": "reverse"}, "字母倒写"),
+    "a report": (DOCTOR, {"model": "reverse"}, "检查"),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_each_visitor_reads_it_in_their_language(open_page, name):
+    page, address, chinese = SHARED[name]
+    pseudo = texts_of_page(open_page(page, lang="qps", **address))
+    assert any("⟦" in text for text in pseudo)
+    told = {language: texts_of_page(open_page(page, lang=language, **address)) for language in ("zh", "en")}
+    for texts in told.values():
+        assert [text for text in texts if "⟦" in text] == []
+    assert any(chinese in text for text in told["zh"])
+    assert [text for text in told["en"] if chinese in text] == []
+
+
+def spinning(source):
+    """Caches of Streamlit's that would show a spinner, which has a name of a function in English."""
+    for node in ast.walk(source.tree):
+        decorators = getattr(node, "decorator_list", [])
+        for one in decorators:
+            if "cache_" in ast.unparse(one) and "show_spinner=False" not in ast.unparse(one):
+                yield f"{source.path}:{node.lineno} {ast.unparse(one)}"
+
+
+def empty_without_a_word(source):
+    """Choices that may be empty and would then say so in Streamlit's English."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            given = {one.arg: ast.unparse(one.value) for one in node.keywords}
+            may_be_empty = node.func.attr == "multiselect" or (
+                node.func.attr == "selectbox" and given.get("index") == "None"
+            )
+            if may_be_empty and "placeholder" not in given:
+                yield f"{source.path}:{node.lineno}"
+
+
+@pytest.mark.parametrize("rule", [spinning, empty_without_a_word])
+def test_streamlit_says_nothing_of_its_own(rule):
+    found = [
+        line for source in sources(REPOSITORY) if source.part in ("main", "pages", "ui") for line in rule(source)
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        (spinning, "@st.cache_resource\ndef f(): pass"),
+        (spinning, "@st.cache_data(max_entries=3)\ndef f(): pass"),
+        (empty_without_a_word, "st.multiselect(say('Some'), names)"),
+        (empty_without_a_word, "column.selectbox(say('One'), names, index=None)"),
+    ],
+)
+def test_what_it_would_say_is_found(rule, text):
+    assert len(list(rule(Source(ROOT / "ui" / "page.py", text, ast.parse(text))))) == 1
