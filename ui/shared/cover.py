@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ui.shared.door import st
-from ui.state import covering, predictions
+from ui.state import covering, in_room, predictions
 from ui.state.view import SECOND
 from words import say
 
@@ -63,7 +63,8 @@ def stands_for(key: str, *, height: int = HEIGHT) -> bool:
 
 def _why(*, by_link: bool) -> str:
     if by_link:
-        return say("Covered by the link that you opened")
+        follows = in_room.current() and in_room.taught() is None
+        return say("Covered by your teacher") if follows else say("Covered by the link that you opened")
     if predictions.waits_for_teacher():
         return say("Covered until the teacher shows the answer")
     return say("Covered until you have answered")

@@ -116,6 +116,8 @@ _RULES = """
 /* Chinese has no slanted letters: what would be slanted is heavy, comments of code stand upright. */
 :lang(zh) em { font-style: normal; font-weight: 600; }
 :lang(zh) code .comment { font-style: normal !important; }
+/* Nor words with spaces between them: else one character may stand alone in the last line. */
+:lang(zh) :is(h2, h3, [class*="st-key-block_"] a p) { text-wrap: balance; }
 .katex .cjk_fallback {
   font-family: "PingFang SC", "Microsoft YaHei", "Noto Sans SC", "Noto Sans CJK SC", sans-serif;
 }

@@ -142,6 +142,7 @@ test("a title in Chinese is broken between characters, but not before a mark tha
   equal(wrapped("一二三四五六，七八", 0, 17), ["一二三四五", "六，七八"]);
   equal(wrapped("一二三四五（六）七八", 0, 17), ["一二三四五", "（六）七八"]);
   equal(wrapped("一二三四 softmax", 0, 17), ["一二三四", "softmax"]);
+  equal(wrapped("一二三四五六七", 0, 17), ["一二三四", "五六七"]);  // none alone
 });
 
 test("a title of several lines makes its room", () => {

@@ -16,31 +16,47 @@ const ORDINAL = new Intl.PluralRules("en", { type: "ordinal" });
 const WIDE = "\\u2e80-\\u9fff\\uf900-\\ufaff\\uff00-\\uff60";
 const [OPENING, CLOSING] = ["（《“‘「【", "，。；：？！、）》”’」】…"];
 const PART = new RegExp(`( *)([${OPENING}]*(?:[${WIDE}]|[^ ${WIDE}]+)[${CLOSING}]*)`, "g");
+const BESIDE_WIDE = new RegExp(` (?=[${WIDE}])|(?<=[${WIDE}]) `, "g");
 const [WIDE_ONE, LETTER_WIDTH] = [new RegExp(`[${WIDE}]`, "g"), 0.52];
 
 /**
- * How many letters a text is long; a Chinese character is as wide as two.
+ * How many letters a text is long; a Chinese character is as wide as two, a space beside it half.
  * @param {string} text
  */
 function lengthOf(text) {
   const shown = text.replace(/&#?\w+;/g, "x");
-  return shown.length + (1 / LETTER_WIDTH - 1) * (shown.match(WIDE_ONE)?.length ?? 0);
+  const [wide, narrow] = [WIDE_ONE, BESIDE_WIDE].map((pattern) => shown.match(pattern)?.length ?? 0);
+  return shown.length + (1 / LETTER_WIDTH - 1) * wide - narrow / 2;
 }
 
 /**
- * Plotly never wraps a title, so break it at spaces, and between Chinese characters; its text is already escaped, so
- * `<br>` is ours alone.
+ * @param {string} text
+ * @param {number} room letters of a line
+ */
+function broken(text, room) {
+  const lines = [""];
+  for (const [whole, , part] of text.matchAll(PART)) {
+    const last = lines[lines.length - 1];
+    if (last && lengthOf(last) + lengthOf(whole) > room) lines.push(part);
+    else lines[lines.length - 1] += last ? whole : part;
+  }
+  return lines;
+}
+
+/**
+ * Plotly never wraps a title, so break it at spaces, and between Chinese characters, there into lines of like length, as
+ * none shall stand alone; its text is already escaped, so `<br>` is ours alone.
  * @param {string} text
  * @param {number} width
  * @param {number} size
  */
 export function wrapped(text, width, size) {
   const room = Math.max(12, Math.floor(width / (size * LETTER_WIDTH)));
-  const lines = [""];
-  for (const [whole, , part] of text.matchAll(PART)) {
-    const last = lines[lines.length - 1];
-    if (last && lengthOf(last) + lengthOf(whole) > room) lines.push(part);
-    else lines[lines.length - 1] += last ? whole : part;
+  const lines = broken(text, room);
+  if (text.search(WIDE_ONE) < 0) return lines;
+  for (let less = Math.ceil(lengthOf(text) / lines.length); less < room; less += 1) {
+    const alike = broken(text, less);
+    if (alike.length === lines.length) return alike;
   }
   return lines;
 }
