@@ -28,6 +28,7 @@ LONGEST = (
     "test_deep_links",
     "test_first_screen",
     "test_history",
+    "test_lessons",
     "test_long_inputs",
     "test_presentation",
     "test_pseudo_language",
