@@ -18,6 +18,7 @@ from words import Sentence, say
 
 PANEL = ".st-key-lesson_panel"
 BEGIN, ANSWER = say("Begin"), say("Answer")
+MOST_ENTRIES = 50  # of a history, in Chromium
 NEXT, BACK, ALL = say("Next", about="lesson"), say("Back"), say("All lessons")
 
 
@@ -117,7 +118,7 @@ def go_on(page, walk, n):
     page.locator(PANEL).get_by_role("link", name=walk.said(NEXT), exact=True).click()
     wait_for_idle(page)
     comes_to(page, lambda: f"lesson={walk.lesson}.{n}" in page.url, expected=True)
-    assert page.evaluate("history.length") == entries + 1
+    assert page.evaluate("history.length") == min(entries + 1, MOST_ENTRIES)
 
 
 def answer_and_look(page, walk, n, case, frames, since):

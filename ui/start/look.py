@@ -82,6 +82,7 @@ _RULES = """
   [class*="st-key-lane_layers_"] > [data-testid="stElementContainer"] { width: 100% !important; margin: 0; }
   .st-key-examples { flex-wrap: nowrap; overflow-x: auto; padding-bottom: 0.25rem; }
   .st-key-examples > * { flex-shrink: 0; }
+  .st-key-examples button :is([data-testid="stMarkdownContainer"], p) { white-space: normal; }
   .st-key-handed_over p { text-align: left; padding: 0; }
   .st-key-ways { flex-direction: column; }
 }
