@@ -265,6 +265,7 @@ class Examinations:
                 late = time.monotonic() - begun > MOST_SECONDS
                 found = _not_in_time(test) if late else _run(test, patient)
                 one.seen = Seen("running", 0, len(self._tests), test.title, (*one.seen.findings, found))
+            self._pause(one)  # whoever stopped it during the last test wants no report
             report = Report.of(patient, one.seen.findings)
         except _StoppedError:
             return None
