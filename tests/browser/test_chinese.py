@@ -9,15 +9,9 @@ from playwright.sync_api import expect
 from tests.browser.helpers import comes_to, open_page, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import wait_for_charts
+from tests.pages.test_language import OF_PAGES
 
-BRANCH = {
-    "model": "reverse",
-    "src": "abcdef",
-    "forced": "24.16",
-    "step": "3",
-    "do": "zero-cross.1.2",
-    "unsure": "ten",
-}
+BRANCH = OF_PAGES["step"]
 HEAD = {"model": "reverse", "src": "glass", "panel": "head", "kind": "decoder", "layer": "2", "head": "3"}
 LESSON = {"model": "reverse", "src": "abcdef", "lesson": "one-piece.5"}
 PANEL = ".st-key-lesson_panel"

@@ -15,6 +15,7 @@ from transformer.model.anatomy import anatomy
 from transformer.runs.teacher_forcing import Score
 from ui.components.plotly.view import Click
 from ui.forcing import entry, free, reading
+from ui.runs import figures
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
 from ui.shared import drawing, menu
@@ -223,19 +224,8 @@ def _place(run: OpenRun, score: Score, place: int) -> None:
 
 def _losses(run: OpenRun, score: Score, place: int) -> None:
     key = run.key(LOSSES)
-    figure = charts.piece_losses_spec(
-        score.pieces,
-        score.losses.tolist(),
-        places=range(len(score)),
-        ranks=score.ranks.tolist(),
-        best=[score.vocabulary[i] for i in score.best_ids[:, 0]],
-        best_probabilities=score.best_probabilities[:, 0].tolist(),
-        chosen=place,
-        guessing=score.guessing,
-        title=say("Loss by position"),
-    )
     drawing.chart(
-        figure,
+        figures.piece_losses(score, place),
         key=key,
         alt=say("The loss of each of the {n} right pieces, with the mean and that of guessing.", n=len(score)),
         how_to_read=HOW_TO_READ_LOSSES,

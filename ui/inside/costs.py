@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import lru_cache, partial
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import charts
@@ -14,6 +14,8 @@ from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from ui.inside import tokens
+from ui.runs import figures
+from ui.runs.figures import FURTHEST
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import has_one_stack
 from ui.shared import choices, drawing
@@ -25,7 +27,6 @@ CURVES = "cost_curves"
 LENGTH = "cost_length"
 TABLE = "cost_table"
 CSV = "cost_csv"
-FURTHEST = 4096  # tokens up to which lengths are counted, whatever the model reads
 _STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096,
           8192, 16_384, 32_768)  # fmt: skip
 
@@ -63,7 +64,6 @@ _ROLES: dict[Part, str] = {
     "norms": say("Bring each token's vector to one size; the last one ends a stack"),
     "output": say("A score for every target piece"),
 }  # fmt: skip
-_GROUPS = {"projections": say("Attention projections"), "ffn": say("Feed-forward"), "output": NAMES["output"]}
 
 
 def draw(run: OpenRun) -> None:
@@ -211,29 +211,10 @@ def _named(part: Part, config: ModelConfig) -> tuple[str, str]:
 def _curves(run: OpenRun, n: int) -> None:
     config = run.checkpoint.config
     last = max(FURTHEST, config.max_len)
-    places = sorted({round(2 ** (step / 4)) for step in range(61) if 2 ** (step / 4) < last} | {n, last})
-    counts = [_at_length(config, one) for one in places]
-    crossing = costs.overtakes(config)
-    figure = charts.cost_curves_spec(
-        places,
-        {name: [count[group] for count in counts] for group, name in _GROUPS.items()},
-        quadratic=[count["maps"] for count in counts],
-        linear=[sum(count.values()) - count["maps"] for count in counts],
-        crossing=crossing.linear / crossing.quadratic,
-        max_len=config.max_len,
-        chosen=n,
-        title=say("Multiply-adds by length"),
-        sides=len(anatomy(config).stacks),
-    )
     alt = say("Multiply-adds of the n² part and of the linear parts from 1 to {n:,} tokens on each side.", n=last)
     if has_one_stack(config):
         alt = say("Multiply-adds of the n² part and of the linear parts from 1 to {n:,} tokens.", n=last)
-    drawing.chart(figure, key=run.key(CURVES), alt=alt, how_to_read=HOW_TO_READ_CURVES)
-
-
-@lru_cache(maxsize=1024)
-def _at_length(config: ModelConfig, n: int) -> Mapping[str, int]:
-    return costs.grouped(costs.multiply_adds(config, n_source=n, n_target=n))
+    drawing.chart(figures.cost_curves(config, n), key=run.key(CURVES), alt=alt, how_to_read=HOW_TO_READ_CURVES)
 
 
 def columns(

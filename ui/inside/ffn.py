@@ -23,8 +23,9 @@ from transformer.analysis import neurons
 from ui.inside import ffn_controls, tokens
 from ui.inside import neuron as neuron_panels
 from ui.inside.ffn_controls import OpenLayer
-from ui.runs import loading
+from ui.runs import figures, loading
 from ui.runs.attempt import attempt
+from ui.runs.figures import MOST_MAPPED
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import STACKS
 from ui.shared import choices, drawing
@@ -41,7 +42,6 @@ TOKENS: Final = "ffn_tokens"
 MAP: Final = "ffn_map"
 
 MOST_LISTED: Final = 12
-MOST_MAPPED: Final = 32
 POINTS: Final = 240
 
 
@@ -73,11 +73,7 @@ def _opened(run: OpenRun, side: Side, layer: int, pieces: list[str], token: int)
     sites = [neurons.site(stack, layer, name) for name in ("pre_activation", "activation", "output")]
     sites += neurons.effect_sites(checkpoint.config, layer) if tokens.writes(run, stack) else []
     recorded = loading.replay(checkpoint, trace, sites)
-    shares = loading.runner().compute(
-        ("silent_neurons", trace.query, trace.src_ids, trace.read_ids, stack),
-        lambda: neurons.silent_shares(checkpoint, trace, stack),
-        nbytes=lambda values: values.nbytes,
-    )
+    shares = figures.silent_shares(checkpoint, trace, stack)
     n = len(pieces)
     before, after = recorded[sites[0]][:n], recorded[sites[1]][:n]
     asked = run.view.neuron
@@ -102,7 +98,7 @@ def what_it_does(o: OpenLayer) -> str:
         say(
             "Layer {layer} of the {stack} widens each token's {d_model:,} numbers to {d_ff:,} neurons (d_ff = "
             "{ratio:g} × d_model), applies {function} and narrows them again, each token by itself.",
-            layer=o.layer + 1, stack=tokens.STACK_NAMES[o.stack], d_model=config.d_model, d_ff=config.d_ff,
+            layer=o.layer + 1, stack=figures.STACK_NAMES[o.stack], d_model=config.d_model, d_ff=config.d_ff,
             ratio=config.d_ff / config.d_model, function=o.function,
         )
     ]  # fmt: skip
@@ -124,20 +120,19 @@ def what_it_does(o: OpenLayer) -> str:
 def _shares(o: OpenLayer) -> None:
     side, n_tokens = o.side, len(o.pieces)
     slot, key, take_token = o.run.slot, o.run.key(SHARES), tokens.taking(o.run, o.side)
-    stack = tokens.STACK_NAMES[o.stack]
+    stack = figures.STACK_NAMES[o.stack]
 
     def take(cell: tuple[int, int]) -> None:
         if cell[1] < n_tokens:
             ffn_controls.take_layer(slot, cell[0])
             take_token(cell[1])
 
-    name = say("share of zeros") if o.kind == "relu" else say("share within {near:g} of 0", near=neurons.NEAR_ZERO)
-    figure = charts.silent_shares_spec(
-        o.shares, o.pieces, marked=(o.layer, o.token), title=say("Silent neurons of the {stack}", stack=stack),
-        token_axis=tokens.AXES[side], value_name=name, colour=side,
+    exact = o.kind == "relu"
+    figure = figures.silent_map(
+        o.shares, o.pieces, marked=(o.layer, o.token), exact=exact, stack=o.stack, side=side,
     )  # fmt: skip
     alt = say("The {share} among the activations of each layer of the {stack} at each of {n} tokens.",
-              share=name, stack=stack, n=n_tokens)  # fmt: skip
+              share=figures.share_name(exact=exact), stack=stack, n=n_tokens)  # fmt: skip
     how_to_read = HOW_TO_READ_SHARES_GATED if o.gated else HOW_TO_READ_SHARES
     drawing.chart(figure, key=key, alt=alt, how_to_read=how_to_read, on_click=on_click(key, cell_of, take))
 
@@ -152,7 +147,7 @@ def _histogram(o: OpenLayer) -> None:
         title=say("Pre-activations of layer {layer}, under {function}", layer=o.layer + 1, function=o.function),
     )  # fmt: skip
     alt = say("How the pre-activations of layer {layer} of the {stack} are spread, with {function}.",
-              layer=o.layer + 1, stack=tokens.STACK_NAMES[o.stack], function=o.function)  # fmt: skip
+              layer=o.layer + 1, stack=figures.STACK_NAMES[o.stack], function=o.function)  # fmt: skip
     drawing.chart(
         figure,
         key=o.run.key(HISTOGRAM),
@@ -183,11 +178,9 @@ def _active(o: OpenLayer) -> None:
 
 def _tokens(o: OpenLayer) -> None:
     side = o.side
-    figure = charts.neuron_tokens_spec(
-        o.after[:, o.neuron], o.before[:, o.neuron], o.pieces, chosen=o.token, colour=side,
-        title=say("What drives neuron {neuron} of layer {layer}", neuron=o.neuron + 1, layer=o.layer + 1),
-        token_axis=tokens.AXES[side],
-    )  # fmt: skip
+    figure = figures.neuron_tokens(
+        o.before, o.after, o.pieces, neuron=o.neuron, layer=o.layer, token=o.token, side=side
+    )
     alt = say("The activation of neuron {neuron} at each of {n} tokens.", neuron=o.neuron + 1, n=len(o.pieces))
     follow = tokens.clicked(o.run, side, TOKENS, len(o.pieces))
     drawing.chart(figure, key=o.run.key(TOKENS), alt=alt, how_to_read=HOW_TO_READ_TOKENS, on_click=follow)
@@ -203,13 +196,8 @@ def _map(o: OpenLayer) -> None:
             session.replace(slot, neuron=chosen[cell[1]])
             take_token(cell[0])
 
-    figure = charts.neuron_map_spec(
-        o.after[:, listed], chosen, o.pieces,
-        marked=(o.token, chosen.index(o.neuron) if o.neuron in chosen else None),
-        title=say("The {n} neurons of layer {layer} that are most active anywhere in this sentence",
-                  n=len(chosen), layer=o.layer + 1),
-        token_axis=tokens.AXES[side], colour=side,
-    )  # fmt: skip
+    marked = o.token, chosen.index(o.neuron) if o.neuron in chosen else None
+    figure = figures.neuron_map(o.after, chosen, o.pieces, marked=marked, layer=o.layer, side=side)
     alt = say("Activation of {n} neurons of layer {layer} at each of {n_tokens} tokens.", n=len(chosen),
               layer=o.layer + 1, n_tokens=len(o.pieces))  # fmt: skip
     drawing.chart(figure, key=key, alt=alt, how_to_read=HOW_TO_READ_MAP, on_click=on_click(key, cell_of, take))

@@ -9,12 +9,11 @@ import numpy as np
 import charts
 from charts.lens import HOW_TO_READ_CURVES, HOW_TO_READ_TABLE, Depth
 from charts.lens_map import HOW_TO_READ_MAP
-from transformer.analysis.logit_lens import Lens, Paths, logit_lens, paths
+from transformer.analysis.logit_lens import Lens, Paths, paths
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import Beam, Sampling
-from transformer.runs.trace import Trace
-from ui.runs import loading
+from ui.runs import figures
 from ui.runs.attempt import attempt
 from ui.runs.guessing import ask_first
 from ui.runs.looking import is_yours
@@ -48,7 +47,7 @@ def draw(run: OpenRun, row: Any) -> None:
     if not anatomy(run.checkpoint.config).writes:
         st.info(_no_lens(run))
         return
-    found = attempt(lambda: lens_of(run.checkpoint, run.trace))
+    found = attempt(lambda: figures.lens_of(run.checkpoint, run.trace))
     if found is None:
         return
     with row:
@@ -69,20 +68,6 @@ def _no_lens(run: OpenRun) -> str:
             "This model writes nothing; its head says which piece fits at a token, and the lens does not read it."
         )
     return say("This model writes nothing: it has no output layer to read the stream with, so no lens.")
-
-
-def lens_of(checkpoint: Checkpoint, trace: Trace) -> Lens:
-    """The lens of a run, made once.
-
-    Raises:
-        QueryError: The trace is of another checkpoint.
-        BusyError: The model has too much to do.
-    """
-    return loading.runner().compute(
-        ("logit_lens", trace.query, trace.tgt_ids, trace.src_ids, trace.read_ids),
-        lambda: logit_lens(checkpoint, trace),
-        nbytes=lambda lens: lens.nbytes,
-    )
 
 
 def depths_of(lens: Lens) -> list[Depth]:
@@ -172,17 +157,10 @@ def _summary(found: Paths, names: list[str], n_steps: int) -> str:
 
 def _table(run: OpenRun, lens: Lens) -> None:
     step, trace = run.view.step, run.trace
-    ids = lens.top_ids[:, step]  # [depth, place]
-    reads = trace.row_label(trace.row_of(step)).reads
-    figure = charts.lens_table_spec(
-        depths_of(lens),
-        [[trace.vocabulary[i] for i in row] for row in ids.tolist()],
-        lens.top_probs[:, step],
-        chosen=ids == trace.tgt_ids[step],
-        title=say("Step {step}: what each depth would write after {piece}", step=step + 1, piece=reads),
-    )
+    n_depths, n = lens.top_ids[:, step].shape
+    figure = figures.lens_table(lens, trace, step, called=depths_of(lens))
     alt = say("The {n} most probable pieces after each of {n_depths} depths at step {step}; the output has {piece}.",
-              n=ids.shape[1], n_depths=len(ids), step=step + 1, piece=trace.tgt_pieces[step])  # fmt: skip
+              n=n, n_depths=n_depths, step=step + 1, piece=trace.tgt_pieces[step])  # fmt: skip
     drawing.chart(figure, key=run.key(TABLE), alt=alt, how_to_read=HOW_TO_READ_TABLE, fit=True)
 
 

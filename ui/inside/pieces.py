@@ -18,6 +18,7 @@ from ui.inside import pieces_controls
 from ui.inside.pieces_controls import Book, Chosen
 from ui.runs import loading
 from ui.runs.attempt import attempt
+from ui.runs.figures import NEIGHBOURS
 from ui.runs.open_run import OpenRun
 from ui.shared import drawing
 from ui.shared.clicks import on_click, place_below
@@ -26,7 +27,6 @@ from words import joined, say
 
 BARS: Final = "piece_neighbours"
 MAP: Final = "piece_map"
-N_NEIGHBOURS: Final = 10
 MOST_MAPPED: Final = 60  # different pieces of the sentence
 
 
@@ -119,7 +119,7 @@ def nearest(chosen: Chosen) -> Neighbours:
     return loading.runner().compute(
         ("neighbours", *book.key, chosen.id, chosen.by),
         lambda: neighbours.nearest(
-            book.values, book.norms, chosen.id, count=N_NEIGHBOURS, by=chosen.by, allowed=book.ordinary
+            book.values, book.norms, chosen.id, count=NEIGHBOURS, by=chosen.by, allowed=book.ordinary
         ),
         nbytes=lambda found: 3 * found.ids.nbytes,
     )
@@ -152,7 +152,7 @@ def mapped(book: Book, ids: tuple[int, ...], chosen: int, by: Measure) -> Mapped
     def work() -> Mapped:
         count = per_piece(len(ids))
         found = neighbours.neighbourhoods(
-            book.values, book.norms, ids, count=N_NEIGHBOURS, by=by, allowed=book.ordinary
+            book.values, book.norms, ids, count=NEIGHBOURS, by=by, allowed=book.ordinary
         )
         near: dict[int, list[int]] = {}
         for i, others in zip(ids, found, strict=True):
@@ -211,7 +211,7 @@ def _map(run: OpenRun, chosen: Chosen) -> None:
         say("The two axes together hold {share:.0%} of the variance of these {n} vectors.",
             share=sum(found.plane.shares), n=len(points)),
         say("Each piece of the sentence brings its {n} nearest, the chosen one its {most}.", n=per_piece(len(shown)),
-            most=N_NEIGHBOURS),
+            most=NEIGHBOURS),
     ]  # fmt: skip
     if chosen.by == "cosine":
         said += [say("Every vector was scaled to length 1 first.")]

@@ -14,7 +14,7 @@ from transformer.model.config import ModelConfig
 from transformer.model.scores import plain_scores
 from ui.inside import tokens
 from ui.inside.features import ACTIVATIONS, heads
-from ui.runs import loading
+from ui.runs import figures, loading
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import STACKS
@@ -92,7 +92,7 @@ def _table(run: OpenRun, seen: Pass, stack: StackName) -> None:
         height="content",
         row_height=29,
         column_config={name: st.column_config.TextColumn(width=width) for name, width in _COLUMNS.items()},
-        alt=say("Shapes in the {stack}, step by step.", stack=tokens.STACK_NAMES[stack]),
+        alt=say("Shapes in the {stack}, step by step.", stack=figures.STACK_NAMES[stack]),
     )
 
 

@@ -9,7 +9,6 @@ import numpy as np
 
 import charts
 from charts.embedding import embedding_rows_spec
-from charts.lens import Depth
 from charts.stream import (
     HOW_TO_READ_ADDED,
     HOW_TO_READ_BIASED_NORM,
@@ -28,7 +27,7 @@ from transformer.analysis.stream import Normed, Place, Stream
 from transformer.model.anatomy import StackName
 from transformer.model.config_layers import NormKind
 from ui.inside import tokens
-from ui.runs import loading
+from ui.runs import figures, loading
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import STACKS
@@ -106,10 +105,6 @@ def draw(run: OpenRun, row: Any) -> None:
     _norms(o)
 
 
-def _depths(places: tuple[Place, ...]) -> list[Depth]:
-    return [Depth(place.short, place.name) for place in places]
-
-
 # ------------------------------------------------------------------------------------------------ the stream
 
 
@@ -138,17 +133,8 @@ def what_happens(o: OpenStream) -> str:
 
 
 def _lines(o: OpenStream, key: str) -> None:
-    size, kept, stack = key == SIZE, o.measured.kept, tokens.STACK_NAMES[o.stack]
-    figure = charts.stream_lines_spec(
-        _depths(o.measured.places),
-        o.measured.size if size else kept,
-        o.pieces,
-        chosen=o.chosen,
-        title=say("How large the stream is") if size else say("How much of the embedding is left"),
-        value_name=say("root mean square") if size else say("cosine"),
-        limits=None if size else (min(0.0, float(np.nan_to_num(kept).min()) - 0.05), 1.05),
-        colour=o.side,
-    )
+    size, stack = key == SIZE, figures.STACK_NAMES[o.stack]
+    figure = figures.stream_lines(o.measured, o.pieces, size=size, chosen=o.chosen, side=o.side)
     if size:
         alt = say("Root mean square of the vector of each of {n} tokens by depth in the {stack}; {token} is chosen.",
                   n=len(o.pieces), stack=stack, token=o.whose)  # fmt: skip
@@ -167,16 +153,9 @@ def _lines(o: OpenStream, key: str) -> None:
 
 
 def _added(o: OpenStream) -> None:
-    figure = charts.stream_added_spec(
-        _depths(o.measured.sublayers),
-        o.measured.before[:, o.chosen],
-        o.measured.added[:, o.chosen],
-        o.measured.aligned[:, o.chosen],
-        title=say("What each sub-layer adds to the stream of {token}", token=o.whose),
-        colour=o.side,
-    )
+    figure = figures.stream_added(o.measured, o.pieces, chosen=o.chosen, side=o.side)
     alt = say("Size of the stream of {token} and of what each sub-layer of the {stack} adds to it.", token=o.whose,
-              stack=tokens.STACK_NAMES[o.stack])  # fmt: skip
+              stack=figures.STACK_NAMES[o.stack])  # fmt: skip
     drawing.chart(figure, key=o.run.key(ADDED), alt=alt, how_to_read=HOW_TO_READ_ADDED)
 
 
@@ -203,7 +182,7 @@ def _norms(o: OpenStream) -> None:
         deviations=(found.deviation_before, found.deviation_after),
         chosen=o.chosen,
         title=norm_title(place, pre=config.norm != "post"),
-        token_axis=tokens.AXES[o.side],
+        token_axis=figures.AXES[o.side],
         colour=o.side,
     )
     alt = say("Mean and standard deviation of each token's vector before and after {norm}.", norm=name)

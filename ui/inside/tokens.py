@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Final
 
 from transformer.model.anatomy import StackName, anatomy
 from transformer.model.config import ModelConfig
@@ -18,9 +17,6 @@ from ui.shared.clicks import on_click, place_below
 from ui.state import session
 from ui.state.view import Side, Slot
 from words import say, say_n
-
-AXES: Final[dict[Side, str]] = {"source": say("Source piece"), "target": say("Reads → predicts")}
-STACK_NAMES: Final[dict[StackName, str]] = {"encoder": say("encoder"), "decoder": say("decoder")}
 
 
 def sides_of(config: ModelConfig) -> list[Side]:

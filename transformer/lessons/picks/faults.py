@@ -14,7 +14,7 @@ import torch
 
 from transformer.analysis.another_piece import another_piece
 from transformer.lessons.case import Case, NotHere
-from transformer.lessons.picks.masks import positions_read
+from transformer.lessons.picks.masks import exchanged, positions_read
 from transformer.model.tap import Tap
 from transformer.runs.changing import tap_for
 from transformer.runs.interventions import Intervention, Replace
@@ -55,17 +55,7 @@ def mask_evidence(case: Case) -> dict[str, Any]:
         raise NotHere("Different faults look alike in this model; try a longer sentence.")
     planted = apart[hashlib.sha256(case.trace.query.to_json().encode()).digest()[0] % len(apart)]
     first, last = next(span for span, name in spans.items() if name == planted)
-    other = another_piece(case.trace, at, config=case.checkpoint.config)
-    return {
-        "place": at + 1,
-        "n": n,
-        "piece": case.trace.read_pieces[at],
-        "other": case.trace.vocabulary[other],
-        "a": first,
-        "b": last,
-        "planted": planted,
-        "apart": apart,
-    }
+    return exchanged(case, at) | {"a": first, "b": last, "planted": planted, "apart": apart}
 
 
 @torch.inference_mode()

@@ -27,12 +27,15 @@ def masked_row(case: Case) -> dict[str, Any]:
 
 def replaced_token(case: Case) -> dict[str, Any]:
     """A token in the middle of what the decoder reads, and what is put in its place; as the page chooses both."""
-    n = positions_read(case)
-    at = n // 2
+    return exchanged(case, positions_read(case) // 2)
+
+
+def exchanged(case: Case, at: int) -> dict[str, Any]:
+    """What is said of a token that the decoder reads, at a place from 0, and of what is put in its place."""
     other = another_piece(case.trace, at, config=case.checkpoint.config)
     return {
         "place": at + 1,
-        "n": n,
+        "n": positions_read(case),
         "piece": case.trace.read_pieces[at],
         "other": case.trace.vocabulary[other],
         "other_id": other,

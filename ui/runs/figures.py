@@ -1,0 +1,222 @@
+"""Charts that a page and a handout draw of the same arrays, and what of a run they both compute, once for both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+import charts
+from charts.lens import Depth
+from charts.theme import Spec
+from transformer.analysis import costs, neurons
+from transformer.analysis.logit_lens import Lens, logit_lens
+from transformer.analysis.stream import Place, Stream
+from transformer.checkpoint.load import Checkpoint
+from transformer.model.anatomy import StackName, anatomy
+from transformer.model.config import ModelConfig
+from transformer.runs.teacher_forcing import Score
+from transformer.runs.trace import Trace
+from ui.runs import loading
+from ui.state.view import Side
+from words import say
+
+AXES: Final[Mapping[Side, str]] = {"source": say("Source piece"), "target": say("Reads → predicts")}
+STACK_NAMES: Final[Mapping[StackName, str]] = {"encoder": say("encoder"), "decoder": say("decoder")}
+FURTHEST: Final = 4096  # tokens up to which lengths are counted, whatever the model reads
+NEIGHBOURS: Final = 10  # pieces that are listed as nearest
+MOST_MAPPED: Final = 32  # neurons of a map
+_GROUPS: Final[Mapping[str, str]] = {
+    "projections": say("Attention projections"),
+    "ffn": say("Feed-forward"),
+    "output": say("Output layer"),
+}
+
+
+# ------------------------------------------------------------------------------------------------ the stream
+
+
+def depths(places: Sequence[Place]) -> list[Depth]:
+    """What places of a stream are called."""
+    return [Depth(place.short, place.name) for place in places]
+
+
+def stream_lines(measured: Stream, pieces: list[str], *, size: bool, chosen: int, side: Side) -> Spec:
+    """How large the stream is at each depth, or how much of the embedding is left there.
+
+    Args:
+        measured: The measures of a stream.
+        pieces: Its tokens.
+        size: How large it is.
+        chosen: The token that is looked at.
+        side: Whose stream.
+    """
+    kept = measured.kept
+    return charts.stream_lines_spec(
+        depths(measured.places),
+        measured.size if size else kept,
+        pieces,
+        chosen=chosen,
+        title=say("How large the stream is") if size else say("How much of the embedding is left"),
+        value_name=say("root mean square") if size else say("cosine"),
+        limits=None if size else (min(0.0, float(np.nan_to_num(kept).min()) - 0.05), 1.05),
+        colour=side,
+    )
+
+
+def stream_added(measured: Stream, pieces: list[str], *, chosen: int, side: Side) -> Spec:
+    """What each sub-layer adds to the stream of a token; arguments as of `stream_lines`."""
+    return charts.stream_added_spec(
+        depths(measured.sublayers),
+        measured.before[:, chosen],
+        measured.added[:, chosen],
+        measured.aligned[:, chosen],
+        title=say("What each sub-layer adds to the stream of {token}", token=pieces[chosen]),
+        colour=side,
+    )
+
+
+def lens_of(checkpoint: Checkpoint, trace: Trace) -> Lens:
+    """The lens of a run, made once.
+
+    Raises:
+        QueryError: The trace is of another checkpoint.
+        BusyError: The model has too much to do.
+    """
+    return loading.runner().compute(
+        ("logit_lens", trace.query, trace.tgt_ids, trace.src_ids, trace.read_ids),
+        lambda: logit_lens(checkpoint, trace),
+        nbytes=lambda lens: lens.nbytes,
+    )
+
+
+def lens_table(lens: Lens, trace: Trace, step: int, *, called: Sequence[Depth]) -> Spec:
+    """What each depth would write at a step.
+
+    Args:
+        lens: Of the run.
+        trace: The run.
+        step: Which step, from 0.
+        called: The depths of the lens.
+    """
+    ids = lens.top_ids[:, step]  # [depth, place]
+    reads = trace.row_label(trace.row_of(step)).reads
+    return charts.lens_table_spec(
+        called,
+        [[trace.vocabulary[i] for i in row] for row in ids.tolist()],
+        lens.top_probs[:, step],
+        chosen=ids == trace.tgt_ids[step],
+        title=say("Step {step}: what each depth would write after {piece}", step=step + 1, piece=reads),
+    )
+
+
+# ------------------------------------------------------------------------------------------------ neurons
+
+
+def silent_shares(checkpoint: Checkpoint, trace: Trace, stack: StackName) -> np.ndarray:
+    """The share of silent neurons `[layer, token]`, made once; errors as of `lens_of`."""
+    return loading.runner().compute(
+        ("silent_neurons", trace.query, trace.src_ids, trace.read_ids, stack),
+        lambda: neurons.silent_shares(checkpoint, trace, stack),
+        nbytes=lambda values: values.nbytes,
+    )
+
+
+def share_name(*, exact: bool) -> str:
+    """What a share of silent neurons counts: zeros, or what is near."""
+    return say("share of zeros") if exact else say("share within {near:g} of 0", near=neurons.NEAR_ZERO)
+
+
+def silent_map(shares: np.ndarray, pieces: list[str], *, marked: tuple[int, int], exact: bool, stack: StackName,
+               side: Side) -> Spec:  # fmt: skip
+    """The shares of silent neurons by layer and token.
+
+    Args:
+        shares: `[layer, token]`.
+        pieces: The tokens.
+        marked: Layer and token that are looked at.
+        exact: Whether zeros are counted.
+        stack: Whose layers.
+        side: Its side.
+    """
+    title = say("Silent neurons of the {stack}", stack=STACK_NAMES[stack])
+    return charts.silent_shares_spec(shares, pieces, marked=marked, title=title, token_axis=AXES[side],
+                                     value_name=share_name(exact=exact), colour=side)  # fmt: skip
+
+
+def neuron_tokens(before: np.ndarray, after: np.ndarray, pieces: list[str], *, neuron: int, layer: int, token: int,
+                  side: Side) -> Spec:  # fmt: skip
+    """A neuron at each token.
+
+    Args:
+        before, after: Pre-activations and activations of a layer `[token, neuron]`.
+        pieces: The tokens.
+        neuron, layer, token: What is looked at, from 0.
+        side: Whose stack.
+    """
+    title = say("What drives neuron {neuron} of layer {layer}", neuron=neuron + 1, layer=layer + 1)
+    return charts.neuron_tokens_spec(after[:, neuron], before[:, neuron], pieces, chosen=token, colour=side,
+                                     title=title, token_axis=AXES[side])  # fmt: skip
+
+
+def neuron_map(after: np.ndarray, listed: list[int], pieces: list[str], *, marked: tuple[int, int | None], layer: int,
+               side: Side) -> Spec:  # fmt: skip
+    """Neurons at each token; `listed` are their numbers, from 0, the others as of `neuron_tokens`."""
+    title = say("The {n} neurons of layer {layer} that are most active anywhere in this sentence", n=len(listed),
+                layer=layer + 1)  # fmt: skip
+    return charts.neuron_map_spec(after[:, listed], listed, pieces, marked=marked, title=title, token_axis=AXES[side],
+                                  colour=side)  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------------ costs, losses
+
+
+def cost_curves(config: ModelConfig, n: int) -> Spec:
+    """Multiply-adds from one token to as many as a model reads, or `FURTHEST`.
+
+    Args:
+        config: The features of the model.
+        n: A length that is marked.
+    """
+    last = max(FURTHEST, config.max_len)
+    lengths = sorted({round(2 ** (step / 4)) for step in range(61) if 2 ** (step / 4) < last} | {n, last})
+    counts = [_at_length(config, one) for one in lengths]
+    crossing = costs.overtakes(config)
+    return charts.cost_curves_spec(
+        lengths,
+        {name: [count[group] for count in counts] for group, name in _GROUPS.items()},
+        quadratic=[count["maps"] for count in counts],
+        linear=[sum(count.values()) - count["maps"] for count in counts],
+        crossing=crossing.linear / crossing.quadratic,
+        max_len=config.max_len,
+        chosen=n,
+        title=say("Multiply-adds by length"),
+        sides=len(anatomy(config).stacks),
+    )
+
+
+@lru_cache(maxsize=1024)
+def _at_length(config: ModelConfig, n: int) -> Mapping[str, int]:
+    return costs.grouped(costs.multiply_adds(config, n_source=n, n_target=n))
+
+
+def piece_losses(score: Score, chosen: int | None) -> Spec:
+    """The loss of each piece of a reference.
+
+    Args:
+        score: What the model makes of it.
+        chosen: The piece that is looked at, if one is.
+    """
+    return charts.piece_losses_spec(
+        score.pieces,
+        score.losses.tolist(),
+        places=range(len(score)),
+        ranks=score.ranks.tolist(),
+        best=[score.vocabulary[i] for i in score.best_ids[:, 0]],
+        best_probabilities=score.best_probabilities[:, 0].tolist(),
+        chosen=chosen,
+        guessing=score.guessing,
+        title=say("Loss by position"),
+    )
