@@ -19,7 +19,7 @@ _SETTINGS = {"id", "form_id", "key", "icon", "css", "js", "html_content", "mixed
 # Fields of our components' payloads that nobody reads: names, files, and the data of a run.
 _NOT_READ = {"figure", "name", "file", "table", "script", "lang", "words", "run", "run_id", "key", "kind", "side"}
 _NOT_READ |= {"colours", "key_side", "open", "query_side", "sentence", "weights"}
-_NOT_READ |= {"address", "also", "among", "apart", "chosen", "id", "rows"}
+_NOT_READ |= {"address", "also", "among", "apart", "chosen", "id", "look", "rows"}
 
 
 def texts_of_page(test: AppTest) -> list[str]:

@@ -38,7 +38,7 @@ def mount(page: str) -> None:
         rows,
         key=MEMORY,
         forgotten=st.session_state.get(predictions.FORGOTTEN, 0),
-        place=here.name if here is not None and at_the_step else "",
+        opened=here.name if here is not None and at_the_step else "",
         look=step.look if step is not None and at_the_step else (),
         on_news=_heard,
     )

@@ -147,7 +147,7 @@ export type LessonRow = [step: string, run: string, choice: string, right: boole
 export interface LessonMemoryPayload extends Spoken {
   rows: LessonRow[];
   forgotten: number;
-  place: string;
+  open: string;
   look: string[];
 }
 

@@ -35,8 +35,8 @@ function store(text) {
  * @param {View} view
  * @param {import("../common/payloads.js").Component<LessonMemoryPayload>} component
  */
-function show(view, { data: { payload: { rows, forgotten, place, look } }, setStateValue }) {
-  lookAt(place, look);
+function show(view, { data: { payload: { rows, forgotten, open, look } }, setStateValue }) {
+  lookAt(open, look);
   const isFirst = view.forgotten === null;
   if (!isFirst && view.forgotten !== forgotten) store(null);
   view.forgotten = forgotten;

@@ -20,7 +20,7 @@ def lesson_memory(
     *,
     key: str,
     forgotten: int,
-    place: str,
+    opened: str,
     look: Sequence[str],
     on_news: Callable[[], None],
 ) -> None:
@@ -30,14 +30,14 @@ def lesson_memory(
         rows: Of each: the step, a digest of the run, the choice, whether it is right, a fingerprint of the question.
         key: Names this place on the page.
         forgotten: How often all was forgotten; when it grows, the browser forgets too.
-        place: The step that is open; "" for none.
+        opened: The step that is open; "" for none.
         look: Keys of the charts that it points at.
         on_news: Called when the browser has said what it remembers; the component's state has it as `answers`.
     """
     payload = {
         "rows": [list(row) for row in rows],
         "forgotten": forgotten,
-        "place": place,
+        "open": opened,
         "look": list(look),
     }
     _MOUNT(key=key, data=wrapped(payload), on_answers_change=on_news)
