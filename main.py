@@ -10,6 +10,7 @@ from ui.lessons import panel
 from ui.room.bar import bar
 from ui.shared import menu, style
 from ui.shared.door import st
+from ui.shared.turns import DRAWING
 from ui.state import apart
 from words import say
 
@@ -54,9 +55,10 @@ PAGES: dict[str, list[StreamlitPage]] = {
 }
 
 page = st.navigation(PAGES, position="hidden")
-menu.begin(PAGES, page.url_path)
-bar(page.url_path)
-listing.underline()  # before the page, which may stop
-place = panel.begin(page.url_path)
-page.run()
-panel.fill(place)
+with DRAWING.one():
+    menu.begin(PAGES, page.url_path)
+    bar(page.url_path)
+    listing.underline()  # before the page, which may stop
+    place = panel.begin(page.url_path)
+    page.run()
+    panel.fill(place)

@@ -28,17 +28,26 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from benchmarks.app import cpu_seconds, resident_mb
 from benchmarks.room_client import Tab, events, post
-from benchmarks.visitors import SENTENCES, STEPPER
+from benchmarks.visitors import SENTENCES
 from tools.serve import Server, serve
 
-PAGES = ("step", "attention", "masks", "positions", "inside")
+PAGES: Sequence[tuple[str, dict[str, object]]] = (
+    ("step", {}),
+    ("attention", {}),
+    ("masks", {}),
+    ("positions", {}),
+    ("inside", {}),
+    ("attention", {"layer": 2, "head": 1, "panel": "head"}),
+    ("inside", {"inside": "lens"}),
+    ("search", {}),
+)
 SETTLE_SECONDS = 0.2  # a stepper in a browser waits so long before it tells Python of a step
 PAUSE_SECONDS = 1.0  # between two moves of the teacher, once all have redrawn
-STEPS = 3  # on each page that has a stepper
+STEPS = 3  # on each page on which something moves with the step
 BOUNDS = {"event": 0.1, "step": 2.5, "page": 6.0}
 IDLE_SHARE = 0.02  # of a core
 GROWTH_MB = 30.0
@@ -48,15 +57,18 @@ CHOICES = 4
 
 @dataclass
 class Times:
-    """What was measured, in seconds by kind; and what went wrong."""
+    """What was measured, in seconds by kind, and by kind and page; and what went wrong."""
 
     seconds: dict[str, list[float]] = field(default_factory=dict)
+    of_pages: dict[tuple[str, str], list[float]] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     votes: int = 0
 
-    def note(self, kind: str, seconds: float) -> None:
+    def note(self, kind: str, seconds: float, page: str = "") -> None:
         """Keep one."""
         self.seconds.setdefault(kind, []).append(seconds)
+        if page:
+            self.of_pages.setdefault((kind, page), []).append(seconds)
 
 
 @dataclass
@@ -131,7 +143,7 @@ class Student(Tab):
     async def _redraw(self, state: dict[str, Any]) -> None:
         step, where = _parted(state)
         delay = self._dice.random() * state["spread"] / 1000
-        kind = "step" if where == self._where and STEPPER in self.talk.widgets else "page"
+        kind = "step" if where == self._where and self.has_steps else "page"
         await asyncio.sleep(delay + (SETTLE_SECONDS if kind == "step" else 0))
         if kind == "step":
             await self.go_to_step(step)
@@ -139,7 +151,7 @@ class Student(Tab):
             query = "&".join(part for part in (state["query"], f"room={self.code}") if part)
             await self.rerun(page=state["page"], query=query)
         self._where = where
-        self.times.note(kind, time.time() - state["at"])
+        self.times.note(kind, time.time() - state["at"], _named(state))
 
     async def vote(self, choice: int) -> None:
         """Vote in the round that is open."""
@@ -155,6 +167,12 @@ def _parted(state: dict[str, Any]) -> tuple[int, tuple[str, str]]:
     step = next((int(value) - 1 for name, _, value in parameters if name == "step"), 0)
     kept = sorted(f"{name}={value}" for name, _, value in parameters if name not in ("step", "rev"))
     return step, (state["page"], "&".join(kept))
+
+
+def _named(state: dict[str, Any]) -> str:
+    """The page of an address, and its part."""
+    parts = [value for name, value in parse_qsl(state["query"]) if name in ("panel", "inside")]
+    return ", ".join([state["page"], *parts])
 
 
 async def until(done: Callable[[], bool], *, seconds: float, what: str, times: Times) -> None:
@@ -199,11 +217,12 @@ class Class:
         )  # fmt: skip
         await asyncio.sleep(PAUSE_SECONDS)
 
-    async def teach(self, page: str, sentence: str) -> None:
+    async def teach(self, page: str, parameters: dict[str, object], sentence: str) -> None:
         """Go to a page with a sentence, and take some steps there."""
-        await self.teacher.rerun(page=page, query=urlencode({"src": sentence, "room": self.code}))
+        query = urlencode({"src": sentence, "room": self.code} | parameters)
+        await self.teacher.rerun(page=page, query=query)
         await self.all_follow()
-        for step in range(1, STEPS + 1 if STEPPER in self.teacher.talk.widgets else 0):
+        for step in range(1, STEPS + 1 if self.teacher.has_steps else 0):
             await self.teacher.go_to_step(step)
             await self.all_follow()
 
@@ -253,7 +272,7 @@ async def lesson(server: Server, options: argparse.Namespace) -> int:
     idle = (cpu_seconds(server.pid) - before) / (time.monotonic() - began)
     end, number = time.monotonic() + options.seconds, 0
     while number == 0 or time.monotonic() < end:
-        await group.teach(PAGES[number % len(PAGES)], SENTENCES[number % len(SENTENCES)])
+        await group.teach(*PAGES[number % len(PAGES)], SENTENCES[number % len(SENTENCES)])
         await group.poll()
         memory.during.append(resident_mb(server.pid))
         number += 1
@@ -273,6 +292,9 @@ def report(times: Times, idle: float, memory: Memory) -> int:
         missed += int(bound is not None and max(found) > bound)
         shown = f"{bound:.1f} s" if bound else ""
         print(f"| {kind} | {len(found)} | {sorted(found)[len(found) // 2]:.3f} s | {max(found):.3f} s | {shown} |")
+    print("\n| redrawn | count | median | last |\n|---|---|---|---|")
+    for (kind, page), found in sorted(times.of_pages.items()):
+        print(f"| {kind}: {page} | {len(found)} | {sorted(found)[len(found) // 2]:.2f} s | {max(found):.2f} s |")
     print(f"\nVotes counted: {times.votes}; errors: {len(times.errors)}; idle: {idle:.2%} of a core")
     print(memory.told())
     for error in dict.fromkeys(times.errors):

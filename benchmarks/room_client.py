@@ -44,6 +44,12 @@ class Tab:
             WidgetState(id=widget.id, trigger_value=True), query=self.talk.query, fragment_id=widget.fragment_id
         )
 
+    @property
+    def has_steps(self) -> bool:
+        """Whether a reader can step on the page that is open: where nothing moves with it, there is no stepping."""
+        stepper = self.talk.widgets.get(STEPPER)
+        return stepper is not None and not json.loads(stepper.data)["payload"]["run"]["still"]
+
     async def go_to_step(self, step: int) -> Rerun:
         """Report a step, as the stepper does when it has settled."""
         widget = self.talk.widgets[STEPPER]

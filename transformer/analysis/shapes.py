@@ -14,9 +14,9 @@ from transformer.model.transformer import Transformer
 Shape = tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pass:
-    """The shapes of one teacher-forced pass.
+    """The shapes of one teacher-forced pass; one is equal to itself alone, so that what is made of it can be kept.
 
     Attributes:
         src_ids, tgt_ids: Shapes of the two inputs, [batch, token].

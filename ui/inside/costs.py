@@ -14,12 +14,13 @@ from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from ui.inside import tokens
+from ui.inside.sized import contents
 from ui.runs import figures
 from ui.runs.figures import FURTHEST
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import has_one_stack
 from ui.shared import choices, drawing
-from ui.shared.door import frame, st
+from ui.shared.door import st, table
 from words import joined, say
 
 SHARES = "cost_shares"
@@ -70,7 +71,7 @@ def draw(run: OpenRun) -> None:
     """Draw the sums, the table, and what a length does."""
     config = run.checkpoint.config
     n_source, n_target = len(run.trace.src_ids), run.looking.n_rows
-    held = costs.holdings(run.checkpoint.model)
+    held = contents(run.checkpoint.model).held
     st.subheader(say("Parameters and multiply-adds"))
     st.markdown(drawing.plain(sums(run.checkpoint.model, held, n_source=n_source, n_target=n_target)))
     n = _choose_length(run)
@@ -93,7 +94,7 @@ def sums(model: Transformer, held: dict[Part, Holding], *, n_source: int, n_targ
     total = sum(one.parameters for one in held.values())
     done = sum(costs.multiply_adds(config, n_source=n_source, n_target=n_target).values())
     said = [say("{n:,} parameters in all; a table that two components share counts once.", n=total)]
-    kept = costs.buffers(model)
+    kept = contents(model).buffers
     if kept:
         shapes = [say("{rows:,} × {columns:,}", rows=rows, columns=columns) for rows, columns in kept.values()]
         said.append(
@@ -275,7 +276,7 @@ def _table(
             width=80 if share else None,
         )
     st.container(key=run.key(TABLE)).dataframe(
-        frame(make()),
+        table(make()),
         hide_index=True,
         height="content",
         column_config=drawn,

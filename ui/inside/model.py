@@ -72,7 +72,8 @@ def _diagram(run: OpenRun, row: Any) -> None:
     one = sized(checkpoint.model, n_source=len(run.trace.src_ids), n_target=run.looking.n_rows)
     known = {block.place: block.name for stack in _stacks(one, each_layer) for block in blocks_of(stack)}
     grouping = one_layer if _choose(run, known, row) else few_layers
-    links = {place: menu.href(page, _elsewhere(run, place)) for place in known if (page := destination(place).page)}
+    away = {place: (page, _elsewhere(run, place)) for place in known if (page := destination(place).page)}
+    links = dict(zip(away, menu.hrefs(list(away.values())), strict=True))
     figure = charts.with_links(_figure(one, grouping, checkpoint.name), links)
     slot, key = run.slot, run.key(DIAGRAM)
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
-
-import pandas as pd
 
 from transformer.analysis.shapes import Pass, Shape, shapes_of
 from transformer.checkpoint.load import Checkpoint
@@ -19,11 +18,12 @@ from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import STACKS
 from ui.shared import choices, drawing
-from ui.shared.door import frame, st
+from ui.shared.door import st, table
 from ui.state.view import Side
 from words import joined, say
 
 TABLE = "shapes"
+_KEPT: Final = 32  # passes whose tables are kept: a step shows the same one
 _COLUMNS: Final = {say("Component"): 112, say("Step", about="a computation"): 180, say("Shape"): 96,
                   say("Remark"): 240, say("Name in the code"): None}  # fmt: skip
 _STACKS: Final[dict[Side, str]] = {"source": say("Encoder"), "target": say("Decoder")}
@@ -80,14 +80,14 @@ def _what_was_read(seen: Pass, run: OpenRun) -> str:
 
 
 def _table(run: OpenRun, seen: Pass, stack: StackName) -> None:
-    checkpoint = run.checkpoint
-    n_layers = anatomy(checkpoint.config).stack(stack).n_layers
+    config = run.checkpoint.config
+    n_layers = anatomy(config).stack(stack).n_layers
     said = [{"encoder": say("Encoder, source side."), "decoder": say("Decoder, target side.")}[stack]]
     if len(equal_layers(seen, stack, n_layers)) == 1 < n_layers:
         said += [say("All {n} layers have these shapes.", n=n_layers)]
     st.caption(joined(" ", said))
     st.container(key=run.key(f"{TABLE}_{stack}")).dataframe(
-        _frame(steps_of(seen, checkpoint, stack)),
+        table(_cells(seen, config, stack)),
         hide_index=True,
         height="content",
         row_height=29,
@@ -110,15 +110,15 @@ def recorded(checkpoint: Checkpoint, src_ids: tuple[int, ...], tgt_ids: tuple[in
     )
 
 
-def steps_of(seen: Pass, checkpoint: Checkpoint, stack: StackName) -> list[Step]:
+def steps_of(seen: Pass, config: ModelConfig, stack: StackName) -> list[Step]:
     """The lines of one stack; layers whose shapes are equal are written once.
 
     Args:
         seen: What was recorded.
-        checkpoint: Its features explain the shapes.
+        config: The features of the model explain the shapes.
         stack: Which one.
     """
-    config, parts = checkpoint.config, anatomy(checkpoint.config)
+    parts = anatomy(config)
     writes = parts.writes and stack == parts.stacks[-1].name
     ids = seen.tgt_ids if writes else seen.src_ids
     rows = config.tgt_vocab_size if writes and not config.shared_vocab else config.src_vocab_size
@@ -140,7 +140,7 @@ def steps_of(seen: Pass, checkpoint: Checkpoint, stack: StackName) -> list[Step]
         stream = say("Their sum: the stream") if placed else say("The stream")
         steps.append(Step(start, stream, f"{table}.output", ()))
     for layers in equal_layers(seen, stack, parts.stack(stack).n_layers):
-        steps += _layer(seen, checkpoint, stack, layers)
+        steps += _layer(seen, config, stack, layers)
     last = say("Final norm") if config.final_norm else say("Last layer's output")
     is_memory = parts.writes and not writes
     steps.append(Step(say("End"), say("{last}: the memory", last=last) if is_memory else last, f"{stack}.output", ()))
@@ -152,6 +152,7 @@ def steps_of(seen: Pass, checkpoint: Checkpoint, stack: StackName) -> list[Step]
     return [_with_shape(step, seen) for step in steps if not step.site or step.site in seen.sites]
 
 
+@lru_cache(maxsize=_KEPT)
 def equal_layers(seen: Pass, stack: str, n_layers: int) -> list[range]:
     """Neighbouring layers in which every site had the same shape."""
     tables = []
@@ -162,8 +163,8 @@ def equal_layers(seen: Pass, stack: str, n_layers: int) -> list[range]:
     return [range(first, last) for first, last in zip(starts, [*starts[1:], n_layers], strict=True)]
 
 
-def _layer(seen: Pass, checkpoint: Checkpoint, stack: StackName, layers: range) -> list[Step]:
-    config, start, parts = checkpoint.config, f"{stack}.{layers[0]}", anatomy(checkpoint.config).stack(stack)
+def _layer(seen: Pass, config: ModelConfig, stack: StackName, layers: range) -> list[Step]:
+    start, parts = f"{stack}.{layers[0]}", anatomy(config).stack(stack)
     which = None if len(layers) == parts.n_layers else layers  # what stands above the table says that all are alike
     steps = []
     for sub in parts.sublayers:
@@ -244,9 +245,11 @@ def _with_shape(step: Step, seen: Pass) -> Step:
     return Step(step.where, step.what, step.site, alone, step.remark)
 
 
-def _frame(steps: list[Step]) -> pd.DataFrame:
+@lru_cache(maxsize=_KEPT)
+def _cells(seen: Pass, config: ModelConfig, stack: StackName) -> dict[str, list[str]]:
+    """The columns of the table."""
     rows = [
         (step.where, step.what, f"[{', '.join(map(str, step.shape))}]", step.remark, step.site or "—")
-        for step in steps
+        for step in steps_of(seen, config, stack)
     ]
-    return frame(rows, columns=list(_COLUMNS))
+    return dict(zip(_COLUMNS, map(list, zip(*rows, strict=True)), strict=True))

@@ -1,4 +1,4 @@
-"""A model and the lengths of a sentence: what the blocks of its diagram are made from.
+"""What a model holds, and the lengths of a sentence: what the blocks of its diagram and its costs are made from.
 
 Knows nothing of Streamlit.
 """
@@ -6,14 +6,43 @@ Knows nothing of Streamlit.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
-from transformer.analysis.costs import Part, multiply_adds
+from transformer.analysis.costs import Holding, Part, buffers, holdings, multiply_adds
 from transformer.model.anatomy import StackName
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from words import say
 
 STREAM = say("the part Residual stream")
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a model holds, which no sentence changes.
+
+    Attributes:
+        parameters: The full name of each tensor, and how many values are learned in it.
+        held: The parameters of each component.
+        buffers: What is kept that is not learned: the shape of each by its name.
+    """
+
+    parameters: tuple[tuple[str, int], ...]
+    held: dict[Part, Holding]
+    buffers: dict[str, tuple[int, ...]]
+
+
+# A walk through all modules takes longer than drawing a table, and a page is drawn at every step.
+_READ: WeakKeyDictionary[Transformer, Contents] = WeakKeyDictionary()
+
+
+def contents(model: Transformer) -> Contents:
+    """What a model holds, read off it once."""
+    found = _READ.get(model)
+    if found is None:
+        counts = tuple((name, tensor.numel()) for name, tensor in model.named_parameters())
+        _READ[model] = found = Contents(counts, holdings(model), buffers(model))
+    return found
 
 
 @dataclass(frozen=True)
@@ -51,5 +80,4 @@ class Sized:
 
 def sized(model: Transformer, *, n_source: int, n_target: int) -> Sized:
     """What the blocks are made from; lengths count tokens."""
-    counts = tuple((name, tensor.numel()) for name, tensor in model.named_parameters())
-    return Sized(model.config, counts, n_source, n_target)
+    return Sized(model.config, contents(model).parameters, n_source, n_target)

@@ -21,7 +21,7 @@ from ui.room.room import Public, RefusedError, Round
 HEARTBEAT_SECONDS: Final = 15.0  # proxies close what is silent for 60
 RETRY_MS: Final = 2000
 TOGETHER_SECONDS: Final = 0.25  # votes and comings of so long are told at once
-SPREAD_EACH_MS, SPREAD_MOST_MS = 15, 1500  # pages begin to redraw at random moments within
+SPREAD_EACH_MS, SPREAD_MOST_MS = 8, 800  # pages begin to redraw at random moments within
 
 
 async def stream(rooms: Registry, code: str, token: str, *, counts: bool, last: str = "") -> AsyncIterator[bytes]:

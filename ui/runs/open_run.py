@@ -33,6 +33,7 @@ from words import joined, say
 
 REVISION_LENGTH = 12
 STEPPER_RUN = "stepper_run"
+_PLAIN = Link()
 
 
 @dataclass(frozen=True)
@@ -235,20 +236,21 @@ def address(checkpoint: Checkpoint | GivenMaps, link: Link, **fields: Any) -> Li
         link: What it shall say.
         fields: What else is looked at, by the names of `View`.
     """
-    link = replace(link, revision=checkpoint.content_hash[:REVISION_LENGTH], view=replace(link.view, **fields))
+    own = st.session_state.get(session.DEFAULT_MODEL)
+    view = replace(link.view, **fields) if fields else link.view
+    said: dict[str, Any] = {"revision": checkpoint.content_hash[:REVISION_LENGTH], "view": view}
     if link.tried == (link.forced,):
-        link = replace(link, tried=())
+        said["tried"] = ()
     if isinstance(checkpoint, GivenMaps):  # nothing is run
-        asked = Link(model=link.model, revision=link.revision, view=link.view)
-        return replace(asked, model="") if asked.model == st.session_state.get(session.DEFAULT_MODEL) else asked
+        return Link(model="" if link.model == own else link.model, revision=said["revision"], view=view)
     if link.source == checkpoint.card.first_example():
-        link = replace(link, source=None)
+        said["source"] = None
     if link.max_new == min(DEFAULT_NEW, checkpoint.config.max_len):
-        link = replace(link, max_new=DEFAULT_NEW)
-    if link.model == st.session_state.get(session.DEFAULT_MODEL) and not link.answers:
-        link = replace(link, model="")
-    plain = replace(link, revision="")
-    return plain if plain == Link() else link
+        said["max_new"] = DEFAULT_NEW
+    if link.model == own and not link.answers:
+        said["model"] = ""
+    plain = replace(link, **(said | {"revision": ""}))
+    return plain if plain == _PLAIN else replace(plain, revision=said["revision"])
 
 
 def _ask_for_source(checkpoint: Checkpoint) -> str:

@@ -28,6 +28,7 @@ from transformer.runs.query import Query
 from transformer.runs.together import run_together
 from transformer.runs.trace import Trace
 from ui.runs.queue import OTHER_COST, FairQueue, Request, cost_of
+from ui.shared.turns import DRAWING
 from words import say_n
 
 MAX_WAITING = 256  # a class of 100 that translates at the same moment, twice over
@@ -158,7 +159,8 @@ class Runner:
                 return kept.result
             future = self._admitted(request)
         try:
-            return future.result(timeout=self._max_seconds)
+            with DRAWING.aside():
+                return future.result(timeout=self._max_seconds)
         except FutureTimeoutError:
             raise BusyError(
                 "The model did not answer within {seconds:g} seconds. Try again.", seconds=self._max_seconds

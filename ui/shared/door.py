@@ -9,14 +9,16 @@ Tables: pandas turns sentences into plain text, so build them with `frame`. A fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import wraps
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pandas as pd
+import pyarrow as pa
 import streamlit
 from streamlit.delta_generator import DeltaGenerator
 
+from ui.shared.turns import DRAWING
 from ui.state.language import current
 from words import ENGLISH, Sentence, said, said_throughout
 
@@ -25,7 +27,9 @@ if TYPE_CHECKING:
 
 _Text = TypeVar("_Text")
 
-__all__ = ["frame", "here", "st"]
+__all__ = ["frame", "here", "st", "table"]
+
+_PACKED = 64  # tables
 
 # Neither draws nor speaks, or decorates a function.
 _AS_THEY_ARE = {
@@ -54,7 +58,7 @@ class _Door:
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._inner, name)
         if name in _AS_THEY_ARE:
-            self.__dict__[name] = found  # next time this function is not even asked
+            self.__dict__[name] = found = _IN_TURN.get(name, found)  # next time this function is not even asked
         elif isinstance(found, DeltaGenerator):
             return _Door(found)  # st.sidebar
         elif callable(found):
@@ -67,6 +71,21 @@ class _Door:
     def __exit__(self, *raised: object) -> Any:
         return self._inner.__exit__(*raised)
 
+
+def _fragment(function: Callable[..., Any] | None = None, *, run_every: Any = None) -> Any:
+    """`streamlit.fragment`, whose runs take turns with all others."""
+    if function is None:
+        return partial(_fragment, run_every=run_every)
+
+    @wraps(function)
+    def draw(*args: Any, **kwargs: Any) -> Any:
+        with DRAWING.one():
+            return function(*args, **kwargs)
+
+    return streamlit.fragment(draw, run_every=run_every)
+
+
+_IN_TURN: Mapping[str, Any] = {"fragment": _fragment}
 
 if not TYPE_CHECKING:
     st = _Door(streamlit)
@@ -91,6 +110,28 @@ def frame(data: Any, *, columns: list[str] | None = None, index: list[str] | Non
         index: Names of the rows.
     """
     return pd.DataFrame(here(data), columns=here(columns), index=here(index))
+
+
+def table(columns: Mapping[str, Sequence[Any]]) -> pa.Table:
+    """A table whose names and cells are in the session's language, packed as Streamlit sends it; to be drawn only.
+
+    Packing takes longer than the rest of drawing it, and a class that follows its teacher sees the same table a
+    hundred times: equal tables are packed once.
+
+    Args:
+        columns: The cells of each, all strings or all numbers, by its name.
+    """
+    told = here(columns)
+    return _packed(tuple((str(name), tuple(cells)) for name, cells in told.items()))
+
+
+@lru_cache(maxsize=_PACKED)
+def _packed(columns: tuple[tuple[str, tuple[Any, ...]], ...]) -> pa.Table:
+    return pa.table({name: list(map(_plain, cells)) for name, cells in columns})
+
+
+def _plain(cell: Any) -> Any:
+    return str(cell) if isinstance(cell, str) else cell
 
 
 def _speaking(owner: Any, name: str) -> Callable[..., Any]:

@@ -106,7 +106,17 @@ def href(path: str, leads_to: Link) -> str:
         path: Of the page.
         leads_to: What the page shall show.
     """
-    return _href(path, write_link(leads_to))
+    return hrefs([(path, leads_to)])[0]
+
+
+def hrefs(places: Sequence[tuple[str, Link]]) -> list[str]:
+    """The addresses of pages behind the app's own.
+
+    Args:
+        places: Of each the path of the page, and what it shall show.
+    """
+    beside = apart.beside({})  # what a session says of each, looked up once
+    return [path + _query(write_link(leads_to) | beside) for path, leads_to in places]
 
 
 def ways(links: Sequence[tuple[str, str, dict[str, str]]]) -> None:
@@ -117,23 +127,27 @@ def ways(links: Sequence[tuple[str, str, dict[str, str]]]) -> None:
     Args:
         links: Of each the path of a page, what it says, and the parameters of the address but for the language.
     """
-    lines = [f'<a href="{escape(_href(path, said))}">{escape(here(label))}</a>' for path, label, said in links]
+    lines = [
+        f'<a href="{escape(path + _query(apart.beside(said)))}">{escape(here(label))}</a>'
+        for path, label, said in links
+    ]
     st.html(f'<nav class="gf-ways">{"".join(lines)}</nav>', width="content")
 
 
-def _href(path: str, parameters: dict[str, str]) -> str:
-    address = urlencode(apart.beside(parameters))
-    return f"{path}?{address}" if address else path
+def _query(parameters: dict[str, str]) -> str:
+    """What follows the path of a page."""
+    return f"?{urlencode(parameters)}" if parameters else ""
 
 
 def _draw(menu: Menu, elsewhere: dict[str, str], again: dict[str, str], compare: Link | None = None) -> None:
-    lines = []
+    beside, lines = apart.beside({}), list[str]()
+    there, here_again = escape(_query(elsewhere | beside)), escape(_query(again | beside))
     for section, pages in menu.pages.items():
         lines.append(f"<p>{escape(here(section))}</p>")
         for page in pages:
             if page.visibility != "hidden":
                 current = page.url_path == menu.current
-                leads_to = escape(_href(page.url_path, again if current else elsewhere))
+                leads_to = page.url_path + (here_again if current else there)
                 mark = ' aria-current="page"' if current else ""
                 lines.append(f'<a href="{leads_to}"{mark}>{escape(page.title)}</a>')
                 if page.url_path == COMPARE and not current and compare is not None:

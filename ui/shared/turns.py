@@ -1,0 +1,94 @@
+"""Whose page is drawn now: when a whole class redraws at once, one after the other.
+
+A run of a page is work of Python alone, of which a process does one thing at a time. A hundred runs that share it all
+end when the last one does; one after the other they end as late, but half of the class has its page in half the time,
+and what is drawn reaches browsers sooner, as the thread that sends it has fewer rivals.
+
+A turn that takes long holds up nobody: after `lease` seconds the next one begins beside it. Whoever waits for the
+model, which has a thread of its own, steps aside meanwhile.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+
+class Turns:
+    """Turns of threads, first come, first served."""
+
+    def __init__(self, *, at_once: int = 1, lease: float = 0.1) -> None:
+        """Begin with nobody.
+
+        Args:
+            at_once: How many have a turn at a time.
+            lease: For how many seconds a turn keeps others out.
+        """
+        self._at_once, self._lease = at_once, lease
+        self._lock, self._own = threading.Lock(), threading.local()
+        self._since: dict[int, float] = {}  # of each thread that has a turn
+        self._waiting: deque[tuple[int, threading.Event]] = deque()
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """Wait for a turn and have it; within a turn of the same thread, go on with that."""
+        if self._is_inside():
+            yield
+            return
+        self._take()
+        self._own.inside = True
+        try:
+            yield
+        finally:
+            self._own.inside = False
+            self._give()
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Let others have the turn, if this thread has one, and wait for another at the end."""
+        if not self._is_inside():
+            yield
+            return
+        self._give()
+        try:
+            yield
+        finally:
+            self._take()
+
+    def _is_inside(self) -> bool:
+        return getattr(self._own, "inside", False)
+
+    def _take(self) -> None:
+        mine = threading.Event()
+        with self._lock:
+            ahead = len(self._waiting)
+            self._waiting.append((threading.get_ident(), mine))
+            self._grant()
+        # Whoever is next looks whether a turn is over its time; a hundred who all looked would themselves take time.
+        while not mine.wait(self._lease * (ahead + 1)):
+            with self._lock:
+                self._grant()
+                ahead = max(0, ahead - 1)
+
+    def _give(self) -> None:
+        with self._lock:
+            self._since.pop(threading.get_ident(), None)
+            self._grant()
+
+    def _grant(self) -> None:
+        """Give the turns that are free to whoever waits longest."""
+        now = time.monotonic()
+        self._since = {thread: since for thread, since in self._since.items() if now - since < self._lease}
+        while self._waiting and len(self._since) < self._at_once:
+            thread, event = self._waiting.popleft()
+            self._since[thread] = now
+            event.set()
+
+
+DRAWING: Final = Turns()  # of this process
