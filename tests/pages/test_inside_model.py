@@ -1,8 +1,10 @@
 """The part "The model" of the Inside page: its numbers are made again from the checkpoint."""
 
+import gc
 import itertools
 from copy import deepcopy
 from urllib.parse import parse_qs
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -20,7 +22,7 @@ from ui.inside import shapes as shape_panels
 from ui.inside.blocks import blocks_of, each_layer, few_layers, one_layer, stacks
 from ui.inside.destinations import destination
 from ui.inside.features import in_words
-from ui.inside.sized import sized
+from ui.inside.sized import contents, sized
 from ui.runs import loading
 
 INSIDE = ROOT / "pages" / "explore" / "inside.py"
@@ -75,6 +77,18 @@ def test_the_blocks_of_a_diagram_add_up_to_the_model(page, name):
     cross = blocks["Decoder layer 2: cross-attention"]
     assert f"maps [{config.n_heads}, {t}, {s}]" in cross[1]
     assert cross[2] == sum(p.numel() for p in model.decoder.layers[1].cross_attn.parameters())
+
+
+def test_what_a_model_holds_is_read_once_and_forgotten_with_it():
+    model = tiny_model()
+    found = contents(model)
+    assert contents(model) is found
+    assert sum(count for _, count in found.parameters) == model.config.count_parameters()
+    assert sum(one.parameters for one in found.held.values()) == model.config.count_parameters()
+    gone = ref(found)
+    del model, found
+    gc.collect()
+    assert gone() is None
 
 
 def test_equal_layers_are_drawn_once_on_demand(page):

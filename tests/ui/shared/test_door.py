@@ -109,6 +109,26 @@ def test_a_table_speaks():
     assert list(test.table[0].value.index) == ["⟦Roow⟧"]
 
 
+def packed():
+    from ui.shared.door import st, table
+    from words import say
+
+    made = [table({say("Name"): [say("Weights"), "plain"], say("Count"): [3, 4]}) for _ in range(2)]
+    st.session_state["same"] = made[0] is made[1]
+    st.dataframe(made[0])
+
+
+@pytest.mark.parametrize(
+    ("language", "name", "cell"), [("qps", "⟦Naamee⟧", "⟦Weeiights⟧"), ("en", "Name", "Weights")]
+)
+def test_equal_tables_are_packed_once_in_each_language(language, name, cell):
+    test = run(packed, language)
+    shown = test.dataframe[0].value
+    assert shown[name].tolist() == [cell, "plain"]
+    assert shown.iloc[:, 1].tolist() == [3, 4]
+    assert test.session_state["same"]
+
+
 def fragments():
     from ui.shared.door import st
     from words import say
