@@ -236,21 +236,21 @@ def address(checkpoint: Checkpoint | GivenMaps, link: Link, **fields: Any) -> Li
         link: What it shall say.
         fields: What else is looked at, by the names of `View`.
     """
-    own = st.session_state.get(session.DEFAULT_MODEL)
+    own, revision = st.session_state.get(session.DEFAULT_MODEL), checkpoint.content_hash[:REVISION_LENGTH]
     view = replace(link.view, **fields) if fields else link.view
-    said: dict[str, Any] = {"revision": checkpoint.content_hash[:REVISION_LENGTH], "view": view}
+    said: dict[str, Any] = {"revision": "", "view": view}
     if link.tried == (link.forced,):
         said["tried"] = ()
     if isinstance(checkpoint, GivenMaps):  # nothing is run
-        return Link(model="" if link.model == own else link.model, revision=said["revision"], view=view)
+        return Link(model="" if link.model == own else link.model, revision=revision, view=view)
     if link.source == checkpoint.card.first_example():
         said["source"] = None
     if link.max_new == min(DEFAULT_NEW, checkpoint.config.max_len):
         said["max_new"] = DEFAULT_NEW
     if link.model == own and not link.answers:
         said["model"] = ""
-    plain = replace(link, **(said | {"revision": ""}))
-    return plain if plain == _PLAIN else replace(plain, revision=said["revision"])
+    plain = replace(link, **said)
+    return plain if plain == _PLAIN else replace(plain, revision=revision)
 
 
 def _ask_for_source(checkpoint: Checkpoint) -> str:
