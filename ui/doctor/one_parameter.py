@@ -21,6 +21,7 @@ from ui.doctor.parameter_table import bar, shape_of
 from ui.runs.attempt import attempt
 from ui.shared import choices, drawing
 from ui.shared.door import st
+from ui.shared.pressing import pressed
 from ui.state import session
 from ui.state.view import MAIN
 from words import joined, say, say_n
@@ -203,11 +204,15 @@ def _decomposed(checkpoint: Checkpoint, one: Known) -> Known | None:
         st.info(said, icon=":material/info:")
         return None
     label = say("Singular values of this matrix, about {seconds} s", seconds=one.seconds)
-    place = st.empty()
-    if one.work > ONE_AT_ONCE and not place.button(label, key=DECOMPOSE, icon=":material/calculate:"):
-        return None
-    place.empty()
-    return attempt(lambda: parameter_numbers.with_spectrum(checkpoint, one))
+    work = partial(parameter_numbers.with_spectrum, checkpoint, one)
+    if one.work <= ONE_AT_ONCE:
+        return attempt(work)
+    place, about = st.empty(), f"{checkpoint.content_hash} {one.parameter.name}"
+    with pressed(place, label, key=DECOMPOSE, about=about, icon=":material/calculate:") as asked:
+        if not asked:
+            return None
+        place.empty()
+        return attempt(work)
 
 
 # ------------------------------------------------------------------------------------------------ rows of pieces

@@ -15,6 +15,7 @@ from ui.doctor.parameter_table import is_of
 from ui.runs.attempt import attempt
 from ui.shared import choices, drawing
 from ui.shared.door import st
+from ui.shared.pressing import pressed
 from ui.state import session
 from ui.state.view import LONGEST_NAME, MAIN, Tensors
 from words import say, say_n
@@ -95,7 +96,9 @@ def _spectra(checkpoint: Checkpoint, found: list[Known]) -> list[Known]:
         len(missing),
         seconds=max(1, round(sum(one.work for one in missing) / SPEED)),
     )
-    if not place.button(label, key=SPECTRA, icon=":material/calculate:"):
-        return found
-    place.empty()
-    return attempt(lambda: parameter_numbers.with_spectra(checkpoint, found, DECOMPOSING)) or found
+    about = checkpoint.content_hash
+    with pressed(place, label, key=SPECTRA, about=about, icon=":material/calculate:") as asked:
+        if not asked:
+            return found
+        place.empty()
+        return attempt(lambda: parameter_numbers.with_spectra(checkpoint, found, DECOMPOSING)) or found

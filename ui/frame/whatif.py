@@ -20,8 +20,9 @@ from ui.frame.whatif_fields import Around, control
 from ui.runs import loading
 from ui.runs.open_run import OpenRun
 from ui.runs.work import BusyError
-from ui.shared import drawing
+from ui.shared import drawing, menu
 from ui.shared.door import st
+from ui.shared.pressing import pressed
 from ui.state import session
 from ui.state.view import MAIN, Slot
 from words import Sentence, joined, say
@@ -47,10 +48,10 @@ def button(checkpoint: Checkpoint) -> None:
     Args:
         checkpoint: The one that is open.
     """
-    if st.button(
-        say("What if …"), key=OPEN, icon=":material/science:", help=say("Change something inside the model.")
-    ):
-        open_dialog(checkpoint)
+    help = say("Change something inside the model.")
+    with pressed(st, say("What if …"), key=OPEN, about=menu.current(), icon=":material/science:", help=help) as asked:
+        if asked:
+            open_dialog(checkpoint)
 
 
 def for_head(run: OpenRun, kind: Kind, layer: int | None, head: int | None) -> None:

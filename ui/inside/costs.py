@@ -176,16 +176,15 @@ def _choose_length(run: OpenRun) -> int:
         current: say("this sentence") if even else say("this sentence's longer side"),
     }
     beyond = say("Beyond {n:,} tokens, the most that this model reads, the counts are arithmetic.", n=config.max_len)
-    return choices.scale(
+    chosen = choices.scale(
         choices.field(run.slot, "tokens", key=LENGTH),
         say("Tokens, n") if alone else say("Tokens on each side, n"),
-        {
-            n: say("{n:,} ({remark})", n=n, remark=remarks[n]) if n in remarks else f"{n:,}"
-            for n in lengths(config, current)
-        },
+        {n: f"{n:,}" for n in lengths(config, current)},
         otherwise=current,
         help=beyond if alone else joined(" ", [say("Source and target get the same length."), beyond]),
     )
+    st.caption(joined(" · ", [say("{n:,}: {remark}", n=n, remark=remarks[n]) for n in sorted(remarks)]))
+    return chosen
 
 
 def _shares(run: OpenRun, held: dict[Part, Holding], done: dict[Part, int], n: int) -> None:

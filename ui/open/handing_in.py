@@ -11,8 +11,9 @@ from ui.inbox.desk import Job
 from ui.inbox.store import KEPT_SECONDS
 from ui.runs import handed_in
 from ui.runs.handed_in import File, Waiting
-from ui.shared import drawing
+from ui.shared import drawing, menu
 from ui.shared.door import st
+from ui.shared.pressing import pressed
 from ui.state import session
 from words import joined, say, say_n
 
@@ -35,10 +36,13 @@ def offer() -> None:
     mode = switch.mode()
     if mode == "off":
         st.caption(_why_off())
-    elif st.button(say("Hand in files from your machine"), key=OPEN, icon=":material/upload_file:"):
-        st.session_state.pop(REFUSED, None)
-        handed_in.desk().expect()
-        st.dialog(say("Hand in a model"), width="medium")(_dialog)()
+        return
+    said = say("Hand in files from your machine")
+    with pressed(st, said, key=OPEN, about=menu.current(), icon=":material/upload_file:") as asked:
+        if asked:
+            st.session_state.pop(REFUSED, None)
+            handed_in.desk().expect()
+            st.dialog(say("Hand in a model"), width="medium")(_dialog)()
 
 
 def about(entry: Entry) -> None:

@@ -11,6 +11,7 @@ from ui.runs import foreign
 from ui.runs.attempt import attempt
 from ui.shared import drawing, pairs
 from ui.shared.door import st
+from ui.shared.pressing import pressed
 from ui.state import answered
 from words import joined, say
 
@@ -26,23 +27,25 @@ def scoring(entry: Entry, report: ImportReport) -> None:
     """
     with st.expander(say("Compare the choices with a few sentences")):
         texts = pairs.box(key=TEXTS)
-        if st.button(say("Compare the choices"), key=SCORE, disabled=not texts.strip()):
-            bar = st.progress(0.0, text=say("Trying…"))
-
-            def show(done: int, most: int) -> None:
-                bar.progress(
-                    min(done / max(most, 1), 1.0), text=say("Tried {n} of at most {most}", n=done, most=most)
-                )
-
-            found = attempt(
-                lambda: foreign.scored(entry, answered.of(entry.name), report, pairs.with_tabs(texts), show)
-            )
-            bar.empty()
-            if found is not None:
-                st.session_state[SCORED] = entry.name, found, found.notes[len(report.notes) :]
+        said, about = say("Compare the choices"), f"{entry.name}\n{texts}"
+        with pressed(st, said, key=SCORE, about=about, disabled=not texts.strip()) as asked:
+            if asked:
+                _score(entry, report, texts)
         name, _, notes = st.session_state.get(SCORED) or ("", None, ())
         if name == entry.name:
             st.caption(drawing.plain(joined(" ", notes)))
+
+
+def _score(entry: Entry, report: ImportReport, texts: str) -> None:
+    bar = st.progress(0.0, text=say("Trying…"))
+
+    def show(done: int, most: int) -> None:
+        bar.progress(min(done / max(most, 1), 1.0), text=say("Tried {n} of at most {most}", n=done, most=most))
+
+    found = attempt(lambda: foreign.scored(entry, answered.of(entry.name), report, pairs.with_tabs(texts), show))
+    bar.empty()
+    if found is not None:
+        st.session_state[SCORED] = entry.name, found, found.notes[len(report.notes) :]
 
 
 def ranked(entry: Entry, report: ImportReport) -> ImportReport:

@@ -49,7 +49,8 @@ def draw(run: OpenRun) -> Sampling:
     with columns[1]:
         options = _top_k_options(len(run.trace.vocabulary), how.top_k)
         kept = _kept(run.slot, "try_k", how.top_k)
-        top_k = choices.scale(kept, say("Top-k"), options, otherwise=_ALL)
+        help = say("At the end of the line all pieces are kept.")
+        top_k = choices.scale(kept, say("Top-k"), options, otherwise=_ALL, help=help)
     with columns[2]:
         kept = _kept(run.slot, "try_p", how.top_p)
         top_p = choices.decimal(kept, say("Top-p"), 0.01, 1.0, step=0.01, help=say("1 keeps all pieces."))
@@ -63,9 +64,9 @@ def _kept(slot: Slot, name: str, value: object) -> Kept:
 
 
 def _top_k_options(n_pieces: int, own: int) -> dict[int, str]:
-    """The values along the line, all pieces at its end; the run's own is one of them."""
-    values = sorted({k for k in (*_KS, own) if 0 < k < n_pieces} | ({own} if own else set()))
-    return {k: f"{k:,}" for k in values} | {_ALL: say("All", about="pieces")}
+    """The values along the line, all pieces at its end; the run's own is one of them, if it leaves any out."""
+    values = sorted({k for k in (*_KS, own) if 0 < k < n_pieces})
+    return {k: f"{k:,}" for k in values} | {_ALL: f"{n_pieces:,}"}
 
 
 def _ways(run: OpenRun, how: Sampling) -> None:

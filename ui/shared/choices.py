@@ -16,7 +16,7 @@ from ui.shared import style
 from ui.shared.door import here, st
 from ui.state import session
 from ui.state.view import Slot, View
-from words import say, say_n
+from words import Sentence, say, say_n
 
 KEEP: Final = "session"  # a widget of the request keeps its value while another page is looked at
 ALL: Final = say("All")  # layers or heads together
@@ -199,7 +199,12 @@ def menu(
 def scale(
     kept: Kept, label: str, options: Mapping[_Value, str], *, otherwise: _Value, help: str | None = None
 ) -> _Value:
-    """Draw a choice along a line, for values that have an order; arguments as for `choose`."""
+    """Draw a choice along a line, for values that have an order; arguments as for `choose`.
+
+    The labels have to be the same in every language: one that Streamlit does not know is the line's first for it.
+    """
+    if any(isinstance(said, Sentence) for said in options.values()):
+        raise TypeError("the labels along a line are no sentences")
     value, widget = _shown(kept, options, otherwise)
     st.select_slider(label, **widget, help=help)
     return value

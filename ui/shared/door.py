@@ -18,6 +18,7 @@ import pyarrow as pa
 import streamlit
 from streamlit.delta_generator import DeltaGenerator
 
+from ui.shared.heard import Heard
 from ui.shared.turns import DRAWING
 from ui.state.language import current
 from words import ENGLISH, Sentence, said, said_throughout
@@ -138,16 +139,26 @@ def _speaking(owner: Any, name: str) -> Callable[..., Any]:
     @wraps(getattr(owner, name))
     def call(*args: Any, **kwargs: Any) -> Any:
         function = getattr(owner, name)  # looked up now: a test may have put another one there
+        if name in _CHOICES:
+            return _choosing(function, name, args, kwargs)
         language = current()
         if language == ENGLISH:
             return function(*args, **kwargs)
-        if name in _CHOICES:
-            kwargs["format_func"] = _shown(kwargs.get("format_func", str), language)
-        told = [part if name in _CHOICES and place else _told(part, language) for place, part in enumerate(args)]
         named = {key: part if key in _NOT_TEXT else _told(part, language) for key, part in kwargs.items()}
-        return _behind_doors(function(*told, **named))
+        return _behind_doors(function(*(_told(part, language) for part in args), **named))
 
     return call
+
+
+def _choosing(function: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    heard, language = Heard(name, args, kwargs), current()
+    if language != ENGLISH:
+        kwargs["format_func"] = _shown(kwargs.get("format_func", str), language)
+        args = tuple(part if place else _told(part, language) for place, part in enumerate(args))
+        kwargs = {key: part if key in _NOT_TEXT else _told(part, language) for key, part in kwargs.items()}
+    chosen = function(*args, **kwargs)
+    heard.shows(chosen)
+    return chosen
 
 
 def _told(part: Any, language: str) -> Any:

@@ -1,0 +1,41 @@
+"""A button for what takes a while: the press is not forgotten when the run that it was made for is stopped.
+
+Streamlit stops a run as soon as the browser asks for the next one, and a press belongs to one run alone. Runs of a
+visitor may even overlap for a moment, and the end of the one takes the press from the other. A callback comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ui.shared.door import st
+
+
+@contextmanager
+def pressed(place: Any, label: str, *, key: str, about: str, **look: Any) -> Iterator[bool]:
+    """Draw the button; what it starts stands in the block, and is started again if it was stopped.
+
+    Args:
+        place: Where: `st`, or a container.
+        label: What it says.
+        key: Of the button.
+        about: What it was pressed for: pressed for something else, it counts no more.
+        **look: What else Streamlit's button is given, but for a callback.
+
+    Yields:
+        Whether it was pressed.
+    """
+    mark = f"pressed_{key}"
+    place.button(label, key=key, on_click=_press, args=(mark, about), **look)
+    try:
+        yield st.session_state.get(mark) == about
+    except Exception:
+        st.session_state.pop(mark, None)
+        raise
+    st.session_state.pop(mark, None)
+
+
+def _press(mark: str, about: str) -> None:
+    st.session_state[mark] = about
