@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1.element_tree import Block
 
+import charts
 from tests.pages.conftest import ROOT, check
 from tests.pages.reading import address, everything, figure, go_to, numbers, payload, sentences, type_source, view
 from tests.pages.test_pseudo_language import complaints, data_of_models, told_by_models
@@ -58,6 +59,27 @@ def test_the_page_opens_with_all_heads_of_all_three_kinds(attention):
     assert figure(test, GRIDS["cross"])["layout"]["title"]["text"] == "Cross-attention: 2 layers × 4 heads"
     assert address(test)["model"] == "reverse"
     assert "panel" not in address(test)
+
+
+def test_who_looks_at_the_same_shares_its_figures_at_every_step(attention, monkeypatch):
+    made = []
+    real = charts.grid_spec
+    monkeypatch.setattr(
+        charts, "grid_spec", lambda *args, **named: made.append(named["queries"]) or real(*args, **named)
+    )
+    first = attention(src="ebdacf")
+    assert len(made) == len(GRIDS)
+    before = {key: figure(first, key) for key in GRIDS.values()}
+    go_to(first, 3)
+    second = attention(src="ebdacf", step=2)
+    assert len(made) == len(GRIDS)
+    assert {key: figure(first, key) for key in GRIDS.values()} == before
+    assert {key: figure(second, key) for key in GRIDS.values()} == before
+    attention(src="ebdacf", own=1)
+    assert len(made) == 2 * len(GRIDS)
+    guessing = [attention(src="ebdacf", guess=1, step=step) for step in (2, 4)]
+    rows = [len(figure(test, GRIDS["decoder"])["layout"]["meta"]["grid"]["queries"]) for test in guessing]
+    assert rows[0] < rows[1] < len(before[GRIDS["decoder"]]["layout"]["meta"]["grid"]["queries"])
 
 
 def test_the_selectors_open_any_head(attention):

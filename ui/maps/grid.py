@@ -6,6 +6,7 @@ What a click on a tile does, the page says.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -23,6 +24,7 @@ from transformer.maps.given import GivenMaps
 from transformer.model.anatomy import Kind
 from transformer.runs.trace import Trace
 from ui.maps.masked import mask_reason
+from ui.runs import loading
 from ui.runs.groups import own_masks, prompt_row, size_of
 from ui.runs.open_maps import AnyRun
 from ui.runs.open_run import OpenRun
@@ -36,6 +38,7 @@ TakeHead = Callable[[Kind, int, int], None]
 
 LARGE: Final = {"width": 560, "most_cells": 48_000}
 FEW_PIECES: Final = 32
+_BYTES_A_CELL: Final = 16  # of a figure, with its labels
 WIDE: Final = {"width": 920, "most_cells": 64_000}
 SMALL: Final = {"width": 330, "most_cells": 16_000}
 HOW_TO_READ_GIVEN: Final = say(
@@ -68,9 +71,7 @@ def grid(run: AnyRun, kind: Kind, *, name: str, take: TakeHead, large: bool, fit
         fit: Whether the chart takes the height that is left on the first screen; None: if it is large.
     """
     of = sides(run.looking, kind)
-    figure = _figure(run, kind, of, large=large)
-    if isinstance(run, OpenRun) and of.current is not None and figure["data"]:
-        follow_in_tiles(figure, [run.trace.row_of(step) for step in range(run.looking.n_steps)])
+    figure = _shared(run, kind, of, large=large) if isinstance(run, OpenRun) else _figure(run, kind, of, large=large)
     allowed, size = own_masks(run, kind), size_of(run)
     n_layers, n_heads = run.trace.maps(kind).shape[:2]
     how = HOW_TO_READ if isinstance(run, OpenRun) else HOW_TO_READ_GIVEN
@@ -111,6 +112,22 @@ def columns(again: Callable[[], Trace | GivenMaps], kind: Kind, of: Sides) -> di
         keys=of.keys,
         allowed=masks[..., None, :n_queries, :n_keys] if masks.ndim == 3 else masks[:n_queries, :n_keys],
     )
+
+
+def _shared(run: OpenRun, kind: Kind, of: Sides, *, large: bool) -> Spec:
+    """The figure that all who look at the same share, at every step: a mark follows the step in the browser."""
+    view, revealed = (run.view, run.looking.revealed) if run.view.guess else (replace(run.view, step=0), True)
+
+    def make() -> Spec:
+        figure = _figure(run, kind, of, large=large)
+        if of.current is not None and figure["data"]:
+            follow_in_tiles(figure, [run.trace.row_of(step) for step in range(run.looking.n_steps)])
+        return figure
+
+    if not run.trace.keeps_maps:  # its maps are made in the model's thread, which would wait for itself
+        return make()
+    key = ("grid", run.run_id, kind, large, view, revealed)
+    return loading.runner().compute(key, make, nbytes=lambda _: _BYTES_A_CELL * LARGE["most_cells"])
 
 
 def _figure(run: AnyRun, kind: Kind, of: Sides, *, large: bool) -> Spec:
