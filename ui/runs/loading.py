@@ -7,7 +7,6 @@ command line.
 
 from __future__ import annotations
 
-import gc
 import itertools
 import os
 import sys
@@ -34,6 +33,7 @@ from transformer.runs.replay import replay as record
 from transformer.runs.running import run_batch
 from transformer.runs.together import run_together
 from transformer.runs.trace import Trace
+from ui.runs import garbage
 from ui.runs.layers import Work
 from ui.runs.shelf import Open, Opening, Shelf
 from ui.runs.work import MAP_BYTES, Runner
@@ -49,7 +49,6 @@ LOOK_AGAIN_SECONDS = 10
 PATIENCE_SECONDS = 0.3  # that a visitor waits for a newer list, and for a checkpoint before he sees a bar
 DRAW_AGAIN_SECONDS = 0.2
 WIDENS = 2.2  # what a file of 16 bits a number becomes, and what lies in memory beside it
-_GC_THRESHOLDS = (1_000, 20, 20)  # objects more than before, then younger collections
 
 
 def folders(arguments: Sequence[str] | None = None) -> list[Path]:
@@ -296,9 +295,4 @@ def warm_up() -> None:
         checkpoint = open_checkpoint(entry)
         for example in checkpoint.card.examples[:1]:
             runner().trace(checkpoint, checkpoint.query(example))
-    # What is alive now stays alive: later collections need not look at it again. And a run of a page makes many
-    # objects of which few are garbage in cycles: with Python's own thresholds a tenth of a class's time is spent
-    # looking for those, in pauses of 0.3 s.
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*_GC_THRESHOLDS)
+    garbage.begin()

@@ -8,7 +8,6 @@ Knows nothing of Streamlit.
 
 from __future__ import annotations
 
-import gc
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -18,6 +17,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from transformer.checkpoint import room
 from transformer.checkpoint.filling import Progress
 from transformer.checkpoint.load import Checkpoint
+from ui.runs import garbage
 
 MOST = 8  # checkpoints that are kept
 Open = Callable[[Progress], Checkpoint]
@@ -121,4 +121,4 @@ class Shelf:
                 if not self._open:
                     return
                 self._open.popitem(last=False)
-            gc.collect()
+            garbage.collect()

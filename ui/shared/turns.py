@@ -34,6 +34,7 @@ class Turns:
         self._lock, self._own = threading.Lock(), threading.local()
         self._since: dict[int, float] = {}  # of each thread that has a turn
         self._waiting: deque[tuple[int, threading.Event]] = deque()
+        self._ended = time.monotonic()
 
     @contextmanager
     def one(self) -> Iterator[None]:
@@ -61,6 +62,11 @@ class Turns:
         finally:
             self._take()
 
+    def rest_seconds(self) -> float:
+        """For how long nobody has had a turn; 0 while somebody has one or waits for one."""
+        with self._lock:
+            return 0.0 if self._since or self._waiting else time.monotonic() - self._ended
+
     def _is_inside(self) -> bool:
         return getattr(self._own, "inside", False)
 
@@ -79,6 +85,7 @@ class Turns:
     def _give(self) -> None:
         with self._lock:
             self._since.pop(threading.get_ident(), None)
+            self._ended = time.monotonic()
             self._grant()
 
     def _grant(self) -> None:

@@ -134,3 +134,16 @@ def test_a_fragment_takes_a_turn(monkeypatch):
 
     assert [text.value for text in AppTest.from_function(page).run().text] == ["turns: 1"]
     assert not turns._since
+
+
+def test_a_rest_begins_when_the_last_turn_ends():
+    turns = Turns(lease=LONG)
+    with turns.one():
+        assert turns.rest_seconds() == 0
+        with turns.aside():
+            time.sleep(0.02)
+            assert turns.rest_seconds() > 0
+        assert turns.rest_seconds() == 0
+    before = time.monotonic()
+    time.sleep(0.02)
+    assert 0.02 <= turns.rest_seconds() <= time.monotonic() - before + 1
