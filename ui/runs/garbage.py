@@ -41,7 +41,7 @@ def begin() -> None:
     cost = collect()
     gc.set_threshold(*THRESHOLDS)
     if _ONCE.acquire(blocking=False):
-        threading.Thread(target=_keep_looking, args=(cost,), name="garbage", daemon=True).start()
+        threading.Thread(target=_keep_looking, args=(cost,), daemon=True).start()
 
 
 def is_time(*, since: float, rested: float, cost: float) -> bool:
