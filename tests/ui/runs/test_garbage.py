@@ -42,6 +42,7 @@ def test_it_waits_for_a_rest_but_not_for_ever(since, rested, cost, expected):
 def test_what_was_alive_at_a_look_is_garbage_at_a_later_one():
     circle = Circle()
     gone = weakref.ref(circle)
+    gc.freeze()
     garbage.collect()
     assert gc.get_freeze_count() > 0
     del circle
@@ -68,6 +69,13 @@ while gone() is not None and time.monotonic() < end:
     time.sleep(0.05)
 assert gone() is None
 """
+
+
+def test_a_process_that_has_not_begun_stays_as_it_is():
+    gc.unfreeze()
+    kept = gc.get_freeze_count()
+    garbage.collect()
+    assert gc.get_freeze_count() == kept
 
 
 def test_the_app_looks_by_itself():
