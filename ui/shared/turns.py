@@ -34,7 +34,7 @@ class Turns:
         self._lock, self._own = threading.Lock(), threading.local()
         self._since: dict[int, float] = {}  # of each thread that has a turn
         self._waiting: deque[tuple[int, threading.Event]] = deque()
-        self._ended = time.monotonic()
+        self._n_inside, self._ended = 0, time.monotonic()
 
     @contextmanager
     def one(self) -> Iterator[None]:
@@ -42,6 +42,7 @@ class Turns:
         if self._is_inside():
             yield
             return
+        self._counts(1)
         self._take()
         self._own.inside = True
         try:
@@ -49,6 +50,7 @@ class Turns:
         finally:
             self._own.inside = False
             self._give()
+            self._counts(-1)
 
     @contextmanager
     def aside(self) -> Iterator[None]:
@@ -63,9 +65,13 @@ class Turns:
             self._take()
 
     def rest_seconds(self) -> float:
-        """For how long nobody has had a turn; 0 while somebody has one or waits for one."""
+        """For how long nobody has wanted a turn; 0 while somebody has one, waits for one or is aside."""
         with self._lock:
-            return 0.0 if self._since or self._waiting else time.monotonic() - self._ended
+            return 0.0 if self._n_inside else time.monotonic() - self._ended
+
+    def _counts(self, more: int) -> None:
+        with self._lock:
+            self._n_inside, self._ended = self._n_inside + more, time.monotonic()
 
     def _is_inside(self) -> bool:
         return getattr(self._own, "inside", False)
@@ -85,7 +91,6 @@ class Turns:
     def _give(self) -> None:
         with self._lock:
             self._since.pop(threading.get_ident(), None)
-            self._ended = time.monotonic()
             self._grant()
 
     def _grant(self) -> None:
