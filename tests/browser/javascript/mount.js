@@ -68,6 +68,18 @@ test("it is taken down when it has left the page, and not before", async () => {
   equal([seen.at(-1), parent.children.length], ["close", 0]);
 });
 
+test("where the place has left the page before, nothing is made", async () => {
+  const { seen, parent, call } = staged();
+  parent.remove();
+  call({})();
+  await later();
+  equal([seen, parent.children.length], [[], 0]);
+  document.body.append(parent);
+  call({});
+  equal(seen, ["create", "show"]);
+  parent.remove();
+});
+
 test("it hears of steps as long as it lives", async () => {
   const { seen, parent, call } = staged();
   const end = call({});

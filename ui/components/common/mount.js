@@ -46,6 +46,7 @@ export function mount(part) {
     speak(payload);
     document.documentElement.lang = spoken();
     let mounted = all.get(parent);
+    if (!mounted && !parent.isConnected) return () => {};  // it left the page while our script was loading
     if (mounted && mounted.language !== spoken()) {
       mounted.end();  // labels are written once, so another language starts anew
       mounted = undefined;
