@@ -208,7 +208,7 @@ def _decomposed(checkpoint: Checkpoint, one: Known) -> Known | None:
     if one.work <= ONE_AT_ONCE:
         return attempt(work)
     place, about = st.empty(), f"{checkpoint.content_hash} {one.parameter.name}"
-    with pressed(place, label, key=DECOMPOSE, about=about, icon=":material/calculate:") as asked:
+    with pressed(place.button, label, key=DECOMPOSE, about=about, icon=":material/calculate:") as asked:
         if not asked:
             return None
         place.empty()

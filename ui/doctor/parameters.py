@@ -97,7 +97,7 @@ def _spectra(checkpoint: Checkpoint, found: list[Known]) -> list[Known]:
         seconds=max(1, round(sum(one.work for one in missing) / SPEED)),
     )
     about = checkpoint.content_hash
-    with pressed(place, label, key=SPECTRA, about=about, icon=":material/calculate:") as asked:
+    with pressed(place.button, label, key=SPECTRA, about=about, icon=":material/calculate:") as asked:
         if not asked:
             return found
         place.empty()

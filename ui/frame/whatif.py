@@ -48,8 +48,8 @@ def button(checkpoint: Checkpoint) -> None:
     Args:
         checkpoint: The one that is open.
     """
-    help = say("Change something inside the model.")
-    with pressed(st, say("What if …"), key=OPEN, about=menu.current(), icon=":material/science:", help=help) as asked:
+    said, help = say("What if …"), say("Change something inside the model.")
+    with pressed(st.button, said, key=OPEN, about=menu.current(), icon=":material/science:", help=help) as asked:
         if asked:
             open_dialog(checkpoint)
 
@@ -74,9 +74,10 @@ def for_head(run: OpenRun, kind: Kind, layer: int | None, head: int | None) -> N
             help=say("What it writes is 0 then, and the model writes its output anew."),
             on_click=partial(session.change, run.slot, others if gone else (*others, own)),
         )
-        more = st.button(say("Change it otherwise …"), key=run.key("more_of_head"), type="tertiary")
-    if more:
-        open_dialog(run.checkpoint, slot=run.slot)
+        said, about = say("Change it otherwise …"), f"{kind} {layer} {head}"
+        with pressed(st.button, said, key=run.key("more_of_head"), about=about, type="tertiary") as asked:
+            if asked:
+                open_dialog(run.checkpoint, slot=run.slot)
 
 
 def open_dialog(checkpoint: Checkpoint, *, slot: Slot = MAIN) -> None:

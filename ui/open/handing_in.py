@@ -38,7 +38,7 @@ def offer() -> None:
         st.caption(_why_off())
         return
     said = say("Hand in files from your machine")
-    with pressed(st, said, key=OPEN, about=menu.current(), icon=":material/upload_file:") as asked:
+    with pressed(st.button, said, key=OPEN, about=menu.current(), icon=":material/upload_file:") as asked:
         if asked:
             st.session_state.pop(REFUSED, None)
             handed_in.desk().expect()
@@ -85,11 +85,17 @@ def _dialog() -> None:
         return
     _list(waiting)
     with st.container(horizontal=True):
-        opens = st.button(say("Open these files"), key=READ, type="primary")
+        opens, other = st.container(width="content"), st.container(width="content")
+    with other:
         st.button(say("Empty the list"), key=EMPTY, on_click=_empty)
-    if opens:
-        problem.empty()
-        _read(waiting)
+    about, is_open = "\n".join(file.name for file in waiting.files), False
+    with pressed(opens.button, say("Open these files"), key=READ, about=about, type="primary") as asked:
+        if asked:
+            problem.empty()
+            is_open = _read(waiting)
+    if is_open:
+        st.rerun()
+    elif asked:
         problem.error(drawing.plain(st.session_state[REFUSED]))
 
 
@@ -164,8 +170,8 @@ def _forget(name: str) -> None:
     session.change_model()
 
 
-def _read(waiting: Waiting) -> None:
-    """Have the files read, show how far that is, and go on with the model; returns if they are refused."""
+def _read(waiting: Waiting) -> bool:
+    """Have the files read, and show how far that is; tells whether they were taken."""
     try:
         job = handed_in.submit(waiting)
         _wait(job)
@@ -174,8 +180,8 @@ def _read(waiting: Waiting) -> None:
         st.session_state.pop(REFUSED, None)
     except CheckpointError as error:
         st.session_state[REFUSED] = error.sentence
-        return
-    st.rerun()
+        return False
+    return True
 
 
 def _wait(job: Job) -> None:

@@ -23,11 +23,12 @@ from ui.runs import foreign, handed_in, loading
 from ui.runs.attempt import attempt, to_the_doctor
 from ui.shared import drawing, menu
 from ui.shared.door import st
+from ui.shared.pressing import pressed
 from ui.state import answered, session
 from ui.state.answers import Answers
 from words import say
 
-NAME, WHERE, KEEP, KEPT = "keep_name", "keep_where", "keep_answers", "kept_as"
+NAME, WHERE, KEEP, WRITE, KEPT = "keep_name", "keep_where", "keep_answers", "keep_write", "kept_as"
 _NAME: Final = re.compile(r"[^\W_][\w .()-]{0,79}")
 _ENDINGS: Final = (".training", ".npz")  # mean something else in a folder of checkpoints
 _MARGIN: Final = 2.0  # of the file's size that has to be free: a full disk would hurt others
@@ -71,10 +72,11 @@ def _form(entry: Entry) -> None:
         st.session_state.setdefault(NAME, entry.folder.stem)
         name = st.text_input(say("Name of the new folder"), key=NAME, max_chars=80)
         where = st.selectbox(say("In"), list(folders), key=WHERE, format_func=lambda place: folders[place].name)
-        if st.form_submit_button(say("Write it")):
-            with st.spinner(say("Writing…")):
-                written = attempt(lambda: keep(entry, answered.of(entry.name), name, folders[where]))
-            st.session_state[KEPT] = None if written is None else (entry.name, written.name)
+        with pressed(st.form_submit_button, say("Write it"), key=WRITE, about=entry.name) as asked:
+            if asked:
+                with st.spinner(say("Writing…")):
+                    written = attempt(lambda: keep(entry, answered.of(entry.name), name, folders[where]))
+                st.session_state[KEPT] = None if written is None else (entry.name, written.name)
     of, kept = st.session_state.get(KEPT) or ("", "")
     if of == entry.name:
         st.success(drawing.plain(say("Written: “{name}”. It opens without questions.", name=kept)))

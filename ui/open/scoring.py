@@ -27,8 +27,8 @@ def scoring(entry: Entry, report: ImportReport) -> None:
     """
     with st.expander(say("Compare the choices with a few sentences")):
         texts = pairs.box(key=TEXTS)
-        said, about = say("Compare the choices"), f"{entry.name}\n{texts}"
-        with pressed(st, said, key=SCORE, about=about, disabled=not texts.strip()) as asked:
+        said, is_empty = say("Compare the choices"), not texts.strip()
+        with pressed(st.button, said, key=SCORE, about=entry.name, disabled=is_empty) as asked:
             if asked:
                 _score(entry, report, texts)
         name, _, notes = st.session_state.get(SCORED) or ("", None, ())

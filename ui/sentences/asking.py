@@ -13,6 +13,7 @@ from ui.sentences import keeping
 from ui.sentences.jobs import LIMITS, Job
 from ui.shared.choices import KEEP
 from ui.shared.door import st
+from ui.shared.pressing import pressed
 from ui.state import session
 from words import joined, say
 
@@ -47,21 +48,13 @@ def ask(checkpoint: Checkpoint, job: Job | None) -> None:
                 key=FILE,
                 max_upload_size=_MEGABYTES,
             )
-        clicked = st.button(
-            say("Run them"),
-            type="primary",
-            key=START,
-            disabled=running,
-            help=say("Cancel those that are being run first.") if running else None,
-        )
-    if clicked:
-        _start(checkpoint)
-
-
-def _start(checkpoint: Checkpoint) -> None:
-    job = attempt(lambda: keeping.jobs().start(checkpoint, _lines(), session.asked()))
-    if job is not None:
-        keeping.look_at(job)
+        said, about = say("Run them"), checkpoint.content_hash
+        help = say("Cancel those that are being run first.") if running else None
+        with pressed(st.button, said, key=START, about=about, type="primary", disabled=running, help=help) as asked:
+            begun = attempt(lambda: keeping.jobs().start(checkpoint, _lines(), session.asked())) if asked else None
+            if begun is not None:
+                keeping.look_at(begun)
+    if begun is not None:
         st.rerun()
 
 

@@ -6,7 +6,7 @@ visitor may even overlap for a moment, and the end of the one takes the press fr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,21 +14,24 @@ from ui.shared.door import st
 
 
 @contextmanager
-def pressed(place: Any, label: str, *, key: str, about: str, **look: Any) -> Iterator[bool]:
+def pressed(button: Callable[..., bool], label: str, *, key: str, about: str, **look: Any) -> Iterator[bool]:
     """Draw the button; what it starts stands in the block, and is started again if it was stopped.
 
+    `st.rerun` stops a run too: it belongs behind the block.
+
     Args:
-        place: Where: `st`, or a container.
+        button: What draws it: `st.button`, the same of a container, or `st.form_submit_button`.
         label: What it says.
         key: Of the button.
-        about: What it was pressed for: pressed for something else, it counts no more.
-        **look: What else Streamlit's button is given, but for a callback.
+        about: What it was pressed for: pressed for something else, it counts no more. Not what is typed beside the
+            button, as what was typed last may come together with the press.
+        **look: What else the button is given, but for a callback.
 
     Yields:
         Whether it was pressed.
     """
     mark = f"pressed_{key}"
-    place.button(label, key=key, on_click=_press, args=(mark, about), **look)
+    button(label, key=key, on_click=_press, args=(mark, about), **look)
     try:
         yield st.session_state.get(mark) == about
     except Exception:

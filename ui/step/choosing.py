@@ -11,6 +11,7 @@ from ui.runs.open_run import OpenRun
 from ui.runs.typed import find_piece, judge, pieces_like
 from ui.shared import drawing
 from ui.shared.door import st
+from ui.shared.pressing import pressed
 from ui.state import session
 from words import joined, say
 
@@ -20,6 +21,7 @@ FORCE_REFUSED = "force_refused"  # the run and step at which the text in the fie
 FORCE_OFFER = "force_offer"
 GUESS_FORM = "guess_form"
 GUESSED_PIECE = "guessed_piece"
+REVEAL = "guess_reveal"
 PADDING = say("Padding is never written, so it cannot be forced. Choose another piece.")
 
 BANNED = say(
@@ -125,12 +127,17 @@ def guess(run: OpenRun) -> None:
     """Ask what comes next; what cannot be judged is asked again."""
     with st.form(run.key(GUESS_FORM), border=True):
         guessed = st.text_input(say("What comes next? Your guess:"), key=run.key(GUESSED_PIECE))
-        if st.form_submit_button(say("Reveal"), type="primary"):
-            said = judge(guessed, run.looking, run.checkpoint.tgt_tokenizer) if guessed.strip() else None
-            if said is None or said.right is not None:
-                session.reveal(run.slot, run.stepper.run_id, run.view.step, guessed)
-                st.rerun()
-            st.warning(drawing.plain(said.text))
+        about, is_over = f"{run.stepper.run_id} {run.view.step}", False
+        with pressed(st.form_submit_button, say("Reveal"), key=run.key(REVEAL), about=about, type="primary") as asked:
+            if asked:
+                said = judge(guessed, run.looking, run.checkpoint.tgt_tokenizer) if guessed.strip() else None
+                if said is not None and said.right is None:
+                    st.warning(drawing.plain(said.text))
+                else:
+                    session.reveal(run.slot, run.stepper.run_id, run.view.step, guessed)
+                    is_over = True
+    if is_over:
+        st.rerun()
     st.caption(say("The candidates appear when you press Reveal; an empty guess is fine."))
 
 

@@ -12,7 +12,7 @@ def page():
 
     state = streamlit.session_state
     begun, done = state.setdefault("begun", 0), state.setdefault("done", 0)
-    with pressed(streamlit, "Work", key="work", about=state.setdefault("about", "one")) as asked:
+    with pressed(streamlit.button, "Work", key="work", about=state.setdefault("about", "one")) as asked:
         if asked:
             state["begun"] = begun + 1
             if state.get("trouble") == "stopped":
