@@ -122,7 +122,7 @@ def new_page(profile: BrowserContext, kept_page: Page, faults: list[str]) -> Ite
         faults.extend(_outside(request.url))
 
     def complain(error: Error) -> None:
-        faults.append(f"uncaught in the page: {error.stack or error}")
+        faults.append(f"uncaught in the page: {error}\n{error.stack}")
 
     def open_one(
         *,
