@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,7 +13,7 @@ from playwright.sync_api import BrowserContext, Error, Page, Request, ViewportSi
 
 from tests.browser.components import APP, CELLS, FIRST_CHART_MS, open_figures
 from tests.browser.helpers import BROWSER_FLAGS, VIEWPORT, open_page, require_browser
-from tests.browser.idle import WATCH
+from tests.browser.idle import WATCH, last_events
 from tests.browser.own_folder import write_own_folder
 from tools.serve import ROOT, Server, serve
 from ui.components.assets import ensure_static
@@ -22,6 +22,7 @@ HERE = Path(__file__).parent
 # A test that passes does not wait for these; on a machine with other work 5 s, Playwright's own, are soon over.
 expect.set_options(timeout=30_000)
 WAIT_MS = 60_000
+MOST_TEXT = 2000  # letters of a page whose test failed
 # Of two processes with a file each, neither shall be left alone with one of these at the end.
 LONGEST = (
     "test_attention_page",
@@ -49,6 +50,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker("browser")
     longest_first = sorted(ours, key=lambda item: item.path.stem not in LONGEST)
     items[:] = [item for item in items if item not in set(ours)] + longest_first
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Tell of a page whose test failed what happened on it last: much that is rare is seen once."""
+    report = yield
+    page = getattr(item, "funcargs", {}).get("page")
+    if report.when == "call" and report.failed and page is not None and page.url.startswith("http"):
+        text = page.evaluate("() => document.querySelector('[data-testid=stMain]')?.innerText ?? ''")
+        report.sections.append(("the page", "\n".join([page.url, *last_events(page), "", text[:MOST_TEXT]])))
+    return report
 
 
 @pytest.fixture(scope="session")

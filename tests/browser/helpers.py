@@ -51,9 +51,9 @@ def open_page(page: Page, url: str) -> None:
 def comes_to(page: Page, read: Callable[[], object], expected: object, *, within_ms: int = 30_000) -> None:
     """Wait until what is read is as expected: much of a page follows a click or a key only after a while."""
     deadline = time.monotonic() + within_ms / 1000
-    while read() != expected and time.monotonic() < deadline:
+    while (found := read()) != expected and time.monotonic() < deadline:
         page.wait_for_timeout(POLL_MS)
-    assert read() == expected
+    assert found == expected, f"{found!r} is not {expected!r}"
 
 
 # Every chart is drawn as wide as its place.

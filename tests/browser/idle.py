@@ -23,7 +23,13 @@ RERUN_SCRIPT, NEW_SESSION, SCRIPT_FINISHED = 11, 4, 6
 
 WATCH = f"""(() => {{
   if (window.__glassformerRuns) return;
-  const runs = window.__glassformerRuns = {{ asked: null, running: false }};
+  const runs = window.__glassformerRuns = {{ asked: null, running: false, told: [] }};
+  const tell = (what) => {{ runs.told.push(`${{Math.round(performance.now())}} ${{what}}`); }};
+  const path = (event) => event.composedPath().slice(0, 4).map(({{ nodeName, className }}) =>
+    `${{nodeName}}.${{className?.baseVal ?? className}}`).join(" in ");
+  for (const kind of ["pointerdown", "keydown"]) {{
+    addEventListener(kind, (event) => tell(`${{kind}} ${{event.key ?? ""}} ${{path(event)}}`), true);
+  }}
   const fields = (buffer) => {{
     const bytes = new Uint8Array(buffer), found = new Set();
     let at = 0;
@@ -52,13 +58,13 @@ WATCH = f"""(() => {{
         this.addEventListener("message", ({{ data: answer }}) => {{
           if (!binary(answer)) return;
           const told = fields(answer);
-          if (told.has({NEW_SESSION})) Object.assign(runs, {{ asked: null, running: true }});
-          if (told.has({SCRIPT_FINISHED})) runs.running = false;
+          if (told.has({NEW_SESSION})) {{ tell("run began"); Object.assign(runs, {{ asked: null, running: true }}); }}
+          if (told.has({SCRIPT_FINISHED})) {{ tell("run ended"); runs.running = false; }}
         }});
         this.addEventListener("close", () => Object.assign(runs, {{ asked: null, running: false }}));
       }}
       const view = ArrayBuffer.isView(data) ? data.slice().buffer : data;
-      if (fields(view).has({RERUN_SCRIPT})) runs.asked = performance.now();
+      if (fields(view).has({RERUN_SCRIPT})) {{ tell("run asked"); runs.asked = performance.now(); }}
     }}
     return send.call(this, data);
   }};
@@ -107,3 +113,9 @@ def wait_for_rest(page: Page) -> None:
     """Wait until charts keep their places for a while: a place is then where a mouse still finds it."""
     page.evaluate("() => { window.__glassformerRest = undefined; }")
     page.wait_for_function(_REST, polling=POLL_MS)
+
+
+def last_events(page: Page, most: int = 40) -> list[str]:
+    """What was pressed on a page and which runs were asked for, began and ended, in ms since it was opened."""
+    told: list[str] = page.evaluate("most => (window.__glassformerRuns?.told ?? []).slice(-most)", most)
+    return told
