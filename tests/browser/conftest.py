@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -58,8 +59,9 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     report = yield
     page = getattr(item, "funcargs", {}).get("page")
     if report.when == "call" and report.failed and page is not None and page.url.startswith("http"):
-        text = page.evaluate("() => document.querySelector('[data-testid=stMain]')?.innerText ?? ''")
-        report.sections.append(("the page", "\n".join([page.url, *last_events(page), "", text[:MOST_TEXT]])))
+        with suppress(Error):  # it may be gone
+            text = page.evaluate("() => document.querySelector('[data-testid=stMain]')?.innerText ?? ''")
+            report.sections.append(("the page", "\n".join([page.url, *last_events(page), "", text[:MOST_TEXT]])))
     return report
 
 

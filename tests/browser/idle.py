@@ -23,8 +23,9 @@ RERUN_SCRIPT, NEW_SESSION, SCRIPT_FINISHED = 11, 4, 6
 
 WATCH = f"""(() => {{
   if (window.__glassformerRuns) return;
-  const runs = window.__glassformerRuns = {{ asked: null, running: false, told: [] }};
-  const tell = (what) => {{ runs.told.push(`${{Math.round(performance.now())}} ${{what}}`); }};
+  const runs = window.__glassformerRuns = {{ asked: null, running: false }};
+  const told = window.__glassformerTold = [];
+  const tell = (what) => {{ told.push(`${{Math.round(performance.now())}} ${{what}}`); }};
   const path = (event) => event.composedPath().slice(0, 4).map(({{ nodeName, className }}) =>
     `${{nodeName}}.${{className?.baseVal ?? className}}`).join(" in ");
   for (const kind of ["pointerdown", "keydown"]) {{
@@ -57,9 +58,9 @@ WATCH = f"""(() => {{
         this.__glassformerHeard = true;
         this.addEventListener("message", ({{ data: answer }}) => {{
           if (!binary(answer)) return;
-          const told = fields(answer);
-          if (told.has({NEW_SESSION})) {{ tell("run began"); Object.assign(runs, {{ asked: null, running: true }}); }}
-          if (told.has({SCRIPT_FINISHED})) {{ tell("run ended"); runs.running = false; }}
+          const said = fields(answer);
+          if (said.has({NEW_SESSION})) {{ tell("run began"); Object.assign(runs, {{ asked: null, running: true }}); }}
+          if (said.has({SCRIPT_FINISHED})) {{ tell("run ended"); runs.running = false; }}
         }});
         this.addEventListener("close", () => Object.assign(runs, {{ asked: null, running: false }}));
       }}
@@ -117,5 +118,5 @@ def wait_for_rest(page: Page) -> None:
 
 def last_events(page: Page, most: int = 40) -> list[str]:
     """What was pressed on a page and which runs were asked for, began and ended, in ms since it was opened."""
-    told: list[str] = page.evaluate("most => (window.__glassformerRuns?.told ?? []).slice(-most)", most)
+    told: list[str] = page.evaluate("most => (window.__glassformerTold ?? []).slice(-most)", most)
     return told

@@ -6,7 +6,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from tests.browser.helpers import comes_to, open_page, screenshot, wait_for_idle
-from tests.browser.idle import NEW_SESSION, RERUN_SCRIPT, SCRIPT_FINISHED
+from tests.browser.idle import NEW_SESSION, RERUN_SCRIPT, SCRIPT_FINISHED, last_events
 from tools.serve import serve
 
 APP = """
@@ -57,6 +57,8 @@ def test_messages_have_the_numbers_that_streamlit_gives_them(small_app, page):
     page.wait_for_function("() => window.__glassformerRuns.running", polling=20)
     wait_for_idle(page)
     assert page.evaluate("window.__glassformerRuns") == {"asked": None, "running": False}
+    told = [line.split(" ", 1)[1] for line in last_events(page, 4)]
+    assert (told[0].split()[0], told[1:]) == ("pointerdown", ["run asked", "run began", "run ended"])
     expect(page.get_by_text("slept")).to_be_visible()
 
 
