@@ -29,13 +29,14 @@ STAMP_DEV := $(VENV)/.glassformer-dev
 
 HAS_TORCH := -c 'import torch, sys; sys.exit(tuple(map(int, torch.__version__.split(".")[:2])) < (2, 8))'
 
-# Browsers are what takes long, and they wait a lot: two at once, and the tests without one beside them, in two more
-# processes; the report of these follows at the end. A file of tests stays in one process, as its tests share what they
-# set up; the order of browser files is that of tests/browser/conftest.py, longest first, and not that of how many tests
-# a file has.
+# Browsers are what takes long: two at once, and the tests without one beside them, in two more processes, whose report
+# follows at the end. These stand back (`nice`): a browser that has to share two cores with them draws late, and a test
+# then presses where something stood a moment ago. A file of tests stays in one process, as its tests share what they
+# set up; the order of browser files is that of tests/browser/conftest.py, longest first, and not that of how many
+# tests a file has.
 define both_halves
 others=$$(mktemp); \
-$(PY) -m pytest --ignore=tests/browser -n 2 --dist loadfile > "$$others" 2>&1 & pid=$$!; \
+nice -n 10 $(PY) -m pytest --ignore=tests/browser -n 2 --dist loadfile > "$$others" 2>&1 & pid=$$!; \
 trap 'kill $$pid; rm -f "$$others"; exit 130' INT TERM; \
 $(PY) -m pytest tests/browser -n 2 --dist loadfile --no-loadscope-reorder; browser=$$?; \
 wait $$pid; rest=$$?; cat "$$others"; rm -f "$$others"; \
