@@ -1,6 +1,6 @@
 r"""Every step of every lesson on every shipped checkpoint: one answer is right, and every text can be shown.
 
-All sentences on all steps would take many minutes, as some questions run the model again. So each step meets each
+All sentences on all steps take minutes more, as some questions run the model again. So each step meets each
 checkpoint with one piece, an unknown piece, and two sentences of its own; together the steps meet all sentences.
 The survey (`python -m transformer.lessons.survey`) poses each step to a hundred sentences, and its table stands in
 `tests/data`. The whole product, before lessons are changed much:
