@@ -5,8 +5,8 @@
 
 Writes into words/catalogues/: `messages.pot` (all sentences), each language's `messages.po` (kept by hand; new
 sentences are added, changed ones turn fuzzy) and its `messages.mo` (what the app reads), and `browser.json` (the
-templates of the scripts). Paths of the code stand in the catalogues, line numbers do not: they would change with
-every edit. Needs Babel, a development requirement.
+templates of the scripts). Paths of the code stand in `messages.pot` alone; line numbers stand nowhere, as they would
+change with every edit. Needs Babel, a development requirement.
 """
 
 from __future__ import annotations
@@ -142,6 +142,8 @@ def update(root: Path = ROOT, *, new: str | None = None) -> None:
     for language in sorted(file.parent for file in folder.glob(f"*/{TRANSLATED}")):
         catalogue = read(language)
         catalogue.update(template, update_creation_date=False)
+        for sentence in catalogue:
+            sentence.locations.clear()  # they stand in the template; no file of the repository may pass 1 MB
         (language / TRANSLATED).write_bytes(as_text(catalogue))
         (language / COMPILED).write_bytes(compiled(catalogue))
         print(f"{language.name}: {missing(catalogue)} of {len(catalogue)} sentences have no translation yet")
