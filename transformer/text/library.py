@@ -2,7 +2,7 @@
 
 The file says how texts are normalised, cut, split and wrapped; one call reads all of that. Here its pieces are
 written for people, what it puts around a text is told apart from the text, and the file is not trusted: it is read by
-rules first, then tried in a process of its own (`transformer.text.library_probe`).
+rules first, then tried and used in a process of its own alone (`transformer.text.library_child`).
 
 The library comes with the optional extra `hf`; nothing else here needs it.
 
@@ -11,16 +11,16 @@ Source: Hugging Face's tokenizers 0.23, "The tokenization pipeline".
 
 import copy
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from importlib import import_module
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from transformer.checkpoint import strictjson
 from transformer.errors import ClauseError, TokenizerError
 from transformer.text import probing
 from transformer.text.byte_pairs import as_bytes, for_people
+from transformer.text.library_process import CHILD, LibraryProcess
 from transformer.text.rows import Rows, Table, Token, padded, unused
 from transformer.text.sentencepiece_check import MAX_PIECES
 from transformer.text.tokenizer import Encoding, Wrapping
@@ -28,10 +28,8 @@ from transformer.text.tokenizer import Encoding, Wrapping
 FILE = "tokenizer.json"
 PROBE_SECONDS = 120.0
 MAX_DEPTH = 32
-_PROBE = Path(__file__).with_name("library_probe.py")
 _LANGUAGE = re.compile(r"__[a-z]{2,3}__|[a-z]{2,3}_[A-Z][A-Za-z]{1,3}")  # of M2M100; of mBART and NLLB
 
-_Result = TypeVar("_Result")
 _verdicts = probing.Verdicts()
 
 
@@ -47,9 +45,9 @@ class LibraryTokenizer(Rows):
     """
 
     def __init__(self, content: bytes, size: int | None = None) -> None:
-        self._library, record = _opened(content)
-        names = _names(self._library.get_vocab(with_added_tokens=True))
-        added = {i: token for i, token in self._library.get_added_tokens_decoder().items() if i < len(names)}
+        self._library, described, record = _opened(content)
+        names = _names(described["pieces"])
+        added = {i: special for i, special in described["added"] if i < len(names)}
         kinds = list(_kinds(record.get("decoder"))) or list(_kinds(record.get("pre_tokenizer")))
         over_bytes = any(part.get("type") == "ByteLevel" for part in kinds)
         self.continuation = next((str(part.get("prefix")) for part in kinds if part.get("type") == "WordPiece"), "")
@@ -58,21 +56,18 @@ class LibraryTokenizer(Rows):
             size,
         )
         self._count, self._unknown = len(names), _unknown(record, names)
-        special = {i for i, token in added.items() if token.special} | {*range(len(names), len(pieces))}
+        special = {i for i, is_special in added.items() if is_special} | {*range(len(names), len(pieces))}
         special |= {i for i, name in enumerate(names) if name == unused(i)}
         if self._unknown is not None:
             special.add(self._unknown)
-        super().__init__(Table(pieces, special, {}, wrapping=self._template()))
+        wrapping = Wrapping(*map(tuple, described["around"]))
+        super().__init__(Table(pieces, special, {}, wrapping=wrapping))
 
     def encode(self, text: str) -> Encoding:
         """Split a text into pieces; the file's template is left out (see `wrapping`)."""
-        found = _called(lambda: self._library.encode(text, add_special_tokens=False))
-        offsets = [text[start:end] for start, end in found.offsets]
-        pieces = (
-            part if part and i == self._unknown else self.pieces[i]
-            for i, part in zip(found.ids, offsets, strict=True)
-        )
-        return Encoding(tuple(found.ids), tuple(pieces))
+        with _named():
+            ids, unknown = self._library.encode(text, unknown=self._unknown)
+        return Encoding(tuple(ids), tuple(unknown.get(place) or self.pieces[i] for place, i in enumerate(ids)))
 
     def decode(self, ids: Sequence[int]) -> str:
         """Join pieces to a text; special pieces leave no trace.
@@ -81,7 +76,8 @@ class LibraryTokenizer(Rows):
             TokenizerError: An id is outside the vocabulary.
         """
         kept = [i for i in ids if self.piece(i) and i < self._count]
-        return _called(lambda: str(self._library.decode(kept, skip_special_tokens=True)))
+        with _named():
+            return self._library.decode(kept)
 
     def languages(self) -> dict[str, int]:
         """The languages among its special pieces, with their ids."""
@@ -93,14 +89,6 @@ class LibraryTokenizer(Rows):
         other = copy.copy(self)
         other.wrapping = wrapping
         return other
-
-    def _template(self) -> Wrapping:
-        """What the file puts around a text: what comes with the template and belongs to no sequence."""
-        found = _called(lambda: self._library.encode("a", add_special_tokens=True))
-        of_text = [place for place, sequence in enumerate(found.sequence_ids) if sequence is not None]
-        if not of_text:
-            return Wrapping()
-        return Wrapping(tuple(found.ids[: of_text[0]]), tuple(found.ids[of_text[-1] + 1 :]))
 
     def _split(self, text: str) -> Iterable[Token]:
         found = self.encode(text)
@@ -115,45 +103,38 @@ def is_installed() -> bool:
     return find_spec("tokenizers") is not None
 
 
-def _opened(content: bytes) -> tuple[Any, dict[str, Any]]:
-    """The library's own object, and the parsed file."""
+def _opened(content: bytes) -> tuple[LibraryProcess, dict[str, Any], dict[str, Any]]:
+    """The process that has the file, what it says of it, and the parsed file."""
     if not is_installed():
         raise TokenizerError(
             "{file}: is read by the library tokenizers, which is not installed; pip install 'glassformer[hf]' "
             "installs it.",
             file=FILE,
         )
-    try:
-        record = strictjson.parse(content, max_depth=MAX_DEPTH)
-        if not isinstance(record, dict) or not isinstance(record.get("model"), dict):
-            raise ClauseError("it is no tokenizer: it has no object model")
+    with _named():
+        try:
+            record = strictjson.parse(content, max_depth=MAX_DEPTH)
+            if not isinstance(record, dict) or not isinstance(record.get("model"), dict):
+                raise ClauseError("it is no tokenizer: it has no object model")
+        except ClauseError as error:
+            raise TokenizerError("{problem}.", problem=error.sentence) from None
         _verdicts.check(content, _try_out)
-    except ClauseError as error:
-        raise TokenizerError("{file}: {problem}.", file=FILE, problem=error.sentence) from None
-    except TokenizerError as error:
-        raise TokenizerError("{file}: {problem}", file=FILE, problem=error.sentence) from None
-    tokenizer = _called(lambda: import_module("tokenizers").Tokenizer.from_str(content.decode("utf-8-sig")))
-    tokenizer.no_truncation()  # a file may say how long its texts were; the config does here
-    tokenizer.no_padding()
-    return tokenizer, record
+        process = LibraryProcess(content)
+        return process, process.open(), record
 
 
 def _try_out(content: bytes) -> None:
-    probing.try_out(_PROBE, content, library="tokenizers", seconds=PROBE_SECONDS)
+    framed = len(content).to_bytes(8, "little") + content
+    probing.try_out(CHILD, framed, library="tokenizers", seconds=PROBE_SECONDS, arguments=["probe"])
 
 
-def _called(function: Callable[[], _Result]) -> _Result:
-    """What a call into the library gives; its panics are no `Exception`, and its errors no class of their own."""
+@contextmanager
+def _named() -> Iterator[None]:
+    """Say of what is refused which file it is in."""
     try:
-        return function()
-    except (KeyboardInterrupt, SystemExit, MemoryError):
-        raise
-    except BaseException as error:
-        raise TokenizerError(
-            "{file}: tokenizers cannot use it: {reason}.",
-            file=FILE,
-            reason=" ".join(str(error)[:200].split()).rstrip("."),
-        ) from None
+        yield
+    except TokenizerError as error:
+        raise TokenizerError("{file}: {problem}", file=FILE, problem=error.sentence) from None
 
 
 def _names(vocabulary: dict[str, int]) -> list[str]:

@@ -8,7 +8,7 @@ error, and any other than 0 that the process died.
 import hashlib
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Lock
 
@@ -16,7 +16,7 @@ from transformer.errors import TokenizerError, shown
 from words import Sentence, say
 
 MAX_VERDICTS = 256
-_NO_WINDOW = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # Windows would open one for a moment
+NO_WINDOW = getattr(subprocess, "CREATENO_WINDOW", 0)  # Windows would open one for a moment
 
 
 class Verdicts:
@@ -48,7 +48,7 @@ class Verdicts:
             raise TokenizerError(fault)
 
 
-def try_out(probe: Path, content: bytes, *, library: str, seconds: float) -> None:
+def try_out(probe: Path, content: bytes, *, library: str, seconds: float, arguments: Sequence[str] = ()) -> None:
     """Run a probe on the bytes of a file.
 
     Args:
@@ -56,15 +56,16 @@ def try_out(probe: Path, content: bytes, *, library: str, seconds: float) -> Non
         content: What it reads.
         library: What messages call the native code.
         seconds: How long it may take.
+        arguments: What the script is started with.
 
     Raises:
         TokenizerError: The library refuses the file, takes too long or dies of it.
     """
     # -P keeps the script's folder out of the search for modules; some here are named like the standard library's.
-    command = [sys.executable, "-P", str(probe)]
+    command = [sys.executable, "-P", str(probe), *arguments]
     try:
         found = subprocess.run(
-            command, input=content, capture_output=True, timeout=seconds, creationflags=_NO_WINDOW, check=False
+            command, input=content, capture_output=True, timeout=seconds, creationflags=NO_WINDOW, check=False
         )
     except subprocess.TimeoutExpired:
         raise TokenizerError(

@@ -16,7 +16,7 @@ from typing import Literal, cast, get_args
 
 import streamlit
 
-from transformer.importers.handed_in.confined import can_limit
+from transformer.confined import can_limit
 
 Mode = Literal["on", "no-pickles", "off"]
 ENVIRONMENT, OPTION = "GLASSFORMER_UPLOADS", "--uploads"

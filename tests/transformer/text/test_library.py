@@ -260,7 +260,7 @@ def test_any_change_is_read_or_refused_in_one_sentence(parts):
 def test_a_crash_stays_in_the_other_process(tmp_path, monkeypatch, death):
     probe = tmp_path / "probe.py"
     probe.write_text(f"import ctypes, os, sys\nsys.stdin.buffer.read()\n{death}\n", encoding="utf-8")
-    monkeypatch.setattr(library, "_PROBE", probe)
+    monkeypatch.setattr(library, "CHILD", probe)
     monkeypatch.setattr(library, "_verdicts", probing.Verdicts())
     refused(content_of("unigram"), "tokenizers crashed on it .exit status")
 
@@ -284,4 +284,4 @@ def at_import(body):
 def test_nothing_else_needs_the_library():
     """No module imports it when it is imported itself, but for the one that runs in a process of its own."""
     named = [path for path in PACKAGE.rglob("*.py") if "tokenizers" in at_import(ast.parse(path.read_bytes()).body)]
-    assert named == [library._PROBE]
+    assert named == [library.CHILD]

@@ -12,8 +12,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from transformer import confined
 from transformer.errors import CheckpointError, GlassformerError
-from transformer.importers.handed_in import confined, reading
+from transformer.importers.handed_in import reading
 from transformer.importers.handed_in.limits import Limits
 from transformer.importers.handed_in.reading import Received
 from transformer.importers.handed_in.said import as_data

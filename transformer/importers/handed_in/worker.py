@@ -15,7 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from transformer.importers.handed_in import child, confined
+from transformer import confined
+from transformer.importers.handed_in import child
 
 LOOK_SECONDS = 0.02
 _SUBREAPER = 36

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from transformer.importers.handed_in import confined
+from transformer import confined
 
 SCRIPT = f"""
 import json, os, signal, socket, sys, threading

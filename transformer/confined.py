@@ -41,7 +41,13 @@ _READABLE = ("/usr", "/lib", "/lib64", "/lib32", "/bin", "/sbin", "/etc", "/proc
 
 
 def confine(
-    writable: Path, readable: Sequence[Path], *, memory: int, seconds: int, file_bytes: int
+    writable: Path,
+    readable: Sequence[Path],
+    *,
+    memory: int,
+    seconds: int | None,
+    file_bytes: int,
+    with_parent: bool = True,
 ) -> tuple[str, ...]:
     """Confine this process and all that it starts, for good.
 
@@ -49,17 +55,19 @@ def confine(
         writable: The one folder that it may change.
         readable: What else it may read, beside programs and libraries.
         memory: Bytes of address space beyond what it has now.
-        seconds: Of CPU.
+        seconds: Of CPU; None for a process that lives on and counts them itself.
         file_bytes: Most bytes of a file that it writes.
+        with_parent: Whether it ends with the thread that started it.
 
     Returns:
         What was done: "limits", "network", "files", "calls".
     """
     done = ["limits"]
-    _limit(memory, seconds, file_bytes)
+    limit(memory=memory, seconds=seconds, file_bytes=file_bytes)
     if sys.platform == "linux":
         library = ctypes.CDLL(None, use_errno=True)
-        library.prctl(_DEATH_SIGNAL, 9, 0, 0, 0)
+        if with_parent:
+            library.prctl(_DEATH_SIGNAL, 9, 0, 0, 0)
         if library.unshare(_NEW_USER | _NEW_NET) == 0:
             done.append("network")
         library.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0)
@@ -89,7 +97,8 @@ def can_limit() -> bool:
     return False
 
 
-def _limit(memory: int, seconds: int, file_bytes: int) -> None:
+def limit(*, memory: int, seconds: int | None, file_bytes: int) -> None:
+    """Limit what this process takes from now on, as `confine` does; what was limited stays so."""
     import resource
 
     try:
@@ -98,15 +107,16 @@ def _limit(memory: int, seconds: int, file_bytes: int) -> None:
         taken = 2**33
     for kind, most in (
         (resource.RLIMIT_AS, taken + memory),
-        (resource.RLIMIT_CPU, seconds + CPU_GRACE),
+        (resource.RLIMIT_CPU, resource.RLIM_INFINITY if seconds is None else seconds + CPU_GRACE),
         (resource.RLIMIT_FSIZE, file_bytes),
         (resource.RLIMIT_NOFILE, 256),
         (resource.RLIMIT_CORE, 0),
     ):
         hard = resource.getrlimit(kind)[1]
-        least = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        least = min((one for one in (most, hard) if one != resource.RLIM_INFINITY), default=resource.RLIM_INFINITY)
         with contextlib.suppress(ValueError, OSError):  # macOS does not let the address space be limited
-            first = max(least - CPU_GRACE, 0) if kind == resource.RLIMIT_CPU else least
+            counted = kind == resource.RLIMIT_CPU and least != resource.RLIM_INFINITY
+            first = max(least - CPU_GRACE, 0) if counted else least
             resource.setrlimit(kind, (first, least))  # of CPU the first limit ends it with a signal that says so
 
 

@@ -1,0 +1,199 @@
+"""Ask a process of `library_child` what a tokenizer.json makes of a text.
+
+It is started where a file is opened, and again where it has ended. It ends when nobody holds it any more, or with the
+program, as its input ends then. Any thread may ask; requests follow each other.
+"""
+
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from transformer.errors import TokenizerError
+from transformer.text import probing
+
+CHILD = Path(__file__).with_name("library_child.py")
+OPENING_SECONDS = 120.0
+MOST_ANSWER = 2**24
+CHUNK = 2**20
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What all that one file says may take.
+
+    Attributes:
+        memory: Bytes that a request may take beyond those of the loaded file.
+        seconds: Of CPU that a request may take; and many of them together, beyond what each adds.
+        each: Seconds that a request adds to what is left, up to `seconds`; a thousand times what one takes.
+        wait: Seconds after which nobody waits any longer, should the machine be busy.
+        tokens: Most tokens of one text.
+        characters: Most characters of one output.
+    """
+
+    memory: int = 512 << 20
+    seconds: float = 3.0
+    each: float = 0.02
+    wait: float = 60.0
+    tokens: int = 100_000
+    characters: int = 1_000_000
+
+
+OURS = Limits()
+
+
+class LibraryProcess:
+    """The process of one file.
+
+    Args:
+        content: The file, which has been tried out.
+        limits: What it may take.
+    """
+
+    def __init__(self, content: bytes, limits: Limits = OURS) -> None:
+        self._content, self._limits, self._lock = content, limits, Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __del__(self) -> None:
+        """End it."""
+        self._end()
+
+    def open(self) -> dict[str, Any]:
+        """Start it; what the file says of itself: "pieces", "added" and "around".
+
+        Raises:
+            TokenizerError: The library cannot use the file.
+        """
+        with self._lock:
+            return self._start()
+
+    def encode(self, text: str, *, unknown: int | None) -> tuple[list[int], dict[int, str]]:
+        """The ids of a text, without a template; and by their places the texts of those that are the unknown one.
+
+        Raises:
+            TokenizerError: It takes too much, or the library refuses.
+        """
+        answer = self._ask({"encode": text, "unknown": unknown})
+        if "tokens" in answer:
+            raise TokenizerError(
+                "its rules make {n:,} tokens of {characters:,} characters; at most {most:,} tokens are read. Take a "
+                "shorter text or another tokenizer.",
+                n=answer["tokens"],
+                characters=len(text),
+                most=self._limits.tokens,
+            )
+        return answer["ids"], {place: part for place, part in answer["unknown"]}
+
+    def decode(self, ids: list[int]) -> str:
+        """The text of ids, without special pieces.
+
+        Raises:
+            TokenizerError: It takes too much, or the library refuses.
+        """
+        answer = self._ask({"decode": ids})
+        if "characters" in answer:
+            raise TokenizerError(
+                "its rules make {n:,} characters of {tokens:,} tokens; at most {most:,} are shown. Take another "
+                "tokenizer.",
+                n=answer["characters"],
+                tokens=len(ids),
+                most=self._limits.characters,
+            )
+        return str(answer["text"])
+
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        content = json.dumps(request).encode()
+        with self._lock:
+            try:
+                if self._process is None or self._process.poll() is not None:  # somebody else may have ended it
+                    self._start()
+                self._send(content)
+                answer = self._answer(self._limits.wait, MOST_ANSWER)
+            except BaseException:
+                self._end()
+                raise
+            if answer is None:
+                self._end()
+                raise TokenizerError(
+                    "its rules take more than {seconds:g} seconds or {memory:,} MB for one text; take another tokenizer.",
+                    seconds=self._limits.seconds,
+                    memory=self._limits.memory >> 20,
+                )
+        if "refused" in answer:
+            raise TokenizerError("tokenizers cannot use it: {reason}.", reason=_one_line(answer["refused"]))
+        return answer
+
+    def _start(self) -> dict[str, Any]:
+        """Start it and have the file loaded."""
+        try:
+            self._process = subprocess.Popen(
+                # -P keeps the script's folder out of the search for modules.
+                [sys.executable, "-P", str(CHILD), "serve", json.dumps(asdict(self._limits))],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=os.environ | {"TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1"},
+                bufsize=0,
+                creationflags=probing.NO_WINDOW,
+            )
+        except OSError as error:
+            raise TokenizerError("could not be opened: {reason}.", reason=str(error.strerror)) from None
+        self._send(self._content)
+        found = self._answer(OPENING_SECONDS, 8 * len(self._content) + CHUNK)
+        if found is None:
+            self._end()
+            raise TokenizerError("tokenizers could not load it within its limits of memory and time.")
+        return found
+
+    def _send(self, content: bytes) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        rest = memoryview(len(content).to_bytes(8, "little") + content)
+        try:
+            while rest:
+                rest = rest[self._process.stdin.write(rest) :]
+        except OSError:
+            pass  # it has ended, and will not answer
+
+    def _answer(self, seconds: float, most: int) -> dict[str, Any] | None:
+        """What it answers; None if it ends instead, takes longer, or says more."""
+        end = time.monotonic() + seconds
+        length = int.from_bytes(self._read(8, end), "little")
+        content = self._read(length, end) if length <= most else b""
+        return json.loads(content) if content else None
+
+    def _read(self, n: int, end: float) -> bytes:
+        """So many bytes; none if they do not come in time."""
+        assert self._process is not None
+        pipe, parts, left = self._process.stdout, [], n
+        assert pipe is not None
+        while left:
+            # Windows cannot wait for a pipe; nothing is handed in there.
+            if sys.platform != "win32" and not select.select([pipe], [], [], max(end - time.monotonic(), 0))[0]:
+                return b""
+            part = pipe.read(min(left, CHUNK))
+            if not part:
+                return b""
+            parts.append(part)
+            left -= len(part)
+        return b"".join(parts)
+
+    def _end(self) -> None:
+        process, self._process = getattr(self, "_process", None), None
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+
+def _one_line(reason: object) -> str:
+    return " ".join(str(reason)[:200].split()).rstrip(".")
