@@ -18,12 +18,14 @@ import resource
 import sys
 import warnings
 import zipfile
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
 OUTLINE, TENSORS = "outline.json", "tensors.safetensors"
 MAX_NODES = 500_000  # values of the outline: a list of lists that share their items can be endless in few bytes
+MAX_NAMES = 512  # of the same values: layers that share them are as many at most, and each name becomes a matrix
 MAX_DEPTH = 12
 MAX_TEXT = 10_000
 MAX_PICKLE = 2**26
@@ -120,6 +122,7 @@ class _Outline:
         self.tensors: dict[str, Any] = {}
         self._size, self._n_nodes, self._n_bytes = size, 0, 0
         self._names: dict[tuple[object, ...], str] = {}
+        self._again: Counter[str] = Counter()
 
     def node(self, value: Any, depth: int = 0) -> object:
         """A value as JSON.
@@ -154,7 +157,11 @@ class _Outline:
             str(tensor.dtype),
         )
         if place in self._names and tensor.numel():
-            return self._names[place]
+            again = self._names[place]
+            self._again[again] += 1
+            if self._again[again] >= MAX_NAMES:
+                raise RefusedError("names", str(MAX_NAMES))
+            return again
         self._n_bytes += tensor.numel() * tensor.element_size()
         if self._n_bytes > self._size:
             raise RefusedError("claims", str(self._n_bytes))

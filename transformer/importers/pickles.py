@@ -283,6 +283,10 @@ def _refusals(found: str) -> dict[str, Sentence]:
         ),
         "many": say("holds too many values, or too deeply nested ones; save its weights alone. {remedy}",
                     remedy=SAVE_AGAIN),
+        "names": say(
+            "gives one tensor more than {most} names, which are read as so many matrices; save each tensor once.",
+            most=shown(found).strip("'"),
+        ),
         "memory": say("takes more memory to open than a file of its size may. {remedy}", remedy=SAVE_AGAIN),
         "time": say("takes longer to open than a file of its size may. {remedy}", remedy=SAVE_AGAIN),
         "crashed": say("the process that opened it was ended, so it is damaged or too large; copy or download it "

@@ -159,41 +159,80 @@ class _Found:
 
 
 class _Finder:
-    """Finds pieces that are typed.
+    """Finds pieces that are typed: from left to right, of several that fit at a place the longest.
+
+    A place takes one look a length, whatever the pieces are: a pattern of thousands of them would take minutes.
 
     Args:
         pieces: What is looked for -> the piece, and how it is found.
     """
 
     def __init__(self, pieces: Mapping[str, tuple[str, Way]]) -> None:
-        longest = sorted(pieces, key=len, reverse=True)  # of two that fit the longer one is meant
-        self._pieces = [pieces[text] for text in longest]
-        parts = (_pattern(text, way) for text, (_, way) in zip(longest, self._pieces, strict=True))
-        self._pattern = re.compile("|".join(f"({part})" for part in parts) or r"(?!)")
+        longest = sorted(filter(None, pieces), key=len, reverse=True)
+        self._pieces = [(text, *pieces[text]) for text in longest]
+        ranks = {text: rank for rank, text in enumerate(longest)}
+        self._ranks = ranks, {text: rank for text, rank in ranks.items() if pieces[text][1].eats_before}
+        self._lengths = tuple(map(_lengths, self._ranks))
+        begin = "".join(map(re.escape, self._lengths[0])) + (r"\s" if self._ranks[1] else "")
+        self._begin = re.compile(f"[{begin}]" if begin else r"(?!)")
 
     def begins(self, text: str) -> bool:
         """Whether a text begins with one of them."""
-        return self._pattern.match(text) is not None
+        return bool(text) and self._at(text, 0) is not None
 
     def cut(self, text: str) -> Iterator["str | _Found"]:
         """The pieces, and what lies between them."""
-        start = 0
-        for found in self._pattern.finditer(text):
-            name, way = self._pieces[(found.lastindex or 1) - 1]
-            begin, end = found.span()
-            if way.alone and any(map(_of_word, (text[max(begin - 1, 0) : begin], text[end : end + 1]))):
+        start = place = 0
+        while begins := self._begin.search(text, place):
+            begin = place = begins.start()
+            found = self._at(text, begin)
+            if found is None:
+                place += 1
+                continue
+            name, way, place = found
+            if way.alone and any(map(_of_word, (text[max(begin - 1, 0) : begin], text[place : place + 1]))):
                 continue
             if begin > start:
                 yield text[start:begin]
             yield _Found(name)
-            start = end
+            start = place
         if start < len(text):
             yield text[start:]
 
+    def _at(self, text: str, begin: int) -> tuple[str, Way, int] | None:
+        """The piece that a place begins with, maybe by the spaces that it swallows, and where it ends."""
+        fits = [(rank, begin) for rank in self._rank(text, begin, eats=False)]
+        if self._ranks[1] and text[begin].isspace() and not text[max(begin - 1, 0) : begin].isspace():
+            places = range(begin + 1, _after_spaces(text, begin) + 1)
+            fits += [(rank, place) for place in places for rank in self._rank(text, place, eats=True)]
+        if not fits:
+            return None
+        rank, place = min(fits, key=lambda fit: (fit[0], -fit[1]))
+        typed, name, way = self._pieces[rank]
+        end = place + len(typed)
+        return name, way, _after_spaces(text, end) if way.eats_behind else end
 
-def _pattern(text: str, way: Way) -> str:
-    before, behind = r"(?:(?<!\s)\s+)?" if way.eats_before else "", r"\s*" if way.eats_behind else ""
-    return before + re.escape(text) + behind
+    def _rank(self, text: str, place: int, *, eats: bool) -> Iterator[int]:
+        """The place among all of the longest piece that stands here, if any; or of those that eat what is before."""
+        ranks = self._ranks[eats]
+        for length in self._lengths[eats].get(text[place : place + 1], ()):
+            if (rank := ranks.get(text[place : place + length])) is not None:
+                yield rank
+                return
+
+
+def _lengths(texts: Iterable[str]) -> dict[str, list[int]]:
+    """First character -> the lengths of texts that begin with it, longest first."""
+    found: dict[str, dict[int, None]] = {}
+    for text in texts:
+        found.setdefault(text[0], {})[len(text)] = None
+    return {first: sorted(lengths, reverse=True) for first, lengths in found.items()}
+
+
+def _after_spaces(text: str, place: int) -> int:
+    while place < len(text) and text[place].isspace():
+        place += 1
+    return place
 
 
 def _of_word(character: str) -> bool:

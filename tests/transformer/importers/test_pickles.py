@@ -154,6 +154,16 @@ def test_tensors_that_claim_more_than_the_file_has(tmp_path):
     refused(saved(tmp_path / "wide.pt", {"a": torch.zeros(1).expand(10**10)}), "claim 40,000,000,000 bytes")
 
 
+def test_one_tensor_with_thousands_of_names(tmp_path):
+    storage = torch.ones(1000, 1000)
+    many = {f"layers.{i}.weight": storage for i in range(2000)}
+    refused(saved(tmp_path / "m.pt", many), "one tensor more than 512 names, .* save each tensor once")
+    few = {name: many[name] for name in list(many)[:512]}
+    with open_weights(saved(tmp_path / "n.pt", few)) as weights:
+        assert len(weights.tensors) == 512
+        assert len(weights.ties) == 511
+
+
 def test_lists_that_share_their_items_without_end(tmp_path):
     lists = []
     for _ in range(9):

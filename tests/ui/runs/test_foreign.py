@@ -103,5 +103,6 @@ def test_a_tokenizer_outside_is_not_opened(path):
         foreign.preview(foreign.listed()["lesson.safetensors"], (("pieces", path),))
 
 
-def test_files_that_may_be_tokenizers_are_offered():
+def test_files_that_may_be_tokenizers_are_offered(own):
+    (own / "lesson.pt.safetensors.outline.json").write_text("{}")  # written by this program beside an upload
     assert foreign.beside(foreign.listed()["lesson.safetensors"]) == ["words.model"]
