@@ -67,7 +67,7 @@ def checkpoint_or_maps(
         if shows_run and parts.writes:
             _decoding(checkpoint)
             if chooses_head:
-                _attention(parts.stack("decoder").n_layers, checkpoint.config.n_heads)
+                _attention(parts.stack("decoder").n_layers, checkpoint.config.of("decoder").n_heads)
             _class_room()
     return checkpoint
 

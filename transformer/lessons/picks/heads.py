@@ -31,8 +31,10 @@ def last_writer(case: Case) -> dict[str, Any]:
     """The last layer of the attention that brings the source in: cross-attention, or a decoder's own."""
     written(case, least=2)
     attention = anatomy(case.checkpoint.config).attention("cross" if "cross" in case.trace.kinds else "decoder")
-    _at_least_two(case)
-    return {"kind": attention.kind, "layer": attention.n_layers, "n_heads": case.checkpoint.config.n_heads}
+    n_heads = case.checkpoint.config.of(attention.stack).n_heads
+    if n_heads < 2:
+        raise NotHere("This model has one head in each layer; choose a checkpoint with more of them.")
+    return {"kind": attention.kind, "layer": attention.n_layers, "n_heads": n_heads}
 
 
 def costliest_head(case: Case) -> dict[str, Any]:
@@ -98,11 +100,6 @@ def without_heads(case: Case, kind: Kind, layer: int, heads: range | tuple[int, 
     reading = Reading.of(case.checkpoint, case.trace)
     rows = reading.without([Head(kind, layer, head) for head in measured], reading.control())
     return dict(zip(measured, rows.log_prob.double().sum(dim=1).tolist(), strict=True))
-
-
-def _at_least_two(case: Case) -> None:
-    if case.checkpoint.config.n_heads < 2:
-        raise NotHere("This model has one head in each layer; choose a checkpoint with more of them.")
 
 
 PICKS: Final = (first_layer, last_writer, costliest_head)
