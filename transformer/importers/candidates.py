@@ -21,11 +21,11 @@ from transformer.importers.likely_ids import FIRST, likely_ids
 from transformer.importers.losses import MASKS, Loss, text_ids
 from transformer.importers.report import Choice, Field, ImportReport
 from transformer.importers.samples import Samples
-from transformer.importers.special_ids import CALLED
 from transformer.importers.trials import FEW, Build, Progress, Trials, silent
 from transformer.importers.variants import Answers
 from transformer.importers.verdicts import verdict
 from transformer.runs.runnable import Scorable
+from transformer.text.listed import CALLED
 from transformer.text.raw import RawIds
 from words import Sentence, joined, say, say_n
 
@@ -82,7 +82,7 @@ def _few_threads(base: Scorable) -> Iterator[None]:
 
 
 def best_answers(report: ImportReport) -> dict[str, Any]:
-    """The first choice of each asked field that was tried, and what was assumed wrongly; together the best combination."""
+    """The first choice of each asked field that was tried, and what was assumed wrongly; the best combination."""
     best = [one for one in report.asked if one.choices and one.choices[0].score is not None]
     best += [one for one in report.assumed if one.choices[0].score is not None and one.choices[0].value != one.value]
     return {one.name: one.choices[0].value for one in best}

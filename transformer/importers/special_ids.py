@@ -9,15 +9,9 @@ from typing import Any
 
 from transformer.importers.given import Tokenizers
 from transformer.importers.report import Choice, Field
+from transformer.text.listed import CALLED
 from words import Sentence, say
 
-# What tokenizers call their special pieces, most usual first.
-CALLED: Mapping[str, tuple[str, ...]] = {
-    "pad_id": ("<pad>", "[PAD]", "<PAD>", "[pad]", "<blank>", "<|pad|>"),
-    "unk_id": ("<unk>", "[UNK]", "<UNK>", "[unk]"),
-    "bos_id": ("<s>", "<bos>", "[SOS]", "<sos>", "[BOS]", "[CLS]", "<BOS>", "<SOS>", "<start>", "<|startoftext|>"),
-    "eos_id": ("</s>", "<eos>", "[EOS]", "[SEP]", "<EOS>", "<end>", "<|endoftext|>"),
-}
 _TRUE_FALSE = (Choice(True), Choice(False))
 
 

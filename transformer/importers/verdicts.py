@@ -77,8 +77,9 @@ def verdict(losses: Sequence[tuple[str, Loss]], *, guessing: float, written: boo
     loss = _number(best.mean)
     if best.mean > POOR * guessing:
         return say(
-            "None of these fits well: the best, {best}, has a loss of {loss} on {texts}, and guessing has {guessing}. What "
-            "else might differ? The tokenizer or the ids, marks around the source or the output, the order of each pair.",
+            "None of these fits well: the best, {best}, has a loss of {loss} on {texts}, and guessing has {guessing}. "
+            "What else might differ? The tokenizer or the ids, marks around the source or the output, the order of each "
+            "pair.",
             best=first,
             loss=loss,
             texts=texts,
@@ -96,7 +97,8 @@ def verdict(losses: Sequence[tuple[str, Loss]], *, guessing: float, written: boo
         )  # fmt: skip
     if close:
         return say(
-            "{best} fits best (loss {loss} on {texts}); {values} cannot be told from it ({next}). More texts may tell.",
+            "{best} fits best (loss {loss} on {texts}); {values} cannot be told from it ({next}). More texts may "
+            "tell.",
             best=first, loss=loss, texts=texts, values=names, next=figure,
         )  # fmt: skip
     return say(
@@ -116,13 +118,13 @@ def _of_what_it_writes(losses: Sequence[tuple[str, Loss]], texts: Sentence) -> S
     close = ", ".join(name for name, other in others if not surely_better(best, other))
     if close:
         return say(
-            "With {best}, what it writes for {texts} has a mean probability of {share}; {values} cannot be told from it "
-            "({next}). Pairs would tell more.",
+            "With {best}, what it writes for {texts} has a mean probability of {share}; {values} cannot be told from "
+            "it ({next}). Pairs would tell more.",
             best=first, texts=texts, share=share, values=close, next=figure,
         )  # fmt: skip
     return say(
-        "With {best}, what it writes for {texts} has a mean probability of {share}; next is {value} ({next}). A wrong "
-        "model may be certain of what it writes, too: only pairs would tell.",
+        "With {best}, what it writes for {texts} has a mean probability of {share}; next is {value} ({next}). A "
+        "wrong model may be certain of what it writes, too: only pairs would tell.",
         best=first, texts=texts, share=share, value=others[0][0], next=figure,
     )  # fmt: skip
 

@@ -56,8 +56,8 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
         n_kv_heads: Heads of keys and values, each shared by `n_heads / n_kv_heads` heads of queries; 0 stands for
             `n_heads`, one for each, and is replaced by it.
         n_decoder_heads: Heads in the decoder's attentions, where they are not `n_heads`; together they are as wide.
-        d_decoder_ff: Width of the decoder's feed-forward layer, where it is not `d_ff`. For both, 0 stands for "as the
-            encoder's"; whoever asks for a number of one stack asks `config.of("decoder")`.
+        d_decoder_ff: Width of the decoder's feed-forward layer, where it is not `d_ff`. For both, 0 stands for the
+            encoder's; `of` says what one stack has.
         shared_vocab: One vocabulary, one tokenizer and one embedding table for both sides; a model of one stack has
             no other.
         output_bias: A bias on the logits.
@@ -188,7 +188,7 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
             raise ConfigError("n_decoder_heads", expected, found=found, width=width)
 
     def of(self, stack: Literal["encoder", "decoder"]) -> Self:
-        """The config as one stack has it: its own `n_heads`, `d_head`, `n_kv_heads` and `d_ff`, and nothing beside."""
+        """The config as one stack has it: its own `n_heads`, `d_head`, `n_kv_heads` and `d_ff`."""
         if stack == "encoder" or not (self.n_decoder_heads or self.d_decoder_ff):
             return self
         heads = self.n_decoder_heads or self.n_heads
@@ -256,9 +256,10 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
         d, bias = self.d_model, self.biases
         both = bool(self.n_encoder_layers and self.n_decoder_layers)  # then the decoder reads the encoder
         norm = 0 if self.norm_kind == "none" else d + bias.norms * d
-        stacks = ((self.of("encoder"), self.n_encoder_layers, 1), (self.of("decoder"), self.n_decoder_layers, 1 + both))
         count = 0
-        for own, n_layers, n_attentions in stacks:
+        for own, n_layers, n_attentions in (
+            (self.of("encoder"), self.n_encoder_layers, 1), (self.of("decoder"), self.n_decoder_layers, 1 + both),
+        ):  # fmt: skip
             if n_layers:
                 positions = {"learned": self.max_len * d, "relative": self.relative_buckets * own.n_heads}
                 once = positions.get(self.positions, 0) + norm * (self.final_norm + self.embedding_norm)

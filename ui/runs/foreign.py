@@ -23,6 +23,7 @@ from transformer.importers.kinds import kind_of
 from transformer.importers.opening import QuestionsError
 from transformer.importers.report import ImportReport
 from transformer.importers.samples import samples_of
+from transformer.importers.weights import OUTLINE
 from transformer.runs.query import Query
 from transformer.runs.trace import Trace
 from ui.runs import loading
@@ -175,6 +176,7 @@ def beside(entry: Entry) -> list[str]:
     except OSError:
         return []
     names = [file.relative_to(entry.root).as_posix() for file in found[:MOST_FILES]]
+    names = [name for name in names if not name.endswith(OUTLINE)]  # this program's own, of a file of torch.save
     return [name for name in names if not any(part.startswith(".") for part in name.split("/"))]
 
 

@@ -264,7 +264,9 @@ def test_a_verdict_says_where_either_will_do_and_where_none_fits():
     assert said == "relu fits best (loss 0.002 on 3 texts); gelu cannot be told from it (0.00233): either will do."
     poor = [("4", a_loss(1.6, 1.8, 1.8)), ("8", a_loss(2.1, 2.3, 2.2))]
     said = verdict(poor, guessing=2.8, written=False)
-    assert said.startswith("None of these fits well: the best, 4, has a loss of 1.73 on 3 texts, and guessing has 2.8.")
+    assert said.startswith(
+        "None of these fits well: the best, 4, has a loss of 1.73 on 3 texts, and guessing has 2.8."
+    )
     assert "marks around the source" in said
     assert "More texts" not in said
 
@@ -283,7 +285,9 @@ def test_the_end_mark_of_a_source_of_ids_is_tried(reverse):
     assert "true fits best (loss 0.0" in by_name(report)["append_source_eos"].evidence
     assert by_name(report)["append_source_eos"].how == "inferred"
     ended = Samples(tuple(f"{source} {reverse.model.config.eos_id}" for source in pairs.sources), pairs.targets)
-    again = scored(replace(asking(n_heads=[2, 4]), fields=(*asking(n_heads=[2, 4]).fields, end)), Variants(raw).get, ended)
+    again = scored(
+        replace(asking(n_heads=[2, 4]), fields=(*asking(n_heads=[2, 4]).fields, end)), Variants(raw).get, ended
+    )
     assert best_answers(again) == {"n_heads": 4}
 
 

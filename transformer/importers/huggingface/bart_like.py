@@ -150,9 +150,7 @@ FAMILIES = {
         ids={"pad_token_id": 58100, "eos_token_id": 0, "decoder_start_token_id": 58100},
         vocabularies=("marian",),
     ),
-    "bart": Family(
-        "BART", lambda _: BART, bart, ids=_FAIRSEQ_IDS, vocabularies=("roberta",)
-    ),
+    "bart": Family("BART", lambda _: BART, bart, ids=_FAIRSEQ_IDS, vocabularies=("roberta",)),
     "mbart": Family("mBART", lambda _: BART, mbart, ids=_FAIRSEQ_IDS, vocabularies=("mbart", "mbart50")),
     "pegasus": Family(
         "Pegasus",

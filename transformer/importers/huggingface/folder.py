@@ -149,8 +149,8 @@ class _Import:
         forced = ids["forced_ids"].value
         if forced and not said["n_encoder_layers"].value:
             raise CheckpointError(
-                "{label}: forced_bos_token_id: found {found}, expected null: its own program writes that piece after a "
-                "prompt of one piece, and this program goes on with every prompt alike.",
+                "{label}: forced_bos_token_id: found {found}, expected null: its own program writes that piece "
+                "after a prompt of one piece, and this program goes on with every prompt alike.",
                 label=self.files.name,
                 found=forced[0],
             )
@@ -161,8 +161,8 @@ class _Import:
             return []
         return [
             say(
-                "Rotary positions are scaled dynamically: beyond {n:,} tokens its own program turns queries and keys by "
-                "other angles, which this program does not do; an output ends there.",
+                "Rotary positions are scaled dynamically: beyond {n:,} tokens its own program turns queries and keys "
+                "by other angles, which this program does not do; an output ends there.",
                 n=said["max_len"].value,
             )
         ]

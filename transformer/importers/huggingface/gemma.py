@@ -114,7 +114,9 @@ def _by_kind(settings: Settings) -> Known:
     nested, scaled = record_of(settings, NEW), record_of(settings, SCALED)
     for name in nested:
         if name not in (FULL, SLIDING):
-            raise settings.refused(f"{NEW}.{name}", nested[name], say("{full} and {sliding}", full=FULL, sliding=SLIDING))
+            raise settings.refused(
+                f"{NEW}.{name}", nested[name], say("{full} and {sliding}", full=FULL, sliding=SLIDING)
+            )
     settings.expect("partial_rotary_factor", 1.0, None)
     far = {**_record(settings, nested, FULL), **scaled}
     numbers = of_record(settings, NEW, far, base=settings.number("rope_theta", 1_000_000.0).value)
@@ -124,7 +126,9 @@ def _by_kind(settings: Settings) -> Known:
         raise settings.refused(f"{NEW}.{SLIDING}", nested[SLIDING], say("no scaling"))
     if numbers["scaling"] != "none":
         numbers.setdefault("original_len", settings.whole("max_position_embeddings").value)
-    why = say("{key} in config.json", key=NEW) if nested else say("rope_theta and rope_local_base_freq in config.json")
+    why = (
+        say("{key} in config.json", key=NEW) if nested else say("rope_theta and rope_local_base_freq in config.json")
+    )
     return Known(made({**numbers, "local_base": near["base"]}, settings, NEW), why)
 
 

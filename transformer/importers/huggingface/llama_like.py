@@ -164,7 +164,9 @@ def windows(settings: Settings, kinds: Sequence[str], window: int) -> Known:
         CheckpointError: It is 1: in its own program the cache then keeps all keys, and outputs differ from logits.
     """
     if window == 1 and SLIDING in kinds:
-        raise settings.refused("sliding_window", window, say("2 or more, as transformers itself takes 1 for no window"))
+        raise settings.refused(
+            "sliding_window", window, say("2 or more, as transformers itself takes 1 for no window")
+        )
     found = tuple(window if kind == SLIDING else 0 for kind in kinds)
     return Known(found if any(found) else (), say("sliding_window and the kinds of layers in config.json"))
 

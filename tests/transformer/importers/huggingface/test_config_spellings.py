@@ -1,7 +1,7 @@
 """Keys of a config.json dropped, nulled, moved and spelt otherwise: equal to transformers, or refused by name.
 
-Each case takes a tiny random model, changes its config.json, lets both programs read the folder, and compares logits and
-greedy output. What the library itself cannot open or run says nothing.
+Each case takes a tiny random model, changes its config.json, lets both programs read the folder, and compares logits
+and greedy output. What the library itself cannot open or run says nothing.
 """
 
 import json
@@ -97,8 +97,7 @@ def ours_of(folder):
     """Our checkpoint; None where the folder is refused or a question is asked."""
     try:
         return opened(folder) if import_folder(folder).report.can_be_written else None
-    except CheckpointError as error:
-        assert str(error)
+    except CheckpointError:
         return None
 
 
