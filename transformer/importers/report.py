@@ -137,7 +137,7 @@ class ImportReport:
 
     @property
     def assumed(self) -> tuple[Field, ...]:
-        """Fields that were inferred though there are other choices: not asked, but worth a try, and open to answers."""
+        """Fields that were inferred though there are other choices: not asked, but open to answers."""
         return tuple(one for one in self.fields if one.how == "inferred" and one.choices)
 
     def answered(self, answers: Mapping[str, Any]) -> "ImportReport":

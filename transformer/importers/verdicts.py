@@ -77,9 +77,9 @@ def verdict(losses: Sequence[tuple[str, Loss]], *, guessing: float, written: boo
     loss = _number(best.mean)
     if best.mean > POOR * guessing:
         return say(
-            "None of these fits well: the best, {best}, has a loss of {loss} on {texts}, and guessing has {guessing}. "
-            "What else might differ? The tokenizer or the ids, marks around the source or the output, the order of each "
-            "pair.",
+            "None of these fits well: the best, {best}, has a loss of {loss} on {texts}, and guessing has "
+            "{guessing}. What else might differ? The tokenizer or the ids, marks around the source or the output, "
+            "the order of each pair.",
             best=first,
             loss=loss,
             texts=texts,

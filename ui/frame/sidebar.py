@@ -102,7 +102,7 @@ def chosen_entry(title: str = "") -> Entry:
 def _labelled(entry: Entry) -> str:
     """An entry in the choice of checkpoints."""
     if handed_in.is_name(entry.name):
-        return say("{name} (handed in)", name=entry.title)
+        return say("{name} (uploaded)", name=entry.title)
     if entry.holds == "foreign":
         return say("{name} (of another program)", name=entry.name)
     if entry.holds == "maps":
