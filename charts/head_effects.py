@@ -63,7 +63,7 @@ def head_effects_spec(
     """Draw one number for each head, one block below the other, layer 1 on top of each.
 
     Args:
-        blocks: The attentions, all with as many heads.
+        blocks: The attentions; where one has fewer heads than another, its rows end before.
         title: What the map shows, with its unit.
         value_name: What a number is, on hover and beside the scale.
         signed: Whether numbers lie on both sides of 0, which is then the middle of the scale; else it is its end.
@@ -75,10 +75,10 @@ def head_effects_spec(
     """
     starts = _starts(blocks)
     rows = starts[-1] - 1 if blocks else 0
-    n_heads = blocks[0].values.shape[1] if blocks else 0
+    n_heads = max((block.values.shape[1] for block in blocks), default=0)
     values = np.full((max(rows, 0), n_heads), np.nan, dtype=np.float64)
     for block, start in zip(blocks, starts, strict=False):
-        values[start : start + len(block.values)] = block.values
+        values[start : start + len(block.values), : block.values.shape[1]] = block.values
     layout = _layout(blocks, starts, rows, n_heads, title, group)
     if not values.size:
         return {"data": [], "layout": layout}

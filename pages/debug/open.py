@@ -12,8 +12,10 @@ session.begin("open")
 handing_in.begin()
 head(say("Open a checkpoint"))
 st.caption(say("A model that another program saved: what is known of it, what is guessed, and what you have to say."))
+top = st.container()
 entry = choosing.source(chosen_entry())
-handing_in.offer()
+with top:
+    handing_in.offer(entry)
 publish()
 if entry is None:
     choosing.how_to_bring_one()
@@ -25,6 +27,7 @@ if entry.holds == "model":  # a checkpoint of this program, handed in: nothing i
     st.stop()
 found = examining.examined(entry)
 if found is not None:
+    report.steps(found, has_pieces=questions.has_pieces(entry))
     report.summary(found)
     questions.questions(entry, found)
     if found.can_be_written and trying.trying(entry) is not None:

@@ -20,6 +20,7 @@ FEATURED: dict[str, dict[str, Any]] = {
     "fairseq": {"sinusoid_layout": "fairseq"},
     "relative": {"positions": "relative", "relative_buckets": 8, "relative_distance": 12, "score_scale": 1.0,
                  "bias": False, "d_head": 5},
+    "own decoder": {"n_decoder_heads": 2, "d_decoder_ff": 28},
     "rotary": {**ALONE["decoder"], "positions": "rotary"},
     "windows": {**ALONE["decoder"], "positions": "rotary", "rotary": Rotary(base=1e6, local_base=1e4),
                 "windows": (3, 0, 2), "qk_norm": True, "score_cap": 5.0, "score_scale": 0.3, "unplaced_layers": (1,)},

@@ -172,12 +172,13 @@ def multiply_adds(config: ModelConfig, *, n_source: int, n_target: int) -> dict[
     for one in parts.attentions:
         projections, maps = _OF_ATTENTION[one.kind]
         q, k = n_tokens[one.stack], n_tokens[one.keys_from]
-        heads = q * config.n_heads + k * config.n_kv_heads  # W_Q and W_O on the queries; W_K and W_V on the keys
-        done[projections] = one.n_layers * 2 * d * config.d_head * heads
-        done[maps] = one.n_layers * 2 * q * k * config.n_heads * config.d_head  # q·k, and weights·v
+        own = config.of(one.stack)
+        heads = q * own.n_heads + k * own.n_kv_heads  # W_Q and W_O on the queries; W_K and W_V on the keys
+        done[projections] = one.n_layers * 2 * d * own.d_head * heads
+        done[maps] = one.n_layers * 2 * q * k * own.n_heads * own.d_head  # q·k, and weights·v
     for stack in parts.stacks:
         n_maps = 3 if config.gated else 2  # up, down, and the gate
-        done[_OF_FFN[stack.name]] = stack.n_layers * n_maps * n_tokens[stack.name] * d * config.d_ff
+        done[_OF_FFN[stack.name]] = stack.n_layers * n_maps * n_tokens[stack.name] * d * config.of(stack.name).d_ff
     if parts.gives_logits:
         n_last = n_target if parts.writes else n_source
         done["output"] = n_last * d * (config.tgt_vocab_size + (d if parts.fills else 0))  # d: an MLM head's own map

@@ -46,7 +46,7 @@ def distance_bias(model: Transformer, stack: StackName, *, most: int) -> Distanc
         QueryError: The model has no such stack.
         ValueError: Its positions add nothing to scores.
     """
-    config, causal = model.config, model.anatomy.attention(stack).causal
+    config, causal = model.config.of(stack), model.anatomy.attention(stack).causal
     steps = torch.arange(-most, 1 if causal else most + 1)  # [distance]
     if config.positions == "alibi":
         found = distance.alibi(config.n_heads, steps[None], like=torch.zeros(1))[0, :, 0]  # [H, distance]

@@ -152,7 +152,8 @@ def _put(found: dict[Kind, dict[str, np.ndarray]], group: list[Head], rows: Rows
     for field in fields(rows):
         values = getattr(rows, field.name).numpy()  # [R, T] or [R, S]
         for value, one in zip(values, group, strict=True):
-            shape = (anatomy(config).attention(one.kind).n_layers, config.n_heads, *value.shape)
+            attention = anatomy(config).attention(one.kind)
+            shape = (attention.n_layers, config.of(attention.stack).n_heads, *value.shape)
             arrays = found.setdefault(one.kind, {})
             if field.name not in arrays:
                 arrays[field.name] = np.empty(shape, values.dtype)
@@ -170,9 +171,10 @@ def together(config: ModelConfig, n_source: int, n_target: int) -> Iterator[list
         n_source, n_target: Tokens that each stack reads.
     """
     longest = max(n_source, n_target)
-    widest = longest * max(3 * config.d_model, 2 * config.d_ff, config.n_heads * longest)  # values of a row
-    most = max(1, MOST_VALUES // widest)
     for stack in anatomy(config).stacks:
+        own = config.of(stack.name)
+        widest = longest * max(3 * own.d_model, 2 * own.d_ff, own.n_heads * longest)  # values of a row
+        most = max(1, MOST_VALUES // widest)
         group: list[Head] = []
         for one in _heads(config, stack.name):
             is_enough = one.head == 0 and len(group) * (n_target or n_source) >= TOKENS
@@ -188,4 +190,4 @@ def _heads(config: ModelConfig, stack: StackName) -> Iterator[Head]:
     attentions = [attention for attention in anatomy(config).attentions if attention.stack == stack]
     for layer in range(attentions[0].n_layers):
         for attention in attentions:
-            yield from (Head(attention.kind, layer, head) for head in range(config.n_heads))
+            yield from (Head(attention.kind, layer, head) for head in range(config.of(stack).n_heads))

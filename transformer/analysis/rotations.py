@@ -75,7 +75,7 @@ def turnings(config: ModelConfig, stack: StackName) -> tuple[Turning, ...]:
         window = stack == "decoder" and config.window(layer) > 0
         local = window and config.rotary.local_base is not None
         found.setdefault((layer not in config.unplaced_layers, local), []).append(layer)
-    return tuple(_turning(config, config.rotary, layers, stack, *how) for how, layers in found.items())
+    return tuple(_turning(config.of(stack), config.rotary, layers, stack, *how) for how, layers in found.items())
 
 
 def _turning(

@@ -36,7 +36,10 @@ def add(parser: argparse.ArgumentParser) -> None:
         dest="answers",
         help="answer what the report asks by the field's name in config.json, such as n_heads=4; may be repeated",
     )
-    tokenizer = "a SentencePiece model, a tokenizer.json, a vocab.json beside its merges.txt, or a vocab.txt"
+    tokenizer = (
+        "a SentencePiece model, a tokenizer.json, a vocab.json beside its merges.txt, BERT's vocab.txt, or a list of "
+        'characters or words: a .txt with one a line, or a .json such as {"a": 4, "b": 5}'
+    )
     parser.add_argument("--source-pieces", type=Path, metavar="F", help=f"the source's tokenizer: {tokenizer}")
     parser.add_argument("--target-pieces", type=Path, metavar="F", help="the target's tokenizer")
     parser.add_argument("--pieces", type=Path, metavar="F", help="one tokenizer for both sides")

@@ -95,7 +95,7 @@ class _Visitor:
 
     def __init__(self, patient: Patient) -> None:
         self.seen = {
-            site(stack.name, layer, name): Spread.of(patient.config.d_ff)
+            site(stack.name, layer, name): Spread.of(patient.config.of(stack.name).d_ff)
             for stack in patient.anatomy.stacks
             for layer in range(stack.n_layers)
             for name in ("pre_activation", "activation")

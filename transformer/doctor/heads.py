@@ -99,7 +99,7 @@ def heads_of(patient: Patient) -> dict[Kind, Heads]:
 
 
 def _measured(patient: Patient) -> dict[Kind, Heads]:
-    looks = {one.kind: _Look(one, patient.config.n_heads) for one in patient.anatomy.attentions}
+    looks = {one.kind: _Look(one, patient.config.of(one.stack).n_heads) for one in patient.anatomy.attentions}
     visitor, own = _Visitor(patient, looks), own_texts(patient)
     texts = texts_of(patient)
     read_again(patient, texts[: len(own)], visitor)

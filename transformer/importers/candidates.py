@@ -21,11 +21,11 @@ from transformer.importers.likely_ids import FIRST, likely_ids
 from transformer.importers.losses import MASKS, Loss, text_ids
 from transformer.importers.report import Choice, Field, ImportReport
 from transformer.importers.samples import Samples
-from transformer.importers.special_ids import CALLED
 from transformer.importers.trials import FEW, Build, Progress, Trials, silent
 from transformer.importers.variants import Answers
 from transformer.importers.verdicts import verdict
 from transformer.runs.runnable import Scorable
+from transformer.text.listed import CALLED
 from transformer.text.raw import RawIds
 from words import Sentence, joined, say, say_n
 
@@ -58,7 +58,8 @@ def scored(report: ImportReport, build: Build, samples: Samples, *, progress: Pr
     problem = _problem(base, fitting)
     if problem is not None:
         return _noted(report, problem)
-    choices = {one.name: _choices(one, base) for one in report.asked if one.name not in NOT_TRIED}
+    tried = (*report.asked, *report.assumed)
+    choices = {one.name: _choices(one, base) for one in tried if one.name not in NOT_TRIED}
     choices = {name: values for name, values in choices.items() if values}
     trials = Trials(build, base, fitting, choices, guess, progress)
     trials.keep(guess)
@@ -81,10 +82,10 @@ def _few_threads(base: Scorable) -> Iterator[None]:
 
 
 def best_answers(report: ImportReport) -> dict[str, Any]:
-    """The first choice of each asked field that was tried; together they are the best combination."""
-    return {
-        one.name: one.choices[0].value for one in report.asked if one.choices and one.choices[0].score is not None
-    }
+    """The first choice of each asked field that was tried, and what was assumed wrongly; the best combination."""
+    best = [one for one in report.asked if one.choices and one.choices[0].score is not None]
+    best += [one for one in report.assumed if one.choices[0].score is not None and one.choices[0].value != one.value]
+    return {one.name: one.choices[0].value for one in best}
 
 
 def first_guess(report: ImportReport) -> dict[str, Any]:
@@ -99,7 +100,7 @@ def first_guess(report: ImportReport) -> dict[str, Any]:
             guess[one.name] = one.choices[0].value if one.choices else ASSUMED.get(one.name)
             if one.name == "ignored":
                 guess[one.name] = [choice.value for choice in one.choices]
-    return guess
+    return guess | ({one.name: one.value for one in report.assumed} if guess else {})
 
 
 def _choices(one: Field, base: Scorable) -> list[Any]:

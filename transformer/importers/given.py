@@ -1,7 +1,7 @@
 """What a user gives beside somebody's weights: tokenizers, and pairs of sentences to try answers on.
 
-A tokenizer is a SentencePiece model, a tokenizer.json, a vocab.json with its merges.txt beside it, or a vocab.txt.
-Without one the model works on ids.
+A tokenizer is a SentencePiece model, a tokenizer.json, a vocab.json with its merges.txt beside it, BERT's vocab.txt,
+or a plain list of characters or words: one a line, or {"piece": id}. Without one the model works on ids.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,14 +11,14 @@ from pathlib import Path
 from transformer.checkpoint.files import FolderFiles
 from transformer.checkpoint.pieces import MAX_TOKENIZER
 from transformer.errors import CheckpointError, TokenizerError
-from transformer.text import families, library, making, vocabulary_files
+from transformer.text import families, library, listed, making, vocabulary_files
 from transformer.text.options import Options
 from transformer.text.tokenizer import AnyTokenizer
 from transformer.text.vocabularies import Vocabularies
 from words import Sentence, say
 
 MAX_JSON = 64_000_000
-SENTENCEPIECE = "SentencePiece"
+SENTENCEPIECE, LIST = "SentencePiece", "list"
 
 
 @dataclass(frozen=True)
@@ -161,11 +161,15 @@ def _file(path: Path, inside: Path | None) -> _File:
             raise CheckpointError("{file}: {problem}", file=name, problem=error.sentence) from error
         if isinstance(record.get("model"), Mapping):
             return _File(name, "json", content)
+        if not files.has("merges.txt"):
+            return _File(name, LIST, {listed.IDS: content[library.FILE]})
         merges = {"vocab.json": content[library.FILE], "merges.txt": files.read("merges.txt", limit=MAX_TOKENIZER)}
         return _File(name, "roberta" if {"<s>", "</s>"} <= record.keys() else "gpt2", merges)
     content = {name: files.read(name, limit=MAX_TOKENIZER)}
     if path.suffix == ".txt":
-        return _File(name, "bert", {"vocab.txt": content[name]})
+        lines = {line.removesuffix(b"\r") for line in content[name].split(b"\n")}
+        kind = "bert" if lines >= {b"[UNK]", b"[CLS]", b"[SEP]"} else LIST
+        return _File(name, kind, {"vocab.txt": content[name]})
     return _File(name, SENTENCEPIECE, {"": content[name]})
 
 
@@ -182,9 +186,13 @@ def _made(source: _File, target: _File, sizes: tuple[int, int], *, shared: bool)
         files = {library.FILE: source.files[library.FILE], families.TARGET_JSON: target.files[library.FILE]}
         both = Vocabularies("json", options, files)
         return Tokenizers(both, *both.open())
+    if {source.kind, target.kind} == {LIST}:
+        own = {f"target_{name}": content for name, content in target.files.items()}
+        both = Vocabularies(LIST, options, {**source.files, **own})
+        return Tokenizers(both, *both.open())
     raise CheckpointError(
-        "{source} and {target}: tokenizers of two sides must be two SentencePiece models or two files of the form "
-        "of tokenizer.json; found {kinds}.",
+        "{source} and {target}: tokenizers of two sides must be two SentencePiece models, two files of the form of "
+        "tokenizer.json or two plain lists; found {kinds}.",
         source=source.name,
         target=target.name,
         kinds=", ".join((source.kind, target.kind)),

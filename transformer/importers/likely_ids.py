@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from torch import Tensor
 
-from transformer.importers.special_ids import CALLED
+from transformer.text.listed import CALLED
 from transformer.text.tokenizer import AnyTokenizer
 
 USUAL = 4  # ids from 0 that tutorials give to special pieces

@@ -101,6 +101,13 @@ def text_ids(text: str, tokenizer: AnyTokenizer, steps: Sequence[str] = ()) -> t
         DataError: It holds what is no id, and the model has no tokenizer.
     """
     encoding = tokenizer.encode(normalise(text, steps))
+    if encoding.unread and not isinstance(tokenizer, RawIds):
+        raise DataError(
+            "found {found} in {text}, and the vocabulary has no piece for it, nor one for what is unknown; leave "
+            "it out.",
+            found=shown(encoding.unread[0]),
+            text=shown(text),
+        )
     if encoding.unread:
         raise DataError(
             "found {found} in {text}; this model has no tokenizer, so write ids from 0 to {last}, or give its "

@@ -135,6 +135,11 @@ class ImportReport:
         """Fields that the user has to answer."""
         return tuple(one for one in self.fields if one.how == "asked")
 
+    @property
+    def assumed(self) -> tuple[Field, ...]:
+        """Fields that were inferred though there are other choices: not asked, but open to answers."""
+        return tuple(one for one in self.fields if one.how == "inferred" and one.choices)
+
     def answered(self, answers: Mapping[str, Any]) -> "ImportReport":
         """The report with the user's answers, by the names of the fields."""
         fields = tuple(one.answered(answers[one.name]) if one.name in answers else one for one in self.fields)

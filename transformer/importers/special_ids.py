@@ -1,7 +1,7 @@
 """The special ids of a tutorial's model, and what stands around its texts: read from its tokenizer, or asked.
 
 Training programs agree on little of it. What nearly all of them do is inferred and said; a text of ids is taken as it
-is typed.
+is typed, but whether its end mark is to be added is tried.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,15 +9,9 @@ from typing import Any
 
 from transformer.importers.given import Tokenizers
 from transformer.importers.report import Choice, Field
+from transformer.text.listed import CALLED
 from words import Sentence, say
 
-# What tokenizers call their special pieces, most usual first.
-CALLED: Mapping[str, tuple[str, ...]] = {
-    "pad_id": ("<pad>", "[PAD]", "<PAD>", "[pad]", "<blank>", "<|pad|>"),
-    "unk_id": ("<unk>", "[UNK]", "<UNK>", "[unk]"),
-    "bos_id": ("<s>", "<bos>", "[SOS]", "<sos>", "[BOS]", "[CLS]", "<BOS>", "<SOS>", "<start>", "<|startoftext|>"),
-    "eos_id": ("</s>", "<eos>", "[EOS]", "[SEP]", "<EOS>", "<end>", "<|endoftext|>"),
-}
 _TRUE_FALSE = (Choice(True), Choice(False))
 
 
@@ -100,7 +94,7 @@ def _around(
     if tokenizers.raw:
         why = say("Without a tokenizer the ids are read as they are typed.")
         yield Field("prepend_source_bos", "inferred", False, why)
-        yield Field("append_source_eos", "inferred", False, why)
+        yield Field("append_source_eos", "inferred", False, why, (Choice(False), Choice(True)) if reads else ())
         return
     if start is None and "bos_id" not in asked:
         yield Field("prepend_source_bos", "inferred", False, say("There is no bos_id."))

@@ -21,10 +21,11 @@ from transformer.importers.given import NOTHING, Given, Tokenizers
 from transformer.importers.huggingface.agreement import check_agreement
 from transformer.importers.imported import Content, Imported
 from transformer.importers.report import Field, ImportReport
-from transformer.importers.special_ids import CALLED, settled
+from transformer.importers.special_ids import settled
 from transformer.importers.tutorial_fields import Understanding, understand
 from transformer.importers.weights import Weights, open_weights
 from transformer.model.config import MAX_LENGTH, ModelConfig
+from transformer.text.listed import CALLED
 from words import joined, say
 
 LENGTH = 512  # of texts, where a formula gives any number of positions

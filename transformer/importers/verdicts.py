@@ -18,6 +18,8 @@ from words import Sentence, say, say_n
 T_95 = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13, 2.09)
 SAME = 1e-4
 """Nats a piece that rounding makes of two equal models, and that nobody would notice."""
+POOR = 0.3  # of the loss of guessing: a model that was trained for such texts has less
+ALIKE = 0.01  # of the loss of guessing: two choices that differ by less do equally well
 
 
 def surely_better(best: Loss, other: Loss) -> bool:
@@ -58,7 +60,7 @@ def verdict(losses: Sequence[tuple[str, Loss]], *, guessing: float, written: boo
         guessing: Loss of a model that finds every piece equally likely.
         written: Whether the losses are those of what the model itself wrote.
     """
-    (_, best), *others = losses
+    (first, best), *others = losses
     texts = say_n("{n} text", "{n} texts", len(best.totals))
     if others and all(same(best, other) for _, other in others):
         return say("All choices give the same on {texts}: they do not tell.", texts=texts)
@@ -70,39 +72,66 @@ def verdict(losses: Sequence[tuple[str, Loss]], *, guessing: float, written: boo
             texts=texts,
             guessing=guessing,
         )
-    found = _of_written(best, texts) if written else say("Loss {loss:.3g} on {texts}", loss=best.mean, texts=texts)
-    if not others:
-        return say("{found}.", found=found)
-    figure = _share(others[0][1]) if written else f"{others[0][1].mean:.3g}"
-    close = ", ".join(name for name, other in others if not surely_better(best, other))
-    if close and written:
+    if written:
+        return _of_what_it_writes(losses, texts)
+    loss = _number(best.mean)
+    if best.mean > POOR * guessing:
         return say(
-            "{found}; {values} cannot be told from it ({next}). Pairs would tell more.",
-            found=found,
-            values=close,
-            next=figure,
+            "None of these fits well: the best, {best}, has a loss of {loss} on {texts}, and guessing has "
+            "{guessing}. What else might differ? The tokenizer or the ids, marks around the source or the output, "
+            "the order of each pair.",
+            best=first,
+            loss=loss,
+            texts=texts,
+            guessing=_number(guessing),
         )
+    if not others:
+        return say("{best} fits (loss {loss} on {texts}).", best=first, loss=loss, texts=texts)
+    second, figure = others[0][0], _number(others[0][1].mean)
+    close = [(name, other) for name, other in others if not surely_better(best, other)]
+    names = ", ".join(name for name, _ in close)
+    if close and max(other.mean for _, other in close) - best.mean <= ALIKE * guessing:
+        return say(
+            "{best} fits best (loss {loss} on {texts}); {values} cannot be told from it ({next}): either will do.",
+            best=first, loss=loss, texts=texts, values=names, next=figure,
+        )  # fmt: skip
     if close:
         return say(
-            "{found}; {values} cannot be told from it ({next}). More texts may tell.",
-            found=found,
-            values=close,
-            next=figure,
-        )
-    if written:
+            "{best} fits best (loss {loss} on {texts}); {values} cannot be told from it ({next}). More texts may "
+            "tell.",
+            best=first, loss=loss, texts=texts, values=names, next=figure,
+        )  # fmt: skip
+    return say(
+        "{best} fits best (loss {loss} on {texts}); next is {value} ({next}).",
+        best=first, loss=loss, texts=texts, value=second, next=figure,
+    )  # fmt: skip
+
+
+def _of_what_it_writes(losses: Sequence[tuple[str, Loss]], texts: Sentence) -> Sentence:
+    """The same of outputs that nobody said, of which only the model's own certainty is known."""
+    (first, best), *others = losses
+    share = _share(best)
+    if not others:
+        return say("With {best}, what it writes for {texts} has a mean probability of {share}.", best=first,
+                   texts=texts, share=share)  # fmt: skip
+    figure = _share(others[0][1])
+    close = ", ".join(name for name, other in others if not surely_better(best, other))
+    if close:
         return say(
-            "{found}; the next best, {value}, has {next}. A wrong model may be certain of what it writes, too: only "
-            "pairs would tell.",
-            found=found,
-            value=others[0][0],
-            next=figure,
-        )
-    return say("{found}; the next best, {value}, has {next}.", found=found, value=others[0][0], next=figure)
-
-
-def _of_written(best: Loss, texts: Sentence) -> Sentence:
-    return say("What it writes for {texts} has a mean probability of {share}", texts=texts, share=_share(best))
+            "With {best}, what it writes for {texts} has a mean probability of {share}; {values} cannot be told from "
+            "it ({next}). Pairs would tell more.",
+            best=first, texts=texts, share=share, values=close, next=figure,
+        )  # fmt: skip
+    return say(
+        "With {best}, what it writes for {texts} has a mean probability of {share}; next is {value} ({next}). A "
+        "wrong model may be certain of what it writes, too: only pairs would tell.",
+        best=first, texts=texts, share=share, value=others[0][0], next=figure,
+    )  # fmt: skip
 
 
 def _share(loss: Loss) -> str:
     return f"{math.exp(-loss.mean):.2%}"
+
+
+def _number(loss: float) -> str:
+    return f"{loss:.3g}" if loss >= 0.001 else f"{loss:.5f}"

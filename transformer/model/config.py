@@ -9,7 +9,7 @@ Source of the defaults: Vaswani et al., "Attention Is All You Need" (2017), sect
 
 import json
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from typing import Any, Literal, Self, get_origin, get_type_hints
 
 from transformer.errors import ConfigError, shown
@@ -55,6 +55,9 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
         d_head: Width of each head; 0 stands for `d_model / n_heads`, which must be whole, and is replaced by it.
         n_kv_heads: Heads of keys and values, each shared by `n_heads / n_kv_heads` heads of queries; 0 stands for
             `n_heads`, one for each, and is replaced by it.
+        n_decoder_heads: Heads in the decoder's attentions, where they are not `n_heads`; together they are as wide.
+        d_decoder_ff: Width of the decoder's feed-forward layer, where it is not `d_ff`. For both, 0 stands for the
+            encoder's; `of` says what one stack has.
         shared_vocab: One vocabulary, one tokenizer and one embedding table for both sides; a model of one stack has
             no other.
         output_bias: A bias on the logits.
@@ -86,6 +89,8 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
     tgt_vocab_size: int
     d_head: int = 0
     n_kv_heads: int = 0
+    n_decoder_heads: int = 0
+    d_decoder_ff: int = 0
     shared_vocab: bool = False
     output_bias: bool = False
     output_scale: float = 1.0
@@ -115,6 +120,7 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
             check_type(field.name, getattr(self, field.name), kinds[field.name])
         self._check_sizes()
         self._check_heads()
+        self._settle_decoder()
         self._check_attention(
             self.positions, d_head=self.d_head, n_encoder=self.n_encoder_layers, n_decoder=self.n_decoder_layers
         )
@@ -128,17 +134,11 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
 
     def _check_sizes(self) -> None:
         for name, least, most in (
-            ("n_encoder_layers", 0, MAX_LAYERS),
-            ("n_decoder_layers", 0, MAX_LAYERS),
-            ("d_model", 1, MAX_WIDTH),
-            ("n_heads", 1, MAX_WIDTH),
-            ("d_ff", 1, MAX_WIDTH * 8),
-            ("src_vocab_size", 1, MAX_VOCAB),
-            ("tgt_vocab_size", 1, MAX_VOCAB),
-            ("d_head", 0, MAX_WIDTH),
-            ("n_kv_heads", 0, MAX_WIDTH),
-            ("max_len", 1, MAX_LENGTH),
-        ):
+            ("n_encoder_layers", 0, MAX_LAYERS), ("n_decoder_layers", 0, MAX_LAYERS), ("d_model", 1, MAX_WIDTH),
+            ("n_heads", 1, MAX_WIDTH), ("n_decoder_heads", 0, MAX_WIDTH), ("n_kv_heads", 0, MAX_WIDTH),
+            ("d_head", 0, MAX_WIDTH), ("d_ff", 1, MAX_WIDTH * 8), ("d_decoder_ff", 0, MAX_WIDTH * 8),
+            ("src_vocab_size", 1, MAX_VOCAB), ("tgt_vocab_size", 1, MAX_VOCAB), ("max_len", 1, MAX_LENGTH),
+        ):  # fmt: skip
             value = getattr(self, name)
             if not least <= value <= most:
                 found = shown(value)
@@ -174,6 +174,28 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
                 n_kv_heads=self.n_kv_heads,
                 divisors=_divisors(self.n_heads),
             )
+
+    def _settle_decoder(self) -> None:
+        """Check what the decoder has of its own; a number that is the encoder's says nothing."""
+        for name, shared in (("n_decoder_heads", self.n_heads), ("d_decoder_ff", self.d_ff)):
+            if getattr(self, name) == shared:
+                object.__setattr__(self, name, 0)
+            elif getattr(self, name) and not (self.n_encoder_layers and self.n_decoder_layers):
+                raise ConfigError(name, "found {found} in a model of one stack; say 0.", found=getattr(self, name))
+        found, width = self.n_decoder_heads, self.n_heads * self.d_head
+        if found and (self.n_kv_heads != self.n_heads or width % found):
+            expected = "found {found}, expected a divisor of {width}, with heads that share no keys."
+            raise ConfigError("n_decoder_heads", expected, found=found, width=width)
+
+    def of(self, stack: Literal["encoder", "decoder"]) -> Self:
+        """The config as one stack has it: its own `n_heads`, `d_head`, `n_kv_heads` and `d_ff`."""
+        if stack == "encoder" or not (self.n_decoder_heads or self.d_decoder_ff):
+            return self
+        heads = self.n_decoder_heads or self.n_heads
+        shared = heads if self.n_decoder_heads else self.n_kv_heads
+        width = self.n_heads * self.d_head // heads
+        own = {"n_heads": heads, "n_kv_heads": shared, "d_head": width, "d_ff": self.d_decoder_ff or self.d_ff}
+        return replace(self, **own, n_decoder_heads=0, d_decoder_ff=0)
 
     def _check_vocabularies(self) -> None:
         if self.shared_vocab and self.src_vocab_size != self.tgt_vocab_size:
@@ -232,25 +254,31 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
     def count_parameters(self) -> int:
         """Number of learned values, by arithmetic: nothing is built."""
         d, bias = self.d_model, self.biases
+        both = bool(self.n_encoder_layers and self.n_decoder_layers)  # then the decoder reads the encoder
+        norm = 0 if self.norm_kind == "none" else d + bias.norms * d
+        count = 0
+        for own, n_layers, n_attentions in (
+            (self.of("encoder"), self.n_encoder_layers, 1), (self.of("decoder"), self.n_decoder_layers, 1 + both),
+        ):  # fmt: skip
+            if n_layers:
+                positions = {"learned": self.max_len * d, "relative": self.relative_buckets * own.n_heads}
+                once = positions.get(self.positions, 0) + norm * (self.final_norm + self.embedding_norm)
+                count += n_layers * own._count_layer(n_attentions, norm) + once
+        tables = (self.src_vocab_size + (0 if self.shared_vocab else self.tgt_vocab_size) + self.n_token_types) * d
+        head = (d * d + bias.ffn * d + norm) * self.mlm_head
+        output = self.tgt_vocab_size * (d * (not self.tie_output) + self.output_bias)
+        return count + tables + head + (output if self.n_decoder_layers or self.mlm_head else 0)
+
+    def _count_layer(self, n_attentions: int, norm: int) -> int:
+        """Learned values of one layer, whose norms have so many each."""
+        d, bias = self.d_model, self.biases
         queries, keys = self.n_heads * self.d_head, self.n_kv_heads * self.d_head
         attention = 2 * d * (queries + keys) + bias.attention * (queries + 2 * keys) + bias.attention_output * d
         attention += 2 * self.d_head * self.qk_norm
         n_up = 1 + self.gated  # linear maps up to d_ff
         feed_forward = (n_up + 1) * d * self.d_ff + bias.ffn * (n_up * self.d_ff + d)
-        norm = 0 if self.norm_kind == "none" else d + bias.norms * d
         norms = norm * (2 if self.norm == "both" else 1)  # around each sub-layer
-        both = bool(self.n_encoder_layers and self.n_decoder_layers)  # then the decoder reads the encoder
-        encoder_layer = attention + feed_forward + 2 * norms
-        decoder_layer = (1 + both) * attention + feed_forward + (2 + both) * norms
-        layers = self.n_encoder_layers * encoder_layer + self.n_decoder_layers * decoder_layer
-        positions = {"learned": self.max_len * d, "relative": self.relative_buckets * self.n_heads}.get(
-            self.positions, 0
-        )
-        once = (1 + both) * (positions + norm * (self.final_norm + self.embedding_norm))  # in each stack
-        tables = (self.src_vocab_size + (0 if self.shared_vocab else self.tgt_vocab_size) + self.n_token_types) * d
-        head = (d * d + bias.ffn * d + norm) * self.mlm_head
-        output = self.tgt_vocab_size * (d * (not self.tie_output) + self.output_bias)
-        return layers + once + tables + head + (output if self.n_decoder_layers or self.mlm_head else 0)
+        return n_attentions * attention + feed_forward + (n_attentions + 1) * norms
 
     def to_json(self) -> str:
         """The config as JSON, with the format's version."""

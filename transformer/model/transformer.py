@@ -80,8 +80,8 @@ class Encoder(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.embedding = Embedding(config, typed=config.n_token_types > 0)
-        self.order = StackOrder(config, n_layers=config.n_encoder_layers, causal=False)
-        self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.n_encoder_layers))
+        self.order = StackOrder(config.of("encoder"), n_layers=config.n_encoder_layers, causal=False)
+        self.layers = nn.ModuleList(EncoderLayer(config.of("encoder")) for _ in range(config.n_encoder_layers))
         self.final_norm = make_norm(config) if config.final_norm else nn.Identity()
 
     def forward(
@@ -101,8 +101,8 @@ class Decoder(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.embedding, self.config = Embedding(config), config
-        self.order = StackOrder(config, n_layers=config.n_decoder_layers, causal=True)
-        self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.n_decoder_layers))
+        self.order = StackOrder(config.of("decoder"), n_layers=config.n_decoder_layers, causal=True)
+        self.layers = nn.ModuleList(DecoderLayer(config.of("decoder")) for _ in range(config.n_decoder_layers))
         self.final_norm = make_norm(config) if config.final_norm else nn.Identity()
 
     def forward(

@@ -13,8 +13,9 @@ from transformer.errors import QueryError, shown
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import Query, check_reference
 from transformer.runs.runnable import Runnable
-from transformer.runs.source import Source, read_source
+from transformer.runs.source import Source, no_piece, read_source
 from transformer.text.normalise import normalise
+from transformer.text.raw import RawIds
 from words import say_n
 
 Reference = str | Sequence[int] | None
@@ -105,6 +106,8 @@ def _ids_of(checkpoint: Runnable, reference: str | Sequence[int]) -> tuple[tuple
     if isinstance(reference, str):
         steps = () if anatomy(config).reads else config.normalisation  # a continuation is of the source's language
         encoding = tokenizer.encode(normalise(check_reference(reference), steps))
+        if encoding.unread and not isinstance(tokenizer, RawIds):
+            raise no_piece(encoding.unread[0])
         if encoding.unread:
             raise QueryError(
                 "This model has no tokenizer and writes ids from 0 to {last:,} only; found {found} in the reference. "

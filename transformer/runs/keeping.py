@@ -62,5 +62,7 @@ class Keeping:
 def map_bytes(config: ModelConfig, n_source: int, n_target: int) -> int:
     """Memory of all maps of one run, in bytes."""
     n_tokens = {"encoder": n_source, "decoder": n_target}
-    cells = sum(one.n_layers * n_tokens[one.stack] * n_tokens[one.keys_from] for one in anatomy(config).attentions)
-    return _BYTES * config.n_heads * cells
+    return sum(
+        _BYTES * one.n_layers * config.of(one.stack).n_heads * n_tokens[one.stack] * n_tokens[one.keys_from]
+        for one in anatomy(config).attentions
+    )

@@ -84,7 +84,7 @@ class Record:
     def _maps(self, one: Attention, row: int) -> np.ndarray:
         sites = [one.site(layer, "weights") for layer in range(one.n_layers)]
         if sites[0] not in self.values:
-            return np.zeros((one.n_layers, self.checkpoint.config.n_heads, 0, 0), dtype=np.float32)
+            return np.zeros((one.n_layers, self.checkpoint.config.of(one.stack).n_heads, 0, 0), dtype=np.float32)
         return torch.stack([self.values[site][row] for site in sites]).numpy()  # [layer, head, query, key]
 
     def _mask(self, one: Attention, row: int) -> np.ndarray:

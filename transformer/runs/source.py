@@ -11,6 +11,7 @@ from transformer.runs.interventions.insisting import insisted
 from transformer.runs.query import Query
 from transformer.runs.runnable import Runnable
 from transformer.text.normalise import normalise, notes_on
+from transformer.text.raw import RawIds
 from transformer.text.tokenizer import SPACE_MARK
 from words import say, say_n
 
@@ -43,6 +44,13 @@ class Source:
     insisted: Mapping[int, int] = field(default_factory=dict)
 
 
+def no_piece(found: str) -> QueryError:
+    """The error for what no piece of a vocabulary stands for."""
+    return QueryError(
+        "The vocabulary has no piece for {found}, nor one for what is unknown. Leave it out.", found=shown(found)
+    )
+
+
 def read_source(checkpoint: Runnable, query: Query) -> Source:
     """Turn a query's source into ids, and check what depends on the checkpoint.
 
@@ -59,6 +67,8 @@ def read_source(checkpoint: Runnable, query: Query) -> Source:
         )
     text = normalise(query.source, config.normalisation)
     encoding = tokenizer.encode(text)
+    if encoding.unread and not isinstance(tokenizer, RawIds):
+        raise no_piece(encoding.unread[0])
     if encoding.unread:
         raise QueryError(
             "This model has no tokenizer and reads ids from 0 to {last:,} only; found {found}. Type numbers, such as "

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from transformer.errors import TokenizerError, shown
-from transformer.text import languages, library, vocabulary_files
+from transformer.text import languages, library, listed, vocabulary_files
 from transformer.text.byte_pairs import BytePairTokenizer, as_bytes, for_people
+from transformer.text.listed import ListTokenizer
 from transformer.text.making import id_in, id_of, sentencepiece, special_of, table_of
 from transformer.text.mapped import LANGUAGE, MappedTokenizer
 from transformer.text.options import Options
@@ -28,6 +29,7 @@ Two = tuple[AnyTokenizer, AnyTokenizer]
 FAIRSEQ = ("<s>", "<pad>", "</s>", "<unk>")  # the first rows of what was trained with it
 PEGASUS = ("<mask_1>", "<mask_2>", *(f"<unk_{n}>" for n in range(2, 103)))  # rows that its training used
 TARGET_JSON = "target_tokenizer.json"  # of a target that has a vocabulary of its own
+TARGET_LINES, TARGET_IDS = "target_vocab.txt", "target_vocab.json"
 BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
@@ -195,6 +197,23 @@ def bert(files: Files, options: Options) -> Two:
     )
     table = table_of(names, options, special=typed.values(), typed=typed, wrapping=wrapping)
     return _both(WordPieceTokenizer(table, names, unknown=unknown, cleaning=cleaning))
+
+
+def plain_list(files: Files, options: Options) -> Two:
+    """A list of characters or words, and another of the target where it has its own; nothing is put around a text."""
+    source = _listed(listed.pieces_of(files), options, options.size)
+    if not {TARGET_LINES, TARGET_IDS} & files.keys():
+        return _both(source)
+    names = listed.pieces_of(files, TARGET_LINES, TARGET_IDS)
+    return source, _listed(names, options, options.target_size or options.size)
+
+
+def _listed(names: Sequence[str], options: Options, size: int | None) -> ListTokenizer:
+    ids = {name: i for i, name in enumerate(names)}
+    typed = {name: i for name, i in ids.items() if name in listed.SPECIAL}
+    unknown = next((ids[name] for name in listed.CALLED["unk_id"] if name in ids), None)
+    table = table_of(names, options, special=typed.values(), typed=typed, size=size)
+    return ListTokenizer(table, by_words=listed.by_words(names), unknown=unknown)
 
 
 def byt5(_: Files, options: Options) -> Two:

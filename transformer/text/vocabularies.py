@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from transformer.checkpoint import strictjson
 from transformer.errors import ClauseError, TokenizerError, shown
-from transformer.text import families, library
+from transformer.text import families, library, listed
 from transformer.text.families import Two
 from transformer.text.options import Options, options_from
 from transformer.text.vocabulary_files import Files
@@ -55,6 +55,10 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "bert": Family(families.bert, ("vocab.txt",)),
         "byt5": Family(families.byt5),
         "json": Family(families.any_json, (library.FILE,), (families.TARGET_JSON,)),
+        "list": Family(
+            families.plain_list,
+            may=(listed.LINES, listed.IDS, families.TARGET_LINES, families.TARGET_IDS),
+        ),
         "raw": Family(families.raw_ids),
     }
 )

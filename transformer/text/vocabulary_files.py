@@ -42,8 +42,13 @@ def json_record(files: Files, name: str) -> dict[str, Any]:
     return record
 
 
-def id_table(files: Files, name: str) -> list[str]:
+def id_table(files: Files, name: str, *, whole: bool = False) -> list[str]:
     """The pieces of a vocab.json (piece -> id), in the order of their ids; a row that no piece has is called unused.
+
+    Args:
+        files: Of a folder.
+        name: Of the file.
+        whole: Every row must have a piece.
 
     Raises:
         TokenizerError: It is missing or damaged.
@@ -70,6 +75,13 @@ def id_table(files: Files, name: str) -> list[str]:
                 other=shown(other),
             )
         _check_length(piece, name)
+    if whole and len(pieces) <= max(pieces):
+        raise TokenizerError(
+            "{file}: no piece has the id {i}; give every id from 0 to {last:,} a piece.",
+            file=name,
+            i=next(i for i in range(max(pieces)) if i not in pieces),
+            last=max(pieces),
+        )
     return [pieces.get(i, unused(i)) for i in range(max(pieces) + 1)]
 
 

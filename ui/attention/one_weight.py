@@ -210,7 +210,7 @@ def _whose(config: ModelConfig, w: Walk) -> Sequence[str]:
         said = [say("q, k and v all come from the prompt and the output so far.")]
     if one_weight_scores.is_changed(config, w):
         said.append(READY)
-    size = config.n_heads // config.n_kv_heads
+    size = config.n_heads // config.n_kv_heads  # only stacks that have the same heads share keys
     if size == 1:
         return said
     group = w.head // size

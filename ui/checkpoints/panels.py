@@ -53,7 +53,10 @@ def card(checkpoint: Checkpoint) -> None:
 
 def in_short(config: ModelConfig) -> str:
     """A model in one sentence."""
-    heads = say("{n} heads in each attention", n=config.n_heads)
+    encoder, decoder = config.of("encoder").n_heads, config.of("decoder").n_heads
+    heads = say("{n} heads in each attention", n=encoder)
+    if encoder != decoder:
+        heads = say("{n} heads in the encoder and {m} in the decoder", n=encoder, m=decoder)
     most = say("at most {n} tokens a side", n=config.max_len)
     return joined(", ", [_layers(config), heads, _pieces(config), most])
 

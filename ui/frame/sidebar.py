@@ -67,7 +67,7 @@ def checkpoint_or_maps(
         if shows_run and parts.writes:
             _decoding(checkpoint)
             if chooses_head:
-                _attention(parts.stack("decoder").n_layers, checkpoint.config.n_heads)
+                _attention(parts.stack("decoder").n_layers, checkpoint.config.of("decoder").n_heads)
             _class_room()
     return checkpoint
 
@@ -102,7 +102,7 @@ def chosen_entry(title: str = "") -> Entry:
 def _labelled(entry: Entry) -> str:
     """An entry in the choice of checkpoints."""
     if handed_in.is_name(entry.name):
-        return say("{name} (handed in)", name=entry.title)
+        return say("{name} (uploaded)", name=entry.title)
     if entry.holds == "foreign":
         return say("{name} (of another program)", name=entry.name)
     if entry.holds == "maps":

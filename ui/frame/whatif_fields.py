@@ -75,7 +75,7 @@ def _layer(spelling: Spelling, key: str, around: Around) -> Any:
 
 
 def _head(spelling: Spelling, key: str, around: Around) -> Any:
-    return _places(spelling, key, around.checkpoint.config.n_heads, around.view.head)
+    return _places(spelling, key, around.checkpoint.config.of(around.attention.stack).n_heads, around.view.head)
 
 
 def _places(spelling: Spelling, key: str, count: int, first: int | None) -> Any:

@@ -217,7 +217,7 @@ def _norm_role(config: ModelConfig) -> str:
 
 def _attention(one: Sized, stack: StackName, sub: parts.Sublayer) -> tuple[str, str, str]:
     """What is written in the block, its role and its shape."""
-    c, queries = one.config, one.length(stack)
+    c, queries = one.config.of(stack), one.length(stack)
     attention = next(found for found in EVERY_PART.attentions if (found.stack, found.sublayer) == (stack, sub))
     role = {
         "encoder": say("Every source token reads from all source tokens, with {heads}.", heads=heads(c)),
@@ -245,7 +245,7 @@ def _attention_text(config: ModelConfig, *, within: bool) -> str:
 
 
 def _feed_forward(one: Sized, stack: StackName) -> tuple[str, str, str]:
-    c, n = one.config, one.length(stack)
+    c, n = one.config.of(stack), one.length(stack)
     role = say("Each token by itself: up to d_ff = {d_ff:,} numbers, {function}, and down again.", d_ff=c.d_ff,
                function=ACTIVATIONS[c.activation])  # fmt: skip
     if c.gated:

@@ -58,6 +58,15 @@ def heads(config: ModelConfig) -> str:
 
 def _widths(config: ModelConfig) -> str:
     c = config
+    if config.of("decoder") != config:
+        other = config.of("decoder")
+        return say(
+            "The stream is d_model = {d_model:,} wide. In the encoder each attention has {heads} and the "
+            "feed-forward network widens it to d_ff = {d_ff:,}; in the decoder {other_heads} and {other_d_ff:,}, "
+            "with {function} between.",
+            d_model=c.d_model, heads=heads(c), d_ff=c.d_ff, other_heads=heads(other), other_d_ff=other.d_ff,
+            function=ACTIVATIONS[c.activation],
+        )  # fmt: skip
     return say(
         "The stream is d_model = {d_model:,} wide; each attention has {heads}; the feed-forward network widens it to "
         "d_ff = {d_ff:,}, {ratio:.3g} times as wide, with {function} between.",

@@ -57,7 +57,7 @@ def draw(run: OpenRun, row: Any) -> None:
         layer = ffn_controls.choose_layer(run, side)
         pieces = tokens.pieces_of(run, side)
         token = tokens.choose(run, side, pieces, key=ffn_controls.TOKEN, width=180)
-        ffn_controls.choose_neuron(run)
+        ffn_controls.choose_neuron(run, STACKS[side])
     o = attempt(lambda: _opened(run, side, layer, pieces, token))
     if o is None:
         return
@@ -77,10 +77,9 @@ def _opened(run: OpenRun, side: Side, layer: int, pieces: list[str], token: int)
     n = len(pieces)
     before, after = recorded[sites[0]][:n], recorded[sites[1]][:n]
     asked = run.view.neuron
-    if asked is not None and asked >= checkpoint.config.d_ff:
-        drawing.notes(
-            [say("Neuron {neuron} was asked for; this layer has {n:,}.", neuron=asked + 1, n=checkpoint.config.d_ff)]
-        )
+    d_ff = checkpoint.config.of(stack).d_ff
+    if asked is not None and asked >= d_ff:
+        drawing.notes([say("Neuron {neuron} was asked for; this layer has {n:,}.", neuron=asked + 1, n=d_ff)])
         asked = None
     neuron = int(neurons.most_active(after[token], 1)[0]) if asked is None else asked
     written = np.linalg.norm(neurons.columns(checkpoint.model, stack, layer), axis=0)
@@ -92,7 +91,7 @@ def _opened(run: OpenRun, side: Side, layer: int, pieces: list[str], token: int)
 
 def what_it_does(o: OpenLayer) -> str:
     """The widths of the sub-layer and how many of its neurons are silent."""
-    config = o.run.checkpoint.config
+    config = o.run.checkpoint.config.of(o.stack)
     whole, here = float(o.shares[o.layer].mean()), float(o.shares[o.layer, o.token])
     said = [
         say(

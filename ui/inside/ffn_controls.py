@@ -96,9 +96,9 @@ def take_layer(slot: Slot, layer: int) -> None:
     choices.put(slot, "layer", FORGETS, layer)
 
 
-def choose_neuron(run: OpenRun) -> None:
+def choose_neuron(run: OpenRun, stack: StackName) -> None:
     """Draw the choice of a neuron by its number, counted from 1."""
-    d_ff = run.checkpoint.config.d_ff
+    d_ff = run.checkpoint.config.of(stack).d_ff
     choices.number(
         choices.field(run.slot, "neuron", key=NEURON),
         say("Neuron (1 to {most:,})", most=d_ff),

@@ -190,6 +190,7 @@ def _of_layers(name: str, layers: range | None) -> str:
 
 def _attention(seen: Pass, where: str, place: str, config: ModelConfig) -> list[Step]:
     """What an attention computes; two re-arrangements have no name in the model."""
+    config = config.of("encoder" if place.startswith("encoder") else "decoder")
     _, n_heads, length, d_head = seen.sites[f"{place}.queries"]
     cut, row = (length, n_heads, d_head), (length, n_heads * d_head)  # before the heads' axis moves to the front
     return [
@@ -211,6 +212,7 @@ def _attention(seen: Pass, where: str, place: str, config: ModelConfig) -> list[
 
 
 def _feed_forward(where: str, place: str, config: ModelConfig) -> list[Step]:
+    config = config.of("encoder" if place.startswith("encoder") else "decoder")
     ratio = say("d_ff / d_model = {ratio:g}", ratio=config.d_ff / config.d_model)
     function = ACTIVATIONS[config.activation]
     if config.gated:

@@ -235,7 +235,7 @@ def _take(slot: Slot, cell: dict[str, int], field: str, place: int) -> None:
     session.replace(slot, **cell | {field: place})
 
 
-def layer_and_head(run: OpenRun, n_layers: int) -> tuple[int, int]:
+def layer_and_head(run: OpenRun, n_layers: int, n_heads: int) -> tuple[int, int]:
     """Draw the choice of a layer and a head; where the view has a mean, it is the first."""
     view = run.view
     shown = {"layer": min(view.layer or 0, n_layers - 1), "head": view.head or 0}
@@ -244,7 +244,7 @@ def layer_and_head(run: OpenRun, n_layers: int) -> tuple[int, int]:
         for name, place in shown.items()
     )
     choices.menu_of_layers(layer, n_layers, all_together=False)
-    choices.menu_of_heads(head, run.checkpoint.config.n_heads, all_together=False)
+    choices.menu_of_heads(head, n_heads, all_together=False)
     return shown["layer"], shown["head"]
 
 

@@ -52,7 +52,9 @@ def draw(run: OpenRun) -> None:
         which = controls.which_attention if section == "one_row" else controls.which_mask
         name = which(run.slot, masks.names)
         if section == "one_row":
-            where = controls.layer_and_head(run, batch.parts.attention(KINDS[name]).n_layers)
+            attention = batch.parts.attention(KINDS[name])
+            n_heads = run.checkpoint.config.of(attention.stack).n_heads
+            where = controls.layer_and_head(run, attention.n_layers, n_heads)
     controls.say_missing(run.slot, name, masks.names)
     special = words.about_special(run.checkpoint.config, name, section)
     if special:
@@ -74,7 +76,8 @@ def _masks(run: OpenRun, batch: Batch, masks: BatchMasks, name: MaskName) -> Non
         _mask_chart(run, name, masks, found, batch, cell, as_bool=True)
     with right:
         _mask_chart(run, name, masks, found, batch, cell, as_bool=False)
-    st.markdown(drawing.plain(words.about_mask(name, masks, n_heads=run.checkpoint.config.n_heads)))
+    own = run.checkpoint.config.of(batch.parts.attention(KINDS[name]).stack)
+    st.markdown(drawing.plain(words.about_mask(name, masks, n_heads=own.n_heads)))
     st.caption(drawing.plain(words.about_batch(batch)))
     drawing.beside(
         lambda: _batch_chart(run, batch, found), lambda: _own_chart(run, name, masks, batch, found), gap="medium"

@@ -131,7 +131,7 @@ def _effects(run: OpenRun, found: HeadEffects) -> None:
 
     def take(cell: tuple[int, int]) -> None:
         at = head_at(sizes, *cell)
-        if at is not None:
+        if at is not None and at[2] < blocks[at[0]].values.shape[1]:
             _look(slot, kinds[at[0]], at[1], at[2])
 
     signed, group = measure in SIGNED, size_of(run)

@@ -44,7 +44,7 @@ def begun(checkpoint: Checkpoint, trace: Trace) -> Seen | None:
     if wish is False or not (wish or begins_by_itself(checkpoint)):
         return None
     st.session_state.pop(WISH, None)  # what fails is tried once more only when it is asked for once more
-    cost = checkpoint.config.n_heads * sum(len(maps) for maps in trace.weights.values())
+    cost = sum(maps.shape[0] * maps.shape[1] for maps in trace.weights.values())
     return studies().ask(key, partial(measuring, checkpoint, trace), visitor=visitor, cost=float(cost))
 
 

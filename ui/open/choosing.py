@@ -41,7 +41,7 @@ def source(chosen: Entry) -> Entry | None:
         on_change=_take,
         accept_new_options=True,
         format_func=lambda name: found[name].title if handed_in.is_name(name) and name in found else name,
-        placeholder=say("Choose one, or type a path inside the folders of checkpoints"),
+        placeholder=say("Or choose one on this server, or type its path"),
         width=620,
     )
     refused = st.session_state.pop(REFUSED, None)

@@ -6,12 +6,13 @@ from charts.theme import capitalised
 from transformer.checkpoint.listing import Entry
 from transformer.errors import CheckpointError
 from transformer.importers.report import ImportReport
-from ui.open.questions import forget
+from ui.open.questions import forget, half_chosen
 from ui.runs import foreign
 from ui.runs.attempt import attempt
 from ui.shared import drawing
 from ui.shared.door import st
 from ui.state import answered
+from ui.state.answers import Answers, without
 from words import say
 
 
@@ -30,12 +31,23 @@ def examined(entry: Entry) -> ImportReport | None:
             found = attempt(lambda: foreign.preview(entry))
             return None if found is None else found.report
         try:
-            return foreign.preview(entry, given).report
+            return _with(entry, given)
         except CheckpointError as error:
             st.error(drawing.plain(capitalised(error.sentence)))
-            without = attempt(lambda: foreign.preview(entry))
-    if without is None:
+            bare = attempt(lambda: foreign.preview(entry))
+    if bare is None:
         return None
     st.caption(say("What follows is what the files say without your answers."))
     forget(entry, key="forget_impossible")
-    return without.report
+    return bare.report
+
+
+def _with(entry: Entry, given: Answers) -> ImportReport:
+    """The report with the answers; a tokenizer of one side waits for the other, and nothing is wrong yet."""
+    half = half_chosen(entry.name)
+    try:
+        return foreign.preview(entry, given).report
+    except CheckpointError:
+        if half is None:
+            raise
+        return foreign.preview(entry, without(given, half[0])).report

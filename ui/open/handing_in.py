@@ -1,4 +1,4 @@
-"""Hand in files from the reader's own machine: a dialog that takes them, has them read, and says what is wrong."""
+"""Upload files from the reader's own machine: a drop zone that takes them, has them read, and says what is wrong."""
 
 from __future__ import annotations
 
@@ -11,51 +11,51 @@ from ui.inbox.desk import Job
 from ui.inbox.store import KEPT_SECONDS
 from ui.runs import handed_in
 from ui.runs.handed_in import File, Waiting
-from ui.shared import drawing, menu
+from ui.shared import drawing
 from ui.shared.door import st
 from ui.shared.pressing import pressed
 from ui.state import session
 from words import joined, say, say_n
 
 FILES, WAITING, REFUSED, ARRIVED = "handed_files", "handed_waiting", "handed_refused", "handed_arrived"
-OPEN, EMPTY, READ, FORGET = "hand_in", "hand_in_empty", "hand_in_read", "hand_in_forget"
+EMPTY, READ, FORGET = "hand_in_empty", "hand_in_read", "hand_in_forget"
 MOST_ROWS = 12  # files with a button each
 DRAW_AGAIN_SECONDS = 0.2
 
 
 def begin() -> None:
-    """Go on with what was handed in a moment ago; before the choice of a checkpoint is drawn."""
+    """Go on with what was uploaded a moment ago; before the choice of a checkpoint is drawn."""
     name = st.session_state.pop(ARRIVED, None)
     if name is not None:
         st.session_state[session.MODEL] = name
         session.change_model()
 
 
-def offer() -> None:
-    """Draw the button that opens the dialog, or say why there is none."""
-    mode = switch.mode()
-    if mode == "off":
+def offer(entry: Entry | None) -> None:
+    """Draw the drop zone, folded once something is opened, or say why there is none.
+
+    Args:
+        entry: What is opened; None if nothing is.
+    """
+    if switch.mode() == "off":
         st.caption(_why_off())
         return
-    said = say("Hand in files from your machine")
-    with pressed(st.button, said, key=OPEN, about=menu.current(), icon=":material/upload_file:") as asked:
-        if asked:
-            st.session_state.pop(REFUSED, None)
-            handed_in.desk().expect()
-            st.dialog(say("Hand in a model"), width="medium")(_dialog)()
+    said = say("Upload a model") if entry is None else say("Upload another model")
+    with st.expander(said, expanded=entry is None, icon=":material/upload_file:"):
+        _zone()
 
 
 def about(entry: Entry) -> None:
     """Draw what is to be known of an upload: who sees it, how long, and what of it was left out.
 
     Args:
-        entry: Any; of what was not handed in nothing is said.
+        entry: Any; of what was not uploaded nothing is said.
     """
     if not handed_in.is_name(entry.name):
         return
     said = [
-        say("Handed in: only who has the address of this page sees it, and no list of anybody else shows it."),
-        say("It is removed after {minutes} minutes without use.", minutes=round(KEPT_SECONDS / 60)),
+        say("Uploaded. Only people with this page's address can see it."),
+        say("It is deleted after {minutes} minutes without use.", minutes=round(KEPT_SECONDS / 60)),
     ]
     if left := handed_in.left_out(entry.name):
         names = joined(", ", [drawing.plain(name) for name in left[:MOST_ROWS]])
@@ -65,10 +65,12 @@ def about(entry: Entry) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(joined(" ", said))
         if entry.name in st.session_state.get(handed_in.OWN, ()):
-            st.button(say("Forget it"), key=FORGET, on_click=_forget, args=(entry.name,), icon=":material/delete:")
+            st.button(
+                say("Delete upload"), key=FORGET, on_click=_forget, args=(entry.name,), icon=":material/delete:"
+            )
 
 
-def _dialog() -> None:
+def _zone() -> None:
     st.markdown(_what_is_taken())
     st.file_uploader(
         say("Files of one model"),
@@ -145,6 +147,7 @@ def _size(n_bytes: int) -> str:
 def _take() -> None:
     """Callback: the browser has sent files."""
     files = [file for file in st.session_state.get(_key()) or () if hasattr(file, "getbuffer")]
+    handed_in.desk().expect()
     st.session_state[FILES] = st.session_state.get(FILES, 0) + 1  # an empty uploader in its place
     try:
         st.session_state[WAITING] = handed_in.take_over(files, _waiting())
@@ -214,16 +217,16 @@ def _why_off() -> str:
     said = switch.said()
     if said is not None and said not in switch.MODES:
         return say(
-            "Nothing can be handed in here: “{found}” was said of uploads, expected one of {modes}.",
+            "Nothing can be uploaded here: the setting of uploads is “{found}”, expected one of {modes}.",
             found=drawing.plain(said[:40]),
             modes=", ".join(switch.MODES),
         )
     if not can_limit():
         return say(
-            "Nothing can be handed in here, as this system cannot limit what reading a file takes; put files into a "
+            "Nothing can be uploaded here, as this system cannot limit what reading a file takes. Put files into a "
             "folder of checkpoints."
         )
     return say(
-        "Nothing can be handed in on this server; whoever runs it allows it with `-- {option} on`.",
+        "Nothing can be uploaded on this server. Whoever runs it can allow it with `-- {option} on`.",
         option=switch.OPTION,
     )

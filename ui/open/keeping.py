@@ -66,7 +66,13 @@ def links(entry: Entry) -> None:
 def _form(entry: Entry) -> None:
     folders = dict(enumerate(_writable()))
     if not folders:
-        st.caption(say("No folder of checkpoints can be written to, so the answers cannot be kept as a folder."))
+        st.caption(
+            say(
+                "No folder of checkpoints can be written to here. To keep the answers, copy the address of this "
+                "page, or run {command} on your own machine.",
+                command="`python -m transformer import`",
+            )
+        )
         return
     with st.expander(say("Keep the answers: write a checkpoint folder")), st.form(KEEP, border=False):
         st.session_state.setdefault(NAME, entry.folder.stem)

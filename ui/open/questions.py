@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from charts.theme import capitalised
 from transformer.checkpoint.listing import Entry
+from transformer.importers.answers import YOU
 from transformer.importers.asked_names import IGNORED
-from transformer.importers.candidates import NOT_TRIED
+from transformer.importers.candidates import NOT_TRIED, best_answers
 from transformer.importers.report import Field, ImportReport
 from transformer.text.language_names import language_name
 from ui.open import naming, scoring
@@ -22,9 +23,10 @@ from ui.state import answered, session
 from ui.state.answers import Answer, value_of, with_answer, without
 from words import say, say_n
 
-NOT_YET: Final = say("not answered")
+NOT_YET: Final = say("choose …")
 NO_FILE: Final = say("none: the model reads and writes ids")
-FIRST_OF_EACH, FORGET = "first_of_each", "forget_answers"
+FIRST_OF_EACH, FORGET, SAME = "first_of_each", "forget_answers", "same_pieces"
+SIDES: Final = ("source_pieces", "target_pieces")
 _TOKENIZERS: Final = {
     "pieces": say("Tokenizer"),
     "source_pieces": say("Tokenizer of the source"),
@@ -41,7 +43,7 @@ def questions(entry: Entry, report: ImportReport) -> None:
     """
     if not foreign.has_own_tokenizer(entry):
         _tokenizers(entry, report)
-    if not any(one.how in ("asked", "answered") for one in report.fields):
+    if not any(map(_is_question, report.fields)):
         return
     st.subheader(say("What the files do not say"))
     said = say_n("{n} question is open.", "{n} questions are open.", len(report.asked))
@@ -49,7 +51,7 @@ def questions(entry: Entry, report: ImportReport) -> None:
     if any(one.name not in NOT_TRIED for one in report.asked):
         scoring.scoring(entry, report)
     report = scoring.ranked(entry, report)
-    found = [one for one in report.fields if one.how in ("asked", "answered")]
+    found = [one for one in report.fields if _is_question(one)]
     for left, right in zip(found[::2], [*found[1::2], None], strict=False):
         columns = st.columns(2, gap="medium")
         for column, one in zip(columns, (left, right), strict=True):
@@ -57,18 +59,16 @@ def questions(entry: Entry, report: ImportReport) -> None:
                 with column:
                     _question(entry, one)
     with st.container(horizontal=True):
-        likely = tuple(
-            (one.name, _first(one)) for one in report.asked if one.choices and one.name not in naming.LANGUAGES
-        )
+        best = tuple(best_answers(report).items())
+        if best:
+            best += tuple((one.name, _all_of(one)) for one in report.asked if one.name == IGNORED)
         st.button(
-            say("Take the first choice of each"),
+            say("Use the best-ranked answers"),
             key=FIRST_OF_EACH,
-            disabled=not likely,
+            disabled=not best,
             on_click=_answer_all,
-            args=(entry.name, likely),
-            help=say(
-                "The choices stand in the order of how likely they are; try a sentence to see whether they fit."
-            ),
+            args=(entry.name, best),
+            help=say("Compare the choices first: the ones with the least loss are then used together."),
         )
         forget(entry)
 
@@ -84,12 +84,14 @@ def forget(entry: Entry, *, key: str = FORGET) -> None:
     )
 
 
-def _first(field: Field) -> Answer:
-    """The first choice; of the tensors that the model may do without, all."""
-    if field.name == IGNORED:
-        return ",".join(one.value for one in field.choices)
-    first: Answer = field.choices[0].value
-    return first
+def _is_question(field: Field) -> bool:
+    """Whether it is asked or answered, or was assumed though it has other choices."""
+    return field.how in ("asked", "answered") or (field.how == "inferred" and bool(field.choices))
+
+
+def _all_of(field: Field) -> Answer:
+    """Of the tensors that the model may do without, all."""
+    return ",".join(one.value for one in field.choices)
 
 
 def _question(entry: Entry, field: Field) -> None:
@@ -100,13 +102,16 @@ def _question(entry: Entry, field: Field) -> None:
             field = replace(field, choices=tuple(sorted(field.choices, key=lambda one: language_name(one.value))))
         values = [one.value for one in field.choices]
         given = values.index(field.value) if field.how == "answered" and field.value in values else None
-        options: dict[int | None, str] = {None: NOT_YET}
+        assumed = field.how == "inferred"
+        unsaid = say("{answer} (assumed)", answer=naming.value(field.name, field.value)) if assumed else NOT_YET
+        options: dict[int | None, str] = {None: unsaid}
         options |= {place: naming.choice(field, one) for place, one in enumerate(field.choices)}
         kept = Kept(f"answer_{field.name}", given, partial(_choose, entry.name, field.name, values))
         choices.menu(kept, naming.label(field), options)
     else:
         _typed(entry, field)
-    st.caption(drawing.plain(capitalised(field.evidence)))
+    if field.evidence != YOU:
+        st.caption(drawing.plain(capitalised(field.evidence)))
 
 
 def _several(entry: Entry, field: Field) -> None:
@@ -163,6 +168,32 @@ def _tokenizers(entry: Entry, report: ImportReport) -> None:
             on_change=_name,
             args=(entry.name, name, key),
         )
+    half = half_chosen(entry.name)
+    if half is not None and not shared:
+        name, path = half
+        other = SIDES[1 - SIDES.index(name)]
+        said = {
+            "source_pieces": say("The output's tokenizer is still open: choose one above, or take the same."),
+            "target_pieces": say("The source's tokenizer is still open: choose one above, or take the same."),
+        }
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(said[name])
+            st.button(
+                say("The same for both sides"), key=SAME, on_click=_answer_all, args=(entry.name, ((other, path),))
+            )
+
+
+def half_chosen(model: str) -> tuple[str, str] | None:
+    """The tokenizer of one side, by its question, where the other side has none yet."""
+    known = dict(answered.of(model))
+    given = [(name, str(known[name])) for name in SIDES if known.get(name)]
+    return given[0] if len(given) == 1 and not known.get("pieces") else None
+
+
+def has_pieces(entry: Entry) -> bool:
+    """Whether texts are split by a tokenizer that was found or chosen."""
+    chosen = any(name in _TOKENIZERS for name, _ in answered.of(entry.name))
+    return foreign.has_own_tokenizer(entry) or (chosen and half_chosen(entry.name) is None)
 
 
 # Callbacks; a session keeps them, so they hold names and values alone.

@@ -15,6 +15,22 @@ MOST_NAMES: Final = 12
 FIELDS, TENSORS = "import_fields", "import_tensors"
 
 
+def steps(report: ImportReport, *, has_pieces: bool) -> None:
+    """Draw how far the opening is: the files are read, pieces are known or left as ids, questions are answered.
+
+    Args:
+        report: What was made of the files.
+        has_pieces: Whether a tokenizer was found or chosen.
+    """
+    done, open_ = "✓", "○"
+    marks = [
+        say("{mark} 1 Files", mark=done if not (report.missing or report.left_over) else open_),
+        say("{mark} 2 Pieces", mark=done) if has_pieces else say("{mark} 2 Pieces: ids so far", mark=open_),
+        say("{mark} 3 Questions", mark=open_ if report.asked else done),
+    ]
+    st.markdown(joined(" → ", marks))
+
+
 def summary(report: ImportReport) -> None:
     """Draw what was recognised, what was odd, and what is in the way."""
     st.markdown(drawing.plain(report.recognised))

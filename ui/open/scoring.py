@@ -25,7 +25,7 @@ def scoring(entry: Entry, report: ImportReport) -> None:
         entry: What is opened.
         report: With something asked.
     """
-    with st.expander(say("Compare the choices with a few sentences")):
+    with st.expander(say("Compare the choices with a few sentences"), expanded=True):
         texts = pairs.box(key=TEXTS)
         said, is_empty = say("Compare the choices"), not texts.strip()
         with pressed(st.button, said, key=SCORE, about=entry.name, disabled=is_empty) as asked:
@@ -59,7 +59,7 @@ def ranked(entry: Entry, report: ImportReport) -> ImportReport:
 
 
 def _with_scores(field: Field, scored: Field | None) -> Field:
-    if scored is None or field.how not in ("asked", "answered"):
+    if scored is None or field.how == "read":
         return field
     return replace(field, choices=scored.choices, evidence=scored.evidence)
 

@@ -76,7 +76,7 @@ def _score(
         BusyError: The model has too much to do.
     """
     layer, head, query, key = place
-    config, site = shown.config, f"{shown.stack}.{layer}.self_attn"
+    config, site = shown.config.of(shown.stack), f"{shown.stack}.{layer}.self_attn"
     names = [f"{site}.{name}" for name in ("queries", "keys")]
     recorded = loading.replay(run.checkpoint, run.trace, names)
     q = recorded[names[0]][head, query]

@@ -157,7 +157,8 @@ def test_the_truth_is_found_for_a_decoder_alone_of_which_only_lines_are_known():
     best, config = best_answers(report), gpt.model.config
     found = {name: best[name] for name in ("n_heads", "norm", "scale_embedding", "eos_id")}
     assert found == {name: getattr(config, name) for name in found}
-    assert "the next best" in by_name(report)["n_heads"].evidence
+    assert "4 fits best (loss " in by_name(report)["n_heads"].evidence
+    assert "; next is " in by_name(report)["n_heads"].evidence
     assert "cannot be told from it" in by_name(report)["activation"].evidence
 
 
@@ -243,16 +244,51 @@ def test_no_choice_is_better_than_itself(means):
 def test_a_verdict_says_loss_or_probability_and_what_is_close():
     best, other = a_loss(0.12, 0.12, 0.12), a_loss(2.31, 2.31, 2.31)
     choices = [("4", best), ("8", other)]
-    assert verdict(choices, guessing=5.0, written=False) == "Loss 0.12 on 3 texts; the next best, 8, has 2.31."
+    assert verdict(choices, guessing=5.0, written=False) == "4 fits best (loss 0.12 on 3 texts); next is 8 (2.31)."
     assert verdict(choices, guessing=5.0, written=True) == (
-        "What it writes for 3 texts has a mean probability of 88.69%; the next best, 8, has 9.93%. A wrong model may "
+        "With 4, what it writes for 3 texts has a mean probability of 88.69%; next is 8 (9.93%). A wrong model may "
         "be certain of what it writes, too: only pairs would tell."
     )
     close = [("4", best), ("8", a_loss(0.13, 0.11, 0.14))]
     assert "8 cannot be told from it (0.127). More texts may tell." in verdict(close, guessing=5.0, written=False)
     assert "8 cannot be told from it (88.10%). Pairs would tell more." in verdict(close, guessing=5.0, written=True)
     assert "they do not tell" in verdict([("4", best), ("8", best)], guessing=5.0, written=False)
-    assert verdict([("4", best)], guessing=5.0, written=False) == "Loss 0.12 on 3 texts."
+    assert verdict([("4", best)], guessing=5.0, written=False) == "4 fits (loss 0.12 on 3 texts)."
+
+
+def test_a_verdict_says_where_either_will_do_and_where_none_fits():
+    sure = [("4", a_loss(*[0.00006] * 3)), ("8", a_loss(*[0.375] * 3))]
+    assert verdict(sure, guessing=2.8, written=False) == "4 fits best (loss 0.00006 on 3 texts); next is 8 (0.375)."
+    alike = [("relu", a_loss(0.001, 0.002, 0.003)), ("gelu", a_loss(0.002, 0.001, 0.004))]
+    said = verdict(alike, guessing=2.8, written=False)
+    assert said == "relu fits best (loss 0.002 on 3 texts); gelu cannot be told from it (0.00233): either will do."
+    poor = [("4", a_loss(1.6, 1.8, 1.8)), ("8", a_loss(2.1, 2.3, 2.2))]
+    said = verdict(poor, guessing=2.8, written=False)
+    assert said.startswith(
+        "None of these fits well: the best, 4, has a loss of 1.73 on 3 texts, and guessing has 2.8."
+    )
+    assert "marks around the source" in said
+    assert "More texts" not in said
+
+
+def test_the_end_mark_of_a_source_of_ids_is_tried(reverse):
+    """Nobody is asked, as nothing was taken for the source's end so far; the loss tells."""
+    size = reverse.model.config.src_vocab_size
+    raw = Tried(reverse.model, RawIds(size), RawIds(size))
+    ids = {word: reverse.src_tokenizer.encode(word).ids for word in (*WORDS, *(word[::-1] for word in WORDS))}
+    typed = {word: " ".join(map(str, found)) for word, found in ids.items()}
+    pairs = Samples(tuple(typed[word] for word in WORDS), tuple(typed[word[::-1]] for word in WORDS))
+    end = Field("append_source_eos", "inferred", False, WHY, (Choice(False), Choice(True)))
+    report = asking(n_heads=[2, 4])
+    report = scored(replace(report, fields=(*report.fields, end)), Variants(raw).get, pairs)
+    assert best_answers(report) == {"n_heads": 4, "append_source_eos": True}
+    assert "true fits best (loss 0.0" in by_name(report)["append_source_eos"].evidence
+    assert by_name(report)["append_source_eos"].how == "inferred"
+    ended = Samples(tuple(f"{source} {reverse.model.config.eos_id}" for source in pairs.sources), pairs.targets)
+    again = scored(
+        replace(asking(n_heads=[2, 4]), fields=(*asking(n_heads=[2, 4]).fields, end)), Variants(raw).get, ended
+    )
+    assert best_answers(again) == {"n_heads": 4}
 
 
 def test_ids_come_from_the_tokenizer_from_rows_of_zeros_or_from_what_is_usual(reverse):

@@ -1,5 +1,6 @@
 """Tokenizers that are given beside weights, or lie beside them: what they say of the config, and what is stored."""
 
+import json
 import shutil
 
 import pytest
@@ -12,7 +13,7 @@ from tests.transformer.importers.test_opening import IDS, PRE, saved
 from tests.transformer.importers.tutorial_models import Annotated, at_random
 from transformer.checkpoint import load as native
 from transformer.checkpoint.save import save
-from transformer.errors import CheckpointError
+from transformer.errors import CheckpointError, QueryError
 from transformer.importers.given import Given
 from transformer.importers.opening import load, preview
 from transformer.text.tokenizer import Tokenizer
@@ -40,6 +41,31 @@ def test_tokenizers_say_what_ids_mean(tmp_path, checkpoint_folder):
         preview(path, given=Given(source))
     with pytest.raises(CheckpointError, match=r"target.model: has .* pieces, and the table of embeddings"):
         preview(path, given=Given(target, source))
+
+
+def test_a_list_of_characters_opens_and_sums_are_typed_as_such(tmp_path):
+    pieces = [*"0123456789+=", "<pad>", "<s>", "</s>"]
+    path = saved(tmp_path / "m.pt", at_random(Annotated(vocabs=(15, 15))).state_dict())
+    (tmp_path / "vocab.txt").write_text("\n".join(pieces))
+    given = Given(pieces=tmp_path / "vocab.txt")
+    answers = {name: value for name, value in PRE.items() if name not in IDS}
+    around = {"prepend_source_bos": False, "append_source_eos": True}
+    report = preview(path, answers=answers, given=given).report
+    assert {one.name: one.value for one in report.fields if one.name in IDS} == {
+        "pad_id": 12, "bos_id": 13, "eos_id": 14, "unk_id": None,
+    }  # fmt: skip
+    checkpoint = load(path, answers=answers | around, given=given)
+    trace = checkpoint.run("5+10=")
+    assert trace.src_pieces == ("5", "+", "1", "0", "=", "</s>")
+    assert trace.output_text == "".join(piece for piece in trace.tgt_pieces if len(piece) == 1)
+    with pytest.raises(QueryError, match="no piece for '-'"):
+        checkpoint.run("5-1")
+    (tmp_path / "v.json").write_text(json.dumps({piece: i for i, piece in enumerate(pieces)}))
+    again = load(path, answers=answers | around, given=Given(pieces=tmp_path / "v.json"))
+    assert again.run("5+10=").tgt_ids == trace.tgt_ids
+    save(preview(path, answers=answers | around, given=given).parts, tmp_path / "ours")
+    assert json.loads((tmp_path / "ours" / "vocabulary.json").read_text())["family"] == "list"
+    assert native.load(tmp_path / "ours").run("5+10=").tgt_ids == trace.tgt_ids
 
 
 def words_json(path, size):

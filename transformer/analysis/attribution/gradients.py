@@ -34,6 +34,7 @@ from torch import Tensor
 from transformer.analysis.attribution.asked import Asked
 from transformer.analysis.attribution.progress import Progress, whole
 from transformer.errors import QueryError
+from transformer.model.anatomy import anatomy
 from transformer.model.linear import widened
 from transformer.model.tap import Recorder
 from transformer.model.transformer import Transformer
@@ -229,7 +230,10 @@ def _mean_gradient(asked: Asked, start: Tensor, x: Tensor, n: int) -> Generator[
 def _rows(asked: Asked) -> int:
     """How many rows fit into memory, with all that the way back needs of them."""
     config, n_tokens = asked.model.config, asked.read_ids.size(1) + asked.src_ids.size(1)
-    of_a_token = 16 * config.d_model + 4 * config.d_ff + 4 * config.n_heads * n_tokens
+    heads, d_ff = (
+        max(getattr(config.of(one.name), of) for one in anatomy(config).stacks) for of in ("n_heads", "d_ff")
+    )
+    of_a_token = 16 * config.d_model + 4 * d_ff + 4 * heads * n_tokens
     n_layers = config.n_encoder_layers + config.n_decoder_layers
     return max(1, _MOST_VALUES // (n_layers * of_a_token * n_tokens + 4 * config.tgt_vocab_size))
 

@@ -93,8 +93,10 @@ def _shared(settings: Settings) -> Fields:
         "n_encoder_layers": settings.whole("encoder_layers", least=1, most=MAX_LAYERS),
         "n_decoder_layers": settings.whole("decoder_layers", least=1, most=MAX_LAYERS),
         "d_model": settings.whole("d_model", least=1),
-        "n_heads": settings.same("encoder_attention_heads", "decoder_attention_heads"),
-        "d_ff": settings.same("encoder_ffn_dim", "decoder_ffn_dim"),
+        "n_heads": settings.whole("encoder_attention_heads", least=1),
+        "n_decoder_heads": settings.whole("decoder_attention_heads", least=1),
+        "d_ff": settings.whole("encoder_ffn_dim", least=1),
+        "d_decoder_ff": settings.whole("decoder_ffn_dim", least=1),
         "src_vocab_size": size,
         "tgt_vocab_size": size,
         "activation": settings.activation("activation_function"),
@@ -148,9 +150,7 @@ FAMILIES = {
         ids={"pad_token_id": 58100, "eos_token_id": 0, "decoder_start_token_id": 58100},
         vocabularies=("marian",),
     ),
-    "bart": Family(
-        "BART", lambda _: BART, bart, ids=_FAIRSEQ_IDS | {"decoder_start_token_id": 2}, vocabularies=("roberta",)
-    ),
+    "bart": Family("BART", lambda _: BART, bart, ids=_FAIRSEQ_IDS, vocabularies=("roberta",)),
     "mbart": Family("mBART", lambda _: BART, mbart, ids=_FAIRSEQ_IDS, vocabularies=("mbart", "mbart50")),
     "pegasus": Family(
         "Pegasus",
@@ -163,7 +163,7 @@ FAMILIES = {
         "M2M100, NLLB",
         lambda _: M2M100,
         m2m100,
-        ids=_FAIRSEQ_IDS | {"decoder_start_token_id": 2},
+        ids=_FAIRSEQ_IDS,
         vocabularies=("m2m100", "nllb"),
     ),
 }

@@ -27,6 +27,7 @@ from transformer.importers.huggingface.agreement import check_agreement
 from transformer.importers.huggingface.families import FAMILIES
 from transformer.importers.huggingface.family import Family
 from transformer.importers.huggingface.renaming import settle_tables
+from transformer.importers.huggingface.rotary import grows
 from transformer.importers.huggingface.settings import Fields, Known, Settings, fixed
 from transformer.importers.huggingface.sinusoids import settle_sinusoids
 from transformer.importers.huggingface.vocabulary import LANGUAGES
@@ -117,7 +118,7 @@ class _Import:
         found, said = self._body()
         own = _record(self.files, generation.FILE) if self.files.has(generation.FILE) else None
         how = generation.read_generation(own, self.record, self.family.ids, label=self.files.name)
-        ids = _settled(how.values, reads=bool(said["n_encoder_layers"].value))
+        ids = self._forced(_settled(how.values), said)
         self._check_rows(found, said)
         chosen = self._chosen(said, ids)
         said |= ids | {"unk_id": fixed(None), "append_source_eos": fixed(False)} | vocabulary.around(chosen, ids)
@@ -135,13 +136,36 @@ class _Import:
             Field(name, one.how, one.value, one.evidence) for name, one in said.items() if not _default(name, one)
         ]
         fields = [*(one for one in read if one.name not in names), *asked]
-        notes = (*self._of_code(), *how.notes, *chosen.notes)
+        notes = (*self._of_code(), *self._of_length(said), *how.notes, *chosen.notes)
         report = account(found, self.weights, shapes, needed=list(expected), fields=fields, notes=notes)
         report = replace(report, source=self.files.name)
         if asked or chosen.vocabularies is None:
             return Imported(report, None)
         card = {"title": self.files.name, "description": f"A {self.family.name} model."}
         return Imported(report, Content(config, chosen.vocabularies, card, found, facts, self.open_again))
+
+    def _forced(self, ids: Fields, said: Fields) -> Fields:
+        """The ids, with those that an output begins with where one is begun."""
+        forced = ids["forced_ids"].value
+        if forced and not said["n_encoder_layers"].value:
+            raise CheckpointError(
+                "{label}: forced_bos_token_id: found {found}, expected null: its own program writes that piece "
+                "after a prompt of one piece, and this program goes on with every prompt alike.",
+                label=self.files.name,
+                found=forced[0],
+            )
+        return ids if said["n_decoder_layers"].value else {**ids, "forced_ids": fixed(())}
+
+    def _of_length(self, said: Fields) -> list[Sentence]:
+        if said["positions"].value != "rotary" or not grows(self.record):
+            return []
+        return [
+            say(
+                "Rotary positions are scaled dynamically: beyond {n:,} tokens its own program turns queries and keys "
+                "by other angles, which this program does not do; an output ends there.",
+                n=said["max_len"].value,
+            )
+        ]
 
     def _of_code(self) -> list[Sentence]:
         asked = [key for key in self.record if key in ASKS_FOR_CODE]
@@ -233,11 +257,9 @@ def _at_most(length: Known) -> Known:
     return Known(MAX_LENGTH, say("its own is {n:,}; this program reads no longer texts", n=length.value))
 
 
-def _settled(ids: Mapping[str, Known], *, reads: bool) -> dict[str, Known]:
+def _settled(ids: Mapping[str, Known]) -> dict[str, Known]:
     """Ids without those that contradict each other here."""
     said = dict(ids)
-    if ids["forced_ids"].value and not reads:
-        said["forced_ids"] = Known((), say("a model without an encoder goes on with its prompt"))
     ends = (ids["eos_id"].value, *ids["further_eos_ids"].value)
     if ids["pad_id"].value in ends and ids["pad_id"].value is not None:
         why = say("its id ends outputs too, and what ends an output is no padding")

@@ -4,7 +4,6 @@ Sources: Gemma Team, "Gemma" (2024), "Gemma 2" (2024) and "Gemma 3" (2025). The 
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from transformer.importers.huggingface.family import Family, Present
@@ -24,7 +23,7 @@ from transformer.importers.huggingface.llama_like import (
     windows,
 )
 from transformer.importers.huggingface.renaming import renamed
-from transformer.importers.huggingface.rotary import NEW, made, of_record, rotary
+from transformer.importers.huggingface.rotary import NEW, SCALED, made, of_record, record_of, rotary
 from transformer.importers.huggingface.settings import ACTIVATIONS, Fields, Known, Settings, fixed
 from transformer.importers.keys import Table
 from transformer.importers.reshapes import PLUS_ONE
@@ -90,7 +89,7 @@ def gemma_2(settings: Settings, _: Present) -> Fields:
         "rotary": rotary(settings),
         "score_cap": _cap(settings, "attn_logit_softcapping", 50.0),
         "logit_cap": _cap(settings, "final_logit_softcapping", 30.0),
-        "windows": windows(kinds, settings.whole("sliding_window", 4096, least=1).value),
+        "windows": windows(settings, kinds, settings.whole("sliding_window", 4096, least=1).value),
     }
 
 
@@ -106,32 +105,38 @@ def gemma_3(settings: Settings, _: Present) -> Fields:
         "qk_norm": fixed(True),
         "rotary": _by_kind(settings),
         "logit_cap": _cap(settings, "final_logit_softcapping", None),
-        "windows": windows(kinds, settings.whole("sliding_window", 4096, least=1).value),
+        "windows": windows(settings, kinds, settings.whole("sliding_window", 4096, least=1).value),
     }
 
 
 def _by_kind(settings: Settings) -> Known:
     """Rotary positions with a base for each kind of layer: nested in version 5, beside each other in 4."""
-    nested = settings.raw(NEW)
-    if isinstance(nested, Mapping) and FULL in nested:
-        far, near = (_record(settings, nested, kind) for kind in (FULL, SLIDING))
-        if near["scaling"] != "none":
-            raise settings.refused(f"{NEW}.{SLIDING}", nested[SLIDING], say("no scaling"))
-        if far["scaling"] != "none":
-            far.setdefault("original_len", settings.whole("max_position_embeddings").value)
-        numbers = {**far, "local_base": near["base"]}
-        return Known(made(numbers, settings, NEW), say("{key} in config.json", key=NEW))
-    base = settings.number("rope_theta", 1_000_000.0)
+    nested, scaled = record_of(settings, NEW), record_of(settings, SCALED)
+    for name in nested:
+        if name not in (FULL, SLIDING):
+            raise settings.refused(
+                f"{NEW}.{name}", nested[name], say("{full} and {sliding}", full=FULL, sliding=SLIDING)
+            )
+    settings.expect("partial_rotary_factor", 1.0, None)
+    far = {**_record(settings, nested, FULL), **scaled}
+    numbers = of_record(settings, NEW, far, base=settings.number("rope_theta", 1_000_000.0).value)
     local = settings.number("rope_local_base_freq", 10_000.0)
-    whole = replace(rotary(settings).value, base=base.value, local_base=local.value)
-    return Known(whole, say("rope_theta and rope_local_base_freq in config.json"))
+    near = of_record(settings, NEW, _record(settings, nested, SLIDING), base=local.value)
+    if near["scaling"] != "none":
+        raise settings.refused(f"{NEW}.{SLIDING}", nested[SLIDING], say("no scaling"))
+    if numbers["scaling"] != "none":
+        numbers.setdefault("original_len", settings.whole("max_position_embeddings").value)
+    why = (
+        say("{key} in config.json", key=NEW) if nested else say("rope_theta and rope_local_base_freq in config.json")
+    )
+    return Known(made({**numbers, "local_base": near["base"]}, settings, NEW), why)
 
 
-def _record(settings: Settings, nested: Mapping[str, Any], kind: str) -> dict[str, Any]:
+def _record(settings: Settings, nested: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
     said = nested.get(kind)
-    if not isinstance(said, Mapping):
+    if said is not None and not isinstance(said, Mapping):
         raise settings.refused(f"{NEW}.{kind}", said, say("an object"))
-    return of_record(settings, NEW, said, base=None)
+    return said or {}
 
 
 _IDS = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 1}

@@ -5,7 +5,7 @@ Qwen Team, "Qwen2" (2024) and "Qwen3" (2025); Hugging Face, "SmolLM3" (2025). Th
 5.23.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from transformer.importers.huggingface.family import Family, Present
 from transformer.importers.huggingface.renaming import FORMULA, INPUT, OUTPUT, renamed, unused
@@ -78,8 +78,9 @@ def decoder(settings: Settings) -> Fields:
     }
 
 
-def _plain(settings: Settings) -> Fields:
-    return {**decoder(settings), "activation": settings.activation("hidden_act"), "rotary": rotary(settings)}
+def _plain(settings: Settings, base: float = 10_000.0) -> Fields:
+    turning = rotary(settings, base=base)
+    return {**decoder(settings), "activation": settings.activation("hidden_act"), "rotary": turning}
 
 
 def llama(settings: Settings, _: Present) -> Fields:
@@ -98,7 +99,7 @@ def mistral(settings: Settings, _: Present) -> Fields:
     """Mistral: every layer has a window, unless it is null."""
     said = _plain(settings)
     window = settings.whole("sliding_window", 4096, null=0, least=1)
-    return {**said, "windows": Known((window.value,) * said["n_decoder_layers"].value, window.evidence)}
+    return {**said, "windows": windows(settings, [SLIDING] * said["n_decoder_layers"].value, window.value)}
 
 
 def qwen2(settings: Settings, _: Present) -> Fields:
@@ -116,7 +117,8 @@ def qwen3(settings: Settings, _: Present) -> Fields:
 
 def smollm3(settings: Settings, _: Present) -> Fields:
     """SmolLM3: every fourth layer takes no notice of positions."""
-    said = {**_plain(settings), **attention_bias(settings), "ffn_bias": settings.flag("mlp_bias", False)}
+    said = {**_plain(settings, 2_000_000.0), **attention_bias(settings)}
+    said["ffn_bias"] = settings.flag("mlp_bias", False)
     n, every = said["n_decoder_layers"].value, settings.whole("no_rope_layer_interval", 4, least=1)
     default = [int((i + 1) % every.value != 0) for i in range(n)]
     placed = settings.raw("no_rope_layers", default)  # 1: a layer has positions
@@ -125,17 +127,23 @@ def smollm3(settings: Settings, _: Present) -> Fields:
         raise settings.refused("no_rope_layers", placed, say_n("{n} number, 0 or 1", "{n} numbers, each 0 or 1", n))
     unplaced = tuple(i for i, one in enumerate(placed) if not one)
     why = say("no_rope_layers and no_rope_layer_interval in config.json")
-    return {**said, "unplaced_layers": Known(unplaced, why), "windows": _switched(settings, said)}
+    return {**said, "unplaced_layers": Known(unplaced, why), "windows": _switched(settings, said, within=unplaced)}
 
 
-def _switched(settings: Settings, said: Fields) -> Known:
-    """Windows that a switch turns on."""
+def _switched(settings: Settings, said: Fields, *, within: Collection[int] | None = None) -> Known:
+    """Windows that a switch turns on, in the layers of a list or from one on."""
     n = said["n_decoder_layers"].value
     on = settings.flag("use_sliding_window", False)
     first = settings.whole("max_window_layers", 28, null=n).value
-    kinds = layer_types(settings, n, [SLIDING if i >= first else FULL for i in range(n)])
-    window = settings.whole("sliding_window", 4096, null=0)
-    return windows(kinds, window.value) if on.value else Known((), on.evidence)
+    said_or_4096 = within is None or settings.has("sliding_window")
+    window = settings.whole("sliding_window", 4096, null=0, least=1).value if said_or_4096 else 0
+    within = range(first, n) if within is None else within
+    default = [SLIDING if on.value and window and i in within else FULL for i in range(n)]
+    kinds = layer_types(settings, n, default)
+    if SLIDING in kinds and not (on.value and window):
+        expected = say("no {kind}, as use_sliding_window is false or sliding_window is null", kind=SLIDING)
+        raise settings.refused("layer_types", list(kinds), expected)
+    return windows(settings, kinds, window) if on.value else Known((), on.evidence)
 
 
 def layer_types(settings: Settings, n: int, default: Sequence[str]) -> Sequence[str]:
@@ -149,8 +157,16 @@ def layer_types(settings: Settings, n: int, default: Sequence[str]) -> Sequence[
     return found
 
 
-def windows(kinds: Sequence[str], window: int) -> Known:
-    """The window of each layer; none at all if no layer has one."""
+def windows(settings: Settings, kinds: Sequence[str], window: int) -> Known:
+    """The window of each layer; none at all if no layer has one.
+
+    Raises:
+        CheckpointError: It is 1: in its own program the cache then keeps all keys, and outputs differ from logits.
+    """
+    if window == 1 and SLIDING in kinds:
+        raise settings.refused(
+            "sliding_window", window, say("2 or more, as transformers itself takes 1 for no window")
+        )
     found = tuple(window if kind == SLIDING else 0 for kind in kinds)
     return Known(found if any(found) else (), say("sliding_window and the kinds of layers in config.json"))
 

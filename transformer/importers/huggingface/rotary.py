@@ -32,28 +32,31 @@ ALWAYS = frozenset({"rope_type", "type", "rope_theta", "partial_rotary_factor"})
 
 
 def rotary(
-    settings: Settings, *, share: float | None = None, share_key: str = "", base_key: str = "rope_theta"
+    settings: Settings,
+    *,
+    base: float = 10_000.0,
+    share: float | None = None,
+    share_key: str = "",
+    base_key: str = "rope_theta",
 ) -> Known:
     """The numbers of rotary positions.
 
     Args:
         settings: The config.
+        base: The base where no key says it.
         share: How much of a head turns where no key says it; None: all, whatever the keys say.
         share_key: What version 4 calls it.
-        base_key: What version 4 calls the base.
+        base_key: What version 4 calls the base; one among the numbers of the positions wins over it.
 
     Raises:
         CheckpointError: A kind of scaling or a number of it is unknown.
     """
-    new, old = settings.raw(NEW), settings.raw(SCALED)
-    key = SCALED if old is not None or new is None else NEW
-    said = _object(settings, key, (new if old is None else old) or {})
-    base = settings.number(base_key, 10_000.0) if settings.has(base_key) or "rope_theta" not in said else None
-    numbers = of_record(settings, key, said, base=base.value if base else None)
+    new, old = (record_of(settings, key) for key in (NEW, SCALED))
+    key, said = (SCALED, old) if old else (NEW, new)  # an empty one says nothing
+    outside = settings.number(base_key, base).value
+    numbers = of_record(settings, key, said, base=outside, whole=share is None)
     if share is None:
         settings.expect("partial_rotary_factor", 1.0, None)
-        if said.get("partial_rotary_factor") not in (None, 1.0):
-            raise settings.refused(f"{key}.partial_rotary_factor", said["partial_rotary_factor"], "1.0")
     else:
         old_share = settings.number(share_key, share).value
         numbers["share"] = said.get("partial_rotary_factor", old_share)
@@ -62,17 +65,28 @@ def rotary(
     return Known(made(numbers, settings, key), say("{key} in config.json", key=key))
 
 
-def of_record(settings: Settings, key: str, said: Mapping[str, Any], *, base: float | None) -> dict[str, Any]:
-    """The numbers of one record of them, as `Rotary` takes them."""
+def of_record(
+    settings: Settings, key: str, said: Mapping[str, Any], *, base: float, whole: bool = True
+) -> dict[str, Any]:
+    """The numbers of one record of them, as `Rotary` takes them.
+
+    Args:
+        settings: The config.
+        key: Where the record stands.
+        said: The record.
+        base: The base, if the record does not say it.
+        whole: A head turns as a whole, so that no record may say a share of it.
+    """
     kind = said.get("rope_type", said.get("type", "default"))
     if not isinstance(kind, str) or kind not in KINDS:
         raise settings.refused(f"{key}.rope_type", kind, say("one of {names}", names=", ".join(KINDS)))
     for name in said:
         if name not in READ[kind] | ALWAYS and said[name] is not None:
             raise settings.refused(f"{key}.{name}", said[name], say("nothing, as {kind} does not read it", kind=kind))
+    if whole and said.get("partial_rotary_factor") not in (None, 1.0):
+        raise settings.refused(f"{key}.partial_rotary_factor", said["partial_rotary_factor"], "1.0")
     values = {name: value for name, value in said.items() if value is not None}
-    numbers: dict[str, Any] = {"base": base if base is not None else values.get("rope_theta", 10_000.0)}
-    numbers |= {"scaling": KINDS[kind]}
+    numbers: dict[str, Any] = {"base": values.get("rope_theta", base), "scaling": KINDS[kind]}
     for name, ours in (
         ("factor", "factor"),
         ("original_max_position_embeddings", "original_len"),
@@ -111,7 +125,19 @@ def _ratio(settings: Settings, key: str, values: Mapping[str, Any]) -> float:
     return float((0.1 * first * math.log(factor) + 1) / (0.1 * second * math.log(factor) + 1))
 
 
-def _object(settings: Settings, key: str, found: Any) -> Mapping[str, Any]:
-    if not isinstance(found, Mapping):
+def record_of(settings: Settings, key: str) -> Mapping[str, Any]:
+    """The record at a key; empty where there is none.
+
+    Raises:
+        CheckpointError: There is something else.
+    """
+    found = settings.raw(key)
+    if found is not None and not isinstance(found, Mapping):
         raise settings.refused(key, found, say("an object"))
-    return found
+    return found or {}
+
+
+def grows(record: Mapping[str, Any]) -> bool:
+    """Whether a config.json asks for other angles in texts beyond the length of the training ("dynamic")."""
+    said = record.get(SCALED) or record.get(NEW)
+    return isinstance(said, Mapping) and "dynamic" in (said.get("rope_type"), said.get("type"))

@@ -162,18 +162,6 @@ class Settings:
         if found not in allowed:
             raise self.refused(key, found, shown(allowed[0]))
 
-    def same(self, key: str, other: str) -> Known:
-        """A whole number that the encoder and the decoder each have, and that is one number here.
-
-        Raises:
-            CheckpointError: They differ.
-        """
-        found, second = self.whole(key), self.whole(other)
-        if found.value != second.value:
-            expected = say("{value}, as {other} says", value=found.value, other=key)
-            raise self.refused(other, second.value, expected)
-        return Known(found.value, say("{key} and {other} in config.json", key=key, other=other))
-
     def refused(self, key: str, found: object, expected: Sentence | str) -> CheckpointError:
         """The error for a value that this program has no arithmetic for."""
         return CheckpointError(

@@ -74,11 +74,14 @@ def mt5(settings: Settings, _: Present) -> Fields:
 
 def _shared(settings: Settings, absent: str = "relu") -> Fields:
     settings.expect("is_decoder", False)
-    for derived in ("dense_act_fn", "is_gated_act"):  # written by newer versions, read from feed_forward_proj
-        settings.raw(derived)
     layers, size = settings.whole("num_layers", least=1, most=MAX_LAYERS), settings.whole("vocab_size", least=1)
     gated = str(settings.raw("feed_forward_proj", absent)).startswith("gated-")
     activation = settings.activation("feed_forward_proj", absent, names=GATED if gated else PLAIN)
+    # Newer versions write what follows from feed_forward_proj, and read it where it stands.
+    settings.expect("is_gated_act", gated)
+    derived = settings.raw("dense_act_fn", activation.value)
+    if derived != activation.value and ACTIVATIONS.get(str(derived)) != activation.value:
+        raise settings.refused("dense_act_fn", derived, say("what feed_forward_proj says"))
     why = say("nothing: positions are distances, and texts may be longer")
     return {
         "n_encoder_layers": layers,

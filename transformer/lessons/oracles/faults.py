@@ -80,7 +80,7 @@ def evidence_for_heads(case: Case) -> Answer:
     _writes(case)
     config = case.checkpoint.config
     own, width = config.n_heads, config.n_heads * config.d_head
-    if config.n_kv_heads != own:
+    if config.n_kv_heads != own or config.n_decoder_heads:
         raise NotHere("The heads of this model cannot be cut in another way; choose another checkpoint.")
     tried = sorted({n for n in (max(1, own // 4), max(1, own // 2), own, 2 * own) if width % n == 0})
     texts: list[tuple[str, Reference]] = [*_given(case)]

@@ -74,7 +74,7 @@ def silent_share(case: Case) -> Answer:
     share = float(neurons.silent(_activations(case, place)[place.row], kind).mean())
     right = "few" if share < 0.5 else ("half" if share < 0.75 else ("most" if share < 0.9 else "nearly_all"))
     options = tuple(Option(word) for word in ("few", "half", "most", "nearly_all"))
-    values = {"share": share, "active": round((1 - share) * case.checkpoint.config.d_ff)}
+    values = {"share": share, "active": round((1 - share) * case.checkpoint.config.of(place.stack).d_ff)}
     return Answer(right=right, options=options, values=values, variant="exact" if kind == "relu" else "near")
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from transformer.lessons.case import Answer, Case, NotHere, Option
 from transformer.lessons.picks.weights import walk_of
+from transformer.model.anatomy import anatomy
 from transformer.runs.interventions import Intervention
 from transformer.runs.interventions.scoring import ScoreScale
 from transformer.runs.interventions.similarity import OtherSimilarity
@@ -74,7 +75,8 @@ def undivided_output(case: Case) -> Answer:
 
 def divided_by_d_model(case: Case) -> Answer:
     """Whether the output stays the same if all attentions divide by √d_model."""
-    if case.checkpoint.config.n_heads == 1:
+    config = case.checkpoint.config
+    if all(config.of(stack.name).n_heads == 1 for stack in anatomy(config).stacks):
         raise NotHere("This model has one head, so that d_model and d_head are the same number.")
     return _output(case, ScoreScale(how="model"))
 

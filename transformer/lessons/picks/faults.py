@@ -37,7 +37,7 @@ def wrong_heads(case: Case) -> dict[str, Any]:
     """A number of heads that the checkpoint was not trained with."""
     config = case.checkpoint.config
     told = 1 if config.n_heads > 1 else next((n for n in (2, 4, 3) if config.d_head % n == 0), 1)
-    if told == config.n_heads or config.n_kv_heads != config.n_heads:
+    if told == config.n_heads or config.n_kv_heads != config.n_heads or config.n_decoder_heads:
         raise NotHere("The heads of this model cannot be cut in another way; choose another checkpoint.")
     return {"told": told, "own": config.n_heads}
 

@@ -31,8 +31,8 @@ def last_writer(case: Case) -> dict[str, Any]:
     """The last layer of the attention that brings the source in: cross-attention, or a decoder's own."""
     written(case, least=2)
     attention = anatomy(case.checkpoint.config).attention("cross" if "cross" in case.trace.kinds else "decoder")
-    _at_least_two(case)
-    return {"kind": attention.kind, "layer": attention.n_layers, "n_heads": case.checkpoint.config.n_heads}
+    n_heads = _at_least_two(case, attention.kind)
+    return {"kind": attention.kind, "layer": attention.n_layers, "n_heads": n_heads}
 
 
 def costliest_head(case: Case) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def self_maps(case: Case, kind: Kind) -> np.ndarray:
     Raises:
         NotHere: There is one head only, too little was read, or the run keeps no maps.
     """
-    _at_least_two(case)
+    _at_least_two(case, kind)
     if not case.trace.keeps_maps:
         raise NotHere("The maps of this run are too large to be kept; try a shorter sentence.")
     n = case.trace.n_tokens("encoder" if kind == "encoder" else "decoder")
@@ -100,9 +100,13 @@ def without_heads(case: Case, kind: Kind, layer: int, heads: range | tuple[int, 
     return dict(zip(measured, rows.log_prob.double().sum(dim=1).tolist(), strict=True))
 
 
-def _at_least_two(case: Case) -> None:
-    if case.checkpoint.config.n_heads < 2:
+def _at_least_two(case: Case, kind: Kind) -> int:
+    """How many heads a layer of an attention has."""
+    config = case.checkpoint.config
+    n_heads = config.of(anatomy(config).attention(kind).stack).n_heads
+    if n_heads < 2:
         raise NotHere("This model has one head in each layer; choose a checkpoint with more of them.")
+    return n_heads
 
 
 PICKS: Final = (first_layer, last_writer, costliest_head)

@@ -81,7 +81,7 @@ def top_neuron(case: Case) -> dict[str, Any]:
     return picked | {
         "layer": place.n_layers,
         "neuron": neuron + 1,
-        "n_neurons": case.checkpoint.config.d_ff,
+        "n_neurons": case.checkpoint.config.of(place.stack).d_ff,
         "activation": float(here[neuron]),
     }
 

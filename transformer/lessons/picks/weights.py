@@ -60,6 +60,7 @@ def _weight(case: Case, kind: Kind, *, layer: int | None = None) -> dict[str, An
     cell = worth_seeing(trace, kind, layer=layer)
     if int(trace.mask(kind)[cell.query].sum()) < LEAST_KEYS:
         raise NotHere("The row sees fewer than three keys, so there is little to share out; try a longer sentence.")
+    own = case.checkpoint.config.of(EVERY_PART.attention(kind).stack)
     read, stack = queries_of(case, kind)[cell.query], EVERY_PART.attention(kind).stack
     return {
         "kind": kind,
@@ -68,8 +69,8 @@ def _weight(case: Case, kind: Kind, *, layer: int | None = None) -> dict[str, An
         "query": cell.query + 1,
         "step": 1 if stack == "encoder" else max(1, cell.query - trace.first_row + 1),
         "read": read,
-        "d_head": case.checkpoint.config.d_head,
-        "root": math.sqrt(case.checkpoint.config.d_head),
+        "d_head": own.d_head,
+        "root": math.sqrt(own.d_head),
         "n": len(keys_of(case, kind)),
     }
 

@@ -177,12 +177,13 @@ def check_head(
     except QueryError as error:
         raise ChangeError(error.sentence) from None
     check_layer(change, layer, attention.n_layers)
-    if head is not None and head >= config.n_heads:
+    n_heads = config.of(attention.stack).n_heads
+    if head is not None and head >= n_heads:
         raise ChangeError(
             "{change} names head {head}; this model has heads 1 to {n_heads}.",
             change=str(change),
             head=head + 1,
-            n_heads=config.n_heads,
+            n_heads=n_heads,
         )
     return attention
 

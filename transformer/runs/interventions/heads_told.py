@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from transformer.model.anatomy import anatomy
 from transformer.model.attention import Split
 from transformer.model.config import MAX_WIDTH, ModelConfig
 from transformer.model.scores import Scoring
@@ -71,7 +72,7 @@ class HeadsTold(Intervention):
     def seen_by_others(self, config: ModelConfig) -> ModelConfig:
         """The config with these heads."""
         width = config.n_heads * config.d_head
-        return replace(config, n_heads=self.n, n_kv_heads=self.n, d_head=width // self.n)
+        return replace(config, n_heads=self.n, n_kv_heads=self.n, n_decoder_heads=0, d_head=width // self.n)
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
         """Cuts otherwise, and divides by the root of another width."""
@@ -85,7 +86,7 @@ class HeadsTold(Intervention):
 
 def _scaled(how: Scoring, config: ModelConfig, width: int) -> Scoring:
     """Divided by sqrt(width) where the model divides by its own width's root, and nobody has changed that."""
-    own = 1 / math.sqrt(config.d_head)
-    if config.score_scale is not None or how.scale != own:
+    own = {1 / math.sqrt(config.of(stack.name).d_head) for stack in anatomy(config).stacks}
+    if config.score_scale is not None or how.scale not in own:
         return how
     return replace(how, scale=1 / math.sqrt(width))

@@ -130,6 +130,30 @@ def test_the_others(tmp_path, name, activation):
     compare_greedy(model, ours, forced_bos_token_id=5, forced_eos_token_id=None, **ids)
 
 
+@pytest.mark.parametrize("name", ["marian", *OTHERS])
+def test_a_decoder_with_heads_and_widths_of_its_own(tmp_path, name):
+    own = {"decoder_attention_heads": 2, "decoder_ffn_dim": 28}
+    if name == "marian":
+        ids, model = MARIAN_IDS, marian(**own)
+    else:
+        kind, config, ids = OTHERS[name]
+        model = tiny(kind, config(**(SIZES | ids | own)))
+    ours = opened(saved(model, tmp_path / "m", **ids))
+    encoder, decoder = ours.config.of("encoder"), ours.config.of("decoder")
+    assert (encoder.n_heads, encoder.d_head, encoder.d_ff) == (4, 6, 40)
+    assert (decoder.n_heads, decoder.d_head, decoder.d_ff) == (2, 12, 28)
+    assert ours.config.count_parameters() == sum(one.numel() for one in ours.model.parameters())
+    compare(model, ours, pad=ids["pad_token_id"])
+    compare_greedy(model, ours, forced_eos_token_id=None, **ids)
+
+
+def test_heads_that_do_not_fit_the_width_are_refused(tmp_path):
+    folder = saved(marian(), tmp_path / "m", **MARIAN_IDS)
+    change_config(folder, decoder_attention_heads=5)
+    with pytest.raises(CheckpointError, match=r"n_decoder_heads: found 5, expected a divisor of 24"):
+        import_folder(folder)
+
+
 def test_marian_as_most_of_the_hub_has_it(tmp_path):
     """Weights in a file of torch.save, which a process of its own opens."""
     model = marian()
@@ -191,8 +215,6 @@ def test_what_is_not_carried_out_is_said(tmp_path):
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("decoder_attention_heads", 2),
-        ("decoder_ffn_dim", 44),
         ("scale_embedding", "yes"),
         ("d_model", None),
         ("bos_token_id", [1]),
