@@ -89,7 +89,7 @@ def own_key_rows(case: Case) -> Answer:
     best = np.where(case.trace.mask(kind, layer), dots, -np.inf).argmax(axis=1)
     own = int((best == np.arange(len(best))).sum())
     n = len(best)
-    variant = "none" if own == 0 else ("every" if own == n else "some")
+    variant = "none" if own == 0 else ("every" if own == n else ("most" if 2 * own > n else "some"))
     return Answer(right=float(own), values={"k": own, "n": n}, variant=variant, usual=float(n))
 
 

@@ -35,6 +35,15 @@ def last_writer(case: Case) -> dict[str, Any]:
     return {"kind": attention.kind, "layer": attention.n_layers, "n_heads": case.checkpoint.config.n_heads}
 
 
+def two_writers(case: Case) -> dict[str, Any]:
+    """The heads of that layer that write most and least, and how much of all that is written they write."""
+    picked = last_writer(case)
+    shares = written_shares(case, picked["kind"], picked["layer"] - 1)
+    most, least = int(shares.argmax()), int(shares.argmin())
+    found = {"most": most + 1, "least": least + 1}
+    return {**picked, **found, "share": float(shares[most]), "least_share": float(shares[least])}
+
+
 def costliest_head(case: Case) -> dict[str, Any]:
     """The head of that layer without which the output loses most probability."""
     picked = last_writer(case)
@@ -105,4 +114,4 @@ def _at_least_two(case: Case) -> None:
         raise NotHere("This model has one head in each layer; choose a checkpoint with more of them.")
 
 
-PICKS: Final = (first_layer, last_writer, costliest_head)
+PICKS: Final = (first_layer, last_writer, two_writers, costliest_head)
