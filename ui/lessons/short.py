@@ -12,7 +12,7 @@ from functools import partial
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
 from transformer.lessons import Case, NotHere
-from transformer.lessons.path import shown_row, short_path, words_on
+from transformer.lessons.path import short_path, shown_row, words_on
 from ui.lessons import asking, leading, route
 from ui.runs import loading
 from ui.runs.work import BusyError

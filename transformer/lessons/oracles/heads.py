@@ -58,11 +58,15 @@ def furthest_head(case: Case) -> Answer:
     return _largest(far, CLEAR_TOKENS, {"far": float(far.max()), "near": float(far.min())})
 
 
-def largest_writer(case: Case) -> Answer:
-    """Which head of the layer writes most."""
+def sharpest_writes_most(case: Case) -> Answer:
+    """Whether the head with the sharpest map is the one that writes most."""
+    sharp, most = int(case.picked["sharp"]) - 1, int(case.picked["most"]) - 1
     shares = written_shares(case, case.picked["kind"], int(case.picked["layer"]) - 1)
-    values = {"share": float(shares.max()), "least_share": float(shares.min()), "even": 1 / len(shares)}
-    return _largest(shares, CLEAR_SHARE, values)
+    if sharp != most and shares[most] - shares[sharp] < CLEAR_SHARE:
+        raise NotHere("Two heads have nearly the same number here; try another sentence.")
+    right = "yes" if sharp == most else "no"
+    values = {"own": float(shares[sharp]), "even": 1 / len(shares)}
+    return Answer(right=right, options=(Option("yes"), Option("no")), values=values, variant=right)
 
 
 def _largest(found: np.ndarray, clear: float, values: Mapping[str, Any]) -> Answer:
@@ -132,7 +136,7 @@ ORACLES: Final = (
     two_heads_agree,
     entropy_of_mean,
     furthest_head,
-    largest_writer,
+    sharpest_writes_most,
     worth_of_size,
     without_costliest,
     random_key_bias,
