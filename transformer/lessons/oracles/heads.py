@@ -21,8 +21,11 @@ CLEAR_TOKENS: Final = 0.05  # that a head looks further than the next
 CLEAR_SHARE: Final = 0.01  # that it writes more
 CLEAR_BITS: Final = 0.005  # that a mean is flatter
 SAME_NATS: Final = 0.2
-"""Log-probabilities of a whole output that are nearer than this tell no head from another: one output is then less than
-1.25 times as probable as the other, and label smoothing of 0.1 alone takes −ln 0.9 = 0.1 nats from each sure piece."""
+"""Log-probabilities of a whole output that are nearer than this tell no head from another.
+
+One output is then less than 1.25 times as probable as the other; label smoothing of 0.1 alone takes −ln 0.9 = 0.1
+nats from each sure piece.
+"""
 
 
 def two_heads_agree(case: Case) -> Answer:
