@@ -1,5 +1,6 @@
 """Lessons: what each teaches, how long it takes, and the way into it."""
 
+from transformer.checkpoint.load import Checkpoint
 from ui.frame.sidebar import checkpoint_or_maps
 from ui.frame.source_box import head_without_run
 from ui.lessons import listing
@@ -10,5 +11,5 @@ from words import say
 session.begin("lessons")
 head_without_run(say("Lessons"))
 found = checkpoint_or_maps()
-listing.draw()
+listing.draw(found if isinstance(found, Checkpoint) else None)
 publish(found)

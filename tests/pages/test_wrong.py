@@ -9,6 +9,7 @@ from tests.pages.reading import address, figure
 from ui.runs import loading
 from ui.state import session
 from ui.wrong.deck import CARDS
+from ui.wrong.leak import SEEN, UNSEEN
 from ui.wrong.panels import CHART, SEEN_ON
 
 WRONG = ROOT / "pages" / "whatif" / "wrong.py"
@@ -38,6 +39,21 @@ def test_each_card_shows_both_sides(open_page, name):
     assert [one.language for one in test.code] == ["python", "python"]
     assert test.code[0].value != test.code[1].value
     assert not test.error
+
+
+def test_the_losses_of_the_leak_stand_apart_from_the_outputs_and_name_their_model(open_page):
+    test = open_page(WRONG, model="reverse", src="glass", mistake="leak")
+    captions = [one.value.replace("\\", "").replace("\u2060", "") for one in test.caption]
+    written = [one for one in captions if one.endswith("writes")]
+    assert [one.split("”")[0] for one in written] == ["“reverse", "“reverse-leak"]
+    box = captions.index("Both losses are those of “reverse-leak”")
+    assert all(captions.index(one) < box for one in written)
+    assert [captions.index(str(label)) > box for label in (SEEN, UNSEEN)] == [True, True]
+    seen, unseen = metrics(test)
+    assert "× 10⁻" in seen
+    assert float(unseen) > 1
+    title = figure(test, f"{CHART}_leak")["layout"]["title"]["text"]
+    assert "“reverse-leak”" in title
 
 
 def test_the_numbers_are_those_of_the_library(open_page):

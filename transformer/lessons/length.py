@@ -35,6 +35,16 @@ def minutes(steps: Iterable[Step], language: str) -> float:
     return sum(A_STEP + _reading(step, language) for step in steps)
 
 
+def reading(texts: Iterable[Text], language: str) -> float:
+    """How long texts take to be read, such as those at the ends of a path.
+
+    Args:
+        texts: Which.
+        language: As for `minutes`.
+    """
+    return sum(_time(text, language) for text in texts)
+
+
 def _reading(step: Step, language: str) -> float:
     """Minutes for the question, its choices and what is said after the answer."""
     asked = _time(step.ask.question, language) + sum(_time(text, language) for text in step.ask.choices.values())

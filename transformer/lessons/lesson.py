@@ -43,6 +43,18 @@ ALWAYS = "always"
 """The variant of a step that has only one outcome."""
 
 
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+class _Shown(float):
+    """A number as a text has it: with a minus, not a hyphen, and with powers of ten written out."""
+
+    def __format__(self, form: str) -> str:
+        mantissa, exponential, exponent = super().__format__(form).replace("-", "−").partition("e")
+        raised = exponent.replace("−", "-").lstrip("+")
+        return f"{mantissa} × 10{str(int(raised)).translate(_RAISED)}" if exponential else mantissa
+
+
 class LessonError(GlassformerError):
     """A lesson's file cannot be used as it is."""
 
@@ -68,7 +80,8 @@ class Text:
         Args:
             values: What stands for each name; sentences among them are translated too.
         """
-        return in_languages(self.languages, **dict(values))
+        shown = {name: _Shown(value) if isinstance(value, float) else value for name, value in values.items()}
+        return in_languages(self.languages, **shown)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,7 +31,7 @@ from ui.runs import figures, loading
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import STACKS
-from ui.shared import choices, drawing
+from ui.shared import choices, cover, drawing
 from ui.shared.door import st
 from ui.shared.numbers import digits
 from ui.state.view import Side
@@ -100,7 +100,8 @@ def draw(run: OpenRun, row: Any) -> None:
     measured = stream.measure(recorded, config, stack, n_tokens=len(pieces))
     o = OpenStream(run, side, pieces, chosen, recorded, measured)
     drawing.beside(lambda: _lines(o, SIZE), lambda: _lines(o, KEPT))
-    st.markdown(drawing.plain(what_happens(o)))
+    if not cover.covered(KEPT):  # it says the cosine
+        st.markdown(drawing.plain(what_happens(o)))
     _added(o)
     _norms(o)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from transformer.checkpoint.load import Checkpoint
 from transformer.lessons import Lesson
-from ui.lessons import leading, route
+from ui.lessons import leading, route, short
 from ui.shared import drawing, menu
 from ui.shared.door import st
 from ui.state import lesson, predictions
@@ -15,8 +16,13 @@ from words import Sentence, joined, say, say_n
 LIST: Final = "lesson_list"
 
 
-def draw() -> None:
-    """Draw the list."""
+def draw(checkpoint: Checkpoint | None) -> None:
+    """Draw the list.
+
+    Args:
+        checkpoint: The one that is open; None if none is.
+    """
+    short.summary()
     there = lesson.known()
     st.markdown(
         say(
@@ -24,14 +30,15 @@ def draw() -> None:
             "and the checkpoint that is open; another sentence is another question."
         )
     )
-    short = route.places(there, "", short=True)
-    if short:
+    path, begin = route.places(there, "", short=True), say("Begin the {n}-minute path", n=route.SHORT_MINUTES)
+    way = short.way_in(begin, checkpoint)
+    if way is not None:
         with st.container(horizontal=True, gap="small", vertical_alignment="center", key="lesson_short"):
-            menu.ways([leading.into(say("Begin the {n}-minute path", n=route.SHORT_MINUTES), short[0])])
+            menu.ways([way])
             st.caption(
                 say(
-                    "{count}, marked below: √d_head, masks and positions.",
-                    count=say_n("{n} step", "{n} steps", len(short)),
+                    "{count}, marked below: attention, √d_head, positions and masks, and the words for them.",
+                    count=say_n("{n} step", "{n} steps", len(path)),
                 ),
                 width="content",
             )
@@ -75,10 +82,10 @@ def _facts(one: Lesson) -> list[Sentence]:
     before = [lesson.known()[name].title.said({}) for name in one.after if name in lesson.known()]
     if before:
         said.append(say("First: {titles}.", titles=joined(", ", before)))
-    short = [n for n, step in enumerate(one.steps, 1) if step.short]
-    if short:
+    on_the_path = [n for n, step in enumerate(one.steps, 1) if step.short]
+    if on_the_path:
         row = say(
-            "On the {n}-minute path: steps {steps}.", n=route.SHORT_MINUTES, steps=joined(", ", map(str, short))
+            "On the {n}-minute path: steps {steps}.", n=route.SHORT_MINUTES, steps=joined(", ", map(str, on_the_path))
         )
         said.append(row)
     return said

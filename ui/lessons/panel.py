@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.lessons import Posed
-from ui.lessons import answering, asking, leading, memory, route, style, voting
+from ui.lessons import answering, asking, leading, memory, route, short, style, voting
 from ui.lessons.asking import Unasked
 from ui.shared import drawing, menu
 from ui.shared.door import st
@@ -66,6 +66,12 @@ def fill(place: Any) -> None:
 
 
 def _draw(here: Place, checkpoint: Checkpoint | None) -> None:
+    if short.has_words(here):
+        voting.ask(None, None)
+        short.words(checkpoint)
+        menu.ways([leading.to(short.BEGINS, here, checkpoint)])
+        st.button(say("Leave the lesson"), key="lesson_leave", type="tertiary", on_click=lesson.leave)
+        return
     found = current(here, checkpoint)
     voting.ask(here, found)
     answered = isinstance(found, Posed) and checkpoint is not None and _asked(here, found, checkpoint)
@@ -129,11 +135,12 @@ def _ways(here: Place, checkpoint: Checkpoint | None, *, answered: bool, passed:
     ways: list[leading.Way] = []
     if answered or passed:
         label = say("Next", about="lesson") if answered else say("Skip")
-        ways.append(
-            (LIST, say("All lessons"), here.in_address()) if after is None else leading.to(label, after, checkpoint)
-        )
+        end = short.SUMMARY if here.short else say("All lessons")
+        ways.append((LIST, end, here.in_address()) if after is None else leading.to(label, after, checkpoint))
     if before is not None:
         ways.append(leading.to(say("Back"), before, checkpoint, then=predictions.of(before) is not None))
+    elif here.short and (words := short.way_in(short.WORDS, checkpoint)) is not None:
+        ways.append(words)
     ways.append(leading.to(say("Back to the step"), here, checkpoint, then=answered))
     menu.ways(ways)
     st.button(say("Leave the lesson"), key="lesson_leave", type="tertiary", on_click=lesson.leave)

@@ -9,12 +9,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from transformer.lessons import Lesson
+from transformer.lessons.path import short_path
 from ui.state.lesson import Place
 
-SHORT_ORDER: Final = (1, 4, 8)
-"""Numbers of the lessons that the short path begins with: pieces, √d_head, masks. Those on positions follow."""
-
-SHORT_MINUTES: Final = 20
+SHORT_MINUTES: Final = short_path().minutes
 
 
 def places(lessons: Mapping[str, Lesson], name: str, *, short: bool) -> tuple[Place, ...]:
@@ -27,10 +25,11 @@ def places(lessons: Mapping[str, Lesson], name: str, *, short: bool) -> tuple[Pl
     """
     if not short:
         return tuple(Place(name, n) for n in range(1, len(lessons[name].steps) + 1))
-    first = {number: place for place, number in enumerate(SHORT_ORDER)}
-    ordered = sorted(lessons.values(), key=lambda one: (first.get(one.number, len(first)), one.number))
     return tuple(
-        Place(one.name, n, short=True) for one in ordered for n, step in enumerate(one.steps, 1) if step.short
+        Place(one.name, n, short=True)
+        for one in lessons.values()
+        for n, step in enumerate(one.steps, 1)
+        if step.short
     )
 
 

@@ -94,6 +94,7 @@ class Measure:
         of: Computes it from one reading of the right output.
         form: How it is written, as `format` takes it.
         labels: What the two numbers are of.
+        model: The one checkpoint that both numbers are of, where the outputs are of two; "" otherwise.
         finite: There is none where something is not finite; if not, it counts just that.
     """
 
@@ -101,6 +102,7 @@ class Measure:
     of: Callable[[Found, AtOnce], float]
     form: str = ".2f"
     labels: tuple[Sentence, Sentence] = (RIGHT, WRONG)
+    model: str = ""
     finite: bool = True
 
     def numbers(self, found: Found) -> tuple[float | None, float | None]:

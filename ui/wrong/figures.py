@@ -36,12 +36,18 @@ def parts_of(found: Found) -> tuple[AtOnce | None, AtOnce | None]:
     return found.read_right, found.read_wrong
 
 
-def loss_by_piece(labels: tuple[Sentence, Sentence] = (RIGHT, WRONG)) -> Callable[[Found], Sequence[Chart]]:
-    """Draws the loss of each piece of the right output on both sides."""
+def loss_by_piece(
+    labels: tuple[Sentence, Sentence] = (RIGHT, WRONG), *, model: str = ""
+) -> Callable[[Found], Sequence[Chart]]:
+    """Draws the loss of each piece of the right output on both sides, where they are of one model with its name."""
 
     def draw(found: Found) -> Sequence[Chart]:
         values = [None if read is None else read.losses for read in parts_of(found)]
-        title = say("Loss of each piece of the right output")
+        title = (
+            say("Loss of each piece of the right output for “{model}”", model=model)
+            if model
+            else say("Loss of each piece of the right output")
+        )
         figure = two_bars_spec(
             found.right.tgt_pieces,
             list(zip(labels, values, strict=True)),

@@ -15,8 +15,8 @@ from ui.wrong.figures import LOSS, loss, loss_by_piece
 from words import Sentence, say
 
 HEALTHY: Final = "reverse"
-SEEN: Final = say("It sees what comes, as in training")
-UNSEEN: Final = say("It sees only what was written, as in use")
+SEEN: Final = say("Without the mask, as in its training")
+UNSEEN: Final = say("With the mask, as in use")
 
 
 def unfit(checkpoint: Checkpoint) -> Sentence | None:
@@ -68,7 +68,7 @@ CARD: Final = Card(
             "logits = model(src, tgt_in, tgt_mask=causal)"
         ),
     ),
-    measure=Measure(LOSS, loss, form=".2g", labels=(SEEN, UNSEEN)),
+    measure=Measure(LOSS, loss, form=".2g", labels=(SEEN, UNSEEN), model=LEAK),
     texts={
         "same": say(
             "Here the model that was trained on the leak writes what the other one writes. It does so by chance: the "
@@ -85,11 +85,14 @@ CARD: Final = Card(
             "word, and so it ends at once."
         ),
     },
-    charts=loss_by_piece((SEEN, UNSEEN)),
+    charts=loss_by_piece((SEEN, UNSEEN), model=LEAK),
     change=changes.future_open,
     unfit=unfit,
     seen_on=LEAK,
     sides=sides,
-    labels=(say("Trained with the mask"), say("Trained without it")),
+    labels=(
+        say("“{model}”, trained with the mask, writes", model=HEALTHY),
+        say("“{model}”, trained without it, writes", model=LEAK),
+    ),
     source=say("Vaswani et al. (2017), section 3.2.3; the checkpoint reverse-leak was trained for this card."),
 )

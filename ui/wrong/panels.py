@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+from transformer.lessons.oracles.amounts import amount
 from transformer.runs.trace import Trace
 from ui.runs import loading
 from ui.runs.attempt import attempt
@@ -15,12 +16,14 @@ from ui.state import session
 from ui.state.comparing import comparing
 from ui.state.link import Link
 from ui.wrong import controls, looking
-from ui.wrong.card import Card, Found, Side, happened
+from ui.wrong.card import Card, Found, Measure, Side, happened
 from words import say
 
 CHART = "mistake_chart"  # begins the keys of a card's charts
 SEEN_ON = "mistake_seen_on"
 NOTHING = "–"
+LOSSES = "mistake_losses"  # the box with numbers of one model, where the outputs are of two
+SMALL = 1e-3  # a number below this is written as a power of ten
 MOST_PIECES = 12  # of an output without text
 
 
@@ -45,24 +48,32 @@ def draw(run: OpenRun) -> None:
 
 
 def _told(card: Card, found: Found, run: OpenRun) -> None:
-    traces, numbers = (found.right, found.wrong), card.measure.numbers(found)
-    columns = st.columns(2, gap="small")
-    for column, label, trace, number_label, number in zip(
-        columns, card.labels, traces, card.measure.labels, numbers, strict=True
-    ):
+    traces, numbers, of = (found.right, found.wrong), card.measure.numbers(found), card.measure
+    for column, label, trace, number in zip(st.columns(2, gap="small"), card.labels, traces, numbers, strict=True):
         with column, st.container(border=True):
             st.caption(label)
             st.markdown(say("“{output}”", output=NOTHING) if trace is None else output(trace, found.first))
-            if number_label != label:
-                st.caption(number_label)
-            value = NOTHING if number is None else format(number, card.measure.form)
-            st.metric(card.measure.name, value, label_visibility="collapsed", width="content")
-    st.caption(card.measure.name)
+            if not of.model:
+                _number(of, number)
+    if of.model:  # both numbers are of one of the two models: they stand apart from what each writes
+        with st.container(border=True, key=run.key(LOSSES)):
+            st.caption(say("Both losses are those of “{model}”", model=of.model))
+            for column, label, number in zip(st.columns(2, gap="small"), of.labels, numbers, strict=True):
+                with column:
+                    st.caption(label)
+                    _number(of, number)
+    st.caption(of.name)
     st.markdown(drawing.plain(happened(found)))
     meaning = looking.meaning(card, found)
     if meaning is not None:
         st.markdown(drawing.plain(meaning))
     _to_compare(found, run)
+
+
+def _number(measure: Measure, number: float | None) -> None:
+    small = bool(measure.model) and number is not None and number < SMALL
+    value = NOTHING if number is None else amount(number) if small else format(number, measure.form)
+    st.metric(measure.name, value, label_visibility="collapsed", width="content")
 
 
 def output(trace: Trace, first: int | None) -> str:

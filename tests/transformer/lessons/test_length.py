@@ -2,8 +2,9 @@
 
 import pytest
 
-from transformer.lessons.length import A_STEP, minutes
+from transformer.lessons.length import A_STEP, minutes, reading
 from transformer.lessons.lesson import Ask, Step, Text
+from transformer.lessons.path import short_path
 from transformer.lessons.reading import LANGUAGES, lessons
 from ui.lessons import route
 
@@ -25,7 +26,9 @@ def test_a_lesson_tells_about_as_many_minutes_as_are_estimated(lesson, language)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_so_does_the_short_path(language):
     steps = [lessons()[place.lesson].steps[place.step - 1] for place in route.places(lessons(), "", short=True)]
-    assert 1 / NEAR < route.SHORT_MINUTES / minutes(steps, language) < NEAR
+    path = short_path()
+    read = reading([text for pair in path.words for text in pair] + [*path.met.values()], language)
+    assert 1 / NEAR < route.SHORT_MINUTES / (minutes(steps, language) + read) < NEAR
 
 
 def test_words_and_characters_are_counted():

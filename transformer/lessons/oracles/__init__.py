@@ -11,6 +11,8 @@ from typing import Final
 
 from transformer.lessons.case import Answer, Case
 from transformer.lessons.oracles import (
+    building,
+    caching,
     choosing,
     clocks,
     cost,
@@ -21,6 +23,8 @@ from transformer.lessons.oracles import (
     masks,
     neurons,
     order,
+    pieces,
+    recipe,
     scaling,
     stream,
     training,
@@ -44,6 +48,10 @@ _IN = (  # a module a line of thought; each lists its own
     neurons,
     training,
     faults,
+    building,
+    caching,
+    pieces,
+    recipe,
 )
 
 ORACLES: Final[Mapping[str, Oracle]] = {oracle.__name__: oracle for module in _IN for oracle in module.ORACLES}

@@ -23,17 +23,17 @@ MEASURED: Final = 512
 
 
 def faster_dimension(case: Case) -> Answer:
-    """Which of two dimensions turns faster."""
+    """Which of two pairs of dimensions turns faster."""
     fast, slow = int(case.picked["fast"]), int(case.picked["slow"])
     table = table_of(case)
-    turns = {word: 2 * np.pi / angle_of(table, dim // 2) for word, dim in (("fast", fast), ("slow", slow))}
-    options = (Option("fast", _dimension(fast)), Option("slow", _dimension(slow)), Option("same"))
+    turns = {word: 2 * np.pi / angle_of(table, pair) for word, pair in (("fast", fast), ("slow", slow))}
+    options = (Option("fast", _pair(fast)), Option("slow", _pair(slow)), Option("same"))
     right = min(turns, key=lambda word: turns[word])
     return Answer(right=right, options=options, values={f"turn_{word}": float(turns[word]) for word in turns})
 
 
-def _dimension(dim: int) -> str:
-    return say("dimension {n}", n=dim)
+def _pair(pair: int) -> str:
+    return say("pair {n}: dimensions {sine} and {cosine}", n=pair, sine=2 * pair, cosine=2 * pair + 1)
 
 
 def turn_length(case: Case) -> Answer:

@@ -11,6 +11,7 @@ from transformer.lessons.case import Answer, Case, NotHere, Option
 from transformer.lessons.picks.steps import written
 from transformer.runs.query import Beam
 from transformer.runs.trace import Trace
+from transformer.text.tokenizer import SPACE_MARK
 
 CLEAR_BITS: Final = 0.2
 """By how much the least sure step has to stand out to be asked for."""
@@ -33,6 +34,7 @@ def read_piece(case: Case) -> Answer:
         raise NotHere("A decoder alone reads the prompt first; it begins with no mark of its own.")
     start = trace.read_pieces[0]
     pieces = [piece for i, piece in zip(trace.src_ids, trace.src_pieces, strict=True) if not _special(case, i)]
+    pieces = [piece for piece in pieces if piece != SPACE_MARK] or pieces  # by itself nobody can read it
     if not pieces:
         raise NotHere("The source has no piece of its own to confuse the start mark with; type a sentence.")
     options = [Option("start", start), Option("first", pieces[0])]

@@ -20,8 +20,12 @@ MOST_CHOICES: Final = 4
 CLEAR_TOKENS: Final = 0.05  # that a head looks further than the next
 CLEAR_SHARE: Final = 0.01  # that it writes more
 CLEAR_BITS: Final = 0.005  # that a mean is flatter
-SAME_NATS: Final = 0.05
-"""Log-probabilities of a whole output that are nearer than this count as the same."""
+SAME_NATS: Final = 0.2
+"""Log-probabilities of a whole output that are nearer than this tell no head from another.
+
+One output is then less than 1.25 times as probable as the other; label smoothing of 0.1 alone takes −ln 0.9 = 0.1
+nats from each sure piece.
+"""
 
 
 def two_heads_agree(case: Case) -> Answer:
@@ -57,11 +61,15 @@ def furthest_head(case: Case) -> Answer:
     return _largest(far, CLEAR_TOKENS, {"far": float(far.max()), "near": float(far.min())})
 
 
-def largest_writer(case: Case) -> Answer:
-    """Which head of the layer writes most."""
+def sharpest_writes_most(case: Case) -> Answer:
+    """Whether the head with the sharpest map is the one that writes most."""
+    sharp, most = int(case.picked["sharp"]) - 1, int(case.picked["most"]) - 1
     shares = written_shares(case, case.picked["kind"], int(case.picked["layer"]) - 1)
-    values = {"share": float(shares.max()), "least_share": float(shares.min()), "even": 1 / len(shares)}
-    return _largest(shares, CLEAR_SHARE, values)
+    if sharp != most and shares[most] - shares[sharp] < CLEAR_SHARE:
+        raise NotHere("Two heads have nearly the same number here; try another sentence.")
+    right = "yes" if sharp == most else "no"
+    values = {"own": float(shares[sharp]), "even": 1 / len(shares)}
+    return Answer(right=right, options=(Option("yes"), Option("no")), values=values, variant=right)
 
 
 def _largest(found: np.ndarray, clear: float, values: Mapping[str, Any]) -> Answer:
@@ -78,14 +86,11 @@ def _largest(found: np.ndarray, clear: float, values: Mapping[str, Any]) -> Answ
 def worth_of_size(case: Case) -> Answer:
     """Whether the head that writes most is worth more to the output than the one that writes least."""
     kind, layer = case.picked["kind"], int(case.picked["layer"]) - 1
-    shares = written_shares(case, kind, layer)
-    most, least = int(shares.argmax()), int(shares.argmin())
+    most, least = int(case.picked["most"]) - 1, int(case.picked["least"]) - 1
     effects = without_heads(case, kind, layer, (most, least))
     apart = effects[least] - effects[most]  # the more is lost, the lower
     right = "same" if abs(apart) < SAME_NATS else ("most" if apart > 0 else "least")
     values = {
-        "most": most + 1,
-        "least": least + 1,
         "by_most": effects[most],
         "by_least": effects[least],
         "worth": (most if right != "least" else least) + 1,
@@ -134,7 +139,7 @@ ORACLES: Final = (
     two_heads_agree,
     entropy_of_mean,
     furthest_head,
-    largest_writer,
+    sharpest_writes_most,
     worth_of_size,
     without_costliest,
     random_key_bias,

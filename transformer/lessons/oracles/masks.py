@@ -98,7 +98,8 @@ def sides_moved_without_mask(case: Case) -> Answer:
     right = "both" if moves["target"] else "source"
     options = tuple(Option(word) for word in ("source", "target", "both", "neither"))
     values = {side: amount(float(one.taken.max())) for side, one in found.items()}
-    return Answer(right=right, options=options, values=values, variant=right)
+    variant = "source_alone" if found["target"].taken.max() == 0 else right
+    return Answer(right=right, options=options, values=values, variant=variant)
 
 
 def _padding(case: Case) -> dict[str, Movement]:

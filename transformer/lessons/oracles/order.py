@@ -6,6 +6,7 @@ Source: Vaswani et al., "Attention Is All You Need" (2017), section 3.5 for why 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -21,6 +22,8 @@ from transformer.runs.interventions import Intervention, Replace, Shuffle
 from transformer.runs.interventions.wiring import NoPositions
 from transformer.runs.replay import replay
 from transformer.runs.trace import Trace
+
+_WORD: Final = re.compile(r"\w+")
 
 NEARLY: Final = 1.25
 """Sizes that differ by a smaller factor count as about equal."""
@@ -84,15 +87,26 @@ def _furthest(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def _becomes(before: Trace, after: Trace, *, moved: float = 0.0) -> Answer:
-    """Whether an output stays, has its pieces in another order, or has other pieces."""
+    """Whether an output stays, has its words in another order, or has other words."""
     if before.tgt_ids == after.tgt_ids:
         right = "same"
     else:
-        right = "order" if sorted(before.tgt_ids) == sorted(after.tgt_ids) else "other"
+        one, other = _words(before), _words(after)
+        right = "order" if one != other and sorted(one) == sorted(other) else "other"
     said: dict[str, object] = {"before": before.output_text, "after": after.output_text, "moved": moved}
-    said["shown"] = first_difference(before, after)[1]
+    first, said["shown"] = first_difference(before, after)
+    said["first"] = max(1, min(first, before.n_steps))
     options = (Option("same"), Option("order"), Option("other"))
     return Answer(right=right, options=options, values=said, variant=right)
+
+
+def _words(run: Trace) -> list[str]:
+    """The words of an output in small letters: how one is cut, and what begins a sentence, are not its order.
+
+    Of an output of one word, such as letters turned round, they are its pieces.
+    """
+    words = _WORD.findall(run.output_text.casefold())
+    return words if len(words) > 1 else [piece.casefold() for piece in run.tgt_pieces]
 
 
 def same_piece_twice(case: Case) -> Answer:

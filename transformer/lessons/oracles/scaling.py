@@ -17,11 +17,13 @@ from transformer.model.anatomy import anatomy
 from transformer.runs.interventions import Intervention
 from transformer.runs.interventions.scoring import ScoreScale
 from transformer.runs.interventions.similarity import OtherSimilarity
+from words import say
 
 WIDTHS: Final = (4, 64, 1024)
 DRAWS: Final = 2000
 NEARLY_ALL: Final = (0.9, 0.99)
 HARDLY: Final = 0.1
+LEAST_SHOWN: Final = 0.01  # of a share; below it two digits would be 0
 TINY: Final = 1e-12
 CLEARLY: Final = 0.02
 """By how much one map has to be nearer than another, in parts of a row."""
@@ -58,11 +60,15 @@ def undivided_top(case: Case) -> Answer:
 
 
 def sensitivity(case: Case) -> Answer:
-    """How far the weights follow a small change of a score, without the division against with it."""
+    """How far the weights follow a small change of q · k, without the division against with it.
+
+    What learns are q and k, so the derivative is that by q · k: divided, it has the factor 1/√d_head once more.
+    """
     raw, scaled = _both(case)
-    share = _slope(raw) / _slope(scaled)
-    right = "hardly" if share < HARDLY else ("less" if share < 1 else "more")
-    values = {"share": share, "bits": _entropy(scaled), "raw_bits": _entropy(raw)}
+    times = _slope(raw) / (_slope(scaled) * walk_of(case).how.scale)
+    right = "hardly" if times < HARDLY else ("less" if times < 1 else "more")
+    share = f"{times:.0%}" if times >= LEAST_SHOWN else say("less than 1%")
+    values = {"share": share, "times": times, "bits": _entropy(scaled), "raw_bits": _entropy(raw)}
     return Answer(
         right=right, options=(Option("hardly"), Option("less"), Option("more")), values=values, variant=right
     )

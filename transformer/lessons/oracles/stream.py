@@ -6,12 +6,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+import torch
 
 from transformer.analysis import stream
 from transformer.analysis.logit_lens import logit_lens, paths
 from transformer.lessons.case import Answer, Case, NotHere, Option
+from transformer.lessons.oracles.amounts import amount
 from transformer.lessons.picks.inside import place_of
 from transformer.lessons.picks.looking import own_pieces
+from transformer.model.anatomy import anatomy
+from transformer.model.tap import Replacer, tap_of
 from transformer.runs.interventions import Replace, Skip, write
 from transformer.runs.interventions.wiring import NoResidual
 from transformer.runs.replay import replay
@@ -24,8 +28,10 @@ ALMOST: Final = 0.05
 """A mean this near to 0 and a deviation this near to 1 are as good as 0 and 1."""
 
 EQUAL_NATS: Final = 0.5
+PATH_ROUNDING: Final = 1e-4  # of a stream's numbers
 MOST_CHOICES: Final = 4
 MOST_REPLACED: Final = 16
+_START: Final = "{stack}.embedding.output"
 PARTS: Final = {"self_attn": "self", "cross_attn": "cross", "ffn": "ffn"}
 
 
@@ -186,6 +192,41 @@ def _elsewhere(case: Case, key: int) -> Elsewhere:
     raise NotHere("The card of this checkpoint has no other sentence to take pieces from.")
 
 
+def silent_sublayers(case: Case) -> Answer:
+    """What is left of the stream of a token if every sub-layer adds 0 to it."""
+    site, added, row = _path(case)
+    silent = tap_of(Replacer(dict.fromkeys(added, torch.zeros_like), causal=True))
+    end = replay(case.checkpoint, case.trace, [site], tap=silent)[site][row]
+    start = replay(case.checkpoint, case.trace, [_START.format(stack=site.split(".")[0])])
+    begun = next(iter(start.values()))[row]
+    apart = float(np.abs(end - begun).max())
+    right = "start" if apart <= PATH_ROUNDING else ("zero" if not end.any() else "other")
+    options = tuple(Option(word) for word in ("start", "zero", "other"))
+    return Answer(right=right, options=options, values={"apart": amount(apart), "n": len(added)})
+
+
+def path_that_nothing_scales(case: Case) -> Answer:
+    """Whether what a token began as stands unscaled in the stream at the end: it does if norms stand off the path."""
+    site, added, row = _path(case)
+    start = _START.format(stack=site.split(".")[0])
+    found = replay(case.checkpoint, case.trace, [site, start, *added])
+    whole = found[start][row].astype(np.float64) + sum(found[one][row].astype(np.float64) for one in added)
+    apart = float(np.abs(whole - found[site][row]).max())
+    right = "before" if apart <= PATH_ROUNDING * max(1.0, float(np.abs(whole).max())) else "after"
+    options = tuple(Option(word) for word in ("before", "after", "both", "neither"))
+    return Answer(right=right, options=options, values={"apart": amount(apart), "n": len(added)}, variant="before")
+
+
+def _path(case: Case) -> tuple[str, list[str], int]:
+    """The site of the stream after the last layer, the sites of all that was added to it, and the token's row."""
+    config, place = case.checkpoint.config, place_of(case, case.picked)
+    if config.norm != "pre":
+        raise NotHere("In this model the norm stands after the sum; choose a checkpoint in which it stands before.")
+    stack = anatomy(config).stack(place.stack)
+    added = [f"{stack.name}.{layer}.{part}.output" for layer in range(stack.n_layers) for part in stack.sublayers]
+    return f"{stack.name}.{stack.n_layers - 1}.output", added, place.row
+
+
 ORACLES: Final = (
     largest_addition,
     left_of_the_start,
@@ -193,4 +234,6 @@ ORACLES: Final = (
     settled_depth,
     stream_or_sublayer,
     among_others,
+    silent_sublayers,
+    path_that_nothing_scales,
 )

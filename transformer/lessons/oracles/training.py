@@ -45,8 +45,19 @@ def kept_epoch(case: Case) -> Answer:
     losses = curve.columns["loss"]
     others = [epochs[int(np.nanargmin(losses))], epochs[0], epochs[len(epochs) // 2], *epochs]
     chosen = list(dict.fromkeys([kept, last, *others]))[:MOST_CHOICES]
-    options = tuple(Option(_epoch_word(epoch, last), f"{epoch:,}") for epoch in sorted(chosen))
     measure = _measure(curve, row)
+    options = tuple(
+        Option(
+            _epoch_word(epoch, last),
+            say(
+                "{epoch}: {score}; training loss {loss:.3f}",
+                epoch=epoch,
+                score=_score(curve, measure, epochs.index(epoch)),
+                loss=losses[epochs.index(epoch)],
+            ),
+        )
+        for epoch in sorted(chosen)
+    )
     values = {
         "kept": kept,
         "score": _score(curve, measure, row),

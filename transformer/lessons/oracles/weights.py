@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from transformer.analysis.one_weight import place
+from transformer.analysis.one_weight import Walk, place
 from transformer.lessons.case import Answer, Case, NotHere, Option
 from transformer.lessons.picks.weights import keys_of, walk_of
 from transformer.model.anatomy import EVERY_PART
@@ -36,10 +36,19 @@ def best_key(case: Case) -> Answer:
     chosen = dict.fromkeys((best, straight, second, order[-1], *order[2:]))
     chosen = dict.fromkeys([key for key in chosen if key in order][:MOST_CHOICES])
     words = {key: "straight" if key == straight else f"key-{key + 1}" for key in chosen}
-    options = tuple(Option(words[key], f"{key + 1} · {pieces[key]}") for key in sorted(chosen))
+    options = tuple(
+        Option(words[key], f"{key + 1} · {pieces[key]}: {_geometry(found, key)}") for key in sorted(chosen)
+    )
     values = {"key": pieces[best], "dot": float(found.dots[best]), "next": float(found.dots[second])}
     source = EVERY_PART.attention(found.kind).keys_from == "encoder"
     return Answer(right=words[best], options=options, values=values, variant="source" if source else "own")
+
+
+def _geometry(found: Walk, key: int) -> str:
+    """The length of a key, and the cosine of its angle with the query."""
+    length = float(np.linalg.norm(found.keys[key]))
+    cosine = float(found.dots[key]) / max(length * float(np.linalg.norm(found.q)), 1e-12)
+    return f"|k| = {length:.2f}, cos = {cosine:.2f}".replace("-", "−")
 
 
 def scaling_effect(case: Case) -> Answer:
@@ -89,7 +98,7 @@ def own_key_rows(case: Case) -> Answer:
     best = np.where(case.trace.mask(kind, layer), dots, -np.inf).argmax(axis=1)
     own = int((best == np.arange(len(best))).sum())
     n = len(best)
-    variant = "none" if own == 0 else ("every" if own == n else "some")
+    variant = "none" if own == 0 else ("every" if own == n else ("most" if 2 * own > n else "some"))
     return Answer(right=float(own), values={"k": own, "n": n}, variant=variant, usual=float(n))
 
 

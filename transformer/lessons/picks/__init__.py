@@ -20,6 +20,7 @@ from transformer.lessons.picks import (
     looking,
     masks,
     order,
+    pieces,
     steps,
     training,
     weights,
@@ -40,6 +41,7 @@ _IN = (  # a module a line of thought; each lists its own
     inside,
     training,
     faults,
+    pieces,
 )
 
 PICKS: Final[Mapping[str, Pick]] = {pick.__name__: pick for module in _IN for pick in module.PICKS}

@@ -29,12 +29,12 @@ MOST_POSITIONS: Final = 64
 
 
 def two_clocks(case: Case) -> dict[str, Any]:
-    """A dimension that turns fast, and one that turns slowly."""
+    """A pair of dimensions that turns fast, and one that turns slowly."""
     waves = _waves(case)
-    fast, slow = (2 * int(np.abs(np.log(waves / length)).argmin()) for length in (FAST, SLOW))
+    fast, slow = (int(np.abs(np.log(waves / length)).argmin()) for length in (FAST, SLOW))
     if fast == slow:
         raise NotHere("This model's positions have too few dimensions to compare two.")
-    return {"fast": fast, "slow": slow, "dims": f"{fast + 1}.{slow + 1}"}
+    return {"fast": fast, "slow": slow, "dims": f"{2 * fast + 1}.{2 * slow + 1}", "d": table_of(case).shape[1]}
 
 
 def one_clock(case: Case) -> dict[str, Any]:

@@ -24,7 +24,9 @@ def first_layer(case: Case) -> dict[str, Any]:
     """The first layer's self-attention: the encoder's, or that of a decoder alone."""
     kind: Kind = "encoder" if "encoder" in case.trace.kinds else "decoder"
     weights = self_maps(case, kind)
-    return {"kind": kind, "layer": 1, "n_heads": weights.shape[1], "n": weights.shape[-1]}
+    config = case.checkpoint.config
+    widths = {"d_model": config.d_model, "d_head": config.d_head}
+    return {"kind": kind, "layer": 1, "n_heads": weights.shape[1], "n": weights.shape[-1], **widths}
 
 
 def last_writer(case: Case) -> dict[str, Any]:
@@ -33,6 +35,26 @@ def last_writer(case: Case) -> dict[str, Any]:
     attention = anatomy(case.checkpoint.config).attention("cross" if "cross" in case.trace.kinds else "decoder")
     n_heads = _at_least_two(case, attention.kind)
     return {"kind": attention.kind, "layer": attention.n_layers, "n_heads": n_heads}
+
+
+def two_writers(case: Case) -> dict[str, Any]:
+    """The heads of that layer that write most and least, and how much of all that is written they write."""
+    picked = last_writer(case)
+    shares = written_shares(case, picked["kind"], picked["layer"] - 1)
+    most, least = int(shares.argmax()), int(shares.argmin())
+    found = {"most": most + 1, "least": least + 1}
+    return {**picked, **found, "share": float(shares[most]), "least_share": float(shares[least])}
+
+
+def sharpest(case: Case) -> dict[str, Any]:
+    """The head of that layer whose rows have most on one key in the mean, beside the one that writes most."""
+    picked = two_writers(case)
+    if not case.trace.keeps_maps:
+        raise NotHere("The maps of this run are too large to be kept; try a shorter sentence.")
+    first = case.trace.first_row
+    rows = case.trace.maps(picked["kind"])[picked["layer"] - 1, :, first : first + case.trace.n_steps]
+    tops = rows.max(axis=-1).mean(axis=-1)  # [head]
+    return {**picked, "sharp": int(tops.argmax()) + 1, "top": float(tops.max())}
 
 
 def costliest_head(case: Case) -> dict[str, Any]:
@@ -109,4 +131,4 @@ def _at_least_two(case: Case, kind: Kind) -> int:
     return n_heads
 
 
-PICKS: Final = (first_layer, last_writer, costliest_head)
+PICKS: Final = (first_layer, last_writer, two_writers, sharpest, costliest_head)

@@ -73,8 +73,9 @@ def top_neuron(case: Case) -> dict[str, Any]:
     """The most active neuron of the last layer at that token."""
     picked = stream_row(case)
     place = place_of(case, picked)
-    site = neurons.site(place.stack, place.n_layers - 1, "activation")
-    here = replay(case.checkpoint, case.trace, [site])[site][place.row]
+    sites = [neurons.site(place.stack, place.n_layers - 1, name) for name in ("activation", "pre_activation")]
+    after, before = (replay(case.checkpoint, case.trace, sites)[site] for site in sites)
+    here, told = after[place.row], before[: case.trace.n_tokens(place.stack)]
     neuron = int(neurons.most_active(here, 1)[0])
     if not here[neuron] > 0:
         raise NotHere("No neuron is active at this token; try another sentence.")
@@ -83,6 +84,9 @@ def top_neuron(case: Case) -> dict[str, Any]:
         "neuron": neuron + 1,
         "n_neurons": case.checkpoint.config.of(place.stack).d_ff,
         "activation": float(here[neuron]),
+        "mean": float(told[place.row].mean()),
+        "deviation": float(told[place.row].std()),
+        "own_mean": float(told[:, neuron].mean()),
     }
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from transformer.lessons.case import Case, NotHere
 from transformer.lessons.picks.looking import own_pieces
 from transformer.model.anatomy import anatomy
-from transformer.runs.interventions import Replace, Shuffle
+from transformer.runs.interventions import Replace, Shuffle, write
 from transformer.runs.interventions.wiring import NoPositions
 
 MOST_SEEDS: Final = 20
@@ -36,7 +37,9 @@ def shuffled(case: Case) -> dict[str, Any]:
     found = next((one for one in shuffles if one.edited(ids, config) != ids), None)
     if found is None:
         raise NotHere("The source has no two different pieces to change places; type a longer sentence.")
-    return {"shuffle": str(found), "unplaced": str(NoPositions("encoder")), "seed": found.seed}
+    both = write((NoPositions("encoder"), found))
+    beside = urlencode({"do": both})  # the second run of a comparison, as an address says it
+    return {"shuffle": str(found), "unplaced": str(NoPositions("encoder")), "seed": found.seed, "beside": beside}
 
 
 def twice(case: Case) -> dict[str, Any]:

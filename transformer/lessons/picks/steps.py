@@ -29,6 +29,14 @@ def hardest_step(case: Case) -> dict[str, Any]:
     return {"step": at + 1, "piece": case.trace.tgt_pieces[at], "alt": second.piece, "alt_id": second.id}
 
 
+def cached_step(case: Case) -> dict[str, Any]:
+    """A step in the middle of the output, what it reads, and how much is read and written in all."""
+    n_steps, trace = written(case, least=4), case.trace
+    at = n_steps // 2
+    read = trace.row_label(trace.row_of(at)).reads
+    return {"step": at + 1, "read": read, "n": n_steps, "s": len(trace.src_ids), "kind": "decoder"}
+
+
 def written(case: Case, *, least: int) -> int:
     """How many pieces the model wrote.
 
@@ -54,4 +62,4 @@ def written(case: Case, *, least: int) -> int:
     return n_steps
 
 
-PICKS: Final = (first_step, last_step, hardest_step)
+PICKS: Final = (first_step, last_step, hardest_step, cached_step)

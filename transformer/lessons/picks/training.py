@@ -65,6 +65,15 @@ def last_loss(case: Case) -> dict[str, Any]:
     return {"loss": losses[-1]}
 
 
+def recipe(case: Case) -> dict[str, Any]:
+    """What the card says of the training."""
+    card, config = case.checkpoint.card.training, case.checkpoint.config
+    smoothing, epochs = card.get("smoothing"), len(curve_of(case).epochs)
+    if not isinstance(smoothing, float):
+        raise NotHere("The card of this checkpoint does not say that it was trained with label smoothing.")
+    return {"smoothing": smoothing, "epochs": epochs, "dropout": config.dropout, "n": config.tgt_vocab_size}
+
+
 def curve_of(case: Case) -> Curve:
     """How the training of the checkpoint went.
 
@@ -86,4 +95,4 @@ def curve_of(case: Case) -> Curve:
     return curve
 
 
-PICKS: Final = (reference, last_loss)
+PICKS: Final = (reference, last_loss, recipe)

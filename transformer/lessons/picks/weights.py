@@ -28,6 +28,12 @@ def one_weight(case: Case) -> dict[str, Any]:
     return _weight(case, kind)
 
 
+def built_head(case: Case) -> dict[str, Any]:
+    """A weight as `one_weight` has it, with what its attention is cut into."""
+    config = case.checkpoint.config
+    return one_weight(case) | {"d_model": config.d_model, "n_heads": config.n_heads}
+
+
 def own_row(case: Case) -> dict[str, Any]:
     """A head of the first layer of self-attention over the source: the one whose largest weight is nearest to 0.6."""
     if "encoder" not in case.trace.kinds:
@@ -111,4 +117,4 @@ def walk_of(case: Case, picked: dict[str, Any] | None = None) -> Walk:
     return walk(recorded, model, kind=kind, layer=layer, head=head, query=query)
 
 
-PICKS: Final = (one_weight, own_row, row_of_shares)
+PICKS: Final = (one_weight, built_head, own_row, row_of_shares)

@@ -10,6 +10,7 @@ from transformer.errors import QueryError
 from transformer.lessons.case import Case, NotHere
 from transformer.lessons.oracles import clocks as oracles
 from transformer.lessons.picks import clocks as picks
+from transformer.lessons.reading import lessons
 from transformer.lessons.survey import case_of
 from transformer.runs.interventions.wiring import ShiftPositions
 
@@ -35,16 +36,31 @@ def table_by_hand(case: Case) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", SINUSOIDAL)
-def test_the_dimension_with_the_larger_angle_turns_faster(name):
+def test_the_pair_with_the_larger_angle_turns_faster(name):
     posed = picked(picks.two_clocks, case(name))
     fast, slow = posed.picked["fast"], posed.picked["slow"]
     d = posed.checkpoint.config.d_model
-    assert angle_by_hand(fast, d) > angle_by_hand(slow, d)
+    assert angle_by_hand(2 * fast, d) > angle_by_hand(2 * slow, d)
     answer = oracles.faster_dimension(posed)
     assert answer.right == "fast"
-    for word, dim in (("turn_fast", fast), ("turn_slow", slow)):
-        assert answer.values[word] == pytest.approx(2 * np.pi / angle_by_hand(dim, d), rel=1e-4)
-    assert posed.picked["dims"] == f"{fast + 1}.{slow + 1}", "an address counts from 1"
+    for word, pair in (("turn_fast", fast), ("turn_slow", slow)):
+        assert answer.values[word] == pytest.approx(2 * np.pi / angle_by_hand(2 * pair, d), rel=1e-4)
+    assert posed.picked["dims"] == f"{2 * fast + 1}.{2 * slow + 1}", "an address counts from 1"
+    for pair, option in zip((fast, slow), answer.options[:2], strict=True):
+        assert f"dimensions {2 * pair} and {2 * pair + 1}" in option.label
+
+
+@pytest.mark.parametrize("name", SINUSOIDAL)
+def test_behind_a_turn_the_pair_alone_is_blind_and_both_faster_and_slower_ones_see(name):
+    posed = picked(picks.one_clock, case(name))
+    sine, table = posed.picked["sine"], table_by_hand(posed)
+    turn = round(oracles.turn_length(posed).values["turn"])
+    apart = ((table[turn] - table[0]) ** 2).reshape(-1, 2).sum(axis=1)  # [pair]
+    own, faster, slower = apart[sine // 2], apart[: sine // 2].sum(), apart[sine // 2 + 1 :].sum()
+    assert own < 0.05
+    assert min(faster, slower) > 10
+    said = str(lessons()["clocks"].steps[1].reveal["always"].said({"radians": 0.255, "turn": 24.7}))
+    assert "faster or slower" in said
 
 
 @pytest.mark.parametrize("name", SINUSOIDAL)

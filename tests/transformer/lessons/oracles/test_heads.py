@@ -96,10 +96,22 @@ def test_what_heads_write_is_their_values_times_their_part_of_w_o(name: str, sen
     shares = (lengths / lengths.sum(axis=0)).mean(axis=1)
     assert len(shares) == n_heads
     assert picks.written_shares(case, "cross", layer) == pytest.approx(shares, abs=1e-6)
-    if np.sort(shares)[-1] - np.sort(shares)[-2] >= oracles.CLEAR_SHARE:
-        answer = oracles.largest_writer(case)
-        assert answer.right == f"head-{shares.argmax() + 1}"
-        assert answer.values["least"] == shares.argmin() + 1
+    found = picking(case, "sharpest")
+    assert (found.picked["most"], found.picked["least"]) == (shares.argmax() + 1, shares.argmin() + 1)
+    tops = [np.mean([max(row) for row in head]) for head in case.trace.cross[layer].tolist()]
+    assert found.picked["sharp"] == int(np.argmax(tops)) + 1
+    own = shares[found.picked["sharp"] - 1]
+    if own == shares.max() or shares.max() - own >= oracles.CLEAR_SHARE:
+        answer = oracles.sharpest_writes_most(found)
+        assert answer.right == ("yes" if own == shares.max() else "no")
+        assert answer.values["own"] == pytest.approx(own, abs=1e-6)
+
+
+def test_a_twentieth_of_a_nat_is_no_verdict() -> None:
+    case = picking(case_of("zh-en", "我喜欢喝咖啡。"), "two_writers")
+    answer = oracles.worth_of_size(case)
+    assert 0.05 < abs(answer.values["by_most"] - answer.values["by_least"]) < 0.2
+    assert answer.right == "same"
 
 
 def log_prob_without(case: Case, layer: int, head: int) -> float:
@@ -111,12 +123,12 @@ def log_prob_without(case: Case, layer: int, head: int) -> float:
 
 @both
 def test_a_head_is_worth_what_a_run_without_it_loses(name: str, sentence: str) -> None:
-    case = picking(case_of(name, sentence), "last_writer")
+    case = picking(case_of(name, sentence), "two_writers")
     layer = case.picked["layer"] - 1
     whole = sum(float(case.trace.log_probs[step, piece]) for step, piece in enumerate(case.trace.tgt_ids))
     lost = [log_prob_without(case, layer, head) - whole for head in range(case.picked["n_heads"])]
     answer = oracles.worth_of_size(case)
-    most, least = (lost[answer.values[which] - 1] for which in ("most", "least"))
+    most, least = (lost[case.picked[which] - 1] for which in ("most", "least"))
     assert answer.values["by_most"] == pytest.approx(most, abs=1e-3)
     assert answer.values["by_least"] == pytest.approx(least, abs=1e-3)
     assert answer.right == ("same" if abs(most - least) < oracles.SAME_NATS else "most" if most < least else "least")

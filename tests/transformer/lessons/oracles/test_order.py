@@ -1,6 +1,7 @@
 """Order, against the model's tables, a permuted source given to it by hand, and a network of two matrices."""
 
 from dataclasses import replace
+from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.lessons.case import Case, NotHere
 from transformer.lessons.oracles import order as oracles
 from transformer.lessons.picks import order as picks
+from transformer.lessons.reading import lessons
 from transformer.model.tap import NO_TAP, Recorder, Replacer, Tap, tap_of
 from transformer.runs.interventions import parse
 
@@ -97,8 +99,26 @@ def test_an_output_without_positions_is_that_of_a_tap(name: str, sentence: str) 
     answer = oracles.unplaced_output(case)
     assert answer.values["after"] == by_hand.output_text
     before, after = case.trace.tgt_ids, by_hand.tgt_ids
-    expected = "same" if before == after else "order" if sorted(before) == sorted(after) else "other"
+    words = [run.output_text.lower().replace("'", " ").strip(".").split() for run in (case.trace, by_hand)]
+    if len(words[0]) == 1:
+        words = [list(run.tgt_pieces) for run in (case.trace, by_hand)]
+    expected = "same" if before == after else "order" if sorted(words[0]) == sorted(words[1]) else "other"
     assert answer.right == expected
+
+
+def test_words_in_another_order_are_so_in_small_and_capital_letters() -> None:
+    answer = oracles.unplaced_output(case_of("en-fr", "The dog bit the man.", "unplaced"))
+    assert answer.values["before"] == "Le chien m'a mordu l'homme."
+    assert answer.values["after"] == "L'homme m'a mordu le chien."
+    assert answer.right == answer.variant == "order"
+
+
+def test_both_runs_stand_side_by_side() -> None:
+    case = case_of("en-fr", "The dog bit the man.", "shuffled")
+    step = lessons()["order"].steps[1]
+    assert step.page == "compare"
+    (other,) = parse_qs(case.picked["beside"])["do"]
+    assert parse(other) == (*parse(case.picked["unplaced"]), *parse(case.picked["shuffle"]))
 
 
 @both

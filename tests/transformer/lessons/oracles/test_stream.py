@@ -10,6 +10,9 @@ from tests.transformer.doctor.healthy import healthy
 from transformer.lessons.case import Case, NotHere
 from transformer.lessons.oracles import stream as oracles
 from transformer.lessons.picks import inside as picks
+from transformer.lessons.posing import pose
+from transformer.lessons.reading import lessons
+from transformer.lessons.survey import case_of as survey_case
 from transformer.model.tap import NO_TAP, Replacer, tap_of
 from transformer.runs.interventions import parse
 from transformer.runs.recording import read_source
@@ -173,3 +176,25 @@ def test_an_encoder_alone_has_a_stream_but_no_output() -> None:
             question(case)
     with pytest.raises(NotHere, match="no encoder"):
         case_of("gpt2", "a dog", picks.source_token)
+
+
+@pytest.mark.parametrize(("name", "sentence"), [("zh-en", "我喜欢喝咖啡。"), ("reverse", "lantern")])
+def test_the_stream_of_a_pre_norm_model_is_its_beginning_plus_all_that_is_added(name, sentence):
+    run = survey_case(healthy(name), sentence)
+    silent, path = (pose(lessons()["stream"].steps[n], run) for n in (6, 7))
+    assert (silent.answer.right, silent.answer.values["apart"]) == ("start", "exactly 0")
+    config = run.checkpoint.config
+    row, last = run.trace.row_of(path.picked["step"] - 1), config.n_decoder_layers - 1
+    parts = [f"decoder.{n}.{part}.output" for n in range(last + 1) for part in ("self_attn", "cross_attn", "ffn")]
+    found = replay(run.checkpoint, run.trace, ["decoder.embedding.output", f"decoder.{last}.output", *parts])
+    whole = found["decoder.embedding.output"][row] + sum(found[one][row] for one in parts)
+    assert whole == pytest.approx(found[f"decoder.{last}.output"][row], abs=1e-4)
+    assert path.answer.right == path.answer.variant == "before"
+    assert path.answer.values["n"] == len(parts)
+
+
+def test_a_post_norm_model_is_told_that_it_has_no_such_path():
+    run = survey_case(healthy("reverse"), "lantern")
+    post = dataclasses.replace(run.checkpoint, config=dataclasses.replace(run.checkpoint.config, norm="post"))
+    with pytest.raises(NotHere, match="after the sum"):
+        pose(lessons()["stream"].steps[6], dataclasses.replace(run, checkpoint=post))

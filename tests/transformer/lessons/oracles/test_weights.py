@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import torch
 
 from tests.transformer.doctor.healthy import healthy
 from tests.transformer.lessons.posed import case
@@ -119,7 +120,11 @@ class TestOnAHead:
         assert answer.right == ("most" if top < 0.9 else "nearly" if top < 0.99 else "all")
         assert answer.values["raw"] == pytest.approx(top, abs=1e-4)
         told = pose(step_of("scaling", 3), run).answer.values
-        assert told["share"] == pytest.approx(slope(raw) / slope(scaled), rel=1e-2, abs=1e-4)
+        undivided, divided = (by_autograd(dots, scale) for scale in (1.0, 1 / math.sqrt(picked["d_head"])))
+        assert told["times"] == pytest.approx(undivided / divided, rel=1e-3, abs=1e-6)
+        variant = pose(step_of("scaling", 3), run).answer.variant
+        times = undivided / divided
+        assert variant == ("hardly" if times < 0.1 else "less" if times < 1 else "more")
         assert told["bits"] == pytest.approx(-sum(w * math.log2(w) for w in scaled), abs=1e-3)
 
     def test_the_similarity_that_is_nearest_is_so_in_changed_runs(self, name, sentence):
@@ -141,14 +146,22 @@ class TestOnAHead:
         assert {how: answer.values[how] for how in apart} == pytest.approx(apart, abs=1e-3)
 
 
-def slope(weights):
-    """The softmax's derivative by differences."""
-    step = 1e-6
-    scores = np.log(weights)
-    moved = [
-        (softmax(scores + step * one) - softmax(scores - step * one)) / (2 * step) for one in np.eye(len(scores))
-    ]
-    return np.linalg.norm(moved)
+def by_autograd(dots, scale):
+    """The norm of the derivative of a row of weights by its q · k, by autograd in float64."""
+    found = torch.autograd.functional.jacobian(
+        lambda x: (x * scale).softmax(-1), torch.tensor(dots, dtype=torch.float64)
+    )
+    return float(found.norm())
+
+
+def test_a_division_can_hold_gradients_back():
+    """The default sentence: undivided, its row is soft enough to pass more gradient on, not less."""
+    posed = pose(step_of("scaling", 3), case("zh-en", "我喜欢喝咖啡。"))
+    assert posed.answer.right == "more"
+    assert posed.answer.values["times"] > 4
+    assert "4.5 times as far" in str(posed.reveal)
+    hardly = pose(step_of("scaling", 3), case("en-fr", "The dog bit the man."))
+    assert "less than 1%" in str(hardly.reveal)
 
 
 def test_the_variance_of_a_sum_of_products_is_their_number():

@@ -1,0 +1,126 @@
+"""The two ends of the short path: its words on the learner's own sentence, and what was met on it.
+
+The words stand in the panel while the page Attention shows the row that they speak of: there the address says the
+first step of the path, which belongs to another page. The summary stands on the page with all lessons.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from transformer.checkpoint.load import Checkpoint
+from transformer.errors import GlassformerError
+from transformer.lessons import Case, NotHere
+from transformer.lessons.path import short_path, shown_row, words_on
+from ui.lessons import asking, leading, route
+from ui.runs import loading
+from ui.runs.work import BusyError
+from ui.shared import drawing, menu
+from ui.shared.door import st
+from ui.state import lesson, predictions, session
+from ui.state.lesson import Place
+from words import Sentence, joined, say
+
+PAGE = "attention"
+BEGINS, WORDS, SUMMARY = say("To the first question"), say("The words of this path"), say("What you have met")
+_BYTES = 4_000  # of the numbers that the words name
+
+
+def way_in(label: str, checkpoint: Checkpoint | None) -> leading.Way | None:
+    """The link to the words of the path, if there is one.
+
+    Args:
+        label: What it says.
+        checkpoint: The one that is open.
+    """
+    first = _first()
+    if first is None:
+        return None
+    _, _, bare = leading.into(label, first)
+    return PAGE, label, bare | shown_row(None if checkpoint is None else checkpoint.config)
+
+
+def has_words(here: Place) -> bool:
+    """Whether the panel says the words now, and asks nothing.
+
+    Args:
+        here: The step.
+    """
+    return here == _first() and st.session_state.get(session.URL_PAGE) == PAGE
+
+
+def words(checkpoint: Checkpoint | None) -> None:
+    """Say the words of the path.
+
+    Args:
+        checkpoint: The one that the page has opened.
+    """
+    found = None if checkpoint is None else _values(checkpoint)
+    if isinstance(found, dict):
+        st.markdown(drawing.strong(WORDS))
+        for term, says in short_path().words:
+            line = say("{term}: {text}", term=drawing.strong(term.said({})), text=drawing.plain(says.said(found)))
+            st.markdown(line)
+    else:
+        st.info(drawing.plain(found or say("A lesson needs a model: go back to the step.")))
+
+
+def _values(checkpoint: Checkpoint) -> dict[str, object] | Sentence:
+    """What the words name, or why there is nothing to name."""
+    try:
+        query = asking.own_query(checkpoint, st.session_state.get(session.SOURCE) or "")
+        trace = loading.runner().trace(checkpoint, query)
+        case = Case(checkpoint=checkpoint, trace=trace)
+        return loading.runner().compute(("path", query), partial(_words_on, case), nbytes=lambda _: _BYTES)
+    except (GlassformerError, BusyError) as error:
+        return error.sentence
+
+
+def _words_on(case: Case) -> dict[str, object] | Sentence:
+    try:
+        return words_on(case)
+    except NotHere as why:
+        return why.sentence
+
+
+def summary() -> None:
+    """Draw what was met on the path, how many answers were right, and what comes next; at its end."""
+    here, path = lesson.place(), route.places(lesson.known(), "", short=True)
+    if here is None or not here.short or replace(here, own="") != path[-1]:
+        return
+    last = {name: one.right for (name, _), one in predictions.kept().items()}
+    given = [last[place.name] for place in path if place.name in last]
+    with st.container(key="path_summary", border=True):
+        st.markdown(drawing.strong(SUMMARY))
+        known = lesson.known()
+        lines = [
+            say("{title}: {text}", title=drawing.strong(known[name].title.said({})), text=drawing.plain(met.said({})))
+            for name, met in short_path().met.items()
+        ]
+        st.markdown(joined("  \n", lines))
+        st.markdown(
+            say(
+                "You predicted {given} of {n} steps, {right} of them right.",
+                given=len(given),
+                n=len(path),
+                right=sum(given),
+            )
+        )
+        wrong = [place for place in path if last.get(place.name) is False]
+        if wrong:
+            st.caption(say("Surprising answers are those to look at again:"))
+            menu.ways([leading.into(_called(place), place) for place in wrong])
+        st.caption(say("What comes next: how heads are made, how text is cut, and how a model is trained."))
+        further = [Place(name, 1) for name in ("building", "pieces", "recipe") if name in known]
+        menu.ways([leading.into(known[place.lesson].title.said({}), place) for place in further])
+
+
+def _called(place: Place) -> Sentence:
+    title = lesson.known()[place.lesson].title.said({})
+    return say("{title}, step {n}", title=title, n=place.step)
+
+
+def _first() -> Place | None:
+    path = route.places(lesson.known(), "", short=True)
+    return path[0] if path else None
