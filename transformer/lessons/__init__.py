@@ -3,6 +3,7 @@
     lesson     what a lesson is
     reading    from a TOML file to one, with clear errors; the lessons of the plan are in plan/
     case       what picks and oracles are given, and what they answer with
+    folder     lessons that somebody wrote for a class
     picks      find in a run what is worth looking at
     oracles    compute the answer to a question from the run
     posing     a step posed to one run
@@ -16,9 +17,10 @@ Knows nothing of what is drawn.
 """
 
 from transformer.lessons.case import Answer, Case, NotHere, Option
+from transformer.lessons.folder import read_folder
 from transformer.lessons.lesson import Ask, Lesson, LessonError, Step, Text
 from transformer.lessons.posing import Posed, pose
-from transformer.lessons.reading import lessons, read_folder, read_lesson
+from transformer.lessons.reading import lessons, read_lesson
 
 __all__ = [
     "Answer",

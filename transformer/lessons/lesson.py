@@ -89,7 +89,8 @@ class Ask:
     """The question of a step.
 
     Attributes:
-        oracle: Name of the function in `transformer.lessons.oracles` that knows the answer.
+        oracle: Name of the function in `transformer.lessons.oracles` that knows the answer; "" of a plain question.
+        right: Of a plain question, which no oracle answers: the word of the right choice.
         kind: Law or finding.
         form: How the answer is given.
         question: What is asked.
@@ -109,6 +110,7 @@ class Ask:
     in_order: bool = False
     within: float = 0.0
     misled: Mapping[str, Text] = field(default_factory=dict)
+    right: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,6 +129,7 @@ class Step:
         ask: The question.
         reveal: What is said afterwards, for each variant.
         short: It belongs to the short path through all lessons.
+        paper: It also makes sense on a handout; what has to be typed or tried in the app does not.
     """
 
     page: str
@@ -139,12 +142,13 @@ class Step:
     ask: Ask
     reveal: Mapping[str, Text]
     short: bool
+    paper: bool = True
 
     @property
     def fingerprint(self) -> str:
         """Changes with the question or its choices: an answer that a browser remembers is of this text."""
         texts = (self.ask.question, *self.ask.choices.values())
-        said = "\n".join(text.languages["en"] for text in texts) + self.ask.oracle
+        said = "\n".join(text.languages["en"] for text in texts) + self.ask.oracle + self.ask.right
         return hashlib.sha256(said.encode()).hexdigest()[:8]
 
 

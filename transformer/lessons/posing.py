@@ -115,7 +115,7 @@ def pose(step: Step, case: Case) -> Posed:
     """
     if step.pick:
         case = replace(case, picked=dict(PICKS[step.pick](case)))
-    answer = ORACLES[step.ask.oracle](case)
+    answer = ORACLES[step.ask.oracle](case) if step.ask.oracle else _as_written(step)
     try:
         posed = _posed(step, case, answer)
         _ = posed.question, posed.reveal, posed.then(), [text.said(posed.values) for text in step.ask.misled.values()]
@@ -127,6 +127,11 @@ def pose(step: Step, case: Case) -> Posed:
             name=shown(error.args[0] if error.args else ""),
         ) from error
     return posed
+
+
+def _as_written(step: Step) -> Answer:
+    """The answer to a plain question, which the lesson's file says itself."""
+    return Answer(right=step.ask.right, options=tuple(Option(word) for word in step.ask.choices))
 
 
 def _posed(step: Step, case: Case, answer: Answer) -> Posed:
@@ -180,5 +185,6 @@ def _in(language: str, label: str) -> str:
 
 def _place(option: Option, step: Step, case: Case) -> bytes:
     """A place that depends on the run and the step alone: a class sees one order, and a reload keeps it."""
-    which = f"{case.trace.query.to_json()} {step.page} {step.ask.oracle} {option.word}"
+    asked = step.ask.oracle or step.ask.question.languages["en"]
+    which = f"{case.trace.query.to_json()} {step.page} {asked} {option.word}"
     return hashlib.sha256(which.encode()).digest()

@@ -12,12 +12,14 @@ import re
 import string
 import tomllib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, get_args
 
 from transformer.errors import shown
-from transformer.lessons.lesson import PAGES, Ask, Form, Kind, Lesson, LessonError, Step, Text
+from transformer.lessons.lesson import ALWAYS, PAGES, Ask, Form, Kind, Lesson, LessonError, Step, Text
 from transformer.lessons.oracles import ORACLES
 from transformer.lessons.picks import PICKS
 from words import ENGLISH, Sentence, say
@@ -27,14 +29,14 @@ LANGUAGES = (ENGLISH, "zh")
 MAX_BYTES = 200_000
 MAX_STEPS = 20
 MOST_WHOLE = 999
-MAX_FILES = 100
+MOST_PLAIN = 8  # choices of a question that no oracle answers; a room takes votes on as many
 MAX_CHARACTERS = 600  # of one text
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}", re.ASCII)
 _FIELD = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
 _FORMAT = re.compile(r"[+]?,?(\.\d)?[fdg%]?", re.ASCII)
 _LESSON = {"name", "number", "title", "teaches", "minutes", "after", "step"}
-_STEP = {"page", "link", "then", "pick", "on", "cover", "look", "ask", "reveal", "short"}
-_ASK = {"oracle", "kind", "form", "question", "choices", "in_order", "within", "misled"}
+_STEP = {"page", "link", "then", "pick", "on", "cover", "look", "ask", "reveal", "short", "paper", "from"}
+_ASK = {"oracle", "kind", "form", "question", "choices", "in_order", "within", "misled", "right"}
 
 
 @cache
@@ -44,44 +46,16 @@ def lessons() -> Mapping[str, Lesson]:
     return {lesson.name: lesson for lesson in found}
 
 
-def read_folder(folder: Path) -> tuple[Mapping[str, Lesson], tuple[Sentence, ...]]:
-    """Lessons that somebody wrote for a class: every TOML file of a folder, in the order of their names.
-
-    Their texts may be given in one language only.
-
-    Args:
-        folder: The folder.
-
-    Returns:
-        The lessons by name, and a sentence for each file that cannot be used.
-    """
-    found: dict[str, Lesson] = {}
-    problems: list[Sentence] = []
-    files = sorted(folder.glob("*.toml"))
-    if not files:
-        problems.append(say("The folder of lessons {folder} holds no .toml file.", folder=shown(str(folder))))
-    for file in files[:MAX_FILES]:
-        try:
-            lesson = read_lesson(file, languages=())
-            if lesson.name in found or lesson.name in lessons():
-                raise LessonError(
-                    "The lesson {file} cannot be used: its name {name} is that of another lesson; choose another.",
-                    file=file.name,
-                    name=shown(lesson.name),
-                )
-            found[lesson.name] = lesson
-        except LessonError as error:
-            problems.append(error.sentence)
-    return found, tuple(problems)
-
-
-def read_lesson(file: Path, *, languages: tuple[str, ...] = LANGUAGES) -> Lesson:
+def read_lesson(
+    file: Path, *, languages: tuple[str, ...] = LANGUAGES, known: Mapping[str, Lesson] = MappingProxyType({})
+) -> Lesson:
     """Read one lesson.
 
     Args:
         file: A TOML file.
         languages: Which every text must be given in; a lesson for one class may do with one, and then English need
             not be it.
+        known: Lessons by name that a step may be taken from.
 
     Raises:
         LessonError: It cannot be used; the message says where and why.
@@ -101,7 +75,7 @@ def read_lesson(file: Path, *, languages: tuple[str, ...] = LANGUAGES) -> Lesson
         record = tomllib.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:  # no UTF-8, no TOML, or a number of thousands of digits
         raise LessonError("{file} is no TOML: {problem}", file=file.name, problem=str(error)[:200]) from error
-    return _Reader(file.name, languages).lesson(record)
+    return _Reader(file.name, languages, known).lesson(record)
 
 
 class _Reader:
@@ -110,10 +84,11 @@ class _Reader:
     Args:
         file: Its name.
         languages: Which every text must be given in.
+        known: Lessons that a step may be taken from.
     """
 
-    def __init__(self, file: str, languages: tuple[str, ...]) -> None:
-        self._file, self._languages, self._step = file, languages, 0
+    def __init__(self, file: str, languages: tuple[str, ...], known: Mapping[str, Lesson]) -> None:
+        self._file, self._languages, self._lessons, self._step = file, languages, known, 0
 
     def lesson(self, record: Mapping[str, Any]) -> Lesson:
         """The whole file."""
@@ -136,6 +111,12 @@ class _Reader:
             if not isinstance(record, dict):
                 raise self._error(say("a step is a table, found {found}", found=shown(record)))
             self._known(record, _STEP)
+            if "from" in record:
+                yield self._taken(record)
+                continue
+            ask, reveal = self._ask(self._of(record, "ask", dict)), self._texts(record, "reveal")
+            if ask.right and ALWAYS not in reveal:
+                raise self._error(say("`{name}` lacks a text for {language}", name="reveal", language=ALWAYS))
             yield Step(
                 page=self._among(record, "page", PAGES),
                 link=self._strings(record, "link"),
@@ -144,13 +125,28 @@ class _Reader:
                 on=self._of(record, "on", str, ""),
                 cover=self._list(record, "cover"),
                 look=self._list(record, "look"),
-                ask=self._ask(self._of(record, "ask", dict)),
-                reveal=self._texts(record, "reveal"),
+                ask=ask,
+                reveal=reveal,
                 short=self._of(record, "short", bool, False),
+                paper=self._of(record, "paper", bool, True),
             )
+
+    def _taken(self, record: Mapping[str, Any]) -> Step:
+        """A step of another lesson."""
+        if len(record) > 1:
+            raise self._error(say("a step that is taken `from` another lesson has no other keys"))
+        named: str = self._of(record, "from", str)
+        lesson_name, _, number = named.partition(".")
+        lesson = self._lessons.get(lesson_name)
+        if lesson is None or number not in map(str, range(1, len(lesson.steps) + 1)):
+            known = ", ".join(f"{one.name}.1 to {len(one.steps)}" for one in self._lessons.values())
+            raise self._error(say("`from` is {found}; known are {known}", found=shown(named), known=known))
+        return replace(lesson.steps[int(number) - 1], short=False)  # the short path has it already
 
     def _ask(self, record: Mapping[str, Any]) -> Ask:
         self._known(record, _ASK)
+        if "right" in record:
+            return self._plain(record)
         within = record.get("within", 0)
         if isinstance(within, bool) or not isinstance(within, int | float) or not 0 <= within < 1e9:
             raise self._error(say("`within` is a number of at least 0, found {found}", found=shown(within)))
@@ -159,10 +155,46 @@ class _Reader:
             kind=self._among(record, "kind", get_args(Kind)),
             form=self._among(record, "form", get_args(Form), "choice"),
             question=self._text(record, "question"),
-            choices=self._texts(record, "choices") if "choices" in record else {},
+            choices=self._texts(record, "choices", {}),
             in_order=self._of(record, "in_order", bool, False),
             within=float(within),
-            misled=self._texts(record, "misled") if "misled" in record else {},
+            misled=self._texts(record, "misled", {}),
+        )
+
+    def _plain(self, record: Mapping[str, Any]) -> Ask:
+        """A question whose right choice the file says, and no oracle."""
+        others = [name for name in ("oracle", "form", "within") if name in record]
+        if others:
+            raise self._error(
+                say(
+                    "a question with `right` is a choice, and asks no oracle; drop {names}",
+                    names=", ".join(others),
+                )
+            )
+        choices, misled = self._texts(record, "choices"), self._texts(record, "misled", {})
+        if not 2 <= len(choices) <= MOST_PLAIN:
+            raise self._error(say("a question has 2 to {most} choices, found {n}", most=MOST_PLAIN, n=len(choices)))
+        for language in {language for text in choices.values() for language in text.languages}:
+            if len({text.languages.get(language, word) for word, text in choices.items()}) < len(choices):
+                raise self._error(say("two choices of a question read the same"))
+        right = self._among(record, "right", tuple(choices))
+        for word in misled:
+            if word not in choices or word == right:
+                raise self._error(
+                    say(
+                        "`misled` is about a wrong choice, found {found}; `reveal` is about the right one",
+                        found=shown(word),
+                    )
+                )
+        return Ask(
+            oracle="",
+            right=right,
+            kind=self._among(record, "kind", get_args(Kind), "law"),
+            form="choice",
+            question=self._text(record, "question"),
+            choices=choices,
+            in_order=self._of(record, "in_order", bool, False),
+            misled=misled,
         )
 
     def _known(self, record: Mapping[str, Any], names: set[str]) -> None:
@@ -228,8 +260,8 @@ class _Reader:
             self._check_template(f"{name}.{key}", value)
         return dict(values)
 
-    def _texts(self, record: Mapping[str, Any], name: str) -> dict[str, Text]:
-        values = self._of(record, name, dict)
+    def _texts(self, record: Mapping[str, Any], name: str, default: Any = None) -> dict[str, Text]:
+        values = self._of(record, name, dict, default)
         return {word: self._text(values, word, where=f"{name}.{word}") for word in values}
 
     def _text(self, record: Mapping[str, Any], name: str, *, where: str = "") -> Text:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from html import escape
 from typing import Final
 
 from charts.theme import shortened
@@ -16,7 +17,7 @@ from ui.runs.changes import ELSEWHERE, chips
 from ui.runs.open_run import publish
 from ui.shared import cover, drawing, style
 from ui.shared.choices import KEEP
-from ui.shared.door import st
+from ui.shared.door import here, st
 from ui.state import session
 from ui.state.view import MAIN
 from words import joined, say
@@ -36,11 +37,24 @@ def of_a_sentence(title: str, checkpoint: Checkpoint, draw: Callable[[Checkpoint
     """
     with st.container():  # an offer comes and goes: outside, it would move what is below, and a fragment is its place
         source_box(checkpoint, head(title))
-    if cover.stands_for(cover.ALL, height=cover.MOST):
+    if cover.covered(cover.ALL):
+        _pieces(checkpoint)
+        cover.stands_for(cover.ALL)
         drawing.notes(session.take_notes())
         publish(checkpoint)
     else:
         draw(checkpoint)
+
+
+def _pieces(checkpoint: Checkpoint) -> None:
+    """Draw the pieces of the sentence, which a question is about, where all below them is covered."""
+    source = st.session_state.get(session.SOURCE) or ""
+    if not source.strip():
+        return
+    tokenizer = checkpoint.src_tokenizer
+    pieces = [tokenizer.piece(i) for i in tokenizer.encode(source).ids[: checkpoint.config.max_len]]
+    chips = " ".join(f"<span>{escape(piece)}</span>" for piece in pieces)
+    st.html(f'<p class="gf-pieces">{escape(here(say("The sentence in pieces:")))} {chips}</p>')
 
 
 def head(title: str) -> AbstractContextManager[object]:

@@ -121,9 +121,18 @@ def solution(found: Posed) -> None:
         found: The question.
     """
     st.markdown(drawing.strong(found.question))
-    st.info(drawing.plain(say("It is “{true}”.", true=_true(found))))
+    st.info(drawing.plain(true(found)))
     if found.step.ask.form != "piece":  # what is said there is about what was typed
         st.markdown(drawing.plain(found.reveal))
+
+
+def true(found: Posed) -> Sentence:
+    """What is right, as a sentence.
+
+    Args:
+        found: The question.
+    """
+    return say("It is “{true}”.", true=_true(found))
 
 
 def called(found: Posed, given: str) -> str:
@@ -146,10 +155,10 @@ def _true(found: Posed) -> str:
 
 def _verdict(found: Posed, given: str, *, right: bool) -> Sentence:
     """What was predicted, by name, and what is so."""
-    predicted, true = called(found, given), _true(found)
+    predicted, so = called(found, given), _true(found)
     if right:
         return say("You predicted “{predicted}”, and so it is.", predicted=predicted)
-    return say("You predicted “{predicted}”; it is “{true}”.", predicted=predicted, true=true)
+    return say("You predicted “{predicted}”; it is “{true}”.", predicted=predicted, true=so)
 
 
 def _refused(found: Posed, given: str) -> str | None:

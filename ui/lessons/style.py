@@ -40,7 +40,7 @@ _RULES = """
 @media (max-width: 1100px) {
   .st-key-lesson_panel {
     position: fixed; z-index: 25; bottom: 0; left: 0; right: 0; width: auto !important;
-    max-height: 46vh; overflow-y: auto; padding: 0 0.5rem 0.5rem;
+    max-height: 46vh; overflow-y: auto; padding: 0 0.5rem 1.25rem; scroll-padding-bottom: 1.25rem;
   }
   [data-testid="stMainBlockContainer"]:has(.st-key-lesson_panel) { padding-bottom: 50vh; }
 }

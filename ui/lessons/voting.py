@@ -13,8 +13,8 @@ from transformer.lessons import Posed
 from ui.components.room.counts import room_counts
 from ui.lessons import answering, ballot, leading
 from ui.room import polling
-from ui.room.registry import ROOMS, Opened
-from ui.room.room import Public, Question
+from ui.room.public import LEAST_VOTES, Opened, Public, Question
+from ui.room.registry import ROOMS
 from ui.shared import drawing
 from ui.shared.door import st
 from ui.state import apart, in_room, predictions, session
@@ -68,7 +68,11 @@ def draw(here: Place, found: Posed, checkpoint: Checkpoint, public: Public) -> b
 
 
 def _question(here: Place, found: Posed, checkpoint: Checkpoint) -> None:
-    st.caption(say("The class votes. Nobody, the teacher included, can see who voted what."))
+    public = in_room.public()
+    if public is not None and public.least < LEAST_VOTES:
+        st.caption(say("The class votes. Few votes are shown, too: others may tell from them who chose what."))
+    else:
+        st.caption(say("The class votes. Nobody, the teacher included, can see who voted what."))
     answering.question(here, found, checkpoint, labels=_labels(found))
 
 
@@ -92,6 +96,8 @@ def _wait(here: Place, found: Posed, checkpoint: Checkpoint, public: Public) -> 
         said.append(say("You voted for “{choice}”.", choice=answering.called(found, given.choice)))
     if public.taken:
         said.append(say("Your teacher shows the votes when the class is ready."))
+    elif public.phase == "discuss":
+        said.append(say("Talk about it with your neighbours; then you vote again."))
     else:
         said.append(say("Talk about it with your neighbours; your teacher may ask again."))
     st.info(drawing.plain(joined(" ", said)))
@@ -114,7 +120,11 @@ def _teach(taught: Opened, here: Place, found: Posed, checkpoint: Checkpoint, pu
 def _show_answer(here: Place, found: Posed, checkpoint: Checkpoint, taught: Opened) -> None:
     """Callback: everybody may see the answer, and the page shows what belongs to it."""
     public = in_room.public()
-    right = None if public is None or ballot.counts_right(public, found) else ballot.place_of(found)
-    polling.do(partial(ROOMS.answer, right=right), taught)
+    if public is None:
+        return
+    compared = not ballot.counts_right(public, found)
+    right = ballot.place_of(found) if compared else None
+    told = "" if compared or public.own else answering.true(found)
+    polling.do(partial(ROOMS.answer, right=right, told=told), taught)
     if leading.at_the_step(here) and found.then() != found.link():
         st.query_params.from_dict(apart.beside(leading.parameters(here, checkpoint, then=True)))

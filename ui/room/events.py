@@ -12,11 +12,12 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator
+from dataclasses import asdict
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from ui.room.public import LEAST_VOTES, Public, RefusedError, Round
 from ui.room.registry import Registry
-from ui.room.room import Public, RefusedError, Round
 
 HEARTBEAT_SECONDS: Final = 15.0  # proxies close what is silent for 60
 RETRY_MS: Final = 2000
@@ -70,24 +71,26 @@ async def _told(
         name = f"{rooms.boot}.{public.version}"
         if name != told:
             told = name
-            yield event("room", plain(public, counted.students), name=name)
+            yield event("room", plain(public, counted.students, left=rooms.left(public)), name=name)
         if counts and counted != told_counts:
             told_counts = counted
-            yield event("counts", {"students": counted.students, "voted": counted.voted})
+            yield event("counts", asdict(counted))
         try:
-            await asyncio.wait_for(changed.wait(), HEARTBEAT_SECONDS)
+            most = min(HEARTBEAT_SECONDS, rooms.left(public)) if public.phase else HEARTBEAT_SECONDS
+            await asyncio.wait_for(changed.wait(), most)
         except TimeoutError:
             yield b": still here\n\n"
         if counts:
             await asyncio.sleep(TOGETHER_SECONDS)
 
 
-def plain(public: Public, students: int) -> dict[str, Any]:
+def plain(public: Public, students: int, *, left: float = 0.0) -> dict[str, Any]:
     """What everybody may know of a room, as JSON values.
 
     Args:
         public: What that is.
         students: How many there are: the more, the longer their redrawing is spread.
+        left: Seconds of what is timed; a browser's clock may be another.
     """
     question = public.question
     return {
@@ -103,6 +106,9 @@ def plain(public: Public, students: int) -> dict[str, Any]:
         "shown": [_round(one) for one in public.shown],
         "answered": public.answered,
         "own": public.own,
+        "few": public.least < LEAST_VOTES,
+        "phase": public.phase,
+        "left": left,
         "at": public.at,
     }
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ui.room import codes, polling, teaching
+from ui.room.public import RefusedError
 from ui.room.registry import IDLE_SECONDS, ROOMS
-from ui.room.room import RefusedError
+from ui.shared import drawing
 from ui.shared.door import st
-from ui.state import in_room
+from ui.state import in_room, session
 from words import say
 
 TYPED = "room_typed"
@@ -23,6 +24,7 @@ MEANT_FOR = say("A room is meant for a class of about 30 to 100 on one server.")
 
 def draw() -> None:
     """Draw what the session can do about rooms."""
+    drawing.notes(session.take_notes())
     code, taught = in_room.current(), in_room.taught()
     public = in_room.public()
     if taught is not None and public is not None and ROOMS.is_teacher(code, taught.secret):
@@ -37,6 +39,7 @@ def draw() -> None:
 
 
 def _outside(code: str) -> None:
+    teaching.last()
     if code:
         st.info(say("There is no room {code}, or there is none any more.", code=code), icon=":material/door_front:")
     join, teach = st.columns(2, gap="large")

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from charts.votes import HOW_TO_READ, votes_spec
-from ui.room.registry import ROOMS, Opened
-from ui.room.room import LEAST_VOTES, Public, Question, RefusedError
+from charts.votes import HOW_TO_READ, RIGHT, votes_spec
+from ui.room.public import Opened, Public, Question, RefusedError
+from ui.room.registry import ROOMS
 from ui.shared import drawing
+from ui.shared.choices import KEEP
 from ui.shared.door import st
 from words import Sentence, joined, say, say_n
 
 LETTERS = "ABCDEFGH"
 BARS = "room_votes"
+VOTE, DISCUSS = "room_vote_seconds", "room_discuss_minutes"
+VOTE_SECONDS, DISCUSS_MINUTES = [30, 60, 90, 120], [0, 1, 2, 3, 5]
 RIGHT_OR_NOT = (say("Right"), say("Not right"))  # the choices where choices are not compared
 
 
@@ -34,14 +37,43 @@ def controls(taught: Opened, public: Public, *, answer: Callable[[Opened], None]
                 say("Show the votes"), key="room_show", icon=":material/bar_chart:", type="primary", on_click=show
             )
         elif not public.answered:
+            if public.phase:
+                early = partial(do, ROOMS.show, taught)
+                st.button(say("Show the votes"), key="room_show", icon=":material/bar_chart:", on_click=early)
             again = partial(do, ROOMS.again, taught)
             st.button(say("Vote again"), key="room_again", icon=":material/replay:", on_click=again)
         if public.question.aloud:
             close = partial(do, partial(ROOMS.ask, question=None), taught)
             st.button(say("Close the question"), key="room_close", icon=":material/close:", on_click=close)
+        _timer(taught, public)
         if answer is not None and not public.answered:
             see = partial(answer, taught)
             st.button(say("Show the answer"), key="room_answer", icon=":material/visibility:", on_click=see)
+
+
+def _timer(taught: Opened, public: Public) -> None:
+    """Draw how long a class may vote and talk, or what ends that."""
+    if public.answered:
+        return
+    if public.phase == "vote":
+        stop = partial(do, partial(ROOMS.do, act=lambda room: room.stop()), taught)
+        st.button(say("Stop the timer"), key="room_stop", icon=":material/timer_off:", on_click=stop)
+    elif not public.phase:
+        with st.popover(say("Timer"), icon=":material/timer:"):
+            st.segmented_control(
+                say("Seconds to vote"), VOTE_SECONDS, key=VOTE, default=60, required=True, persist_state=KEEP
+            )
+            st.segmented_control(
+                say("Minutes to discuss"), DISCUSS_MINUTES, key=DISCUSS, default=2, required=True, persist_state=KEEP
+            )
+            st.caption(say("Vote, discuss with the neighbours, vote again; with 0 minutes one vote alone."))
+            st.button(say("Start"), key="room_start", type="primary", on_click=_start, args=(taught,))
+
+
+def _start(taught: Opened) -> None:
+    vote, discuss = st.session_state.get(VOTE) or 60, st.session_state.get(DISCUSS)
+    discuss = 120 if discuss is None else discuss * 60
+    do(partial(ROOMS.do, act=lambda room: room.start(vote, discuss)), taught)
 
 
 def do(act: Callable[[Opened], None], taught: Opened) -> None:
@@ -68,28 +100,41 @@ def _ask(taught: Opened, *, number: int, choices: int) -> None:
     ROOMS.ask(taught, Question(f"aloud.{number}", text, tuple(LETTERS[:choices]), aloud=True))
 
 
-def lettered(choices: Sequence[str]) -> list[str]:
-    """Choices as a class speaks of them, "B. the first piece"; letters, and right or not, are said as they are."""
-    if tuple(choices) in (RIGHT_OR_NOT, tuple(LETTERS[: len(choices)])):
-        return list(choices)
-    return [joined(" ", [f"{letter}.", one]) for letter, one in zip(LETTERS, choices, strict=False)]
+def lettered(choices: Sequence[str], *, right: int | None = None) -> list[str]:
+    """Choices as a class speaks of them, "B. the first piece"; letters, and right or not, are said as they are.
+
+    Args:
+        choices: What each says.
+        right: Which is marked as the right one; None marks none.
+    """
+    called = list(choices)
+    if tuple(choices) not in (RIGHT_OR_NOT, tuple(LETTERS[: len(choices)])):
+        called = [joined(" ", [f"{letter}.", one]) for letter, one in zip(LETTERS, choices, strict=False)]
+    if right is not None:
+        called[right] = joined(" ", [RIGHT, called[right]])
+    return called
 
 
 def too_few(public: Public) -> Sentence | None:
     """Why votes that were shown are not seen by choice; None if they are, or none are to be seen."""
-    if public.taken or not public.shown or public.shown[-1].counts is not None:
+    if not _are_seen(public) or public.shown[-1].counts is not None:
         return None
     return say_n(
         "{n} vote: from {least} on, a chart shows what was chosen.",
         "{n} votes: from {least} on, a chart shows what was chosen.",
         public.shown[-1].voted,
-        least=LEAST_VOTES,
+        least=public.least,
     )
+
+
+def _are_seen(public: Public) -> bool:
+    """Whether votes may be seen: not while others are taken, nor while a class talks of what it votes on again."""
+    return bool(public.shown) and not public.taken and not public.phase
 
 
 def has_bars(public: Public) -> bool:
     """Whether `bars` draws something; while votes are taken, those of the round before would lead them."""
-    return not public.taken and bool(public.shown) and public.shown[-1].counts is not None
+    return _are_seen(public) and public.shown[-1].counts is not None
 
 
 def results(public: Public) -> None:

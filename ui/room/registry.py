@@ -13,44 +13,19 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final
 
 from ui.room import codes
+from ui.room.public import Counted, Opened, Public, Question, RefusedError
 from ui.room.rates import Bucket
-from ui.room.room import MOST_STREAMS, Public, Question, RefusedError, Room
+from ui.room.record import Kept
+from ui.room.room import MOST_STREAMS, Room
 
 MOST_ROOMS: Final = 20
 IDLE_SECONDS: Final = 4 * 3600.0
 LEFT_SECONDS: Final = 900.0  # a room that nobody listens to may be dropped for another after so long
 OPENED_AT_ONCE, OPENED_A_SECOND = 10, 0.05
 MISSES_AT_ONCE, MISSES_A_SECOND = 200, 10.0  # of codes that are no room's
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A room that was opened.
-
-    Attributes:
-        code: What students type.
-        secret: What only its teacher has.
-    """
-
-    code: str
-    secret: str
-
-
-@dataclass(frozen=True)
-class Counted:
-    """How many there are.
-
-    Attributes:
-        students: That listen now.
-        voted: That voted in this round.
-    """
-
-    students: int
-    voted: int
 
 
 class Registry:
@@ -112,10 +87,7 @@ class Registry:
         Raises:
             RefusedError: The room is gone, or the address is too long to be sent.
         """
-        with self._taught(taught) as room:
-            news = room.move(page, parameters)
-        if news:
-            self._tell(room)
+        self.do(taught, lambda room: room.move(page, parameters))
 
     def ask(self, taught: Opened, question: Question | None) -> None:
         """Put a question to the class, and take votes; None takes it back.
@@ -123,10 +95,7 @@ class Registry:
         Raises:
             RefusedError: The room is gone, or the question has too few or too many choices.
         """
-        with self._taught(taught) as room:
-            news = room.ask(question)
-        if news:
-            self._tell(room)
+        self.do(taught, lambda room: room.ask(question))
 
     def show(self, taught: Opened) -> None:
         """End the round and show its votes.
@@ -134,9 +103,7 @@ class Registry:
         Raises:
             RefusedError: The room is gone, or takes no votes.
         """
-        with self._taught(taught) as room:
-            room.show()
-        self._tell(room)
+        self.do(taught, Room.show)
 
     def again(self, taught: Opened) -> None:
         """Take new votes on the same question.
@@ -144,19 +111,15 @@ class Registry:
         Raises:
             RefusedError: The room is gone, or no votes were shown.
         """
-        with self._taught(taught) as room:
-            room.again()
-        self._tell(room)
+        self.do(taught, Room.again)
 
-    def answer(self, taught: Opened, *, right: int | None = None) -> None:
+    def answer(self, taught: Opened, *, right: int | None = None, told: str = "") -> None:
         """Let everybody see the answer; of a question with choices, `right` is the right one.
 
         Raises:
             RefusedError: The room is gone, or has no question.
         """
-        with self._taught(taught) as room:
-            room.answer(right)
-        self._tell(room)
+        self.do(taught, lambda room: room.answer(right, told))
 
     def let_own(self, taught: Opened, own: bool) -> None:
         """Have students keep sentences of their own, or look at the teacher's.
@@ -164,10 +127,31 @@ class Registry:
         Raises:
             RefusedError: The room is gone.
         """
+        self.do(taught, lambda room: room.let_own(own))
+
+    def do(self, taught: Opened, act: Callable[[Room], bool | None]) -> None:
+        """Have a room do what its teacher alone may have it do, and tell those who listen.
+
+        Args:
+            taught: The teacher's room.
+            act: Does it; returns False if it is no news.
+
+        Raises:
+            RefusedError: The room is gone, or does not do it.
+        """
         with self._taught(taught) as room:
-            news = room.let_own(own)
-        if news:
+            news = act(room)
+        if news is not False:
             self._tell(room)
+
+    def record(self, taught: Opened) -> tuple[Kept, ...]:
+        """The rounds of a room so far.
+
+        Raises:
+            RefusedError: The room is gone.
+        """
+        with self._taught(taught) as room:
+            return room.record
 
     def end(self, taught: Opened) -> None:
         """End a room, and everything that is known of it.
@@ -191,7 +175,11 @@ class Registry:
         """How many are in a room and voted; none of a room that is not there."""
         with self._lock:
             room = self._found(code)
-            return Counted(0, 0) if room is None else Counted(room.students, room.voted)
+            return Counted(0, 0, 0) if room is None else Counted(room.students, room.voted, room.expected)
+
+    def left(self, public: Public) -> float:
+        """How many seconds are left of what is timed; 0 where nothing is."""
+        return max(0.0, public.until - self._clock()) if public.phase else 0.0
 
     def missed(self) -> bool:
         """Somebody asked for a room that is not there; whether that may be said, or it is asked too often."""
@@ -289,7 +277,10 @@ class Registry:
 
     def _found(self, code: str) -> Room | None:
         self.sweep()
-        return self._rooms.get(code)
+        room = self._rooms.get(code)
+        if room is not None:
+            room.tick()  # those who listen look by themselves when a time is up
+        return room
 
     @contextmanager
     def _asked(self, code: str) -> Iterator[Room]:

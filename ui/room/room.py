@@ -7,97 +7,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from dataclasses import replace
+from typing import Final
 
+from ui.room.public import LEAST_OF_FEW, LEAST_VOTES, MOST_CHOICES, Phase, Public, Question, RefusedError, Round
 from ui.room.rates import Bucket
+from ui.room.record import Kept
 
 MOST_TOKENS: Final = 200
 MOST_STREAMS: Final = 300  # open streams of events: one for each token, some for teachers and projectors
-MOST_CHOICES: Final = 8
-LEAST_VOTES: Final = 5  # fewer are not counted by choice: who voted what could be guessed
 MOST_ADDRESS: Final = 8000  # characters of a teacher's address
 VOTES_AT_ONCE, VOTES_A_SECOND = 5, 0.5  # of one token
 JOINS_AT_ONCE, JOINS_A_SECOND = 200, 10.0
+MOST_KEPT: Final = 200  # rounds
 FORGOTTEN_SECONDS: Final = 60.0  # a token that is needed for another may be dropped when unseen for so long
-
-Why = Literal[
-    "no-room", "full", "too-often", "no-token", "no-question", "over", "voted", "no-choice", "not-yours", "too-long"
-]
-
-
-class RefusedError(Exception):
-    """What was asked for is not done.
-
-    Attributes:
-        why: A plain word for it.
-    """
-
-    def __init__(self, why: Why) -> None:
-        super().__init__(why)
-        self.why: Why = why
-
-
-@dataclass(frozen=True)
-class Question:
-    """What the class is asked.
-
-    Attributes:
-        name: Changes exactly when the question does.
-        text: What is asked, to be shown on the wall.
-        choices: What can be chosen, in order.
-        aloud: It stands in no lesson: the teacher asks it aloud, and its choices are letters.
-    """
-
-    name: str
-    text: str
-    choices: tuple[str, ...]
-    aloud: bool = False
-
-
-@dataclass(frozen=True)
-class Round:
-    """The votes of one round, as they may be shown.
-
-    Attributes:
-        voted: How many voted.
-        counts: How many for each choice; None if there are too few votes to show.
-    """
-
-    voted: int
-    counts: tuple[int, ...] | None
-
-
-@dataclass(frozen=True)
-class Public:
-    """What everybody in a room may know.
-
-    Attributes:
-        version: Grows with every change of what follows.
-        moves: How often the teacher moved.
-        page, parameters: Where the teacher is; an empty page as long as the teacher has opened none.
-        question: What is asked; None for nothing.
-        round: Counts the rounds of votes of the room; 0 before the first.
-        taken: Whether votes are taken.
-        shown: Votes of this question that the teacher showed, the latest last.
-        answered: Whether the answer may be seen.
-        right: Then, which choice is right; None where choices are not compared.
-        own: Students keep sentences of their own instead of looking at the teacher's.
-        at: When the teacher moved last, in seconds since 1970.
-    """
-
-    version: int = 0
-    moves: int = 0
-    page: str = ""
-    parameters: Mapping[str, str] = field(default_factory=dict)
-    question: Question | None = None
-    round: int = 0
-    taken: bool = False
-    shown: tuple[Round, ...] = ()
-    answered: bool = False
-    right: int | None = None
-    own: bool = False
-    at: float = 0.0
 
 
 class Room:
@@ -119,6 +42,8 @@ class Room:
         self._streams: dict[str, int] = {}
         self._joins = Bucket(JOINS_AT_ONCE, per_second=JOINS_A_SECOND, clock=clock)
         self._votes: dict[str, int] = {}
+        self._ahead: list[tuple[Phase, float]] = []  # what is timed after what is timed now, and for how long
+        self.record: tuple[Kept, ...] = ()
 
     @property
     def students(self) -> int:
@@ -129,6 +54,11 @@ class Room:
     def voted(self) -> int:
         """How many voted in this round."""
         return len(self._votes)
+
+    @property
+    def expected(self) -> int:
+        """How many could have voted in this round: who is there, and who voted and left."""
+        return len({*self._streams, *self._votes})
 
     def join(self, token: str) -> None:
         """Let somebody in.
@@ -207,45 +137,118 @@ class Room:
             RefusedError: There is no question, its votes were not shown, or its answer was.
         """
         here = self.public
+        if here.phase == "discuss":
+            self._go_on()
+            return
         if here.question is None or here.taken or here.answered:
             raise RefusedError("no-question")
         self._begin(here.question, here.shown[-1:])
 
     def _begin(self, question: Question | None, shown: tuple[Round, ...]) -> None:
-        self._votes = {}
+        if self.public.taken and self._votes:
+            self._keep(self._counted())  # never shown, and not lost
+        self._votes, self._ahead = {}, []
         taken = question is not None
-        number = self.public.round + taken
-        self._change(question=question, round=number, taken=taken, shown=shown, answered=False, right=None)
+        number = self.public.round + (1 if taken else 0)
+        least = LEAST_OF_FEW if self.public.few else LEAST_VOTES
+        self._change(
+            question=question, round=number, taken=taken, shown=shown, answered=False, right=None, told="",
+            least=least, phase="",
+        )  # fmt: skip
 
     def show(self) -> None:
-        """End the round and show its votes.
+        """End the round, and show its votes.
 
         Raises:
             RefusedError: No votes are taken.
         """
-        here = self.public
-        if here.question is None or not here.taken:
-            raise RefusedError("no-question")
         self.used = self._clock()
-        chosen = list(self._votes.values())
-        counts = tuple(chosen.count(choice) for choice in range(len(here.question.choices)))
-        latest = Round(len(chosen), counts if len(chosen) >= LEAST_VOTES else None)
-        self._change(taken=False, shown=(*here.shown, latest))
+        if self.public.phase == "discuss":
+            self.stop()
+            return
+        if self.public.question is None or not self.public.taken:
+            raise RefusedError("no-question")
+        self._close()
+        self.stop()
 
-    def answer(self, right: int | None) -> None:
+    def _close(self) -> None:
+        latest = self._counted()
+        self._keep(latest)
+        self._change(taken=False, shown=(*self.public.shown, latest))
+
+    def _counted(self) -> Round:
+        here, chosen = self.public, list(self._votes.values())
+        counts = tuple(chosen.count(choice) for choice in range(len(here.question.choices) if here.question else 0))
+        return Round(len(chosen), counts if len(chosen) >= here.least else None)
+
+    def _keep(self, latest: Round) -> None:
+        question = self.public.question
+        if question is not None:
+            self.record = (*self.record, Kept(question, self.public.round, latest))[-MOST_KEPT:]
+
+    def answer(self, right: int | None, told: str = "") -> None:
         """Let everybody see the answer; no votes are taken from then on.
 
         Args:
             right: Which choice is right; None where choices are not compared.
+            told: What is right, where there are no choices.
 
         Raises:
             RefusedError: There is no question.
         """
-        if self.public.question is None:
+        here = self.public
+        if here.question is None:
             raise RefusedError("no-question")
-        if self.public.taken:
+        if here.taken:
             self.show()
-        self._change(answered=True, right=right)
+        self.stop()
+        self._change(answered=True, right=right, told=told)
+        self.record = tuple(
+            replace(one, right=right) if one.question == here.question else one for one in self.record
+        )
+
+    def let_few(self, few: bool) -> None:
+        """Have fewer votes counted by choice, or not, from the next round on: who has voted was told otherwise."""
+        self.used = self._clock()
+        between = not self.public.taken and not self.public.shown
+        self._change(few=few, **({"least": LEAST_OF_FEW if few else LEAST_VOTES} if between else {}))
+
+    def start(self, vote: float, discuss: float) -> None:
+        """Take votes for so long; then have the class discuss, and vote again for as long.
+
+        Args:
+            vote: Seconds.
+            discuss: Seconds; 0 for one vote alone, which is shown at its end.
+
+        Raises:
+            RefusedError: There is no question, or its answer was shown.
+        """
+        if not self.public.taken:
+            self.again()
+        self.used = self._clock()
+        self._ahead = [("discuss", discuss), ("vote", vote)] if discuss else []
+        self._change(phase="vote", until=self._clock() + vote)
+
+    def stop(self) -> None:
+        """Time nothing any more; what goes on stays until its teacher ends it."""
+        self._ahead = []
+        if self.public.phase:
+            self._change(phase="")
+
+    def tick(self) -> None:
+        """Go on where the time of something is up."""
+        if self.public.phase and self._clock() >= self.public.until:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """From a vote to what follows, from discussing to the vote after it."""
+        here, (next_one, *rest) = self.public, self._ahead or [("", 0.0)]
+        if here.phase == "vote":
+            self._close()
+        else:
+            self._begin(here.question, here.shown[-1:])
+        self._ahead = rest
+        self._change(phase=next_one[0], until=self._clock() + next_one[1])
 
     def let_own(self, own: bool) -> bool:
         """Have students keep sentences of their own, or not; whether that is news.

@@ -21,8 +21,8 @@ from starlette.routing import Route
 
 from ui.room import codes
 from ui.room.events import stream
+from ui.room.public import RefusedError, Why
 from ui.room.registry import ROOMS, Registry
-from ui.room.room import RefusedError, Why
 from words import say
 
 MOST_BYTES: Final = 500

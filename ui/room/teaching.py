@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Sequence
 from functools import partial
-from urllib.parse import urlsplit
 
 from ui.components.room.counts import room_counts
-from ui.room import polling
-from ui.room.registry import ROOMS, Opened
-from ui.room.room import Public
+from ui.room import joining, polling
+from ui.room.look import RULES
+from ui.room.public import LEAST_OF_FEW, LEAST_VOTES, Opened, Public, RefusedError
+from ui.room.record import Kept, table
+from ui.room.registry import ROOMS
 from ui.shared.door import st
+from ui.shared.saving import Origin, saved
 from ui.state import in_room, language
 from words import say
 
-OWN, CHOICES = "room_own", "room_choices"
+OWN, CHOICES, FEW, ENDED = "room_own", "room_choices", "room_few", "room_ended"
 MOST_ALOUD = 6  # choices of a question that is asked aloud
 _SENTENCES = {False: say("Everybody looks at mine"), True: say("Everybody has their own")}
 
@@ -26,20 +30,48 @@ def draw(taught: Opened, public: Public) -> None:
         public: Where it stands.
     """
     st.subheader(say("You teach in room {code}.", code=taught.code), anchor=False)
-    room_counts(key="room_counts")
-    st.markdown(say("Students join at this address, or type the code on this page:"))
-    st.code(join_address(taught.code), language=None)
-    st.markdown(say("Now go to any page: the class follows each of your moves."))
+    code, said = st.columns([1, 3], gap="medium", vertical_alignment="center")
+    where = joining.address(taught.code)
+    with code:
+        st.html(RULES + joining.qr(where, name="gf-join"))
+    with said:
+        st.markdown(say("Students scan this code, open this address, or type the code of the room on this page:"))
+        st.code(where, language=None)
+        joining.caution()
+        st.markdown(say("Now go to any page: the class follows each of your moves."))
     _sentences(taught, public)
+    _few(taught, public)
     _voting(taught, public)
     with st.container(horizontal=True, gap="small"):
         wall = f"{in_room.PROJECTOR}?{in_room.PARAMETER}={taught.code}&{language.PRESENT}=1"
-        st.link_button(say("Open the projector view"), f"{base()}/{wall}", icon=":material/cast_for_education:")
+        st.link_button(
+            say("Open the projector view"), f"{joining.base()}/{wall}", icon=":material/cast_for_education:"
+        )
         with st.popover(say("My own link"), icon=":material/key:"):
             st.markdown(say("Whoever opens this link teaches in this room. Keep it to yourself, and off the wall."))
             own = f"{in_room.PAGE}?{in_room.PARAMETER}={taught.code}&{in_room.SECRET}={taught.secret}"
-            st.code(f"{base()}/{own}", language=None)
+            st.code(f"{joining.base()}/{own}", language=None)
+        save(ROOMS.record(taught), taught.code)
         st.button(say("End the room"), key="room_end", on_click=_end, icon=":material/close:")
+
+
+def save(record: Sequence[Kept], code: str) -> None:
+    """Draw the button that saves the rounds of a room; nothing before the first.
+
+    Args:
+        record: The rounds.
+        code: Of the room.
+    """
+    if record:
+        st.download_button(
+            say("Rounds as CSV"),
+            saved(partial(table, record), Origin(), language.current()),
+            file_name=f"room_{code}.csv",
+            mime="text/csv",
+            key="room_record",
+            on_click="ignore",
+            icon=":material/download:",
+        )
 
 
 def _sentences(taught: Opened, public: Public) -> None:
@@ -55,6 +87,30 @@ def _sentences(taught: Opened, public: Public) -> None:
     )
     if public.own:
         st.caption(say("Choices on different sentences cannot be compared: votes show how many were right."))
+
+
+def _few(taught: Opened, public: Public) -> None:
+    st.session_state[FEW] = public.few
+    st.toggle(
+        say("Show bars for fewer than {least} votes, too", least=LEAST_VOTES),
+        key=FEW,
+        on_change=_let_few,
+        args=(taught,),
+    )
+    if public.few:
+        st.caption(
+            say(
+                "From the next vote on, bars show from {least} votes on what was chosen. In a small group that may "
+                "tell who voted what: where all chose the same, every vote is known, and whoever voted can tell what "
+                "the others chose. Students read this before they vote.",
+                least=LEAST_OF_FEW,
+            )
+        )
+
+
+def _let_few(taught: Opened) -> None:
+    few = bool(st.session_state.get(FEW))
+    polling.do(lambda room: ROOMS.do(room, lambda one: one.let_few(few)), taught)
 
 
 def _let_own(taught: Opened) -> None:
@@ -75,6 +131,7 @@ def _voting(taught: Opened, public: Public) -> None:
         )
         ask = partial(_ask, taught, public.round + 1)
         st.button(say("Ask for votes"), key="room_ask", on_click=ask, icon=":material/how_to_vote:")
+    room_counts(key="room_counts")
     polling.controls(taught, public)
     polling.results(public)
 
@@ -86,16 +143,16 @@ def _ask(taught: Opened, number: int) -> None:
 def _end() -> None:
     taught = in_room.taught()
     if taught is not None:
+        with contextlib.suppress(RefusedError):
+            st.session_state[ENDED] = taught.code, ROOMS.record(taught)
         polling.do(ROOMS.end, taught)
     in_room.leave()
 
 
-def join_address(code: str) -> str:
-    """The address at which a browser joins a room, as this visitor's browser would write it."""
-    return f"{base()}/?{in_room.PARAMETER}={code}"
-
-
-def base() -> str:
-    """The address of the app, as this visitor's browser writes it."""
-    found = urlsplit(st.context.url or "")
-    return f"{found.scheme}://{found.netloc}{found.path.rpartition('/')[0]}"
+def last() -> None:
+    """Draw what is left of the room that this session has ended: its rounds, for its teacher alone."""
+    code, record = st.session_state.get(ENDED, ("", ()))
+    if record:
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.markdown(say("Room {code} has ended; its rounds stay here until you close this page.", code=code))
+            save(record, code)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from html import escape
 
 from ui.components.room.counts import room_counts
-from ui.room import polling, teaching
+from ui.room import joining, polling
 from ui.room.look import RULES
-from ui.room.room import Public
+from ui.room.public import Public
 from ui.shared.door import here, st
 from ui.state import in_room
 from words import say
@@ -28,20 +28,32 @@ def draw() -> None:
     asked = public.question is not None
     st.html(RULES + _head(code, alone=not asked))
     if asked:
-        st.html(_question(public))
+        listed = not polling.has_bars(public) and not _counts_right(public)
+        st.html(_question(public, beside=_qr(code) if listed else ""))
     room_counts(key="wall_counts", large=True)
     polling.bars(public, key="wall_votes", large=True)
 
 
 def _head(code: str, *, alone: bool) -> str:
-    address = f"{teaching.base().partition('://')[2]}/{in_room.PAGE}"
+    address = f"{joining.class_base().partition('://')[2]}/{in_room.PAGE}"
     join = f'<p class="gf-wall-address">{escape(here(say("Join: {address}", address=address)))}</p>'
     named = f'<p class="gf-wall-code">{escape(code)}</p>'
-    kind, parts = ("gf-wall-alone", join + named) if alone else ("gf-wall-asked", named + join)
+    qr = joining.qr(joining.address(code), name="gf-wall-qr")
+    kind, parts = (
+        ("gf-wall-alone", f"<div>{join}{named}</div>{qr}") if alone else ("gf-wall-asked", named + join + qr)
+    )
     return f'<div class="gf-wall {kind}">{parts}</div>'
 
 
-def _question(public: Public) -> str:
+def _qr(code: str) -> str:
+    return joining.qr(joining.address(code), name="gf-wall-qr")
+
+
+def _counts_right(public: Public) -> bool:
+    return public.question is not None and public.question.choices == polling.RIGHT_OR_NOT
+
+
+def _question(public: Public, *, beside: str) -> str:
     question = public.question
     if question is None:
         return ""
@@ -49,10 +61,12 @@ def _question(public: Public) -> str:
     few = polling.too_few(public)
     if few is not None:
         parts.append(f'<p class="gf-wall-few">{escape(here(few))}</p>')
-    if question.choices == polling.RIGHT_OR_NOT:
-        parts.append(f'<p class="gf-wall-few">{escape(here(RIGHT_ALONE))}</p>')
+    if _counts_right(public):
+        parts.append(f'<p class="gf-wall-few">{escape(here(public.told or RIGHT_ALONE))}</p>')
     elif not polling.has_bars(public):
         kind = "gf-wall-row" if question.aloud else "gf-wall-list"
-        listed = "".join(f"<li>{escape(here(one))}</li>" for one in polling.lettered(question.choices))
-        parts.append(f'<ul class="{kind}">{listed}</ul>')
+        right = [' class="gf-wall-right"' if place == public.right else "" for place in range(len(question.choices))]
+        called = polling.lettered(question.choices, right=public.right)
+        listed = "".join(f"<li{which}>{escape(here(one))}</li>" for which, one in zip(right, called, strict=True))
+        parts.append(f'<div class="gf-wall-choices"><ul class="{kind}">{listed}</ul>{beside}</div>')
     return f'<div class="gf-wall">{"".join(parts)}</div>'

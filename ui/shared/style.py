@@ -79,6 +79,11 @@ _RULES = """
   .st-key-room_bar, :root.gf-present .st-key-room_bar { bottom: 0; left: 0; width: 100vw !important; }
   .stApp:has(.st-key-room_bar) .st-key-lesson_panel { bottom: var(--gf-room, 3rem); }
 }
+.gf-pieces { margin: 0; line-height: 2; }
+.gf-pieces span {
+  padding: 0.1rem 0.4rem; border: 1px solid color-mix(in srgb, currentColor 30%, transparent); border-radius: 0.25rem;
+  white-space: nowrap;
+}
 /* Nothing but what lies over the page: no room for it. */
 .st-key-glossary_marks { position: absolute; width: 0; height: 0; }
 [data-testid="stMainBlockContainer"] h1 { padding: 0; font-size: 1.35rem; white-space: nowrap; }

@@ -15,13 +15,16 @@ from typing import Final
 import streamlit as st
 
 from ui.room import codes
-from ui.room.registry import ROOMS, Opened
-from ui.room.room import Public, RefusedError
+from ui.room.public import Opened, Public, RefusedError
+from ui.room.registry import ROOMS
+from words import say
 
 PARAMETER: Final = "room"  # in the address
 SECRET: Final = "teacher"  # in a teacher's own link
 PAGE, PROJECTOR = "room", "projector"  # paths of the pages about rooms, to which a class does not follow
 CODE, TAUGHT, VOTE, LEFT = "room_code", "room_taught", "room_vote", "room_left"  # in the session
+NOTES: Final = "room_notes"
+_LONGEST_SHOWN: Final = 20
 
 
 def begin() -> None:
@@ -33,10 +36,25 @@ def begin() -> None:
     code = codes.read_code(typed) if typed else ""
     if code and code != current() and code != st.session_state.get(LEFT):
         _be_in(code, None)
+    if typed and not code:
+        st.session_state[NOTES] = (
+            say(
+                "The link names the room “{found}”, which can be none: a code has {n} letters and digits. Ask for "
+                "the whole link, or type the code on the page “A room”.",
+                found=typed[:_LONGEST_SHOWN],
+                n=codes.LENGTH,
+            ),
+        )
     secret = st.query_params.get(SECRET)
     if secret:
         del st.query_params[SECRET]
         become_teacher(secret)
+
+
+def take_notes() -> tuple[str, ...]:
+    """What there is to say of the address, once."""
+    notes: tuple[str, ...] = st.session_state.pop(NOTES, ())
+    return notes
 
 
 def current() -> str:

@@ -107,7 +107,7 @@ def begin(page: str) -> None:
     """
     apart.begin()
     _take_over(page, apart.without({name: tuple(st.query_params.get_all(name)) for name in st.query_params}))
-    for note in lesson.take_notes():
+    for note in (*lesson.take_notes(), *in_room.take_notes()):
         add_note(note)
 
 

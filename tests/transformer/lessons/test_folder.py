@@ -103,3 +103,121 @@ def test_a_text_that_asks_for_what_is_not_there_is_said(tmp_path, change):
     checkpoint = transformer.load("checkpoints/reverse")
     with pytest.raises(LessonError, match="mend the lesson's file"):
         pose(step, Case(checkpoint=checkpoint, trace=checkpoint.run("glass")))
+
+
+PLAIN = """
+name = "plain"
+title = "A question of ours"
+teaches = "Who wrote it."
+minutes = 2
+
+[[step]]
+page = "step"
+[step.ask]
+question = "Who wrote “Attention is all you need”?"
+right = "vaswani"
+[step.ask.choices]
+vaswani = "Vaswani and others"
+bengio = "Bengio and others"
+[step.ask.misled]
+bengio = "They wrote of attention in 2014."
+[step.reveal]
+always = "In 2017."
+"""
+
+PATH = """
+name = "path"
+title = "Our way"
+teaches = "Masks, and what we asked ourselves."
+minutes = 5
+
+[[step]]
+from = "masks.1"
+
+[[step]]
+from = "plain.1"
+
+[[step]]
+page = "attention"
+[step.ask]
+oracle = "read_piece"
+kind = "law"
+question = "What does it read first?"
+[step.ask.choices]
+nothing = "nothing"
+[step.reveal]
+always = "It reads {start}."
+"""
+
+
+def test_a_plain_question_needs_no_oracle(tmp_path):
+    write(tmp_path, "plain.toml", PLAIN)
+    found, problems = read_folder(tmp_path)
+    assert not problems
+    reverse = transformer.load("checkpoints/reverse")
+    posed = pose(found["plain"].steps[0], Case(checkpoint=reverse, trace=reverse.run("glass")))
+    assert {option.word: str(option.label) for option in posed.options} == {
+        "vaswani": "Vaswani and others",
+        "bengio": "Bengio and others",
+    }
+    assert posed.is_right("vaswani")
+    assert not posed.is_right("bengio")
+    assert str(posed.misled("bengio")) == "They wrote of attention in 2014."
+    assert str(posed.reveal) == "In 2017."
+    other = PLAIN.replace('right = "vaswani"', 'right = "bengio"').replace("misled]\nbengio", "misled]\nvaswani")
+    write(tmp_path, "plain.toml", other)
+    turned = read_folder(tmp_path)[0]["plain"].steps[0]
+    assert turned.fingerprint != found["plain"].steps[0].fingerprint  # a remembered answer is not one to this
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (('right = "vaswani"', 'right = "vaswan"'), "Step 1: `right` is 'vaswan'; known are bengio, vaswani."),
+        (('right = "vaswani"', 'right = "vaswani"\noracle = "read_piece"'), "and asks no oracle; drop oracle."),
+        (('right = "vaswani"', 'right = "vaswani"\nform = "number"'), "and asks no oracle; drop form."),
+        (('bengio = "Bengio and others"\n', ""), "a question has 2 to 8 choices, found 1."),
+        (("Bengio and others", "Vaswani and others"), "two choices of a question read the same."),
+        (("misled]\nbengio", "misled]\nvaswani"), "`misled` is about a wrong choice, found 'vaswani'"),
+        (("always", "sometimes"), "Step 1: `reveal` lacks a text for always."),
+        (('right = "vaswani"\n', ""), "the key `oracle` is missing."),
+    ],
+)
+def test_what_is_wrong_with_a_plain_question(tmp_path, change, said):
+    assert change[0] in PLAIN
+    write(tmp_path, "plain.toml", PLAIN.replace(*change))
+    _, problems = read_folder(tmp_path)
+    assert len(problems) == 1
+    assert said in problems[0]
+
+
+def test_a_path_takes_steps_of_the_plan_and_of_files_that_are_read_later(tmp_path):
+    write(tmp_path, "a-path.toml", PATH)
+    write(tmp_path, "b-plain.toml", PLAIN)
+    found, problems = read_folder(tmp_path)
+    assert not problems
+    assert list(found) == ["path", "plain"]
+    masks, own = lessons()["masks"].steps[0], found["plain"].steps[0]
+    assert [step.ask for step in found["path"].steps[:2]] == [masks.ask, own.ask]
+    assert found["path"].steps[2].page == "attention"
+    assert not any(step.short for step in found["path"].steps)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (('"masks.1"', '"masks"'), "Step 1: `from` is 'masks'; known are one-piece.1 to "),
+        (('"masks.1"', '"mask.1"'), "`from` is 'mask.1'; known are one-piece.1 to "),
+        (('"masks.1"', '"masks.99"'), "`from` is 'masks.99'; known are "),
+        (('"masks.1"', '"path.2"'), "`from` is 'path.2'; known are "),
+        (('from = "masks.1"', 'from = "masks.1"\ncover = ["*"]'), "taken `from` another lesson has no other keys."),
+        (('from = "masks.1"', "from = 3"), "`from` is 3, expected a str"),
+    ],
+)
+def test_what_is_wrong_with_a_path(tmp_path, change, said):
+    write(tmp_path, "path.toml", PATH.replace(*change))
+    write(tmp_path, "plain.toml", PLAIN)
+    found, problems = read_folder(tmp_path)
+    assert list(found) == ["plain"]
+    assert len(problems) == 1
+    assert said in problems[0]

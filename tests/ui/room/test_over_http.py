@@ -16,9 +16,9 @@ from streamlit.web.server.starlette.starlette_app import create_streamlit_middle
 
 from tools.serve import HOST, free_port
 from ui.room import codes
+from ui.room.public import Question
 from ui.room.rates import Bucket
 from ui.room.registry import MISSES_AT_ONCE, Registry
-from ui.room.room import Question
 from ui.room.routes import MOST_BYTES, routes
 
 SITE = "https://glass.school.example"  # that a proxy serves the app as

@@ -9,18 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ui.room import codes
-from ui.room.registry import IDLE_SECONDS, LEFT_SECONDS, MOST_ROOMS, OPENED_AT_ONCE, Opened, Registry
-from ui.room.room import (
-    FORGOTTEN_SECONDS,
-    LEAST_VOTES,
-    MOST_ADDRESS,
-    MOST_CHOICES,
-    MOST_STREAMS,
-    MOST_TOKENS,
-    VOTES_AT_ONCE,
-    Question,
-    RefusedError,
-)
+from ui.room.public import LEAST_VOTES, MOST_CHOICES, Opened, Question, RefusedError
+from ui.room.registry import IDLE_SECONDS, LEFT_SECONDS, MOST_ROOMS, OPENED_AT_ONCE, Registry
+from ui.room.room import FORGOTTEN_SECONDS, MOST_ADDRESS, MOST_STREAMS, MOST_TOKENS, VOTES_AT_ONCE
 
 ASKED = Question("masks.1", "How many?", ("one", "two", "three"))
 

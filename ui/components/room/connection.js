@@ -66,7 +66,7 @@ export function connect(wanted) {
   clearTimeout(connection?.again);
   connection = null;
   if (!wanted) return;
-  const known = /** @type {Known} */ ({ code: wanted.code, standing: "joining", state: null, counts: null });
+  const known = /** @type {Known} */ ({ code: wanted.code, standing: "joining", state: null, counts: null, until: 0 });
   connection = { wanted, known, source: null, again: 0 };
   open(connection);
 }
@@ -136,7 +136,7 @@ async function open(of) {
     keep(code, "boot", boot);
     tell(of, { standing: "there" });
   });
-  on("room", (/** @type {RoomState} */ state) => tell(of, { state }));
+  on("room", (/** @type {RoomState} */ state) => tell(of, { state, until: performance.now() + state.left * 1000 }));
   on("counts", (/** @type {Counts} */ told) => tell(of, { counts: told }));
   on("ended", ({ boot }) => over(of, boot));
   on("refused", ({ why }) => refused(of, why));

@@ -22,12 +22,16 @@ export interface RoomState {
   shown: Shown[];
   answered: boolean;
   own: boolean;
+  few: boolean;
+  phase: "" | "vote" | "discuss";
+  left: number;
   at: number;
 }
 
 export interface Counts {
   students: number;
   voted: number;
+  expected: number;
 }
 
 /**
@@ -36,12 +40,20 @@ export interface Counts {
  */
 export type Standing = "joining" | "there" | "lost" | "full" | "ended" | "restarted" | "none" | "foreign";
 
-/** What is known of the room that this browser page is in. */
+/** What is known of the room that this browser page is in; `until` is when what is timed ends, by this page's clock. */
 export interface Known {
   code: string;
   standing: Standing;
   state: RoomState | null;
   counts: Counts | null;
+  until: number;
+}
+
+/** What is timed, and how much of it is left. */
+export interface Timer {
+  element: HTMLElement;
+  hear: (known: Known | null) => void;
+  forget: () => void;
 }
 
 export interface View {
@@ -49,6 +61,7 @@ export interface View {
   said: HTMLElement;
   button: HTMLButtonElement;
   ballot: HTMLElement;
+  timer: Timer;
   report: (version: string) => void;
   leave: () => void;
   payload: RoomPayload | null;

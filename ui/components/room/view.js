@@ -6,6 +6,7 @@ import { mount } from "../common/mount.js";
 import { say, sayN } from "../common/words.js";
 import { connect, keep, kept, listen, vote } from "./connection.js";
 import { follow, isUnderWay, stay } from "./following.js";
+import { makeTimer } from "./timer.js";
 
 /** @import { Component, RoomPayload } from "../common/payloads.js" */
 /** @import { Known, RoomState, View } from "./types.js" */
@@ -28,11 +29,11 @@ let current = null;
 /** @param {HTMLElement} root */
 function create(root) {
   const view = /** @type {View} */ ({
-    root, said: make("span", "gf-room-said"), ballot: make("span", "gf-room-ballot"), payload: null,
+    root, said: make("span", "gf-room-said"), ballot: make("span", "gf-room-ballot"), timer: makeTimer(), payload: null,
   });
   view.said.setAttribute("role", "status");
   view.button = makeButton("gf-room-button", "", "", () => toggle(view));
-  root.append(view.said, view.ballot, view.button);
+  root.append(view.said, view.timer.element, view.ballot, view.button);
   view.forget = listen((known) => hear(view, known));
   return view;
 }
@@ -43,6 +44,7 @@ function create(root) {
  */
 function hear(view, known) {
   latest = known;
+  view.timer.hear(known);
   draw(view);
   const { state, code } = known;
   if (view.payload && isGone(known)) redraw(view, JSON.stringify([code, known.standing]), 0);
@@ -60,8 +62,8 @@ function hear(view, known) {
  * @param {View} view
  * @param {RoomState} state
  */
-function tellPython(view, { question, round, taken, shown, answered, spread }) {
-  const now = JSON.stringify([question, round, taken, shown.length, answered]);
+function tellPython(view, { question, round, taken, shown, answered, phase, spread }) {
+  const now = JSON.stringify([question, round, taken, shown.length, answered, phase]);
   if (votes === "" && !question) votes = now;
   redraw(view, now, spread);
 }
@@ -157,6 +159,7 @@ function drawBallot({ ballot, payload }, state) {
       button.setAttribute("aria-label", label);
       ballot.append(button);
     }
+    if (open.few) ballot.append(say("Few votes are shown, too: others may tell from them who chose what."));
   } else ballot.append(say("Your teacher asks for your vote."));
 }
 
@@ -240,6 +243,7 @@ export const component = mount({
   styles: "room", className: "gf-room", create, show, watched: (view) => [view.root], resized: tellHeight,
   close: (view) => {
     view.forget();
+    view.timer.forget();
     if (current !== view) return;
     current = null;
     connect(null);

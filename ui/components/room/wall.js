@@ -3,20 +3,26 @@
 
 import { make } from "../common/dom.js";
 import { mount } from "../common/mount.js";
-import { sayN } from "../common/words.js";
+import { say, sayN } from "../common/words.js";
 import { listen } from "./connection.js";
+import { makeTimer } from "./timer.js";
 
 /** @import { Component, RoomCountsPayload } from "../common/payloads.js" */
-/** @import { Known } from "./types.js" */
+/** @import { Known, Timer } from "./types.js" */
 
-/** @typedef {{ students: HTMLElement, voted: HTMLElement, known: Known | null, forget: () => void }} Wall */
+/**
+ * @typedef {{
+ *   students: HTMLElement, voted: HTMLElement, timer: Timer, known: Known | null, forget: () => void
+ * }} Wall
+ */
 
 /** @param {HTMLElement} root */
 function create(root) {
-  const wall = /** @type {Wall} */ ({ students: make("span", ""), voted: make("span", ""), known: null });
-  root.append(wall.students, wall.voted);
+  const wall = /** @type {Wall} */ ({ students: make("span", ""), voted: make("span", ""), timer: makeTimer(), known: null });
+  root.append(wall.students, wall.voted, wall.timer.element);
   wall.forget = listen((known) => {
     wall.known = known;
+    wall.timer.hear(known);
     draw(wall);
   });
   return wall;
@@ -27,7 +33,7 @@ function draw({ students, voted, known }) {
   const { counts, state } = known ?? {};
   students.textContent = counts ? sayN("{n} student", "{n} students", counts.students) : "";
   voted.hidden = !counts || !state?.question;
-  voted.textContent = counts ? sayN("{n} vote", "{n} votes", counts.voted) : "";
+  voted.textContent = counts ? say("{n} of {m} answered", { n: counts.voted, m: counts.expected }) : "";
 }
 
 /**
@@ -43,5 +49,8 @@ function show(wall, { data: { payload } }) {
 
 export const component = mount({
   styles: "room", className: "gf-room-wall", create, show, watched: () => [], resized: () => {},
-  close: (wall) => wall.forget(),
+  close: (wall) => {
+    wall.forget();
+    wall.timer.forget();
+  },
 });

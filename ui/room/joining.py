@@ -1,0 +1,98 @@
+"""How a class comes into a room: the address, as the browsers of a class reach it, and its QR code.
+
+A QR code is black on white, with the quiet zone of four modules, in a dark theme too: readers take nothing else for
+granted. Source: ISO/IEC 18004:2015, section 6.3.8 (quiet zone).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from html import escape
+from typing import Final
+from urllib.parse import SplitResult, urlsplit
+
+import segno
+
+from ui.shared.door import here, st
+from ui.state import in_room
+from words import say
+
+_QUIET: Final = 4  # modules around a code
+_ELSEWHERE: Final = ("192.0.2.1", 9)  # of RFC 5737: nobody has it, and nothing is sent to it
+
+
+def base() -> str:
+    """The address of the app, as this visitor's browser writes it."""
+    found = urlsplit(st.context.url or "")
+    return f"{found.scheme}://{found.netloc}{found.path.rpartition('/')[0]}"
+
+
+def class_base() -> str:
+    """The address of the app, as other computers reach it, as far as that is known here."""
+    found = urlsplit(base())
+    if not is_alone(found.hostname or "") or is_alone(str(st.get_option("server.address") or "")):
+        return base()
+    return with_host(found, own_address()) or base()
+
+
+def with_host(address: SplitResult, host: str) -> str:
+    """An address with another host, and the same port; "" without a host."""
+    port = f":{address.port}" if address.port else ""
+    return address._replace(netloc=f"{host}{port}").geturl() if host else ""
+
+
+def is_alone(host: str) -> bool:
+    """Whether a host names the computer that asks, so that a phone that asks finds itself."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def own_address() -> str:
+    """This computer's address in its network; "" where it is in none. Nothing is sent for it."""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+            asked.connect(_ELSEWHERE)
+            found = str(asked.getsockname()[0])
+    except OSError:
+        return ""
+    return "" if is_alone(found) else found
+
+
+def address(code: str) -> str:
+    """The address at which a browser joins a room.
+
+    Args:
+        code: Of the room.
+    """
+    return f"{class_base()}/?{in_room.PARAMETER}={code}"
+
+
+def caution() -> None:
+    """Say so where the address may be none for a class."""
+    if is_alone(urlsplit(class_base()).hostname or ""):
+        st.warning(
+            say(
+                "This app is open at {address}, which only this computer reaches. For a class, serve it in your "
+                "network (README, “A room for a class”), and open it at that address.",
+                address=base(),
+            ),
+            icon=":material/wifi_off:",
+        )
+    elif class_base() != base():
+        st.caption(say("{address} is this computer's address in its network.", address=class_base()))
+
+
+def qr(text: str, *, name: str) -> str:
+    """A QR code as HTML: a picture inside the page, black on white in every theme.
+
+    Args:
+        text: An address.
+        name: Of the element's class, which says how large it is.
+    """
+    made = segno.make_qr(text, error="m")
+    uri = made.svg_data_uri(scale=8, border=_QUIET, dark="#000", light="#fff", xmldecl=False)
+    said = escape(here(say("QR code of {address}", address=text)))
+    return f'<img class="{escape(name)}" src="{escape(uri)}" alt="{said}">'
