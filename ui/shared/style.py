@@ -130,6 +130,17 @@ _RULES = """
 [class*="-controls_bar"] :is([data-testid="stSelectbox"] [role="group"], [data-testid="stPopoverButton"]) {
   height: 2.125rem; min-height: 0;
 }
+/* A menu is as wide as what is chosen in it, where the row has room; what is longer is cut visibly. */
+[role="combobox"] { text-overflow: ellipsis; }
+@media (min-width: 641px) {
+  [data-testid="stMain"] [role="combobox"] { field-sizing: content; }
+  [data-testid="stMain"] [data-testid="stElementContainer"][width$="px"]:has(> [data-testid="stSelectbox"]) {
+    flex: 0 0 auto; width: max-content; max-width: 13rem; min-width: min(100%, attr(width type(*), 0px));
+  }
+  :root.gf-present [data-testid="stMain"] [data-testid="stElementContainer"]:has(> [data-testid="stSelectbox"]) {
+    max-width: 100%;
+  }
+}
 [class*="-mask_cell"] > [class*="-mask_verdict"] { min-width: 20rem; }
 [class*="-controls_bar"] [role="combobox"] { height: 2rem; padding-right: 0; }
 [class*="-controls_bar"] [data-testid="stSelectbox"] button { height: 2rem; }
