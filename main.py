@@ -5,6 +5,7 @@ from pathlib import Path
 from streamlit.navigation.page import StreamlitPage
 
 from ui.components.present.view import presenter
+from ui.frame.sidebar import language_choice
 from ui.glossary import listing
 from ui.lessons import panel
 from ui.room.bar import bar
@@ -21,19 +22,23 @@ st.set_page_config(page_title=menu.NAME, page_icon=str(ICON), layout="wide")
 style.apply()
 presenter()
 
+# What stands under "" are entries of the menu by themselves, and so is a page alone; the others fold.
 PAGES: dict[str, list[StreamlitPage]] = {
-    say("Explore"): [
+    "": [
         # Streamlit wants a page at "/"; the server sends browsers on to the same page under its own name.
         st.Page("pages/explore/start.py", title=menu.NAME, url_path="home", default=True, visibility="hidden"),
         st.Page("pages/explore/start.py", title=say("Start"), url_path="start"),
         st.Page("pages/explore/step.py", title=say("Step through decoding"), url_path="step"),
         st.Page("pages/explore/attention.py", title=say("Attention"), url_path="attention"),
+    ],
+    say("Inside"): [
+        st.Page("pages/explore/inside.py", title=say("Inside the model"), url_path="inside"),
         st.Page("pages/explore/positions.py", title=say("Positions"), url_path="positions"),
         st.Page("pages/explore/masks.py", title=say("Masks"), url_path="masks"),
-        st.Page("pages/explore/inside.py", title=say("Inside the model"), url_path="inside"),
+    ],
+    say("Choosing"): [
         st.Page("pages/explore/search.py", title=say("How pieces are chosen"), url_path="search"),
         st.Page("pages/explore/forcing.py", title=say("Teacher forcing"), url_path="forcing"),
-        st.Page("pages/explore/glossary.py", title=say("Glossary"), url_path="glossary"),
     ],
     say("What if"): [
         st.Page("pages/whatif/compare.py", title=say("Compare"), url_path="compare"),
@@ -46,17 +51,18 @@ PAGES: dict[str, list[StreamlitPage]] = {
         st.Page("pages/learn/projector.py", title=say("A room"), url_path="projector", visibility="hidden"),
         st.Page("pages/learn/teachers.py", title=say("For teachers"), url_path="teachers"),
     ],
-    say("Debug"): [
+    say("My model"): [
+        st.Page("pages/debug/open.py", title=say("Open a checkpoint"), url_path="open"),
+        st.Page("pages/debug/doctor.py", title=say("Doctor"), url_path="doctor"),
         st.Page("pages/debug/checkpoints.py", title=say("Checkpoints"), url_path="checkpoints"),
         st.Page("pages/debug/sentences.py", title=say("A file of sentences"), url_path="sentences"),
-        st.Page("pages/debug/doctor.py", title=say("Doctor"), url_path="doctor"),
-        st.Page("pages/debug/open.py", title=say("Open a checkpoint"), url_path="open"),
     ],
+    say("Glossary"): [st.Page("pages/explore/glossary.py", title=say("Glossary"), url_path="glossary")],
 }
 
 page = st.navigation(PAGES, position="hidden")
 with DRAWING.one():
-    menu.begin(PAGES, page.url_path)
+    menu.begin(PAGES, page.url_path, language_choice)
     bar(page.url_path)
     listing.underline()  # before the page, which may stop
     place = panel.begin(page.url_path)

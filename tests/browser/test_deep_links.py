@@ -61,7 +61,7 @@ def test_back_after_a_reload_keeps_what_the_address_says(server, page):
 def test_every_page_of_the_menu_can_be_reloaded(server, page):
     """Those about a sentence are reloaded by `test_history.py`."""
     open_page(page, f"{server.url}/?model=reverse")  # which the doctor has soon examined
-    names = page.locator(".st-key-menu a:not(.gf-this)").all_inner_texts()  # "Compare this" is no page of its own
+    names = page.locator(".st-key-menu a:not(.gf-this)").all_text_contents()  # "Compare this" is no page of its own
     others = [name for name in names if name not in OF_A_SENTENCE]
     assert len(names) == len(others) + len(OF_A_SENTENCE)
     for name in others:

@@ -86,8 +86,10 @@ def chosen_entry(title: str = "") -> Entry:
         usable[asked] = typed
     _settle_model(list(usable))
     st.session_state[session.DEFAULT_MODEL] = next(iter(usable))
-    with st.sidebar:
-        _language()
+    if not menu.is_there():  # a page alone, as tests run it: nothing stands beside the name
+        with st.sidebar:
+            language_choice()
+    with menu.above():
         name = st.selectbox(
             say("Checkpoint"),
             list(usable),
@@ -135,12 +137,19 @@ def _needs_a_model(title: str, maps: GivenMaps) -> NoReturn:
     st.stop()
 
 
-def _language() -> None:
+def language_choice() -> None:
     """Draw the choice of a language, if there is one."""
     if not language.menu_is_needed():
         return
     st.session_state[LANGUAGE] = language.current()
-    st.selectbox(say("Language"), languages(), key=LANGUAGE, format_func=name_of, on_change=_speak)
+    st.selectbox(
+        say("Language"),
+        languages(),
+        key=LANGUAGE,
+        format_func=name_of,
+        on_change=_speak,
+        label_visibility="collapsed",
+    )
 
 
 def _speak() -> None:

@@ -1,4 +1,7 @@
-"""The menu of pages in the sidebar: links that carry the whole address of what is looked at.
+"""The top of the sidebar: the name, what the reader chose, and the menu of pages.
+
+Its links carry the whole address of what is looked at. Pages that belong together fold into one entry; the one in
+which the reader is stands open, and another unfolds without loading anything.
 
 Streamlit's own menu leads to a page's bare path, to which the page then adds its parameters: two entries of the
 browser's history, of which the first means the defaults to whoever goes back to it. A link of ours says at once what
@@ -6,13 +9,13 @@ the page will say, so one click is one entry, and a new tab opens with everythin
 
 A step runs a fragment, and the sidebar stands outside. So the place of the menu is kept, and whoever publishes an
 address fills it again. It is one element, as a link of Streamlit's for each page would cost a step a quarter of its
-time; `common/links.js` has a click open the page in place.
+time; `common/links.js` has a click open the page in place, `common/folds.js` keeps open what was unfolded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, Final
@@ -38,24 +41,31 @@ class Menu:
     Attributes:
         pages: The pages of each section.
         current: The path of the one that is shown.
+        chosen: Where what a page is about is chosen: above the menu.
         place: Where it stands.
     """
 
     pages: Mapping[str, list[StreamlitPage]]
     current: str
+    chosen: Any
     place: Any
 
 
-def begin(pages: Mapping[str, list[StreamlitPage]], current: str) -> None:
+def begin(pages: Mapping[str, list[StreamlitPage]], current: str, beside_name: Callable[[], None]) -> None:
     """Draw the menu; call it before the page runs.
 
     Args:
         pages: The pages of each section; hidden ones are not drawn.
         current: The path of the one that is shown.
+        beside_name: Draws what stands beside the name, on every page.
     """
-    with st.sidebar.container(key=MENU, gap=None):
-        st.header(NAME, anchor=False)
-        menu = Menu(pages, current, st.empty())
+    with st.sidebar.container(key="top", gap=None):
+        with st.container(key="name", horizontal=True, vertical_alignment="center", gap="small"):
+            st.header(NAME, anchor=False, width="content")
+            beside_name()
+        chosen = st.container(key="chosen")
+        with st.container(key=MENU, gap=None):
+            menu = Menu(pages, current, chosen, st.empty())
     st.session_state[MENU] = menu
     _draw(menu, session.linked(), session.linked())
 
@@ -75,6 +85,14 @@ def carry(link: Link, *, compare: Link | None = None) -> None:
         _draw(menu, there, write_link(link), compare)
 
 
+@contextmanager
+def above() -> Iterator[None]:
+    """Where a page has chosen what it is about: above the menu, where it stays while another page opens."""
+    menu: Menu | None = st.session_state.get(MENU)
+    with _as_for_all_pages() if menu else nullcontext(), menu.chosen if menu else st.sidebar:
+        yield
+
+
 def link(path: str, label: str, leads_to: Link, *, icon: str | None = None) -> None:
     """Draw a link to a page.
 
@@ -91,6 +109,11 @@ def link(path: str, label: str, leads_to: Link, *, icon: str | None = None) -> N
         st.markdown(label)  # a page alone, as tests run it, has no others
         return
     st.page_link(page, label=label, icon=icon, query_params=apart.beside(write_link(leads_to)))
+
+
+def is_there() -> bool:
+    """Whether there is a menu; a page alone, as tests run it, has none."""
+    return MENU in st.session_state
 
 
 def current() -> str:
@@ -140,21 +163,39 @@ def _query(parameters: dict[str, str]) -> str:
 
 
 def _draw(menu: Menu, elsewhere: dict[str, str], again: dict[str, str], compare: Link | None = None) -> None:
-    beside, lines = apart.beside({}), list[str]()
+    beside = apart.beside({})
     there, here_again = escape(_query(elsewhere | beside)), escape(_query(again | beside))
+    lines = list[str]()
     for section, pages in menu.pages.items():
-        lines.append(f"<p>{escape(here(section))}</p>")
-        for page in pages:
-            if page.visibility != "hidden":
-                current = page.url_path == menu.current
-                leads_to = page.url_path + (here_again if current else there)
-                mark = ' aria-current="page"' if current else ""
-                lines.append(f'<a href="{leads_to}"{mark}>{escape(page.title)}</a>')
-                if page.url_path == COMPARE and not current and compare is not None:
-                    said = escape(here(say("Compare this")))
-                    lines.append(f'<a class="gf-this" href="{escape(href(COMPARE, compare))}">{said}</a>')
+        links = [
+            f'<a href="{page.url_path}{here_again}" aria-current="page">{escape(page.title)}</a>'
+            if page.url_path == menu.current
+            else f'<a href="{page.url_path}{there}">{escape(page.title)}</a>'
+            for page in pages
+            if page.visibility != "hidden"
+        ]
+        paths = [page.url_path for page in pages]
+        is_group = bool(section) and len(links) > 1
+        lines += _group(section, links, is_open=menu.current in paths) if is_group else links
+        if COMPARE in paths:
+            lines.append(_compare_this(None if menu.current == COMPARE else compare))
     with _as_for_all_pages():
         menu.place.html(f"<nav>{''.join(lines)}</nav>")
+
+
+def _group(section: str, links: Sequence[str], *, is_open: bool) -> list[str]:
+    """Pages that fold into one entry."""
+    return [
+        f"<details{' open' if is_open else ''}><summary>{escape(here(section))}</summary>", *links, "</details>"
+    ]
+
+
+def _compare_this(compare: Link | None) -> str:
+    """The link to a comparison; where there is nothing to compare it leads nowhere and keeps its place."""
+    said = escape(here(say("Compare this")))
+    if compare is None:
+        return f'<span class="gf-this">{said}</span>'
+    return f'<a class="gf-this" href="{escape(href(COMPARE, compare))}">{said}</a>'
 
 
 def _as_for_all_pages() -> AbstractContextManager[None]:

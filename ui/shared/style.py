@@ -89,16 +89,40 @@ _RULES = """
 [data-testid="stMainBlockContainer"] h1 { padding: 0; font-size: 1.35rem; white-space: nowrap; }
 .st-key-page_head { min-height: 2.6rem; }
 .st-key-page_head > .st-key-source { min-width: 12rem; }
-.st-key-menu { margin-top: -2.75rem; }
-.st-key-menu p { margin: 0; padding: 0.7rem 0 0.1rem 0.5rem; font-size: 0.875rem; opacity: 0.6; }
-.st-key-menu a {
+/* The top of the sidebar: the name and the language, the checkpoint, and the menu, whose groups fold. */
+.st-key-top { margin-top: -2.75rem; }
+.st-key-name { padding: 0 0.5rem 0.25rem; flex-wrap: nowrap; }
+.st-key-name h2 { padding: 0; font-size: 1.35rem; }
+.st-key-name .st-key-language_choice { flex: 1 1 0; min-width: 0; max-width: 7rem; margin-left: auto; }
+.st-key-top:not(:has(.st-key-chosen)) .st-key-menu { margin-top: 4.25rem; }
+.st-key-chosen { min-height: 4.25rem; padding: 0 0.5rem; gap: 0; }
+.st-key-chosen [data-testid="stWidgetLabel"] { min-height: 0; margin-bottom: 0.1rem; }
+.st-key-name [role="group"], .st-key-chosen [role="group"] { height: 2.125rem; min-height: 0; }
+.st-key-name [role="combobox"], .st-key-chosen [role="combobox"] { font-size: 0.875rem; }
+.st-key-menu :is(a, summary, .gf-this) {
   display: block; padding: 0.15rem 0.5rem; border-radius: 0.25rem; color: inherit; text-decoration: none;
   font-size: 0.875rem; line-height: 1.6;
 }
-.st-key-menu a:is(:hover, [aria-current]) { background: color-mix(in srgb, currentColor 9%, transparent); }
-.st-key-menu a[aria-current] { font-weight: 600; }
-.st-key-menu a.gf-this { padding-left: 1.25rem; }
-.st-key-menu h2 { padding: 0 0 0.4rem 0.5rem; font-size: 1.35rem; }
+.st-key-menu :is(a, summary):hover, .st-key-menu a[aria-current] {
+  background: color-mix(in srgb, currentColor 9%, transparent);
+}
+.st-key-menu a[aria-current], .st-key-menu details:has([aria-current]) > summary { font-weight: 600; }
+.st-key-menu :is(details a, .gf-this) { padding-left: 1.25rem; }
+.st-key-menu span.gf-this { opacity: 0.45; }
+.st-key-menu summary { cursor: pointer; list-style: none; }
+.st-key-menu summary::-webkit-details-marker { display: none; }
+.st-key-menu summary::after {
+  content: ""; float: right; width: 0.4em; height: 0.4em; margin: 0.5em 0.3em 0 0; border: solid currentColor;
+  border-width: 0 1.5px 1.5px 0; transform: rotate(45deg); opacity: 0.6;
+}
+.st-key-menu details[open] > summary::after { transform: rotate(225deg); margin-top: 0.7em; }
+.st-key-menu :is(a, summary):focus-visible { outline: 2px solid #e69f00; outline-offset: -2px; }
+.gf-skip {
+  position: fixed; z-index: 1000000; top: 0.5rem; left: 0.5rem; padding: 0.5rem 1rem; border-radius: 0.25rem;
+  background: #13646f; color: #fff; transform: translateY(-200%);
+}
+.gf-skip:focus { transform: none; }
+body:not(:has(.st-key-source)) > .gf-skip { display: none; }
 .gf-ways { display: flex; flex-wrap: wrap; gap: 0.4rem 0.6rem; }
 .gf-ways a {
   padding: 0.3rem 0.75rem; border: 1px solid color-mix(in srgb, currentColor 25%, transparent); border-radius: 0.5rem;
@@ -134,6 +158,17 @@ _RULES = """
 [class*="-controls_bar"] { column-gap: 0.5rem; row-gap: 0.375rem; }
 [class*="-controls_bar"] :is([data-testid="stSelectbox"] [role="group"], [data-testid="stPopoverButton"]) {
   height: 2.125rem; min-height: 0;
+}
+/* A menu is as wide as what is chosen in it, where the row has room; what is longer is cut visibly. */
+[role="combobox"] { text-overflow: ellipsis; }
+@media (min-width: 641px) {
+  [data-testid="stMain"] [role="combobox"] { field-sizing: content; }
+  [data-testid="stMain"] [data-testid="stElementContainer"][width$="px"]:has(> [data-testid="stSelectbox"]) {
+    flex: 0 0 auto; width: max-content; max-width: 13rem; min-width: min(100%, attr(width type(*), 0px));
+  }
+  :root.gf-present [data-testid="stMain"] [data-testid="stElementContainer"]:has(> [data-testid="stSelectbox"]) {
+    max-width: 100%;
+  }
 }
 [class*="-mask_cell"] > [class*="-mask_verdict"] { min-width: 20rem; }
 [class*="-controls_bar"] [role="combobox"] { height: 2rem; padding-right: 0; }

@@ -1,7 +1,9 @@
 // @ts-check
-// What stands on every page: the button and the key that begin and end the presentation, and the links of the menu.
+// What stands on every page: the button and the key that begin and end the presentation, links and
+// folds of the menu, and the way past it to the sentence.
 
 import { make, makeButton } from "../common/dom.js";
+import { keepFolds } from "../common/folds.js";
 import { followLinks } from "../common/links.js";
 import { mount } from "../common/mount.js";
 import { isPresenting, present } from "../common/present.js";
@@ -10,8 +12,9 @@ import { endsIt, togglesIt } from "./keys.js";
 
 /** @import { Spoken } from "../common/payloads.js" */
 
-/** @typedef {{ button: HTMLButtonElement, onKey: (event: KeyboardEvent) => void, unfollow: () => void }} View */
+/** @typedef {{ button: HTMLButtonElement, skip: HTMLAnchorElement, onKey: (event: KeyboardEvent) => void, end: (() => void)[] }} View */
 
+const SENTENCE = ".st-key-source input";
 const SVG = "http://www.w3.org/2000/svg";
 const SCREEN = "M3 4h18M5 4v10.5h14V4M12 14.5v3M8 21l4-3.5 4 3.5";  // on a stand
 
@@ -22,6 +25,19 @@ function sign() {
   path.setAttribute("d", SCREEN);
   svg.append(path);
   return svg;
+}
+
+/** What the keyboard comes to first: a link past all of the menu. */
+function skipLink() {
+  const link = make("a", "gf-skip");
+  link.href = "#";
+  link.addEventListener("click", (event) => {
+    event.preventDefault();
+    const box = document.querySelector(SENTENCE);
+    if (box instanceof HTMLInputElement) box.focus();
+  });
+  document.body.prepend(link);
+  return link;
 }
 
 /** @param {HTMLElement} root */
@@ -37,11 +53,12 @@ function create(root) {
   };
   // After all others were asked: whoever has used the key says so.
   window.addEventListener("keydown", onKey);
-  return { button, onKey, unfollow: followLinks() };
+  return { button, skip: skipLink(), onKey, end: [followLinks(), keepFolds()] };
 }
 
 /** @param {View} view */
-function show({ button }) {
+function show({ button, skip }) {
+  skip.textContent = say("Skip to the sentence");
   const presented = isPresenting();
   button.title = presented
     ? say("End the presentation: the usual size, with the sidebar (P or Escape)")
@@ -53,9 +70,10 @@ function show({ button }) {
 /** @type {import("../common/mount.js").Part<View, Spoken>} */
 const PART = {
   styles: "present", className: "gf-presenter", create, show, scaled: show, watched: () => [], resized: () => {},
-  close: ({ onKey, unfollow }) => {
+  close: ({ skip, onKey, end }) => {
+    skip.remove();
     window.removeEventListener("keydown", onKey);
-    unfollow();
+    for (const one of end) one();
   },
 };
 

@@ -1,0 +1,48 @@
+"""What is chosen can be read: menus are as wide as it, in large type, too, and cut nothing without a sign."""
+
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.helpers import comes_to, open_page
+
+FULL = {"width": 1920, "height": 1080}
+SPOKEN = {"en": ("en-fr", "My little brother slept in the train."), "zh": ("zh-en", "他每天早上在公园里跑步。")}
+PARTS = (
+    "attention?panel=overview",
+    "attention?panel=head&layer=2&head=2",
+    "attention?panel=walk",
+    "attention?panel=table",
+    "masks?mask=causal",
+    "masks?mask=cross",
+    "positions?positions=sentence",
+    "inside?inside=stream",
+    "inside?inside=ffn",
+    "inside?inside=pieces",
+    "matters?matters=heads",
+    "wrong?mistake=leak",
+)
+BOXES = "[data-testid=stMain] [data-testid=stSelectbox] [role=combobox]"
+CUT = "boxes => boxes.filter(box => box.scrollWidth > box.clientWidth).map(box => box.value)"
+UNMARKED = """boxes => boxes.filter(box => box.scrollWidth > box.clientWidth
+  && getComputedStyle(box).textOverflow !== "ellipsis").map(box => box.value)"""
+
+
+@pytest.mark.parametrize("language", SPOKEN)
+def test_a_class_reads_every_choice(server, new_page, language):
+    page, (model, source) = new_page(viewport=FULL), SPOKEN[language]
+    for part in PARTS:
+        open_page(page, f"{server.url}/{part}&model={model}&src={quote(source)}&lang={language}&present=1")
+        expect(page.locator(BOXES).first).to_be_visible()
+        comes_to(page, lambda: page.locator(BOXES).evaluate_all(CUT), [])
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), part
+
+
+@pytest.mark.parametrize("language", SPOKEN)
+def test_what_a_small_window_cuts_says_so(server, page, language):
+    model, source = SPOKEN[language]
+    open_page(page, f"{server.url}/masks?model={model}&src={quote(source)}&lang={language}")
+    expect(page.locator(BOXES).first).to_be_visible()
+    comes_to(page, lambda: page.locator(BOXES).evaluate_all(UNMARKED), [])
+    assert page.locator(".st-key-controls_bar").bounding_box()["height"] <= 44
