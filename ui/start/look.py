@@ -15,13 +15,13 @@ _RULES = """
   min-height: 2rem; padding: 0 0.7rem; border: 1px solid rgb(128 128 128 / 35%%) !important; border-radius: 1rem;
 }
 .st-key-examples button p { font-size: 0.875rem; }
-.st-key-start_diagram { gap: 0.9rem; margin-top: 0.75rem; }
+.st-key-start_diagram { gap: 0.55rem; margin-top: 0.25rem; }
 .st-key-start_diagram :is([data-testid="stMarkdownContainer"], [data-testid="stCaptionContainer"]) {
   margin-bottom: 0;
 }
 [class*="st-key-lane_encoder"] { --lane: 40 140 200; }
 [class*="st-key-lane_decoder"] { --lane: 220 112 30; }
-[class*="st-key-lane_"] { gap: 0.4rem; }
+[class*="st-key-lane_"] { gap: 0.25rem; }
 .st-key-start_diagram :is([data-testid="stCaptionContainer"], [data-testid="stMarkdownContainer"]) p {
   margin: 0; max-width: none;
 }
@@ -69,7 +69,7 @@ _RULES = """
 [class*="st-key-block_"] [data-testid="stCaptionContainer"] p { font-size: 0.8rem; line-height: 1.3; }
 [class*="st-key-lane_layers_"] [class*="st-key-block_"] { padding: 0.5rem; }
 [class*="st-key-lane_layers_"] [data-testid="stCaptionContainer"] p { font-size: 0.75rem !important; }
-.st-key-ways { gap: 0.75rem; margin-top: 0.75rem; }
+.st-key-ways { gap: 0.75rem; margin-top: 0.25rem; }
 .st-key-ways [data-testid="stElementContainer"] { width: auto !important; flex: 1 1 0 !important; }
 .st-key-ways a {
   padding: 0.55rem 0.8rem; border: 1px solid rgb(128 128 128 / 40%%); border-radius: 0.4rem; justify-content: center;
@@ -89,14 +89,14 @@ _RULES = """
 }
 .gf-of-source { --lane: 40 140 200; }
 .gf-cells {
-  display: grid; grid-template-columns: repeat(var(--columns), minmax(2px, 1fr)); gap: 1px; height: 3.1rem;
+  display: grid; grid-template-columns: repeat(var(--columns), minmax(2px, 1fr)); gap: 1px; height: 2.1rem;
   max-width: calc(var(--columns) * 0.9rem);
 }
 .gf-cells i { background: rgb(var(--lane)); opacity: calc(0.07 + 0.93 * var(--v)); min-height: 0; }
 .gf-cells i.gf-closed {
   background: repeating-linear-gradient(45deg, rgb(128 128 128 / 80%%) 0 1px, transparent 1px 4px); opacity: 1;
 }
-.gf-bars { display: grid; height: 3.6rem; font-size: 0.75rem; line-height: 1.2rem; }
+.gf-bars { display: grid; height: 3rem; font-size: 0.75rem; line-height: 1rem; }
 .gf-frame {
   grid-area: 1 / 1; display: grid; grid-template-columns: minmax(0, 1fr) auto; column-gap: 0.25rem; opacity: 0;
 }

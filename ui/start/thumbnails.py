@@ -76,7 +76,7 @@ def draw(run: OpenRun, stack: StackName, block: str) -> None:
 
 
 def _recorded(run: OpenRun, stack: StackName, site: str) -> np.ndarray | None:
-    """What the run had there at its first tokens [token, number]; None where that is not cheap, or is no such site."""
+    """What the run had there at its first tokens [token, number]; None where it is not cheap, or no such site is."""
     if not run.trace.keeps_maps or site not in sites(run.checkpoint.config):
         return None
     return loading.replay(run.checkpoint, run.trace, [site])[site][: _shown(run, stack)]
