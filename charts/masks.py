@@ -31,11 +31,13 @@ HOW_TO_READ_BOOL = say(
     "Row = query, column = key: T (True) = this query may attend to this key, hatched F (False) = it may not."
 )
 HOW_TO_READ_ADDITIVE = say(
-    "The same mask as numbers M in softmax(q·k / √d_head + M): 0 changes nothing, −∞ makes the weight exactly 0."
+    "The same mask as numbers M in softmax(q·k / √d_head + M): 0 changes nothing, a hatched −∞ makes the weight "
+    "exactly 0."
 )
 
 _PADDING = say("padding")
 _MOST_WRITTEN = 20  # above this many columns a letter in each cell is too small to read
+_MOST_INFINITE = 8  # and above this many "−∞" is a grey band: the hatching says it
 _WORDS: dict[Convention, tuple[str, str]] = {
     "bool": (say("T", about="True, in a small cell"), say("F", about="False, in a small cell")),
     "additive": ("0", "−∞"),
@@ -224,8 +226,9 @@ def mask_map_spec(
             hover = _hover(axes, joined(": ", [bold(on_hover[1]), italic(reason)]))
             data.append(_cells(where, MASK_COLOR, hover))
     if data and len(keys) <= _MOST_WRITTEN:  # on the last map, which lies over the others, for the cells of all
+        closed = words[1] if convention == "bool" or len(keys) <= _MOST_INFINITE else ""
         data[-1] |= {
-            "text": [[words[0] if may else words[1] for may in cells] for cells in mask],
+            "text": [[words[0] if may else closed for may in cells] for cells in mask],
             "texttemplate": "%{text}",
             "textfont": {"color": MARK_COLOR},
         }

@@ -82,3 +82,25 @@ def test_what_reads_a_text_is_one_click_and_one_entry_away(server, page):
         wait_for_idle(page)
         expect_address(page, model=None)
         expect(source_box(page)).to_have_value(sentence)
+
+
+RUNNING = """() => document.getAnimations().filter(
+  one => one.effect.target.closest(".gf-thumb, .stMarkdownBadge")).length"""
+SHOWN = '() => getComputedStyle(document.querySelector(".gf-at-rest")).opacity'
+
+
+def test_the_output_comes_piece_by_piece_once_or_stands_at_rest_for_who_wants_no_motion(server, new_page):
+    page = new_page(fresh=True)
+    page.emulate_media(reduced_motion="reduce")
+    open_page(page, f"{server.url}/start?model=reverse&src=noon")
+    expect(page.locator(".gf-thumb").first).to_be_visible()
+    assert page.evaluate(RUNNING) == 0
+    assert page.evaluate(SHOWN) == "1"
+    page.emulate_media(reduced_motion="no-preference")
+    page.reload()
+    page.wait_for_function(f"({RUNNING})() > 0")
+    page.wait_for_function(f"({RUNNING})() === 0")
+    assert page.evaluate(SHOWN) == "1"
+    source_box(page).fill("glass")
+    source_box(page).press("Enter")
+    page.wait_for_function(f"({RUNNING})() > 0")  # another sentence passes again

@@ -49,6 +49,18 @@ def test_each_cell_is_written_once_in_its_convention(convention, words):
     assert [list(row) for row in written[0]] == [[words[0] if may else words[1] for may in row] for row in MASK]
 
 
+@pytest.mark.parametrize(("n", "written"), [(8, "−∞"), (9, "")])
+def test_infinity_is_written_where_a_cell_has_room_for_it(n, written):
+    mask = np.tril(np.ones((n, n), bool))
+    drawn = charts.mask_map(
+        mask, reasons={"later": ~mask}, queries=["q"] * n, keys=["k"] * n, title="A mask", axes=("Query", "Key"),
+        cell=(0, 0), colour="target", convention="additive",
+    )  # fmt: skip
+    (signs,) = [trace.text for trace in drawn.data if trace.text is not None]
+    assert (signs[0][0], signs[0][1]) == ("0", written)
+    assert "−∞ is added" in drawn.data[1].hovertemplate
+
+
 def test_an_additive_mask_says_what_is_added():
     opened, future, *_ = draw_map(convention="additive").data
     np.testing.assert_array_equal(np.array(opened.z)[MASK], 0)

@@ -1,5 +1,6 @@
 """Compare: two runs beside each other, whatever they differ in; the address says both, and a step moves both."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from tests.pages.conftest import ROOT, check
 from tests.pages.reading import address, figure, numbers, payload, sentences, view
 from tests.transformer.featured import filling
-from transformer.analysis.compare import kl_divergences, read_output
+from transformer.analysis.compare import kl_divergences, own_log_probs, read_output
 from transformer.analysis.hidden_pieces import hide, mask_id
 from transformer.runs.changing import tap_for
 from transformer.runs.interventions import parse
@@ -55,7 +56,7 @@ def test_a_changed_run_stands_beside_its_control(compare):
     assert pieces(test, SECOND) == list(trace("abcdef")[1].tgt_pieces)
     assert pieces(test, MAIN) == list(trace("abcdef", ZERO)[1].tgt_pieces) != pieces(test, SECOND)
     assert address(test) == {"model": "reverse", "src": "abcdef", "do": ZERO}
-    assert [one.value for one in test.markdown if one.value.startswith("**Left")] == ["**Left:** the model as it is"]
+    assert [one.value for one in test.markdown if one.value.startswith("**Left:")] == ["**Left:** the model as it is"]
 
 
 def test_divergences_and_probabilities_are_those_of_both_runs(compare):
@@ -79,12 +80,48 @@ def test_divergences_and_probabilities_are_those_of_both_runs(compare):
 
 def test_without_a_change_the_page_leads_on_and_zeroes_the_head_that_is_looked_at(compare):
     test = compare(layer=2, head=1)
-    assert "Nothing is changed in this run yet" in sentences(test)
-    assert len(test.get("bidi_component")) == 1
+    assert "the head that is looked at is taken away" in text(test)
+    assert pieces(test, SECOND) == list(trace("abcdef", "zero-cross.2.1")[1].tgt_pieces)
+    assert "do" not in address(test)
     test.button(key=choosing.ZERO).click()
     check(test.run())
     assert address(test)["do"] == "zero-cross.2.1"
     assert {"stepper", "b-stepper"} <= {one.key for one in test.get("bidi_component")}
+
+
+def text(test):
+    return " ".join(one.value.replace("\\", "") for kind in ("markdown", "caption") for one in test.get(kind))
+
+
+def test_the_page_opens_with_the_head_that_matters_most_taken_away(compare):
+    checkpoint, control = trace("abcdef")
+    totals = {}
+    for kind in ("encoder", "decoder", "cross"):
+        for layer, head in itertools.product((1, 2), (1, 2, 3, 4)):
+            change = f"zero-{kind}.{layer}.{head}"
+            _, changed = trace("abcdef", change)
+            read = read_output(checkpoint, changed.query, control.tgt_ids)
+            totals[change] = own_log_probs(read).sum()
+    most = min(totals, key=totals.get)
+    test = compare()
+    assert pieces(test, MAIN) == list(control.tgt_pieces)
+    assert pieces(test, SECOND) == list(trace("abcdef", most)[1].tgt_pieces)
+    assert f"total {totals[most] - control.log_prob:+.3f} nats".replace("-", "−") in text(test).replace("-", "−")
+    assert "do" not in address(test)
+    test.button(key=choosing.ZERO).click()
+    assert address(check(test.run()))["do"] == most
+
+
+def test_the_largest_effect_stands_first_and_pieces_are_marked_by_sign_and_colour(compare):
+    test = compare(do=ZERO)
+    checkpoint, control = trace("abcdef")
+    _, changed = trace("abcdef", ZERO)
+    read = np.exp(own_log_probs(read_output(checkpoint, changed.query, control.tgt_ids)))
+    own = np.exp(own_log_probs(control))
+    most = int(np.abs(read - own).argmax())
+    first = next(one.value for one in test.markdown if "total" in one.value).replace("\\", "")
+    assert f"changes {control.tgt_pieces[most]} most: {own[most]:.2f} → {read[most]:.2f}" in first
+    assert ":violet-badge[≠ " in " ".join(one.value for one in test.markdown)
 
 
 def test_the_difference_of_two_maps_is_one_array_minus_the_other(compare):

@@ -11,6 +11,7 @@ from tests.pages.reading import address, everything, figure, numbers, sentences
 from transformer.checkpoint.load import load
 from transformer.runs.running import run_batch
 from ui.masks.panels import IN_NUMBERS
+from ui.runs import loading
 from ui.state import session
 
 MASKS = ROOT / "pages" / "explore" / "masks.py"
@@ -89,7 +90,7 @@ def test_the_batch_shows_the_pieces_and_the_padding(open_page, batch):
 
 def test_shapes_are_stated(masks):
     for name, own in (("source", "[3, 1, 1, 12]"), ("causal", "[1, 1, 12, 12]"), ("decoder", "[3, 1, 12, 12]")):
-        test = masks(mask=name)
+        test = masks(mask=name, **{"with": "noon\ntransformer"})
         assert f"Own shape {own}, broadcast to [batch 3, head 4, query 12, key 12]" in text(test)
         assert own in figure(test, "mask_own")["layout"]["title"]["text"]
 
@@ -144,14 +145,32 @@ def test_an_address_restores_everything(masks):
 
 
 def test_companions_are_the_shortest_and_the_longest_example(masks):
-    test = masks()
+    test = masks(mask="source")
     assert [test.text_input(key=f"mask_companion_{i}").value for i in range(3)] == ["noon", "transformer", ""]
     assert "Source pieces: 6, 5 and 12, padded to 12" in text(test)
     assert "with" not in address(test)
 
 
+def test_the_causal_mask_comes_first_and_without_pads(masks):
+    test = masks()
+    assert test.selectbox(key="mask").value == "causal"
+    cells = open_cells(figure(test, "mask_bool"))
+    np.testing.assert_array_equal(cells, np.tril(np.ones_like(cells)))
+    assert "<pad>" not in str(test.selectbox(key="mask_query").options)
+    check(test.selectbox(key="mask").set_value("decoder").run())
+    assert "Source pieces: 6, 5 and 12, padded to 12" in text(test)
+    assert "<pad>" in str(test.selectbox(key="mask_query").options)
+
+
+@pytest.mark.parametrize("looked_at", [{"sentence": 2}, {"query": 9}, {"key": 9}, {"with": "noon"}])
+def test_an_address_that_means_a_padded_batch_still_shows_it(masks, looked_at):
+    test = masks(**looked_at)
+    assert "<pad>" in str(test.selectbox(key="mask_query").options) + text(test) + str(figure(test, "mask_batch"))
+    assert test.selectbox(key="mask_query").value == looked_at.get("query", 1) - 1
+
+
 def test_a_companion_can_be_typed(masks):
-    test = check(masks().text_input(key="mask_companion_2").set_value("  ab  ").run())
+    test = check(masks(mask="source").text_input(key="mask_companion_2").set_value("  ab  ").run())
     assert "Source pieces: 6, 5, 12 and 3, padded to 12" in text(test)
     assert address(test)["with"] == "noon\ntransformer\nab"
 
@@ -167,7 +186,7 @@ def test_one_sentence_alone_has_no_padding_and_says_what_to_do(masks):
     ("bad", "said"), [("abcdefghijklmnop", "reads at most 13"), ("a" * 4001, "4,001 characters")]
 )
 def test_a_bad_companion_is_left_out_in_one_sentence(masks, bad, said):
-    test = check(masks().text_input(key="mask_companion_1").set_value(bad).run())
+    test = check(masks(mask="source").text_input(key="mask_companion_1").set_value(bad).run())
     assert said in "\n".join(element.value.replace("\\", "") for element in (*test.warning, *test.info))
     assert "2 sentences run as one batch. Source pieces: 6 and 5" in text(test)
     assert not test.error
@@ -181,7 +200,7 @@ def test_markup_in_a_companion_is_text(masks):
 
 
 def test_another_model_brings_its_own_companions(masks):
-    test = masks(**{"with": "abc", "sentence": 2})
+    test = masks(mask="source", **{"with": "abc", "sentence": 2})
     check(test.selectbox(key=session.MODEL).set_value("zh-en").run())
     assert [test.text_input(key=f"mask_companion_{i}").value for i in range(2)] == list(WITH["zh-en"])
     assert test.selectbox(key="sentence").value == 0
@@ -304,7 +323,8 @@ def test_the_first_guess_has_nothing_later_to_change(masks):
 def test_the_page_opens_on_the_causal_mask(open_page, batch):
     checkpoint, traces = batch
     test = open_page(MASKS, model=checkpoint.name)
-    expected = np.array(by_hand(traces[0], "causal", checkpoint.config.pad_id))
+    alone = loading.runner().trace(checkpoint, traces[0].query)
+    expected = np.array(by_hand(alone, "causal", checkpoint.config.pad_id))
     np.testing.assert_array_equal(open_cells(figure(test, "mask_bool")), expected)
     assert "mask" not in address(test)
 

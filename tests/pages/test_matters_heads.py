@@ -12,8 +12,8 @@ from transformer.analysis.head_effects import head_effects
 from transformer.runs.changing import tap_for
 from transformer.runs.interventions import ZeroHead
 from transformer.runs.replay import replay
-from ui.matters import heads, measuring, one_head
-from ui.runs import loading
+from ui.matters import heads, one_head
+from ui.runs import loading, measuring
 
 MATTERS = ROOT / "pages" / "whatif" / "matters.py"
 SOURCE = "abcdef"

@@ -80,6 +80,8 @@ def opened_now(old):
     names = parse_qs(old["address"])
     if now["link"].get("view", {}).get("mask") == "causal":
         del now["link"]["view"]["mask"]
+        if now["shown"].get("masks_panel") == "The masks" and "with" not in names:  # nothing is padded unasked since
+            now["shown"] |= {f"mask_companion_{place}": "" for place in range(3)}
     if (now["meant"] or {}).get("mask") == "causal":
         del now["meant"]["mask"]
     now["written"] = now["written"].replace("&mask=causal", "")

@@ -7,7 +7,7 @@ from tests.pages.reading import address, figure, go_to, numbers, output, sentenc
 from transformer.analysis.draws import draws as drawn_by_hand
 from transformer.analysis.draws import outcomes
 from transformer.runs.query import Beam, Sampling
-from ui.runs import loading
+from ui.runs import loading, measuring
 from ui.search import drawn_outputs, draws, sampling, settings, tree
 from ui.state import session
 
@@ -68,16 +68,40 @@ def test_what_comes_next_stays_hidden(beam):
     assert all("open, score" in text for text in results(test))
 
 
-def test_a_run_that_decodes_otherwise_offers_a_search(open_page):
+def captions(test):
+    return " ".join(one.value for one in test.caption)
+
+
+def test_the_part_opens_with_a_search_and_says_that_the_run_itself_is_greedy(open_page):
     test = open_page(SEARCH, model="reverse", src="glasses")
-    assert "does not decode by beam search" in sentences(test)
+    assert "The run itself is greedy. This tree is a search with 4 beams" in captions(test)
+    assert len(results(test)) == Beam().size
+    assert "with_beam" not in address(test)
+    check(test.button(key=tree.DECODE_SO).click().run())
+    assert address(test)["how"] == "beam"
+    assert "The run itself" not in captions(test)
+
+
+def test_of_a_large_model_a_search_is_offered(open_page, monkeypatch):
+    monkeypatch.setattr(measuring, "SMALL", 0)
+    test = open_page(SEARCH, model="reverse", src="glasses")
     assert not [one for one in test.get("bidi_component") if one.key == tree.TREE]
     check(test.button(key=tree.DRAW_BESIDE).click().run())
     assert len(results(test)) == Beam().size
     assert address(test)["with_beam"] == "1"
-    check(test.button(key=tree.DECODE_SO).click().run())
-    assert address(test)["how"] == "beam"
-    assert "does not decode" not in sentences(test)
+
+
+def test_many_draws_open_with_fifty_where_that_is_quick(open_page):
+    test = open_page(SEARCH, model="reverse", src="glasses", search="draws")
+    assert not [button for button in test.button if button.key == draws.START]
+    while [button for button in test.button if button.key == draws.CANCEL]:
+        check(test.run())
+    assert "50 draws gave" in said(test)
+    long = open_page(
+        SEARCH, model="en-fr", src="My brother and I walk to the old school every Monday.", search="draws"
+    )
+    assert [button for button in long.button if button.key == draws.START]
+    assert "Takes about 1 seconds" in captions(long) or "Takes about 2 seconds" in captions(long)
 
 
 def test_the_search_of_a_changed_model_is_another_one(beam):

@@ -1,7 +1,11 @@
 """The start page: a sentence, the diagram of the model that it runs through, and where the blocks lead."""
 
+import html
+import re
+from dataclasses import replace
 from urllib.parse import parse_qsl
 
+import numpy as np
 import pytest
 
 from tests.pages.conftest import MAIN, ROOT, check
@@ -11,6 +15,7 @@ from ui.frame.offer import OFFER
 from ui.runs import loading
 from ui.start.lanes import lanes
 from ui.state import session
+from ui.state.link import Link
 from ui.state.view import View
 
 PAGES = {path.stem: path for path in (ROOT / "pages").glob("*/*.py")}
@@ -20,6 +25,12 @@ def links(test):
     """Each link of the page itself: its label, its page, its parameters."""
     found = [element.proto for element in test.main.get("page_link")]
     return [(one.label, one.page, dict(parse_qsl(one.query_string, keep_blank_values=True))) for one in found]
+
+
+def session_query(test, checkpoint):
+    """What the page ran."""
+    link = Link(source=test.session_state[session.SOURCE])
+    return replace(link, max_new=min(link.max_new, checkpoint.config.max_len)).query(checkpoint.content_hash)
 
 
 def said(test):
@@ -125,3 +136,54 @@ def test_what_reads_a_text_is_offered_on_every_page_with_the_box(open_page, page
 def test_nobody_is_told_off_for_nothing(open_page, model, src):
     test = open_page(PAGES["step"], model=model, src=src)
     assert not [button for button in test.button if button.key == OFFER]
+
+
+# ------------------------------------------------------------------------ each block shows the sentence itself
+
+
+def thumbnails(test):
+    """The pictures in the blocks, in order, as they are sent."""
+    return [element.proto.body for element in test.main.get("html") if "gf-thumb" in element.proto.body]
+
+
+def shades(picture, columns):
+    found = [float(shade) for shade in re.findall(r"--v:([\d.]+)", picture)]
+    return np.array(found).reshape(-1, columns)
+
+
+@pytest.mark.parametrize("model", ["zh-en", "en-fr", "reverse"])
+def test_every_block_shows_what_it_did_with_the_sentence(start, model):
+    source = {"zh-en": "你好。", "en-fr": "Hello & goodbye.", "reverse": "abc"}[model]
+    test = start(model=model, src=source)
+    checkpoint = loading.open_checkpoint(loading.usable()[model])
+    blocks = [block for lane in lanes(anatomy(checkpoint.config)) for block in lane.blocks]
+    drawn = dict(zip([(block.page, block.name, place) for place, block in enumerate(blocks)], thumbnails(test),
+                     strict=True))  # fmt: skip
+    trace = loading.runner().trace(checkpoint, session_query(test, checkpoint))
+    (cross,) = [picture for (_, name, _), picture in drawn.items() if name == "cross_attn"]
+    weights = trace.maps("cross").mean(axis=(0, 1))[:10, :10]
+    assert np.abs(shades(cross, weights.shape[1]) - weights / weights.max()).max() < 0.006
+    (mask,) = [picture for (_, name, _), picture in drawn.items() if name == "mask"]
+    n = min(trace.n_steps, 10)
+    assert mask.count("gf-closed") == n * (n - 1) // 2
+    (bars,) = [picture for (_, name, _), picture in drawn.items() if name == "output"]
+    at_rest = bars.rpartition("gf-at-rest")[2]
+    best = trace.step(0, top_k=3).candidates[:3]
+    assert re.findall(r"<b>([\d.]+)</b>", at_rest) == [f"{one.probability:.2f}" for one in best]
+    assert html.escape(best[0].piece[:6]) in at_rest
+
+
+def test_another_sentence_has_other_pictures_and_pieces_are_text(start):
+    one, other = (thumbnails(start(model="reverse", src=source)) for source in ("abc", "<b>&"))
+    assert all(a != b for a, b in zip(one[2:4], other[2:4], strict=True))
+    assert "<b>&" not in "".join(other)
+
+
+def test_in_class_no_picture_gives_the_output_away(start):
+    test = start(model="reverse", src="abcd", guess=1, step=2)
+    whole, guessing = thumbnails(start(model="reverse", src="abcd")), thumbnails(test)
+    assert "gf-bars" in "".join(whole)
+    assert "gf-bars" not in "".join(guessing)
+    assert "gf-passing" not in "".join(guessing)
+    (mask,) = [picture for picture in guessing if "gf-closed" in picture]
+    assert mask.count("<i") == 4  # the two rows up to step 2

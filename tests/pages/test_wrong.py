@@ -66,6 +66,17 @@ def test_the_numbers_are_those_of_the_library(open_page):
     assert metrics(test)[1] == f"{-changed.log_prob / changed.n_steps:.3f}"
 
 
+@pytest.mark.parametrize(("model", "src"), [("zh-en", "我喝茶。"), ("en-fr", "I like tea."), ("reverse", "glass")])
+def test_the_page_opens_on_a_card_that_it_can_show(open_page, model, src):
+    test = open_page(WRONG, model=model, src=src)
+    assert test.metric
+    assert not [button for button in test.button if button.key == SEEN_ON]
+    assert "mistake" not in address(test)
+    there = open_page(WRONG, model=model, src=src, mistake="leak")
+    assert ABOUT["leak"] in said(there)  # an address that says a card shows that one
+    assert address(there)["mistake"] == "leak"
+
+
 def test_the_next_mistake_is_one_click_away_and_stands_in_the_address(open_page):
     test = open_page(WRONG, model="reverse", src="glass")
     assert test.button(key="mistake_before").disabled

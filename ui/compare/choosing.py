@@ -13,6 +13,7 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.runs.interventions import ZeroHead
 from ui.compare import branches, checkpoints, differing
 from ui.frame.source_box import glossed
+from ui.runs import measuring
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import KIND_NAMES
 from ui.shared import choices, drawing, style
@@ -70,13 +71,13 @@ def chosen(main: OpenRun, compared: Compared) -> Checkpoint | None:
 
     Args:
         main: The first one.
-        compared: What is compared.
+        compared: What is compared; not "changed", for which `proposed` is.
 
     Returns:
         What the second one runs on; None if there is no second one, and a sentence leads on.
     """
     draw: dict[Compared, Callable[[OpenRun], Checkpoint | None]] = {
-        "changed": _changed, "sentences": _sentences, "checkpoints": checkpoints.chosen, "branches": branches.chosen,
+        "sentences": _sentences, "checkpoints": checkpoints.chosen, "branches": branches.chosen,
         "heads": _heads, "ways": lambda run: run.checkpoint,
     }  # fmt: skip
     return draw[compared](main)
@@ -85,23 +86,41 @@ def chosen(main: OpenRun, compared: Compared) -> Checkpoint | None:
 # ------------------------------------------------------------------------------------------------ control and changed
 
 
-def _changed(main: OpenRun) -> None:
-    """Lead on where nothing was changed yet: the head that is looked at can be zeroed at once."""
-    st.info(
-        say(
+def proposed(main: OpenRun) -> ZeroHead | None:
+    """Where nothing was changed yet: what is changed on the right, with a button that keeps it.
+
+    It is the head that is looked at, or the one that matters most; one without any is measured once somebody asks.
+
+    Args:
+        main: The run as it is.
+
+    Returns:
+        The change; None where the page leads on only.
+    """
+    view, trace = main.view, main.trace
+    looked_at = view.layer is not None and view.head is not None
+    found = None if looked_at else measuring.found_now(main.checkpoint, trace)
+    if view.layer is not None and view.head is not None:
+        change = ZeroHead(view.kind, view.layer, view.head)
+        said = say("Nothing is changed in this run yet. On the right the head that is looked at is taken away.")
+    elif found is not None:
+        change = ZeroHead(*measuring.matters_most(found))
+        said = say(
+            "Nothing is changed in this run yet. On the right the head without which this output loses most is "
+            "taken away."
+        )
+    else:
+        kind = trace.kinds[-1]
+        change = ZeroHead(kind, trace.maps(kind).shape[0] - 1, 0)
+        said = say(
             "Nothing is changed in this run yet. Change one thing, and the run without the change stands on the left "
             "and the run with it on the right."
-        ),
-        icon=":material/science:",
-    )
-    view = main.view
-    if view.layer is not None and view.head is not None:
-        kind, layer, head = view.kind, view.layer, view.head
-    else:
-        kind = main.trace.kinds[-1]
-        layer, head = main.trace.maps(kind).shape[0] - 1, 0
-    said = say("Zero head {head} of layer {layer}, {kind}", head=head + 1, layer=layer + 1, kind=KIND_NAMES[kind])
-    st.button(said, key=ZERO, on_click=_zero, args=(ZeroHead(kind, layer, head),), icon=":material/science:")
+        )
+    st.caption(said)
+    kind, layer, head = change.kind, change.layer, change.head
+    label = say("Zero head {head} of layer {layer}, {kind}", head=head + 1, layer=layer + 1, kind=KIND_NAMES[kind])
+    st.button(label, key=ZERO, on_click=_zero, args=(change,), icon=":material/science:")
+    return change if looked_at or found is not None else None
 
 
 def _zero(change: ZeroHead) -> None:

@@ -32,6 +32,13 @@ def beside(main: OpenRun, compared: Compared) -> Pair | None:
     if stands_right(compared):
         control = _second(main.checkpoint, comparing.control_of(replace(main.link, view=main.view)), main, ())
         return None if control is None else Pair(compared, control, main)
+    if compared == "changed":
+        change = choosing.proposed(main)
+        if change is None:
+            return None
+        changed = replace(main.link, view=main.view, interventions=(change,), hypothesis=0, beside="")
+        run = _second(main.checkpoint, changed, main, ())
+        return None if run is None else Pair(compared, main, run)
     checkpoint = choosing.chosen(main, compared)
     if checkpoint is None:
         return None

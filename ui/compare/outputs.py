@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from functools import lru_cache
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ import numpy as np
 from charts.aligned import HOW_TO_READ, HOW_TO_READ_CROSSED, Row, aligned_outputs_spec
 from charts.theme import shortened
 from transformer.analysis.compare import Aligned, Crossed, aligned, first_difference, own_log_probs
+from ui.compare import consequence
 from ui.compare.pair import Pair, cross
 from ui.runs.attempt import attempt
 from ui.shared import drawing
@@ -31,13 +33,13 @@ ONE_MODEL: Final = say(
 )
 
 
-def draw(pair: Pair) -> None:
+def draw(pair: Pair, head: AbstractContextManager[object]) -> None:
     """Draw what is to be said of both outputs.
 
     Args:
         pair: Two runs that have an output.
+        head: Where the page begins, above both runs.
     """
-    st.markdown(drawing.plain(verdict(pair)))
     both: tuple[Crossed, Crossed] | None = None
     if pair.is_one_model:
         st.caption(ONE_MODEL)
@@ -45,6 +47,8 @@ def draw(pair: Pair) -> None:
         both = attempt(lambda: (cross(pair.left, pair.right), cross(pair.right, pair.left)))
     else:
         st.caption(OTHER_PIECES)
+    with head:
+        consequence.draw(pair, both, rows_of(pair, both), verdict(pair))
     _chart(pair, both)
     _totals(pair, both)
 

@@ -38,6 +38,7 @@ def draw(checkpoint: Checkpoint) -> None:
         if opening.stands_right(compared):
             _control_alone(checkpoint)
         return
+    head = st.container()
     left, right = st.columns(2, gap="large")
     main_place, other_place = (right, left) if (changed := opening.stands_right(compared)) else (left, right)
     with other_place:
@@ -48,7 +49,7 @@ def draw(checkpoint: Checkpoint) -> None:
         if pair is None:
             sentence(main, compact=True)
     if pair is not None:
-        _both(pair, left, right)
+        _both(pair, head, left, right)
     elif compared == "branches" and main.trace.n_steps:
         candidates.alone(main)
     opening.publish(main, pair)
@@ -67,14 +68,14 @@ def _control_alone(checkpoint: Checkpoint) -> None:
         st.caption(say("There is no changed run: the sentence above says why."))
 
 
-def _both(pair: Pair, left: Place, right: Place) -> None:
+def _both(pair: Pair, head: Place, left: Place, right: Place) -> None:
     for place, run in ((left, pair.left), (right, pair.right)):
         with place:
             if pair.compared == "ways":
                 st.caption(drawing.plain(headings.way(run)))
             steppers(pair, run)
     if pair.writes and not pair.is_one_run:
-        outputs.draw(pair)
+        outputs.draw(pair, head)
         st.subheader(say("Candidates of this step"))
         attempt(lambda: candidates.draw(pair))
     elif not pair.is_one_run:

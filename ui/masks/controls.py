@@ -62,8 +62,10 @@ def choose_batch(run: OpenRun, row: Any) -> Batch | None:
 
 def companions(run: OpenRun) -> tuple[str, ...]:
     """Draw the boxes of the further sentences and return what they say."""
-    own = default_companions(run.checkpoint, run.trace.query.source, run.checkpoint.card.tried())
-    chosen = run.link.companions if run.link.companions is not None else own
+    chosen = run.link.companions
+    if chosen is None:
+        examples = run.checkpoint.card.tried() if shows_pads(run) else ()
+        chosen = default_companions(run.checkpoint, run.trace.query.source, examples)
     for place in range(MOST_COMPANIONS):
         key = run.key(f"{BOX}{place}")
         st.session_state[key] = chosen[place] if place < len(chosen) else ""
@@ -74,6 +76,17 @@ def companions(run: OpenRun) -> tuple[str, ...]:
             placeholder=say("Another sentence, or none"),
         )
     return tuple(chosen)
+
+
+def shows_pads(run: OpenRun) -> bool:
+    """Whether the page's sentence is padded unasked: under the causal mask alone pads would only be in the way.
+
+    An address that names another sentence, or a cell behind the end of this one, means the padded batch.
+    """
+    view = session.view(run.slot)
+    if view.mask != View.mask or view.masks_panel == "checks" or "decoder" not in run.trace.kinds:
+        return True
+    return view.sentence > 0 or max(view.query or 0, view.key or 0) >= run.trace.n_tokens("decoder")
 
 
 def _keep_companions(slot: Slot) -> None:

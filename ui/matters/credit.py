@@ -108,7 +108,7 @@ def integrated_of(run: OpenRun, baseline: Baseline) -> Integrated | None:
     return measured(
         _key(run, "integrated", step, trace.tgt_ids[step], baseline),
         measuring,
-        seconds=3 * _seconds(run, _POINTS),
+        seconds=_seconds(run, _POINTS),
         wish=_key(run, "integrated"),
         widget=run.key(INTEGRATING),
         label=say("Integrate gradients"),

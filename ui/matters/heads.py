@@ -12,9 +12,9 @@ from charts.head_effects import HOW_TO_READ, HOW_TO_READ_SIGNED, Block, head_at
 from transformer.analysis.head_effects import HeadEffects
 from transformer.model.anatomy import Kind
 from ui.maps.grid import grid, is_long
-from ui.matters import measuring, one_head, table, verdicts
+from ui.matters import one_head, table, verdicts
 from ui.matters.measures import SIGNED, WORDS, shown, step_of, values
-from ui.runs import loading
+from ui.runs import loading, measuring
 from ui.runs.attempt import attempt
 from ui.runs.groups import size_of
 from ui.runs.measured import studies

@@ -17,12 +17,13 @@ from ui.shared import choices, drawing
 from ui.shared.door import st
 from ui.state import session
 from ui.state.link import Link
-from ui.state.view import MAIN, MOST_DRAWS, Slot
+from ui.state.view import MAIN, MOST_DRAWS, Slot, View
 from words import joined, say, say_n
 
 START, CANCEL, FURTHER = "search_draw", "search_cancel", "search_further"
 COUNTS: Final = (20, 50, 100, 200)
 _LOOK_SECONDS: Final = 0.7
+_UNASKED_SECONDS: Final = 0.6
 
 
 @st.cache_resource(show_spinner=False)
@@ -47,6 +48,8 @@ def draw(run: OpenRun, row: Any) -> None:
         n = choices.choose(choices.field(run.slot, "draws"), say("How many draws"), options, otherwise=50, bare=True)
     how = settings.draw(run)
     wanted = wanted_of(run, how, n)
+    if _begins_by_itself(run, wanted):
+        _begin(wanted, run.checkpoint)
     job = jobs().find(wanted)
     progress = None if job is None else job.progress()
     _start(run, wanted, progress)
@@ -62,6 +65,17 @@ def wanted_of(run: OpenRun, how: Sampling, n: int) -> Wanted:
     return Wanted(loading.visitor(), query, run.view.first_seed, n)
 
 
+def _begins_by_itself(run: OpenRun, wanted: Wanted) -> bool:
+    """Whether the draws that the part opens with are made unasked: where a class would not queue for them."""
+    as_opened = wanted.n == View.draws and wanted.first_seed == View.first_seed and not settings.is_tried(run.view)
+    return as_opened and jobs().find(wanted) is None and _seconds(run, wanted) <= _UNASKED_SECONDS
+
+
+def _seconds(run: OpenRun, wanted: Wanted) -> float:
+    """How long the draws take, about: they are as long as the run, and go through the model some at a time."""
+    return wanted.n * run.trace.n_steps * (3e-4 + run.checkpoint.config.count_parameters() * 2.1e-10)
+
+
 def _start(run: OpenRun, wanted: Wanted, progress: Progress | None) -> None:
     """Draw the button that begins, and which seeds it takes."""
     first, last = wanted.first_seed, wanted.first_seed + wanted.n - 1
@@ -74,6 +88,9 @@ def _start(run: OpenRun, wanted: Wanted, progress: Progress | None) -> None:
                 icon=":material/casino:",
                 on_click=partial(_begin, wanted, run.checkpoint),
             )
+            if (seconds := _seconds(run, wanted)) > _UNASKED_SECONDS:
+                st.caption(say("Takes about {n:.0f} seconds with this model and this text; others go first.",
+                               n=max(seconds, 1)), width="content")  # fmt: skip
         st.caption(say("Seeds {first:,} to {last:,}: the same seeds draw the same outputs.", first=first, last=last))
         if progress is not None and progress.over:
             further = first + wanted.n if last + MOST_DRAWS < MAX_SEED - MOST_DRAWS else 0

@@ -12,7 +12,7 @@ from ui.shared import choices
 from ui.shared.choices import Kept
 from ui.shared.door import st
 from ui.state import session
-from ui.state.view import Slot
+from ui.state.view import Slot, View
 from words import say
 
 TAKE, BACK = "search_take", "search_back"
@@ -25,6 +25,11 @@ def run_draws(run: OpenRun) -> Sampling:
     """How the run samples; without cuts at temperature 1 if it decodes in another way."""
     how = run.trace.query.decoding
     return how if isinstance(how, Sampling) else Sampling()
+
+
+def is_tried(view: View) -> bool:
+    """Whether the reader has chosen settings that are only looked at."""
+    return any(getattr(view, name) is not None for name in NOT_TRIED)
 
 
 def looked_at(run: OpenRun) -> Sampling:
@@ -83,9 +88,7 @@ def _ways(run: OpenRun, how: Sampling) -> None:
                 on_click=partial(session.replace, run.slot, **NOT_TRIED),
                 icon=":material/undo:",
             )
-        st.button(
-            say("Let the run draw so"), key=run.key(TAKE), on_click=partial(take, how), icon=":material/casino:"
-        )
+        st.button(say("Use these settings"), key=run.key(TAKE), on_click=partial(take, how), icon=":material/casino:")
 
 
 def take(how: Sampling) -> None:

@@ -8,8 +8,9 @@ from typing import Any, Final
 import charts
 from charts.search_tree import HOW_TO_READ
 from transformer.analysis.search_tree import SearchTree
-from transformer.runs.query import Beam
+from transformer.runs.query import Beam, Sampling
 from ui.runs.attempt import attempt
+from ui.runs.measuring import begins_by_itself
 from ui.runs.open_run import OpenRun, address
 from ui.search import drawn_tree, opening, round_table, telling
 from ui.search.recorded import recorded, searched
@@ -37,8 +38,9 @@ def draw(run: OpenRun, row: Any) -> None:
         row: Where the controls of the page stand.
     """
     if not isinstance(run.trace.query.decoding, Beam):
-        _decodes_otherwise(run)
-        if not run.view.with_beam:
+        unasked = begins_by_itself(run.checkpoint)
+        _decodes_otherwise(run, drawn=unasked or run.view.with_beam)
+        if not (unasked or run.view.with_beam):
             return
     tree = attempt(lambda: recorded(run.checkpoint, searched(run.trace.query)))
     if tree is None:
@@ -74,13 +76,18 @@ def _until(run: OpenRun, tree: SearchTree, rounds: Rounds) -> int:
     return max(tree.nodes[place].step for place in tree.results)
 
 
-def _decodes_otherwise(run: OpenRun) -> None:
-    """Say that this run is no beam search, and offer one."""
+def _decodes_otherwise(run: OpenRun, *, drawn: bool) -> None:
+    """Say that this run is no beam search, and that the tree is of another; of a large model offer that one."""
     slot, size = run.slot, Beam().size
-    said = say("This run does not decode by beam search, so that its own pieces have no tree.")
+    if not drawn:
+        said = say("This run does not decode by beam search, and a search with this model may take a while.")
+    elif isinstance(run.trace.query.decoding, Sampling):
+        said = say("The run itself samples. This tree is a search with {n} beams of the same sentence.", n=size)
+    else:
+        said = say("The run itself is greedy. This tree is a search with {n} beams of the same sentence.", n=size)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.info(said, icon=":material/info:")
-        if not run.view.with_beam:
+        st.caption(said, width="content")
+        if not drawn:
             st.button(
                 say("Draw a search with {n} beams beside it", n=size),
                 key=run.key(DRAW_BESIDE),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from itertools import groupby
 
@@ -9,7 +10,7 @@ from transformer.model.anatomy import anatomy
 from ui.runs.open_run import OpenRun, address
 from ui.shared import drawing, menu, style
 from ui.shared.door import st
-from ui.start import look
+from ui.start import look, thumbnails
 from ui.start.lanes import Block, Lane, lanes
 from ui.state import session
 from words import joined, say, say_n, through
@@ -39,7 +40,7 @@ def _lane(run: OpenRun, lane: Lane) -> None:
             if name == "decoder" and not run.view.guess:
                 with st.container(key=run.key(f"text_{name}"), width="content"):
                     st.markdown(drawing.plain(run.trace.output_text))
-            with st.container(key=run.key(f"pieces_{name}"), width="content"):
+            with st.container(key=run.key(f"pieces_{name}_{_of(run)}"), width="content"):
                 _pieces(run, lane)
         with st.container(key=run.key(f"{style.LANE}_blocks_{name}"), horizontal=True, gap=None):
             for repeated, blocks in groupby(lane.blocks, key=lambda block: block.repeated):
@@ -56,7 +57,13 @@ def _lane(run: OpenRun, lane: Lane) -> None:
 def _block(run: OpenRun, lane: Lane, block: Block) -> None:
     with st.container(key=run.key(f"{style.BLOCK}_{lane.stack.name}_{block.name}"), gap=None):
         menu.link(block.page, block.does, address(run.checkpoint, run.link, **block.fields))
+        thumbnails.draw(run, lane.stack.name, block.name)
         st.caption(block.term)
+
+
+def _of(run: OpenRun) -> str:
+    """Names a run in a key: pieces of another one are other elements, which come in one after the other again."""
+    return f"{zlib.crc32(run.run_id.encode()):08x}{'_guess' if run.view.guess else ''}"
 
 
 @through

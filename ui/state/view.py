@@ -50,7 +50,7 @@ LensColour = Literal["probability", "rank"]
 Unsureness = Literal["entropy", "ten", "rest"]
 Nearness = Literal["cosine", "distance"]
 Mistake = Literal[
-    "leak", "inverted", "axis", "scale", "twice", "positions", "shifted", "heads", "norms", "nan", "residual",
+    "auto", "leak", "inverted", "axis", "scale", "twice", "positions", "shifted", "heads", "norms", "nan", "residual",
     "embedding",
 ]  # fmt: skip
 From = Literal["zero", "mean"]
@@ -108,7 +108,7 @@ class View:
         inside_panel: Which part of the Inside page.
         doctor_panel: Which part of the Doctor page.
         matters_panel: Which part of the page What matters.
-        mistake: Which card of the page What goes wrong.
+        mistake: Which card of the page What goes wrong; "auto" is the first that can be shown.
         effect: How it measures what taking a head away changes.
         effect_at: On the whole output or at the step that is looked at.
         neuron: Neuron of a feed-forward layer, from 0; None for the page's own choice.
@@ -188,7 +188,7 @@ class View:
     hidden: int | None = place("hidden", MAX_PLACE)
     doctor_panel: DoctorPanel = choice("doctor", "findings")
     matters_panel: MattersPanel = choice("matters", "heads")
-    mistake: Mistake = choice("mistake", "leak")
+    mistake: Mistake = choice("mistake", "auto")
     effect: Effect = choice("effect", "log_prob")
     effect_at: EffectAt = choice("effect_at", "output")
     tensor: str = text("tensor", most=LONGEST_NAME)

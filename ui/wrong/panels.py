@@ -17,6 +17,7 @@ from ui.state.comparing import comparing
 from ui.state.link import Link
 from ui.wrong import controls, looking
 from ui.wrong.card import Card, Found, Measure, Side, happened
+from ui.wrong.deck import CARDS
 from words import say
 
 CHART = "mistake_chart"  # begins the keys of a card's charts
@@ -33,8 +34,8 @@ def draw(run: OpenRun) -> None:
     Args:
         run: The run that is its right side.
     """
-    card = controls.choose(run.slot)
     side = Side(run.checkpoint, run.trace.query)
+    card = controls.choose(run.slot, next((one for one in CARDS if looking.why_not(one, side) is None), CARDS[0]))
     st.markdown(card.about)
     why = looking.why_not(card, side)
     if why is not None:

@@ -55,7 +55,7 @@ def of(looks, name):
 
 
 def test_there_is_a_card_for_each_mistake_in_the_order_of_the_address():
-    assert tuple(card.mistake for card in CARDS) == get_args(Mistake)
+    assert ("auto", *(card.mistake for card in CARDS)) == get_args(Mistake)
 
 
 @pytest.mark.parametrize("name", BY_NAME)

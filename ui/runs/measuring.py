@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from functools import partial
-from typing import Final
+from typing import Final, cast
 
-from transformer.analysis.head_effects import measuring
+import numpy as np
+
+from transformer.analysis.head_effects import HeadEffects, measuring
 from transformer.checkpoint.load import Checkpoint
-from transformer.runs.trace import Trace
+from transformer.runs.trace import Kind, Trace
 from ui.runs import loading
 from ui.runs.measured import studies
 from ui.runs.studies import Seen
+from ui.runs.work import BusyError
 from ui.shared.door import st
 
 SMALL: Final = 30_000_000
@@ -51,6 +54,35 @@ def begun(checkpoint: Checkpoint, trace: Trace) -> Seen | None:
 def look(trace: Trace, *, patience: float = 0.0) -> Seen | None:
     """How far it is; waits for its end so long at most."""
     return studies().look(key_of(trace), loading.visitor(), patience=patience)
+
+
+def found_now(checkpoint: Checkpoint, trace: Trace) -> HeadEffects | None:
+    """The effects, where they are there or come while a page may wait; it is begun where it begins by itself."""
+    if not begins_by_itself(checkpoint) or not trace.keeps_maps:
+        return None
+    try:
+        seen = begun(checkpoint, trace)
+    except BusyError:
+        return None
+    if seen is not None and seen.is_under_way:
+        seen = look(trace, patience=2 * PATIENCE_SECONDS)
+    return None if seen is None or seen.state != "done" else cast("HeadEffects", seen.result)
+
+
+def matters_most(found: HeadEffects) -> tuple[Kind, int, int]:
+    """The head without which the output loses most: its attention, its layer and its place there.
+
+    Of an encoder alone it is the one without which the vectors move most.
+    """
+
+    def loss(kind: Kind) -> np.ndarray:
+        effect = found.of[kind]
+        return effect.vectors.mean(axis=2) if effect.vectors.shape[2] else -effect.log_prob.sum(axis=2)
+
+    losses = {kind: loss(kind) for kind in found.of}
+    kind = max(losses, key=lambda one: float(losses[one].max()))
+    layer, head = np.unravel_index(int(losses[kind].argmax()), losses[kind].shape)
+    return kind, int(layer), int(head)
 
 
 def begins_by_itself(checkpoint: Checkpoint) -> bool:

@@ -1,0 +1,217 @@
+"""What each block of the start page did with the sentence at hand, as a small picture of a few dozen cells.
+
+All numbers are of the run that is drawn, of its first tokens. Plain elements, as the page runs no charts: Streamlit
+leaves their classes and styles in place, and the theme gives their colours. Rows of the output come one after the
+other, once; whoever prefers no motion sees them at rest (`look`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from html import escape
+from typing import Final
+
+import numpy as np
+
+from charts.theme import shortened
+from transformer.analysis import neurons
+from transformer.errors import GlassformerError
+from transformer.model.anatomy import Kind, StackName
+from transformer.model.sites import sites
+from transformer.runs.trace import Trace
+from ui.runs import layers, loading
+from ui.runs.open_run import OpenRun
+from ui.runs.work import BusyError
+from ui.shared import cover
+from ui.shared.door import here, st
+from words import say
+
+MOST_TOKENS: Final = 10
+DIMS: Final = 16
+NEURONS: Final = 12
+BARS: Final = 3
+MOST_STEPS: Final = 16  # that the pass goes through, a third of a second each
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A thumbnail.
+
+    Attributes:
+        alt: What it shows, in a sentence.
+        body: Its elements.
+        classes: How it is laid out; `look` says it.
+        style: Sizes for `look`.
+    """
+
+    alt: str
+    body: str
+    classes: str = "gf-cells"
+    style: str = ""
+
+
+def draw(run: OpenRun, stack: StackName, block: str) -> None:
+    """Draw a block's picture; nothing where there is none, or where a lesson covers something.
+
+    Args:
+        run: What is shown.
+        stack: Whose block.
+        block: Its name, as in `lanes`.
+    """
+    if cover.is_on():
+        return
+    try:
+        picture = _PICTURES[block](run, stack)
+    except (GlassformerError, BusyError):  # the page says it where it opens that part
+        return
+    if picture is None:
+        return
+    alt = escape(here(picture.alt), quote=True)
+    classes = f"gf-thumb {picture.classes}"
+    st.html(f'<div class="{classes}" style="{picture.style}" role="img" aria-label="{alt}">{picture.body}</div>')
+
+
+# ------------------------------------------------------------------------------------------------ vectors
+
+
+def _recorded(run: OpenRun, stack: StackName, site: str) -> np.ndarray | None:
+    """What the run had there at its first tokens [token, number]; None where it is not cheap, or no such site is."""
+    if not run.trace.keeps_maps or site not in sites(run.checkpoint.config):
+        return None
+    return loading.replay(run.checkpoint, run.trace, [site])[site][: _shown(run, stack)]
+
+
+def _shown(run: OpenRun, stack: StackName) -> int:
+    """Tokens that are drawn: none of the padding, and in class none that is still to come."""
+    trace = run.trace
+    return min(MOST_TOKENS, trace.n_tokens("encoder") if stack == "encoder" else run.looking.n_rows)
+
+
+def _embedding(run: OpenRun, stack: StackName) -> Picture | None:
+    found = _recorded(run, stack, f"{stack}.embedding.tokens")
+    alt = say("The first {n} numbers of each piece's embedding, a row for each piece.", n=DIMS)
+    return None if found is None else _stripes(found[:, :DIMS], alt)
+
+
+def _positions(run: OpenRun, stack: StackName) -> Picture | None:
+    found = _recorded(run, stack, f"{stack}.embedding.positions")
+    alt = say("The first {n} numbers that are added for each position, a row for each position.", n=DIMS)
+    return None if found is None else _stripes(found[:, :DIMS], alt)
+
+
+def _ffn(run: OpenRun, stack: StackName) -> Picture | None:
+    found = _recorded(run, stack, neurons.site(stack, 0, "activation"))
+    if found is None:
+        return None
+    chosen = neurons.most_active_anywhere(found, NEURONS)
+    alt = say("Activations of the {n} most active neurons of layer 1, a row for each piece.", n=len(chosen))
+    return _stripes(np.abs(found[:, chosen]), alt)
+
+
+def _stripes(values: np.ndarray, alt: str) -> Picture:
+    low, high = float(values.min()), float(values.max())
+    return _cells((values - low) / max(high - low, 1e-9), alt)
+
+
+# ------------------------------------------------------------------------------------------------ maps
+
+
+def _attention(run: OpenRun, stack: StackName) -> Picture | None:
+    kind: Kind = "encoder" if stack == "encoder" else "decoder"
+    n = _shown(run, stack)
+    return _map(
+        run, kind, n, n, say("Self-attention, mean of all heads: a row for each query, a column for each key.")
+    )
+
+
+def _cross(run: OpenRun, stack: StackName) -> Picture | None:
+    alt = say("Cross-attention, mean of all heads: a row for each output step, a column for each source piece.")
+    return _map(run, "cross", _shown(run, "decoder"), _shown(run, "encoder"), alt)
+
+
+def _map(run: OpenRun, kind: Kind, n_queries: int, n_keys: int, alt: str) -> Picture | None:
+    if not run.trace.keeps_maps:
+        return None
+    weights = np.mean(run.looking.each(kind, layers.mean, key="mean"), axis=0)[:n_queries, :n_keys]
+    writing = kind != "encoder" and not run.view.guess
+    first = run.trace.first_row if writing else None
+    return _cells(weights / max(float(weights.max()), 1e-9), alt, first=first, source=kind == "cross")
+
+
+def _mask(run: OpenRun, stack: StackName) -> Picture:
+    n = _shown(run, stack)
+    may = run.trace.mask("decoder")[:n, :n]
+    return _cells(
+        may.astype(float), say("The causal mask: hatched cells are keys that a query may not see."), mask=may
+    )
+
+
+def _cells(
+    shades: np.ndarray,
+    alt: str,
+    *,
+    first: int | None = None,
+    source: bool = False,
+    mask: np.ndarray | None = None,
+) -> Picture:
+    """Cells as dark as their numbers, from 0 to 1.
+
+    Args:
+        shades: [row, column].
+        alt: What they are.
+        first: The row of the first output step, where rows come one after the other.
+        source: Columns are source pieces.
+        mask: Which are open; the others are hatched.
+    """
+    body = []
+    for row, line in enumerate(shades.tolist()):
+        late = _when(row - first) if first is not None and row >= first else ""
+        for column, shade in enumerate(line):
+            closed = ' class="gf-closed"' if mask is not None and not mask[row, column] else ""
+            body.append(f'<i{closed} style="--v:{shade:.2f}{late}"></i>')
+    classes = " ".join(
+        ["gf-cells", *["gf-of-source"] * source, *["gf-passing"] * (first is not None)]
+    )  # fmt: skip
+    return Picture(alt, "".join(body), classes, f"--columns:{shades.shape[1]}")
+
+
+# ------------------------------------------------------------------------------------------------ the output
+
+
+def _output(run: OpenRun, stack: StackName) -> Picture | None:
+    trace = run.trace
+    if run.view.guess or not trace.n_steps:
+        return None
+    step = run.view.step
+    best = trace.step(step, top_k=1).candidates[0]
+    alt = say("Step {n}: the likeliest next piece is “{piece}”, p = {p:.2f}.", n=step + 1, piece=best.piece,
+              p=best.probability)  # fmt: skip
+    passing = (_bars(trace, one, "gf-frame", _when(one)) for one in range(min(trace.n_steps, MOST_STEPS)))
+    at_rest = _bars(trace, step, "gf-frame gf-at-rest", _when(min(trace.n_steps, MOST_STEPS)))
+    return Picture(alt, "".join([*passing, at_rest]), "gf-bars gf-passing")
+
+
+def _bars(trace: Trace, step: int, classes: str, late: str) -> str:
+    """The likeliest pieces of a step."""
+    lines = [
+        f'<span style="--p:{one.probability:.3f}">{escape(shortened(one.piece, limit=7))}</span>'
+        f"<b>{one.probability:.2f}</b>"
+        for one in trace.step(step, top_k=BARS).candidates[:BARS]
+    ]
+    return f'<div class="{classes}" style="{late.lstrip(";")}">{"".join(lines)}</div>'
+
+
+def _when(step: int) -> str:
+    return f";--n:{min(step, MOST_STEPS)}"
+
+
+_PICTURES: Final[dict[str, Callable[[OpenRun, StackName], Picture | None]]] = {
+    "embedding": _embedding,
+    "positions": _positions,
+    "self_attn": _attention,
+    "mask": _mask,
+    "cross_attn": _cross,
+    "ffn": _ffn,
+    "output": _output,
+}
