@@ -28,7 +28,9 @@ from transformer.runs.trace import Trace
 from words import Sentence
 
 SENTENCES = 12
-"""Of those that are given, as many are taken; more change no verdict, and each costs time."""
+"""Of those that are given, as many are taken; more change few verdicts, and each costs time."""
+SCORED = 32
+"""Those whose losses under several settings are compared: a wrong one may cost nothing on most of them."""
 
 Origin = Literal["given", "examples", "none"]
 _Result = TypeVar("_Result")
@@ -93,11 +95,18 @@ class Patient:
     @cached_property
     def samples(self) -> Samples:
         """The sentences that the tests use, `SENTENCES` at most; none if there are none."""
+        return self._some(SENTENCES)
+
+    @cached_property
+    def scored(self) -> Samples:
+        """Those and more of them, `SCORED` at most."""
+        return self._some(SCORED)
+
+    def _some(self, most: int) -> Samples:
         texts = _of_card(self.checkpoint) if self.given is None else self.given
         places = list(range(len(texts)))
-        if len(places) > SENTENCES:
-            places = sorted(random.Random(self.seed).sample(places, SENTENCES))
-        return texts.only(places)
+        random.Random(self.seed).shuffle(places)
+        return texts.only(sorted(places[:most]))
 
     @cached_property
     def rows(self) -> list[Row]:

@@ -28,6 +28,8 @@ of a hundred texts. Wrong numbers of heads: 0.06 to 4."""
 EASY = 1.0
 """Nats a piece up to which a model plainly works. Above, it is wrong in some way, and any change may be better by
 chance: there a neighbour counts only if it explains half of the rest."""
+EXPLAINS = 0.55
+"""Share of the loss that may be left under a setting that is said to be that of the training."""
 CLEAR = 1.25
 """How many times the gain of another setting has to be for that one to be blamed instead."""
 BELOW = ("finite", "causality", "own_token", "cache", "positions", "source", "leak")
@@ -100,7 +102,8 @@ class Setting:
             return Measured(verdict="well", number=gain, threshold=needed, why=why, said=said, shown=shown)
         parts = patient.anatomy
         judged = bool(patient.samples.targets) or not (parts.reads and parts.writes)  # else it judges its own output
-        sure = judged and beyond_chance
+        explains = after.mean <= EXPLAINS * before.mean  # else something else is wrong, and this one helps against it
+        sure = judged and beyond_chance and explains
         return Measured(
             verdict="broken" if sure else "look",
             number=gain,
@@ -115,6 +118,8 @@ class Setting:
             headline=say("It was trained with {best}, and is computed otherwise here.", best=best.name) if sure else "",
             meaning=say("The parameters were trained with another setting than they are computed with.")
             if sure
+            else say("The model does better with another setting, but not well: something else is wrong, too.")
+            if judged and beyond_chance
             else say(
                 "The model is surer of what it writes with another setting than with its own; that may be a wrong "
                 "certainty. Give pairs, or more of them: they decide."

@@ -48,9 +48,9 @@ def scored(report: ImportReport, build: Build, samples: Samples, *, progress: Pr
         CheckpointError: The file changed meanwhile.
         DataError: A text holds what is no id of a model without a tokenizer.
     """
-    guess = first_guess(report)
-    if not guess:
+    if not report.asked:
         return report
+    guess = first_guess(report)
     base = build(guess)
     if base is None:
         return _noted(report, say("Nothing could be tried: some tensors are missing or left over."))
@@ -58,7 +58,7 @@ def scored(report: ImportReport, build: Build, samples: Samples, *, progress: Pr
     problem = _problem(base, fitting)
     if problem is not None:
         return _noted(report, problem)
-    choices = {one.name: _choices(one, base) for one in report.asked if one.name not in NOT_TRIED}
+    choices = {one.name: _choices(one, base) for one in report.tried if one.name not in NOT_TRIED}
     choices = {name: values for name, values in choices.items() if values}
     trials = Trials(build, base, fitting, choices, guess, progress)
     trials.keep(guess)
@@ -83,7 +83,9 @@ def _few_threads(base: Scorable) -> Iterator[None]:
 def best_answers(report: ImportReport) -> dict[str, Any]:
     """The first choice of each asked field that was tried; together they are the best combination."""
     return {
-        one.name: one.choices[0].value for one in report.asked if one.choices and one.choices[0].score is not None
+        one.name: one.choices[0].value
+        for one in report.tried
+        if one.choices and one.choices[0].score is not None and (one.how == "asked" or one.choices[0].value != one.value)
     }
 
 
@@ -91,7 +93,7 @@ def first_guess(report: ImportReport) -> dict[str, Any]:
     """An answer to each question, of ids that differ."""
     taken = {one.value for one in report.fields if one.name in CALLED}
     guess: dict[str, Any] = {}
-    for one in report.asked:
+    for one in report.tried:
         if one.name in CALLED and not one.choices:
             guess[one.name] = next(i for i in (FIRST[one.name], *range(len(taken) + 1)) if i not in taken)
             taken.add(guess[one.name])
