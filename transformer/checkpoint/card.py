@@ -38,6 +38,7 @@ class Card:
         licence: Of that data.
         examples: Sentences to try.
         glosses: What an example means in English, for those who cannot read it; by the example.
+        references: What should come out of an example; by the example.
         scores: One record a scoring: file, sha256, how it was decoded, bleu, chrf and the like; or, where `measure`
             says "alignment error rate", aer, the head it is of, and those of all heads.
         training: How it was trained: command, epochs and the like.
@@ -57,6 +58,7 @@ class Card:
     licence: str = ""
     examples: tuple[str, ...] = ()
     glosses: Mapping[str, str] = field(default_factory=dict)
+    references: Mapping[str, str] = field(default_factory=dict)
     scores: tuple[Mapping[str, Any], ...] = ()
     training: Mapping[str, Any] = field(default_factory=dict)
     parameters: int | None = None
@@ -67,6 +69,11 @@ class Card:
     def tried(self) -> list[str]:
         """The examples that can be tried, without empty ones and repetitions."""
         return [example for example in dict.fromkeys(self.examples) if example.strip()]
+
+    def reference_of(self, example: str) -> str | None:
+        """What should come out of an example; what it means in English is a right output of one that writes English."""
+        gloss = self.glosses.get(example) if self.target_code.split("-")[0] == "en" else None
+        return self.references.get(example, gloss)
 
     def first_example(self) -> str:
         """The sentence that the app opens with; empty if there is none."""
@@ -180,6 +187,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(TEXTS, _text),
     "examples": _texts,
     "glosses": _text_table,
+    "references": _text_table,
     "scores": _tables,
     "training": _table,
     "parameters": _count,

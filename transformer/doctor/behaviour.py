@@ -3,7 +3,7 @@
 Knows nothing of Streamlit.
 """
 
-from transformer.doctor import calibration, foresight, outputs
+from transformer.doctor import calibration, outputs, pairs
 from transformer.doctor.patient import Test
 
-TESTS: tuple[Test, ...] = (*outputs.TESTS, *calibration.TESTS, *foresight.TESTS)
+TESTS: tuple[Test, ...] = (*outputs.TESTS, *calibration.TESTS, *pairs.TESTS)

@@ -20,20 +20,20 @@ import numpy as np
 import torch
 
 from transformer.doctor.outputs import outputs
+from transformer.doctor.pairs import worst
 from transformer.doctor.patient import Patient, Test
-from transformer.doctor.report import Measured, Shown, not_applicable, well
+from transformer.doctor.report import MOST_OF_CHANCE, Measured, Shown, not_applicable, well
 from transformer.errors import GlassformerError
 from transformer.importers.losses import Row, loss_of, row_of
 from transformer.runs.guesses import ROWS, logits_of
 from words import Sentence, say
 
-MOST_OF_CHANCE = 0.7
 LATER_WORSE = 2.0
 """Nats a piece."""
 GAP = 0.5
 FEW_PIECES = 20
 
-_NO_PAIRS: Sentence = say("There are no pairs: give some, so that it is known what should be written.")
+_NO_PAIRS: Sentence = say("This was not tested: there are no pairs. Give some, so it is known what should come out.")
 _NO_LOSS: Sentence = say("This model writes nothing and has no MLM head, so that nothing it does has a loss.")
 _NOT_READ: Sentence = say("The pairs could not be read by this model.")
 
@@ -104,20 +104,23 @@ def learnt(patient: Patient) -> Measured:
     parts = patient.anatomy
     if not parts.gives_logits:
         return not_applicable(_NO_LOSS)
-    if parts.writes and not patient.samples.targets:
+    if not patient.samples.targets and (parts.reads and parts.writes or not len(patient.samples)):
         return not_applicable(_NO_PAIRS)
     chance = math.log(len(patient.model.output_weight))
     if parts.fills:
-        return _judged(_of_hidden(patient), chance, None)
+        return _judged(_of_hidden(patient), chance, None, Shown(page="step"))
     found = guesses(patient)
-    return _judged(float(found.losses.mean()), chance, found) if found else not_applicable(_NOT_READ)
+    if found is None:
+        return not_applicable(_NOT_READ)
+    judged = _judged(float(found.losses.mean()), chance, found, worst(patient))
+    return judged if patient.samples.targets or judged.verdict == "well" else not_applicable(_NO_PAIRS)
 
 
 def _of_hidden(patient: Patient) -> float:
     return loss_of(patient.checkpoint, patient.samples).mean if len(patient.samples) else math.nan
 
 
-def _judged(loss: float, chance: float, found: Guesses | None) -> Measured:
+def _judged(loss: float, chance: float, found: Guesses | None, shown: Shown) -> Measured:
     if not math.isfinite(loss):
         return not_applicable(_NOT_READ)
     perplexity = math.exp(min(loss, 50.0))
@@ -149,12 +152,14 @@ def _judged(loss: float, chance: float, found: Guesses | None) -> Measured:
         why=why,
         meaning=say("The model does not do on these texts what it was trained for, or was hardly trained at all."),
         causes=say(
-            "Another tokenizer than that of the training, something that the file does not say and was "
-            "guessed wrongly (number of heads, place of the norms, scale of the embeddings, start id), texts of "
-            "another task, or parameters that were never trained or not loaded. Compare with the loss that the "
+            "A training without the causal mask or on targets that were not shifted; marks around source and "
+            "target that are not those of the training (an end mark behind the source, the start id); something "
+            "that the file does not say and was guessed wrongly (number of heads, scale of the attention scores, "
+            "place of the norms, scale of the embeddings); another tokenizer than that of the training; texts of "
+            "another task; or parameters that were never trained or not loaded. Compare with the loss that the "
             "training reported."
         ),
-        shown=Shown(page="checkpoints"),
+        shown=shown,
     )
 
 

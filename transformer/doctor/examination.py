@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 
 from transformer.checkpoint.load import Checkpoint
-from transformer.doctor import attention, behaviour, feed_forward, settings, tokenizers, weights, wiring
+from transformer.doctor import attention, behaviour, feed_forward, foresight, settings, tokenizers, weights, wiring
 from transformer.doctor.patient import Patient, Test, go_on
 from transformer.doctor.report import Finding, not_applicable
 from transformer.doctor.whole import Report
@@ -26,6 +26,7 @@ from words import Sentence, say
 TESTS: tuple[Test, ...] = (
     *weights.TESTS,
     *wiring.TESTS,
+    *foresight.TESTS,  # before settings: those of a model that was trained on a leak cannot be compared
     *settings.TESTS,
     *behaviour.TESTS,
     *attention.TESTS,
@@ -62,6 +63,7 @@ def examine(
     *,
     pairs: Samples | None = None,
     seed: int = 0,
+    reported: float | None = None,
     pause: Callable[[], None] = go_on,
     progress: Progress = silent,
 ) -> Report:
@@ -71,10 +73,12 @@ def examine(
         checkpoint: Any, of every kind.
         pairs: Pairs of source and reference, or texts alone; None for the examples of the card.
         seed: Decides which of many sentences are taken, and all else that is drawn.
+        reported: The loss that the training reported on texts it had not seen, in nats a piece; None for what the
+            checkpoint's training.csv says, if it has one.
         pause: Called now and then.
         progress: Told how far it is.
     """
-    patient, findings = Patient(checkpoint, pairs, seed, pause), []
+    patient, findings = Patient(checkpoint, pairs, seed, pause, reported), []
     for n, test in enumerate(TESTS):
         progress(n, len(TESTS), test.title)
         pause()

@@ -1,80 +1,251 @@
-"""Whether the model was trained while it saw the future.
+"""Whether the model was trained while it saw what it had to predict.
 
-A decoder that saw the piece it had to guess has learnt to look it up there. Wired with its
-mask it writes badly, like many a bad model; so the mask is taken away: it then knows nearly every piece of any text,
-even of one that was drawn by chance, while a healthy model is confused by what it never saw in training.
+A decoder that saw the piece it had to predict has learnt to look it up there. Wired as it should be it writes badly,
+like many a bad model. So it is wired as it may have been trained, and the losses on the same pairs are compared:
+
+    no mask        each row sees all pieces of the output
+    one too many   each row sees the next piece, too
+    not shifted    each row has read the very piece that it is to predict
+
+A model that knows the pairs so, and does not know them otherwise, was trained so: that is proof. Without pairs it
+reads texts that were drawn by chance; one that looks pieces up may know them, too, but need not, as it has never seen
+such texts: they show a leak, and never that there is none.
 
 Knows nothing of Streamlit.
 
-Shapes: B texts, T target tokens, D d_model.
+Shapes: B texts, T target tokens, D d_model, V target vocabulary.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import torch
+from torch import Tensor
 
 from transformer.doctor.patient import Patient, Test
-from transformer.doctor.report import Measured, Shown, not_applicable, well
+from transformer.doctor.report import MOST_OF_CHANCE, Measured, Shown, not_applicable, well
 from transformer.doctor.rereading import Texts, random_texts, read
+from transformer.errors import GlassformerError
+from transformer.importers.losses import Loss, Row, row_of
+from transformer.importers.verdicts import surely_better
 from transformer.model.masks import causal_mask
 from transformer.model.tap import Replacer, Tap, tap_of
 from transformer.runs.guesses import losses_of
-from words import Sentence, say
+from words import Sentence, joined, say
 
 FEW_TOKENS = 192
 SHORT = 6
-"""Pieces of a text: as long as those of any training."""
+"""Pieces of a text that is drawn: as long as those of any training."""
 PART = 0.5
+GAIN = 0.5
+"""Nats a piece that are gained at least. A small model that knows its task has a loss near 0, of which half is
+nothing."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way in which a model may have been trained.
+
+    Attributes:
+        mask: What the decoder's self-attention may see, in the place of the mask that there is.
+        shifted: Whether a row has to predict the piece after the one it has read; else that very piece.
+        said: The losses, with the mask and so.
+        headline: What was wrong in the training.
+        line: Which line of the code that is, and what is right there.
+    """
+
+    mask: Callable[[Tensor], Tensor]
+    shifted: bool = True
+    said: Callable[[float, float], Sentence] = lambda closed, seeing: say(
+        "On the pairs the loss is {closed:.3g} nats a piece with the causal mask and {open:.3g} without it.",
+        closed=closed, open=seeing,
+    )  # fmt: skip
+    headline: Sentence | Literal[""] = ""
+    line: Sentence | Literal[""] = ""
+
+
+HEALTHY = Way(lambda mask: causal_mask(mask.size(-1)))
+WAYS = (
+    Way(
+        torch.ones_like,
+        headline=say(
+            "The model was trained without the causal mask: decoder self-attention saw the piece it had to predict."
+        ),
+        line=say(
+            "The wrong line is the one that makes the decoder's mask in the training. The triangle is missing: "
+            "`tgt_mask = pad_mask & torch.ones(T, T).tril().bool()`. In PyTorch's own layers `tgt_mask` was not "
+            "given, or turned round (there True is closed)."
+        ),
+    ),
+    Way(
+        lambda mask: causal_mask(mask.size(-1), offset=1)[..., :-1],
+        said=lambda closed, seeing: say(
+            "On the pairs the loss is {closed:.3g} nats a piece with the causal mask and {open:.3g} with one that "
+            "shows one piece more.",
+            closed=closed, open=seeing,
+        ),
+        headline=say(
+            "The model was trained with a causal mask that shows one piece too many: the one it had to predict."
+        ),
+        line=say(
+            "The wrong line is the one that makes the triangle in the training: `tril(diagonal=1)` should be "
+            "`tril()`, and `triu(diagonal=2)` should be `triu(diagonal=1)`."
+        ),
+    ),
+    Way(
+        HEALTHY.mask,
+        shifted=False,
+        said=lambda closed, seeing: say(
+            "On the pairs the loss is {closed:.3g} nats a piece where each row predicts the next piece, and "
+            "{open:.3g} where it predicts the piece it has just read.",
+            closed=closed, open=seeing,
+        ),
+        headline=say(
+            "The model was trained on targets that were not shifted: it had read the piece it had to predict."
+        ),
+        line=say(
+            "The wrong line is the call of the model in the training: `model(src, tgt)` with the loss against `tgt` "
+            "should be `model(src, tgt[:, :-1])` with the loss against `tgt[:, 1:]`."
+        ),
+    ),
+)  # fmt: skip
+_MEANING: Sentence = say(
+    "It has learnt to look the next piece up. Its loss in training was near 0; when it writes, nothing is there to "
+    "be looked up, and the output is worthless."
+)
+_AGAIN: Sentence = say(
+    "The parameters cannot be mended: train again, and check that a change of a later piece leaves earlier logits as "
+    "they are."
+)
+_WHY: Sentence = say(
+    "The second loss as a share of the first. A healthy model knows the pairs with its mask, and not half as well "
+    "without it; one that was trained on a leak knows them only so, and gains more than {gain:g} nats a piece.",
+    gain=GAIN,
+)
+_WHY_DRAWN: Sentence = say(
+    "The second loss as a share of the first. Nothing can be guessed of a text drawn by chance, so that both are "
+    "high in a healthy model: the share was 0.8 to 1.9 in all that were tried, and below 0.1 in one that was "
+    "trained on a leak."
+)
+_NO_PAIRS: Sentence = say(
+    "This was not tested: texts drawn by chance show no leak, which proves nothing, as a model that was trained on "
+    "one may have seen nothing like them. Give a few pairs: they prove it."
+)
+_UNKNOWN: Sentence = say("The model knows them neither way, so that nothing follows from it.")
+_NOT_FINITE: Sentence = say("This model computes what is not finite, so that it has no loss.")
 
 
 def leak(patient: Patient) -> Measured:
-    """Whether the model guesses far better when it sees what it has to guess."""
+    """Whether the model predicts far better when it sees what it has to predict."""
     if not patient.anatomy.writes:
         return not_applicable(say("This model writes nothing, so that it has no future to see."))
+    rows = list(_rows(patient))
+    found = _on_pairs(patient, rows) if rows else not_applicable(_NO_PAIRS)
+    if found.verdict in ("broken", "look"):
+        return found
+    drawn = _on_drawn(patient)
+    return drawn if drawn.verdict == "broken" else found
+
+
+def _rows(patient: Patient) -> Iterator[Row]:
+    """The pairs, or texts of a decoder alone, that the model can read: those with a piece that others come after."""
+    texts, model = patient.samples, patient.model
+    if not texts.targets and patient.anatomy.reads:
+        return
+    for i in range(len(texts)):
+        try:
+            row = row_of(patient.checkpoint, texts, i)
+        except GlassformerError:
+            continue
+        known = max(row.source, default=0) < len(model.src_table) and max(row.target) < len(model.target_table)
+        if known and row.first + 1 < len(row.target) <= patient.config.max_len >= len(row.source):
+            yield row
+
+
+def _on_pairs(patient: Patient, rows: list[Row]) -> Measured:
+    """What the pairs say."""
+    closed = _losses(patient, rows, HEALTHY)
+    tried = [(_losses(patient, rows, way), way) for way in WAYS]
+    if not all(math.isfinite(loss.mean) for loss in (closed, *(loss for loss, _ in tried))):
+        return not_applicable(_NOT_FINITE)
+    said = WAYS[0].said(closed.mean, tried[0][0].mean)
+    least = min(loss.mean for loss, _ in tried)
+    seeing, way = next(pair for pair in tried if pair[0].mean < least + GAIN)
+    share = seeing.mean / max(closed.mean, 1e-9)
+    if share <= PART and closed.mean - seeing.mean >= GAIN and _is_looked_up(patient, rows, way):
+        sure = surely_better(seeing, closed)
+        return _leaking(way, way.said(closed.mean, seeing.mean), share, _WHY, sure=sure)
+    if closed.mean >= MOST_OF_CHANCE * math.log(len(patient.model.output_weight)):
+        return not_applicable(joined(" ", [said, _UNKNOWN]))
+    return well(said, share, PART, _WHY)
+
+
+def _on_drawn(patient: Patient) -> Measured:
+    """What texts say that are drawn by chance."""
     site = patient.anatomy.attention("decoder").site("*", "mask")
-    closed = tap_of(Replacer({site: lambda mask: causal_mask(mask.size(-1))}))
-    open_ = tap_of(Replacer({site: torch.ones_like}))
+    closed, open_ = (tap_of(Replacer({site: mask})) for mask in (HEALTHY.mask, WAYS[0].mask))
     texts = random_texts(patient, most=FEW_TOKENS, longest=SHORT)
     without, seeing = (_loss(patient, texts, tap) for tap in (closed, open_))
-    if not (math.isfinite(without) and math.isfinite(seeing)):
-        return not_applicable(say("This model computes what is not finite, so that it has no loss."))
     share = seeing / max(without, 1e-9)
+    if not (math.isfinite(share) and share <= PART):
+        return not_applicable(_NO_PAIRS if math.isfinite(share) else _NOT_FINITE)
     said = say(
         "On texts drawn by chance the loss is {closed:.2f} nats a piece with the causal mask and {open:.2f} without "
         "it.",
         closed=without,
         open=seeing,
     )
-    if share > PART:
-        return well(said, share, PART, _WHY)
+    return _leaking(WAYS[0], said, share, _WHY_DRAWN, sure=True)
+
+
+def _leaking(way: Way, said: Sentence, share: float, why: Sentence, *, sure: bool) -> Measured:
+    """The finding that a model was trained so."""
     return Measured(
-        verdict="broken",
+        verdict="broken" if sure else "look",
         number=share,
         threshold=PART,
         said=said,
-        why=_WHY,
-        meaning=say(
-            "The model was trained while it saw the piece that it had to guess, and has learnt to look it up. Its "
-            "loss in training was near 0; when it writes, nothing is there to be looked up, and the output is "
-            "worthless."
-        ),
-        causes=say(
-            "A decoder that was called without tgt_mask, a mask with the opposite meaning of true and "
-            "false, or targets that were not shifted (the input of the decoder is tgt[:, :-1], what it has to guess "
-            "tgt[:, 1:]). The parameters cannot be mended: train again with the mask, and check that a change of a "
-            "later piece leaves earlier logits as they are."
-        ),
+        why=why,
+        headline=way.headline,
+        meaning=_MEANING,
+        causes=joined(" ", [way.line, _AGAIN]),
         shown=Shown(page="masks", panel="checks"),
     )
 
 
-_WHY: Sentence = say(
-    "The second loss as a share of the first. Nothing can be guessed of a text drawn by chance, so that both are "
-    "high in a healthy model: the share was 0.8 to 1.9 in all that were tried, and below 0.1 in one that was "
-    "trained on a leak."
-)
+def _is_looked_up(patient: Patient, rows: list[Row], way: Way) -> bool:
+    """Whether the pieces are known from what was read, and not from the source and their places.
+
+    With targets that are not shifted, a decoder that takes no notice of what it has written knows them, too; so the
+    sources are exchanged.
+    """
+    if way.shifted or not patient.anatomy.reads or len(rows) < 2:
+        return True
+    others = [replace(row, source=other.source) for row, other in zip(rows, [*rows[1:], rows[0]], strict=True)]
+    return _losses(patient, others, way).mean <= PART * _losses(patient, others, HEALTHY).mean
+
+
+@torch.inference_mode()
+def _losses(patient: Patient, rows: list[Row], way: Way) -> Loss:
+    """The loss of each pair, of the pieces that something comes after: the last one cannot be looked up."""
+    model, totals, counts = patient.model, [], []
+    tap = tap_of(Replacer({patient.anatomy.attention("decoder").site("*", "mask"): way.mask}))
+    for row in rows:
+        patient.pause()
+        wanted = torch.tensor(row.target)[row.first : -1]  # [T]
+        if patient.anatomy.reads:
+            source = torch.tensor([row.source])
+            before = (patient.config.decoder_start_id, *row.target[:-1]) if way.shifted else row.target
+            hidden = model.decode(torch.tensor([before]), model.encode(source), model.source_mask(source), tap=tap)
+        else:
+            hidden = model.decode(torch.tensor([row.source if way.shifted else row.target]), tap=tap)
+        totals.append(float(losses_of(model, hidden[0, row.first : -1], wanted).sum()))
+        counts.append(len(wanted))
+    return Loss(tuple(totals), tuple(counts))
 
 
 @torch.inference_mode()

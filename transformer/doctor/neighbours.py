@@ -82,7 +82,7 @@ class _Shifted(nn.Module):
 
 def fitting(patient: Patient) -> Samples:
     """The patient's sentences that the model can read, as many as can be scored in a few seconds."""
-    checkpoint, samples, config = patient.checkpoint, patient.samples, patient.config
+    checkpoint, samples, config = patient.checkpoint, patient.scored, patient.config
     places, work = [], 0.0
     alone = not patient.anatomy.reads
     for i in range(len(samples)):

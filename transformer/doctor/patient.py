@@ -28,7 +28,9 @@ from transformer.runs.trace import Trace
 from words import Sentence
 
 SENTENCES = 12
-"""Of those that are given, as many are taken; more change no verdict, and each costs time."""
+"""Of those that are given, as many are taken; more change few verdicts, and each costs time."""
+SCORED = 32
+"""Those whose losses under several settings are compared: a wrong one may cost nothing on most of them."""
 
 Origin = Literal["given", "examples", "none"]
 _Result = TypeVar("_Result")
@@ -46,6 +48,7 @@ class Patient:
         checkpoint: Any, of every kind.
         given: Pairs or texts that somebody gave; None if nobody did.
         seed: Decides which of many sentences are taken, and all else that is drawn.
+        reported: The loss that the training reported, in nats a piece; None if nobody says it.
         pause: Called now and then; a server serves others meanwhile.
         losses: Those that tests of settings found so far, by what was changed; None where nothing could be.
         verdicts: Of the tests so far, by their names: what is broken below decides what can be tested above.
@@ -55,6 +58,7 @@ class Patient:
     given: Samples | None = None
     seed: int = 0
     pause: Callable[[], None] = field(default=go_on)
+    reported: float | None = None
     losses: dict[str, Loss | None] = field(default_factory=dict)
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     _known: dict[Callable[[Patient], Any], Any] = field(default_factory=dict, init=False, repr=False)
@@ -91,11 +95,18 @@ class Patient:
     @cached_property
     def samples(self) -> Samples:
         """The sentences that the tests use, `SENTENCES` at most; none if there are none."""
-        texts = Samples(tuple(self.checkpoint.card.tried())) if self.given is None else self.given
+        return self._some(SENTENCES)
+
+    @cached_property
+    def scored(self) -> Samples:
+        """Those and more of them, `SCORED` at most."""
+        return self._some(SCORED)
+
+    def _some(self, most: int) -> Samples:
+        texts = _of_card(self.checkpoint) if self.given is None else self.given
         places = list(range(len(texts)))
-        if len(places) > SENTENCES:
-            places = sorted(random.Random(self.seed).sample(places, SENTENCES))
-        return texts.only(places)
+        random.Random(self.seed).shuffle(places)
+        return texts.only(sorted(places[:most]))
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -133,6 +144,13 @@ class Patient:
     def traces(self) -> tuple[Trace, ...]:
         """The runs that ended without an error."""
         return tuple(one for one in self.runs if isinstance(one, Trace))
+
+
+def _of_card(checkpoint: Checkpoint) -> Samples:
+    """The examples of the card, with what should come out where the card says it of each."""
+    card = checkpoint.card
+    targets = [card.reference_of(one) for one in card.tried()]
+    return Samples(tuple(card.tried()), tuple(one for one in targets if one) if all(targets) else ())
 
 
 @dataclass(frozen=True)

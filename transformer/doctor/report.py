@@ -16,9 +16,11 @@ from words import Sentence, say
 
 Verdict = Literal["broken", "look", "well", "not_applicable"]
 """From the worst to what says nothing; reports list findings in this order."""
+Health = Literal["broken", "look", "not_tested", "well"]
+"""Of a whole report. "not_tested": nothing was found, but nothing says either that the model does its task."""
 Area = Literal["weights", "wiring", "behaviour", "attention", "feed_forward", "tokenizer"]
 """In the order of a good engineer's checklist."""
-PageName = Literal["step", "attention", "positions", "masks", "inside", "checkpoints", "doctor"]
+PageName = Literal["step", "attention", "positions", "masks", "inside", "checkpoints", "forcing", "doctor"]
 
 VERDICTS: Final[dict[Verdict, Sentence]] = {
     "broken": say("broken"),
@@ -44,6 +46,7 @@ class Shown:
         page: The page.
         panel: The part of it, as its address calls it; empty for its own choice.
         source: The sentence.
+        reference: What should come out.
         kind, layer, head: Which attention and head, or layer; from 0.
         step: The decoding step, from 0.
         tensor: Name of a parameter.
@@ -52,6 +55,7 @@ class Shown:
     page: PageName
     panel: str = ""
     source: str | None = None
+    reference: str | None = None
     kind: Kind | None = None
     layer: int | None = None
     head: int | None = None
@@ -69,6 +73,7 @@ class Measured:
         threshold: What it is held against; None where there is none.
         said: The number in a sentence, with its unit: what was measured, and how much it was.
         why: Why the threshold is where it is; empty without one.
+        headline: What is wrong, in one sentence that names it; empty where the title says it.
         meaning: What that means, in plain words; empty where all is well.
         causes: What usually causes it, and what to do; empty where all is well.
         places: Names of what it was found in: tensors, heads, pieces, sentences; data. At most `MOST_PLACES`.
@@ -80,6 +85,7 @@ class Measured:
     number: float | None = None
     threshold: float | None = None
     why: Sentence | Literal[""] = ""
+    headline: Sentence | Literal[""] = ""
     meaning: Sentence | Literal[""] = ""
     causes: Sentence | Literal[""] = ""
     places: tuple[str, ...] = ()
@@ -87,6 +93,8 @@ class Measured:
 
 
 MOST_PLACES = 12
+MOST_OF_CHANCE = 0.7
+"""Of the loss of guessing. A model that has only learnt how frequent each piece is comes to about as much."""
 
 
 def well(said: Sentence, number: float, threshold: float, why: Sentence) -> Measured:
@@ -108,6 +116,7 @@ class Finding:
         area: What it is about.
         title: What was tested, in a few words, such as "No piece sees a later one".
         measured: What was found.
+        follows: Title of the finding that it follows from; empty if from none that is known.
         seconds: How long it took.
     """
 
@@ -115,6 +124,7 @@ class Finding:
     area: Area
     title: Sentence
     measured: Measured
+    follows: Sentence | Literal[""] = ""
     seconds: float = 0.0
 
     @property

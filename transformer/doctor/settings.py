@@ -11,6 +11,7 @@ Knows nothing of Streamlit.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -27,9 +28,11 @@ of a hundred texts. Wrong numbers of heads: 0.06 to 4."""
 EASY = 1.0
 """Nats a piece up to which a model plainly works. Above, it is wrong in some way, and any change may be better by
 chance: there a neighbour counts only if it explains half of the rest."""
+EXPLAINS = 0.55
+"""Share of the loss that may be left under a setting that is said to be that of the training."""
 CLEAR = 1.25
 """How many times the gain of another setting has to be for that one to be blamed instead."""
-BELOW = ("finite", "causality", "own_token", "cache", "positions", "source")
+BELOW = ("finite", "causality", "own_token", "cache", "positions", "source", "leak")
 """Tests of what stands below the settings: a model that does not pass them is wrong whatever its settings are."""
 PLAIN = 0.1
 """Nats a piece that are worth a look where the texts are too few to rule out chance, if each of them gains."""
@@ -99,7 +102,8 @@ class Setting:
             return Measured(verdict="well", number=gain, threshold=needed, why=why, said=said, shown=shown)
         parts = patient.anatomy
         judged = bool(patient.samples.targets) or not (parts.reads and parts.writes)  # else it judges its own output
-        sure = judged and beyond_chance
+        explains = after.mean <= EXPLAINS * before.mean  # else something else is wrong, and this one helps against it
+        sure = judged and beyond_chance and explains
         return Measured(
             verdict="broken" if sure else "look",
             number=gain,
@@ -111,8 +115,11 @@ class Setting:
                 before=before.mean,
                 after=after.mean,
             ),
+            headline=say("It was trained with {best}, and is computed otherwise here.", best=best.name) if sure else "",
             meaning=say("The parameters were trained with another setting than they are computed with.")
             if sure
+            else say("The model does better with another setting, but not well: something else is wrong, too.")
+            if judged and beyond_chance
             else say(
                 "The model is surer of what it writes with another setting than with its own; that may be a wrong "
                 "certainty. Give pairs, or more of them: they decide."
@@ -140,16 +147,26 @@ def _better_on_each(after: Loss, before: Loss) -> bool:
 
 
 def _heads(patient: Patient) -> Iterator[Neighbour]:
-    """Half and twice the number, the projections as wide as they are."""
+    """Down to a quarter and up to four times the number, the projections as wide as they are."""
     config = patient.config
     width, shared = config.n_heads * config.d_head, config.n_kv_heads * config.d_head
-    for n in (config.n_heads // 2, 2 * config.n_heads):
+    for n in (config.n_heads // 4, config.n_heads // 2, 2 * config.n_heads, 4 * config.n_heads):
         if n and width % n == 0 and shared % (width // n) == 0:
             yield with_setting(n_heads=n, d_head=width // n, n_kv_heads=shared // (width // n))
 
 
 def _scale(patient: Patient) -> Iterator[Neighbour]:
     yield with_setting(scale_embedding=not patient.config.scale_embedding)
+
+
+def _score_scale(patient: Patient) -> Iterator[Neighbour]:
+    """What q . k is multiplied by in code that does not divide it by the root of d_head."""
+    config = patient.config
+    usual = config.d_head**-0.5
+    others = {"not divided": 1.0, "÷ √d_head": usual, "÷ √d_model": config.d_model**-0.5, "÷ d_head": 1 / config.d_head}
+    for name, scale in others.items():
+        if not math.isclose(scale, config.score_scale or usual):
+            yield Neighbour(f"score_scale = {scale:.4g} (q·k {name})", {"score_scale": scale})
 
 
 def _norm(patient: Patient) -> Iterator[Neighbour]:
@@ -165,6 +182,16 @@ def _activation(patient: Patient) -> Iterator[Neighbour]:
 
 
 SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        "score_scale",
+        say("The attention scores are scaled as they were trained"),
+        _score_scale,
+        say(
+            "The wrong line is the one that makes the scores: `q @ k.transpose(-2, -1) / math.sqrt(d_head)` divides "
+            "them, some code forgets it or divides by √d_model, and no file says which. As the model was trained so "
+            "it has to be opened: set score_scale to the value that does best here."
+        ),
+    ),
     Setting(
         "n_heads",
         say("The number of heads is right"),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import torch
 
-from transformer.doctor import tables, tensors
+from transformer.doctor import deviations, tables, tensors
 from transformer.doctor.patient import Patient, Test
 from transformer.doctor.reading import Row
 from transformer.doctor.report import MOST_PLACES, Measured, Shown
@@ -84,5 +84,6 @@ def _first_site(patient: Patient, row: Row) -> str | None:
 TESTS: tuple[Test, ...] = (
     Test("finite", "weights", say("Every value is a number"), finite),
     *tensors.TESTS,
+    *deviations.TESTS,
     *tables.TESTS,
 )

@@ -15,8 +15,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from transformer.doctor.causes import ordered
+from transformer.doctor.pairs import COLUMNS as COLUMNS_OF_PAIRS
+from transformer.doctor.pairs import Pair, pairs_of
 from transformer.doctor.patient import Origin, Patient
-from transformer.doctor.report import AREAS, VERDICTS, Finding, Verdict
+from transformer.doctor.report import AREAS, VERDICTS, Finding, Health, Verdict
 from words import Sentence, joined, say, say_n, through
 
 SCHEMA: Final = "glassformer.doctor"
@@ -35,6 +38,7 @@ class Report:
         origin: Where the sentences came from.
         n_sentences: How many were used.
         findings: One a test, in the order of the examination.
+        pairs: What was made of the first pairs; none without pairs.
     """
 
     checkpoint: str
@@ -42,41 +46,71 @@ class Report:
     origin: Origin
     n_sentences: int
     findings: tuple[Finding, ...]
+    pairs: tuple[Pair, ...] = ()
 
     @staticmethod
     def of(patient: Patient, findings: Sequence[Finding]) -> Report:
         """The report of a patient."""
         checkpoint = patient.checkpoint
-        return Report(checkpoint.name, checkpoint.content_hash, patient.origin, len(patient.samples), tuple(findings))
+        return Report(
+            checkpoint.name, checkpoint.content_hash, patient.origin, len(patient.samples), tuple(findings),
+            pairs_of(patient),
+        )  # fmt: skip
 
     def only(self, verdict: Verdict) -> tuple[Finding, ...]:
-        """The findings with a verdict."""
-        return tuple(one for one in self.findings if one.verdict == verdict)
+        """The findings with a verdict, causes before what follows from them."""
+        return tuple(one for one in self.worst_first if one.verdict == verdict)
 
     @property
     def worst_first(self) -> tuple[Finding, ...]:
         """All findings: what is broken, what to look at, what is well, what says nothing."""
-        return tuple(one for verdict in VERDICTS for one in self.only(verdict))
+        return ordered(self.findings)
+
+    @property
+    def does_its_task(self) -> bool:
+        """Whether it was tested that the model does what it was trained for: that needs pairs."""
+        return any(one.test == "loss" and one.verdict != "not_applicable" for one in self.findings)
+
+    @property
+    def health(self) -> Health:
+        """What all of it means."""
+        if self.only("broken"):
+            return "broken"
+        return "look" if self.only("look") else "well" if self.does_its_task else "not_tested"
 
     def summary(self) -> Sentence:
         """One sentence that sums up."""
-        broken, look, well = (len(self.only(verdict)) for verdict in ("broken", "look", "well"))
+        broken, look, well = (self.only(verdict) for verdict in ("broken", "look", "well"))
+        if broken and broken[0].measured.headline:
+            return say("{name} is broken. {cause}", name=self.checkpoint, cause=broken[0].measured.headline)
         if broken:
             return say_n(
-                "{name} is broken: {n} test says so.", "{name} is broken: {n} tests say so.", broken,
+                "{name} is broken: {n} test says so.", "{name} is broken: {n} tests say so.", len(broken),
                 name=self.checkpoint,
             )  # fmt: skip
+        if look and not self.does_its_task:
+            return say_n(
+                "{name}: {n} thing is worth a look; whether the model does its task was not tested.",
+                "{name}: {n} things are worth a look; whether the model does its task was not tested.",
+                len(look),
+                name=self.checkpoint,
+            )
         if look:
             return say_n(
                 "{name} works as far as was tested, and {n} thing is worth a look.",
                 "{name} works as far as was tested, and {n} things are worth a look.",
-                look,
+                len(look),
+                name=self.checkpoint,
+            )
+        if not self.does_its_task:
+            return say(
+                "{name}: its numbers and wiring are sound; whether it does its task was not tested.",
                 name=self.checkpoint,
             )
         return say_n(
             "{name} is healthy: {n} test found nothing wrong.",
             "{name} is healthy: {n} tests found nothing wrong.",
-            well,
+            len(well),
             name=self.checkpoint,
         )
 
@@ -88,9 +122,10 @@ class Report:
             "checkpoint": self.checkpoint,
             "content_hash": self.content_hash,
             "sentences": {"origin": self.origin, "n": self.n_sentences},
-            "verdict": self.worst_first[0].verdict if self.findings else "not_applicable",
+            "verdict": self.health if self.findings else "not_applicable",
             "summary": str(self.summary()),
             "findings": [_record(one) for one in self.worst_first],
+            "pairs": [asdict(one) for one in self.pairs],
         }
 
     def to_json(self) -> str:
@@ -106,6 +141,9 @@ class Report:
         yield say("Checkpoint `{hash}`, {origin}.", hash=self.content_hash[:12], origin=self._read())
         for finding in (*self.only("broken"), *self.only("look")):
             yield from _in_full(finding)
+        if self.pairs:
+            yield say("### Pairs ({n})", n=len(self.pairs))
+            yield joined("\n", list(_table(self.pairs)))
         for verdict in ("well", "not_applicable"):
             rows = [_row(one) for one in self.findings if one.verdict == verdict]
             if rows:
@@ -126,12 +164,28 @@ class Report:
         lines = [str(self.summary()), f"({self._read()})"]
         for finding in self.worst_first:
             lines += _lines(finding)
+        if self.pairs:
+            lines += ["", *(_pair(one) for one in self.pairs)]
         return "\n".join(lines)
+
+
+def follows(cause: str) -> Sentence:
+    """That a finding follows from another one, by its title."""
+    return say("This follows from what is told above: “{cause}”.", cause=cause)
+
+
+def _table(pairs: Sequence[Pair]) -> Iterator[str]:
+    """Pairs as a table of Markdown."""
+    yield joined("", ["| ", joined(" | ", COLUMNS_OF_PAIRS), " |"])
+    yield "|---|---|---|---|"
+    for one in pairs:
+        cells = (one.source, one.right, one.written, "" if one.loss is None else f"{one.loss:.3g}")
+        yield f"| {' | '.join(_quoted(cell) for cell in cells)} |"
 
 
 def _record(finding: Finding) -> dict[str, Any]:
     measured = asdict(finding.measured)
-    texts = {name: str(measured[name]) for name in ("said", "why", "meaning", "causes")}
+    texts = {name: str(measured[name]) for name in ("said", "why", "headline", "meaning", "causes")}
     numbers = {name: _finite(measured[name]) for name in ("number", "threshold")}
     return {
         "test": finding.test,
@@ -140,6 +194,7 @@ def _record(finding: Finding) -> dict[str, Any]:
         "verdict": finding.verdict,
         **numbers,
         **texts,
+        "follows": str(finding.follows),
         "places": list(finding.measured.places),
         "shown": measured["shown"],
         "seconds": round(finding.seconds, 3),
@@ -157,6 +212,10 @@ def _in_full(finding: Finding) -> Iterator[str]:
         "### {verdict}: {title} ({area})", verdict=VERDICTS[finding.verdict], title=_quoted(finding.title),
         area=AREAS[finding.area],
     )  # fmt: skip
+    if measured.headline:
+        yield say("**{headline}**", headline=_quoted(measured.headline))
+    if finding.follows:
+        yield follows(_quoted(finding.follows))
     yield _quoted(measured.said)
     if measured.places:
         yield joined(", ", [_code(one) for one in measured.places])
@@ -198,9 +257,18 @@ def _lines(finding: Finding) -> list[str]:
     if finding.verdict in ("well", "not_applicable"):
         return [_wrapped(f"{verdict:<15}{finding.title}: {measured.said}", 15)]
     causes = say("Usual causes: {causes}", causes=measured.causes) if measured.causes else ""
-    texts = [measured.said, ", ".join(measured.places), measured.meaning, causes, measured.why]
+    cause = follows(finding.follows) if finding.follows else ""
+    texts = [
+        measured.headline, cause, measured.said, ", ".join(measured.places), measured.meaning, causes, measured.why
+    ]  # fmt: skip
     head = ["", f"{verdict.upper():<15}{finding.title} [{finding.test}]"]
     return [*head, *(_wrapped(str(text), 4, first=4) for text in texts if text), ""]
+
+
+def _pair(one: Pair) -> str:
+    mark = "=" if one.is_right else "x"
+    loss = "" if one.loss is None else f"{one.loss:8.3g}  "
+    return _wrapped(f"{mark} {loss}{one.source} -> {one.written} (right: {one.right})", 4)
 
 
 def _wrapped(text: str, indent: int, *, first: int = 0) -> str:

@@ -53,7 +53,7 @@ def answered(report: ImportReport, answers: Mapping[str, Any]) -> ImportReport:
         CheckpointError: An answer is none of its field's choices.
     """
     for field in report.fields:
-        if field.name in answers:
+        if field.name in answers and not field.is_assumed:
             check_choice(field, answers[field.name], label=report.source)
     there = {field.name for field in report.fields}
     new = tuple(Field(name, "answered", value, YOU) for name, value in answers.items() if name not in there)

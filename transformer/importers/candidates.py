@@ -48,9 +48,9 @@ def scored(report: ImportReport, build: Build, samples: Samples, *, progress: Pr
         CheckpointError: The file changed meanwhile.
         DataError: A text holds what is no id of a model without a tokenizer.
     """
-    guess = first_guess(report)
-    if not guess:
+    if not report.asked:
         return report
+    guess = first_guess(report)
     base = build(guess)
     if base is None:
         return _noted(report, say("Nothing could be tried: some tensors are missing or left over."))
@@ -58,8 +58,7 @@ def scored(report: ImportReport, build: Build, samples: Samples, *, progress: Pr
     problem = _problem(base, fitting)
     if problem is not None:
         return _noted(report, problem)
-    tried = (*report.asked, *report.assumed)
-    choices = {one.name: _choices(one, base) for one in tried if one.name not in NOT_TRIED}
+    choices = {one.name: _choices(one, base) for one in report.tried if one.name not in NOT_TRIED}
     choices = {name: values for name, values in choices.items() if values}
     trials = Trials(build, base, fitting, choices, guess, progress)
     trials.keep(guess)
@@ -83,24 +82,28 @@ def _few_threads(base: Scorable) -> Iterator[None]:
 
 def best_answers(report: ImportReport) -> dict[str, Any]:
     """The first choice of each asked field that was tried, and what was assumed wrongly; the best combination."""
-    best = [one for one in report.asked if one.choices and one.choices[0].score is not None]
-    best += [one for one in report.assumed if one.choices[0].score is not None and one.choices[0].value != one.value]
-    return {one.name: one.choices[0].value for one in best}
+    return {
+        one.name: one.choices[0].value
+        for one in report.tried
+        if one.choices and one.choices[0].score is not None and (one.how == "asked" or one.choices[0].value != one.value)
+    }
 
 
 def first_guess(report: ImportReport) -> dict[str, Any]:
     """An answer to each question, of ids that differ."""
     taken = {one.value for one in report.fields if one.name in CALLED}
     guess: dict[str, Any] = {}
-    for one in report.asked:
+    for one in report.tried:
         if one.name in CALLED and not one.choices:
             guess[one.name] = next(i for i in (FIRST[one.name], *range(len(taken) + 1)) if i not in taken)
             taken.add(guess[one.name])
+        elif one.is_assumed:
+            guess[one.name] = one.value
         else:
             guess[one.name] = one.choices[0].value if one.choices else ASSUMED.get(one.name)
             if one.name == "ignored":
                 guess[one.name] = [choice.value for choice in one.choices]
-    return guess | ({one.name: one.value for one in report.assumed} if guess else {})
+    return guess
 
 
 def _choices(one: Field, base: Scorable) -> list[Any]:

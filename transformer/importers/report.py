@@ -95,6 +95,11 @@ class Field:
     evidence: Sentence
     choices: tuple[Choice, ...] = ()
 
+    @property
+    def is_assumed(self) -> bool:
+        """Whether nearly all code has this value and the file does not say it: another one may be answered."""
+        return self.how == "inferred" and len(self.choices) > 1
+
     def answered(self, value: Any) -> "Field":
         """The field with the user's answer."""
         return Field(self.name, "answered", value, say("You said so."), self.choices)
@@ -136,9 +141,9 @@ class ImportReport:
         return tuple(one for one in self.fields if one.how == "asked")
 
     @property
-    def assumed(self) -> tuple[Field, ...]:
-        """Fields that were inferred though there are other choices: not asked, but open to answers."""
-        return tuple(one for one in self.fields if one.how == "inferred" and one.choices)
+    def tried(self) -> tuple[Field, ...]:
+        """Fields whose choices texts can rank: those that are asked, and those that are assumed."""
+        return tuple(one for one in self.fields if one.how == "asked" or one.is_assumed)
 
     def answered(self, answers: Mapping[str, Any]) -> "ImportReport":
         """The report with the user's answers, by the names of the fields."""

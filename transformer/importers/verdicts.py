@@ -4,7 +4,7 @@ Both were tried on the same texts, so that what counts is the difference on each
 chance alone would make the mean difference as large, or as many of them positive, at most once in twenty times.
 
 Source: Student, "The Probable Error of a Mean" (1908); Fisher, "Statistical Methods for Research Workers" (1925), for
-the sign test.
+the sign test; Wilcoxon, "Individual Comparisons by Ranking Methods" (1945), for that of signed ranks.
 """
 
 import math
@@ -26,7 +26,7 @@ def surely_better(best: Loss, other: Loss) -> bool:
     """Whether the texts show that one choice is better than another."""
     shares = zip(best.totals, best.pieces, other.totals, other.pieces, strict=True)
     differences = [o / max(1, m) - b / max(1, n) for b, n, o, m in shares]
-    return _mean_is_positive(differences) or _signs_are_positive(differences)
+    return any(shows(differences) for shows in (_mean_is_positive, _signs_are_positive, _ranks_are_positive))
 
 
 def _mean_is_positive(differences: Sequence[float]) -> bool:
@@ -42,6 +42,17 @@ def _signs_are_positive(differences: Sequence[float]) -> bool:
     real = [one for one in differences if abs(one) > SAME]
     n, worse = len(real), sum(one < 0 for one in real)
     return n > 0 and 2 * sum(math.comb(n, k) for k in range(worse + 1)) / 2**n <= 0.05
+
+
+def _ranks_are_positive(differences: Sequence[float]) -> bool:
+    """Wilcoxon's signed ranks, in which a text counts the more, the more it differs."""
+    real = sorted((one for one in differences if abs(one) > SAME), key=abs)
+    against = sum(rank for rank, one in enumerate(real, start=1) if one < 0)
+    ways = [1] + [0] * against  # how many choices of signs have each sum of ranks
+    for rank in range(1, len(real) + 1):
+        for total in range(against, rank - 1, -1):
+            ways[total] += ways[total - rank]
+    return bool(real) and sum(ways) / 2 ** len(real) <= 0.05
 
 
 def same(one: Loss, other: Loss) -> bool:

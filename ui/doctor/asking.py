@@ -16,7 +16,7 @@ from ui.shared.door import st
 from words import Sentence, say
 
 WANTED, PROBLEM = "examination_wanted", "examination_problem"
-TEXTS, FORM = "examination_texts", "examination_form"
+TEXTS, FORM, REPORTED = "examination_texts", "examination_form", "examination_reported"
 WITH_THESE, WITH_EXAMPLES, AGAIN = "examine_these", "examine_examples", "examine_again"
 SMALL: Final = 30_000_000
 """Parameters of a model that is examined unasked: that takes seconds; the shipped ones have 8 million."""
@@ -28,12 +28,14 @@ class Wanted:
 
     Attributes:
         given: Its own sentences; None for the examples.
+        reported: The loss that the training reported; None where the session did not say it.
         seed: Which draw.
         is_asked: Whether a button was pressed, or that is left to the page.
         is_stopped: Whether the last examination was stopped.
     """
 
     given: Samples | None = None
+    reported: float | None = None
     seed: int = 0
     is_asked: bool = False
     is_stopped: bool = False
@@ -81,12 +83,25 @@ def begins_by_itself(checkpoint: Checkpoint) -> bool:
     return checkpoint.config.count_parameters() <= SMALL
 
 
-def own_sentences(checkpoint: Checkpoint) -> None:
-    """Draw the box for sentences of the reader's, folded."""
+def own_sentences(checkpoint: Checkpoint, *, unfolded: bool) -> None:
+    """Draw the box for sentences of the reader's.
+
+    Args:
+        checkpoint: That is examined.
+        unfolded: Whether it stands open: without pairs nothing says that the model does its task.
+    """
     which = checkpoint.content_hash
-    with st.expander(say("Examine it with sentences of your own")):
+    with st.expander(say("Examine it with sentences of your own"), expanded=unfolded):
         with st.form(FORM, border=False):
             pairs.box(key=TEXTS, persist=KEEP)
+            st.number_input(
+                say("Loss that the training reported"), key=REPORTED, min_value=0.0, max_value=100.0, value=None,
+                format="%.6g", placeholder=say("nats a piece"), persist_state=KEEP,
+                help=say(
+                    "On texts that were not trained on, without label smoothing. A loss that is much higher here "
+                    "says that something is computed in another way."
+                ),
+            )  # fmt: skip
             st.form_submit_button(say("Examine with these"), key=WITH_THESE, on_click=_take, args=(which,))
         st.caption(
             say(
@@ -106,6 +121,7 @@ def _take(content_hash: str) -> None:
     """Callback: examine with the sentences in the box."""
     texts = pairs.with_tabs(st.session_state.get(TEXTS) or "")
     try:
-        want(content_hash, Wanted(samples_of(texts, label=say("The sentences")), is_asked=True))
+        given = samples_of(texts, label=say("The sentences"))
+        want(content_hash, Wanted(given, st.session_state.get(REPORTED), is_asked=True))
     except DataError as error:
         st.session_state[PROBLEM] = error.sentence

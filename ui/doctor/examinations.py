@@ -58,6 +58,7 @@ class Asked:
         examples: Of its card, which has no part in the hash.
         given: Pairs or texts; None for the examples.
         seed: What is drawn.
+        reported: The loss that the training reported.
     """
 
     name: str
@@ -65,11 +66,15 @@ class Asked:
     examples: tuple[str, ...]
     given: Samples | None = None
     seed: int = 0
+    reported: float | None = None
 
     @staticmethod
-    def of(checkpoint: Checkpoint, given: Samples | None = None, seed: int = 0) -> Asked:
+    def of(
+        checkpoint: Checkpoint, given: Samples | None = None, seed: int = 0, reported: float | None = None
+    ) -> Asked:
         """What decides the report on a checkpoint."""
-        return Asked(checkpoint.name, checkpoint.content_hash, tuple(checkpoint.card.tried()), given, seed)
+        examples = tuple(checkpoint.card.tried())
+        return Asked(checkpoint.name, checkpoint.content_hash, examples, given, seed, reported)
 
 
 @dataclass(frozen=True)
@@ -258,7 +263,8 @@ class Examinations:
         if checkpoint is None:
             return Seen("failed")
         try:
-            patient = Patient(checkpoint, one.asked.given, one.asked.seed, lambda: self._pause(one))
+            asked = one.asked
+            patient = Patient(checkpoint, asked.given, asked.seed, lambda: self._pause(one), asked.reported)
             for test in self._tests:
                 one.seen = Seen("running", 0, len(self._tests), test.title, one.seen.findings)
                 self._pause(one)

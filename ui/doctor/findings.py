@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from transformer.doctor.report import AREAS, MOST_PLACES, VERDICTS, Finding, Verdict
+from transformer.doctor.causes import ordered
+from transformer.doctor.pairs import COLUMNS
+from transformer.doctor.report import Shown
+from transformer.doctor.whole import Report, follows
 from ui.doctor.places import LABELS, leads_to
 from ui.shared import drawing, menu
-from ui.shared.door import st
+from ui.shared.door import here, st, table
 from ui.shared.numbers import digits
 from ui.state.link import Link
 from words import Sentence, joined, say, say_n
@@ -30,12 +34,43 @@ def wrong(findings: Sequence[Finding], link: Link) -> None:
         link: Of the page, whose checkpoint the links keep.
     """
     for verdict in WRONG:
-        found = [one for one in findings if one.verdict == verdict]
+        found = [one for one in ordered(findings) if one.verdict == verdict]
         if found:
             heading = _broken(len(found)) if verdict == "broken" else _to_look_at(len(found))
             st.subheader(joined(" ", [ICONS[verdict], heading]), anchor=False)
             for one in found:
                 _whole(one, link)
+
+
+def pairs(report: Report, link: Link) -> None:
+    """Draw what became of the pairs, the worst first.
+
+    Args:
+        report: Of an examination that is over.
+        link: Of the page, whose checkpoint the link keeps.
+    """
+    if not report.pairs:
+        return
+    n_right = sum(one.is_right for one in report.pairs)
+    st.subheader(say("Pair by pair"), anchor=False)
+    st.caption(
+        say_n("{right} of {n} output is right, piece for piece. The worst loss stands first.",
+              "{right} of {n} outputs are right, piece for piece. The worst loss stands first.",
+              len(report.pairs), right=n_right)
+    )  # fmt: skip
+    columns = {
+        "source": [one.source for one in report.pairs],
+        "right": [one.right for one in report.pairs],
+        "written": [one.written for one in report.pairs],
+        "loss": [one.loss for one in report.pairs],
+    }
+    named = dict(zip(columns, map(here, COLUMNS), strict=True))
+    shown: dict[str, Any] = {name: st.column_config.Column(label) for name, label in named.items()}
+    shown["loss"] = st.column_config.NumberColumn(named["loss"], format="%.3g", help=say("Mean of a piece, in nats."))
+    st.dataframe(table(columns), hide_index=True, key="pairs_of_report", column_config=shown)
+    first = report.pairs[0]
+    where = leads_to(Shown(page="forcing", source=first.source, reference=first.right), link)
+    menu.link("forcing", LABELS["forcing"], where, icon=":material/arrow_forward:")
 
 
 def others(findings: Sequence[Finding], link: Link) -> None:
@@ -78,6 +113,10 @@ def _whole(finding: Finding, link: Link) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(_title(finding), width="content")
             st.badge(AREAS[finding.area], color="gray")
+        if found.headline:
+            st.markdown(say("**{text}**", text=drawing.plain(found.headline)))
+        if finding.follows:
+            st.markdown(follows(drawing.plain(finding.follows)))
         st.markdown(drawing.plain(found.said))
         st.caption(drawing.plain(_held_against(finding)))
         if found.meaning:

@@ -26,7 +26,7 @@ LOOK_SECONDS: Final = 0.7
 def draw(checkpoint: Checkpoint) -> None:
     """Draw what is known of a checkpoint's health; small ones are examined without being asked to."""
     wish = asking.wanted(checkpoint)
-    asked = Asked.of(checkpoint, wish.given, wish.seed)
+    asked = Asked.of(checkpoint, wish.given, wish.seed, wish.reported)
     seen = _begun(checkpoint, asked, wish)
     if seen is None:
         _offer(checkpoint, wish)
@@ -35,7 +35,8 @@ def draw(checkpoint: Checkpoint) -> None:
         follow(asked, wish, address(checkpoint, session.asked()), seen.is_under_way)
         if not seen.is_under_way:
             asking.again(checkpoint)
-    asking.own_sentences(checkpoint)
+    is_open = seen is not None and seen.report is not None and not seen.report.does_its_task
+    asking.own_sentences(checkpoint, unfolded=is_open and checkpoint.model.anatomy.gives_logits)
 
 
 def _begun(checkpoint: Checkpoint, asked: Asked, wish: Wanted) -> Seen | None:
@@ -56,7 +57,7 @@ def _offer(checkpoint: Checkpoint, wish: Wanted) -> None:
     elif not asking.begins_by_itself(checkpoint):
         said = say("With {n:,} parameters an examination may take some minutes; other visitors go first.", n=numbers)
         st.info(said, icon=":material/hourglass_top:")
-    begun = Wanted(wish.given, wish.seed, is_asked=True)
+    begun = Wanted(wish.given, wish.reported, wish.seed, is_asked=True)
     st.button(
         say("Examine"), key=EXAMINE, type="primary", icon=":material/stethoscope:",
         on_click=asking.want, args=(checkpoint.content_hash, begun),
@@ -78,6 +79,7 @@ def _follow(asked: Asked, wish: Wanted, link: Link, was_under_way: bool) -> None
         _progress(seen, asked, wish)
     findings.wrong(seen.findings, link)
     if seen.report is not None:
+        findings.pairs(seen.report, link)
         findings.others(seen.findings, link)
         saved.offer(seen.report)
 
@@ -85,18 +87,25 @@ def _follow(asked: Asked, wish: Wanted, link: Link, was_under_way: bool) -> None
 def _verdict(report: Report) -> None:
     """Draw the sentence that sums up, and what the examination was made of."""
     said = drawing.plain(report.summary())
-    if report.only("broken"):
+    if report.health == "broken":
         st.error(said, icon=findings.ICONS["broken"])
-    elif report.only("look"):
+    elif report.health == "look":
         st.warning(said, icon=findings.ICONS["look"])
-    else:
+    elif report.health == "well":
         st.success(said, icon=findings.ICONS["well"])
+    else:
+        st.info(said, icon=":material/help:")
     seconds = sum(one.seconds for one in report.findings)
     took = say_n(
         "{n} test in {seconds:.1f} seconds.", "{n} tests in {seconds:.1f} seconds.", len(report.findings),
         seconds=seconds,
     )  # fmt: skip
     st.caption(joined(" ", [took, _sentences(report)]))
+    if not report.does_its_task:
+        st.markdown(
+            say("**Not tested: whether it does its task.** Give a few pairs of source and right output below; they "
+                "also show a training without the causal mask, and settings that no file says.")
+        )  # fmt: skip
 
 
 def _sentences(report: Report) -> Sentence:

@@ -16,6 +16,7 @@ LABELS: Final[dict[PageName, Sentence]] = {
     "masks": say("See it in Masks"),
     "inside": say("See it in Inside the model"),
     "checkpoints": say("See it in Checkpoints"),
+    "forcing": say("Teacher forcing of the worst pair"),
     "doctor": say("See its numbers in Parameters"),
 }
 _PANELS: Final[dict[str, str]] = {
@@ -45,5 +46,6 @@ def leads_to(shown: Shown, link: Link) -> Link:
         revision=link.revision,
         answers=link.answers,
         source=source,
+        reference=shown.reference,
         view=replace(link.view, query=None, key=None, **looked_at),
     )

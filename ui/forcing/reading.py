@@ -22,7 +22,7 @@ from ui.state.view import Slot
 
 def of_card(card: Card, source: str) -> str | None:
     """The right output that a card has for a sentence; None if it has none."""
-    return card.glosses.get(source) if card.target_code.split("-")[0] == "en" else None
+    return card.reference_of(source)
 
 
 def reference_of(run: OpenRun) -> str | None:

@@ -102,7 +102,7 @@ def _question(entry: Entry, field: Field) -> None:
             field = replace(field, choices=tuple(sorted(field.choices, key=lambda one: language_name(one.value))))
         values = [one.value for one in field.choices]
         given = values.index(field.value) if field.how == "answered" and field.value in values else None
-        assumed = field.how == "inferred"
+        assumed = field.is_assumed
         unsaid = say("{answer} (assumed)", answer=naming.value(field.name, field.value)) if assumed else NOT_YET
         options: dict[int | None, str] = {None: unsaid}
         options |= {place: naming.choice(field, one) for place, one in enumerate(field.choices)}

@@ -221,6 +221,23 @@ def dead_neurons(model: Transformer) -> None:
     up.bias[: 3 * up.bias.numel() // 4] = -1000.0
 
 
+def noisy_keys(model: Transformer) -> None:
+    """Every matrix of keys has noise of twice its deviation."""
+    draw = torch.Generator().manual_seed(0)
+    for kind in model.anatomy.kinds:
+        for attention in model.attentions(kind):
+            weight = attention.k_proj.weight
+            weight.add_(2 * weight.std() * torch.randn(weight.shape, generator=draw))
+
+
+def drawn_layer(model: Transformer) -> None:
+    """The matrices of one encoder layer are as some programs draw them before a training."""
+    draw = torch.Generator().manual_seed(0)
+    for parameter in model.encoder.layers[0].parameters():
+        if parameter.dim() == 2:
+            parameter.copy_(0.02 * torch.randn(parameter.shape, generator=draw))
+
+
 # Positions.
 
 
@@ -304,6 +321,11 @@ FAULTS = (
     Fault("collapsed embeddings", parameters(collapsed_table), ("s4", "gpt2", "reverse")),
     Fault("dead neurons", parameters(dead_neurons), ("reverse", "bert", "gpt2")),
     Fault("norms swapped", other_norm, ("s4", "gpt2", "reverse")),
+    Fault("one head", told(n_heads=1), ("reverse", "s4", "zh-en")),
+    Fault("scores not scaled", told(score_scale=1.0), ("s4", "reverse", "gpt2")),
+    Fault("scores scaled by width", told(score_scale=32**-0.5), ("s4", "torch")),
+    Fault("keys drowned in noise", parameters(noisy_keys), ("reverse", "s4", "zh-en")),
+    Fault("layer as it was drawn", parameters(drawn_layer), ("reverse", "s4", "zh-en")),
     Fault("trained on a leak", as_it_is, ("leak",)),
     Fault("leaks as it was trained", of_class(NoCausalMask), ("leak",)),
 )
