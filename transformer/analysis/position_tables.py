@@ -37,6 +37,6 @@ def in_turns(table: np.ndarray, config: ModelConfig) -> np.ndarray:
     if config.positions != "sinusoidal" or config.sinusoid_layout == "interleaved":
         return table
     d_model = table.shape[1]
-    n_sines = d_model // 2 if config.sinusoid_layout == "fairseq" else -(-d_model // 2)
+    n_sines = d_model // 2 if config.sinusoid_layout in ("fairseq", "tensor2tensor") else -(-d_model // 2)
     turns = [n_sines + dim // 2 if dim % 2 else dim // 2 for dim in range(d_model - d_model % 2)]
     return table[:, [*turns, *(dim for dim in range(d_model) if dim not in turns)]]

@@ -1,9 +1,11 @@
 """The process that opens one file of `torch.save`; `importers.pickles` starts it and reads what it writes.
 
 A pickle is a program. PyTorch runs it here with `weights_only=True`, which knows only what builds tensors and plain
-values; and should that ever have a hole, what gets through is in a process that holds nothing, with little memory and
-time, and that ends at once. It writes two files into a folder: `outline.json`, the dictionaries, lists, numbers and
-texts of the file with names in the place of tensors, or the code of a refusal; and `tensors.safetensors`.
+values. What toolkits save beside the weights, such as their options, is read as a record: a class whose name `INERT`
+allows is never imported, and a class made here, which only keeps attributes, stands in its place. Should that ever
+have a hole, what gets through is in a process that holds nothing, with little memory and time, and that ends at once.
+It writes two files into a folder: `outline.json`, the dictionaries, lists, numbers and texts of the file with names
+in the place of tensors, or the code of a refusal; and `tensors.safetensors`.
 
 It is run by its path, or in a fork of a process that is confined already (`handed_in.canonical`), and imports nothing
 of this project. It writes codes, not sentences.
@@ -13,6 +15,7 @@ Source: PyTorch's documentation of `torch.load`; "Serialization semantics" for t
 
 import json
 import math
+import pickle
 import re
 import resource
 import sys
@@ -32,6 +35,14 @@ MAX_PICKLE = 2**26
 SPARE = 2**28  # bytes of memory beside the file's own
 PLAIN = (bool, int, float, str, type(None))
 GLOBAL = re.compile(r"(?:GLOBAL|function|class|call|type) ([A-Za-z_][\w.]*\.[\w.]+)")
+ASKED = re.compile(r"Unsupported global: GLOBAL ([\w.]+) was not an allowed global")
+# What toolkits for translation keep their options and vocabularies in; the names alone are looked at. A type of
+# Python's own is named without its module.
+INERT = re.compile(
+    r"(argparse|omegaconf|torchtext|onmt|fairseq|joeynmt|typing|pathlib|enum|numpy)\..+|functools\.partial"
+    r"|(builtins\.)?(dict|list|tuple|str|int|float|bool|object|bytes|NoneType)"
+)
+MAX_CLASSES = 200
 
 
 class RefusedError(Exception):
@@ -83,9 +94,44 @@ def _load(torch: Any, path: str, file: BinaryIO) -> object:
     if is_zip:
         _check_records(file)
     torch.set_num_threads(1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return torch.load(path, map_location="cpu", weights_only=True, mmap=is_zip)
+    torch.serialization.add_safe_globals([(_plain_dictionary, "collections.defaultdict")])
+    for _ in range(MAX_CLASSES):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return torch.load(path, map_location="cpu", weights_only=True, mmap=is_zip)
+        except pickle.UnpicklingError as error:
+            found = ASKED.search(str(error))
+            if found is None or not INERT.fullmatch(found[1]):
+                raise
+            name = found[1] if "." in found[1] else f"builtins.{found[1]}"
+            torch.serialization.add_safe_globals([(type(name, (Record,), {"__slots__": ()}), name)])
+    raise RefusedError("many")
+
+
+class Record:
+    """What stands in the place of an object whose class is not imported: its attributes, and nothing it can do."""
+
+    __slots__ = ("state",)
+
+    def __new__(cls, *_: object) -> "Record":
+        """A record without attributes, whatever a constructor is called with."""
+        made = object.__new__(cls)
+        made.state = {}
+        return made
+
+    def __init__(self, *_: object) -> None:
+        """Take what a constructor is called with, and do nothing with it."""
+
+    def __setstate__(self, state: object) -> None:
+        """Take the attributes; some classes have a second dictionary of them."""
+        parts = state if isinstance(state, tuple) else (state,)
+        self.state = {key: value for part in parts if type(part) is dict for key, value in part.items()}
+
+
+def _plain_dictionary(*_: object) -> dict[object, object]:
+    """What a `defaultdict` begins as; what it would make of a missing key is let go."""
+    return {}
 
 
 def _check_records(file: BinaryIO) -> None:
@@ -123,6 +169,7 @@ class _Outline:
         self._size, self._n_nodes, self._n_bytes = size, 0, 0
         self._names: dict[tuple[object, ...], str] = {}
         self._again: Counter[str] = Counter()
+        self._open: set[int] = set()  # the records that the one at hand is in
 
     def node(self, value: Any, depth: int = 0) -> object:
         """A value as JSON.
@@ -136,12 +183,29 @@ class _Outline:
             return {"d": [[_key(key), self._item(_key(key), item, depth)] for key, item in value.items()]}
         if isinstance(value, (list, tuple, set, frozenset)):
             return {"l": [self.node(item, depth + 1) for item in value]}
+        if isinstance(value, Record):
+            return self._record(value, depth)
         if isinstance(value, PLAIN):
             return value if _is_short(value) else {"o": type(value).__name__}
         if hasattr(value, "untyped_storage"):
             odd = _oddness(value)
             return {"x": odd} if odd else {"t": self._name(value)}
         return {"o": type(value).__name__}
+
+    def _record(self, value: Record, depth: int) -> object:
+        """The attributes of an object; where it is inside itself, its name."""
+        name, state = type(value).__name__, value.state
+        if id(value) in self._open:
+            return {"o": name}
+        self._open.add(id(value))
+        if name.startswith("omegaconf.") and state.keys() & {"_content", "_val"}:  # a value, and much about it
+            made = self.node(state.get("_content", state.get("_val")), depth)
+        else:
+            if name.startswith("torchtext.") and "itos" in state:  # the same again by its pieces, and all counts
+                state = {"itos": state["itos"]}
+            made = {"d": [[_key(key), self._item(_key(key), item, depth)] for key, item in state.items()]}
+        self._open.discard(id(value))
+        return made
 
     def _item(self, key: str, value: Any, depth: int) -> object:
         if "optim" in key.lower() and isinstance(value, Mapping):  # twice the size of the model, and no part of it

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from transformer.checkpoint.agreement import expected_shapes
+from transformer.checkpoint.files import FolderFiles
 from transformer.errors import CheckpointError, ConfigError, shown
 from transformer.importers import asked_names, given, keys
 from transformer.importers.answers import CONFIG_FIELDS, answered, check_names
@@ -22,6 +23,8 @@ from transformer.importers.huggingface.agreement import check_agreement
 from transformer.importers.imported import Content, Imported
 from transformer.importers.report import Field, ImportReport
 from transformer.importers.special_ids import settled
+from transformer.importers.toolkits.importing import import_toolkit, toolkit_of
+from transformer.importers.toolkits.toolkit import Place
 from transformer.importers.tutorial_fields import Understanding, understand
 from transformer.importers.weights import Weights, open_weights
 from transformer.model.config import MAX_LENGTH, ModelConfig
@@ -49,6 +52,10 @@ def import_weights(
     """
     open_again = partial(open_weights, source, inside=inside)
     with open_again() as weights:
+        if (toolkit := toolkit_of(weights)) is not None:
+            folder, name = (source, "") if source.is_dir() else (source.parent, source.name)
+            place = Place(weights, folder, name, FolderFiles(folder, inside=inside))
+            return import_toolkit(toolkit, place, answers=answers, also=also, open_again=open_again)
         check_names(answers, {*CONFIG_FIELDS, *NAMES}, label=weights.label)
         understood = understand(weights, lambda found: asked_names.named(found, answers, weights))
         _check_layers(understood, weights)

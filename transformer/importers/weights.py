@@ -4,8 +4,9 @@
         for name in weights.tensors:
             weights.read(name)
 
-A source is a file or a folder: safetensors, whole or in several files, or a file of `torch.save`. What is not needed
-is not read, and what is read is converted to float32 where it will stay, so that a model is in memory once.
+A source is a file or a folder: safetensors, whole or in several files, a file of `torch.save`, or an `.npz`. What is
+not needed is not read, and what is read is converted to float32 where it will stay, so that a model is in memory
+once.
 """
 
 import math
@@ -22,7 +23,7 @@ from transformer.checkpoint import tensorfile
 from transformer.checkpoint.files import FolderFiles
 from transformer.checkpoint.room import check_bytes
 from transformer.errors import CheckpointError, shown
-from transformer.importers import pickles
+from transformer.importers import npz, pickles
 from transformer.importers.shards import INDEX, check_index, read_index
 from transformer.importers.wrapped import unwrapped, without_wrappers
 from words import Sentence, joined
@@ -104,6 +105,8 @@ def open_weights(source: Path, *, inside: Path | None = None) -> Iterator[Weight
             yield _of_places(files, files.name, _sharded(files, stack))
         elif name.endswith(PICKLES):
             yield _pickled(files, name, stack)
+        elif name.endswith(npz.SUFFIX):
+            yield _arrays(files, name, stack)
         elif files.has(name + OUTLINE):
             yield _outlined(files, name, stack)
         else:
@@ -134,7 +137,7 @@ def _chosen(files: FolderFiles, folder: Path) -> str:
             "them as safetensors.",
             folder=files.name,
         )
-    kinds = (".safetensors", *PICKLES)
+    kinds = (".safetensors", *PICKLES, npz.SUFFIX)
     found = sorted(path.name for path in folder.iterdir() if path.suffix in kinds and not path.name.startswith("."))
     if len(found) == 1:
         return found[0]
@@ -181,6 +184,13 @@ def _pickled(files: FolderFiles, name: str, stack: ExitStack) -> Weights:
     temporary = _places(FolderFiles(path.parent), path.name, stack)
     places = {tensor: temporary[own] for tensor, own in held.tensors.items()}
     return _of_places(files, label, places, evidence=held.evidence, notes=held.notes)
+
+
+def _arrays(files: FolderFiles, name: str, stack: ExitStack) -> Weights:
+    file, size = stack.enter_context(files.open(name))
+    found = npz.read_arrays(file, size, label=files.label(name))
+    places = {tensor: _Place(file, found.header, tensor, files.label(name)) for tensor in found.header.tensors}
+    return _of_places(files, files.label(name), places, evidence=found.texts)
 
 
 def _outlined(files: FolderFiles, name: str, stack: ExitStack) -> Weights:

@@ -19,6 +19,7 @@ NAMES = (
     "model_state_dict", "state_dict", "model_state", "model_dict", "model_weights", "model", "net_state_dict",
     "net", "network", "weights", "parameters", "params", "transformer_state_dict",
 )  # fmt: skip
+OUTPUT = "generator"  # OpenNMT-py saves the map to the logits beside the model
 DATA_PARALLEL, COMPILED = "module.", "_orig_mod."
 
 
@@ -103,6 +104,9 @@ def _state_of(content: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str,
         inside = content.get(name)
         if isinstance(inside, Mapping) and _has_tensors(inside):
             state, path = _state_of(inside)
+            output = content.get(OUTPUT)
+            if isinstance(output, Mapping) and _has_tensors(output):
+                state = {**state, OUTPUT: output}
             return state, (name, *path)
     return content, ()
 

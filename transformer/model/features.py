@@ -15,7 +15,7 @@ from transformer.model.checks import MAX_NUMBER, check_choice, check_layers, che
 
 PositionKind = Literal["sinusoidal", "learned", "rotary", "relative", "alibi", "none"]
 TABLES: tuple[PositionKind, ...] = ("sinusoidal", "learned")  # those that are added to the token embeddings
-SinusoidLayout = Literal["interleaved", "halves", "fairseq"]
+SinusoidLayout = Literal["interleaved", "halves", "fairseq", "tensor2tensor"]
 RotaryScaling = Literal["none", "linear", "llama3", "yarn"]
 
 MAX_WINDOW = 2**20
@@ -89,7 +89,8 @@ class AttentionFeatures:
 
     Attributes:
         sinusoid_layout: Where sines and cosines stand in the table: "interleaved", they take turns; "halves", the
-            sines before the cosines; "fairseq", halves of other frequencies, whose first row is `pad_id` + 1.
+            sines before the cosines; "tensor2tensor", halves of other frequencies; "fairseq", the same, whose first
+            row is `pad_id` + 1.
         rotary: The numbers of rotary positions; None without them.
         relative_buckets: How many distances relative positions tell apart, each with a learned bias a head.
         relative_distance: From this many tokens on all distances are one.

@@ -3,8 +3,9 @@
 Attention by itself does not see order. Two tables are built here: sinusoids from a formula, and a table that
 is learned like any other parameter. Positions that act inside attention are in `transformer.model.order`.
 
-Source: Vaswani et al. (2017), section 3.5. The other two layouts hold the same waves in another order (Marian) or
-nearly the same (fairseq); which one a model was trained with is not to be seen in its parameters.
+Source: Vaswani et al. (2017), section 3.5. The other layouts hold the same waves in another order (Marian's models
+in Hugging Face's transformers) or nearly the same (tensor2tensor, Marian itself, fairseq); which one a model was
+trained with is not to be seen in its parameters.
 """
 
 import math
@@ -59,7 +60,7 @@ def fairseq_table(max_len: int, d_model: int, *, first: int) -> Tensor:
     Args:
         max_len: Number of rows.
         d_model: Width.
-        first: Position of the first row; fairseq leaves those up to the padding id to padding.
+        first: Position of the first row: 0 in tensor2tensor; fairseq leaves those up to the padding id to padding.
 
     Source: Ott et al., "fairseq" (2019), whose program took the formula from tensor2tensor.
     """
@@ -90,8 +91,9 @@ class FixedPositions(nn.Module):
 
     def fill(self) -> None:
         """Compute the table."""
-        if self.layout == "fairseq":
-            self.table = fairseq_table(*self.table.shape, first=self.after_padding)
+        if self.layout in ("fairseq", "tensor2tensor"):
+            first = self.after_padding if self.layout == "fairseq" else 0
+            self.table = fairseq_table(*self.table.shape, first=first)
         else:
             self.table = (halves_table if self.layout == "halves" else sinusoidal_table)(*self.table.shape)
 

@@ -24,6 +24,7 @@ FORMULAS = {  # tables of positions that nothing has to learn, by their layout
     "interleaved": say("sinusoids"),
     "halves": say("sinusoids, all sines before all cosines"),
     "fairseq": say("sinusoids as fairseq has them, all sines before all cosines"),
+    "tensor2tensor": say("sinusoids as tensor2tensor has them, all sines before all cosines"),
 }
 
 

@@ -65,6 +65,9 @@ def about_layout(config: ModelConfig) -> str:
     )
     if config.sinusoid_layout == "halves":
         return halves
+    if config.sinusoid_layout == "tensor2tensor":
+        slow = say("Its wavelengths are not quite the formula's: the shortest and the longest are 2π and 10000 · 2π.")
+        return joined(" ", [halves, slow])
     fairseq = say(
         "Its wavelengths are not quite the formula's (fairseq's shortest and longest are 2π and 10000 · 2π), and its "
         "first row is that of p = {first}.",

@@ -33,7 +33,8 @@ PROJECTIONS = ("q_proj", "k_proj", "v_proj", "out_proj")
 ATTENTIONS = {"self_attn": "self_attn", "encoder_attn": "cross_attn"}
 
 
-def _layers(stack: str) -> dict[str, str]:
+def layers(stack: str) -> dict[str, str]:
+    """What a stack's layers call their tensors, and what the model does."""
     theirs, ours = f"{stack}.layers.{{n}}", f"{stack}.layers.{{n}}"
     names = {
         f"{theirs}.fc1.{{p}}": f"{ours}.ffn.up_proj.{{p}}",
@@ -54,7 +55,7 @@ def _rules(positions: Reshape | None) -> Iterator[Rule]:
             f"{stack}.layer_norm.{{p}}": f"{stack}.final_norm.{{p}}",
             f"{stack}.layernorm_embedding.{{p}}": f"{stack}.embedding.norm.{{p}}",
         }
-        yield from renamed(_layers(stack) | around, prefixes=PREFIXES)
+        yield from renamed(layers(stack) | around, prefixes=PREFIXES)
         if positions:
             table = {f"{stack}.embed_positions.weight": f"{stack}.embedding.positions.table"}
             yield from renamed(table, prefixes=PREFIXES, reshape=positions)

@@ -128,13 +128,11 @@ class _Import:
         said["eos_id"] = end or self._end(said, asked)
         if said["decoder_start_id"].value is None:
             said["decoder_start_id"] = said["eos_id" if said["bos_id"].value is None else "bos_id"]
-        config, facts = self._config(said), {"n_heads": said["n_heads"].value}
+        config, facts = config_of(said, label=self.files.name), {"n_heads": said["n_heads"].value}
         shapes, expected = keys.shapes(found, self.weights, facts), expected_shapes(config)
         check_agreement(found, self.weights, shapes, expected)
         names = {one.name for one in asked}
-        read = [
-            Field(name, one.how, one.value, one.evidence) for name, one in said.items() if not _default(name, one)
-        ]
+        read = reported(said)
         fields = [*(one for one in read if one.name not in names), *asked]
         notes = (*self._of_code(), *self._of_length(said), *how.notes, *chosen.notes)
         report = account(found, self.weights, shapes, needed=list(expected), fields=fields, notes=notes)
@@ -189,7 +187,7 @@ class _Import:
             **tables,
             **sinusoids,
             "normalisation": fixed(()),
-            "max_len": _at_most(said["max_len"]),
+            "max_len": at_most(said["max_len"]),
         }
 
     def _check_rows(self, found: Match, said: Fields) -> None:
@@ -235,22 +233,30 @@ class _Import:
         asked.append(Field("eos_id", "asked", None, why))
         return Known(int(said["pad_id"].value == 0), why)  # for the shapes, which do not depend on it
 
-    def _config(self, said: Fields) -> ModelConfig:
-        try:
-            return ModelConfig(**{name: one.value for name, one in said.items()})
-        except ConfigError as error:
-            known = said.get(error.field.split(".")[0])
-            if known is None:
-                raise CheckpointError("{label}: {problem}", label=self.files.name, problem=error.sentence) from error
-            raise CheckpointError(
-                "{label}: {problem} ({evidence})",
-                label=self.files.name,
-                problem=error.sentence,
-                evidence=known.evidence,
-            ) from error
+
+def config_of(said: Fields, *, label: str) -> ModelConfig:
+    """The config of these fields.
+
+    Raises:
+        CheckpointError: A value is refused, or two contradict each other; says where the value comes from.
+    """
+    try:
+        return ModelConfig(**{name: one.value for name, one in said.items()})
+    except ConfigError as error:
+        known = said.get(error.field.split(".")[0])
+        if known is None:
+            raise CheckpointError("{label}: {problem}", label=label, problem=error.sentence) from error
+        raise CheckpointError(
+            "{label}: {problem} ({evidence})", label=label, problem=error.sentence, evidence=known.evidence
+        ) from error
 
 
-def _at_most(length: Known) -> Known:
+def reported(said: Fields) -> list[Field]:
+    """The fields that a report lists: those that are not at their default."""
+    return [Field(name, one.how, one.value, one.evidence) for name, one in said.items() if not _default(name, one)]
+
+
+def at_most(length: Known) -> Known:
     """A length, cut at the most that this program reads."""
     if length.value <= MAX_LENGTH:
         return length

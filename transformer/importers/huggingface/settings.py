@@ -83,6 +83,10 @@ class Settings:
         """Whether the file says something of it, be it null."""
         return key in self._record
 
+    def keys(self) -> list[str]:
+        """All that the file says something of."""
+        return list(self._record)
+
     def raw(self, key: str, absent: Any = None) -> Any:
         """The value as it is."""
         self._asked.add(key)
@@ -162,6 +166,19 @@ class Settings:
         if found not in allowed:
             raise self.refused(key, found, shown(allowed[0]))
 
+    def same(self, key: str, other: str, absent: Any = _REQUIRED, *, flag: bool = False) -> Known:
+        """A number, or true or false, that the encoder and the decoder each have, and that is one here.
+
+        Raises:
+            CheckpointError: They differ.
+        """
+        read = self.flag if flag else self.whole
+        found, second = read(key, absent), read(other, absent)
+        if found.value != second.value:
+            expected = say("{value}, as {other} says", value=found.value, other=key)
+            raise self.refused(other, second.value, expected)
+        return Known(found.value, self.both(key, other))
+
     def refused(self, key: str, found: object, expected: Sentence | str) -> CheckpointError:
         """The error for a value that this program has no arithmetic for."""
         return CheckpointError(
@@ -191,8 +208,20 @@ class Settings:
                 keys=joined(", ", [*unknown[:NAMED], *["..."] * (len(unknown) > NAMED)]),
             )
 
+    def where(self, key: str) -> Sentence:
+        """Where a value was found."""
+        return say("{key} in config.json", key=key)
+
+    def both(self, key: str, other: str) -> Sentence:
+        """Where two were found that are one here."""
+        return say("{key} and {other} in config.json", key=key, other=other)
+
+    def nowhere(self, key: str) -> Sentence:
+        """That nothing was found, and what it is then."""
+        return say("config.json has no {key}, which means this", key=key)
+
     def _read(self, key: str, value: Any) -> Known:
-        return Known(value, say("{key} in config.json", key=key))
+        return Known(value, self.where(key))
 
     def _found(self, key: str, absent: Any) -> Known:
         self._asked.add(key)
@@ -202,4 +231,4 @@ class Settings:
             raise CheckpointError("{label}: {key}: is missing.", label=self.label, key=key)
         if isinstance(absent, Known):
             return absent
-        return Known(absent, say("config.json has no {key}, which means this", key=key))
+        return Known(absent, self.nowhere(key))

@@ -1,0 +1,173 @@
+"""Make a model of what a toolkit saved: tensors by its key table, options as fields, lists of pieces as a vocabulary.
+
+    with open_weights(path) as weights:
+        toolkit = toolkit_of(weights)
+        imported = import_toolkit(toolkit, place, open_again=...)
+
+What this program has no arithmetic for is refused, with the option or the tensor. Nothing is asked.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any
+
+from transformer.checkpoint.agreement import expected_shapes
+from transformer.checkpoint.pieces import MAX_TOKENIZER
+from transformer.errors import CheckpointError, TokenizerError, shown
+from transformer.importers import given, keys
+from transformer.importers.accounts import account
+from transformer.importers.given import Given, Tokenizers
+from transformer.importers.huggingface.agreement import check_agreement
+from transformer.importers.huggingface.folder import at_most, config_of, reported
+from transformer.importers.huggingface.renaming import OUTPUT, settle_tables
+from transformer.importers.huggingface.settings import Fields, fixed, inferred
+from transformer.importers.huggingface.sinusoids import settle_sinusoids
+from transformer.importers.imported import Content, Imported
+from transformer.importers.toolkits import fairseq, joeynmt, marian, opennmt
+from transformer.importers.toolkits.toolkit import Options, Pieces, Place, Toolkit
+from transformer.importers.weights import Weights
+from transformer.text import options as text_options
+from transformer.text.vocabularies import Vocabularies
+from words import Sentence, say
+
+TOOLKITS = (fairseq.TOOLKIT, opennmt.TOOLKIT, joeynmt.TOOLKIT, marian.TOOLKIT)
+IDS = ("pad_id", "unk_id", "bos_id", "eos_id", "decoder_start_id")
+
+
+def toolkit_of(weights: Weights) -> Toolkit | None:
+    """The toolkit that saved a file; None if none of those that are known here."""
+    return next((one for one in TOOLKITS if one.recognises(weights)), None)
+
+
+def import_toolkit(
+    toolkit: Toolkit,
+    place: Place,
+    *,
+    answers: Mapping[str, Any],
+    also: Given,
+    open_again: Callable[[], AbstractContextManager[Weights]],
+) -> Imported:
+    """Read what a toolkit saved.
+
+    Args:
+        toolkit: Which one.
+        place: The open file, with what lies beside it.
+        answers: None is asked for, so each is refused.
+        also: Tokenizers; a toolkit's own list of pieces is read instead.
+        open_again: Opens the file.
+
+    Raises:
+        CheckpointError: It is damaged, something is missing or left over, or it asks for arithmetic that this program
+            does not have; names the option or the tensor.
+    """
+    weights = place.weights
+    _check_alone(toolkit, weights.label, answers, also)
+    options = Options(toolkit.options(place), label=weights.label)
+    lists = toolkit.pieces(options, place)
+    pieces = lists if isinstance(lists, Pieces) else None
+    found = keys.match(toolkit.table(options, place), list(weights.tensors))
+    said = toolkit.fields(options, frozenset(found.sources), pieces)
+    if OUTPUT not in found.sources and not toolkit.tied(options):
+        raise CheckpointError(
+            "{label}: has no table of the output, and its options do not say that the embeddings are one; save the "
+            "whole model.",
+            label=weights.label,
+        )
+    found, tables = settle_tables(found, weights, options, tied=True, has_output=True)
+    found, sinusoids = settle_sinusoids(found, weights, said)
+    keys.check(found, label=weights.label)
+    shapes = keys.shapes(found, weights, {"n_heads": said["n_heads"].value})
+    sizes = _sizes(shapes, label=weights.label)
+    said |= tables | sinusoids | {"normalisation": fixed(()), "max_len": at_most(said["max_len"])}
+    said |= {name: inferred(size, say("the rows of its table")) for name, size in sizes.items()}
+    special = [said[name].value for name in IDS if said[name].value is not None]
+    tokenizers = _tokenizers(lists, said, place, special)
+    config = config_of(said, label=weights.label)
+    expected = expected_shapes(config)
+    check_agreement(found, weights, shapes, expected)
+    report = account(found, weights, shapes, needed=list(expected), fields=reported(said), notes=tokenizers.notes)
+    card = {"title": weights.label, "description": f"A model of {toolkit.name}."}
+    content = Content(config, tokenizers.stored, card, found, {"n_heads": config.n_heads}, open_again)
+    return Imported(report, content)
+
+
+def _check_alone(toolkit: Toolkit, label: str, answers: Mapping[str, Any], also: Given) -> None:
+    for name, value in answers.items():
+        raise CheckpointError(
+            "{label}: {field}: found the answer {found}, but a file of {toolkit} leaves no such question open; leave "
+            "the answer out.",
+            label=label,
+            field=name,
+            found=shown(value),
+            toolkit=toolkit.name,
+        )
+    if also.has_tokenizer:
+        raise CheckpointError(
+            "{label}: a file of {toolkit} is read with the list of pieces beside it or in it, which says the ids; "
+            "leave the tokenizer out.",
+            label=label,
+            toolkit=toolkit.name,
+        )
+
+
+def _sizes(shapes: Mapping[str, tuple[int, ...]], *, label: str) -> dict[str, int]:
+    """The rows of both tables of embeddings."""
+    rows = [shapes.get(name, shapes.get("src_table", ())) for name in ("src_table", "tgt_table")]
+    if not all(len(shape) == 2 for shape in rows):
+        raise CheckpointError("{label}: a table of embeddings is no matrix; save the model again.", label=label)
+    return {"src_vocab_size": rows[0][0], "tgt_vocab_size": rows[1][0]}
+
+
+def _tokenizers(lists: Pieces | Sentence, said: Fields, place: Place, special: Sequence[int]) -> Tokenizers:
+    """The vocabulary: by SentencePiece if a file of it is there, else as pieces between spaces; or none."""
+    sizes = said["src_vocab_size"].value, said["tgt_vocab_size"].value
+    if not isinstance(lists, Pieces):
+        made = given.without(sizes, special)
+        return replace(made, notes=(lists, *made.notes))
+    _check_lists(lists, sizes, shared=said["shared_vocab"].value, label=place.weights.label)
+    content = {"vocab.json": _listed(lists.source)}
+    if lists.source != lists.target or sizes[0] != sizes[1]:
+        content["target_vocab.json"] = _listed(lists.target)
+    notes: tuple[Sentence, ...] = ()
+    if lists.models:
+        names = zip(("source.spm", "target.spm"), lists.models, strict=True)
+        content |= {own: place.files.read(name, limit=MAX_TOKENIZER) for own, name in names}
+    else:
+        notes = (
+            say(
+                "What splits a text into pieces is not among the files: a text is typed as pieces with spaces "
+                "between them."
+            ),
+        )
+    options = text_options.Options(
+        size=sizes[0], target_size=None if sizes[0] == sizes[1] else sizes[1], special_ids=tuple(sorted({*special}))
+    )
+    stored = Vocabularies("marian" if lists.models else "list", options, content)
+    try:
+        return Tokenizers(stored, *stored.open(), notes=notes)
+    except TokenizerError as error:
+        raise CheckpointError("{label}: {problem}", label=place.weights.label, problem=error.sentence) from error
+
+
+def _check_lists(lists: Pieces, sizes: tuple[int, int], *, shared: bool, label: str) -> None:
+    for names, rows in zip((lists.source, lists.target), sizes, strict=True):
+        if len(names) > rows:
+            raise CheckpointError(
+                "{label}: a list of pieces has {n:,}, and its table of embeddings {rows:,} rows; put the lists that "
+                "the model was trained with beside it.",
+                label=label,
+                n=len(names),
+                rows=rows,
+            )
+    if shared and lists.source != lists.target:
+        raise CheckpointError(
+            "{label}: has one table of embeddings for both sides, and two lists of pieces that differ; put the lists "
+            "that the model was trained with beside it.",
+            label=label,
+        )
+
+
+def _listed(names: Sequence[str]) -> bytes:
+    return json.dumps({piece: i for i, piece in enumerate(names)}, ensure_ascii=False).encode()

@@ -1,0 +1,145 @@
+"""Read the lists of pieces and the settings that toolkits save as text: a piece a line, YAML.
+
+Source: YAML 1.2, of which PyYAML reads the safe part; aliases are refused, as a few of them can stand for anything.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import yaml
+
+from transformer.checkpoint.pieces import MAX_TOKENIZER
+from transformer.errors import CheckpointError, shown
+from transformer.importers.toolkits.toolkit import Place
+from transformer.text.sentencepiece_check import MAX_PIECES
+
+MAX_SETTINGS = 1_000_000
+MAX_DEPTH = 12
+_PLAIN = re.compile(r'"([^"\\]*)" *: *(\d+)|([^\s"\'#&*!|>%@`\[\]{},:?-][^\s#:"\'\\]*) *: *(\d+)')
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses aliases."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("an alias")
+        return super().compose_node(parent, index)
+
+
+class _Words(_Loader):
+    """The same, with every value as the text that it is written as."""
+
+    yaml_implicit_resolvers: ClassVar[Any] = {}
+
+
+def settings(content: bytes | str, *, label: str) -> dict[str, Any]:
+    """A YAML file of settings.
+
+    Raises:
+        CheckpointError: It is damaged, or nested too deeply.
+    """
+    found = _parsed(content, _Loader, label=label)
+    if not isinstance(found, dict) or not _fits(found, MAX_DEPTH):
+        raise CheckpointError(
+            "{label}: expected settings as YAML has them, found {found}.", label=label, found=shown(found)
+        )
+    return {str(key): value for key, value in found.items()}
+
+
+def _parsed(content: bytes | str, loader: Any, *, label: str) -> Any:
+    try:
+        return yaml.load(content, loader)
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError, UnicodeError, OverflowError, KeyError) as error:
+        problem = shown(str(error).split("\n", 1)[0] or type(error).__name__)
+        raise CheckpointError(
+            "{label}: is no YAML that is read here: {problem}.", label=label, problem=problem
+        ) from None
+
+
+def _fits(value: Any, depth: int) -> bool:
+    if isinstance(value, dict | list):
+        inside = value.values() if isinstance(value, dict) else value
+        return depth > 0 and all(_fits(one, depth - 1) for one in inside)
+    return True
+
+
+def lines(place: Place, name: str) -> list[str]:
+    """The lines of a text file, without what ends them.
+
+    Raises:
+        CheckpointError: It is no text in UTF-8, or has too many lines.
+    """
+    label = place.files.label(name)
+    try:
+        text = place.files.read(name, limit=MAX_TOKENIZER).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise CheckpointError("{label}: it is not UTF-8 (byte {byte}).", label=label, byte=error.start) from None
+    found = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")] if text else []
+    if not 1 <= len(found) <= MAX_PIECES:
+        raise CheckpointError(
+            "{label}: has {n:,} lines; a list of 1 to {most:,} pieces is expected.",
+            label=label,
+            n=len(found),
+            most=MAX_PIECES,
+        )
+    return found
+
+
+def by_ids(place: Place, name: str) -> tuple[str, ...]:
+    """The pieces of a YAML file of `piece: id`, in the order of their ids.
+
+    Raises:
+        CheckpointError: A line is none, or the ids are not those from 0 on.
+    """
+    label, found = place.files.label(name), dict[int, str]()
+    for number, line in enumerate(lines(place, name), start=1):
+        if not line.strip() or line.lstrip().startswith("#") or line.strip() == "---":
+            continue
+        piece, i = _piece(line, number, label=label)
+        if i in found:
+            raise CheckpointError(
+                "{label}: {piece} has the id {i}, as {other} has already.",
+                label=label,
+                piece=shown(piece),
+                i=i,
+                other=shown(found[i]),
+            )
+        found[i] = piece
+    return in_order(found, label=label)
+
+
+def in_order(found: dict[int, str], *, label: str) -> tuple[str, ...]:
+    """Pieces by their ids, which go from 0 without gaps.
+
+    Raises:
+        CheckpointError: An id is missing.
+    """
+    missing = next((i for i in range(len(found)) if i not in found), None)
+    if missing is not None or not found:
+        raise CheckpointError(
+            "{label}: lists {n:,} pieces, and none has the id {i}.", label=label, n=len(found), i=missing or 0
+        )
+    return tuple(found[i] for i in range(len(found)))
+
+
+def _piece(line: str, number: int, *, label: str) -> tuple[str, int]:
+    if plain := _PLAIN.fullmatch(line.strip()):
+        return (plain[1], int(plain[2])) if plain[2] else (plain[3], int(plain[4]))
+    read = _parsed(line, _Words, label=label)
+    if isinstance(read, dict) and len(read) == 1:
+        ((piece, i),) = read.items()
+        if isinstance(piece, str) and isinstance(i, str) and i.isdecimal() and len(i) < 10:
+            return piece, int(i)
+    raise CheckpointError(
+        "{label}: line {line:,} is {found}; expected a piece and its id, as in `the: 5`.",
+        label=label,
+        line=number,
+        found=shown(line),
+    )
+
+
+def first_there(place: Place, names: Sequence[str]) -> str | None:
+    """The first of these files that is there."""
+    return next((name for name in names if place.files.has(name)), None)

@@ -1,0 +1,142 @@
+"""What is said of a toolkit for translation: its key table, its options, its ids and its lists of pieces."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from transformer.checkpoint.files import FolderFiles
+from transformer.errors import CheckpointError, shown
+from transformer.importers.huggingface.family import Present
+from transformer.importers.huggingface.settings import Fields, Known, Settings
+from transformer.importers.keys import Table
+from transformer.importers.weights import Weights
+from words import Sentence, say
+
+NOTHING = (None, False, 0, 0.0, "", [], {}, "none")  # what an option that is not used is saved as
+
+
+class Options(Settings):
+    """The options that a toolkit trained a model with, wherever it saves them."""
+
+    def where(self, key: str) -> Sentence:
+        """Where a value was found."""
+        return say("{key} in the options of its training", key=key)
+
+    def both(self, key: str, other: str) -> Sentence:
+        """Where two were found that are one here."""
+        return say("{key} and {other} in the options of its training", key=key, other=other)
+
+    def nowhere(self, key: str) -> Sentence:
+        """That nothing was found, and what it is then."""
+        return say("the options of its training do not have {key}, which means this", key=key)
+
+    def refuse(self, *keys: str) -> None:
+        """Refuse what each of these keys asks for, unless it says that it is not used.
+
+        Raises:
+            CheckpointError: One is used.
+        """
+        for key in keys:
+            found = self.raw(key)
+            if found not in NOTHING:
+                raise self.refused(key, found, say("nothing, or that it is not used"))
+
+    def one_of(self, key: str, names: Mapping[Any, Any], absent: Any) -> Known:
+        """A word, by what it means here.
+
+        Raises:
+            CheckpointError: It is another.
+        """
+        found = self.raw(key, absent)
+        if isinstance(found, list | dict) or found not in names:
+            raise self.refused(key, found, say("one of {names}", names=", ".join(map(str, names))))
+        return Known(names[found], self.where(key) if self.has(key) else self.nowhere(key))
+
+    def check_asked(self, prefixes: tuple[str, ...], without_effect: Collection[str] = ()) -> None:
+        """Refuse keys of unknown meaning among those that begin so.
+
+        Raises:
+            CheckpointError: There are some.
+        """
+        others = {key for key in self.keys() if not key.startswith(prefixes)}
+        self.check_all_asked({*others, *without_effect})
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where weights lie, with what lies beside them.
+
+    Attributes:
+        weights: The open file.
+        folder: Its folder.
+        name: Of the file; empty where the folder was named.
+        files: The folder's files.
+    """
+
+    weights: Weights
+    folder: Path
+    name: str
+    files: FolderFiles
+
+    def names(self, *endings: str) -> list[str]:
+        """Files beside it that end so, in order."""
+        try:
+            return sorted(one.name for one in self.folder.iterdir() if one.name.endswith(endings) and one.is_file())
+        except OSError:
+            return []
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """The lists of pieces of both sides.
+
+    Attributes:
+        source, target: The pieces in the order of their ids.
+        models: Files of SentencePiece, which splits texts into them; none where nothing here does.
+    """
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    models: tuple[str, str] | None = None
+
+    def id_of(self, piece: str, *, label: str) -> int:
+        """The id of a special piece, the same on both sides.
+
+        Raises:
+            CheckpointError: A side does not have it, or they differ.
+        """
+        found = [names.index(piece) if piece in names else None for names in (self.source, self.target)]
+        if found[0] is None or found[0] != found[1]:
+            raise CheckpointError(
+                "{label}: {piece} has the id {source} in the source's list of pieces and {target} in the target's; "
+                "one id for both is expected.",
+                label=label,
+                piece=shown(piece),
+                source=shown(found[0]),
+                target=shown(found[1]),
+            )
+        return found[0]
+
+
+@dataclass(frozen=True)
+class Toolkit:
+    """A toolkit.
+
+    Attributes:
+        name: What people call it.
+        recognises: Whether weights are a file of it, from names of tensors and what was saved beside them.
+        options: What it was trained with.
+        pieces: Its lists of pieces; None where there are none, and a sentence about what is missing.
+        table: Its key table, which may depend on the options.
+        fields: From options, tensors and lists to the fields of our config.
+        tied: Whether the output is the target's table of embeddings.
+    """
+
+    name: str
+    recognises: Callable[[Weights], bool]
+    options: Callable[[Place], Mapping[str, Any]]
+    pieces: Callable[[Options, Place], Pieces | Sentence]
+    table: Callable[[Options, Place], Table]
+    fields: Callable[[Options, Present, Pieces | None], Fields]
+    tied: Callable[[Options], bool]
