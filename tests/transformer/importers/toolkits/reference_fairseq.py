@@ -1,6 +1,6 @@
 """fairseq's Transformer written from its paper and its published code: what its state computes, in doubles.
 
-Source: Ott et al., "fairseq" (2019); Vaswani et al. (2017); positions as in tensor2tensor, counted from behind padding.
+Source: Ott et al., "fairseq" (2019); Vaswani et al. (2017); positions as in tensor2tensor, counted behind padding.
 """
 
 import math
