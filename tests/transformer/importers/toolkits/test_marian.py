@@ -1,4 +1,4 @@
-"""Marian's model.npz opens, computes what Marian computes, and is refused by name where it computes something else."""
+"""Marian's model.npz opens and computes what Marian computes; what computes something else is refused by name."""
 
 import io
 import zipfile
@@ -17,7 +17,8 @@ OPTIONS = {
     "type": "transformer", "dim-emb": 12, "dim-vocabs": list(SIZES), "enc-depth": 2, "dec-depth": 3,
     "transformer-heads": 3, "transformer-dim-ffn": 20, "transformer-ffn-depth": 2,
     "transformer-ffn-activation": "swish", "transformer-preprocess": "", "transformer-postprocess": "dan",
-    "transformer-postprocess-emb": "d", "transformer-decoder-autoreg": "self-attention", "transformer-tied-layers": [],
+    "transformer-postprocess-emb": "d", "transformer-decoder-autoreg": "self-attention",
+    "transformer-tied-layers": [],
     "tied-embeddings": False, "tied-embeddings-src": False, "tied-embeddings-all": False, "dim-rnn": 1024,
     "enc-cell": "gru", "dec-cell": "gru", "skip": False, "layer-normalization": False, "right-left": False,
     "transformer-aan-depth": 2, "transformer-no-projection": False, "transformer-train-position-embeddings": False,
