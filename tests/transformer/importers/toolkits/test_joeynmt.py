@@ -1,0 +1,144 @@
+"""Joey NMT's checkpoints open and compute what it computes; what computes something else is refused by name."""
+
+import copy
+
+import pytest
+import torch
+import yaml
+
+from tests.transformer.importers.toolkits import reference_joeynmt
+from tests.transformer.importers.toolkits.plain import check, filled, opened
+from tests.transformer.importers.toolkits.test_opennmt import table
+from transformer.errors import CheckpointError
+from transformer.importers import opening
+
+SIZES = (23, 19)
+STACK = {
+    "type": "transformer", "num_heads": 3, "embeddings": {"embedding_dim": 12, "scale": True, "dropout": 0.0},
+    "hidden_size": 12, "ff_size": 20, "dropout": 0.3,
+}  # fmt: skip
+MODEL = {
+    "initializer": "xavier_uniform", "embed_initializer": "normal", "tied_embeddings": False, "tied_softmax": False,
+    "encoder": STACK | {"num_layers": 2}, "decoder": STACK | {"num_layers": 3},
+}  # fmt: skip
+
+
+def changed(**values):
+    """The model's part with values for both stacks, by dotted names where they lie deeper."""
+    model = copy.deepcopy(MODEL)
+    for key, value in values.items():
+        for stack in ("encoder", "decoder"):
+            part, _, inner = key.partition("__")
+            if part in ("encoder", "decoder") and part != stack:
+                continue
+            place = (
+                model[stack]
+                if part not in ("encoder", "decoder", "model")
+                else model
+                if part == "model"
+                else model[part]
+            )
+            name = inner if part in ("encoder", "decoder", "model") else key
+            if name.startswith("embeddings_"):
+                place["embeddings"][name.removeprefix("embeddings_")] = value
+            else:
+                place[name] = value
+    return model
+
+
+VARIANTS = {
+    "version 1": ("pre", {}),
+    "pre": ("pre", {"layer_norm": "pre", "activation": "gelu", "alpha": 1.0}),
+    "post": ("post", {"layer_norm": "post", "activation": "swish"}),
+    "unscaled": ("post", {"layer_norm": "post", "embeddings_scale": False}),
+    "tied": ("pre", {"layer_norm": "pre", "model__tied_softmax": True}),
+    "shared": ("pre", {"layer_norm": "pre", "model__tied_embeddings": True, "model__tied_softmax": True}),
+}
+
+
+def saved(folder, *, norms="pre", special=None, extra=None, **values):
+    model = changed(**values)
+    shared = model["tied_embeddings"]
+    sizes = (SIZES[0],) * 2 if shared else SIZES
+    state = filled(reference_joeynmt.shapes(model, sizes, norms=norms))
+    if shared:
+        state["trg_embed.lut.weight"] = state["src_embed.lut.weight"]
+    if model["tied_softmax"]:
+        state["decoder.output_layer.weight"] = state["trg_embed.lut.weight"]
+    reference = reference_joeynmt.Reference(state, model, norms)
+    pe = table({}).transpose(0, 1)
+    state |= {"encoder.pe.pe": pe, "decoder.pe.pe": pe.clone()} | (extra or {})
+    folder.mkdir(parents=True, exist_ok=True)
+    content = {
+        "model_state": state, "optimizer_state": {"state": {0: {"exp_avg": torch.zeros(2)}}},
+        "train_iter_state": torch.zeros(16, dtype=torch.uint8), "stats_state": {"steps": 10, "best_ckpt_score": 1.0},
+    }  # fmt: skip
+    torch.save(content, folder / "best.ckpt")
+    data = {"train": "data/train", "src": {"lang": "de"}, "special_symbols": special or {}}
+    config = {"name": "small", "data": data, "training": {"epochs": 3}, "model": model}
+    (folder / "config.yaml").write_text("# settings\n" + yaml.safe_dump(config))
+    for side, size in zip(("src", "trg"), sizes, strict=True):
+        names = ["<unk>", "<pad>", "<s>", "</s>", *(f"{'x' if shared else side}{i}" for i in range(4, size))]
+        (folder / f"{side}_vocab.txt").write_text("\n".join(names) + "\n")
+    return folder / "best.ckpt", reference
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_it_computes_what_joey_does(tmp_path, name):
+    norms, values = VARIANTS[name]
+    path, reference = saved(tmp_path, norms=norms, **values)
+    checkpoint = opened(path)
+    check(checkpoint, reference, size=(SIZES[0],) * 2 if name == "shared" else SIZES, least=4)
+    config = checkpoint.model.config
+    assert (config.pad_id, config.unk_id, config.decoder_start_id, config.eos_id) == (1, 0, 2, 3)
+
+
+REFUSED = {
+    "encoder.type": {"encoder__type": "recurrent"},
+    "decoder.type": {"decoder__type": "recurrent"},
+    "decoder.alpha": {"decoder__alpha": 0.8},
+    "decoder.layer_norm": {"layer_norm": "pre", "decoder__layer_norm": "post"},
+    "decoder.num_heads": {"decoder__num_heads": 4},
+    "encoder.embeddings.embedding_dim": {"embeddings_embedding_dim": 6},
+    "decoder.embeddings.scale": {"decoder__embeddings_scale": False},
+    "encoder.activation": {"activation": "tanh"},
+    "encoder.of_tomorrow": {"encoder__of_tomorrow": 1},
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_computes_something_else_is_refused_by_name(tmp_path, name):
+    path, _ = saved(tmp_path)
+    config = yaml.safe_load((tmp_path / "config.yaml").read_text())
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(config | {"model": changed(**REFUSED[name])}))
+    with pytest.raises(CheckpointError, match=name.replace(".", r"\.")) as caught:
+        opening.preview(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_norms_of_which_nothing_says_where_they_stand(tmp_path):
+    path, _ = saved(tmp_path, norms="post")
+    with pytest.raises(CheckpointError, match=r"encoder\.layer_norm"):
+        opening.preview(path)
+
+
+def test_a_config_that_is_missing_or_none(tmp_path):
+    path, _ = saved(tmp_path)
+    for text in ("model: 5", "a: [", "model: {encoder: {}}", "- 1"):
+        (tmp_path / "config.yaml").write_text(text)
+        with pytest.raises(CheckpointError, match=r"config\.yaml"):
+            opening.preview(path)
+    (tmp_path / "config.yaml").unlink()
+    with pytest.raises(CheckpointError, match=r"config\.yaml is not beside it"):
+        opening.preview(path)
+
+
+def test_special_pieces_of_the_config_and_without_lists(tmp_path):
+    path, _ = saved(tmp_path, special={"lang_tags": ["<de>"]})
+    with pytest.raises(CheckpointError, match="lang_tags"):
+        opening.preview(path)
+    path, _ = saved(tmp_path)
+    (tmp_path / "src_vocab.txt").unlink()
+    checkpoint = opened(path)
+    assert checkpoint.src_tokenizer.encode("7 8").ids == (7, 8)
+    assert checkpoint.model.config.decoder_start_id == 2
