@@ -11,15 +11,17 @@ from transformer.checkpoint.files import FolderFiles
 from transformer.checkpoint.load import CARD, CONFIG
 from transformer.errors import CheckpointError, ClauseError
 
-SUFFIXES = (".safetensors", ".pt", ".pth", ".bin", ".ckpt")
+SUFFIXES = (".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".npz")
 MOST_CONFIG = 4_000_000  # label maps can be long
 ADAPTER = "adapter_config.json"
+ARRAYS, SETTINGS = ".npz", ".yml"  # a file of arrays with settings beside it is Marian's; without, it may be of maps
 _OURS, _THEIRS = ("format_version", "n_encoder_layers"), ("model_type", "architectures", "transformers_version")
 
 
 def is_foreign_file(file: Path) -> bool:
     """Whether a file is called as weights are; a hidden one is not listed."""
-    return file.suffix in SUFFIXES and not file.name.startswith(".") and file.name.isprintable() and file.is_file()
+    known = file.suffix in SUFFIXES and (file.suffix != ARRAYS or any(file.parent.glob(f"*{SETTINGS}")))
+    return known and not file.name.startswith(".") and file.name.isprintable() and file.is_file()
 
 
 def is_foreign_folder(files: FolderFiles, folder: Path) -> bool:

@@ -3,9 +3,10 @@
     model.safetensors            a header of our own, and the same values
     lesson.pt                    lesson.pt.safetensors, and lesson.pt.safetensors.outline.json, which says what was
                                  around the tensors; pytorch_model.bin becomes model.safetensors
+    model.npz                    model.npz.safetensors with its arrays, and the outline with its texts
     config.json, tokenizer.json  parsed by the strict rules, and written again
     letters.model                the same bytes, once SentencePiece was tried on every piece of them
-    vocab.txt, training.csv      the same bytes, once they are text
+    vocab.txt, training.csv      the same bytes, once they are text; config.yaml, too
 
 Anything else is left out, and named. What the files mean is not looked at here.
 """
@@ -20,15 +21,16 @@ from pathlib import Path
 from transformer.checkpoint import strictjson, tensorfile
 from transformer.checkpoint.pieces import MAX_TOKENIZER
 from transformer.errors import CheckpointError, ClauseError, TokenizerError
-from transformer.importers import pickle_child, pickles
-from transformer.importers.weights import OUTLINE, PICKLED, PICKLES, WHOLE
+from transformer.importers import npz, pickle_child, pickles, weights
+from transformer.importers.weights import OUTLINE, PICKLES, WHOLE
 from transformer.text import sentencepiece_check
 
 TENSORS, EXPORTED = ".safetensors", ".pt2"
 SENTENCEPIECE = (".model", ".spm")
-TEXTS = (".txt", ".csv")
-OPENED = (TENSORS, *PICKLES, EXPORTED, ".json", *SENTENCEPIECE, *TEXTS)
-WEIGHTS = (TENSORS, *PICKLES, EXPORTED)
+TEXTS = (".txt", ".csv", ".yml", ".yaml")
+OPENED = (TENSORS, *PICKLES, npz.SUFFIX, EXPORTED, ".json", *SENTENCEPIECE, *TEXTS)
+WEIGHTS = (TENSORS, *PICKLES, npz.SUFFIX, EXPORTED)
+PICKLED = (*PICKLES, EXPORTED)
 MAX_JSON, MAX_DEPTH = 64_000_000, 64
 CHUNK = 2**20
 SECONDS = 60.0
@@ -59,8 +61,10 @@ def write(name: str, source: Path, target: Path, *, work: Path) -> None:
     ending = kind(name)
     if ending == TENSORS:
         _tensors(name, source, target / name)
-    elif ending in (*PICKLES, EXPORTED):
-        _pickle(name, source, target / (WHOLE if name == PICKLED else name + TENSORS), work)
+    elif ending == npz.SUFFIX:
+        _arrays(name, source, target / (name + TENSORS))
+    elif ending in PICKLED:
+        _pickle(name, source, target / (WHOLE if name == weights.PICKLED else name + TENSORS), work)
     elif ending == ".json":
         _json(name, source, target / name)
     elif ending in SENTENCEPIECE:
@@ -81,6 +85,26 @@ def _tensors(name: str, source: Path, target: Path) -> None:
         made.write(len(text).to_bytes(tensorfile.LENGTH_BYTES, "little") + text)
         file.seek(header.start)  # their bytes follow one another to the end, which the header was held to
         shutil.copyfileobj(file, made, CHUNK)
+
+
+def _arrays(name: str, source: Path, target: Path) -> None:
+    """The arrays one after another, and the outline that a file of torch.save would have with the same."""
+    with source.open("rb") as file, target.open("xb") as made:
+        found = npz.read_arrays(file, source.stat().st_size, label=name)
+        record, end = {}, 0
+        for tensor, info in found.header.tensors.items():
+            begin, end = end, end + info.end - info.begin
+            record[tensor] = {"dtype": info.dtype, "shape": list(info.shape), "data_offsets": [begin, end]}
+        text = json.dumps(record, separators=(",", ":")).encode("ascii")
+        text += b" " * (-len(text) % tensorfile.LENGTH_BYTES)
+        made.write(len(text).to_bytes(tensorfile.LENGTH_BYTES, "little") + text)
+        for info in found.header.tensors.values():
+            file.seek(info.begin)
+            for begin in range(info.begin, info.end, CHUNK):
+                made.write(file.read(min(CHUNK, info.end - begin)))
+    tensors = [[tensor, {"t": tensor}] for tensor in found.header.tensors]
+    outline = {"outline": {"d": [*tensors, *([key, text] for key, text in found.texts.items())]}}
+    target.with_name(target.name + OUTLINE).write_text(json.dumps(outline), encoding="ascii")
 
 
 def _pickle(name: str, source: Path, target: Path, work: Path) -> None:

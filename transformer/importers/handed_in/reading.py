@@ -124,7 +124,7 @@ def _check_sizes(files: Mapping[str, Path], limits: Limits) -> None:
 def _check_kinds(chosen: Mapping[str, Path], left_out: Sequence[str], *, pickles: bool) -> None:
     """Refuse what cannot become a model before anything of it is read."""
     weights = [name for name in chosen if canonical.kind(name) in canonical.WEIGHTS]
-    refused = [name for name in weights if canonical.kind(name) != canonical.TENSORS]
+    refused = [name for name in weights if canonical.kind(name) in canonical.PICKLED]
     if refused and not pickles:
         raise CheckpointError(
             "{name}: files of torch.save are not taken on this server; save the weights as safetensors.",

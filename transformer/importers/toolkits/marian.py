@@ -244,8 +244,10 @@ SPLITTING = ("source.spm", "target.spm")
 
 
 def _named(place: Place) -> tuple[str, str] | None:
-    for name in (f"{place.name.removesuffix('.safetensors')}.decoder.yml", "decoder.yml"):
-        if place.name and place.files.has(name):
+    own = f"{place.name.removesuffix('.safetensors')}.decoder.yml"
+    there = place.names("decoder.yml")
+    for name in (own, *(there if len(there) == 1 else ())):
+        if place.files.has(name):
             label = place.files.label(name)
             said = settings(place.files.read(name, limit=1_000_000), label=label).get("vocabs")
             names = [str(one).rsplit("/", 1)[-1] for one in said] if isinstance(said, list) else []

@@ -1,0 +1,53 @@
+"""What toolkits save is handed in like any other model, and listed where it lies in a folder."""
+
+import numpy as np
+import pytest
+import torch
+
+from tests.transformer.importers.toolkits import test_fairseq, test_joeynmt, test_marian, test_opennmt
+from tests.transformer.importers.toolkits.plain import batch
+from transformer.checkpoint import foreign
+from transformer.errors import CheckpointError
+from transformer.importers import opening
+from transformer.importers.handed_in import reading
+from transformer.importers.handed_in.reading import Received
+
+TOOLKITS = {"fairseq": test_fairseq, "marian": test_marian, "opennmt": test_opennmt, "joeynmt": test_joeynmt}
+
+
+def handed_in(folder, made, work, **how):
+    for one in (made, work):
+        one.mkdir(parents=True)
+    files = [Received(one.name, one) for one in folder.iterdir()]
+    return reading.read(files, made, work=work, **how)
+
+
+@pytest.mark.parametrize("name", TOOLKITS)
+def test_it_is_read_anew_and_gives_the_same(tmp_path, name):
+    path, _ = TOOLKITS[name].saved(tmp_path / "theirs")
+    made = tmp_path / "made" / "model"
+    read = handed_in(path.parent, made, tmp_path / "work", pickles=True)
+    assert (read.native, read.left_out) == (False, ())
+    theirs, ours = opening.load(path), opening.load(made, inside=tmp_path / "made")
+    assert ours.model.config == theirs.model.config
+    assert ours.src_tokenizer.pieces == theirs.src_tokenizer.pieces
+    ids = batch(19, least=4, pad=theirs.model.config.pad_id)
+    with torch.no_grad():
+        assert torch.equal(ours.model(ids, ids), theirs.model(ids, ids))
+
+
+def test_arrays_are_no_pickles(tmp_path):
+    path, _ = test_marian.saved(tmp_path / "marian")
+    handed_in(path.parent, tmp_path / "a", tmp_path / "b", pickles=False)
+    path, _ = test_fairseq.saved(tmp_path / "fairseq")
+    with pytest.raises(CheckpointError, match=r"torch\.save are not taken"):
+        handed_in(path.parent, tmp_path / "c", tmp_path / "d", pickles=False)
+
+
+def test_a_file_of_maps_is_not_listed_as_a_model(tmp_path):
+    path, _ = test_marian.saved(tmp_path / "marian")
+    assert foreign.is_foreign_file(path)
+    np.savez(tmp_path / "maps.npz", encoder_weights=np.zeros((1, 1, 2, 2)))
+    assert not foreign.is_foreign_file(tmp_path / "maps.npz")
+    with pytest.raises(CheckpointError, match="no tensor is called as a layer"):
+        opening.preview(tmp_path / "maps.npz")
