@@ -77,11 +77,17 @@ class Weights:
             CheckpointError: It is not of floating point, it does not fit into memory, or the file changed meanwhile.
         """
         place = self._places[name]
+        if place.info.dtype not in tensorfile.FLOATS:  # said here, as its file may be one made of the user's
+            raise CheckpointError(
+                "{label}: tensor {tensor} has dtype {dtype}; weights must be {dtypes}.",
+                label=self.label,
+                tensor=shown(name),
+                dtype=place.info.dtype,
+                dtypes=", ".join(tensorfile.FLOATS),
+            )
         if out is None:
-            readable = place.info.dtype in tensorfile.FLOATS
-            shape = place.info.shape if readable else (0,)  # what is refused below takes no memory
-            check_bytes(4 * math.prod(shape), label=place.label)
-            out = torch.empty(shape)
+            check_bytes(4 * math.prod(place.info.shape), label=place.label)
+            out = torch.empty(place.info.shape)
         return tensorfile.read_into(place.file, place.header, place.name, out, label=place.label)
 
 
