@@ -94,7 +94,7 @@ def _options(place: Place) -> dict[str, Any]:
         raise CheckpointError("{label}: expected model with encoder and decoder in it.", label=label)
     record = {str(key): value for key, value in model.items() if key not in stacks}
     for stack, part in stacks.items():
-        own = dict(part)
+        own = dict(part or {})
         embeddings = own.pop("embeddings", {})
         record |= {f"{stack}.{key}": value for key, value in own.items()}
         inside: Mapping[Any, Any] = embeddings if isinstance(embeddings, dict) else {}
@@ -165,7 +165,7 @@ def _scale(options: Options) -> Known:
     if options.raw("tied_embeddings") is True:  # the decoder's embeddings are the encoder's, scale and all
         options.raw(keys[1])
         return options.flag(keys[0], False)
-    return options.same(*keys, False, flag=True)
+    return options.same(keys[0], keys[1], False, flag=True)
 
 
 def _ids(options: Options, pieces: Pieces | None) -> Fields:

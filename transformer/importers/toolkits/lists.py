@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-import yaml
+import yaml  # type: ignore[import-untyped]
 
 from transformer.checkpoint.pieces import MAX_TOKENIZER
 from transformer.errors import CheckpointError, shown

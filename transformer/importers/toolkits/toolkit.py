@@ -13,7 +13,7 @@ from transformer.importers.keys import Table
 from transformer.importers.weights import Weights
 from words import Sentence, say
 
-NOTHING = (None, False, 0, 0.0, "", [], {}, "none")  # what an option that is not used is saved as
+NOTHING: tuple[Any, ...] = (None, False, 0, 0.0, "", [], {}, "none")  # what an option that is not used is saved as
 
 
 class Options(Settings):
