@@ -6,7 +6,7 @@ import pytest
 
 from tests.pages.conftest import ROOT, STEP, check
 from ui.state import covering, own_lessons
-from ui.teaching import panels
+from ui.teaching import links as panels
 from ui.teaching.example import EXAMPLE
 
 TEACHERS = ROOT / "pages" / "learn" / "teachers.py"
