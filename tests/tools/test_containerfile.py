@@ -39,8 +39,13 @@ def test_its_commands_run_the_app_and_ask_how_it_is():
     assert command[:5] == ["python", "-m", "streamlit", "run", "app.py"]
     assert loading.OPTION in command
     assert command[-1] == said("VOLUME")[0]
-    health = json.loads(re.search(r"CMD (\[.*\])", " ".join(said("HEALTHCHECK")) or next(
-        line for line in LINES if line.strip().startswith("CMD [\"python\", \"-c\""))).group(1))
+    health = json.loads(
+        re.search(
+            r"CMD (\[.*\])",
+            " ".join(said("HEALTHCHECK"))
+            or next(line for line in LINES if line.strip().startswith('CMD ["python", "-c"')),
+        ).group(1)
+    )
     compile(health[-1], "healthcheck", "exec")
     assert f":{said('EXPOSE')[0]}/_stcore/health" in health[-1]
 
