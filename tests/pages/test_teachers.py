@@ -131,9 +131,7 @@ def test_an_address_that_is_none_is_said_to_be_none(open_page, address, why):
     assert [why in warning.value for warning in test.warning] == [True]
 
 
-@pytest.mark.parametrize(
-    "path", ["explore/masks", "explore/positions", "explore/search", "explore/inside", "explore/attention"]
-)
+@pytest.mark.parametrize("path", ["explore/masks", "explore/positions", "explore/inside", "explore/attention"])
 def test_any_part_of_the_page_that_one_comes_from_can_be_covered(open_page, path):
     page = ROOT / "pages" / f"{path}.py"
     test = check(open_page(page).run())

@@ -102,7 +102,11 @@ def _show(path: str, parameters: Mapping[str, str]) -> None:
 def _start() -> Start:
     """What is pasted in, if it is an address of the app; else what the session looks at."""
     pasted = st.text_input(
-        say("Address of a page"), key=PASTED, placeholder=say("Paste it here, or leave this empty"), max_chars=LONGEST
+        say("Address of a page"),
+        key=PASTED,
+        placeholder=say("Paste it here, or leave this empty"),
+        max_chars=LONGEST,
+        on_change=_begin_anew,
     )
     if not pasted.strip():
         return Start("", replace(session.asked(), revision=""))
@@ -111,6 +115,12 @@ def _start() -> Start:
         return found
     st.warning(drawing.plain(found))
     return Start("", replace(session.asked(), revision=""))
+
+
+def _begin_anew() -> None:
+    """Callback: another address says itself what is chosen below."""
+    for key in (PAGE, STEP, COVERED, GUESS):
+        st.session_state.pop(key, None)
 
 
 def read_pasted(address: str) -> Start | Sentence:
