@@ -21,7 +21,9 @@ def follow(checkpoint: Checkpoint) -> None:
     run = open_run(checkpoint, kind=KINDS[session.view().mask])
     if run is None:
         return
-    cover.part(lambda: panels.draw(run))
+    trace = run.trace
+    rows = {say("The sentence in pieces:"): trace.src_pieces, say("The decoder reads:"): trace.read_pieces}
+    cover.part(lambda: panels.draw(run), rows={said: pieces for said, pieces in rows.items() if pieces})
     run.publish()
 
 

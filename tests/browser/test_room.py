@@ -4,7 +4,10 @@ import http.client
 import json
 import re
 
+import numpy as np
 import pytest
+import zxingcpp
+from PIL import Image
 from playwright.sync_api import expect
 
 from tests.browser.helpers import comes_to, menu_link, open_page, screenshot
@@ -112,7 +115,7 @@ def test_a_class_votes_on_a_lesson_and_sees_nothing_before_it_is_shown(people, f
         expect(student.locator(PANEL)).to_contain_text("You voted for “nothing”")
         expect(student.locator(BAR + " + span")).to_have_text("Your vote is in.")
         expect(student.locator(PANEL)).not_to_contain_text("You predicted")
-    expect(wall.locator(".gf-room-wall")).to_contain_text("7 votes")
+    expect(wall.locator(".gf-room-wall")).to_contain_text("7 of 7 answered")
     screenshot(first, "room-voted")
     screenshot(wall, "room-wall-asked")
     assert wall.locator(".js-plotly-plot").count() == 0
@@ -132,6 +135,44 @@ def test_a_class_votes_on_a_lesson_and_sees_nothing_before_it_is_shown(people, f
         expect(student.locator(PANEL)).to_contain_text("You predicted “nothing”")
     assert wall.locator(".js-plotly-plot").evaluate("chart => chart.layout.yaxis.ticktext.join()").count("✓") == 1
     screenshot(first, "room-answered")
+
+
+def test_few_votes_hide_who_chose_what_and_never_the_answer(people, fresh_server, new_page, tmp_path):
+    teacher, first, second, code = people
+    wall = new_page(locale="en-US", color_scheme="dark")
+    wall.set_viewport_size({"width": 1920, "height": 1080})
+    open_page(wall, f"{fresh_server.url}/projector?room={code}&present=1")
+    picture = tmp_path / "wall.png"
+    wall.screenshot(path=picture)
+    read = [found.text for found in zxingcpp.read_barcodes(np.asarray(Image.open(picture).convert("L")))]
+    assert read == [f"{fresh_server.url}/?room={code}"]  # as a phone sees it, in the dark
+    open_page(teacher, f"{fresh_server.url}/masks?lesson=masks.1&room={code}")
+    panel = teacher.locator(PANEL)
+    for student in (first, second):
+        expect(student.locator(PANEL)).to_contain_text("The class votes")
+        expect(student.locator(".gf-pieces").first).to_be_visible()  # what is asked about is not covered
+        vote(student, 0)
+    panel.get_by_role("button", name="Timer").click()
+    teacher.get_by_role("button", name="Start").click()
+    for page in (wall, first):
+        expect(page.locator(".gf-room-timer").first).to_contain_text("Vote: 0:5")
+    first.reload()
+    expect(first.locator(".gf-room-timer").first).to_contain_text("Vote: 0:")
+    wait_for_idle(teacher)
+    panel.get_by_role("button", name="Show the votes").click()
+    expect(wall.locator(".gf-wall")).to_contain_text([code, "2 votes: from 5 on"])
+    assert wall.locator(".gf-wall-right").count() == 0
+    panel.get_by_role("button", name="Show the answer").click()
+    expect(wall.locator(".gf-wall-right")).to_contain_text("✓")
+    assert wall.locator(".js-plotly-plot").count() == 0
+    screenshot(wall, "room-wall-few-answered")
+
+
+def test_a_link_that_was_cut_short_says_so(new_page, fresh_server):
+    page = new_page(locale="en-US")
+    open_page(page, f"{fresh_server.url}/step?room=KXZ4")
+    expect(page.get_by_text("The link names the room “KXZ4”, which can be none")).to_be_visible()
+    expect(page.locator(BAR)).to_have_count(0)
 
 
 def vote(student, choice):
@@ -194,7 +235,7 @@ def votes_on_own_sentences(people, panel, port):
     right = second.locator(PANEL).get_by_role("radiogroup").locator("label").filter(has_text="<s>")
     right.click()
     second.locator(PANEL).get_by_role("button", name="Answer").click()
-    expect(teacher.locator(".gf-room-wall")).to_contain_text("2 votes")
+    expect(teacher.locator(".gf-room-wall")).to_contain_text("2 of 2 answered")
     for place in range(3):
         token = post(port, f"/class/{code}/join", {})[1]["token"]
         assert post(port, f"/class/{code}/vote", {"token": token, "round": 3, "choice": place % 2})[0] == 204
@@ -212,7 +253,7 @@ def test_a_vote_asked_aloud_needs_one_click(people):
     teacher.get_by_role("button", name="Ask for votes").click()
     first.get_by_role("button", name="Vote for B").click()
     expect(first.locator(BAR + " + span")).to_have_text("Your vote is in.")
-    expect(teacher.locator(".gf-room-wall")).to_contain_text("1 vote")
+    expect(teacher.locator(".gf-room-wall")).to_contain_text("1 of 2 answered")
     screenshot(second, "room-aloud")
     teacher.get_by_role("button", name="Show the votes").click()
     expect(teacher.get_by_text("1 vote: from 5 on")).to_be_visible()  # too few to say what was chosen

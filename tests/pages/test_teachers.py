@@ -6,7 +6,8 @@ import pytest
 
 from tests.pages.conftest import ROOT, STEP, check
 from ui.state import covering, own_lessons
-from ui.teaching import panels
+from ui.state.link import read_link
+from ui.teaching import links as panels
 from ui.teaching.example import EXAMPLE
 
 TEACHERS = ROOT / "pages" / "learn" / "teachers.py"
@@ -88,3 +89,57 @@ def test_the_folder_is_named_when_the_app_starts(monkeypatch):
     assert own_lessons.folder([]) is None
     assert str(own_lessons.folder(["--lessons", "there"])) == "there"
     assert str(own_lessons.folder(["--lessons=here"])) == "here"
+
+
+HEAD = "https://glass.example/app/attention?panel=head&kind=cross&layer=2&head=3&query=2&step=2&model=zh-en&src=我喜欢喝茶。"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        HEAD,
+        "http://localhost:8501/masks?model=zh-en&src=%E4%BD%A0%E5%A5%BD%E3%80%82&kind=decoder&query=2&key=1&cover=part",
+        "https://glass.example/step?src=%E4%BD%A0%E5%A5%BD%E3%80%82&step=2&forced=7.9&guess=1&how=beam&beam=4",
+        "https://glass.example/inside?model=reverse&src=glass&panel=ffn&layer=2&neuron=7",
+    ],
+)
+def test_an_address_that_is_pasted_in_keeps_all_that_it_says(open_page, address):
+    test = check(open_page(TEACHERS).run())
+    test.text_input(key=panels.PASTED).set_value(address)
+    path, said = built(check(test.run()))
+    there = urlsplit(address)
+    assert path == there.path.rpartition("/")[2]
+    wanted = read_link({name: (value,) for name, value in parse_qsl(there.query)})[0]
+    found = read_link({name: (value,) for name, value in said.items()})[0]
+    assert found.view == wanted.view
+    assert (found.source, found.forced, found.decoding) == (wanted.source, wanted.forced, wanted.decoding)
+    assert said.get("cover", "") == dict(parse_qsl(there.query)).get("cover", "")
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("https://glass.example/nowhere?step=2", "names the page “nowhere”"),
+        ("https://[", "This is no address of a page"),
+        ("hello", "names the page “hello”"),
+    ],
+)
+def test_an_address_that_is_none_is_said_to_be_none(open_page, address, why):
+    test = check(open_page(TEACHERS).run())
+    test.text_input(key=panels.PASTED).set_value(address)
+    check(test.run())
+    assert [why in warning.value for warning in test.warning] == [True]
+
+
+@pytest.mark.parametrize("path", ["explore/masks", "explore/positions", "explore/inside", "explore/attention"])
+def test_any_part_of_the_page_that_one_comes_from_can_be_covered(open_page, path):
+    page = ROOT / "pages" / f"{path}.py"
+    test = check(open_page(page).run())
+    met = test.session_state[covering.MET][path.rpartition("/")[2]]
+    charts = {one for one in drawn(test) if covering.read(one) == (one,)} & set(met)
+    assert charts, "the page draws charts that can be covered"
+    covered = open_page(page)
+    covered.query_params["cover"] = covering.write(sorted(charts))
+    check(covered.run())
+    assert not charts & drawn(covered)
+    assert all(met[one] for one in charts), "each is called by its title"

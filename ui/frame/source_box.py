@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from html import escape
 from typing import Final
 
 from charts.theme import shortened
@@ -17,7 +16,7 @@ from ui.runs.changes import ELSEWHERE, chips
 from ui.runs.open_run import publish
 from ui.shared import cover, drawing, style
 from ui.shared.choices import KEEP
-from ui.shared.door import here, st
+from ui.shared.door import st
 from ui.state import session
 from ui.state.view import MAIN
 from words import joined, say
@@ -53,8 +52,7 @@ def _pieces(checkpoint: Checkpoint) -> None:
         return
     tokenizer = checkpoint.src_tokenizer
     pieces = [tokenizer.piece(i) for i in tokenizer.encode(source).ids[: checkpoint.config.max_len]]
-    chips = " ".join(f"<span>{escape(piece)}</span>" for piece in pieces)
-    st.html(f'<p class="gf-pieces">{escape(here(say("The sentence in pieces:")))} {chips}</p>')
+    cover.pieces({say("The sentence in pieces:"): pieces})
 
 
 def head(title: str) -> AbstractContextManager[object]:

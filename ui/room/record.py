@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ui.room.public import Question, Round
-from words import Sentence, say
+from words import say
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Kept:
     right: int | None = None
 
 
-def table(record: Sequence[Kept]) -> dict[Sentence, list[Any]]:
+def table(record: Sequence[Kept]) -> dict[str, list[Any]]:
     """The columns by their names: a row for each choice of each round.
 
     Args:
@@ -50,7 +50,7 @@ def table(record: Sequence[Kept]) -> dict[Sentence, list[Any]]:
     return dict(zip(_names(), columns, strict=True))
 
 
-def _names() -> tuple[Sentence, ...]:
+def _names() -> tuple[str, ...]:
     return (
         say("round"),
         say("question"),

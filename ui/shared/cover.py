@@ -6,13 +6,14 @@ chosen part of a page with all its charts, texts and tables, or `*` for all of t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
 from typing import Final
 
-from ui.shared.door import st
-from ui.state import covering, in_room, predictions
+from ui.shared.door import here, st
+from ui.state import covering, in_room, predictions, session
 from ui.state.view import SECOND
-from words import say
+from words import Sentence, say
 
 ALL: Final = predictions.WHOLE
 PART: Final = "part"
@@ -40,6 +41,16 @@ def covered(key: str) -> bool:
     return predictions.WHOLE in words or key.removeprefix(SECOND) in words
 
 
+def met(key: str, title: str = "") -> None:
+    """Remember that the page draws something that can be covered.
+
+    Args:
+        key: Of a chart or of a part; it may begin with its slot.
+        title: Of a chart.
+    """
+    covering.met(st.session_state.get(session.URL_PAGE, ""), key.removeprefix(SECOND), title)
+
+
 def stands_for(key: str, *, height: int = HEIGHT) -> bool:
     """Draw the box in the place of something that is covered; tells whether it is.
 
@@ -47,6 +58,7 @@ def stands_for(key: str, *, height: int = HEIGHT) -> bool:
         key: Of a chart or of a part; it may begin with its slot.
         height: Of what is not drawn, in pixels.
     """
+    met(key)
     if not covered(key):
         return False
     with st.container(
@@ -70,11 +82,29 @@ def _why(*, by_link: bool) -> str:
     return say("Covered until you have answered")
 
 
-def part(draw: Callable[[], object]) -> None:
+def pieces(rows: Mapping[Sentence, Sequence[str]]) -> None:
+    """Draw the pieces that a question is about; they stay visible, as only what answers it is covered.
+
+    Args:
+        rows: Rows of pieces by what they are.
+    """
+    told = [
+        f'<p class="gf-pieces">{escape(here(said))} {" ".join(f"<span>{escape(one)}</span>" for one in row)}</p>'
+        for said, row in rows.items()
+    ]
+    st.html("".join(told))
+
+
+def part(draw: Callable[[], object], *, rows: Mapping[Sentence, Sequence[str]] | None = None) -> None:
     """Draw the chosen part of a page, unless it is covered.
 
     Args:
         draw: Draws it.
+        rows: Rows of pieces that are drawn when it is covered, on a page that shows them nowhere else.
     """
-    if not stands_for(PART, height=MOST):
+    met(PART)
+    if not covered(PART):
         draw()
+        return
+    pieces(rows or {})
+    stands_for(PART, height=HEIGHT if rows else MOST)

@@ -171,6 +171,8 @@ def chart(
         return
     said = here(figure)
     of = origin(key, title_of(said), of_sentence=of_sentence)
+    if not of_lesson:
+        cover.met(key, title_of(said))
     make = table or figure.get("table")
     behind = table_behind(make, of, key=key) if make else ""
     plotly_view(

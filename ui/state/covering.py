@@ -17,7 +17,9 @@ import streamlit as st
 
 PARAMETER: Final = "cover"  # in the address
 WORDS: Final = "covered_by_link"  # in the session
+MET: Final = "could_be_covered"  # in the session
 MOST: Final = 12
+MOST_MET, MOST_TITLE = 60, 80  # of a page, and of a title
 
 _WORD = re.compile(r"\*|[a-z][a-z_]{0,30}", re.ASCII)
 
@@ -41,6 +43,36 @@ def begin() -> None:
     written = st.query_params.get(PARAMETER)
     if written is not None:
         st.session_state[WORDS] = read(written)
+
+
+def met(page: str, key: str, title: str) -> None:
+    """Remember what a page draws that can be covered, for a teacher who builds a link to it.
+
+    Args:
+        page: The path of the page.
+        key: Of a chart or of a part.
+        title: Of a chart; "" where that is not known.
+    """
+    pages: dict[str, dict[str, str]] = st.session_state.setdefault(MET, {})
+    known = pages.pop(page, {})
+    if _WORD.fullmatch(key) and (key in known or len(known) < MOST_MET):
+        known[key] = title[:MOST_TITLE] or known.get(key, "")
+    pages[page] = known  # the page that was drawn last stands last
+
+
+def of_page(page: str) -> Mapping[str, str]:
+    """What this session has seen on a page that can be covered: each key with its title, or "".
+
+    Args:
+        page: The path of the page.
+    """
+    found: Mapping[str, str] = st.session_state.get(MET, {}).get(page, {})
+    return found
+
+
+def latest() -> str:
+    """The page that was drawn last of those on which something can be covered; "" for none."""
+    return next(reversed(st.session_state.get(MET, {})), "")
 
 
 def words() -> tuple[str, ...]:

@@ -1,4 +1,6 @@
-"""A lesson on paper: one HTML file that opens offline, with its charts and questions, and the answers at the end.
+"""A lesson on paper: one HTML file that opens offline, with its charts and questions.
+
+A teacher's has the answers at its end, with the charts that show them. What students get has none anywhere.
 
 Its script is Plotly's, inside the file, as a printed chart is drawn when the file is opened. Every text in it goes
 through an escape. What has no chart on paper has a link to the app instead; nothing is fetched by itself.
@@ -47,7 +49,14 @@ class Sheet:
 
 
 def handout(
-    lesson: Lesson, sheets: Sequence[Sheet], *, checkpoint: str, sentence: str, output: str, language: str
+    lesson: Lesson,
+    sheets: Sequence[Sheet],
+    *,
+    checkpoint: str,
+    sentence: str,
+    output: str,
+    language: str,
+    answers: bool = True,
 ) -> str:
     """The file.
 
@@ -58,6 +67,7 @@ def handout(
         sentence: What it was given.
         output: What it wrote; "" where it writes nothing.
         language: One of `words.languages()`.
+        answers: Whether they stand in it.
 
     Returns:
         HTML with everything in it.
@@ -73,15 +83,17 @@ def handout(
     ]
     if output:
         about.append(told(say("Output: {output}", output=output)))
-    body = [f"<h1>{title}</h1>", f'<p class="about">{told(lesson.teaches.said({}))}</p>']
+    named = f'<p class="name">{told(say("Name:"))}<span class="line"></span></p>'
+    body = [f"<h1>{title}</h1>", named, f'<p class="about">{told(lesson.teaches.said({}))}</p>']
     body += [f'<p class="about">{line}</p>' for line in about[:2]]
     drawn = _Charts(language, closed=[sheet.chart for sheet in sheets if sheet.covered])
     body += [_question(number, sheet, language, drawn) for number, sheet in enumerate(sheets, 1)]
-    drawn = _Charts(language, closed=[])
-    body.append(f'<div class="answers"><h1>{told(say("Answers"))}</h1>')
-    body += [f'<p class="about">{line}</p>' for line in about[2:]]
-    body += [_answer(number, sheet, language, drawn) for number, sheet in enumerate(sheets, 1)]
-    body.append("</div>")
+    if answers:
+        drawn = _Charts(language, closed=[])
+        body.append(f'<div class="answers"><h1>{told(say("Answers"))}</h1>')
+        body += [f'<p class="about">{line}</p>' for line in about[2:]]
+        body += [_answer(number, sheet, language, drawn) for number, sheet in enumerate(sheets, 1)]
+        body.append("</div>")
     head = f'<meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style><script>{get_plotlyjs()}</script>'
     page = f"<head>{head}</head><body>{''.join(body)}<script>{_DRAW}</script></body>"
     return f'<!doctype html><html lang="{_TAGS.get(language, language)}">{page}</html>'
@@ -121,6 +133,8 @@ def _question(number: int, sheet: Sheet, language: str, drawn: _Charts) -> str:
         parts += [drawn.once(sheet.chart), _elsewhere(sheet, language)]
     labels = [f"<li>{escape(said(option.label, language))}</li>" for option in posed.options]
     parts.append(f"<ul>{''.join(labels)}</ul>" if labels else '<div class="line"></div>')
+    why = escape(said(say("Why?"), language))
+    parts.append(f'<p class="why">{why}<span class="line"></span></p><div class="line whole"></div>')
     return f"<section>{''.join(parts)}</section>"
 
 

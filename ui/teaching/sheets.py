@@ -16,7 +16,7 @@ from ui.teaching.places import PAGES, whole
 from words import Sentence, say
 
 
-def written(lesson: Lesson, checkpoint: Checkpoint, source: str, language: str, *, app: str) -> bytes:
+def written(lesson: Lesson, checkpoint: Checkpoint, source: str, language: str, *, app: str, answers: bool) -> bytes:
     """The handout of a lesson as a file.
 
     Args:
@@ -25,15 +25,19 @@ def written(lesson: Lesson, checkpoint: Checkpoint, source: str, language: str, 
         source: The sentence.
         language: One of `words.languages()`.
         app: The address of the app, for links to what is not on paper.
+        answers: Whether they stand in it.
 
     Raises:
         GlassformerError: The model cannot run the sentence.
         BusyError: The model has too much to do.
     """
     trace = loading.runner().trace(checkpoint, asking.own_query(checkpoint, source))
-    sheets = [_sheet(lesson, number, checkpoint, source, app) for number in range(1, len(lesson.steps) + 1)]
+    on_paper = [number for number, step in enumerate(lesson.steps, 1) if step.paper]
+    sheets = [_sheet(lesson, number, checkpoint, source, app) for number in on_paper]
     name, output = checkpoint.card.title or checkpoint.name, trace.output_text
-    text = handout(lesson, sheets, checkpoint=name, sentence=source, output=output, language=language)
+    text = handout(
+        lesson, sheets, checkpoint=name, sentence=source, output=output, language=language, answers=answers
+    )
     return text.encode("utf-8")
 
 

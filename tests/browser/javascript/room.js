@@ -15,7 +15,7 @@ const BASE = "https://glass.example/app/";
  */
 const at = (page, query, own = false) => ({
   moves: 1, page, query, spread: 0, question: "", choices: 0, aloud: false, round: 0, taken: false, shown: [],
-  answered: false, own, at: 0,
+  answered: false, own, few: false, phase: "", left: 0, at: 0,
 });
 
 /**

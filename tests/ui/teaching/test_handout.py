@@ -7,6 +7,7 @@ import re
 import pytest
 
 import transformer
+from charts.theme import figure_in
 from transformer.lessons import Case, NotHere, lessons, pose
 from ui.teaching.example import EXAMPLE
 from ui.teaching.figures import figure_of
@@ -22,6 +23,8 @@ def reverse():
 def sheets_of(lesson, checkpoint, source):
     trace, found = checkpoint.run(source), []
     for step in lesson.steps:
+        if not step.paper:
+            continue
         try:
             posed = pose(step, Case(checkpoint=checkpoint, trace=trace))
         except NotHere as why:
@@ -124,3 +127,57 @@ def test_the_example_of_a_lesson_can_be_read(tmp_path, reverse):
     found, problems = transformer.lessons.read_folder(tmp_path)
     assert not problems
     assert all(sheet.posed is not None for sheet in sheets_of(found["our-first"], reverse, "glass"))
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("name", list(lessons()))
+def test_what_students_get_holds_no_answer_anywhere(reverse, name, language):
+    lesson = lessons()[name]
+    sheets = sheets_of(lesson, reverse, "transformer")
+    whole = written(lesson, sheets, language)
+    students = written(lesson, sheets, language, answers=False)
+    assert students.count("<section>") == whole.count("<section>")
+    assert "ssalg" not in students  # the output
+    assert '<div class="answers">' not in students
+    shown = [json.dumps(figure) for figure in charts_in(students)]
+    for sheet in sheets:
+        if sheet.posed is None:
+            continue
+        for text in (sheet.posed.reveal, *(sheet.posed.misled(option.word) for option in sheet.posed.options)):
+            if text is not None:
+                assert html.escape(said(text, language)) not in students
+                assert json.dumps(said(text, language)) not in students
+        if sheet.covered and sheet.chart is not None:
+            covered = json.dumps(json.loads(figure_in(sheet.chart, language).to_json()))
+            assert covered not in shown
+        if isinstance(sheet.posed.answer.right, float) and sheet.posed.answer.right not in (0.0, 1.0):
+            assert not any(found == pytest.approx(sheet.posed.answer.right, abs=1e-6) for found in numbers(shown))
+
+
+def numbers(figures):
+    """All numbers with a fraction in charts; whole ones are places, too."""
+    return [float(one) for figure in figures for one in re.findall(r"-?\d+\.\d+(?:e-?\d+)?", figure)]
+
+
+def test_paper_has_a_name_a_line_for_why_and_nothing_that_has_to_be_typed_or_tried(reverse):
+    lesson = lessons()["one-piece"]
+    text = written(lesson, sheets_of(lesson, reverse, "glass"), "en", answers=False)
+    assert text.count('<p class="name">') == 1
+    assert text.count("Why?") == text.count("<section>") == sum(step.paper for step in lesson.steps) == 4
+    assert "Type it" not in text
+    assert "back and forth" not in text
+    assert [int(n) for n in re.findall(r"<h2>(\d+)\.", text)] == [1, 2, 3, 4]
+    typed = [step for one in lessons().values() for step in one.steps if step.ask.form == "piece"]
+    assert typed
+    assert not any(step.paper for step in typed)
+
+
+def test_no_text_of_a_run_is_markup_for_students_either(reverse):
+    evil = "</script><img src=x onerror=alert(1)>"
+    lesson = lessons()["masks"]
+    text = handout(
+        lesson, sheets_of(lesson, reverse, "glass"), checkpoint=evil, sentence=evil, output=evil, language="en",
+        answers=False,
+    )  # fmt: skip
+    assert "<img" not in text
+    assert html.escape(evil) in text

@@ -33,7 +33,7 @@ function create(root) {
   });
   view.said.setAttribute("role", "status");
   view.button = makeButton("gf-room-button", "", "", () => toggle(view));
-  root.append(view.said, view.timer.element, view.ballot, view.button);
+  root.append(view.said, view.ballot, view.timer.element, view.button);
   view.forget = listen((known) => hear(view, known));
   return view;
 }

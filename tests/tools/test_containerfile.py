@@ -1,0 +1,66 @@
+"""The Containerfile names only what there is; no engine is needed to see that, and none is there to build it."""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools.serve import ROOT
+from ui.runs import loading
+
+LINES = re.sub(r"\\\n", " ", (ROOT / "Containerfile").read_text(encoding="utf-8")).splitlines()
+
+
+def said(word):
+    return [line.split(maxsplit=1)[1] for line in LINES if line.lstrip().startswith(f"{word} ")]
+
+
+def tracked():
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return listed.stdout.splitlines()
+
+
+def test_what_is_copied_is_there_and_is_all_that_the_app_imports():
+    copied = {Path(one).as_posix().removeprefix("./") for line in said("COPY") for one in line.split()[:-1]}
+    files = tracked()
+    for one in copied:
+        assert any(file == one or file.startswith(f"{one}/") for file in files), one
+    packages = {file.split("/")[0] for file in files if file.endswith(".py") and "/" in file}
+    assert packages - copied == {"benchmarks", "tests", "tools", "docs"} & packages  # the app needs none of these
+    assert {"app.py", "main.py", ".streamlit", "requirements.txt", "checkpoints", "static"} <= copied
+
+
+def test_its_commands_run_the_app_and_ask_how_it_is():
+    command = json.loads(said("CMD")[-1])
+    assert command[:5] == ["python", "-m", "streamlit", "run", "app.py"]
+    assert loading.OPTION in command
+    assert command[-1] == said("VOLUME")[0]
+    health = json.loads(
+        re.search(
+            r"CMD (\[.*\])",
+            " ".join(said("HEALTHCHECK"))
+            or next(line for line in LINES if line.strip().startswith('CMD ["python", "-c"')),
+        ).group(1)
+    )
+    compile(health[-1], "healthcheck", "exec")
+    assert f":{said('EXPOSE')[0]}/_stcore/health" in health[-1]
+
+
+@pytest.mark.parametrize("option", ["server.address", "server.allowedHosts"])
+def test_its_settings_are_settings_of_streamlit(option):
+    named = "STREAMLIT_" + re.sub(r"(?<!^)(?=[A-Z])", "_", option.replace(".", "_")).upper()
+    assert any(f"{named}=" in line for line in said("ENV"))
+    code = f"from streamlit import config; assert {option!r} in config.get_config_options()"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+def test_torch_is_the_build_that_make_installs_and_nobody_is_root():
+    wanted = re.search(r"^TORCH \?= (torch==[\d.]+)", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)[1]
+    installs = [shlex.split(part) for line in said("RUN") for part in line.split("&&") if "pip" in part]
+    assert any(wanted in words for words in installs)
+    assert any(words[-2:] == ["-r", "requirements.txt"] for words in installs)
+    assert said("USER") == ["glassformer"]
