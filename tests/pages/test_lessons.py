@@ -16,7 +16,6 @@ from ui.state import lesson, predictions, session
 
 LESSONS = ROOT / "pages" / "learn" / "lessons.py"
 CHECKPOINTS = ROOT / "pages" / "debug" / "checkpoints.py"
-ATTENTION = ROOT / "pages" / "explore" / "attention.py"
 SENTENCE = "我喜欢喝绿茶。"
 
 
@@ -59,9 +58,9 @@ def answer(test, choice=None, typed=None):
 def step_page(open_page):
     """A function that opens the Step page inside the whole app: `step_page(lesson="one-piece.3")`."""
 
-    def open_one(**parameters):
+    def open_one(page="pages/explore/step.py", **parameters):
         test = open_page(MAIN)
-        test.switch_page("pages/explore/step.py")
+        test.switch_page(page)
         for name, value in parameters.items():
             test.query_params[name] = str(value)
         return check(test.run())
@@ -240,11 +239,11 @@ def test_the_list_has_every_lesson_and_leads_into_it(open_page):
     assert parameters == {"src": SENTENCE, "lesson": "one-piece.1", "path": "short", **first_row}
 
 
-def test_the_path_begins_with_its_words_on_the_learners_sentence_and_then_asks(open_page):
-    test = open_page(LESSONS, src=SENTENCE, model="zh-en")
+def test_the_path_begins_with_its_words_on_the_learners_sentence_and_then_asks(step_page):
+    test = step_page("pages/learn/lessons.py", src=SENTENCE, model="zh-en")
     _, parameters = ways(test)["Begin the 20-minute path"]
-    test = open_page(ATTENTION, **parameters)
-    text = sentences(test)
+    test = step_page("pages/explore/attention.py", **parameters)
+    text = " ".join(one.value for one in test.markdown).replace("\\", "")
     assert "The words of this path" in text
     assert SENTENCE in text
     for term in ("Query, key, value", "Score", "Softmax, weight", "Row, map", "Head, layer", "Logit, probability"):
@@ -253,20 +252,20 @@ def test_the_path_begins_with_its_words_on_the_learners_sentence_and_then_asks(o
     assert "walk_weights" in drawn(test)  # the row that they speak of
     page, onward = ways(test)["To the first question"]
     assert page == "step"
-    test = open_page(STEP, **onward)
+    test = step_page(**onward)
     assert [one for one in test.radio if str(one.key).startswith("lesson_answer")]
     assert covers(test) == 1
     assert ways(test)["The words of this path"][0] == "attention"
 
 
-def test_the_path_ends_with_what_was_met_and_how_many_were_right(open_page):
+def test_the_path_ends_with_what_was_met_and_how_many_were_right(step_page):
     path = route.places(lessons(), "", short=True)
     given = {
         (place.name, "0" * 8): predictions.Prediction("x", n % 2 == 0, "0" * 8) for n, place in enumerate(path[:5])
     }
-    test = open_page(LESSONS, src=SENTENCE, lesson=path[-1].name, path="short")
+    test = step_page("pages/learn/lessons.py", src=SENTENCE, lesson=path[-1].name, path="short")
     test.session_state[predictions.KEPT] = given
-    text = sentences(check(test.run()))
+    text = " ".join(one.value for one in check(test.run()).markdown)
     assert "What you have met" in text
     assert f"You predicted 5 of {len(path)} steps, 3 of them right." in text
     there = ways(test)
@@ -274,8 +273,8 @@ def test_the_path_ends_with_what_was_met_and_how_many_were_right(open_page):
     assert "Where it looks, step 1" in there
     assert "Who may see whom, step 1" not in there
     assert not [one for one in test.radio if str(one.key).startswith("lesson_answer")]
-    elsewhere = open_page(LESSONS, src=SENTENCE, lesson=path[-1].name)
-    assert "What you have met" not in sentences(elsewhere)
+    elsewhere = step_page("pages/learn/lessons.py", src=SENTENCE, lesson=path[-1].name)
+    assert not [one for one in elsewhere.markdown if "What you have met" in one.value]
 
 
 def test_answers_are_forgotten_on_request(open_page):
