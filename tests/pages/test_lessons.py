@@ -16,7 +16,6 @@ from ui.state import lesson, predictions, session
 
 LESSONS = ROOT / "pages" / "learn" / "lessons.py"
 CHECKPOINTS = ROOT / "pages" / "debug" / "checkpoints.py"
-ATTENTION = ROOT / "pages" / "explore" / "attention.py"
 SENTENCE = "我喜欢喝绿茶。"
 
 
@@ -59,9 +58,9 @@ def answer(test, choice=None, typed=None):
 def step_page(open_page):
     """A function that opens the Step page inside the whole app: `step_page(lesson="one-piece.3")`."""
 
-    def open_one(**parameters):
+    def open_one(page="pages/explore/step.py", **parameters):
         test = open_page(MAIN)
-        test.switch_page("pages/explore/step.py")
+        test.switch_page(page)
         for name, value in parameters.items():
             test.query_params[name] = str(value)
         return check(test.run())
@@ -234,9 +233,10 @@ def test_the_list_has_every_lesson_and_leads_into_it(open_page):
         assert any(str(one.title.said({})) in element.value.replace("\\", "") for element in test.markdown)
     begins = [path for label, path in ways(test).items() if label.startswith("Begin")]
     assert begins[0][1]["src"] == SENTENCE
-    assert ways(test)["Begin the 20-minute path"][1] == {
-        "src": SENTENCE, "lesson": "one-piece.1", "path": "short"
-    }  # fmt: skip
+    page, parameters = ways(test)["Begin the 20-minute path"]
+    assert page == "attention"
+    first_row = {"panel": "walk", "kind": "encoder", "layer": "1", "head": "1", "query": "1"}
+    assert parameters == {"src": SENTENCE, "lesson": "one-piece.1", "path": "short", **first_row}
 
 
 def test_answers_are_forgotten_on_request(open_page):

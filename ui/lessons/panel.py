@@ -70,7 +70,12 @@ def _draw(here: Place, checkpoint: Checkpoint | None) -> None:
         voting.ask(None, None)
         short.words(checkpoint)
         menu.ways([leading.to(short.BEGINS, here, checkpoint)])
-        st.button(say("Leave the lesson"), key="lesson_leave", type="tertiary", on_click=lesson.leave)
+        _leave()
+        return
+    if short.has_summary(here):
+        voting.ask(None, None)
+        menu.ways([leading.to(say("Back to the step"), here, checkpoint, then=True)])
+        _leave()
         return
     found = current(here, checkpoint)
     voting.ask(here, found)
@@ -135,12 +140,15 @@ def _ways(here: Place, checkpoint: Checkpoint | None, *, answered: bool, passed:
     ways: list[leading.Way] = []
     if answered or passed:
         label = say("Next", about="lesson") if answered else say("Skip")
-        end = short.SUMMARY if here.short else say("All lessons")
-        ways.append((LIST, end, here.in_address()) if after is None else leading.to(label, after, checkpoint))
+        ways.append(short.way_out(here) if after is None else leading.to(label, after, checkpoint))
     if before is not None:
         ways.append(leading.to(say("Back"), before, checkpoint, then=predictions.of(before) is not None))
     elif here.short and (words := short.way_in(short.WORDS, checkpoint)) is not None:
         ways.append(words)
     ways.append(leading.to(say("Back to the step"), here, checkpoint, then=answered))
     menu.ways(ways)
+    _leave()
+
+
+def _leave() -> None:
     st.button(say("Leave the lesson"), key="lesson_leave", type="tertiary", on_click=lesson.leave)

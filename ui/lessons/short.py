@@ -22,7 +22,7 @@ from ui.state import lesson, predictions, session
 from ui.state.lesson import Place
 from words import Sentence, joined, say
 
-PAGE = "attention"
+PAGE, LIST = "attention", "lessons"  # paths of the pages on which the path begins and ends
 BEGINS, WORDS, SUMMARY = say("To the first question"), say("The words of this path"), say("What you have met")
 _BYTES = 4_000  # of the numbers that the words name
 
@@ -84,11 +84,33 @@ def _words_on(case: Case) -> dict[str, object] | Sentence:
         return why.sentence
 
 
+def way_out(here: Place) -> leading.Way:
+    """The link from the last step to the page with all lessons, with the learner's own run.
+
+    Args:
+        here: The step.
+    """
+    _, label, own = leading.into(SUMMARY if here.short else say("All lessons"), _first() or here)
+    return LIST, label, own | here.in_address() | ({"path": lesson.SHORT} if here.short else {})
+
+
+def has_summary(here: Place | None) -> bool:
+    """Whether the page says what was met, and the panel asks nothing.
+
+    Args:
+        here: The step.
+    """
+    path = route.places(lesson.known(), "", short=True)
+    if here is None or not here.short or st.session_state.get(session.URL_PAGE) != LIST:
+        return False
+    return replace(here, own="") == path[-1]
+
+
 def summary() -> None:
     """Draw what was met on the path, how many answers were right, and what comes next; at its end."""
-    here, path = lesson.place(), route.places(lesson.known(), "", short=True)
-    if here is None or not here.short or replace(here, own="") != path[-1]:
+    if not has_summary(lesson.place()):
         return
+    path = route.places(lesson.known(), "", short=True)
     last = {name: one.right for (name, _), one in predictions.kept().items()}
     given = [last[place.name] for place in path if place.name in last]
     with st.container(key="path_summary", border=True):

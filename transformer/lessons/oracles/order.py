@@ -94,8 +94,7 @@ def _becomes(before: Trace, after: Trace, *, moved: float = 0.0) -> Answer:
         one, other = _words(before), _words(after)
         right = "order" if one != other and sorted(one) == sorted(other) else "other"
     said: dict[str, object] = {"before": before.output_text, "after": after.output_text, "moved": moved}
-    first, said["shown"] = first_difference(before, after)
-    said["first"] = max(1, min(first, before.n_steps))
+    said["shown"], said["last"] = first_difference(before, after)[1], max(1, before.n_steps)
     options = (Option("same"), Option("order"), Option("other"))
     return Answer(right=right, options=options, values=said, variant=right)
 
