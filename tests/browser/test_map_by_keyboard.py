@@ -14,7 +14,8 @@ MAP = "/attention?model=reverse&src=abc&panel=head&layer=1&head=2"
 SERIOUS = """async ([excluded]) => {
   const found = await axe.run({ exclude: excluded }, { resultTypes: ["violations"] });
   return found.violations.filter(one => ["serious", "critical"].includes(one.impact))
-    .map(one => `${one.id}: ${one.nodes.slice(0, 3).map(node => node.target.flat().join(" ") + " " + node.html.slice(0, 120)).join(" | ")}`);
+    .map(one => [one.id, ...one.nodes.slice(0, 3)
+      .map(node => `${node.target.flat().join(" ")} ${node.html}`.slice(0, 200))]);
 }"""
 
 
@@ -27,7 +28,8 @@ def test_arrows_move_over_a_map_and_each_cell_is_said(server, page):
     step = page.locator(".gf-stepper").first.get_attribute("data-step")
     for key, (row, column) in (("ArrowDown", (1, 0)), ("ArrowRight", (1, 1)), ("End", (1, weights.shape[1] - 1)),
                                ("Home", (1, 0)), ("Control+End", tuple(np.array(weights.shape) - 1)),
-                               ("ArrowDown", tuple(np.array(weights.shape) - 1)), ("Control+Home", (0, 0))):  # fmt: skip
+                               ("ArrowDown", tuple(np.array(weights.shape) - 1)),
+                               ("Control+Home", (0, 0))):  # fmt: skip
         page.keyboard.press(key)
         expect(said).to_contain_text(f"reads key {column + 1}: ")
         expect(said).to_contain_text(f"Query {row + 1}: ")
