@@ -7,7 +7,9 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.helpers import open_page
-from transformer import run
+from tools.serve import ROOT
+from transformer.checkpoint.load import load
+from transformer.runs.running import run_batch
 
 AXE = (files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8")
 MAP = "/attention?model=reverse&src=abc&panel=head&layer=1&head=2"
@@ -24,7 +26,8 @@ def test_arrows_move_over_a_map_and_each_cell_is_said(server, page):
     grid = page.get_by_role("grid").filter(has=page.locator(".gf-grid-cell")).first
     grid.focus()
     said = page.locator(".gf-grid-said").filter(has_text="Query").first
-    weights = run("abc", model="reverse").maps("cross")[0, 1]
+    checkpoint = load(ROOT / "checkpoints" / "reverse")
+    weights = run_batch(checkpoint, [checkpoint.query("abc")])[0].maps("cross")[0, 1]
     step = page.locator(".gf-stepper").first.get_attribute("data-step")
     for key, (row, column) in (("ArrowDown", (1, 0)), ("ArrowRight", (1, 1)), ("End", (1, weights.shape[1] - 1)),
                                ("Home", (1, 0)), ("Control+End", tuple(np.array(weights.shape) - 1)),

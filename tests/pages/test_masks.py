@@ -305,8 +305,7 @@ def test_the_first_guess_has_nothing_later_to_change(masks):
 def test_the_page_opens_on_the_causal_mask(open_page, batch):
     checkpoint, traces = batch
     test = open_page(MASKS, model=checkpoint.name)
-    alone = loading.runner().trace(checkpoint, traces[0].query)
-    expected = np.array(by_hand(alone, "causal", checkpoint.config.pad_id))
+    expected = by_hand(loading.runner().trace(checkpoint, traces[0].query), "causal", checkpoint.config.pad_id)
     np.testing.assert_array_equal(open_cells(figure(test, "mask_bool")), expected)
     assert "mask" not in address(test)
 
