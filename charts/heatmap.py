@@ -109,6 +109,8 @@ def heatmap_spec(
     scale = _log_scale(drawn, high, value_name) if log else _linear_scale(low, high, value_name)
     sent, digits = shortened(drawn)
     data = [_map(sent, names, scale, colour=colour, value_name=value_name, digits=digits)]
+    if rows_sum_to_one:
+        layout["meta"]["cells"]["weights"] = True  # for whom the keyboard leads over it
     if log:
         layout["meta"]["cells"]["floor"] = LOG_FLOOR
     if not open_cells.all():

@@ -107,7 +107,7 @@ def _stubs(
 
 
 def _layout(title: str, n_steps: int, n_lanes: int, *, n_lines: int) -> Spec:
-    layout = base_layout(title, say("Step"), say("Beginnings"))
+    layout = base_layout(title, say("Step"), say("Partial outputs"))
     layout["xaxis"] |= {
         "range": [-0.6, n_steps + 0.8],
         "showgrid": False,

@@ -107,7 +107,7 @@ def test_sliders_only_look_until_the_run_takes_them(server, page):
     expect_address(page, try_temp="1.2")
     assert "how" not in address(page)
     screenshot(page, "search-before", whole=True)
-    page.get_by_role("button", name="Let the run draw so").click()
+    page.get_by_role("button", name="Use these settings").click()
     wait_for_idle(page)
     expect_address(page, how="sampling", temp="1.2")
     assert "try_temp" not in address(page)

@@ -151,24 +151,6 @@ def test_companions_are_the_shortest_and_the_longest_example(masks):
     assert "with" not in address(test)
 
 
-def test_the_causal_mask_comes_first_and_without_pads(masks):
-    test = masks()
-    assert test.selectbox(key="mask").value == "causal"
-    cells = open_cells(figure(test, "mask_bool"))
-    np.testing.assert_array_equal(cells, np.tril(np.ones_like(cells)))
-    assert "<pad>" not in str(test.selectbox(key="mask_query").options)
-    check(test.selectbox(key="mask").set_value("decoder").run())
-    assert "Source pieces: 6, 5 and 12, padded to 12" in text(test)
-    assert "<pad>" in str(test.selectbox(key="mask_query").options)
-
-
-@pytest.mark.parametrize("looked_at", [{"sentence": 2}, {"query": 9}, {"key": 9}, {"with": "noon"}])
-def test_an_address_that_means_a_padded_batch_still_shows_it(masks, looked_at):
-    test = masks(**looked_at)
-    assert "<pad>" in str(test.selectbox(key="mask_query").options) + text(test) + str(figure(test, "mask_batch"))
-    assert test.selectbox(key="mask_query").value == looked_at.get("query", 1) - 1
-
-
 def test_a_companion_can_be_typed(masks):
     test = check(masks(mask="source").text_input(key="mask_companion_2").set_value("  ab  ").run())
     assert "Source pieces: 6, 5, 12 and 3, padded to 12" in text(test)
@@ -323,8 +305,7 @@ def test_the_first_guess_has_nothing_later_to_change(masks):
 def test_the_page_opens_on_the_causal_mask(open_page, batch):
     checkpoint, traces = batch
     test = open_page(MASKS, model=checkpoint.name)
-    alone = loading.runner().trace(checkpoint, traces[0].query)
-    expected = np.array(by_hand(alone, "causal", checkpoint.config.pad_id))
+    expected = by_hand(loading.runner().trace(checkpoint, traces[0].query), "causal", checkpoint.config.pad_id)
     np.testing.assert_array_equal(open_cells(figure(test, "mask_bool")), expected)
     assert "mask" not in address(test)
 

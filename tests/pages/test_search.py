@@ -234,3 +234,8 @@ def test_a_decoder_alone_draws_too(open_one_stack):
 def test_draws_hide_what_is_to_be_guessed(open_page):
     test = open_page(SEARCH, model="reverse", src="glasses", search="draws", guess=1)
     assert "Draws would give the answer away" in sentences(test)
+
+
+def test_the_piece_that_is_barred_is_named_where_nothing_is_cut(open_page):
+    test = open_page(SEARCH, model="en-fr", src="I like tea.", search="sampling")
+    assert "every piece but “<pad>” may be drawn, which no output may hold" in said(test)

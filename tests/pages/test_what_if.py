@@ -1,14 +1,16 @@
 """What stands in the dialog that changes something inside the model, and the click that takes a head away."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.pages.conftest import check
 from tests.pages.reading import address
+from transformer.analysis.head_effects import head_effects
 from transformer.runs.interventions import KINDS, parse
 from ui.frame.whatif import FIELD, GROUPS
-from ui.runs import loading
+from ui.runs import loading, measuring
 from ui.runs.changes import CHANGES
 from ui.state import session
 
@@ -74,6 +76,29 @@ def test_every_kind_can_be_made_as_it_is_proposed_or_says_what_is_missing(open_p
         assert [one.word for one in changes] == [word] or not changes  # or it was said why it does not fit here
         check(test.run())
         test.session_state[session.STANDING] = session.Standing()
+
+
+def test_the_head_that_matters_most_is_one_click_away(open_page):
+    test = open_page(APP, model="reverse", src="glass")
+    checkpoint = loading.open_checkpoint(loading.usable()["reverse"])
+    found = head_effects(checkpoint, loading.runner().trace(checkpoint, checkpoint.query("glass")))
+    kind, layer, head = measuring.matters_most(found)
+    losses = {one: -effect.log_prob.sum(axis=2) for one, effect in found.of.items()}
+    assert losses[kind][layer, head] == max(loss.max() for loss in losses.values())
+    check(test.button(key=f"{FIELD}most").click().run())
+    assert address(test)["do"] == f"zero-{kind}.{layer + 1}.{head + 1}"
+
+
+def test_what_a_change_would_do_is_said_before_it_is_made(open_page):
+    test = open_page(APP, model="reverse", src="glass")
+    checkpoint = loading.open_checkpoint(loading.usable()["reverse"])
+    for layer, head in ((0, 0), (1, 3)):
+        choose(choose(test, "zero_layer", layer) and test, "zero_head", head)
+        query = replace(checkpoint.query("glass"), interventions=parse(f"zero-cross.{layer + 1}.{head + 1}"))
+        after = loading.runner().trace(checkpoint, query).output_text
+        said_so = "The output stays “ssalg”" if after == "ssalg" else f"Output: “ssalg” → “{after}”"
+        assert said_so in said(test)
+    assert "do" not in address(test)
 
 
 def test_a_head_is_taken_away_and_put_back_with_a_click(reverse):

@@ -250,7 +250,13 @@ def _table(run: AnyRun, measures: dict[Name, Measure], spoken: dict[Name, Words]
 
     columns: dict[str, Any] = {
         "open": st.column_config.ButtonColumn(
-            here(say("Open")), type="secondary", width=OPEN_WIDTH, pinned=True, alignment="left", on_click=go, key=key
+            here(say("Layer and head")),
+            type="secondary",
+            width=OPEN_WIDTH,
+            pinned=True,
+            alignment="left",
+            on_click=go,
+            key=key,
         )
     }
     columns |= {name: _column(spoken[name]) for name in measures}

@@ -251,7 +251,7 @@ def _map(o: OpenWeight) -> None:
         o.run.looking.heads(w.kind, w.layer)[w.head, :n_rows, :n_columns],
         queries=o.axes.queries,
         keys=o.axes.keys,
-        title=say("Click a cell to follow it"),
+        title=say("Weights of layer {layer}, head {head}: click a cell", layer=w.layer + 1, head=w.head + 1),
         allowed=allowed,
         mask_reason=_why_closed(o),
         marked_row=w.query,

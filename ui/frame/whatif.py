@@ -1,5 +1,7 @@
 """Change something inside the model: the button above every run, and one click from a view of a head.
 
+The fields stand in a panel at the right edge, beside what they change, with what the change would do.
+
 What can be changed, and how, is said by `transformer.runs.interventions.KINDS`; nothing here knows a kind by name but
 the head that writes nothing.
 """
@@ -10,6 +12,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, get_args
 
+import numpy as np
+
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError, QueryError
 from transformer.runs.interventions import KINDS, Intervention, ZeroHead
@@ -17,10 +21,10 @@ from transformer.runs.interventions.base import Group
 from transformer.runs.interventions.spelling import spelled
 from transformer.runs.trace import Kind, Trace
 from ui.frame.whatif_fields import Around, control
-from ui.runs import loading
+from ui.runs import loading, measuring
 from ui.runs.open_run import OpenRun
 from ui.runs.work import BusyError
-from ui.shared import drawing, menu
+from ui.shared import cover, drawing, menu
 from ui.shared.door import st
 from ui.shared.pressing import pressed
 from ui.state import session
@@ -38,6 +42,23 @@ GROUPS: Final[dict[Group, Sentence]] = {
     "positions": say("Positions"),
     "layers": say("Layers"),
 }
+_PANEL: Final = """
+<style>
+[data-testid="stDialog"]:has([class*="st-key-what_if_"]) { background: none !important; backdrop-filter: none; }
+[data-testid="stDialog"] > div:has([class*="st-key-what_if_"]) {
+  position: fixed; inset: 0 0 0 auto; margin: 0; width: 25rem; max-width: 100vw; height: 100dvh; max-height: 100dvh;
+  border-radius: 0; border-left: 1px solid rgb(128 128 128 / 45%); overflow-y: auto;
+}
+[data-testid="stDialog"] [data-testid="stVerticalBlock"]:has([class*="st-key-what_if_"]) { gap: 0.4rem; }
+[data-testid="stDialog"] .st-key-what_if_make { position: sticky; bottom: 0.5rem; z-index: 1; }
+@media (max-width: 640px) {
+  [data-testid="stDialog"] > div:has([class*="st-key-what_if_"]) {
+    inset: auto 0 0 0; width: 100vw; height: auto; max-height: 62dvh; border-radius: 0.75rem 0.75rem 0 0;
+    border: 1px solid rgb(128 128 128 / 45%);
+  }
+}
+</style>
+"""
 assert set(GROUPS) == set(get_args(Group))
 FIRST: Final[Group] = "heads"
 
@@ -90,6 +111,9 @@ def open_dialog(checkpoint: Checkpoint, *, slot: Slot = MAIN) -> None:
 def draw(checkpoint: Checkpoint, slot: Slot) -> None:
     """Draw what stands in the dialog: which kind of change, its fields, and what it says in words."""
     config = checkpoint.config
+    trace = _trace(checkpoint, slot)
+    st.html(_PANEL)
+    _most(checkpoint, slot, trace)
     group: Group = (
         st.segmented_control(
             say("What to change"),
@@ -111,15 +135,32 @@ def draw(checkpoint: Checkpoint, slot: Slot) -> None:
             format_func=lambda word: fits[word].title if word in fits else str(word),
             key=f"{FIELD}{group}",
         )
-        _one(checkpoint, slot, fits[word])
+        _one(checkpoint, slot, fits[word], trace)
     for kind in here:
         if (why := kind.unfit(config)) is not None:
             st.caption(drawing.plain(say("Not in this model: {title}. {why}", title=kind.title, why=why)))
 
 
-def _one(checkpoint: Checkpoint, slot: Slot, kind: type[Intervention]) -> None:
+def _most(checkpoint: Checkpoint, slot: Slot, trace: Trace | None) -> None:
+    """Offer the head that matters most here, where all heads are measured at once."""
+    found = None if trace is None else measuring.found_now(checkpoint, trace)
+    if found is None:
+        return
+    change = ZeroHead(*measuring.matters_most(found))
+    kept = tuple(one for one in session.standing(slot).interventions if one.target != change.target)
+    if st.button(
+        say("Take away the head that matters most here"),
+        key=f"{FIELD}most",
+        icon=":material/content_cut:",
+        help=drawing.plain(change.told()),
+        on_click=partial(session.change, slot, (*kept, change)),
+    ):
+        st.rerun()  # the whole page: the panel closes
+
+
+def _one(checkpoint: Checkpoint, slot: Slot, kind: type[Intervention], trace: Trace | None) -> None:
     st.caption(drawing.plain(kind.about))
-    around = Around(checkpoint, session.view(slot), _trace(checkpoint, slot))
+    around = Around(checkpoint, session.view(slot), trace)
     values: dict[str, object] = {}
     try:
         for name, (_, spelling) in spelled(kind).items():
@@ -132,10 +173,41 @@ def _one(checkpoint: Checkpoint, slot: Slot, kind: type[Intervention]) -> None:
         return
     st.markdown(joined(" ", [say("Then:"), say("**{change}**", change=drawing.plain(made.told()))]))
     kept = tuple(one for one in session.standing(slot).interventions if one.target != made.target)
+    if trace is not None and not session.view(slot).guess and not cover.is_on():
+        _effect(checkpoint, slot, trace, (*kept, made))
     if st.button(
         say("Change it"), type="primary", key=f"{FIELD}make", on_click=partial(session.change, slot, (*kept, made))
     ):
         st.rerun()  # the whole page: the dialog closes
+
+
+def _effect(checkpoint: Checkpoint, slot: Slot, trace: Trace, changes: tuple[Intervention, ...]) -> None:
+    """Say what the changes would do: the output before and after, and where they come first to another piece."""
+    link = replace(session.asked(slot), interventions=changes, hypothesis=0)
+    try:
+        after = loading.runner().trace(checkpoint, link.query(checkpoint.content_hash))
+    except (GlassformerError, BusyError):
+        return  # the page says it once the change is made
+    if not trace.n_steps:
+        return
+    same = trace.tgt_ids == after.tgt_ids
+    said = say("Output: “{before}” → “{after}”", before=trace.output_text, after=after.output_text)
+    if same:
+        said = say("The output stays “{before}”.", before=trace.output_text)
+    n = next((n for n, (one, other) in enumerate(zip(trace.tgt_ids, after.tgt_ids, strict=False)) if one != other), 0)
+    n = int(np.argmax(np.abs(_chosen(after, trace) - _chosen(trace, trace)))) if same else n
+    before, now = (float(_chosen(one, trace)[n]) for one in (trace, after))
+    moved = say("{piece}, step {n}: {before:.2f} → {after:.2f}", piece=trace.tgt_pieces[n], n=n + 1, before=before,
+                after=now)  # fmt: skip
+    with st.container(key=f"{FIELD}effect", gap=None):
+        st.markdown(drawing.strong(said))
+        st.caption(drawing.plain(moved))
+
+
+def _chosen(run: Trace, output: Trace) -> np.ndarray:
+    """The probabilities that a run gives to an output's pieces, as far as both go together."""
+    n = min(run.n_steps, output.n_steps)
+    return np.asarray(np.exp(run.log_probs[np.arange(n), list(output.tgt_ids[:n])]))
 
 
 def _trace(checkpoint: Checkpoint, slot: Slot) -> Trace | None:

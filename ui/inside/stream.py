@@ -117,7 +117,7 @@ def what_happens(o: OpenStream) -> str:
     kept = float(measured.kept[n_sublayers].mean())
     if config.norm == "both":
         said = [say("In this model sub-layers read a normalised copy, and what they add to the stream is normalised "
-                    "too; in the mean over these tokens it goes from {first:.2f} to {last:.2f} in root mean square.",
+                    "too; on average over these tokens it goes from {first:.2f} to {last:.2f} in root mean square.",
                     first=first, last=last)]  # fmt: skip
     elif config.norm == "pre":
         said = [say("This model is pre-norm: sub-layers read a normalised copy and add to the stream itself; in the "

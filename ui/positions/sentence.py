@@ -88,7 +88,7 @@ def _who_drowns_whom(start: Start) -> str:
     d_model = start.embedding.shape[1]
     if start.scale == 1:
         sizes = say(
-            "Root mean square in the mean over these tokens: the embedding has {raw:.3f}, and this model adds it as "
+            "Root mean square, averaged over these tokens: the embedding has {raw:.3f}, and this model adds it as "
             "it is (not times √{d_model} = {factor:.4g}); the position has {position:.3f}, their sum {total:.3f}.",
             raw=raw,
             d_model=d_model,
@@ -98,7 +98,7 @@ def _who_drowns_whom(start: Start) -> str:
         )
         return joined(" ", [sizes, _compared(token, position)])
     sizes = say(
-        "Root mean square in the mean over these tokens: the embedding has {raw:.3f}, times √{d_model} = "
+        "Root mean square, averaged over these tokens: the embedding has {raw:.3f}, times √{d_model} = "
         "{factor:.4g} it has {token:.3f}; the position has {position:.3f}, their sum {total:.3f}.",
         raw=raw,
         d_model=d_model,
@@ -144,7 +144,8 @@ def _strengths(run: OpenRun, start: Start, chosen: int) -> None:
         Strengths(say("sum"), rms(start.total)),
     ]
     figure = charts.embedding_strengths_spec(
-        start.pieces, strengths, chosen=chosen, title=say("Who drowns whom"), token_axis=_AXES[side], colour=side
+        start.pieces, strengths, chosen=chosen, title=say("Length of embedding and position vectors"),
+        token_axis=_AXES[side], colour=side,
     )
     field = _PLACES[side]
     follow = on_click(key, place_of, lambda token: session.replace(slot, **{field: token}))

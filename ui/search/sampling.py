@@ -127,7 +127,7 @@ def _said(run: OpenRun, found: Reshaped, raw: Spread, tempered: Spread, cut: Spr
             )
         )
     said.append(_of_temperature(found.how.temperature, raw, tempered))
-    said.append(_of_cut(found, cut))
+    said.append(_of_cut(run, found, cut))
     return said
 
 
@@ -142,9 +142,16 @@ def _of_temperature(temperature: float, raw: Spread, tempered: Spread) -> str:
     )
 
 
-def _of_cut(found: Reshaped, cut: Spread) -> str:
+def _of_cut(run: OpenRun, found: Reshaped, cut: Spread) -> str:
     away = 1 - float(found.tempered[found.cut > 0].sum())
     if not found.how.top_k and found.how.top_p == 1:
+        barred = [run.trace.vocabulary[i] for i in run.trace.never_written if found.tempered[i] == 0]
+        if len(barred) == 1:
+            return say("Nothing is cut: every piece but “{piece}” may be drawn, which no output may hold.",
+                       piece=barred[0])  # fmt: skip
+        if barred:
+            return say("Nothing is cut: every piece may be drawn but {n:,} that no output may hold, “{piece}” among "
+                       "them.", n=len(barred), piece=barred[0])  # fmt: skip
         return say("Nothing is cut: every piece may be drawn, however improbable.")
     if cut.left == 1:
         return say("One piece is left, so that each draw gives it: as greedy decoding does.")

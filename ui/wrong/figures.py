@@ -81,14 +81,14 @@ def layers(read: AtOnce, attention: Attention) -> list[np.ndarray]:
 
 
 def on_later(found: Found, read: AtOnce) -> float:
-    """The share of its weight that a row of the decoder gives to later tokens, in per cent."""
+    """The share of its weight that a row of the decoder gives to later tokens."""
     own = anatomy(found.sides.read_right.checkpoint.config).attention("decoder")
-    return 100 * mistakes.on_later(layers(read, own))
+    return mistakes.on_later(layers(read, own))
 
 
 def largest_weight(found: Found, read: AtOnce) -> float:
-    """How much its largest weight has of a row's, in per cent."""
-    return 100 * mistakes.largest_weight(value for site, value in read.values.items() if site.endswith("weights"))
+    """How much its largest weight has of a row's."""
+    return mistakes.largest_weight(value for site, value in read.values.items() if site.endswith("weights"))
 
 
 def first_maps(found: Found) -> Sequence[Chart]:
@@ -174,10 +174,10 @@ def is_pad(found: Found, read: AtOnce) -> np.ndarray:
 
 
 def on_pads(found: Found, read: AtOnce) -> float:
-    """The share of its weight that a real token of the source gives to padding, in per cent."""
+    """The share of its weight that a real token of the source gives to padding."""
     pads = is_pad(found, read)
     one = anatomy(found.sides.read_right.checkpoint.config).attention("encoder")
-    return 100 * float(mistakes.on_keys(layers(read, one), pads, ~pads).mean())
+    return float(mistakes.on_keys(layers(read, one), pads, ~pads).mean())
 
 
 def pads_by_row(found: Found) -> Sequence[Chart]:
@@ -298,5 +298,5 @@ LOSS_MEASURE = Measure(LOSS, loss, form=".3f")
 
 
 def lost(found: Found, read: AtOnce) -> float:
-    """The share of the right output's pieces whose probability is not a number, in per cent."""
-    return 100 * float(np.mean(~np.isfinite(read.losses)))
+    """The share of the right output's pieces whose probability is not a number."""
+    return float(np.mean(~np.isfinite(read.losses)))

@@ -46,9 +46,9 @@ INVERTED: Final = Card(
         ),
     ),
     measure=Measure(
-        say("Weight that a row of decoder self-attention gives to later tokens, in the mean, in %"),
+        say("Weight that a row of decoder self-attention gives to later tokens, on average"),
         on_later,
-        form=".1f",
+        form=".1%",
     ),
     sites=decoder_maps,
     texts={
@@ -109,9 +109,9 @@ AXIS: Final = Card(
         right=say("# [batch, 1, 1, key]: closes columns\nmask = (src != pad_id)[:, None, None, :]"),
     ),
     measure=Measure(
-        say("Weight that a real token of the source gives to padding, in the mean, in %"),
+        say("Weight that a real token of the source gives to padding, on average"),
         on_pads,
-        form=".1f",
+        form=".1%",
     ),
     sites=reading_maps,
     texts={
@@ -160,9 +160,9 @@ NAN: Final = Card(
         ),
     ),
     measure=Measure(
-        say("Pieces of the right output whose probability is not a number, in %"),
+        say("Pieces of the right output whose probability is not a number"),
         lost,
-        form=".0f",
+        form=".0%",
         finite=False,
     ),
     sites=decoder_maps,

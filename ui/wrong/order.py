@@ -110,7 +110,7 @@ EMBEDDING: Final = Card(
         ),
     ),
     measure=Measure(
-        say("How many times as large as its position a token’s embedding is, in the mean of all tokens"),
+        say("How many times as large as its position a token’s embedding is, on average over all tokens"),
         ratio,
         form=".1f",
     ),

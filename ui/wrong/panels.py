@@ -55,15 +55,16 @@ def _told(card: Card, found: Found, run: OpenRun) -> None:
             st.caption(label)
             st.markdown(say("“{output}”", output=NOTHING) if trace is None else output(trace, found.first))
             if not of.model:
+                st.caption(of.name)
                 _number(of, number)
     if of.model:  # both numbers are of one of the two models: they stand apart from what each writes
         with st.container(border=True, key=run.key(LOSSES)):
             st.caption(say("Both losses are those of “{model}”", model=of.model))
+            st.caption(of.name)
             for column, label, number in zip(st.columns(2, gap="small"), of.labels, numbers, strict=True):
                 with column:
                     st.caption(label)
                     _number(of, number)
-    st.caption(of.name)
     st.markdown(drawing.plain(happened(found)))
     meaning = looking.meaning(card, found)
     if meaning is not None:

@@ -11,9 +11,9 @@ from ui.wrong.figures import largest_weight, one_row, weights_of
 from words import Sentence, say
 
 LARGEST: Final = Measure(
-    say("The largest weight of a row, in the mean over all rows of all heads, in %"),
+    say("Largest weight of a row, on average over all rows of all heads"),
     largest_weight,
-    form=".1f",
+    form=".1%",
 )
 
 

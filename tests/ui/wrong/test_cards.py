@@ -193,12 +193,12 @@ def test_padding_alone_changes_nothing_and_on_the_wrong_axis_it_is_read(looks):
         assert found.right.src_ids[-changes.PADS :] == (found.sides.right.checkpoint.config.pad_id,) * changes.PADS
         right, wrong = BY_NAME["axis"].measure.numbers(found)
         assert right == 0
-        assert wrong > 1
+        assert wrong > 0.01
 
 
 def test_an_inverted_mask_shows_later_tokens_only(looks):
     for found in of(looks, "inverted").values():
-        assert BY_NAME["inverted"].measure.numbers(found) == (0, pytest.approx(100, abs=1e-3))
+        assert BY_NAME["inverted"].measure.numbers(found) == (0, pytest.approx(1, abs=1e-5))
         weights = found.read_wrong.values["decoder.0.self_attn.weights"]
         assert np.tril(weights).max() == 0
 

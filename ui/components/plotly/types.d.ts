@@ -93,6 +93,8 @@ export interface View {
   drawing: boolean;
   gone: boolean;
   listening: boolean;
+  /** Follows what was drawn with the grid that the keyboard moves over. */
+  mapByKeyboard: () => void;
   ranges: Record<string, number[] | null>;
   ticks?: Ticks;
   /** `layout.meta.links`: marks that lead to another page, by what they carry. */

@@ -13,6 +13,7 @@ import { enlarge } from "./enlarge.js";
 import { fitAllTicks, fitHeads, fitTitle } from "./fit.js";
 import { markStep, moveMark } from "./follow.js";
 import { restoreGrid } from "./grid.js";
+import { makeKeyboard } from "./keyboard.js";
 import { loadPlotly } from "./load.js";
 import { decoded, parsedFigure } from "./numbers.js";
 import { paint, recolour, themeOf } from "./paint.js";
@@ -177,6 +178,7 @@ async function react(view, plotly, figure) {
   const { data, layout } = prepared(view, figure);
   await plotly.react(view.plot, data, layout, CONFIG);
   refreshTools(view, true);
+  view.mapByKeyboard();
   // A label that was open when the data changed would stay for good.
   if (!view.plot.matches(":hover")) plotly.Fx.unhover(view.plot);
   if (view.listening) return;
@@ -250,6 +252,7 @@ function create(frame) {
   }));
   view.tools = makeTools(view);
   root.append(plot, view.note);
+  view.mapByKeyboard = makeKeyboard(view, (event) => report(view, event));
   foot.append(view.tools.group, view.caption);
   frame.append(root, foot);
   view.large = makeLarge(frame, [root, foot], {

@@ -1,0 +1,57 @@
+"""Maps by keyboard: a grid that arrows move over, with a sentence for who listens; and what axe finds on pages."""
+
+from importlib.resources import files
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.helpers import open_page
+from tools.serve import ROOT
+from transformer.checkpoint.load import load
+from transformer.runs.running import run_batch
+
+AXE = (files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8")
+MAP = "/attention?model=reverse&src=abc&panel=head&layer=1&head=2"
+SERIOUS = """async ([excluded]) => {
+  const found = await axe.run({ exclude: excluded }, { resultTypes: ["violations"] });
+  return found.violations.filter(one => ["serious", "critical"].includes(one.impact))
+    .map(one => [one.id, ...one.nodes.slice(0, 3)
+      .map(node => `${node.target.flat().join(" ")} ${node.html}`.slice(0, 200))]);
+}"""
+
+
+def test_arrows_move_over_a_map_and_each_cell_is_said(server, page):
+    open_page(page, f"{server.url}{MAP}")
+    grid = page.get_by_role("grid").filter(has=page.locator(".gf-grid-cell")).first
+    grid.focus()
+    said = page.locator(".gf-grid-said").filter(has_text="Query").first
+    checkpoint = load(ROOT / "checkpoints" / "reverse")
+    weights = run_batch(checkpoint, [checkpoint.query("abc")])[0].maps("cross")[0, 1]
+    step = page.locator(".gf-stepper").first.get_attribute("data-step")
+    for key, (row, column) in (("ArrowDown", (1, 0)), ("ArrowRight", (1, 1)), ("End", (1, weights.shape[1] - 1)),
+                               ("Home", (1, 0)), ("Control+End", tuple(np.array(weights.shape) - 1)),
+                               ("ArrowDown", tuple(np.array(weights.shape) - 1)),
+                               ("Control+Home", (0, 0))):  # fmt: skip
+        page.keyboard.press(key)
+        expect(said).to_contain_text(f"reads key {column + 1}: ")
+        expect(said).to_contain_text(f"Query {row + 1}: ")
+        value = float(said.text_content().rpartition(": ")[2])
+        assert value == pytest.approx(weights[row, column], abs=6e-3)
+    assert page.locator(".gf-stepper").first.get_attribute("data-step") == step
+    page.keyboard.press("Escape")
+    expect(grid).not_to_be_focused()
+
+
+# What Streamlit draws itself and nobody here can mend.
+THEIRS = ['[data-testid="stSidebar"]', '[data-testid="stHeader"]']
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("where", ["step", "attention", "masks", "start"])
+def test_axe_finds_nothing_serious(server, new_page, where, scheme):
+    page = new_page(color_scheme=scheme)
+    open_page(page, f"{server.url}/{where}?model=reverse&src=abc")
+    page.wait_for_timeout(3000)  # the pass of the output
+    page.evaluate(AXE)
+    assert page.evaluate(SERIOUS, [THEIRS]) == []
