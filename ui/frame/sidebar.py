@@ -14,6 +14,7 @@ from transformer.model.anatomy import anatomy
 from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_SOURCE_CHARACTERS, MAX_TOP_K, Beam, Sampling
 from ui.frame.foreign import open_foreign
 from ui.frame.source_box import head
+from ui.frame.visitor import language_choice, settle_defaults
 from ui.lessons import asking as lessons
 from ui.runs import foreign, handed_in, loading
 from ui.runs.looking import no_head, no_layer
@@ -21,12 +22,10 @@ from ui.runs.open_run import address, publish
 from ui.shared import choices, cover, drawing, menu
 from ui.shared.choices import KEEP
 from ui.shared.door import st
-from ui.state import covering, language, session
+from ui.state import covering, session
 from ui.state.link import DEFAULT_NEW
 from ui.state.view import MAIN
-from words import languages, name_of, say, say_n
-
-LANGUAGE = "language_choice"
+from words import say, say_n
 
 ONLY_MAPS = say("Attention maps that were given as they are, without a model: the page Attention shows them.")
 NEEDS_A_MODEL = say(
@@ -84,8 +83,8 @@ def chosen_entry(title: str = "") -> Entry:
     asked = st.session_state.get(session.MODEL) or ""
     if asked not in usable and (typed := handed_in.at(asked) or foreign.at(asked)) is not None:
         usable[asked] = typed
+    settle_defaults(usable)
     _settle_model(list(usable))
-    st.session_state[session.DEFAULT_MODEL] = next(iter(usable))
     if not menu.is_there():  # a page alone, as tests run it: nothing stands beside the name
         with st.sidebar:
             language_choice()
@@ -135,25 +134,6 @@ def _needs_a_model(title: str, maps: GivenMaps) -> NoReturn:
     menu.link("attention", say("Look at these maps"), link, icon=":material/visibility:")
     publish(maps)
     st.stop()
-
-
-def language_choice() -> None:
-    """Draw the choice of a language, if there is one."""
-    if not language.menu_is_needed():
-        return
-    st.session_state[LANGUAGE] = language.current()
-    st.selectbox(
-        say("Language"),
-        languages(),
-        key=LANGUAGE,
-        format_func=name_of,
-        on_change=_speak,
-        label_visibility="collapsed",
-    )
-
-
-def _speak() -> None:
-    language.choose(st.session_state[LANGUAGE])
 
 
 def _open(entry: Entry, title: str) -> Checkpoint:
