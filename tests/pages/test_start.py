@@ -251,3 +251,10 @@ def test_nobody_is_switched_in_a_room_or_a_lesson(open_page, place):
     test = open_page(PAGES["step"], **place)
     type_source(test, "I like tea.")
     assert standing(test) == ("zh-en", "I like tea.")
+
+
+@pytest.mark.parametrize(("page", "folded"), [("masks", True), ("positions", True), ("step", False)])
+def test_where_nothing_of_the_decoding_is_seen_it_is_folded(open_page, page, folded):
+    test = open_page(PAGES[page], model="reverse")
+    assert {"Decoding", "In class"} <= {one.label for one in test.sidebar.expander} or not folded
+    assert ("Decoding" in {one.value for one in test.sidebar.subheader}) is not folded

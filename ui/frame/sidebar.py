@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import NoReturn
 
 from transformer.checkpoint.listing import Entry
@@ -35,22 +36,25 @@ NEEDS_A_MODEL = say(
 HOW_NAMES = {"greedy": say("Greedy"), "beam": say("Beam"), "sampling": say("Sampling")}
 
 
-def sidebar(title: str = "", *, shows_run: bool = False, chooses_head: bool = False) -> Checkpoint:
+def sidebar(
+    title: str = "", *, shows_run: bool = False, chooses_head: bool = False, folds: bool = False
+) -> Checkpoint:
     """Draw the sidebar and open the checkpoint that it names; stops the page if there is none.
 
     Args:
         title: Of the page, if it has not drawn its title yet: it stands above the reason why there is none.
         shows_run: Whether the page shows a run: then decoding and what is hidden can be chosen.
         chooses_head: Whether the decoder layer and head whose attention is shown are chosen here.
+        folds: Whether decoding and what is hidden are folded, as little or nothing of them is seen on the page.
     """
-    found = checkpoint_or_maps(title, shows_run=shows_run, chooses_head=chooses_head)
+    found = checkpoint_or_maps(title, shows_run=shows_run, chooses_head=chooses_head, folds=folds)
     if isinstance(found, GivenMaps):
         _needs_a_model(title, found)
     return found
 
 
 def checkpoint_or_maps(
-    title: str = "", *, shows_run: bool = False, chooses_head: bool = False
+    title: str = "", *, shows_run: bool = False, chooses_head: bool = False, folds: bool = False
 ) -> Checkpoint | GivenMaps:
     """`sidebar` for a page that can draw given maps, too."""
     entry = chosen_entry(title)
@@ -64,11 +68,21 @@ def checkpoint_or_maps(
         _mention_broken()
         parts = anatomy(checkpoint.config)
         if shows_run and parts.writes:
-            _decoding(checkpoint)
+            with _block(say("Decoding"), folds=folds):
+                _decoding(checkpoint)
             if chooses_head:
                 _attention(parts.stack("decoder").n_layers, checkpoint.config.of("decoder").n_heads)
-            _class_room()
+            with _block(say("In class"), folds=folds and not session.view().guess and not covering.words()):
+                _class_room()
     return checkpoint
+
+
+def _block(title: str, *, folds: bool) -> AbstractContextManager[object]:
+    """A block of the sidebar under its heading."""
+    if folds:
+        return st.expander(title)
+    st.subheader(title, divider=False)
+    return nullcontext()
 
 
 def chosen_entry(title: str = "") -> Entry:
@@ -189,7 +203,6 @@ def _mention_broken() -> None:
 
 
 def _decoding(checkpoint: Checkpoint) -> None:
-    st.subheader(say("Decoding"), divider=False)
     choices.keep_label(session.HOW, HOW_NAMES.values())
     how = st.segmented_control(
         say("How the next piece is chosen"),
@@ -232,7 +245,6 @@ def _attention(n_layers: int, n_heads: int) -> None:
 
 
 def _class_room() -> None:
-    st.subheader(say("In class"), divider=False)
     choices.switch(
         choices.field(MAIN, "guess"),
         say("Hide candidates until I guess"),

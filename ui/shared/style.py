@@ -179,6 +179,10 @@ body:not(:has(.st-key-source)) > .gf-skip { display: none; }
   [data-testid="stMain"] [data-testid="stColumn"] { min-width: calc(100% - 1.5rem); }
 }
 @media (max-width: 900px) and (min-width: 641px) { .st-key-page_head > :has(h1) { flex: 1 0 100% !important; } }
+/* What scrolls under the two buttons in the corners is not read through them. */
+[data-testid="stHeader"] :is([data-testid="stExpandSidebarButton"], [data-testid="stMainMenu"]) {
+  border-radius: 0.25rem; backdrop-filter: blur(12px) opacity(0.95);
+}
 @media (max-width: 640px) {
   [data-testid="stMainBlockContainer"] { padding-left: 1rem; padding-right: 1rem; }
   .st-key-page_head { padding-right: 1.75rem; }
