@@ -5,7 +5,7 @@ from pathlib import Path
 from streamlit.navigation.page import StreamlitPage
 
 from ui.components.present.view import presenter
-from ui.frame.sidebar import language_choice
+from ui.frame.visitor import language_choice
 from ui.glossary import listing
 from ui.lessons import panel
 from ui.room.bar import bar

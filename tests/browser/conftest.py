@@ -97,7 +97,11 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext
     executable = require_browser()  # before Playwright starts, as looking may start it too
     with sync_playwright() as playwright:
         started = playwright.chromium.launch_persistent_context(
-            tmp_path_factory.mktemp("profile"), executable_path=executable, args=BROWSER_FLAGS, viewport=VIEWPORT
+            tmp_path_factory.mktemp("profile"),
+            executable_path=executable,
+            args=BROWSER_FLAGS,
+            viewport=VIEWPORT,
+            locale="en-US",  # decides the language, and the checkpoint of an address that names none
         )
         prepare(started)
         yield started

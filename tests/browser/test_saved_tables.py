@@ -39,7 +39,7 @@ def weights(table, shape):
 
 def test_all_heads_are_saved_whole_and_exactly(server, page, checkpoint):
     trace = checkpoint.run(checkpoint.card.first_example())
-    open_page(page, f"{server.url}/attention")
+    open_page(page, f"{server.url}/attention?model=zh-en")
     table, name = saved(page, "overview_cross")
     np.testing.assert_array_equal(weights(table, trace.cross.shape), trace.cross)
     assert set(table["checkpoint"]) == {"zh-en"}
@@ -52,7 +52,7 @@ def test_all_heads_are_saved_whole_and_exactly(server, page, checkpoint):
 
 def test_flow_saves_every_weight_of_every_head(server, page, checkpoint):
     trace = checkpoint.run(checkpoint.card.first_example())
-    open_page(page, f"{server.url}/attention?panel=flow&layer=2")
+    open_page(page, f"{server.url}/attention?model=zh-en&panel=flow&layer=2")
     page.get_by_role("button", name="Head 2", exact=True).click()  # a hidden head is saved, too
     wait_for_idle(page)  # a rerun gives the file another address
     table, name = saved(page, "flow")
@@ -73,7 +73,7 @@ def test_a_map_that_is_rounded_for_the_browser_is_saved_exactly(server, page, ch
 
 def test_what_the_browser_makes_says_what_it_is_of(server, page, checkpoint):
     trace = checkpoint.run(checkpoint.card.first_example())
-    open_page(page, f"{server.url}/step?how=sampling&seed=3&temp=2")
+    open_page(page, f"{server.url}/step?model=zh-en&how=sampling&seed=3&temp=2")
     wait_for_idle(page)
     table, name = saved(page, "candidates")
     assert set(table["decoding"]) == {"sampling temperature=2 top_k=0 top_p=1 seed=3"}
@@ -82,7 +82,7 @@ def test_what_the_browser_makes_says_what_it_is_of(server, page, checkpoint):
     np.testing.assert_allclose(
         table["probability"][:10].sum(), np.exp(np.sort(trace.log_probs[0])[-10:]).sum(), rtol=1e-4
     )
-    open_page(page, f"{server.url}/positions")
+    open_page(page, f"{server.url}/positions?model=zh-en")
     table, name = saved(page, "position_table")
     assert "sentence" not in table
     assert name.startswith("zh-en_position-table_")

@@ -63,25 +63,41 @@ def test_each_block_is_reached_by_keyboard_and_is_one_entry(server, new_page):
         expect(source_box(page)).to_have_value("noon")
 
 
-def test_what_reads_a_text_is_one_click_and_one_entry_away(server, page):
+def test_a_visitor_begins_with_a_sentence_of_the_browsers_language(server, new_page):
+    for locale, sentence in (("en-GB", "I like coffee."), ("zh-CN", "我喜欢喝咖啡。")):
+        page = new_page(locale=locale)
+        open_page(page, f"{server.url}/")
+        expect(source_box(page)).to_have_value(sentence)
+        expect_address(page, model=None, src=None)
+
+
+def test_what_reads_a_text_takes_it_over_with_the_way_back_beside_it(server, new_page):
+    page = new_page(fresh=True)  # a browser counts 50 entries at most, and tabs are shared
     open_page(page, f"{server.url}/")
     own = source_box(page).input_value()
-    source_box(page).fill("I like tea.")
+    before = page.evaluate("history.length")
+    source_box(page).fill("她喜欢茶。")
     source_box(page).press("Enter")
     wait_for_idle(page)
-    page.get_by_role("button", name="Read it with English to French").click()
-    wait_for_idle(page)
-    expect_address(page, model="en-fr")
-    expect(source_box(page)).to_have_value("I like tea.")
+    expect_address(page, model="zh-en", src="她喜欢茶。")
+    expect(page.get_by_role("combobox", name="Checkpoint")).to_have_value("Chinese to English (zh-en)")
+    assert page.evaluate("history.length") == before + 1
     page.reload()
     wait_for_idle(page)
-    expect_address(page, model="en-fr")
-    expect(source_box(page)).to_have_value("I like tea.")
-    for sentence in ("I like tea.", own):
-        page.go_back()
-        wait_for_idle(page)
-        expect_address(page, model=None)
-        expect(source_box(page)).to_have_value(sentence)
+    expect(source_box(page)).to_have_value("她喜欢茶。")
+    expect(page.get_by_role("combobox", name="Checkpoint")).to_have_value("Chinese to English (zh-en)")
+    page.go_back()
+    wait_for_idle(page)
+    expect(source_box(page)).to_have_value(own)
+    source_box(page).fill("她喜欢水。")
+    source_box(page).press("Enter")
+    wait_for_idle(page)
+    page.get_by_role("button", name="Undo").click()
+    wait_for_idle(page)
+    expect_address(page, model="en-fr", src="她喜欢水。")
+    page.get_by_role("button", name="Read it with Chinese to English").click()
+    wait_for_idle(page)
+    expect(page.get_by_role("combobox", name="Checkpoint")).to_have_value("Chinese to English (zh-en)")
 
 
 RUNNING = """() => document.getAnimations().filter(

@@ -11,7 +11,7 @@ import pytest
 from tests.pages.conftest import MAIN, ROOT, check
 from tests.pages.reading import address, type_source, view
 from transformer.model.anatomy import anatomy
-from ui.frame.offer import OFFER
+from ui.frame.offer import OFFER, UNDO
 from ui.runs import loading
 from ui.start.lanes import lanes
 from ui.state import session
@@ -187,3 +187,74 @@ def test_in_class_no_picture_gives_the_output_away(start):
     assert "gf-passing" not in "".join(guessing)
     (mask,) = [picture for picture in guessing if "gf-closed" in picture]
     assert mask.count("<i") == 4  # the two rows up to step 2
+
+
+# ------------------------------------------------------------------------ whose language decides, and who switches
+
+
+def standing(test):
+    return test.session_state[session.MODEL], test.session_state[session.SOURCE]
+
+
+@pytest.fixture
+def browser_asks(monkeypatch):
+    """A function that says which language the browser asks for."""
+    return lambda tag: monkeypatch.setattr("streamlit.runtime.context.ContextProxy.locale", property(lambda _: tag))
+
+
+@pytest.mark.parametrize(("tag", "model"), [("en-GB", "en-fr"), ("zh-CN", "zh-en"), ("fr", "zh-en"), (None, "zh-en")])
+def test_a_visitor_begins_with_a_sentence_of_his_language(start, browser_asks, tag, model):
+    browser_asks(tag)
+    test = start()
+    assert standing(test) == (model, loading.open_checkpoint(loading.usable()[model]).card.first_example())
+    assert address(test) == {}
+
+
+def test_what_an_address_says_is_the_same_for_everybody(start, open_page, browser_asks):
+    """A sentence, a hash, a room or a lesson without a checkpoint says what it always said."""
+    browser_asks("en")
+    assert standing(start(src="I like tea."))[0] == "zh-en"
+    assert standing(start(model="reverse"))[0] == "reverse"
+    assert standing(start(rev="0123456789"))[0] == "zh-en"
+    assert standing(open_page(PAGES["step"], lesson="one-piece.1"))[0] == "zh-en"
+    assert standing(start(room="ACD347"))[0] == "zh-en"
+
+
+def test_an_address_that_one_visitor_wrote_says_the_same_to_another(open_page, browser_asks):
+    browser_asks("en")
+    test = open_page(PAGES["step"])
+    check(test.sidebar.selectbox(key=session.MODEL).set_value("zh-en").run())
+    there = address(test)
+    assert there["model"] in ("zh-en", ["zh-en"])
+    check(test.sidebar.selectbox(key=session.MODEL).set_value("en-fr").run())
+    type_source(test, "I like tea.")
+    assert address(test)["model"] in ("en-fr", ["en-fr"])
+
+
+def test_a_typed_sentence_switches_by_itself_and_undo_goes_back(open_page):
+    test = open_page(PAGES["step"])
+    type_source(test, "I like tea.")
+    assert standing(test) == ("en-fr", "I like tea.")
+    check(test.button(key=UNDO).click().run())
+    assert standing(test) == ("zh-en", "I like tea.")
+    assert not [button for button in test.button if button.key == UNDO]
+    check(test.button(key=OFFER).click().run())  # what was undone is offered
+    assert standing(test) == ("en-fr", "I like tea.")
+    type_source(test, "她喜欢茶。")
+    assert standing(test) == ("zh-en", "她喜欢茶。")
+    type_source(test, "她喜欢水。")
+    assert not [button for button in test.button if button.key == UNDO]
+
+
+@pytest.mark.parametrize("place", [{"room": "ACD347"}, {"lesson": "one-piece.1"}])
+def test_nobody_is_switched_in_a_room_or_a_lesson(open_page, place):
+    test = open_page(PAGES["step"], **place)
+    type_source(test, "I like tea.")
+    assert standing(test) == ("zh-en", "I like tea.")
+
+
+@pytest.mark.parametrize(("page", "folded"), [("masks", True), ("positions", True), ("step", False)])
+def test_where_nothing_of_the_decoding_is_seen_it_is_folded(open_page, page, folded):
+    test = open_page(PAGES[page], model="reverse")
+    assert {"Decoding", "In class"} <= {one.label for one in test.sidebar.expander} or not folded
+    assert ("Decoding" in {one.value for one in test.sidebar.subheader}) is not folded

@@ -45,6 +45,7 @@ class Entry:
         language: What its card says that it reads; empty if that is no language.
         examples: The first of its card's examples.
         gloss: What the first of them means in English.
+        code: Of that language, such as "en"; empty if it is none.
         holds: A model, maps that were given, or what another program saved: whether that is a model is not known.
     """
 
@@ -56,6 +57,7 @@ class Entry:
     language: str = ""
     examples: tuple[str, ...] = ()
     gloss: str = ""
+    code: str = ""
     holds: Literal["model", "maps", "foreign"] = "model"
 
 
@@ -193,7 +195,7 @@ def _look(folder: Path, name: str, root: Path) -> Entry:
     examples = tuple(example for example in card.tried() if len(example) <= LONGEST_EXAMPLE)[:MOST_EXAMPLES]
     language = card.source_language if card.source_code else ""
     gloss = card.glosses.get(examples[0], "") if examples else ""
-    return Entry(name, folder, None, card.title or name, root, language, examples, gloss)
+    return Entry(name, folder, None, card.title or name, root, language, examples, gloss, card.source_code)
 
 
 def _card(files: FolderFiles) -> Card:

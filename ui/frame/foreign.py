@@ -49,7 +49,8 @@ def _ask(entry: Entry, title: str, asked: int) -> NoReturn:
 def publish() -> None:
     """Write the address of a page that has opened nothing, and have the menu lead on with what is chosen."""
     link = replace(session.asked(), revision="")
-    if link.model == st.session_state.get(session.DEFAULT_MODEL) and not link.answers:
+    everybodys = {st.session_state.get(key) for key in (session.DEFAULT_MODEL, session.BARE_MODEL)}
+    if everybodys == {link.model} and not link.answers:
         link = replace(link, model="")
     session.publish(link)
     menu.carry(link)

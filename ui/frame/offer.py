@@ -1,38 +1,95 @@
-"""Offers the checkpoint that reads what was typed, where the one at hand does not."""
+"""Whoever types what the checkpoint at hand does not read gets the one that does; where somebody chose it, an offer.
+
+A sentence that was typed switches by itself, with the way back beside it. A link, a room, a lesson and a model of the
+reader's own say which checkpoint it is to be: there the other one is offered.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
+from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
 from ui.frame.scripts import reader
 from ui.runs import loading
 from ui.shared import drawing
 from ui.shared.door import st
-from ui.state import session
+from ui.state import in_room, lesson, session
 from words import say
 
 OFFER: Final = "offer"
+UNDO: Final = "undo_switch"
+_SWITCHED: Final = "switched"  # in the session
+_TO_FOLLOW: Final = "switch_to_follow"  # likewise: set until the whole page was drawn anew
+
+
+@dataclass(frozen=True)
+class Switched:
+    """What a typed sentence has switched.
+
+    Attributes:
+        text: The sentence.
+        before, now: Names of the checkpoints.
+    """
+
+    text: str
+    before: str
+    now: str
+
+
+def typed() -> None:
+    """Callback: the reader has typed another sentence."""
+    session.new_run()
+    state, usable = st.session_state, loading.usable()
+    text, model = state.get(session.SOURCE) or "", state.get(session.MODEL)
+    if model not in usable or in_room.current() or lesson.place() is not None:
+        return
+    found = _reader(text, usable[model].examples, usable, model)
+    if found is not None:
+        _read_with(found, text)
+        state[_SWITCHED] = Switched(text, model, found)
+
+
+def _read_with(model: str, text: str) -> None:
+    session.read_with(model, text)
+    st.session_state[_TO_FOLLOW] = True
 
 
 def offer(checkpoint: Checkpoint) -> None:
-    """Draw the offer, if there is one to make."""
-    text = st.session_state.get(session.SOURCE) or ""
-    others = {name: entry for name, entry in loading.usable().items() if entry.language and name != checkpoint.name}
-    found = reader(text, checkpoint.card.tried(), {name: entry.examples for name, entry in others.items()})
+    """Draw what was switched and the way back, or the offer, if there is one to make."""
+    state, usable = st.session_state, loading.usable()
+    text, switched = state.get(session.SOURCE) or "", state.get(_SWITCHED)
+    if switched == Switched(text, getattr(switched, "before", ""), str(state.get(session.MODEL))):
+        _tell(switched, usable)
+        return
+    found = _reader(text, checkpoint.card.tried(), usable, checkpoint.name)
     if found is None:
         return
+    said = say("This looks like {language}, which this checkpoint does not read.", language=usable[found].language)
+    label = drawing.plain(say("Read it with {title}", title=usable[found].title))
+    _row(said, label, OFFER, ":material/swap_horiz:", found, text)
+
+
+def follow_switch(checkpoint: Checkpoint) -> None:
+    """Draw the whole page, where a click or a sentence has switched to another checkpoint than this part draws."""
+    if st.session_state.pop(_TO_FOLLOW, False) and st.session_state.get(session.MODEL) != checkpoint.name:
+        st.rerun()
+
+
+def _reader(text: str, here: tuple[str, ...], usable: Mapping[str, Entry], model: str) -> str | None:
+    others = {name: entry for name, entry in usable.items() if entry.language and name != model}
+    return reader(text, here, {name: entry.examples for name, entry in others.items()})
+
+
+def _tell(switched: Switched, usable: Mapping[str, Entry]) -> None:
+    now = usable[switched.now]
+    said = say("This looks like {language}: {title} reads it now.", language=now.language, title=now.title)
+    _row(said, say("Undo"), UNDO, ":material/undo:", switched.before, switched.text)
+
+
+def _row(said: str, label: str, key: str, icon: str, model: str, text: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key=f"{OFFER}_row"):
-        said = say(
-            "This looks like {language}, which this checkpoint does not read.", language=others[found].language
-        )
         st.markdown(drawing.plain(said), width="content")
-        taken = st.button(
-            drawing.plain(say("Read it with {title}", title=others[found].title)),
-            key=OFFER,
-            icon=":material/swap_horiz:",
-            on_click=session.read_with,
-            args=(found, text),
-        )
-    if taken:
-        st.rerun()  # the whole page: another checkpoint
+        st.button(label, key=key, icon=icon, on_click=_read_with, args=(model, text))

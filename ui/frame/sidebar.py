@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import NoReturn
 
 from transformer.checkpoint.listing import Entry
@@ -14,6 +15,7 @@ from transformer.model.anatomy import anatomy
 from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_SOURCE_CHARACTERS, MAX_TOP_K, Beam, Sampling
 from ui.frame.foreign import open_foreign
 from ui.frame.source_box import head
+from ui.frame.visitor import language_choice, settle_defaults
 from ui.lessons import asking as lessons
 from ui.runs import foreign, handed_in, loading
 from ui.runs.looking import no_head, no_layer
@@ -21,12 +23,10 @@ from ui.runs.open_run import address, publish
 from ui.shared import choices, cover, drawing, menu
 from ui.shared.choices import KEEP
 from ui.shared.door import st
-from ui.state import covering, language, session
+from ui.state import covering, session
 from ui.state.link import DEFAULT_NEW
 from ui.state.view import MAIN
-from words import languages, name_of, say, say_n
-
-LANGUAGE = "language_choice"
+from words import say, say_n
 
 ONLY_MAPS = say("Attention maps that were given as they are, without a model: the page Attention shows them.")
 NEEDS_A_MODEL = say(
@@ -36,22 +36,25 @@ NEEDS_A_MODEL = say(
 HOW_NAMES = {"greedy": say("Greedy"), "beam": say("Beam"), "sampling": say("Sampling")}
 
 
-def sidebar(title: str = "", *, shows_run: bool = False, chooses_head: bool = False) -> Checkpoint:
+def sidebar(
+    title: str = "", *, shows_run: bool = False, chooses_head: bool = False, folds: bool = False
+) -> Checkpoint:
     """Draw the sidebar and open the checkpoint that it names; stops the page if there is none.
 
     Args:
         title: Of the page, if it has not drawn its title yet: it stands above the reason why there is none.
         shows_run: Whether the page shows a run: then decoding and what is hidden can be chosen.
         chooses_head: Whether the decoder layer and head whose attention is shown are chosen here.
+        folds: Whether decoding and what is hidden are folded, as little or nothing of them is seen on the page.
     """
-    found = checkpoint_or_maps(title, shows_run=shows_run, chooses_head=chooses_head)
+    found = checkpoint_or_maps(title, shows_run=shows_run, chooses_head=chooses_head, folds=folds)
     if isinstance(found, GivenMaps):
         _needs_a_model(title, found)
     return found
 
 
 def checkpoint_or_maps(
-    title: str = "", *, shows_run: bool = False, chooses_head: bool = False
+    title: str = "", *, shows_run: bool = False, chooses_head: bool = False, folds: bool = False
 ) -> Checkpoint | GivenMaps:
     """`sidebar` for a page that can draw given maps, too."""
     entry = chosen_entry(title)
@@ -65,11 +68,21 @@ def checkpoint_or_maps(
         _mention_broken()
         parts = anatomy(checkpoint.config)
         if shows_run and parts.writes:
-            _decoding(checkpoint)
+            with _block(say("Decoding"), folds=folds):
+                _decoding(checkpoint)
             if chooses_head:
                 _attention(parts.stack("decoder").n_layers, checkpoint.config.of("decoder").n_heads)
-            _class_room()
+            with _block(say("In class"), folds=folds and not session.view().guess and not covering.words()):
+                _class_room()
     return checkpoint
+
+
+def _block(title: str, *, folds: bool) -> AbstractContextManager[object]:
+    """A block of the sidebar under its heading."""
+    if folds:
+        return st.expander(title)
+    st.subheader(title, divider=False)
+    return nullcontext()
 
 
 def chosen_entry(title: str = "") -> Entry:
@@ -84,8 +97,8 @@ def chosen_entry(title: str = "") -> Entry:
     asked = st.session_state.get(session.MODEL) or ""
     if asked not in usable and (typed := handed_in.at(asked) or foreign.at(asked)) is not None:
         usable[asked] = typed
+    settle_defaults(usable)
     _settle_model(list(usable))
-    st.session_state[session.DEFAULT_MODEL] = next(iter(usable))
     if not menu.is_there():  # a page alone, as tests run it: nothing stands beside the name
         with st.sidebar:
             language_choice()
@@ -135,25 +148,6 @@ def _needs_a_model(title: str, maps: GivenMaps) -> NoReturn:
     menu.link("attention", say("Look at these maps"), link, icon=":material/visibility:")
     publish(maps)
     st.stop()
-
-
-def language_choice() -> None:
-    """Draw the choice of a language, if there is one."""
-    if not language.menu_is_needed():
-        return
-    st.session_state[LANGUAGE] = language.current()
-    st.selectbox(
-        say("Language"),
-        languages(),
-        key=LANGUAGE,
-        format_func=name_of,
-        on_change=_speak,
-        label_visibility="collapsed",
-    )
-
-
-def _speak() -> None:
-    language.choose(st.session_state[LANGUAGE])
 
 
 def _open(entry: Entry, title: str) -> Checkpoint:
@@ -209,7 +203,6 @@ def _mention_broken() -> None:
 
 
 def _decoding(checkpoint: Checkpoint) -> None:
-    st.subheader(say("Decoding"), divider=False)
     choices.keep_label(session.HOW, HOW_NAMES.values())
     how = st.segmented_control(
         say("How the next piece is chosen"),
@@ -252,7 +245,6 @@ def _attention(n_layers: int, n_heads: int) -> None:
 
 
 def _class_room() -> None:
-    st.subheader(say("In class"), divider=False)
     choices.switch(
         choices.field(MAIN, "guess"),
         say("Hide candidates until I guess"),

@@ -10,7 +10,7 @@ from charts.theme import shortened
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import anatomy
 from ui.frame import whatif
-from ui.frame.offer import offer
+from ui.frame.offer import follow_switch, offer, typed
 from ui.lessons import leading
 from ui.runs.changes import ELSEWHERE, chips
 from ui.runs.open_run import publish
@@ -88,6 +88,7 @@ def source_box(checkpoint: Checkpoint, row: AbstractContextManager[object]) -> N
         checkpoint: Whose examples are offered.
         row: Where; `head` made it.
     """
+    follow_switch(checkpoint)
     if st.session_state.get(session.SOURCE) is None:
         st.session_state[session.SOURCE] = checkpoint.card.first_example()
     language = checkpoint.card.source_language
@@ -96,7 +97,7 @@ def source_box(checkpoint: Checkpoint, row: AbstractContextManager[object]) -> N
         st.text_input(
             label,
             key=session.SOURCE,
-            on_change=session.new_run,
+            on_change=typed,
             placeholder=say("Type {language}, then press Enter", language=language)
             if language
             else say("Type, then press Enter"),

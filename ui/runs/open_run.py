@@ -236,7 +236,8 @@ def address(checkpoint: Checkpoint | GivenMaps, link: Link, **fields: Any) -> Li
         link: What it shall say.
         fields: What else is looked at, by the names of `View`.
     """
-    own, revision = st.session_state.get(session.DEFAULT_MODEL), checkpoint.content_hash[:REVISION_LENGTH]
+    own, bare = (st.session_state.get(key) for key in (session.DEFAULT_MODEL, session.BARE_MODEL))
+    revision = checkpoint.content_hash[:REVISION_LENGTH]
     view = replace(link.view, **fields) if fields else link.view
     said: dict[str, Any] = {"revision": "", "view": view}
     if link.tried == (link.forced,):
@@ -247,10 +248,12 @@ def address(checkpoint: Checkpoint | GivenMaps, link: Link, **fields: Any) -> Li
         said["source"] = None
     if link.max_new == min(DEFAULT_NEW, checkpoint.config.max_len):
         said["max_new"] = DEFAULT_NEW
-    if link.model == own and not link.answers:
-        said["model"] = ""
     plain = replace(link, **said)
-    return plain if plain == _PLAIN else replace(plain, revision=revision)
+    if replace(plain, model="") == _PLAIN and link.model == bare:
+        return _PLAIN
+    return replace(
+        plain, model="" if link.model == own == bare and not link.answers else link.model, revision=revision
+    )
 
 
 def _ask_for_source(checkpoint: Checkpoint) -> str:

@@ -60,10 +60,10 @@ def begin(pages: Mapping[str, list[StreamlitPage]], current: str, beside_name: C
         beside_name: Draws what stands beside the name, on every page.
     """
     with st.sidebar.container(key="top", gap=None):
-        with st.container(key="name", horizontal=True, vertical_alignment="center", gap="small"):
+        chosen = st.container(key="chosen", horizontal=True, vertical_alignment="center", gap=None)
+        with chosen:  # never empty: Streamlit drops an empty container, and the next moves into its place
             st.header(NAME, anchor=False, width="content")
             beside_name()
-        chosen = st.container(key="chosen")
         with st.container(key=MENU, gap=None):
             menu = Menu(pages, current, chosen, st.empty())
     st.session_state[MENU] = menu
@@ -185,9 +185,7 @@ def _draw(menu: Menu, elsewhere: dict[str, str], again: dict[str, str], compare:
 
 def _group(section: str, links: Sequence[str], *, is_open: bool) -> list[str]:
     """Pages that fold into one entry."""
-    return [
-        f"<details{' open' if is_open else ''}><summary>{escape(here(section))}</summary>", *links, "</details>"
-    ]
+    return [f"<details{' open' if is_open else ''}><summary>{escape(here(section))}</summary>", *links, "</details>"]
 
 
 def _compare_this(compare: Link | None) -> str:

@@ -91,14 +91,13 @@ _RULES = """
 .st-key-page_head > .st-key-source { min-width: 12rem; }
 /* The top of the sidebar: the name and the language, the checkpoint, and the menu, whose groups fold. */
 .st-key-top { margin-top: -2.75rem; }
-.st-key-name { padding: 0 0.5rem 0.25rem; flex-wrap: nowrap; }
-.st-key-name h2 { padding: 0; font-size: 1.35rem; }
-.st-key-name .st-key-language_choice { flex: 1 1 0; min-width: 0; max-width: 7rem; margin-left: auto; }
-.st-key-top:not(:has(.st-key-chosen)) .st-key-menu { margin-top: 4.25rem; }
-.st-key-chosen { min-height: 4.25rem; padding: 0 0.5rem; gap: 0; }
+.st-key-chosen { min-height: 6.75rem; padding: 0 0.5rem; align-content: flex-start; column-gap: 0.75rem; }
+.st-key-chosen h2 { padding: 0; font-size: 1.35rem; }
+.st-key-chosen > .st-key-language_choice { flex: 1 1 4rem; min-width: 0; }
+.st-key-chosen > .st-key-model { flex: 1 0 100%; padding: 0.25rem 0 0.25rem; }
 .st-key-chosen [data-testid="stWidgetLabel"] { min-height: 0; margin-bottom: 0.1rem; }
-.st-key-name [role="group"], .st-key-chosen [role="group"] { height: 2.125rem; min-height: 0; }
-.st-key-name [role="combobox"], .st-key-chosen [role="combobox"] { font-size: 0.875rem; }
+.st-key-chosen [role="group"] { height: 2.125rem; min-height: 0; }
+.st-key-chosen [role="combobox"] { font-size: 0.875rem; }
 .st-key-menu :is(a, summary, .gf-this) {
   display: block; padding: 0.15rem 0.5rem; border-radius: 0.25rem; color: inherit; text-decoration: none;
   font-size: 0.875rem; line-height: 1.6;
@@ -180,6 +179,10 @@ body:not(:has(.st-key-source)) > .gf-skip { display: none; }
   [data-testid="stMain"] [data-testid="stColumn"] { min-width: calc(100% - 1.5rem); }
 }
 @media (max-width: 900px) and (min-width: 641px) { .st-key-page_head > :has(h1) { flex: 1 0 100% !important; } }
+/* What scrolls under the two buttons in the corners is not read through them. */
+[data-testid="stHeader"] :is([data-testid="stExpandSidebarButton"], [data-testid="stMainMenu"]) {
+  border-radius: 0.25rem; backdrop-filter: blur(12px) opacity(0.95);
+}
 @media (max-width: 640px) {
   [data-testid="stMainBlockContainer"] { padding-left: 1rem; padding-right: 1rem; }
   .st-key-page_head { padding-right: 1.75rem; }

@@ -18,6 +18,7 @@ PARAMETER = "lang"  # in the address
 PRESENT = "present"  # in the address, too; the browser alone reads and writes it (`common/present.js`)
 LANGUAGE = "language"  # in the session: the language spoken now
 CHOSEN = "language_chosen"  # in the session: what the address shall say of it, else None
+LEFT = "language_left"  # in the session: what the address says until the browser has heard of another choice
 
 _CHOSEN: Final = (str, int, float)  # not bool
 
@@ -35,6 +36,11 @@ def current() -> str:
         return begin()
 
 
+def of_browser() -> str:
+    """What the browser asks for, whatever was chosen since; "" if that is no language of ours."""
+    return negotiated(st.context.locale) or ""
+
+
 def tag() -> str:
     """What the page's `<html lang>` shall say: it decides how glyphs look and who reads aloud."""
     return _TAGS.get(current(), current())
@@ -45,6 +51,9 @@ def begin() -> str:
     state = st.session_state
     written = st.query_params.get(PARAMETER)
     named = negotiated(written)
+    if LEFT in state and written == state[LEFT]:
+        return state[LANGUAGE]
+    state.pop(LEFT, None)
     if named is not None:
         state[LANGUAGE], state[CHOSEN] = named, written
     elif LANGUAGE not in state:
@@ -70,6 +79,9 @@ def without(parameters: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, .
 def choose(language: str) -> None:
     """Speak another language from now on; only in a callback.
 
+    The address changes in place (`ui/components/present`): an entry of the history that differs in nothing but the
+    language would lead back to the page as it is.
+
     A browser sends the label that a widget of choices showed, which nobody would know any more: set once more, its
     value stays. A session does not tell its widgets from what else it keeps, which setting once more does not harm.
 
@@ -77,8 +89,8 @@ def choose(language: str) -> None:
         language: One of `words.languages()`.
     """
     state = st.session_state
+    state[LEFT] = st.query_params.get(PARAMETER)
     state[LANGUAGE] = state[CHOSEN] = language
-    st.query_params[PARAMETER] = language
     for key in list(state):
         if _is_a_choice(state[key]):
             state[key] = state[key]

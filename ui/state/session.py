@@ -29,7 +29,8 @@ from ui.state.view import MAIN, Slot, View
 MODEL, SOURCE, HOW, MAX_NEW = "model", "source", "how", "max_new"
 BEAM_SIZE, LENGTH_PENALTY = "beam_size", "length_penalty"
 TEMPERATURE, TOP_K, TOP_P, SEED = "temperature", "top_k", "top_p", "seed"
-COMPANIONS, DEFAULT_MODEL, JOB = "companions", "default_model", "job"
+COMPANIONS, JOB = "companions", "job"
+DEFAULT_MODEL, BARE_MODEL = "default_model", "bare_model"  # what an address means that names no checkpoint
 WIDGETS: Final = (MODEL, SOURCE, HOW, BEAM_SIZE, LENGTH_PENALTY, TEMPERATURE, TOP_K, TOP_P, SEED, MAX_NEW)
 # The address bar.
 URL_WRITTEN, URL_MEANT, URL_OPENED, URL_PAGE = "url_written", "url_meant", "url_opened", "url_page"

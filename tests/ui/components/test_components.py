@@ -117,6 +117,7 @@ def test_pages_fetch_our_script_ahead():
 
 PAYLOADS = {
     "PlotlyPayload": "plotly/view.py",
+    "PresenterPayload": "present/view.py",
     "StepperPayload": "stepper/stepper.py",
     "FlowPayload": "flow/view.py",
     "GlossaryMarksPayload": "glossary/view.py",

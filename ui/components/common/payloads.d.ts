@@ -26,6 +26,10 @@ export interface Packed {
   filled: string | null;
 }
 
+export interface PresenterPayload extends Spoken {
+  spoken: string;
+}
+
 export interface PlotlyPayload extends Spoken {
   figure: string;
   alt: string;

@@ -9,6 +9,7 @@ export const PRESENT_EVENT = "glassformer-present";
 export const PLAIN_TYPE = 13;  // pixels of a label in a chart, as Python lays charts out
 const CLASS = "gf-present";
 const PARAMETER = "present";
+const SPOKEN = "lang";
 const PLAIN_PAGE = 16;
 
 /**
@@ -48,6 +49,17 @@ export function presentedAddress(address, presented) {
   if (presented) changed.searchParams.set(PARAMETER, "1");
   else changed.searchParams.delete(PARAMETER);
   return changed.href;
+}
+
+/**
+ * Name a language in the address, in place: going back shall lead to what was looked at before.
+ * @param {string} language
+ */
+export function speakInAddress(language) {
+  const changed = new URL(location.href);
+  if (changed.searchParams.get(SPOKEN) === language) return;
+  changed.searchParams.set(SPOKEN, language);
+  history.replaceState(history.state, "", changed.href);
 }
 
 function keepAddress() {

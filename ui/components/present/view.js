@@ -6,11 +6,11 @@ import { make, makeButton } from "../common/dom.js";
 import { keepFolds } from "../common/folds.js";
 import { followLinks } from "../common/links.js";
 import { mount } from "../common/mount.js";
-import { isPresenting, present } from "../common/present.js";
+import { isPresenting, present, speakInAddress } from "../common/present.js";
 import { say } from "../common/words.js";
 import { endsIt, togglesIt } from "./keys.js";
 
-/** @import { Spoken } from "../common/payloads.js" */
+/** @import { PresenterPayload } from "../common/payloads.js" */
 
 /** @typedef {{ button: HTMLButtonElement, skip: HTMLAnchorElement, onKey: (event: KeyboardEvent) => void, end: (() => void)[] }} View */
 
@@ -56,6 +56,15 @@ function create(root) {
   return { button, skip: skipLink(), onKey, end: [followLinks(), keepFolds()] };
 }
 
+/**
+ * @param {View} view
+ * @param {import("../common/payloads.js").Component<PresenterPayload>} component
+ */
+function shown(view, { data: { payload } }) {
+  if (payload.spoken) speakInAddress(payload.spoken);
+  show(view);
+}
+
 /** @param {View} view */
 function show({ button, skip }) {
   skip.textContent = say("Skip to the sentence");
@@ -67,9 +76,9 @@ function show({ button, skip }) {
   button.setAttribute("aria-pressed", String(presented));
 }
 
-/** @type {import("../common/mount.js").Part<View, Spoken>} */
+/** @type {import("../common/mount.js").Part<View, PresenterPayload>} */
 const PART = {
-  styles: "present", className: "gf-presenter", create, show, scaled: show, watched: () => [], resized: () => {},
+  styles: "present", className: "gf-presenter", create, show: shown, scaled: show, watched: () => [], resized: () => {},
   close: ({ skip, onKey, end }) => {
     skip.remove();
     window.removeEventListener("keydown", onKey);

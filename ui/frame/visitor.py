@@ -1,0 +1,55 @@
+"""The choice of a language, and the checkpoint that reads the browser's, which opens where an address names none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from transformer.checkpoint.listing import Entry
+from ui.shared.door import st
+from ui.state import in_room, language, lesson, session
+from ui.state.view import MAIN
+from words import languages, name_of, say
+
+LANGUAGE: Final = "language_choice"
+
+
+def language_choice() -> None:
+    """Draw the choice of a language, if there is one."""
+    if not language.menu_is_needed():
+        return
+    st.session_state[LANGUAGE] = language.current()
+    st.selectbox(
+        say("Language"),
+        languages(),
+        key=LANGUAGE,
+        format_func=name_of,
+        on_change=_speak,
+        label_visibility="collapsed",
+    )
+
+
+def _speak() -> None:
+    language.choose(st.session_state[LANGUAGE])
+
+
+def settle_defaults(usable: Mapping[str, Entry]) -> None:
+    """Remember which checkpoint an address means that names none, and which one a bare address means here.
+
+    Addresses that say a sentence or a checkpoint's hash mean the same for everybody, and so do rooms and lessons.
+
+    Args:
+        usable: What can be opened, by name, the default first.
+    """
+    names, state = list(usable), st.session_state
+    state[session.DEFAULT_MODEL] = names[0]
+    together = in_room.current() or lesson.place() is not None
+    state[session.BARE_MODEL] = names[0] if together else _reads(usable, language.of_browser()) or names[0]
+    is_bare = state.get(session.SOURCE) is None and not session.standing(MAIN).revision
+    if not state.get(session.MODEL):
+        state[session.MODEL] = state[session.BARE_MODEL if is_bare else session.DEFAULT_MODEL]
+
+
+def _reads(usable: Mapping[str, Entry], tag: str) -> str | None:
+    """The first checkpoint of a language; None if there is none."""
+    return next((name for name, entry in usable.items() if entry.code and entry.code == tag), None)
