@@ -157,7 +157,12 @@ def _ranked(one: Field, trials: Trials, best: Mapping[str, Any]) -> Field:
     if not tried:
         return replace(one, choices=choices)
     config = trials.base.model.config
-    said = verdict(tried, guessing=math.log(config.tgt_vocab_size), written=_writes_itself(trials))
+    said = verdict(
+        tried,
+        guessing=math.log(config.tgt_vocab_size),
+        written=_writes_itself(trials),
+        pairs=bool(trials.samples.targets),
+    )
     return replace(one, choices=choices, evidence=joined(" ", [one.evidence, said]))
 
 

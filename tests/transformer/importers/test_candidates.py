@@ -249,9 +249,9 @@ def test_a_verdict_says_loss_or_probability_and_what_is_close():
         "With 4, what it writes for 3 texts has a mean probability of 88.69%; next is 8 (9.93%). A wrong model may "
         "be certain of what it writes, too: only pairs would tell."
     )
-    close = [("4", best), ("8", a_loss(0.13, 0.11, 0.14))]
-    assert "8 cannot be told from it (0.127). More texts may tell." in verdict(close, guessing=5.0, written=False)
-    assert "8 cannot be told from it (88.10%). Pairs would tell more." in verdict(close, guessing=5.0, written=True)
+    close = [("4", best), ("8", a_loss(0.33, 0.11, 0.14))]
+    assert "8 cannot be told from it (0.193). More texts may tell." in verdict(close, guessing=5.0, written=False)
+    assert "8 cannot be told from it (82.42%). Pairs would tell more." in verdict(close, guessing=5.0, written=True)
     assert "they do not tell" in verdict([("4", best), ("8", best)], guessing=5.0, written=False)
     assert verdict([("4", best)], guessing=5.0, written=False) == "4 fits (loss 0.12 on 3 texts)."
 
@@ -282,7 +282,7 @@ def test_the_end_mark_of_a_source_of_ids_is_tried(reverse):
     report = asking(n_heads=[2, 4])
     report = scored(replace(report, fields=(*report.fields, end)), Variants(raw).get, pairs)
     assert best_answers(report) == {"n_heads": 4, "append_source_eos": True}
-    assert "true fits best (loss 0.0" in by_name(report)["append_source_eos"].evidence
+    assert "true fits best (loss 0.1" in by_name(report)["append_source_eos"].evidence
     assert by_name(report)["append_source_eos"].how == "inferred"
     ended = Samples(tuple(f"{source} {reverse.model.config.eos_id}" for source in pairs.sources), pairs.targets)
     again = scored(
