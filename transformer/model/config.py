@@ -183,20 +183,17 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
                 raise ConfigError(name, "found {found} in a model of one stack; say 0.", found=getattr(self, name))
         found, width = self.n_decoder_heads, self.n_heads * self.d_head
         if found and (self.n_kv_heads != self.n_heads or width % found):
-            raise ConfigError(
-                "n_decoder_heads", "found {found}, expected a divisor of {width}, with heads that share no keys.",
-                found=found, width=width,
-            )  # fmt: skip
+            raise ConfigError("n_decoder_heads", "found {found}, expected a divisor of {width}, with heads that share "
+                              "no keys.", found=found, width=width)  # fmt: skip
 
     def of(self, stack: Literal["encoder", "decoder"]) -> Self:
         """The config as one stack has it: its own `n_heads`, `d_head`, `n_kv_heads` and `d_ff`."""
         if stack == "encoder" or not (self.n_decoder_heads or self.d_decoder_ff):
             return self
-        heads = self.n_decoder_heads or self.n_heads
-        shared = heads if self.n_decoder_heads else self.n_kv_heads
+        heads, d_ff = self.n_decoder_heads or self.n_heads, self.d_decoder_ff or self.d_ff
         return replace(
-            self, n_heads=heads, n_kv_heads=shared, d_head=self.n_heads * self.d_head // heads,
-            d_ff=self.d_decoder_ff or self.d_ff, n_decoder_heads=0, d_decoder_ff=0,
+            self, n_heads=heads, n_kv_heads=heads if self.n_decoder_heads else self.n_kv_heads, d_ff=d_ff,
+            d_head=self.n_heads * self.d_head // heads, n_decoder_heads=0, d_decoder_ff=0,
         )  # fmt: skip
 
     def _check_vocabularies(self) -> None:
