@@ -183,8 +183,8 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
                 raise ConfigError(name, "found {found} in a model of one stack; say 0.", found=getattr(self, name))
         found, width = self.n_decoder_heads, self.n_heads * self.d_head
         if found and (self.n_kv_heads != self.n_heads or width % found):
-            raise ConfigError("n_decoder_heads", "found {found}, expected a divisor of {width}, with heads that share "
-                              "no keys.", found=found, width=width)  # fmt: skip
+            raise ConfigError("n_decoder_heads", "found {found}, expected a divisor of {width}, with heads that "
+                              "share no keys.", found=found, width=width)  # fmt: skip
 
     def of(self, stack: Literal["encoder", "decoder"]) -> Self:
         """The config as one stack has it: its own `n_heads`, `d_head`, `n_kv_heads` and `d_ff`."""
