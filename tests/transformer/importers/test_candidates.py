@@ -284,6 +284,8 @@ def test_the_end_mark_of_a_source_of_ids_is_tried(reverse):
     assert best_answers(report) == {"n_heads": 4, "append_source_eos": True}
     assert "true fits best (loss 0.1" in by_name(report)["append_source_eos"].evidence
     assert by_name(report)["append_source_eos"].how == "inferred"
+    right, wrong = by_name(report)["append_source_eos"].choices
+    assert (right.output, wrong.output == right.output) == (pairs.targets[0], False)
     ended = Samples(tuple(f"{source} {reverse.model.config.eos_id}" for source in pairs.sources), pairs.targets)
     again = scored(
         replace(asking(n_heads=[2, 4]), fields=(*asking(n_heads=[2, 4]).fields, end)), Variants(raw).get, ended
