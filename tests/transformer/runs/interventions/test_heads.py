@@ -221,7 +221,7 @@ def test_the_first_of_equal_keys_is_looked_up(both):
 def test_each_stack_has_its_own_heads(tmp_path, kind, last, width):
     """A head that is silent is as a head whose columns of W_O are 0; one that only the other stack has is refused."""
     checkpoint = featured("own decoder", tmp_path)
-    silent = checkpoint.run(SOURCE, interventions=(ZeroHead(kind, 0, last),))
+    silent = checkpoint.run(checkpoint.query(SOURCE, interventions=(ZeroHead(kind, 0, last),)))
     by_hand = deepcopy(checkpoint.model)
     attention = by_hand.get_submodule(NAMES[kind].replace(".1.", ".layers.0."))
     attention.out_proj.weight[:, last * width : (last + 1) * width] = 0
@@ -230,4 +230,4 @@ def test_each_stack_has_its_own_heads(tmp_path, kind, last, width):
     assert np.allclose(silent.log_probs, expected.log_probs, atol=1e-5)
     assert silent.weights[kind].shape[1] == last + 1
     with pytest.raises(QueryError, match=f"names head {last + 2}; this model has heads 1 to {last + 1}"):
-        checkpoint.run(SOURCE, interventions=(ZeroHead(kind, 0, last + 1),))
+        checkpoint.run(checkpoint.query(SOURCE, interventions=(ZeroHead(kind, 0, last + 1),)))
