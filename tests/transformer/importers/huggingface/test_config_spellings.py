@@ -66,8 +66,10 @@ def variants(name, record):
     yield from (record | one for one in changes)
     if name in ROTARY:
         bare = {key: value for key, value in record.items() if key != "rope_parameters"}
-        yield from (base | one for one in SPELLINGS for base in (record, bare))
-        for _ in range(20):
+        for one in SPELLINGS:
+            bases = (record, bare) if name == "llama" else (draw.choice((record, bare)),)
+            yield from (base | one for base in bases)
+        for _ in range(10):
             mixed = [one for several in draw.sample(SPELLINGS, 2) for one in several.items()]
             yield draw.choice((record, bare)) | dict(mixed)
 
