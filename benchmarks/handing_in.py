@@ -1,4 +1,4 @@
-"""A visitor without a browser who hands files in: to the endpoint that a browser sends them to, and to the dialog.
+"""A visitor without a browser who hands files in: to the endpoint that a browser sends them to, and to the page.
 
 Written for and tried with Streamlit 1.67, as `raw_client` is, whose protocol this speaks.
 """
@@ -19,7 +19,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from benchmarks.raw_client import RawClient, Rerun, Widget
 
 PAGE = "open"
-OPEN, READ, EMPTY, FORGET = "hand_in", "hand_in_read", "hand_in_empty", "hand_in_forget"
+READ, EMPTY, FORGET = "hand_in_read", "hand_in_empty", "hand_in_forget"
 UPLOADER = "handed_files_"
 HTTP_SECONDS = 400.0
 
@@ -81,7 +81,7 @@ class Visitor(RawClient):
             return 0, str(error)
 
     def give(self, files: Iterable[tuple[str, bytes]]) -> Rerun:
-        """Send files, and tell the dialog of them, which is opened for that; they are then in its list.
+        """Send files, and tell the drop zone of them; they are then in its list.
 
         Raises:
             RuntimeError: The endpoint refused one.
@@ -92,19 +92,17 @@ class Visitor(RawClient):
             if status >= 300 or not status:
                 raise RuntimeError(f"{status}: {said}")
             infos.append(UploadedFileInfo(name=name, size=len(content), file_id=file_id))
-        if not self._uploaders():
-            self.click(OPEN)
         uploader = self.widgets[self._uploaders()[-1]]
         state = FileUploaderState(uploaded_file_info=infos)
-        return self._in_dialog(uploader, WidgetState(id=uploader.id, file_uploader_state_value=state))
+        return self._with(uploader, WidgetState(id=uploader.id, file_uploader_state_value=state))
 
     def click(self, key: str) -> Rerun:
-        """Press a button of the page, or of the dialog."""
+        """Press a button of the page."""
         widget = self.widgets[key]
-        return self._in_dialog(widget, WidgetState(id=widget.id, trigger_value=True))
+        return self._with(widget, WidgetState(id=widget.id, trigger_value=True))
 
     def hand_in(self, files: Iterable[tuple[str, bytes]]) -> Ended:
-        """Send files and have them opened; how that ended. What was refused is still in the dialog."""
+        """Send files and have them opened; how that ended. What was refused is still in the list."""
         began = time.perf_counter()
         try:
             result = self.give(files)
@@ -116,7 +114,7 @@ class Visitor(RawClient):
         if result.errors:
             return Ended("", "\n".join(result.errors).replace("\\", ""), seconds)
         name = parse_qs(self.query).get("model", [""])[0]
-        self.visit()  # the dialog is gone
+        self.visit()
         return Ended(name, "", seconds)
 
     def forget(self, name: str) -> None:
@@ -126,7 +124,7 @@ class Visitor(RawClient):
         self.visit()
 
     def empty(self) -> None:
-        """Remove what waits in the dialog."""
+        """Remove what waits in the list."""
         if EMPTY in self.widgets:
             self.click(EMPTY)
 
@@ -135,7 +133,7 @@ class Visitor(RawClient):
         found = [key for key in self.widgets if key.startswith(UPLOADER)]
         return sorted(found, key=lambda key: int(key.removeprefix(UPLOADER)))
 
-    def _in_dialog(self, widget: Widget, state: WidgetState) -> Rerun:
+    def _with(self, widget: Widget, state: WidgetState) -> Rerun:
         return self.rerun(states=[state], fragment_id=widget.fragment_id)
 
 

@@ -1,4 +1,4 @@
-"""Handing a model in, as a reader does: a broken file is named and left out, the rest opens, nobody else lists it."""
+"""Uploading a model, as a reader does: a broken file is named and left out, the rest opens, nobody else lists it."""
 
 import re
 
@@ -9,7 +9,7 @@ from tests.browser.helpers import PHONE, open_page, wait_for_idle
 from tests.browser.story import SETTLED_MS
 
 STARTS_MS = 90_000  # the process that reads imports torch, beside whatever else runs here
-HAND_IN, READ = "Hand in files from your machine", "Open these files"
+READ = "Open these files"
 
 
 def test_a_broken_file_is_left_out_and_the_model_opens(server, new_page, tmp_path):
@@ -17,22 +17,21 @@ def test_a_broken_file_is_left_out_and_the_model_opens(server, new_page, tmp_pat
     (tmp_path / "<img src=x onerror=alert(1)>.pt").write_bytes(b"<html>404</html>")
     page = new_page(viewport=PHONE, color_scheme="dark")
     open_page(page, f"{server.url}/open")
-    page.get_by_role("button", name=HAND_IN).click()
-    dialog = page.get_by_role("dialog")
-    dialog.locator("input[type=file]").set_input_files(sorted(tmp_path.iterdir()))
-    expect(dialog.get_by_text("lesson.pt")).to_be_visible(timeout=SETTLED_MS)
-    dialog.get_by_role("button", name=READ).click()
-    alert = dialog.get_by_test_id("stAlert")
+    zone = page.get_by_test_id("stMain")
+    assert zone.get_by_text("Upload a model").bounding_box()["y"] < zone.get_by_role("combobox").bounding_box()["y"]
+    zone.locator("input[type=file]").set_input_files(sorted(tmp_path.iterdir()))
+    expect(zone.get_by_text("lesson.pt")).to_be_visible(timeout=SETTLED_MS)
+    zone.get_by_role("button", name=READ).click()
+    alert = zone.get_by_test_id("stAlert")
     expect(alert).to_have_text(re.compile(r"^<img src=x onerror=alert\(1\)>\.pt: is a web page"), timeout=STARTS_MS)
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    dialog.get_by_role("button", name="Leave it out").first.click()
+    zone.get_by_role("button", name="Leave it out").first.click()
     expect(alert).to_have_count(0, timeout=SETTLED_MS)
-    dialog.get_by_role("button", name=READ).click()
+    zone.get_by_role("button", name=READ).click()
     main = page.get_by_test_id("stMain")
     expect(main).to_contain_text("7 questions are open", timeout=STARTS_MS)
-    expect(dialog).to_have_count(0)
     expect(page).to_have_url(re.compile(r"/open\?model=upload%3A[\w-]{22}$"))
-    expect(main).to_contain_text("no list of anybody else shows it")
+    expect(main).to_contain_text("Only people with this page's address can see it")
 
     other = new_page(fresh=True)
     open_page(other, f"{server.url}/open")
@@ -41,7 +40,7 @@ def test_a_broken_file_is_left_out_and_the_model_opens(server, new_page, tmp_pat
     open_page(other, page.url)  # but who has the link sees it
     expect(other.get_by_test_id("stMain")).to_contain_text("7 questions are open", timeout=SETTLED_MS)
 
-    page.get_by_role("button", name="Forget it").click()
+    page.get_by_role("button", name="Delete upload").click()
     wait_for_idle(page)
     other.reload()
     wait_for_idle(other)

@@ -73,9 +73,17 @@ def test_answers_change_the_report_and_the_address(open_lesson):
     check(test.run())
     assert "4 questions are open." in said(test)
     assert test.query_params["answers"] == "n_heads=4,norm=pre,pad_id=0"
+    assert test.button(key="first_of_each").disabled  # nothing is ranked yet
+    test.text_area(key="score_texts").set_value("\n".join(f"{n} {n + 1} => {n + 1} {n}" for n in range(5, 11)))
+    check(test.run())
+    test.button(key="score_choices").click()
+    check(test.run(timeout=120))
+    assert "To rank the answers" in said(test)
     test.button(key="first_of_each").click()
     check(test.run())
-    assert test.query_params["answers"].startswith("n_heads=4,norm=pre,pad_id=0,scale_embedding=true,")
+    assert test.query_params["answers"].startswith("n_heads=4,norm=pre,pad_id=0,scale_embedding=")
+    assert "Every question is answered." in said(test)
+    assert "You said so." not in said(test)
     test.button(key="forget_answers").click()
     assert "7 questions are open." in said(check(test.run()))
     assert "answers" not in test.query_params
@@ -123,3 +131,33 @@ def test_it_is_spoken_whole(open_lesson):
     }
     found = [line for text in texts_of_page(test) for line in wrong(text, data)]
     assert not found, "\n".join(found)
+
+
+def test_the_drop_zone_stands_first_and_steps_say_how_far_it_is(open_lesson):
+    test = open_lesson(model="reverse")
+    assert next(one.label for one in test.expander) == "Upload a model"
+    assert test.get("file_uploader")
+    test = open_lesson()
+    assert next(one.label for one in test.expander) == "Upload another model"
+    assert "✓ 1 Files → ○ 2 Pieces: ids so far → ○ 3 Questions" in said(test)
+    assert "→ ✓ 3 Questions" in said(open_lesson(answers=ANSWERS))
+
+
+def test_the_end_mark_of_ids_is_offered_and_an_address_without_it_opens(open_lesson):
+    test = open_lesson(answers=ANSWERS)
+    assert box(test, "append_source_eos").options == ["no (assumed)", "no", "yes"]
+    assert "Every question is answered." in said(test)
+    box(test, "append_source_eos").set_value("yes")
+    check(test.run())
+    assert test.query_params["answers"].endswith("append_source_eos=true")
+    assert "Every question is answered." in said(test)
+
+
+def test_half_a_choice_of_tokenizers_is_an_offer_and_no_error(open_lesson, folder):
+    (folder / "letters.txt").write_text("\n".join(["<pad>", "<s>", "</s>", *"abcdefgh"]))
+    test = open_lesson(answers=(("source_pieces", "letters.txt"),))
+    assert not test.error
+    assert "The output's tokenizer is still open" in said(test)
+    test.button(key="same_pieces").click()
+    check(test.run())
+    assert test.query_params["answers"] == "source_pieces=letters.txt,target_pieces=letters.txt"

@@ -17,8 +17,9 @@ from typing import Any
 
 import torch
 
+from transformer.errors import ConfigError, QueryError
 from transformer.importers.likely_ids import FIRST, likely_ids
-from transformer.importers.losses import MASKS, Loss, text_ids
+from transformer.importers.losses import MASKS, Loss, first_output, text_ids
 from transformer.importers.report import Choice, Field, ImportReport
 from transformer.importers.samples import Samples
 from transformer.importers.trials import FEW, Build, Progress, Trials, silent
@@ -85,7 +86,9 @@ def best_answers(report: ImportReport) -> dict[str, Any]:
     return {
         one.name: one.choices[0].value
         for one in report.tried
-        if one.choices and one.choices[0].score is not None and (one.how == "asked" or one.choices[0].value != one.value)
+        if one.choices
+        and one.choices[0].score is not None
+        and (one.how == "asked" or one.choices[0].value != one.value)
     }
 
 
@@ -152,13 +155,31 @@ def _ranked(one: Field, trials: Trials, best: Mapping[str, Any]) -> Field:
     order = sorted(
         range(len(values)), key=lambda i: (i != first, round(losses[i].mean, 4) if i in losses else math.inf)
     )
-    choices = tuple(Choice(values[i], losses[i].mean if i in losses else None) for i in order)
+    outputs = {i: _output(trials, {**best, one.name: values[i]}) for i in order if i in losses}
+    choices = tuple(Choice(values[i], losses[i].mean if i in losses else None, outputs.get(i)) for i in order)
     tried: list[tuple[str, Loss]] = [(json.dumps(values[i]).strip('"'), losses[i]) for i in order if i in losses]
     if not tried:
         return replace(one, choices=choices)
     config = trials.base.model.config
-    said = verdict(tried, guessing=math.log(config.tgt_vocab_size), written=_writes_itself(trials))
+    said = verdict(
+        tried,
+        guessing=math.log(config.tgt_vocab_size),
+        written=_writes_itself(trials),
+        pairs=bool(trials.samples.targets),
+    )
     return replace(one, choices=choices, evidence=joined(" ", [one.evidence, said]))
+
+
+def _output(trials: Trials, answers: Answers) -> str | None:
+    """What a small model writes for the first text, which shows nonsense at first sight."""
+    model, parts = trials.base.model, trials.base.model.anatomy
+    if not (parts.reads and parts.writes) or model.config.count_parameters() >= SMALL:
+        return None
+    try:
+        tried = trials.model(answers)
+        return None if tried is None else first_output(tried, trials.samples)
+    except (ConfigError, QueryError):
+        return None
 
 
 def _work(trials: Trials) -> list[Sentence]:

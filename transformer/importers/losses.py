@@ -94,6 +94,15 @@ def loss_of(tried: Scorable, samples: Samples, *, with_end: bool = False) -> Los
     return _of_targets(tried.model, rows)
 
 
+@torch.inference_mode()
+def first_output(tried: Scorable, samples: Samples) -> str:
+    """What a model with an encoder and a decoder writes greedily for the first of some texts."""
+    found: dict[int, Row] = {}
+    _written(tried.model, [row_of(tried, samples, 0)], [0], found)
+    ends = tried.model.config.end_ids
+    return tried.tgt_tokenizer.decode([i for i in found[0].target if i not in ends])
+
+
 def text_ids(text: str, tokenizer: AnyTokenizer, steps: Sequence[str] = ()) -> tuple[int, ...]:
     """The ids of a text after some steps of normalisation, with nothing around them.
 

@@ -71,10 +71,12 @@ class Choice:
     Attributes:
         value: Of the field.
         score: Mean loss of a piece with it, lower is better; None if it was not tried.
+        output: What the model writes with it for the first text; None if it was not tried.
     """
 
     value: Any
     score: float | None = None
+    output: str | None = None
 
 
 @dataclass(frozen=True)

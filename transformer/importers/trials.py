@@ -172,12 +172,16 @@ class Trials:
 
     def _tried(self, answers: Answers, samples: Samples) -> Loss | None:
         try:
-            variants = self._variants({name: value for name, value in answers.items() if name in STORED})
-            rest = {name: value for name, value in answers.items() if name not in STORED}
-            model = None if variants is None else variants.get(rest)
+            model = self.model(answers)
             return None if model is None else loss_of(model, samples, with_end="eos_id" in self.choices)
         except (ConfigError, QueryError):  # answers that contradict each other, or numbers that are not finite
             return None
+
+    def model(self, answers: Answers) -> Scorable | None:
+        """The model with some answers; None if there is none."""
+        variants = self._variants({name: value for name, value in answers.items() if name in STORED})
+        rest = {name: value for name, value in answers.items() if name not in STORED}
+        return None if variants is None else variants.get(rest)
 
     def _variants(self, stored: Answers) -> Variants | None:
         """The models of some parameters; those of the last ones are kept, as a model may fill half of the memory."""

@@ -63,13 +63,15 @@ def same(one: Loss, other: Loss) -> bool:
     )
 
 
-def verdict(losses: Sequence[tuple[str, Loss]], *, guessing: float, written: bool) -> Sentence:
+def verdict(losses: Sequence[tuple[str, Loss]], *, guessing: float, written: bool, pairs: bool = True) -> Sentence:
     """What the losses say, as a sentence.
 
     Args:
         losses: Each choice that was tried, as text, with its loss; best first.
         guessing: Loss of a model that finds every piece equally likely.
         written: Whether the losses are those of what the model itself wrote.
+        pairs: Whether targets were given, which a model that was trained for them nearly knows; a text alone may
+            surprise every model.
     """
     (first, best), *others = losses
     texts = say_n("{n} text", "{n} texts", len(best.totals))
@@ -86,7 +88,7 @@ def verdict(losses: Sequence[tuple[str, Loss]], *, guessing: float, written: boo
     if written:
         return _of_what_it_writes(losses, texts)
     loss = _number(best.mean)
-    if best.mean > POOR * guessing:
+    if pairs and best.mean > POOR * guessing:
         return say(
             "None of these fits well: the best, {best}, has a loss of {loss} on {texts}, and guessing has "
             "{guessing}. What else might differ? The tokenizer or the ids, marks around the source or the output, "

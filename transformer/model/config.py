@@ -56,8 +56,7 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
         n_kv_heads: Heads of keys and values, each shared by `n_heads / n_kv_heads` heads of queries; 0 stands for
             `n_heads`, one for each, and is replaced by it.
         n_decoder_heads: Heads in the decoder's attentions, where they are not `n_heads`; together they are as wide.
-        d_decoder_ff: Width of the decoder's feed-forward layer, where it is not `d_ff`. For both, 0 stands for the
-            encoder's; `of` says what one stack has.
+        d_decoder_ff: Width of its feed-forward layer; 0, as of `n_decoder_heads`: the encoder's (see `of`).
         shared_vocab: One vocabulary, one tokenizer and one embedding table for both sides; a model of one stack has
             no other.
         output_bias: A bias on the logits.
@@ -184,18 +183,18 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
                 raise ConfigError(name, "found {found} in a model of one stack; say 0.", found=getattr(self, name))
         found, width = self.n_decoder_heads, self.n_heads * self.d_head
         if found and (self.n_kv_heads != self.n_heads or width % found):
-            expected = "found {found}, expected a divisor of {width}, with heads that share no keys."
-            raise ConfigError("n_decoder_heads", expected, found=found, width=width)
+            raise ConfigError("n_decoder_heads", "found {found}, expected a divisor of {width}, with heads that "
+                              "share no keys.", found=found, width=width)  # fmt: skip
 
     def of(self, stack: Literal["encoder", "decoder"]) -> Self:
         """The config as one stack has it: its own `n_heads`, `d_head`, `n_kv_heads` and `d_ff`."""
         if stack == "encoder" or not (self.n_decoder_heads or self.d_decoder_ff):
             return self
-        heads = self.n_decoder_heads or self.n_heads
-        shared = heads if self.n_decoder_heads else self.n_kv_heads
-        width = self.n_heads * self.d_head // heads
-        own = {"n_heads": heads, "n_kv_heads": shared, "d_head": width, "d_ff": self.d_decoder_ff or self.d_ff}
-        return replace(self, **own, n_decoder_heads=0, d_decoder_ff=0)
+        heads, d_ff = self.n_decoder_heads or self.n_heads, self.d_decoder_ff or self.d_ff
+        return replace(
+            self, n_heads=heads, n_kv_heads=heads if self.n_decoder_heads else self.n_kv_heads, d_ff=d_ff,
+            d_head=self.n_heads * self.d_head // heads, n_decoder_heads=0, d_decoder_ff=0,
+        )  # fmt: skip
 
     def _check_vocabularies(self) -> None:
         if self.shared_vocab and self.src_vocab_size != self.tgt_vocab_size:

@@ -13,6 +13,7 @@ from transformer.importers.report import Choice, Field
 from transformer.text.language_names import language_name
 from words import say
 
+MOST_OUTPUT: Final = 24  # characters of an output that stand beside a choice
 LANGUAGES: Final = ("source_language", "target_language")
 FIELDS: Final[Mapping[str, str]] = {
     "n_heads": say("Heads in each attention"),
@@ -57,7 +58,12 @@ def label(field: Field) -> str:
 def choice(field: Field, one: Choice) -> str:
     """What a possible answer is called, with its score if it has one."""
     said = value(field.name, one.value)
-    return said if one.score is None else say("{answer} · loss {score:.3f}", answer=said, score=one.score)
+    if one.score is None:
+        return said
+    if one.output is None:
+        return say("{answer} · loss {score:.3f}", answer=said, score=one.score)
+    output = one.output if len(one.output) <= MOST_OUTPUT else f"{one.output[:MOST_OUTPUT]}…"
+    return say("{answer} · loss {score:.3f} · writes “{output}”", answer=said, score=one.score, output=output)
 
 
 def value(name: str, found: Any) -> str:

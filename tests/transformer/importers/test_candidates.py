@@ -6,8 +6,6 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.transformer.importers.test_losses import Tried
 from tests.transformer.tiny import ENCODER, tiny_model
@@ -16,13 +14,11 @@ from transformer.errors import DataError
 from transformer.importers.candidates import best_answers, scored
 from transformer.importers.given import Given
 from transformer.importers.likely_ids import likely_ids
-from transformer.importers.losses import Loss
 from transformer.importers.opening import load as open_any
 from transformer.importers.opening import preview
 from transformer.importers.report import Choice, Field, ImportReport
 from transformer.importers.samples import MOST_SAMPLES, Samples, read_samples, samples_of
 from transformer.importers.variants import Variants
-from transformer.importers.verdicts import same, surely_better, verdict
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.text.raw import RawIds
@@ -219,58 +215,6 @@ def test_variants_share_all_parameters():
     assert models.get({"d_ff": 8}) is None
 
 
-def a_loss(*means, pieces=5):
-    return Loss(tuple(mean * pieces for mean in means), (pieces,) * len(means))
-
-
-def test_two_choices_are_told_apart_only_by_differences_that_chance_does_not_make():
-    best = a_loss(0.1, 0.2, 0.1, 0.3)
-    assert surely_better(best, a_loss(1.1, 1.3, 1.0, 1.2))
-    assert not surely_better(best, a_loss(0.2, 0.1, 0.2, 0.3))
-    assert not surely_better(a_loss(0.1), a_loss(5.0))  # one text
-    six = a_loss(*[0.1] * 6)
-    assert surely_better(six, a_loss(*[0.11] * 5, 4.0))  # by the signs: the mean is spread too far
-    assert not surely_better(six, a_loss(*[0.11] * 4, 0.09, 4.0))
-    assert same(six, a_loss(*[0.1 + 1e-6] * 6))
-    assert not same(six, a_loss(*[0.1] * 6, pieces=4))
-
-
-@settings(max_examples=25)
-@given(st.lists(st.floats(0.0, 5.0), min_size=1, max_size=12))
-def test_no_choice_is_better_than_itself(means):
-    assert not surely_better(a_loss(*means), a_loss(*means))
-
-
-def test_a_verdict_says_loss_or_probability_and_what_is_close():
-    best, other = a_loss(0.12, 0.12, 0.12), a_loss(2.31, 2.31, 2.31)
-    choices = [("4", best), ("8", other)]
-    assert verdict(choices, guessing=5.0, written=False) == "4 fits best (loss 0.12 on 3 texts); next is 8 (2.31)."
-    assert verdict(choices, guessing=5.0, written=True) == (
-        "With 4, what it writes for 3 texts has a mean probability of 88.69%; next is 8 (9.93%). A wrong model may "
-        "be certain of what it writes, too: only pairs would tell."
-    )
-    close = [("4", best), ("8", a_loss(0.13, 0.11, 0.14))]
-    assert "8 cannot be told from it (0.127). More texts may tell." in verdict(close, guessing=5.0, written=False)
-    assert "8 cannot be told from it (88.10%). Pairs would tell more." in verdict(close, guessing=5.0, written=True)
-    assert "they do not tell" in verdict([("4", best), ("8", best)], guessing=5.0, written=False)
-    assert verdict([("4", best)], guessing=5.0, written=False) == "4 fits (loss 0.12 on 3 texts)."
-
-
-def test_a_verdict_says_where_either_will_do_and_where_none_fits():
-    sure = [("4", a_loss(*[0.00006] * 3)), ("8", a_loss(*[0.375] * 3))]
-    assert verdict(sure, guessing=2.8, written=False) == "4 fits best (loss 0.00006 on 3 texts); next is 8 (0.375)."
-    alike = [("relu", a_loss(0.001, 0.002, 0.003)), ("gelu", a_loss(0.002, 0.001, 0.004))]
-    said = verdict(alike, guessing=2.8, written=False)
-    assert said == "relu fits best (loss 0.002 on 3 texts); gelu cannot be told from it (0.00233): either will do."
-    poor = [("4", a_loss(1.6, 1.8, 1.8)), ("8", a_loss(2.1, 2.3, 2.2))]
-    said = verdict(poor, guessing=2.8, written=False)
-    assert said.startswith(
-        "None of these fits well: the best, 4, has a loss of 1.73 on 3 texts, and guessing has 2.8."
-    )
-    assert "marks around the source" in said
-    assert "More texts" not in said
-
-
 def test_the_end_mark_of_a_source_of_ids_is_tried(reverse):
     """Nobody is asked, as nothing was taken for the source's end so far; the loss tells."""
     size = reverse.model.config.src_vocab_size
@@ -282,8 +226,10 @@ def test_the_end_mark_of_a_source_of_ids_is_tried(reverse):
     report = asking(n_heads=[2, 4])
     report = scored(replace(report, fields=(*report.fields, end)), Variants(raw).get, pairs)
     assert best_answers(report) == {"n_heads": 4, "append_source_eos": True}
-    assert "true fits best (loss 0.0" in by_name(report)["append_source_eos"].evidence
+    assert "true fits best (loss 0.1" in by_name(report)["append_source_eos"].evidence
     assert by_name(report)["append_source_eos"].how == "inferred"
+    right, wrong = by_name(report)["append_source_eos"].choices
+    assert (right.output, wrong.output == right.output) == (pairs.targets[0], False)
     ended = Samples(tuple(f"{source} {reverse.model.config.eos_id}" for source in pairs.sources), pairs.targets)
     again = scored(
         replace(asking(n_heads=[2, 4]), fields=(*asking(n_heads=[2, 4]).fields, end)), Variants(raw).get, ended

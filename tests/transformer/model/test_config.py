@@ -193,3 +193,20 @@ def test_the_arithmetic_of_parameters_is_that_of_the_model():
         config = tiny_config(**changes, tgt_vocab_size=17 if changes["shared_vocab"] else 19)
         real = sum(parameter.numel() for parameter in Transformer(config).parameters())
         assert config.count_parameters() == real, changes
+
+
+def test_the_decoder_may_have_heads_and_a_width_of_its_own():
+    config = tiny_config(n_decoder_heads=2, d_decoder_ff=28)
+    own = config.of("decoder")
+    assert (own.n_heads, own.n_kv_heads, own.d_head, own.d_ff) == (2, 2, 6, 28)
+    assert config.of("encoder") is config
+    assert ModelConfig.from_mapping(json.loads(config.to_json())) == config
+    assert config.count_parameters() == sum(one.numel() for one in Transformer(config).parameters())
+    assert tiny_config(n_decoder_heads=3, d_decoder_ff=20) == tiny_config()
+    for changes, said in (
+        ({"n_decoder_heads": 5}, "n_decoder_heads: found 5, expected a divisor of 12"),
+        ({"n_decoder_heads": 2, "n_kv_heads": 1}, "share no keys"),
+        ({"d_decoder_ff": 28, "n_decoder_layers": 0, "tgt_vocab_size": 17, "shared_vocab": True}, "of one stack"),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            tiny_config(**changes)

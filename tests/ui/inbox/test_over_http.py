@@ -137,7 +137,7 @@ def test_an_upload_is_its_owners_until_the_link_is_shared(server, visitor):
     ended = visitor.hand_in(REVERSE.items())
     with Visitor(server.url) as other:
         assert ended.name not in other.widgets["open_source"].options
-        assert not any("handed in" in option for option in other.widgets["model"].options)
+        assert not any("uploaded" in option for option in other.widgets["model"].options)
         guessed = other.rerun(page="step", query=urlencode({"model": ended.name[:-1] + "~", "src": "glass"}))
         assert not any("ssalg" in data for data in guessed.drawn.values())
         shared = other.rerun(page="step", query=urlencode({"model": ended.name, "src": "glass"}))
@@ -145,7 +145,7 @@ def test_an_upload_is_its_owners_until_the_link_is_shared(server, visitor):
     mine = visitor.rerun(page="open", query=urlencode({"model": "zh-en"}))
     assert mine.elements
     assert ended.name in visitor.widgets["open_source"].options or any(
-        "handed in" in option for option in visitor.widgets["model"].options
+        "uploaded" in option for option in visitor.widgets["model"].options
     )
     forget(visitor, ended)
 
@@ -200,6 +200,6 @@ def test_the_second_visitor_saw_the_same_as_without_uploads(server, reader, plac
             for seed in range(0, len(reader.seen), len(reader.seen) // COMPARED + 1):
                 assert decoded(client, seed) == reader.seen[seed]
         with Visitor(alone.url) as visitor:
-            assert "hand_in" not in visitor.widgets
-            assert visitor.put("m.pt", b"x")[:2] == (403, "Nothing can be handed in on this server.")
-            assert any("Nothing can be handed in on this server" in text for text in visitor.visit().texts)
+            assert not any(key.startswith("handed_files") for key in visitor.widgets)
+            assert visitor.put("m.pt", b"x")[:2] == (403, "Nothing can be uploaded on this server.")
+            assert any("Nothing can be uploaded on this server" in text for text in visitor.visit().texts)

@@ -142,13 +142,13 @@ def m2m100(settings: Settings, _: Present) -> Fields:
     return _shared(settings) | pre | {"positions": fixed("sinusoidal"), "sinusoid_layout": fixed("fairseq")}
 
 
-_FAIRSEQ_IDS = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
+_FAIRSEQ_IDS = {"pad_token_id": 1, "bos_token_id": 0}
 FAMILIES = {
     "marian": Family(
         "Marian",
         lambda _: MARIAN,
         marian,
-        ids={"pad_token_id": 58100, "eos_token_id": 0, "decoder_start_token_id": 58100},
+        ids={"pad_token_id": 58100, "decoder_start_token_id": 58100},
         vocabularies=("marian",),
     ),
     "bart": Family("BART", lambda _: BART, bart, ids=_FAIRSEQ_IDS, vocabularies=("roberta",)),
@@ -157,7 +157,7 @@ FAMILIES = {
         "Pegasus",
         lambda _: PEGASUS,
         pegasus,
-        ids={"pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0},
+        ids={"pad_token_id": 0, "decoder_start_token_id": 0},
         vocabularies=("pegasus",),
     ),
     "m2m_100": Family(

@@ -17,7 +17,8 @@ class Family:
         name: What people call it.
         table: Its key table; a few depend on the config.
         fields: From its config and from what the file has to the fields of ours.
-        ids: What its models have where no file says it, by transformers' names of ids.
+        ids: What its models have where no file says it, by transformers' names of ids; which piece ends an output
+            is not among them, as the library then ends none.
         vocabularies: Families of tokenizers that its models may have, those to be tried first before others.
         tied: Whether the output is the table of embeddings where config.json has no `tie_word_embeddings`.
         known: Further keys of config.json that have no effect in this family.

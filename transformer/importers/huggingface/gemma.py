@@ -139,7 +139,7 @@ def _record(settings: Settings, nested: Mapping[str, Any], kind: str) -> Mapping
     return said or {}
 
 
-_IDS = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 1}
+_IDS = {"pad_token_id": 0, "bos_token_id": 2}
 FAMILIES = {
     "gemma": Family("Gemma", lambda _: GEMMA, gemma, ids=_IDS, vocabularies=("json", "llama")),
     "gemma2": Family(

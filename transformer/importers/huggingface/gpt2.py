@@ -77,7 +77,7 @@ FAMILIES = {
         "GPT-2",
         lambda _: GPT2,
         fields,
-        ids={"bos_token_id": 50256, "eos_token_id": 50256},
+        ids={"bos_token_id": 50256},
         vocabularies=("gpt2",),
     )
 }

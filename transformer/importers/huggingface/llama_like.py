@@ -173,7 +173,7 @@ def windows(settings: Settings, kinds: Sequence[str], window: int) -> Known:
 
 _JSON = ("json",)
 _OR_MODEL = ("json", "llama")
-_LLAMA_IDS = {"bos_token_id": 1, "eos_token_id": 2}
+_LLAMA_IDS = {"bos_token_id": 1}
 FAMILIES = {
     "llama": Family("LLaMA", lambda _: LLAMA, llama, ids=_LLAMA_IDS, vocabularies=_OR_MODEL, tied=False),
     "mistral": Family("Mistral", lambda _: LLAMA, mistral, ids=_LLAMA_IDS, vocabularies=_OR_MODEL, tied=False),
@@ -183,7 +183,7 @@ FAMILIES = {
         "SmolLM3",
         lambda _: LLAMA,
         smollm3,
-        ids={"pad_token_id": 128004, "bos_token_id": 128000, "eos_token_id": 128001},
+        ids={"pad_token_id": 128004, "bos_token_id": 128000},
         vocabularies=_JSON,
         tied=True,
     ),

@@ -72,7 +72,7 @@ FAMILIES = {
         "GPT-NeoX",
         lambda _: NEOX,
         fields,
-        ids={"bos_token_id": 0, "eos_token_id": 2},
+        ids={"bos_token_id": 0},
         vocabularies=("json",),
         tied=False,
     )

@@ -108,7 +108,7 @@ def _shared(settings: Settings, absent: str = "relu") -> Fields:
     }
 
 
-_IDS = {"pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0}
+_IDS = {"pad_token_id": 0, "decoder_start_token_id": 0}
 FAMILIES = {
     "t5": Family("T5", lambda _: T5, t5, ids=_IDS, vocabularies=("t5",)),
     "mt5": Family("mT5", lambda _: T5, mt5, ids=_IDS, vocabularies=("t5",)),

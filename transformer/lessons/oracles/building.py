@@ -50,7 +50,8 @@ def cost_of_heads(case: Case) -> Answer:
 def twice_the_heads(case: Case) -> Answer:
     """What becomes of the number of parameters if there are twice as many heads, each half as wide."""
     config = case.checkpoint.config
-    if config.d_model % (2 * config.n_heads) or config.n_kv_heads != config.n_heads:
+    shared = config.n_kv_heads != config.n_heads
+    if config.d_model % (2 * config.n_heads) or shared or config.n_decoder_heads:
         raise NotHere("The vectors of this model cannot be cut into twice as many heads.")
     own, other = (
         _parameters(one) for one in (config, replace(config, n_heads=2 * config.n_heads, n_kv_heads=0, d_head=0))

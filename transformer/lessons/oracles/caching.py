@@ -137,7 +137,7 @@ def size_of_the_cache(case: Case) -> Answer:
         "both": kept.held,
         "keys": kept.held // 2,
         "layer": kept.held // config.n_decoder_layers,
-        "maps": config.n_decoder_layers * config.n_heads * len(kept.own) * tokens,
+        "maps": config.n_decoder_layers * config.of("decoder").n_heads * len(kept.own) * tokens,
     }
     shown: dict[str, int] = {}
     for word, number in numbers.items():

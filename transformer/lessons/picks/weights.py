@@ -30,8 +30,9 @@ def one_weight(case: Case) -> dict[str, Any]:
 
 def built_head(case: Case) -> dict[str, Any]:
     """A weight as `one_weight` has it, with what its attention is cut into."""
-    config = case.checkpoint.config
-    return one_weight(case) | {"d_model": config.d_model, "n_heads": config.n_heads}
+    found = one_weight(case)
+    config = case.checkpoint.config.of(EVERY_PART.attention(found["kind"]).stack)
+    return found | {"d_model": config.d_model, "n_heads": config.n_heads}
 
 
 def own_row(case: Case) -> dict[str, Any]:

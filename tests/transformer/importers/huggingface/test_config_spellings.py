@@ -10,8 +10,10 @@ import random
 import pytest
 import torch
 
-from tests.transformer.importers.huggingface.parity import CLOSE, opened, tiny, written_by
+from tests.transformer.importers.huggingface.parity import CLOSE, tiny, written_by
 from tests.transformer.importers.huggingface.tiny_families import FAMILIES
+from transformer.checkpoint.load import load
+from transformer.checkpoint.save import save
 from transformer.errors import CheckpointError
 from transformer.importers.huggingface.folder import import_folder
 
@@ -64,8 +66,10 @@ def variants(name, record):
     yield from (record | one for one in changes)
     if name in ROTARY:
         bare = {key: value for key, value in record.items() if key != "rope_parameters"}
-        yield from (base | one for one in SPELLINGS for base in (record, bare))
-        for _ in range(30):
+        for one in SPELLINGS:
+            bases = (record, bare) if name == "llama" else (draw.choice((record, bare)),)
+            yield from (base | one for base in bases)
+        for _ in range(10):
             mixed = [one for several in draw.sample(SPELLINGS, 2) for one in several.items()]
             yield draw.choice((record, bare)) | dict(mixed)
 
@@ -79,7 +83,8 @@ def test_every_variant_is_equal_or_refused(tmp_path, name):
     record, compared, wrong = json.loads((folder / "config.json").read_text()), 0, []
     for variant in variants(name, record):
         (folder / "config.json").write_text(json.dumps(variant))
-        ours, theirs = ours_of(folder), theirs_of(kind, folder)
+        ours = ours_of(folder)
+        theirs = None if ours is None else theirs_of(kind, folder)
         if ours is not None and theirs is not None:
             compared += 1
             said = difference(theirs, ours)
@@ -96,7 +101,12 @@ def hashable(record):
 def ours_of(folder):
     """Our checkpoint; None where the folder is refused or a question is asked."""
     try:
-        return opened(folder) if import_folder(folder).report.can_be_written else None
+        imported = import_folder(folder)
+        if not imported.report.can_be_written:
+            return None
+        native = folder.parent / "ours"
+        save(imported.parts, native, dtype=torch.float32)
+        return load(native)
     except CheckpointError:
         return None
 
@@ -125,7 +135,7 @@ def difference(theirs, ours):
     found = ours.model(source, target if both else (None if config.n_encoder_layers else source))
     if not (expected - found).abs().max() < CLOSE:
         return f"logits: {(expected - found).abs().max():.3g}"
-    for length in (1, 2, 9) if config.n_decoder_layers else ():
+    for length in (1, 9) if config.n_decoder_layers else ():
         prompt = source[:, :length]
         new = config.max_len - (1 if both else length)
         try:

@@ -1,9 +1,13 @@
 """Changes of heads and layers, each against the same change written by hand."""
 
+from copy import deepcopy
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
+from tests.transformer.featured import featured
 from tests.transformer.runs.interventions.reference import SOURCE, Reference, assert_same, made
 from transformer import run, run_batch
 from transformer.errors import QueryError
@@ -211,3 +215,19 @@ def test_the_first_of_equal_keys_is_looked_up(both):
     trace = run(blind, blind.query(SOURCE, interventions=(Temper("cross", 0, temperature=0),), max_new=4))
     assert (trace.cross[0, :, :, 0] == 1).all()
     assert (trace.cross[0, :, :, 1:] == 0).all()
+
+
+@pytest.mark.parametrize(("kind", "last", "width"), [("encoder", 2, 4), ("decoder", 1, 6), ("cross", 1, 6)])
+def test_each_stack_has_its_own_heads(tmp_path, kind, last, width):
+    """A head that is silent is as a head whose columns of W_O are 0; one that only the other stack has is refused."""
+    checkpoint = featured("own decoder", tmp_path)
+    silent = checkpoint.run(checkpoint.query(SOURCE, interventions=(ZeroHead(kind, 0, last),)))
+    by_hand = deepcopy(checkpoint.model)
+    attention = by_hand.get_submodule(NAMES[kind].replace(".1.", ".layers.0."))
+    attention.out_proj.weight[:, last * width : (last + 1) * width] = 0
+    expected = replace(checkpoint, model=by_hand).run(SOURCE)
+    assert silent.tgt_ids == expected.tgt_ids
+    assert np.allclose(silent.log_probs, expected.log_probs, atol=1e-5)
+    assert silent.weights[kind].shape[1] == last + 1
+    with pytest.raises(QueryError, match=f"names head {last + 2}; this model has heads 1 to {last + 1}"):
+        checkpoint.run(checkpoint.query(SOURCE, interventions=(ZeroHead(kind, 0, last + 1),)))
