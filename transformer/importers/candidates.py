@@ -85,7 +85,9 @@ def best_answers(report: ImportReport) -> dict[str, Any]:
     return {
         one.name: one.choices[0].value
         for one in report.tried
-        if one.choices and one.choices[0].score is not None and (one.how == "asked" or one.choices[0].value != one.value)
+        if one.choices
+        and one.choices[0].score is not None
+        and (one.how == "asked" or one.choices[0].value != one.value)
     }
 
 
