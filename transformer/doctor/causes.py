@@ -46,4 +46,4 @@ def ordered(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 
 def _following(one: Finding, cause: Finding) -> Finding:
     follows = one.test in (OF_A_LEAK if cause.test == "leak" else EFFECTS) and one.verdict in ("broken", "look")
-    return replace(one, follows=cause.title) if follows else one
+    return replace(one, follows=cause.measured.headline or cause.title) if follows else one

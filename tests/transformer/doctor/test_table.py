@@ -124,7 +124,7 @@ def test_what_the_model_writes_follows_from_the_setting_that_is_named_first(faul
     assert first.measured.headline
     assert first.measured.headline in report.summary()
     loss = next(one for one in others if one.test == "loss")
-    assert loss.follows == first.title
+    assert loss.follows == first.measured.headline
 
 
 def test_a_leak_comes_first_and_the_rest_follows_from_it():
@@ -133,8 +133,8 @@ def test_a_leak_comes_first_and_the_rest_follows_from_it():
     assert first.test == "leak"
     assert "saw the piece it had to predict" in report.summary()
     assert "tril()" in first.measured.causes
-    assert all(one.follows == first.title for one in report.only("broken")[1:])
-    assert f"“{first.title}”" in report.to_markdown()
+    assert all(one.follows == first.measured.headline for one in report.only("broken")[1:])
+    assert f"“{first.measured.headline}”" in report.to_markdown()
 
 
 def test_each_fault_has_a_row():
