@@ -71,8 +71,7 @@ class Asked:
         checkpoint: Checkpoint, given: Samples | None = None, seed: int = 0, reported: float | None = None
     ) -> Asked:
         """What decides the report on a checkpoint."""
-        name, found, card = checkpoint.name, checkpoint.content_hash, checkpoint.card
-        return Asked(name, found, tuple(card.tried()), given, seed, reported)
+        return Asked(checkpoint.name, checkpoint.content_hash, tuple(checkpoint.card.tried()), given, seed, reported)
 
 
 @dataclass(frozen=True)
