@@ -3,6 +3,7 @@
     python -m benchmarks.doctor                          the healthy checkpoints, 20 seeds
     python -m benchmarks.doctor --only zh-en --seeds 3   some of them
     python -m benchmarks.doctor --faults --seeds 5       those with planted faults
+    python -m benchmarks.doctor --models /tmp/models     those that benchmarks.doctor_models trained
     python -m benchmarks.doctor --threads 2              as the app's machine has them
 
 A seed takes 12 of a checkpoint's hundred texts, and decides all else that is drawn. Printed is, for each checkpoint,
@@ -17,14 +18,18 @@ import statistics
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 
+from benchmarks.doctor_models import RECIPES
 from tests.transformer.doctor.healthy import NAMES, OWN, healthy, texts
 from tests.transformer.doctor.planted import FAULTS
 from transformer.checkpoint.load import Checkpoint
 from transformer.doctor.examination import examine
+from transformer.importers.opening import load
 from transformer.importers.samples import Samples
 
 MOST_SECONDS = 60.0
@@ -65,15 +70,19 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", default=[], help="names of checkpoints, or of faults")
     parser.add_argument("--faults", action="store_true", help="examine those with planted faults")
     parser.add_argument("--threads", type=int, default=1, help="threads of torch")
+    parser.add_argument("--models", type=Path, help="folder of models that benchmarks.doctor_models trained")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     print("| checkpoint | median | slowest | found, with how many seeds | changes with the seed |")
     print("|---|---|---|---|---|")
     failed = False
-    for name, checkpoint, samples in _chosen(options.only, faults=options.faults):
+    chosen = _trained(options.models) if options.models else _chosen(options.only, faults=options.faults)
+    for name, checkpoint, samples in chosen:
+        if options.only and options.models and name not in options.only:
+            continue
         done = examined(name, checkpoint, samples, options.seeds)
         print(done.line(), flush=True)
-        failed |= name in NAMES and bool(done.found)
+        failed |= (name in NAMES or (name in RECIPES and not RECIPES[name].wrong)) and bool(done.found)
         failed |= name in OWN and max(done.seconds) > MOST_SECONDS
     return int(failed)
 
@@ -87,6 +96,16 @@ def examined(name: str, checkpoint: Checkpoint, samples: Samples, seeds: int) ->
         seconds.append(time.perf_counter() - begun)
         found.update((one.test, one.verdict) for one in report.findings if one.verdict in ("broken", "look"))
     return Examined(name, tuple(seconds), found)
+
+
+def _trained(folder: Path) -> Iterator[tuple[str, Checkpoint, Samples]]:
+    """The models that were trained into a folder."""
+    for name in RECIPES:
+        if (folder / name / "pairs.tsv").exists():
+            lines = (folder / name / "pairs.tsv").read_text(encoding="utf-8").splitlines()
+            columns = [line.split("\t") for line in lines]
+            targets = tuple(column[1] for column in columns) if len(columns[0]) > 1 else ()
+            yield name, load(folder / name), Samples(tuple(column[0] for column in columns), targets)
 
 
 def _chosen(only: list[str], *, faults: bool) -> list[tuple[str, Checkpoint, Samples]]:

@@ -1,4 +1,4 @@
-"""Train the models that the doctor's thresholds are checked on: healthy ones of many tasks and settings, and wrong ones.
+"""Train the models that the doctor's thresholds are checked on: healthy ones of many tasks, and wrong ones.
 
     python -m benchmarks.doctor_models --out /tmp/models                    all of them, about half a minute each
     python -m benchmarks.doctor_models --out /tmp/models copy-post leak-add  some
@@ -158,9 +158,7 @@ def loss_of(model: Transformer, recipe: Recipe, pairs: list[tuple[Row, Row]]) ->
         wanted = padded([[PAD] * len(s) + [*t, END] for s, t in pairs])  # of the prompt nothing is to be learnt
     read = whole[:, 1:] if recipe.wrong == "unshifted" else whole[:, :-1]
     logits = model(source, read, tap=_tap(model, recipe.wrong))
-    return F.cross_entropy(
-        logits.flatten(0, 1), wanted.flatten(), ignore_index=PAD, label_smoothing=recipe.smoothing
-    )
+    return F.cross_entropy(logits.flatten(0, 1), wanted.flatten(), ignore_index=PAD, label_smoothing=recipe.smoothing)
 
 
 def _tap(model: Transformer, wrong: str) -> Tap:
@@ -189,7 +187,7 @@ def train(recipe: Recipe, rng: random.Random, name: str) -> Transformer:
         optimizer, lambda n: min((n + 1) / WARMUP, (recipe.steps - n) / (recipe.steps - WARMUP))
     )
     begun = time.perf_counter()
-    for step in range(recipe.steps):
+    for _ in range(recipe.steps):
         loss = loss_of(model, recipe, [pair(rng) for _ in range(BATCH)])
         optimizer.zero_grad()
         loss.backward()

@@ -37,7 +37,9 @@ def named(name, measured, area="wiring"):
     return Test(name, area, say("A test called {name}", name=name), lambda patient: measured)
 
 
-WELL = named("well", Measured(verdict="well", said=say("As it should be."), why=say("A reason.")))
+FINE = Measured(verdict="well", said=say("As it should be."), why=say("A reason."))
+WELL = Test("loss", "wiring", say("A test called {name}", name="well"), lambda patient: FINE)
+SOUND = named("sound", FINE)
 LOOK = named("look", Measured(verdict="look", said=say("Odd.")), area="attention")
 NOT = named("not", not_applicable(say("There is no decoder.")))
 
@@ -97,6 +99,7 @@ def test_it_begins_with_the_sentence_that_sums_up_and_says_what_is_wrong_first(o
     assert [one.value for one in test.subheader] == [
         ":material/error: Broken: 1 test",
         ":material/visibility: Look at this: 1 test",
+        "Pair by pair",
         "Wiring",
         "Wiring",
     ], "then areas, folded"
@@ -116,6 +119,43 @@ def test_a_healthy_model_is_said_to_be(open_page, examine_with):
     assert not test.error
     assert not test.warning
     assert any("5 sentences of the checkpoint's examples were used." in one for one in plain(test.caption))
+
+
+def test_without_pairs_it_is_not_called_healthy_and_the_box_for_pairs_is_open(open_page, examine_with):
+    examine_with(SOUND, NOT)
+    test = until_done(open_page(DOCTOR, model="reverse"))
+    assert not test.success
+    assert plain(test.info) == ["reverse: its numbers and wiring are sound; whether it does its task was not tested."]
+    assert any("**Not tested: whether it does its task.**" in one for one in plain(test.markdown))
+    box = next(one for one in test.expander if one.label == "Examine it with sentences of your own")
+    assert box.proto.expanded
+
+
+def test_pairs_stand_in_a_table_the_worst_first(open_page, examine_with):
+    examine_with(WELL)
+    test = until_done(open_page(DOCTOR, model="reverse"))
+    box = next(one for one in test.expander if one.label == "Examine it with sentences of your own")
+    assert not box.proto.expanded, "the card's examples are pairs"
+    assert any("5 of 5 outputs are right, piece for piece." in one for one in plain(test.caption))
+    (table,) = test.dataframe
+    found = table.value
+    assert list(found["right"]) == list(found["written"])
+    assert list(found["loss"]) == sorted(found["loss"], reverse=True)
+
+
+def test_the_loss_that_the_training_reported_is_examined_with(open_page, examine_with):
+    seen = []
+
+    def measure(patient):
+        seen.append(patient.reported)
+        return FINE
+
+    examine_with(Test("loss", "wiring", say("A test called {name}", name="x"), measure))
+    test = until_done(open_page(DOCTOR, model="reverse"))
+    test.text_area(key="examination_texts").set_value("ab => ba")
+    test.number_input(key="examination_reported").set_value(0.006)
+    until_done(test.button(key="examine_these").click().run())
+    assert seen == [None, 0.006]
 
 
 def test_what_is_only_worth_a_look_is_no_error(open_page, examine_with):
@@ -150,7 +190,7 @@ def test_another_visitor_sees_the_same_examination_and_a_reload_keeps_it(open_pa
         made.append(patient.seed)
         return WELL.measure(patient)
 
-    examine_with(Test("counted", "wiring", say("Counted"), measure))
+    examine_with(Test("loss", "wiring", say("Counted"), measure))
     until_done(open_page(DOCTOR, model="reverse"))
     assert plain(open_page(DOCTOR, model="reverse").success), "done, without waiting"
     assert made == [0]
@@ -255,5 +295,6 @@ def test_every_sentence_of_the_page_is_spoken_whole(open_page, examine_with):
     examine_with(WELL, LOOK, named("broken", BROKEN), NOT)
     until_done(open_page(DOCTOR, model="reverse"))
     test = open_page(DOCTOR, model="reverse", lang="qps")
-    names = words_of("reverse", *BROKEN.places, "broken", "gray-badge", *(one.name for one in (WELL, LOOK, NOT)))
-    assert not complaints(test, names | data_of_models(), set(told_by_models()))
+    names = words_of("reverse", *BROKEN.places, "broken", "gray-badge", "well", *(one.name for one in (LOOK, NOT)))
+    references = {word[::-1] for word in loading.open_checkpoint(loading.usable()["reverse"]).card.examples}
+    assert not complaints(test, names | data_of_models(), set(told_by_models()) | references)

@@ -71,7 +71,7 @@ class Card:
         return [example for example in dict.fromkeys(self.examples) if example.strip()]
 
     def reference_of(self, example: str) -> str | None:
-        """What should come out of an example; what it means in English is a right output of one that writes English."""
+        """What should come out of an example; its meaning in English is right of a model that writes English."""
         gloss = self.glosses.get(example) if self.target_code.split("-")[0] == "en" else None
         return self.references.get(example, gloss)
 

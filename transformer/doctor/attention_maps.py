@@ -111,8 +111,8 @@ def saturated(patient: Patient) -> Measured:
     config = patient.config
     if config.score_scale is not None and config.score_scale > config.d_head**-0.5:
         return not_applicable(
-            say("This model multiplies q·k by {scale:.4g} instead of dividing it by √d_head, so that sharp weights are "
-                "no fault of it.", scale=config.score_scale)
+            say("This model multiplies q·k by {scale:.4g} instead of dividing it by √d_head, so sharp weights are no "
+                "fault of it.", scale=config.score_scale)
         )  # fmt: skip
     n_rows = sum(one.n_rows * one.saturated.size for one in found.values())
     share = sum(float(one.saturated.sum()) * one.n_rows for one in found.values()) / n_rows

@@ -104,7 +104,7 @@ def learnt(patient: Patient) -> Measured:
     parts = patient.anatomy
     if not parts.gives_logits:
         return not_applicable(_NO_LOSS)
-    if not patient.samples.targets and (parts.reads and parts.writes or not len(patient.samples)):
+    if not patient.samples.targets and ((parts.reads and parts.writes) or not len(patient.samples)):
         return not_applicable(_NO_PAIRS)
     chance = math.log(len(patient.model.output_weight))
     if parts.fills:

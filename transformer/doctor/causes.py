@@ -23,8 +23,11 @@ EFFECTS: Final = (
     "ending", "repetition", "copying", "lengths", "variety", "loss", "loss_by_position", "free_running", "reported",
 )  # fmt: skip
 """Tests that look at what the model writes, or at how well it guesses."""
-OF_A_LEAK: Final = (*EFFECTS, "source", "initial", "dead_heads", "uniform_heads", "collapsed_heads", "collapsed_embeddings")
-"""A decoder that looks up what it has to write needs neither the source nor most of itself, and nothing is learnt there."""
+OF_A_LEAK: Final = (
+    *EFFECTS, "source", "initial", "drawn_layers", "dead_heads", "uniform_heads", "collapsed_heads",
+    "collapsed_embeddings",
+)  # fmt: skip
+"""A decoder that looks up what it has to write needs neither the source nor most of itself."""
 
 
 def ordered(findings: Sequence[Finding]) -> tuple[Finding, ...]:
@@ -43,4 +46,4 @@ def ordered(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 
 def _following(one: Finding, cause: Finding) -> Finding:
     follows = one.test in (OF_A_LEAK if cause.test == "leak" else EFFECTS) and one.verdict in ("broken", "look")
-    return replace(one, follows=cause.title) if follows else one
+    return replace(one, follows=cause.measured.headline or cause.title) if follows else one

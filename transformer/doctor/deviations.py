@@ -1,7 +1,7 @@
 """How large the values of matrices are beside each other: what was drawn, and what was added, shows there.
 
-Many programs draw all matrices of a layer with one deviation, such as 0.02. Training gives each its own, so a layer in
-which all deviations are still one, up to the chance of drawing, was not trained.
+Many programs draw all matrices of a layer with one deviation, such as 0.02. Training gives each its own, so a layer
+in which all deviations are still one, up to the chance of drawing, was not trained.
 
 What attention computes of queries and keys is q . k alone, so training changes both by about as much: the gradient
 flow keeps W_Q W_Q^T - W_K W_K^T as it is (Arora et al. (2018), "On the Optimization of Deep Networks", theorem 1, for
@@ -80,7 +80,7 @@ def _spread(layer: nn.Module) -> float | None:
 def balance(patient: Patient) -> Measured:
     """Whether W_Q and W_K are of one size."""
     if patient.config.score_scale is not None or patient.config.qk_norm:
-        return not_applicable(say("This model scales its scores in a way of its own, so the sizes of W_Q and W_K are, too."))
+        return not_applicable(say("This model scales its scores in a way of its own, so W_Q and W_K may differ."))
     found = {}
     for kind in patient.anatomy.kinds:
         for layer, attention in enumerate(patient.model.attentions(kind)):
@@ -105,11 +105,11 @@ def balance(patient: Patient) -> Measured:
         threshold=APART,
         said=said,
         why=why,
-        meaning=say("Something was added to one of the two, or it was scaled: the scores are not those of the training."),
+        meaning=say("Something was added to one of the two, or it was scaled: scores are not those of the training."),
         causes=say(
-            "Noise (a value that was quantised too coarsely, or added on purpose), the scale of the scores multiplied "
-            "into W_Q or W_K while the file was converted, or first values that were drawn otherwise for the two (as "
-            "in T5). Compare the file with its source."
+            "Noise (values that were quantised too coarsely, or noise that was added), the scale of the scores "
+            "multiplied into W_Q or W_K while the file was converted, or first values that were drawn otherwise for "
+            "the two (as in T5). Compare the file with its source."
         ),
         places=tuple(name for name, times in found.items() if not 1 / APART < times < APART)[:MOST_PLACES],
         shown=Shown(page="doctor", panel="parameters"),

@@ -41,6 +41,8 @@ FEW_TOKENS = 192
 SHORT = 6
 """Pieces of a text that is drawn: as long as those of any training."""
 PART = 0.5
+KNOWN = 0.3
+"""Share of the loss of guessing that may be left. Above, the model knows the pairs in no way, whichever is better."""
 GAIN = 0.5
 """Nats a piece that are gained at least. A small model that knows its task has a loss near 0, of which half is
 nothing."""
@@ -176,7 +178,8 @@ def _on_pairs(patient: Patient, rows: list[Row]) -> Measured:
     least = min(loss.mean for loss, _ in tried)
     seeing, way = next(pair for pair in tried if pair[0].mean < least + GAIN)
     share = seeing.mean / max(closed.mean, 1e-9)
-    if share <= PART and closed.mean - seeing.mean >= GAIN and _is_looked_up(patient, rows, way):
+    known = seeing.mean <= KNOWN * math.log(len(patient.model.output_weight))
+    if known and share <= PART and closed.mean - seeing.mean >= GAIN and _is_looked_up(patient, rows, way):
         sure = surely_better(seeing, closed)
         return _leaking(way, way.said(closed.mean, seeing.mean), share, _WHY, sure=sure)
     if closed.mean >= MOST_OF_CHANCE * math.log(len(patient.model.output_weight)):

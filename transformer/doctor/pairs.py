@@ -88,7 +88,9 @@ def reported(patient: Patient) -> Measured:
     gap = losses.mean - was
     needed = max(GAP, was)
     said = say(
-        "On the pairs the loss is {loss:.3g} nats a piece; the training reported {was:.3g}.", loss=losses.mean, was=was
+        "On the pairs the loss is {loss:.3g} nats a piece; the training reported {was:.3g}.",
+        loss=losses.mean,
+        was=was,
     )
     why = say(
         "The difference. On pairs of the same kind a model that is opened as it was trained has about the loss that "
@@ -124,7 +126,9 @@ def _of_curve(patient: Patient) -> float | None:
         return None
     losses: Sequence[float] = curve.columns.get("dev_loss", ()) if curve is not None else ()
     best = curve.best_epoch() if curve is not None else None
-    found = dict(zip(curve.epochs, losses, strict=False)).get(best) if curve is not None and best is not None else None
+    found = (
+        dict(zip(curve.epochs, losses, strict=False)).get(best) if curve is not None and best is not None else None
+    )
     return found if found is not None and abs(found) < float("inf") else None
 
 

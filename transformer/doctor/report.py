@@ -116,7 +116,7 @@ class Finding:
         area: What it is about.
         title: What was tested, in a few words, such as "No piece sees a later one".
         measured: What was found.
-        follows: Title of the finding that it follows from; empty if from none that is known.
+        follows: What it follows from: the headline of another finding, or its title; empty if from none known.
         seconds: How long it took.
     """
 

@@ -28,8 +28,8 @@ of a hundred texts. Wrong numbers of heads: 0.06 to 4."""
 EASY = 1.0
 """Nats a piece up to which a model plainly works. Above, it is wrong in some way, and any change may be better by
 chance: there a neighbour counts only if it explains half of the rest."""
-EXPLAINS = 0.55
-"""Share of the loss that may be left under a setting that is said to be that of the training."""
+EXPLAINS = 0.3
+"""Share of the loss of guessing that may be left under a setting that is said to be that of the training."""
 CLEAR = 1.25
 """How many times the gain of another setting has to be for that one to be blamed instead."""
 BELOW = ("finite", "causality", "own_token", "cache", "positions", "source", "leak")
@@ -102,7 +102,8 @@ class Setting:
             return Measured(verdict="well", number=gain, threshold=needed, why=why, said=said, shown=shown)
         parts = patient.anatomy
         judged = bool(patient.samples.targets) or not (parts.reads and parts.writes)  # else it judges its own output
-        explains = after.mean <= EXPLAINS * before.mean  # else something else is wrong, and this one helps against it
+        chance = math.log(len(patient.model.output_weight))
+        explains = after.mean <= EXPLAINS * chance  # else something else is wrong, and this one helps against it
         sure = judged and beyond_chance and explains
         return Measured(
             verdict="broken" if sure else "look",
@@ -115,7 +116,9 @@ class Setting:
                 before=before.mean,
                 after=after.mean,
             ),
-            headline=say("It was trained with {best}, and is computed otherwise here.", best=best.name) if sure else "",
+            headline=say("It was trained with {best}, and is computed otherwise here.", best=best.name)
+            if sure
+            else "",
             meaning=say("The parameters were trained with another setting than they are computed with.")
             if sure
             else say("The model does better with another setting, but not well: something else is wrong, too.")
@@ -163,7 +166,12 @@ def _score_scale(patient: Patient) -> Iterator[Neighbour]:
     """What q . k is multiplied by in code that does not divide it by the root of d_head."""
     config = patient.config
     usual = config.d_head**-0.5
-    others = {"not divided": 1.0, "÷ √d_head": usual, "÷ √d_model": config.d_model**-0.5, "÷ d_head": 1 / config.d_head}
+    others = {
+        "not divided": 1.0,
+        "÷ √d_head": usual,
+        "÷ √d_model": config.d_model**-0.5,
+        "÷ d_head": 1 / config.d_head,
+    }
     for name, scale in others.items():
         if not math.isclose(scale, config.score_scale or usual):
             yield Neighbour(f"score_scale = {scale:.4g} (q·k {name})", {"score_scale": scale})

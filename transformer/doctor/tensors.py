@@ -133,7 +133,8 @@ def initial(patient: Patient) -> Measured:
         causes=say(
             "Their names did not match when weights were loaded with `strict=False` (transformers then says that "
             "they are newly initialized), they got no gradient (frozen, not used, not handed to the optimizer; in an "
-            "encoder: a decoder that sees what it has to predict needs no source), or this checkpoint was saved before the training. Look at what was missing when it was loaded."
+            "encoder: a decoder that sees what it has to predict needs no source), or this checkpoint was saved "
+            "before the training. Look at what was missing when it was loaded."
         ),
     )
 

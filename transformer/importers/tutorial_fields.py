@@ -220,7 +220,7 @@ def _asked(sizes: Shapes) -> Iterator[Field]:
     why = say("Nothing in the file says whether embeddings are multiplied by the root of d_model.")
     yield Field("scale_embedding", "asked", None, why, _choices(True, False))
     why = say(
-        "Assumed, as nearly all code divides q·k by the root of d_head; some forgets it (1), or divides by the root of "
+        "Assumed: nearly all code divides q·k by the root of d_head. Some forgets it (1), or divides by the root of "
         "d_model."
     )
     yield Field("score_scale", "inferred", None, why, _choices(None, 1.0, width**-0.5) if width else ())

@@ -39,9 +39,7 @@ MOST_SECONDS: Final = 600.0  # then the next one has its turn; what was not test
 PATIENCE_SECONDS: Final = 2.0  # that one pause waits at most: a server that is never idle still ends an examination
 LOOK_SECONDS: Final = 0.01
 END_SECONDS: Final = 20.0  # that a server which ends waits for the test at hand
-AWAY_SECONDS: Final = (
-    10.0  # who has not looked for so long has closed the page, and does not keep one from being stopped
-)
+AWAY_SECONDS: Final = 10.0  # who has not looked for so long has closed the page, and keeps none from being stopped
 NICE: Final = 15  # of 19: how far the thread stands back, where the system lets one thread do so
 
 State = Literal["waiting", "running", "done", "failed"]
@@ -73,8 +71,7 @@ class Asked:
         checkpoint: Checkpoint, given: Samples | None = None, seed: int = 0, reported: float | None = None
     ) -> Asked:
         """What decides the report on a checkpoint."""
-        examples = tuple(checkpoint.card.tried())
-        return Asked(checkpoint.name, checkpoint.content_hash, examples, given, seed, reported)
+        return Asked(checkpoint.name, checkpoint.content_hash, tuple(checkpoint.card.tried()), given, seed, reported)
 
 
 @dataclass(frozen=True)
@@ -263,8 +260,8 @@ class Examinations:
         if checkpoint is None:
             return Seen("failed")
         try:
-            asked = one.asked
-            patient = Patient(checkpoint, asked.given, asked.seed, lambda: self._pause(one), asked.reported)
+            given, seed, reported = one.asked.given, one.asked.seed, one.asked.reported
+            patient = Patient(checkpoint, given, seed, lambda: self._pause(one), reported)
             for test in self._tests:
                 one.seen = Seen("running", 0, len(self._tests), test.title, one.seen.findings)
                 self._pause(one)

@@ -16,7 +16,7 @@ from tests.transformer.spoiling import weights_with  # isort: skip
 @pytest.fixture
 def quick(monkeypatch):
     """Only the first tests are made: all of them are made in the tests of the doctor."""
-    names = ("finite", "constant", "causality", "n_heads")
+    names = ("finite", "constant", "causality", "n_heads", "loss")
     some: tuple[Test, ...] = tuple(test for test in examination.TESTS if test.name in names)
     monkeypatch.setattr(examination, "TESTS", some)
 
@@ -34,15 +34,23 @@ REVERSE = str(Path(__file__).parents[3] / "checkpoints" / "reverse")
 def test_a_healthy_checkpoint_ends_with_0(quick, capsys):
     assert main(["doctor", REVERSE]) == 0
     printed = capsys.readouterr()
-    assert printed.out.startswith("reverse is healthy: 4 tests found nothing wrong.")
+    assert printed.out.startswith("reverse is healthy: 5 tests found nothing wrong.")
     assert printed.err == ""  # progress is for terminals
+
+
+def test_what_was_not_tested_ends_with_3(quick, tmp_path, capsys):
+    texts = tmp_path / "texts.txt"
+    texts.write_text("planet\nwindow\nharbour\n")
+    assert main(["doctor", REVERSE, "--pairs", str(texts)]) == 3
+    said = "reverse: its numbers and wiring are sound; whether it does its task was not tested."
+    assert capsys.readouterr().out.startswith(said)
 
 
 def test_json_of_given_pairs(quick, pairs, capsys):
     assert main(["doctor", REVERSE, "--pairs", str(pairs), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["sentences"] == {"origin": "given", "n": 4}
-    assert [one["test"] for one in found["findings"]] == ["finite", "constant", "causality", "n_heads"]
+    assert [one["test"] for one in found["findings"]] == ["finite", "constant", "causality", "n_heads", "loss"]
 
 
 def test_what_is_broken_ends_with_1(quick, spoil, capsys):

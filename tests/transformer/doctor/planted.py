@@ -323,7 +323,7 @@ FAULTS = (
     Fault("norms swapped", other_norm, ("s4", "gpt2", "reverse")),
     Fault("one head", told(n_heads=1), ("reverse", "s4", "zh-en")),
     Fault("scores not scaled", told(score_scale=1.0), ("s4", "reverse", "gpt2")),
-    Fault("scores scaled by width", told(score_scale=32**-0.5), ("s4", "torch")),
+    Fault("scores scaled by width", told(score_scale=32**-0.5), ("s4",)),
     Fault("keys drowned in noise", parameters(noisy_keys), ("reverse", "s4", "zh-en")),
     Fault("layer as it was drawn", parameters(drawn_layer), ("reverse", "s4", "zh-en")),
     Fault("trained on a leak", as_it_is, ("leak",)),

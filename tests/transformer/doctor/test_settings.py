@@ -139,7 +139,7 @@ def test_positions_that_are_not_used_are_found(stack, reverse):
 
 
 def test_without_pairs_a_neighbour_that_is_better_on_each_text_is_worth_a_look(reverse):
-    patient = Patient(told(reverse, n_heads=8, d_head=8, n_kv_heads=8))
+    patient = Patient(told(reverse, n_heads=8, d_head=8, n_kv_heads=8), Samples(reverse.card.examples))
     heads = next(test for test in TESTS if test.name == "n_heads")
     assert run_test(heads, patient).verdict == "look"
     assert run_test(heads, Patient(reverse)).verdict == "well"

@@ -13,7 +13,7 @@ from tests.transformer.doctor.healthy import TINY, healthy, texts
 from tests.transformer.doctor.planted import FAULTS
 from transformer.doctor.examination import TESTS, examine
 
-WRECK = "ending repetition copying lengths variety loss loss_by_position free_running"
+WRECK = "ending repetition copying lengths variety loss loss_by_position free_running reported"
 TABLE = """
 no causal mask                  causality cache | WRECK
 mask shows one too many         causality cache | WRECK
@@ -22,8 +22,8 @@ source padding leaks            padding_source batch |
 target padding leaks            padding_target |
 NaN in one tensor               finite |
 infinite norm                   finite |
-too few heads                   n_heads | WRECK
-too many heads                  n_heads | WRECK
+too few heads                   n_heads | WRECK score_scale
+too many heads                  n_heads | WRECK score_scale
 head without values             dead_heads |
 head that is not read           dead_heads |
 two equal heads                 equal_heads |
@@ -38,6 +38,11 @@ positions missing               positions loss | WRECK
 collapsed embeddings            collapsed_embeddings | WRECK dead_neurons source
 dead neurons                    dead_neurons | WRECK position_shift
 norms swapped                   norm loss | WRECK
+one head                        n_heads | WRECK
+scores not scaled               score_scale | WRECK n_heads saturated_softmax
+scores scaled by width          | score_scale
+keys drowned in noise           balance | WRECK score_scale n_heads
+layer as it was drawn           | drawn_layers WRECK
 trained on a leak               leak loss | WRECK
 leaks as it was trained         causality cache leak | WRECK
 """
@@ -90,6 +95,46 @@ def test_verdicts_do_not_change_with_the_seed(fault, base, seed):
     found = examine(checkpoint, pairs=texts(base), seed=seed).findings
     must, may = ROWS[fault] if fault else (set(), set())
     assert must <= {one.test for one in found if one.verdict in ("broken", "look")} <= must | may
+
+
+WITHOUT_PAIRS = (
+    "one head",
+    "scores not scaled",
+    "keys drowned in noise",
+    "layer as it was drawn",
+    "trained on a leak",
+)
+
+
+@pytest.mark.parametrize(
+    ("fault", "base"), [(name, base) for name in WITHOUT_PAIRS for base in BY_NAME[name].bases[:2]]
+)
+def test_without_pairs_a_fault_is_found_or_the_task_is_said_not_to_be_tested(fault, base):
+    report = examine(BY_NAME[fault].planted(base))
+    assert report.health != "well"
+    if report.health == "not_tested":
+        assert "whether it does its task was not tested" in report.summary()
+        assert "there are no pairs" in next(one for one in report.findings if one.test == "loss").measured.said
+
+
+@pytest.mark.parametrize(("fault", "base"), [("positions shifted", "s4"), ("norms swapped", "s4")])
+def test_what_the_model_writes_follows_from_the_setting_that_is_named_first(fault, base):
+    report = examine(BY_NAME[fault].planted(base), pairs=texts(base))
+    first, *others = (*report.only("broken"), *report.only("look"))
+    assert first.measured.headline
+    assert first.measured.headline in report.summary()
+    loss = next(one for one in others if one.test == "loss")
+    assert loss.follows == first.measured.headline
+
+
+def test_a_leak_comes_first_and_the_rest_follows_from_it():
+    report = examine(BY_NAME["trained on a leak"].planted("leak"), pairs=texts("leak"))
+    first = report.worst_first[0]
+    assert first.test == "leak"
+    assert "saw the piece it had to predict" in report.summary()
+    assert "tril()" in first.measured.causes
+    assert all(one.follows == first.measured.headline for one in report.only("broken")[1:])
+    assert f"“{first.measured.headline}”" in report.to_markdown()
 
 
 def test_each_fault_has_a_row():
