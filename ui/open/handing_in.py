@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from transformer.checkpoint.listing import Entry
-from transformer.errors import CheckpointError
 from transformer.confined import can_limit
+from transformer.errors import CheckpointError
 from transformer.importers.handed_in.limits import MEGABYTE, OURS
 from ui.inbox import switch
 from ui.inbox.desk import Job
