@@ -185,9 +185,7 @@ def _draw(menu: Menu, elsewhere: dict[str, str], again: dict[str, str], compare:
 
 def _group(section: str, links: Sequence[str], *, is_open: bool) -> list[str]:
     """Pages that fold into one entry."""
-    return [
-        f"<details{' open' if is_open else ''}><summary>{escape(here(section))}</summary>", *links, "</details>"
-    ]
+    return [f"<details{' open' if is_open else ''}><summary>{escape(here(section))}</summary>", *links, "</details>"]
 
 
 def _compare_this(compare: Link | None) -> str:
