@@ -21,7 +21,6 @@ from transformer.runs.decoding import Prefix
 from transformer.runs.interventions import KINDS, ChangeError, parse
 from transformer.runs.interventions.rounding import drawn, rounded
 from transformer.runs.interventions.wiring import WIRING
-from transformer.runs.keeping import WEIGHTS
 
 SOURCE = [5, 9, 4, 12, 0, 0]  # with padding, where there is an encoder
 WRITTEN = [7, 11, 4, 6, 10]
@@ -77,35 +76,6 @@ def recorded(model, tap, source, start):
     return values["logits"][0, len(start) - 1 :].log_softmax(-1).numpy()
 
 
-def maps_by_steps(model, texts, source, start):
-    """The maps by place [H, Q, K]: each row of the decoder as when its token was the last that it had read."""
-    wires = Wires()
-    for text in texts:
-        CASES[text][1](wires)
-    plain, read, rows = Plain(model, wires), [*start, *WRITTEN], {}
-    if not model.anatomy.writes:
-        plain.memory(source)
-        return plain.maps
-    for n in range(1, len(read) + 1):
-        plain.log_probs(source, read[:n])
-        for name, maps in plain.maps.items():
-            width = len(source) if "cross" in name else len(read)
-            rows.setdefault(name, []).append(np.pad(maps[:, -1], ((0, 0), (0, max(width - maps.shape[-1], 0)))))
-    return {name: np.stack(rows[name], 1) if name.startswith("decoder") else plain.maps[name] for name in rows}
-
-
-@torch.inference_mode()
-def recorded_maps(model, tap, source, start):
-    """The same from the recording pass; and what one pass over the whole output would give."""
-    ids = torch.tensor([source])
-    memory, seen = recording.read_source(model, ids, [WEIGHTS], tap=tap)
-    if not model.anatomy.writes:
-        return seen, seen
-    read, mask, whole = torch.tensor([[*start, *WRITTEN]]), model.source_mask(ids), Recorder([WEIGHTS])
-    model.decode(read, memory, mask, tap=tap.also(whole))
-    return seen | recording.read_target(model, read, memory, mask, [WEIGHTS], tap=tap), seen | whole.values
-
-
 @cache
 def unchanged(model_name):
     return expected(*beginning(model_of(model_name)))
@@ -133,22 +103,6 @@ def test_a_change_is_what_a_model_wired_so_computes(text, model):
     reference = check(model, [text], torch.float64, 1e-10)
     inert = model in INERT.get(text, ())
     assert (np.abs(reference - unchanged(model)).max() < 1e-10) == inert  # or the comparison would prove nothing
-
-
-@pytest.mark.parametrize(("text", "model"), ONE)
-def test_a_map_holds_each_row_as_its_step_computed_it(text, model):
-    """Also where one pass over the whole output gives other rows; then nothing is said to be causal."""
-    one, _, source, start = beginning(model_of(model))
-    tap = tap_for(parse(text), SimpleNamespace(config=one.config, model=one))
-    found, whole = recorded_maps(one, tap, source, start)
-    expected_maps = maps_by_steps(one, [text], source, start)
-    assert {site.removesuffix(".weights") for site in found} == expected_maps.keys()
-    differs = False
-    for site, values in found.items():
-        np.testing.assert_allclose(values[0], expected_maps[site.removesuffix(".weights")], atol=1e-10, rtol=0)
-        differs = differs or bool((values - whole[site]).abs().max() > 1e-6)
-    assert not (differs and tap.causal)
-    assert differs or text not in ("causal-off", "causal-peek", "causal-transposed")
 
 
 @pytest.mark.parametrize("text", CASES)
