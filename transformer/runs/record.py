@@ -15,6 +15,12 @@ from transformer.runs.runnable import Runnable
 from transformer.runs.source import Source
 from transformer.runs.step import Ranked, StopReason
 from transformer.runs.trace import Trace
+from words import say
+
+BY_STEPS = say(
+    "With this change, what the decoder computes for a token depends on what comes after it. The maps show each row "
+    "as its step computed it, when its token was the last; one pass over the whole output would give different rows."
+)
 
 
 @dataclass(frozen=True)
@@ -27,13 +33,18 @@ class Output:
 
 @dataclass(frozen=True)
 class Record:
-    """What the recording pass saw of a whole batch."""
+    """What the recording pass saw of a whole batch.
+
+    Attributes:
+        causal: Whether one pass over an output holds all its steps; see `transformer.runs.recording`.
+    """
 
     checkpoint: Runnable
     src_ids: Tensor
     read_ids: Tensor
     values: dict[str, Tensor]
     seconds: float
+    causal: bool
 
     def trace(self, row: int, query: Query, source: Source, output: Output) -> Trace:
         """The trace of one row."""
@@ -46,7 +57,7 @@ class Record:
         return Trace(
             query=query,
             checkpoint=self.checkpoint.name,
-            notes=source.notes,
+            notes=source.notes if self.causal or not output.ids else (*source.notes, BY_STEPS),
             source_text=source.text,
             src_ids=src_ids,
             src_pieces=source.pieces + padding,

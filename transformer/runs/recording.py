@@ -3,8 +3,11 @@
 **One pass holds every step.** Under a causal mask what a decoder computes for a token depends on nothing after it,
 so a single teacher-forced pass over the whole output gives in row t what the step saw that read t + 1 tokens.
 
-A tap may break that: values that are averaged over tokens, or a mask that is taken away, are others with every
-further token. Then each prefix is read by itself, as decoding did, and of each only its last row is kept.
+A tap may break that: values that are averaged over tokens, or a mask that is taken away, are different with every
+further token. Then each prefix is read by itself, as decoding did, and of each only its last row is kept: that row
+made the piece that was written, and one pass over the whole output never took place. So it is in all that is made of
+a run, maps, replay, comparisons, tables and saved files, and a note of the trace says it (`record.BY_STEPS`). A row
+of a prompt is read in the same way, as if the prompt ended there; what its map leaves closed is what came later.
 
 What is recorded is finite, or an error names the first site that is not (see `transformer.runs.finite`).
 

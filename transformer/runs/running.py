@@ -156,7 +156,9 @@ class Reading:
         seen = sites.kept(self.seen) | recording.read_target(
             model, read_ids, self.memory, mask, sites.recorded, passed=sites.passed, tap=self.tap
         )
-        record = Record(self.checkpoint, self.src_ids, read_ids, seen, time.monotonic() - self.started)
+        record = Record(
+            self.checkpoint, self.src_ids, read_ids, seen, time.monotonic() - self.started, self.tap.causal
+        )
         return tuple(record.trace(row, *parts) for row, parts in enumerate(rows))
 
 

@@ -55,7 +55,8 @@ class Trace:
         log_probs: Log-probabilities [step, tgt_vocab], in nats, float32; the model's own, which `scores` may change.
         log_sums: What they lack to the logits [step], float32.
         weights: Of each attention that the model has [layer, head, query, key], float32; [layer, head, 0, 0] if the
-            run kept none. See `maps`.
+            run kept none. A decoder's row is as its step computed it, also where a change makes one pass over the
+            whole output differ; a note then says so. See `maps`.
         masks: Of each attention, bool [query, key] as the first layer used it, or [layer, query, key] where layers
             have windows; True = may attend. See `mask`.
         hypotheses: Beam search's results, best first; empty for the other ways of decoding.

@@ -60,8 +60,8 @@ class LibraryTokenizer(Rows):
         special |= {i for i, name in enumerate(names) if name == unused(i)}
         if self._unknown is not None:
             special.add(self._unknown)
-        wrapping = Wrapping(*map(tuple, described["around"]))
-        super().__init__(Table(pieces, special, {}, wrapping=wrapping))
+        before, after = map(tuple, described["around"])
+        super().__init__(Table(pieces, special, {}, wrapping=Wrapping(before, after)))
 
     def encode(self, text: str) -> Encoding:
         """Split a text into pieces; the file's template is left out (see `wrapping`)."""

@@ -22,6 +22,8 @@ CHILD = Path(__file__).with_name("library_child.py")
 OPENING_SECONDS = 120.0
 MOST_ANSWER = 2**24
 CHUNK = 2**20
+# A panic that has no memory left to look for the lines of its source would wait for itself for ever.
+_ALONE = {"TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1", "RUST_BACKTRACE": "0"}
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Limits:
     memory: int = 512 << 20
     seconds: float = 3.0
     each: float = 0.02
-    wait: float = 60.0
+    wait: float = 20.0
     tokens: int = 100_000
     characters: int = 1_000_000
 
@@ -88,7 +90,7 @@ class LibraryProcess:
                 characters=len(text),
                 most=self._limits.tokens,
             )
-        return answer["ids"], {place: part for place, part in answer["unknown"]}
+        return answer["ids"], dict(answer["unknown"])
 
     def decode(self, ids: list[int]) -> str:
         """The text of ids, without special pieces.
@@ -121,7 +123,8 @@ class LibraryProcess:
             if answer is None:
                 self._end()
                 raise TokenizerError(
-                    "its rules take more than {seconds:g} seconds or {memory:,} MB for one text; take another tokenizer.",
+                    "its rules take more than {seconds:g} seconds or {memory:,} MB for one text; take another "
+                    "tokenizer.",
                     seconds=self._limits.seconds,
                     memory=self._limits.memory >> 20,
                 )
@@ -138,7 +141,7 @@ class LibraryProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env=os.environ | {"TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1"},
+                env=os.environ | _ALONE,
                 bufsize=0,
                 creationflags=probing.NO_WINDOW,
             )

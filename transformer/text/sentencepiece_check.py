@@ -18,6 +18,7 @@ from words import joined, say, say_n
 
 MAX_PIECES = 1_000_000
 MAX_PIECE_BYTES = 512
+MAX_REPLACEMENT_BYTES = 64  # what a character becomes; by Unicode's own rules (NFKC) 33 at most
 PROBE_SECONDS = 60.0
 
 UNKNOWN = 2  # a type of pieces
@@ -146,11 +147,11 @@ def _check_texts(message: int | float | memoryview, wanted: int) -> None:
         if wanted == REPLACEMENTS:  # the length of a search tree, the tree, then texts that each end in a zero
             texts = texts[4 + int.from_bytes(texts[:4], "little") :]
         longest = max(map(len, texts.split(b"\0")))
-        if longest > MAX_PIECE_BYTES:
+        if longest > MAX_REPLACEMENT_BYTES:
             raise TokenizerError(
                 "replaces a character by {longest:,} bytes; at most {most} are read.",
                 longest=longest,
-                most=MAX_PIECE_BYTES,
+                most=MAX_REPLACEMENT_BYTES,
             )
 
 

@@ -80,6 +80,7 @@ class Plain:
 
     def __init__(self, model, wires):
         self.c, self.w = model.config, wires
+        self.maps = {}  # of the last reading, by place: [H, Q, K]
         self.state = {name: value.double().numpy() for name, value in model.state_dict().items()}
         self.tables = {
             name: getattr(model, name).embedding.positions.table.double().numpy()
@@ -176,7 +177,7 @@ class Plain:
         q, k, v = (self.linear(y, f"{name}.{p}_proj") for y, p in ((x, "q"), (context, "k"), (context, "v")))
         is_open = self.open(kind, query_ids, key_ids)
         k = [w.keys[kind](name.replace("layers.", ""), key) for key in k]
-        heads = []
+        heads, maps = [], []
         for h in range(n_heads):
             own, shared = slice(h * d, (h + 1) * d), h // (n_heads // (w.heads or c.n_kv_heads))
             theirs = slice(shared * d, (shared + 1) * d)
@@ -188,7 +189,9 @@ class Plain:
                 ]
             )
             weights = self.weights(kind, scores, is_open)
+            maps.append(weights)
             heads.append(weights @ v[:, theirs])
+        self.maps[name.replace("layers.", "")] = np.array(maps)
         return self.linear(np.concatenate(heads, 1), f"{name}.out_proj")
 
     def open(self, kind, query_ids, key_ids):

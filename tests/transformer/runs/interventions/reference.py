@@ -20,16 +20,21 @@ from pathlib import Path
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 
 from tests.conftest import SOURCES, TARGETS
 from tests.transformer.tiny import tiny_model
 from transformer import run
 from transformer.checkpoint.load import load
 from transformer.checkpoint.save import Parts, save
+from transformer.model.anatomy import anatomy
 from transformer.model.cache import KVCache
+from transformer.runs.by_layer import each_layer
 from transformer.runs.changing import tap_for
 from transformer.runs.decoding import Prefix
+from transformer.runs.replay import replay
 from transformer.runs.source import read_source
+from transformer.runs.together import run_together
 from transformer.text.tokenizer import Tokenizer
 from transformer.training.vocabulary import learn_vocabulary
 
@@ -66,6 +71,7 @@ class Reference:
         self.state = {name: value.double() for name, value in checkpoint.model.state_dict().items()}
         self.fill = -torch.inf  # of a closed score
         self._tables = {}
+        self.maps = {}  # of the last reading, by place: [H, Q, K]
 
     # What a change overrides
 
@@ -166,14 +172,16 @@ class Reference:
     def attention(self, x, context, keys_are_read, name):
         c, long = self.c, self.long(name)
         q, k, v = (self.linear(y, f"{long}.{p}_proj") for y, p in ((x, "q"), (context, "k"), (context, "v")))
-        mask, heads = self.mask(name, len(x), keys_are_read), []
+        mask, heads, maps = self.mask(name, len(x), keys_are_read), [], []
         for head in range(c.n_heads):
             own = slice(head * c.d_head, (head + 1) * c.d_head)
             group = head // (c.n_heads // c.n_kv_heads)
             shared = slice(group * c.d_head, (group + 1) * c.d_head)
             scores = self.scores(self.queries(q[:, own], name, head), self.keys(k[:, shared], name, head), name, head)
             weights = self.weights(scores, mask, name, head)
+            maps.append(weights)
             heads.append(self.head(weights @ self.values(v[:, shared], name, head), mask, name, head))
+        self.maps[name] = torch.stack(maps)
         return self.attention_output(self.linear(torch.cat(heads, -1), f"{long}.out_proj"), name)
 
     def feed_forward(self, x, name):
@@ -215,6 +223,22 @@ class Reference:
         rows = [self.logits(src, [*before, *tgt[:n]])[-1] for n in range(len(tgt) + 1)]
         return torch.stack(rows).log_softmax(-1)
 
+    def maps_by_steps(self, src, tgt):
+        """The maps by place [H, Q, K]: each row of the decoder as when its token was the last that it had read."""
+        before = [self.c.decoder_start_id] if self.c.n_encoder_layers else self.edited(list(src))
+        read, rows = [*before, *tgt], {}
+        for n in range(1, len(read) + 1) if self.c.n_decoder_layers else (0,):
+            self.logits(src, read[:n])
+            for name, maps in self.maps.items():
+                rows.setdefault(name, []).append(maps[:, -1:])
+        widths = {name: found[-1].size(-1) for name, found in rows.items()}
+        return {
+            name: torch.cat([F.pad(row, (0, widths[name] - row.size(-1))) for row in found], 1)
+            if name.startswith("decoder")
+            else self.maps[name]
+            for name, found in rows.items()
+        }
+
 
 def reference_of(checkpoint, *changes):
     """The reference with these changes, carried out in this order."""
@@ -225,7 +249,8 @@ def reference_of(checkpoint, *changes):
 def assert_same(checkpoint, interventions, *changes, text=SOURCE, differs=True):
     """Compare a changed model with the reference that is changed by hand.
 
-    In float64 and float32, in one pass, step by step with and without a cache, and in a whole run with its record.
+    In float64 and float32, in one pass, step by step with and without a cache, and in a whole run with its record and
+    its maps.
 
     Args:
         checkpoint: As `made` gives it.
@@ -242,6 +267,25 @@ def assert_same(checkpoint, interventions, *changes, text=SOURCE, differs=True):
         atol = TOLERANCE[one.model.src_table.dtype]
         for found in _found(one, tuple(interventions), text):
             np.testing.assert_allclose(found, expected, rtol=0, atol=atol)
+    _assert_same_maps(
+        checkpoint, tuple(interventions), reference_of(checkpoint, *changes).maps_by_steps(src, FORCED), text
+    )
+
+
+def _assert_same_maps(checkpoint, interventions, expected, text):
+    """The maps of a whole run, those that are replayed, and those of a run that kept none."""
+    query = checkpoint.query(text, interventions=interventions, forced=FORCED, max_new=len(FORCED) + 1)
+    trace = run(checkpoint, query)
+    (bare,) = run_together(checkpoint, [query], most_map_bytes=0)
+    again = replay(checkpoint, trace, ["*_attn.weights"])
+    for one in anatomy(checkpoint.config).attentions:
+        remade = each_layer(checkpoint, bare, one.kind, lambda maps, _: maps.copy())
+        for layer in range(one.n_layers):
+            site = one.site(layer, "weights")
+            if site.removesuffix(".weights") not in expected:
+                continue  # a sub-layer that is skipped: the reference has no map of it
+            for found in (trace.maps(one.kind)[layer], remade[layer], again[site]):
+                np.testing.assert_allclose(found, expected[site.removesuffix(".weights")], rtol=0, atol=2e-5)
 
 
 def _found(checkpoint, interventions, text):
