@@ -9,7 +9,7 @@ from ui.state import predictions
 __all__ = ["step_page"]  # a fixture
 
 
-def test_the_path_begins_with_its_words_on_the_learners_sentence_and_then_asks(step_page):  # noqa: F811
+def test_the_path_begins_with_its_words_on_the_learners_sentence_and_then_asks(step_page):
     test = step_page("pages/learn/lessons.py", src=SENTENCE, model="zh-en")
     _, parameters = ways(test)["Begin the 20-minute path"]
     test = step_page("pages/explore/attention.py", **parameters)
@@ -28,7 +28,7 @@ def test_the_path_begins_with_its_words_on_the_learners_sentence_and_then_asks(s
     assert ways(test)["The words of this path"][0] == "attention"
 
 
-def test_the_path_ends_with_what_was_met_and_how_many_were_right(step_page):  # noqa: F811
+def test_the_path_ends_with_what_was_met_and_how_many_were_right(step_page):
     path = route.places(lessons(), "", short=True)
     given = {
         (place.name, "0" * 8): predictions.Prediction("x", n % 2 == 0, "0" * 8) for n, place in enumerate(path[:5])

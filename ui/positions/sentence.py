@@ -144,8 +144,12 @@ def _strengths(run: OpenRun, start: Start, chosen: int) -> None:
         Strengths(say("sum"), rms(start.total)),
     ]
     figure = charts.embedding_strengths_spec(
-        start.pieces, strengths, chosen=chosen, title=say("Length of embedding and position vectors"),
-        token_axis=_AXES[side], colour=side,
+        start.pieces,
+        strengths,
+        chosen=chosen,
+        title=say("Length of embedding and position vectors"),
+        token_axis=_AXES[side],
+        colour=side,
     )
     field = _PLACES[side]
     follow = on_click(key, place_of, lambda token: session.replace(slot, **{field: token}))
