@@ -57,7 +57,7 @@ def pairs(report: Report, link: Link) -> None:
               "{right} of {n} outputs are right, piece for piece. The worst loss stands first.",
               len(report.pairs), right=n_right)
     )  # fmt: skip
-    columns = {
+    columns: dict[str, Sequence[Any]] = {
         "source": [one.source for one in report.pairs],
         "right": [one.right for one in report.pairs],
         "written": [one.written for one in report.pairs],

@@ -6,7 +6,7 @@ reader's own say which checkpoint it is to be: there the other one is offered.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -78,7 +78,7 @@ def follow_switch(checkpoint: Checkpoint) -> None:
         st.rerun()
 
 
-def _reader(text: str, here: tuple[str, ...], usable: Mapping[str, Entry], model: str) -> str | None:
+def _reader(text: str, here: Sequence[str], usable: Mapping[str, Entry], model: str) -> str | None:
     others = {name: entry for name, entry in usable.items() if entry.language and name != model}
     return reader(text, here, {name: entry.examples for name, entry in others.items()})
 
