@@ -29,11 +29,13 @@ _SETTINGS = re.compile(
     r"|initial_sidebar_state|position|input_type|autocomplete|args)$"
 )
 _DRAWS = re.compile(r"(st|drawing)(\.|$)")
-_NO_TEXT = re.compile(r"st\.(session_state|query_params|html|switch_page|components|cache\w+|Page$|context)")
+_NO_TEXT = re.compile(
+    r"st\.(session_state|query_params|html|switch_page|components|cache\w+|Page$|context|get_option)"
+)
 _SAID_ELSEWHERE = ast.Name | ast.Attribute | ast.Subscript | ast.Call  # what an error may be given as a sentence
 _NOTATION = {"BLEU", "chrF", "PE"}
 # Values that are stored and compared; who shows one says a sentence for it.
-_VALUES = {"end of sentence", "length limit", "no decoder", "alignment error rate"}
+_VALUES = {"end of sentence", "length limit", "no decoder", "alignment error rate", "Joey NMT"}
 # Read in a terminal, a log or a report, which are English; their errors are sentences all the same.
 _TERMINAL = (
     "transformer/__main__.py",
@@ -121,6 +123,8 @@ def bare(source: Source) -> Iterator[str]:
         if path.startswith(_TERMINAL) and not _is_in_error(node, parents):
             continue
         shown = _shown(node)
+        if (_text(node) or "").lstrip().startswith("<style>"):
+            continue
         named = set(_WORD.findall(shown)) - _NOTATION and _is_read(node, parents)
         told = _TWO_WORDS.search(shown) and not _PLACE.match(shown)
         if (named or told) and shown not in _VALUES:

@@ -167,7 +167,7 @@ def _score_scale(patient: Patient) -> Iterator[Neighbour]:
     config = patient.config
     usual = config.d_head**-0.5
     others = {
-        "not divided": 1.0,
+        "undivided": 1.0,
         "÷ √d_head": usual,
         "÷ √d_model": config.d_model**-0.5,
         "÷ d_head": 1 / config.d_head,

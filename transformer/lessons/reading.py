@@ -36,6 +36,7 @@ _FIELD = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
 _FORMAT = re.compile(r"[+]?,?(\.\d)?[fdg%]?", re.ASCII)
 _LESSON = {"name", "number", "title", "teaches", "minutes", "after", "step"}
 _STEP = {"page", "link", "then", "pick", "on", "cover", "look", "ask", "reveal", "short", "paper", "from"}
+_REVEAL = "reveal"
 _ASK = {"oracle", "kind", "form", "question", "choices", "in_order", "within", "misled", "right"}
 
 
@@ -116,7 +117,7 @@ class _Reader:
                 continue
             ask, reveal = self._ask(self._of(record, "ask", dict)), self._texts(record, "reveal")
             if ask.right and ALWAYS not in reveal:
-                raise self._error(say("`{name}` lacks a text for {language}", name="reveal", language=ALWAYS))
+                raise self._error(say("`{name}` lacks a text for {language}", name=_REVEAL, language=ALWAYS))
             yield Step(
                 page=self._among(record, "page", PAGES),
                 link=self._strings(record, "link"),

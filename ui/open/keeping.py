@@ -69,8 +69,7 @@ def _form(entry: Entry) -> None:
         st.caption(
             say(
                 "No folder of checkpoints can be written to here. To keep the answers, copy the address of this "
-                "page, or run {command} on your own machine.",
-                command="`python -m transformer import`",
+                "page, or run `python -m transformer import` on your own machine."
             )
         )
         return

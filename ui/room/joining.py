@@ -85,14 +85,14 @@ def caution() -> None:
         st.caption(say("{address} is this computer's address in its network.", address=class_base()))
 
 
-def qr(text: str, *, name: str) -> str:
+def qr(text: str, *, where: str) -> str:
     """A QR code as HTML: a picture inside the page, black on white in every theme.
 
     Args:
         text: An address.
-        name: Of the element's class, which says how large it is.
+        where: The element's class, which says how large it is.
     """
     made = segno.make_qr(text, error="m")
     uri = made.svg_data_uri(scale=8, border=_QUIET, dark="#000", light="#fff", xmldecl=False)
     said = escape(here(say("QR code of {address}", address=text)))
-    return f'<img class="{escape(name)}" src="{escape(uri)}" alt="{said}">'
+    return f'<img class="{escape(where)}" src="{escape(uri)}" alt="{said}">'

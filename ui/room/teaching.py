@@ -33,7 +33,7 @@ def draw(taught: Opened, public: Public) -> None:
     code, said = st.columns([1, 3], gap="medium", vertical_alignment="center")
     where = joining.address(taught.code)
     with code:
-        st.html(RULES + joining.qr(where, name="gf-join"))
+        st.html(RULES + joining.qr(where, where="gf-join"))
     with said:
         st.markdown(say("Students scan this code, open this address, or type the code of the room on this page:"))
         st.code(where, language=None)

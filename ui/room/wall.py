@@ -38,7 +38,7 @@ def _head(code: str, *, alone: bool) -> str:
     address = f"{joining.class_base().partition('://')[2]}/{in_room.PAGE}"
     join = f'<p class="gf-wall-address">{escape(here(say("Join: {address}", address=address)))}</p>'
     named = f'<p class="gf-wall-code">{escape(code)}</p>'
-    qr = joining.qr(joining.address(code), name="gf-wall-qr")
+    qr = joining.qr(joining.address(code), where="gf-wall-qr")
     kind, parts = (
         ("gf-wall-alone", f"<div>{join}{named}</div>{qr}") if alone else ("gf-wall-asked", named + join + qr)
     )
@@ -46,7 +46,7 @@ def _head(code: str, *, alone: bool) -> str:
 
 
 def _qr(code: str) -> str:
-    return joining.qr(joining.address(code), name="gf-wall-qr")
+    return joining.qr(joining.address(code), where="gf-wall-qr")
 
 
 def _counts_right(public: Public) -> bool:

@@ -32,6 +32,7 @@ DIMS: Final = 16
 NEURONS: Final = 12
 BARS: Final = 3
 MOST_STEPS: Final = 16  # that the pass goes through, a third of a second each
+_FRAME, _BARS = "gf-frame", "gf-bars"  # classes of `look`
 
 
 @dataclass(frozen=True)
@@ -187,9 +188,9 @@ def _output(run: OpenRun, stack: StackName) -> Picture | None:
     best = trace.step(step, top_k=1).candidates[0]
     alt = say("Step {n}: the likeliest next piece is “{piece}”, p = {p:.2f}.", n=step + 1, piece=best.piece,
               p=best.probability)  # fmt: skip
-    passing = (_bars(trace, one, "gf-frame", _when(one)) for one in range(min(trace.n_steps, MOST_STEPS)))
-    at_rest = _bars(trace, step, "gf-frame gf-at-rest", _when(min(trace.n_steps, MOST_STEPS)))
-    return Picture(alt, "".join([*passing, at_rest]), "gf-bars gf-passing")
+    passing = (_bars(trace, one, _FRAME, _when(one)) for one in range(min(trace.n_steps, MOST_STEPS)))
+    at_rest = _bars(trace, step, f"{_FRAME} gf-at-rest", _when(min(trace.n_steps, MOST_STEPS)))
+    return Picture(alt, "".join([*passing, at_rest]), f"{_BARS} gf-passing")
 
 
 def _bars(trace: Trace, step: int, classes: str, late: str) -> str:

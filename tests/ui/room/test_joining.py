@@ -36,7 +36,7 @@ def drawn(picture):
 
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_a_phone_reads_the_address_and_has_a_quiet_zone(address):
-    modules = drawn(joining.qr(address, name="gf-join"))
+    modules = drawn(joining.qr(address, where="gf-join"))
     assert not modules[:4].any()
     assert not modules[-4:].any()
     assert not modules[:, :4].any()
@@ -50,7 +50,7 @@ def test_a_phone_reads_the_address_and_has_a_quiet_zone(address):
 
 
 def test_the_picture_says_what_it_is_and_holds_no_markup():
-    picture = joining.qr('https://a.example/?room="><script>', name='x" onload="alert(1)')
+    picture = joining.qr('https://a.example/?room="><script>', where='x" onload="alert(1)')
     assert "<script" not in picture
     assert ' onload="' not in picture
     assert "QR code of https://a.example/" in picture

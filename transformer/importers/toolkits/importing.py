@@ -88,7 +88,7 @@ def import_toolkit(
     expected = expected_shapes(config)
     check_agreement(found, weights, shapes, expected)
     report = account(found, weights, shapes, needed=list(expected), fields=reported(said), notes=tokenizers.notes)
-    card = {"title": weights.label, "description": f"A model of {toolkit.name}."}
+    card = {"title": weights.label, "description": f"A {toolkit.name} model."}
     content = Content(config, tokenizers.stored, card, found, {"n_heads": config.n_heads}, open_again)
     return Imported(report, content)
 
