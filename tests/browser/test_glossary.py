@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import comes_to, open_page, wait_for_idle
+from tests.browser.helpers import comes_to, menu_link, open_page, wait_for_idle
 
 MARKED = "() => [...(CSS.highlights.get('gf-term') ?? [])].map(range => range.toString().toLowerCase())"
 # Where the data of a run stand: pieces, the sentence, the output.
@@ -98,9 +98,9 @@ def test_marks_stay_while_the_reader_steps_and_goes_to_other_pages(opened, fault
         page.wait_for_timeout(250)
     else:
         pytest.fail("A term has lost its mark.")
-    page.get_by_role("link", name="Masks").click()
+    menu_link(page, "Masks").click()
     marked(page, "masks", "padding")
-    page.get_by_role("link", name="Inside the model").click()
+    menu_link(page, "Inside the model").click()
     marked(page, "encoder", "d_model")
     page.wait_for_function(f"() => !({MARKED})().includes('masks')")
     assert not faults

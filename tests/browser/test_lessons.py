@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import PHONE, comes_to, open_page, screenshot, wait_for_idle
+from tests.browser.helpers import PHONE, comes_to, menu_link, open_page, screenshot, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.lesson_numbers import covered, sent_of
 from transformer import load
@@ -228,7 +228,7 @@ def test_answers_are_forgotten_by_the_browser_on_request(server, page):
     stored = "() => localStorage.getItem('glassformer-lessons') ?? ''"
     comes_to(page, lambda: page.evaluate(stored).count("one-piece.5"), 1)
     assert "abcdef" not in page.evaluate(stored)
-    page.get_by_role("link", name="Lessons", exact=True).click()
+    menu_link(page, "Lessons").click()
     wait_for_idle(page)
     expect(page.get_by_role("link", name=re.compile("Go on"))).to_have_count(1)
     page.get_by_role("button", name="Forget my answers").click()

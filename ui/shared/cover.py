@@ -106,5 +106,6 @@ def part(draw: Callable[[], object], *, rows: Mapping[Sentence, Sequence[str]] |
     if not covered(PART):
         draw()
         return
-    pieces(rows or {})
+    if rows:
+        pieces(rows)
     stands_for(PART, height=HEIGHT if rows else MOST)

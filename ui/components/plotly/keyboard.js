@@ -98,7 +98,7 @@ export function makeKeyboard(view, click) {
     const said = sentenceOf(cells, at, cellOf(view.plot.data, at.row, at.column)?.value ?? null);
     row.setAttribute("aria-rowindex", String(at.row + 1));
     cell.setAttribute("aria-colindex", String(at.column + 1));
-    cell.textContent = said;
+    cell.setAttribute("aria-label", said);
     live.textContent = grid.matches(":focus") ? said : "";
     frame(view.plot, cell, at);
   };
