@@ -123,6 +123,8 @@ def test_it_is_spoken_whole(open_lesson):
     test = open_lesson(answers=ANSWERS, lang="qps")
     names = ("deep", "own", *(entry.title for entry in loading.usable().values()), *loading.usable())
     data = words_of(LESSON, ANSWERS, names, list(state()), "gelu silu") | {
+        "1/√d_head",
+        "1/√16",
         "positions",
         "sinusoidal",
         "true",
@@ -151,6 +153,29 @@ def test_the_end_mark_of_ids_is_offered_and_an_address_without_it_opens(open_les
     check(test.run())
     assert test.query_params["answers"].endswith("append_source_eos=true")
     assert "Every question is answered." in said(test)
+
+
+def test_the_scale_of_the_scores_is_assumed_in_words_ranked_and_kept_in_the_address(open_lesson):
+    test = open_lesson(answers=ANSWERS)
+    scale = box(test, "score_scale")
+    assert scale.label == "Scale of the scores (score_scale)"
+    assert scale.options == ["1/√d_head (assumed)", "1/√d_head", "none: q·k stays as it is (1)", "1/√16"]
+    assert "Some forgets it (1), or divides by the root of d_model (16)." in said(test).replace("\\", "")
+    test.text_area(key="score_texts").set_value("5 6 7 => 7 6 5\n8 9 => 9 8")
+    check(test.run())
+    test.button(key="score_choices").click()
+    check(test.run(timeout=120))  # though every question is answered
+    scores = [one for one in box(test, "score_scale").options if "loss" in one]
+    assert len(scores) == 3
+    box(test, "score_scale").set_value(next(one for one in scores if one.startswith("none")))
+    check(test.run())
+    assert test.query_params["answers"] == write((*ANSWERS, ("score_scale", 1.0)))
+    test = open_lesson(answers=(*ANSWERS, ("score_scale", 1)))
+    assert box(test, "score_scale").value == 1
+    test = open_lesson(answers=(*ANSWERS, ("score_scale", 0.3)))
+    assert box(test, "score_scale").options[box(test, "score_scale").value + 1] == "0.3"
+    (error,) = open_lesson(answers=(*ANSWERS, ("score_scale", "cat"))).error
+    assert "score_scale" in error.value.replace("\\", "")
 
 
 def test_half_a_choice_of_tokenizers_is_an_offer_and_no_error(open_lesson, folder):

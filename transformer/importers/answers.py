@@ -1,6 +1,7 @@
 """A user's answers to what a report asks, by the names of the fields: checked before anything is done with them."""
 
 import json
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import fields, replace
 from typing import Any
@@ -63,6 +64,16 @@ def answered(report: ImportReport, answers: Mapping[str, Any]) -> ImportReport:
 def as_said(value: Any) -> str:
     """A value as `--set` takes it."""
     return value if isinstance(value, str) else json.dumps(value)
+
+
+def as_told(name: str, value: Any) -> str:
+    """A value as a sentence names it: as `--set` takes it, but a scale of q·k by the root that it divides by."""
+    if name != "score_scale" or isinstance(value, bool) or not isinstance(value, int | float | None):
+        return as_said(value)
+    if value is None:
+        return "1/√d_head"
+    root = round(value**-2) if value > 1e-9 else 0
+    return f"1/√{root}" if root > 1 and math.isclose(value, root**-0.5, rel_tol=1e-9) else f"{value:.6g}"
 
 
 def value_of(text: str) -> Any:

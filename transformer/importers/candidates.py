@@ -8,7 +8,6 @@ The score of a choice is its loss with the other fields at their best, as far as
 `transformer.importers.trials`). Nothing is answered: what the texts cannot tell stays a question, and says so.
 """
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from typing import Any
 import torch
 
 from transformer.errors import ConfigError, QueryError
+from transformer.importers.answers import as_told
 from transformer.importers.likely_ids import FIRST, likely_ids
 from transformer.importers.losses import MASKS, Loss, first_output, text_ids
 from transformer.importers.report import Choice, Field, ImportReport
@@ -36,10 +36,10 @@ NOT_TRIED = ("source_language", "target_language", "ignored")  # questions about
 
 
 def scored(report: ImportReport, build: Build, samples: Samples, *, progress: Progress = silent) -> ImportReport:
-    """The report with the choices of all that is asked ranked by the loss with them.
+    """The report with the choices of all that is asked or assumed ranked by the loss with them.
 
     Args:
-        report: With fields that are asked.
+        report: With fields that are asked or assumed.
         build: Called with an answer to each of them; once, and again only for answers to which other parameters
             belong.
         samples: Texts that the model was made for; with targets if there are any.
@@ -49,7 +49,7 @@ def scored(report: ImportReport, build: Build, samples: Samples, *, progress: Pr
         CheckpointError: The file changed meanwhile.
         DataError: A text holds what is no id of a model without a tokenizer.
     """
-    if not report.asked:
+    if not report.tried:
         return report
     guess = first_guess(report)
     base = build(guess)
@@ -157,7 +157,7 @@ def _ranked(one: Field, trials: Trials, best: Mapping[str, Any]) -> Field:
     )
     outputs = {i: _output(trials, {**best, one.name: values[i]}) for i in order if i in losses}
     choices = tuple(Choice(values[i], losses[i].mean if i in losses else None, outputs.get(i)) for i in order)
-    tried: list[tuple[str, Loss]] = [(json.dumps(values[i]).strip('"'), losses[i]) for i in order if i in losses]
+    tried: list[tuple[str, Loss]] = [(as_told(one.name, values[i]), losses[i]) for i in order if i in losses]
     if not tried:
         return replace(one, choices=choices)
     config = trials.base.model.config

@@ -221,7 +221,8 @@ def _asked(sizes: Shapes) -> Iterator[Field]:
     yield Field("scale_embedding", "asked", None, why, _choices(True, False))
     why = say(
         "Assumed: nearly all code divides q·k by the root of d_head. Some forgets it (1), or divides by the root of "
-        "d_model."
+        "d_model ({width}).",
+        width=width,
     )
     yield Field("score_scale", "inferred", None, why, _choices(None, 1.0, width**-0.5) if width else ())
     why = say("A non-linearity has no parameters.")

@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from transformer.importers.answers import as_told
 from transformer.importers.report import Choice, Field
 from transformer.text.language_names import language_name
 from words import say
@@ -72,6 +73,10 @@ def value(name: str, found: Any) -> str:
         return say("{language} ({code})", language=language_name(found), code=found)
     if (name, found) in _VALUES:
         return _VALUES[name, found]
+    if name == "score_scale" and found == 1:
+        return say("none: q·k stays as it is (1)")
+    if name == "score_scale":
+        return as_told(name, found)
     if isinstance(found, bool):
         return say("yes") if found else say("no")
     if found is None:

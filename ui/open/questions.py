@@ -12,7 +12,7 @@ from transformer.checkpoint.listing import Entry
 from transformer.importers.answers import YOU
 from transformer.importers.asked_names import IGNORED
 from transformer.importers.candidates import NOT_TRIED, best_answers
-from transformer.importers.report import Field, ImportReport
+from transformer.importers.report import Choice, Field, ImportReport
 from transformer.text.language_names import language_name
 from ui.open import naming, scoring
 from ui.runs import foreign
@@ -48,7 +48,7 @@ def questions(entry: Entry, report: ImportReport) -> None:
     st.subheader(say("What the files do not say"))
     said = say_n("{n} question is open.", "{n} questions are open.", len(report.asked))
     st.caption(said if report.asked else say("Every question is answered."))
-    if any(one.name not in NOT_TRIED for one in report.asked):
+    if any(one.name not in NOT_TRIED for one in report.tried):
         scoring.scoring(entry, report)
     report = scoring.ranked(entry, report)
     found = [one for one in report.fields if _is_question(one)]
@@ -100,6 +100,7 @@ def _question(entry: Entry, field: Field) -> None:
     elif field.choices:
         if field.name in naming.LANGUAGES:
             field = replace(field, choices=tuple(sorted(field.choices, key=lambda one: language_name(one.value))))
+        field = _with_own(field)
         values = [one.value for one in field.choices]
         given = values.index(field.value) if field.how == "answered" and field.value in values else None
         assumed = field.is_assumed
@@ -112,6 +113,13 @@ def _question(entry: Entry, field: Field) -> None:
         _typed(entry, field)
     if field.evidence != YOU:
         st.caption(drawing.plain(capitalised(field.evidence)))
+
+
+def _with_own(field: Field) -> Field:
+    """The field with the answer among its choices: of what is assumed any value may be said, in an address at least."""
+    if field.how != "answered" or any(one.value == field.value for one in field.choices):
+        return field
+    return replace(field, choices=(*field.choices, Choice(field.value)))
 
 
 def _several(entry: Entry, field: Field) -> None:

@@ -23,9 +23,9 @@ def scoring(entry: Entry, report: ImportReport) -> None:
 
     Args:
         entry: What is opened.
-        report: With something asked.
+        report: With something asked or assumed.
     """
-    with st.expander(say("Compare the choices with a few sentences"), expanded=True):
+    with st.expander(say("Compare the choices with a few sentences"), expanded=bool(report.asked)):
         texts = pairs.box(key=TEXTS)
         said, is_empty = say("Compare the choices"), not texts.strip()
         with pressed(st.button, said, key=SCORE, about=entry.name, disabled=is_empty) as asked:

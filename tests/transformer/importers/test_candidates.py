@@ -11,6 +11,7 @@ from tests.transformer.importers.test_losses import Tried
 from tests.transformer.tiny import ENCODER, tiny_model
 from transformer.checkpoint.load import load
 from transformer.errors import DataError
+from transformer.importers.answers import as_told
 from transformer.importers.candidates import best_answers, scored
 from transformer.importers.given import Given
 from transformer.importers.likely_ids import likely_ids
@@ -116,7 +117,7 @@ def test_without_references_what_the_model_writes_finds_the_structure(reverse):
     assert tried[-1][0] == len(tried) <= tried[-1][1]
 
 
-def a_gpt(width=32, heads=4, half=5, steps=120):
+def a_gpt(width=32, heads=4, half=5, steps=120, **more):
     """A decoder alone that learned to repeat: `2 x 1 x 3`."""
     torch.manual_seed(0)
     size = 20
@@ -124,7 +125,7 @@ def a_gpt(width=32, heads=4, half=5, steps=120):
         ModelConfig(
             n_encoder_layers=0, n_decoder_layers=2, d_model=width, n_heads=heads, d_ff=2 * width, dropout=0.0,
             src_vocab_size=size, tgt_vocab_size=size, shared_vocab=True, append_source_eos=False, max_len=24,
-            activation="gelu_tanh", positions="learned", scale_embedding=False,
+            activation="gelu_tanh", positions="learned", scale_embedding=False, **more,
         )
     )  # fmt: skip
     learn = torch.optim.AdamW(model.parameters(), lr=1e-2)
@@ -156,6 +157,26 @@ def test_the_truth_is_found_for_a_decoder_alone_of_which_only_lines_are_known():
     assert "4 fits best (loss " in by_name(report)["n_heads"].evidence
     assert "; next is " in by_name(report)["n_heads"].evidence
     assert "cannot be told from it" in by_name(report)["activation"].evidence
+
+
+@pytest.mark.parametrize(("scale", "told"), [(1.0, "1 fits best"), (None, "1/√d_head fits best")])
+def test_a_forgotten_scale_of_the_scores_is_found_and_the_usual_one_stays_assumed(scale, told):
+    gpt, rows = a_gpt(score_scale=scale)
+    lines = Samples(tuple(" ".join(map(str, row)) for row in rows.tolist()))
+    scales = Field("score_scale", "inferred", None, WHY, tuple(map(Choice, (None, 1.0, 32**-0.5))))
+    asked = asking(n_heads=[1, 2, 4, 8])
+    report = scored(replace(asked, fields=(*asked.fields, scales)), Variants(gpt).get, lines)
+    assert best_answers(report) == {"n_heads": 4} | ({"score_scale": scale} if scale else {})
+    assert told in by_name(report)["score_scale"].evidence
+    assert "null" not in by_name(report)["score_scale"].evidence
+    alone = scored(replace(asked, fields=(scales,)), Variants(gpt).get, lines)  # every question is answered
+    assert alone.fields[0].choices[0] == by_name(report)["score_scale"].choices[0]
+
+
+def test_a_value_is_told_by_the_root_that_it_divides_by():
+    told = {value: as_told("score_scale", value) for value in (None, 1.0, 1, 32**-0.5, 0.125, 0.3)}
+    assert told == {None: "1/√d_head", 1.0: "1", 32**-0.5: "1/√32", 0.125: "1/√64", 0.3: "0.3"}
+    assert as_told("pad_id", None) == "null"
 
 
 def test_a_model_that_learned_nothing_is_said_to_be_no_better_than_guessing():
