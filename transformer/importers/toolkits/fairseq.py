@@ -156,12 +156,15 @@ def _fields(options: Options, _: Present, __: Pieces | None) -> Fields:
     options.raw("no_decoder_final_norm")
     learned = options.same("encoder_learned_pos", "decoder_learned_pos", False, flag=True)
     none = options.flag("no_token_positional_embeddings", False)
+    inner = options.whole("encoder_ffn_embed_dim", 2048, least=1)
     made = {
         "n_encoder_layers": options.whole("encoder_layers", 6, least=1, most=MAX_LAYERS),
         "n_decoder_layers": options.whole("decoder_layers", 6, least=1, most=MAX_LAYERS),
         "d_model": width,
-        "n_heads": options.same("encoder_attention_heads", "decoder_attention_heads", 8),
-        "d_ff": options.same("encoder_ffn_embed_dim", "decoder_ffn_embed_dim", 2048),
+        "n_heads": options.whole("encoder_attention_heads", 8, least=1),
+        "n_decoder_heads": options.whole("decoder_attention_heads", 8, least=1),
+        "d_ff": inner,
+        "d_decoder_ff": options.whole("decoder_ffn_embed_dim", inner, least=1),
         "activation": options.one_of("activation_fn", FUNCTIONS, "relu"),
         "norm": Known("pre" if pre.value else "post", pre.evidence),
         "final_norm": pre,

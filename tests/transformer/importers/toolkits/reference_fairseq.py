@@ -21,9 +21,9 @@ FUNCTIONS = {
 
 def shapes(args, sizes):
     """Names and shapes of the state that it saves."""
-    d, f = args["encoder_embed_dim"], args["encoder_ffn_embed_dim"]
-    made = {}
+    d, made = args["encoder_embed_dim"], {}
     for stack, size in zip(("encoder", "decoder"), sizes, strict=True):
+        f = args[f"{stack}_ffn_embed_dim"]
         made[f"{stack}.embed_tokens.weight"] = (size, d)
         if args.get("encoder_learned_pos"):
             most = args[f"max_{'source' if stack == 'encoder' else 'target'}_positions"]
@@ -80,7 +80,7 @@ class Reference:
         q, k, v = (
             linear(self.state, f"{name}.{one}_proj", y) for one, y in (("q", x), ("k", context), ("v", context))
         )
-        heads = attention(q, k, v, allowed, self.args["encoder_attention_heads"])
+        heads = attention(q, k, v, allowed, self.args[f"{name.partition('.')[0]}_attention_heads"])
         return linear(self.state, f"{name}.out_proj", heads)
 
     def forward(self, name, x):

@@ -17,10 +17,10 @@ EPSILON = 1e-6
 
 def shapes(model, sizes, *, norms):
     """Names and shapes of the state; `norms` is where they stand."""
-    d, f = model["encoder"]["hidden_size"], model["encoder"]["ff_size"]
+    d = model["encoder"]["hidden_size"]
     made = {"src_embed.lut.weight": (sizes[0], d), "trg_embed.lut.weight": (sizes[1], d)}
     for stack in ("encoder", "decoder"):
-        own = ["layer_norm"] if norms == "pre" else []
+        f, own = model[stack]["ff_size"], ["layer_norm"] if norms == "pre" else []
         kinds, names = (
             (["src_src_att"], ["layer_norm"])
             if stack == "encoder"
@@ -66,7 +66,7 @@ class Reference:
         three = [
             linear(self.state, f"{name}.{one}_layer", y) for one, y in zip("qkv", (x, context, context), strict=True)
         ]
-        heads = attention(*three, allowed, self.model["encoder"]["num_heads"])
+        heads = attention(*three, allowed, self.model[name.partition(".")[0]]["num_heads"])
         return linear(self.state, f"{name}.output_layer", heads)
 
     def forward(self, name, x):

@@ -29,6 +29,7 @@ VARIANTS = {
     "unscaled": {"no_scale_embedding": True, "layernorm_embedding": True, "activation_fn": "gelu"},
     "nowhere": {"no_token_positional_embeddings": True, "activation_fn": "gelu_accurate"},
     "linear": {"activation_fn": "linear", "share_decoder_input_output_embed": True},
+    "narrow decoder": {"decoder_attention_heads": 4, "decoder_ffn_embed_dim": 8},
     "shared": {"share_all_embeddings": True, "share_decoder_input_output_embed": True},
 }
 
@@ -125,12 +126,18 @@ def test_what_version_0_12_saves_twice_is_left_out(tmp_path):
     check(opened(path), reference, size=SIZES, least=4)
 
 
+def test_heads_that_do_not_divide_the_width_are_told(tmp_path):
+    path, _ = saved(tmp_path, decoder_attention_heads=5)
+    with pytest.raises(CheckpointError, match=r"n_decoder_heads: found 5, expected a divisor of 12") as caught:
+        opening.preview(path)
+    assert "\n" not in str(caught.value)
+
+
 REFUSED = {
     "fconv": {"arch": "fconv_iwslt_de_en"},
     "lstm": {"arch": "lstm"},
     "multilingual_translation": {"task": "multilingual_translation"},
     "adaptive_softmax_cutoff": {"adaptive_softmax_cutoff": "100,200"},
-    "decoder_attention_heads": {"decoder_attention_heads": 4},
     "decoder_normalize_before": {"decoder_normalize_before": True},
     "no_decoder_final_norm": VARIANTS["pre"] | {"no_decoder_final_norm": True},
     "cross_self_attention": {"cross_self_attention": True},

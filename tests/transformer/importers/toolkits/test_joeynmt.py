@@ -51,6 +51,7 @@ VARIANTS = {
     "pre": ("pre", {"layer_norm": "pre", "activation": "gelu", "alpha": 1.0}),
     "post": ("post", {"layer_norm": "post", "activation": "swish"}),
     "unscaled": ("post", {"layer_norm": "post", "embeddings_scale": False}),
+    "narrow decoder": ("pre", {"layer_norm": "pre", "decoder__num_heads": 4, "decoder__ff_size": 8}),
     "tied": ("pre", {"layer_norm": "pre", "model__tied_softmax": True}),
     "shared": ("pre", {"layer_norm": "pre", "model__tied_embeddings": True, "model__tied_softmax": True}),
 }
@@ -98,7 +99,6 @@ REFUSED = {
     "decoder.type": {"decoder__type": "recurrent"},
     "decoder.alpha": {"decoder__alpha": 0.8},
     "decoder.layer_norm": {"layer_norm": "pre", "decoder__layer_norm": "post"},
-    "decoder.num_heads": {"decoder__num_heads": 4},
     "encoder.embeddings.embedding_dim": {"embeddings_embedding_dim": 6},
     "decoder.embeddings.scale": {"decoder__embeddings_scale": False},
     "encoder.activation": {"activation": "tanh"},
