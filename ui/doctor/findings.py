@@ -117,11 +117,11 @@ def _whole(finding: Finding, link: Link) -> None:
         if finding.follows:
             st.markdown(follows(drawing.plain(finding.follows)))
         st.markdown(drawing.plain(found.said))
-        st.caption(drawing.plain(_held_against(finding)))
+        st.caption(drawing.with_code(_held_against(finding)))
         if found.meaning:
-            st.markdown(say("**What it means.** {text}", text=drawing.plain(found.meaning)))
+            st.markdown(say("**What it means.** {text}", text=drawing.with_code(found.meaning)))
         if found.causes:
-            st.markdown(say("**Usual causes.** {text}", text=drawing.plain(found.causes)))
+            st.markdown(say("**Usual causes.** {text}", text=drawing.with_code(found.causes)))
         if found.places:
             st.markdown(say("**Where.** {places}", places=_places(found.places)))
         _way(finding, link)
@@ -172,5 +172,5 @@ def _line(finding: Finding, link: Link) -> None:
     with st.container(gap=None):
         st.markdown(joined(" ", [ICONS[finding.verdict], line]))
         if held := _held_against(finding):
-            st.caption(drawing.plain(held))
+            st.caption(drawing.with_code(held))
         _way(finding, link)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Literal
 
 import pandas as pd
@@ -35,7 +36,21 @@ def plain(text: str) -> str:
 
     Every ASCII punctuation mark is escaped, which Markdown allows; a line break would start a new paragraph.
     """
-    return _MARKUP.sub(r"\\\1", _REWRITTEN.sub(_WORD_JOINER, " ".join(text.split())))
+    return _escaped(" ".join(text.split()))
+
+
+def _escaped(text: str) -> str:
+    return _MARKUP.sub(r"\\\1", _REWRITTEN.sub(_WORD_JOINER, text))
+
+
+@through
+def with_code(text: str) -> str:
+    """Text letter by letter, but what a sentence of ours has between backticks is code; a sentence stays one."""
+    parts = " ".join(text.split()).split("`")
+    if len(parts) % 2 == 0:  # one of them has no partner
+        return plain(text)
+    coded = [f"`{part}`" if part.strip() else _escaped(f"`{part}`") for part in parts[1::2]]
+    return "".join(_escaped(text) + code for text, code in zip_longest(parts[::2], coded, fillvalue=""))
 
 
 @through

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ui.shared.drawing import plain
+from ui.shared.drawing import plain, with_code
+from words import Sentence, say
 
 JOINER = "\u2060"
 # What Streamlit 1.67 rewrites in text although every mark in it is escaped (StreamlitMarkdown.js).
@@ -33,6 +34,22 @@ def shown(markdown: str) -> str:
 @example("<img src=x onerror=alert(1)> $x^2$ **b** `c` [a](http://b) :red[x] &lt; | # - 1. > ~~d~~")
 def test_every_letter_is_shown(text):
     assert shown(plain(text)) == " ".join(text.split()).replace(JOINER, "")
+
+
+@given(st.text() | RISKY)
+@example("set `mask=None` -> `q @ k` or `")
+@example("`` and ` `")
+def test_code_is_what_stands_between_two_backticks_and_the_rest_letter_by_letter(text):
+    found = with_code(text)
+    read = re.sub(r"\\(.)|(`[^`]+`)", lambda one: one[1] or one[2], found)
+    assert read.replace(JOINER, "") == " ".join(text.split()).replace(JOINER, "")
+    assert not re.search(r"[!-/:-@\[-`{-~]", re.sub(r"\\.|`[^`]+`", "", found))
+
+
+def test_code_in_a_sentence_stays_code_and_the_sentence_one():
+    sentence = with_code(say("It was loaded with `strict=False`; it was frozen."))
+    assert sentence == r"It was loaded with `strict=False`\; it was frozen\."
+    assert isinstance(sentence, Sentence)
 
 
 @given(st.text() | RISKY)
