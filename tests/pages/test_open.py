@@ -79,6 +79,8 @@ def test_answers_change_the_report_and_the_address(open_lesson):
     test.button(key="score_choices").click()
     check(test.run(timeout=120))
     assert "To rank the answers" in said(test)
+    (warning,) = test.warning  # the model was never trained
+    assert "open the Doctor with the same pairs" in warning.value
     test.button(key="first_of_each").click()
     check(test.run())
     assert test.query_params["answers"].startswith("n_heads=4,norm=pre,pad_id=0,scale_embedding=")

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from transformer.analysis.spectra import effective_number
 from transformer.doctor.patient import Patient, Test
@@ -26,6 +27,8 @@ SAMPLE = 512  # rows and columns of which singular values are computed
 UNIFORM = 1.8
 """Largest value over root mean square. Uniform values give 1.73 at most (the root of 3), but for the chance in their
 mean; the matrices of nine healthy models from 2.10 up."""
+ALIKE = 0.9
+"""Length of the mean of rows of length 1: about the root of 1 / rows where they were drawn, 1 where all are alike."""
 DIRECTIONS = 2.0
 """Effective rank. The matrices of nine healthy models: from 10 of 32 up."""
 HALF_MAX = 65_504.0
@@ -103,12 +106,12 @@ def constant(patient: Patient) -> Measured:
 
 
 def initial(patient: Patient) -> Measured:
-    """Matrices that are still as they were drawn, from a uniform distribution."""
+    """Matrices that are still as they were drawn, from a uniform distribution; drawn rows have no direction alike."""
     found = {}
     for name, one in _matrices(patient):
         values = one.float()
         size = float(values.pow(2).mean().sqrt())
-        if size > 0:
+        if size > 0 and float(normalize(values, dim=1).mean(0).norm()) < ALIKE:
             found[name] = float(values.abs().max()) / size
     if not found:
         return not_applicable(say("All matrices of this model are too small to tell."))

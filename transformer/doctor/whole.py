@@ -171,7 +171,7 @@ class Report:
 
 def follows(cause: str) -> Sentence:
     """That a finding follows from another one, by its title."""
-    return say("This follows from what is told above: “{cause}”.", cause=cause)
+    return say("This follows from what is told above: “{cause}”", cause=cause)
 
 
 def _table(pairs: Sequence[Pair]) -> Iterator[str]:

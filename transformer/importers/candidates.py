@@ -24,7 +24,7 @@ from transformer.importers.report import Choice, Field, ImportReport
 from transformer.importers.samples import Samples
 from transformer.importers.trials import FEW, Build, Progress, Trials, silent
 from transformer.importers.variants import Answers
-from transformer.importers.verdicts import verdict
+from transformer.importers.verdicts import POOR, verdict
 from transformer.runs.runnable import Scorable
 from transformer.text.listed import CALLED
 from transformer.text.raw import RawIds
@@ -33,6 +33,13 @@ from words import Sentence, joined, say, say_n
 ASSUMED: Answers = {"max_len": 1024}  # what has no choices, while others are tried
 SMALL = 5_000_000  # parameters
 NOT_TRIED = ("source_language", "target_language", "ignored")  # questions about the texts, or of no effect
+
+
+POINTS_TO_THE_DOCTOR = say(
+    "No answer fits these pairs. If they are of the model's task, the fault may be in its training, such as a missing "
+    "causal mask or positions that are shifted: answer the questions as your code has it, not by these losses, and "
+    "open the Doctor with the same pairs, which names such a line."
+)
 
 
 def scored(report: ImportReport, build: Build, samples: Samples, *, progress: Progress = silent) -> ImportReport:
@@ -66,7 +73,8 @@ def scored(report: ImportReport, build: Build, samples: Samples, *, progress: Pr
     with _few_threads(base):
         best = trials.search()
     fields = tuple(_ranked(one, trials, best) if one.name in choices else one for one in report.fields)
-    return _noted(replace(report, fields=fields), *_work(trials))
+    hopeless = bool(samples.targets) and trials.least(best) > POOR * _guessing(base)
+    return _noted(replace(report, fields=fields), *_work(trials), *([POINTS_TO_THE_DOCTOR] if hopeless else []))
 
 
 @contextmanager
@@ -160,14 +168,18 @@ def _ranked(one: Field, trials: Trials, best: Mapping[str, Any]) -> Field:
     tried: list[tuple[str, Loss]] = [(as_told(one.name, values[i]), losses[i]) for i in order if i in losses]
     if not tried:
         return replace(one, choices=choices)
-    config = trials.base.model.config
     said = verdict(
         tried,
-        guessing=math.log(config.tgt_vocab_size),
+        guessing=_guessing(trials.base),
         written=_writes_itself(trials),
         pairs=bool(trials.samples.targets),
     )
     return replace(one, choices=choices, evidence=joined(" ", [one.evidence, said]))
+
+
+def _guessing(base: Scorable) -> float:
+    """The loss of a piece, if all were equally likely."""
+    return math.log(base.model.config.tgt_vocab_size)
 
 
 def _output(trials: Trials, answers: Answers) -> str | None:

@@ -81,7 +81,8 @@ class Trials:
         few = min(FEW, len(self.samples))
         starts = self._best([first, *self._combinations([first], self.strong())], few, STARTS)
         starts = self._best([first, *self._combinations(starts, self.weak())], few, ENDS)
-        return min((self._descend(one) for one in starts), key=lambda one: self._mean(one, len(self.samples)))
+        found = [self._descend(one) for one in starts]
+        return self._best(found, len(self.samples), 1)[0]  # of equals the likelier, whatever rounding says
 
     def strong(self) -> list[str]:
         """The fields of the first step, which act on everything; ids last, as they need no other model."""
@@ -102,6 +103,10 @@ class Trials:
                 choice = self.place(name, values[place])
                 best[choice] = min(best.get(choice, loss), loss, key=lambda one: one.mean)
         return best
+
+    def least(self, answers: Answers) -> float:
+        """The loss of a piece on all texts with some answers; infinite where no model has them."""
+        return self._mean(answers, len(self.samples))
 
     def counts(self) -> tuple[int, int]:
         """How many combinations were tried on few texts alone, and how many on all."""

@@ -176,7 +176,7 @@ def _settle_model(names: list[str]) -> None:
     if name and handed_in.is_name(name):
         session.add_note(
             say(
-                "What was handed in is not kept any more, or this server takes nothing in; {shown} is shown.",
+                "What was uploaded is not kept any more, or this server takes no uploads; {shown} is shown.",
                 shown=names[0],
             )
         )

@@ -94,7 +94,7 @@ class Store:
         with self._lock:
             if len(self._found) >= MOST_KEPT:
                 raise CheckpointError(
-                    "{n} models are handed in at the moment, and no more are taken; try again in some minutes.",
+                    "{n} uploaded models are kept at the moment, and no more are taken; try again in some minutes.",
                     n=len(self._found),
                 )
             token = secrets.token_urlsafe(16)
@@ -206,8 +206,7 @@ class Store:
 def gone() -> CheckpointError:
     """What is said of an upload that is not there any more."""
     return CheckpointError(
-        "What was handed in is not kept any more: after {minutes} minutes without use it is removed. Hand it in "
-        "again.",
+        "What was uploaded is not kept any more: after {minutes} minutes without use it is deleted. Upload it again.",
         minutes=round(KEPT_SECONDS / 60),
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from transformer.checkpoint.listing import Entry
+from transformer.importers.candidates import POINTS_TO_THE_DOCTOR
 from transformer.importers.report import Field, ImportReport
 from ui.runs import foreign
 from ui.runs.attempt import attempt
@@ -33,7 +34,9 @@ def scoring(entry: Entry, report: ImportReport) -> None:
                 _score(entry, report, texts)
         name, _, notes = st.session_state.get(SCORED) or ("", None, ())
         if name == entry.name:
-            st.caption(drawing.plain(joined(" ", notes)))
+            st.caption(drawing.plain(joined(" ", [note for note in notes if note != POINTS_TO_THE_DOCTOR])))
+            if POINTS_TO_THE_DOCTOR in notes:
+                st.warning(drawing.plain(POINTS_TO_THE_DOCTOR), icon=":material/stethoscope:")
 
 
 def _score(entry: Entry, report: ImportReport, texts: str) -> None:

@@ -205,7 +205,7 @@ def submit(waiting: Waiting) -> Job:
     """
     if len(own()) >= MOST_OWN:
         raise CheckpointError(
-            "{n} models are handed in by this page already; forget one of them first.", n=len(own())
+            "{n} models were uploaded from this page already; delete one of them first.", n=len(own())
         )
     received = [Received(file.name, _path(waiting.token, file.number)) for file in waiting.files]
     store().count(waiting.token, 0)  # they are used now
@@ -241,7 +241,7 @@ def _check(files: Sequence[UploadedFile], waiting: Waiting) -> None:
     check_all_differ(names)
     if len(names) > OURS.files:
         raise CheckpointError(
-            "{found:,} files are handed in together; at most {most} are taken.", found=len(names), most=OURS.files
+            "{found:,} files are uploaded together; at most {most} are taken.", found=len(names), most=OURS.files
         )
     n_bytes = waiting.n_bytes + sum(file.size for file in files)
     if n_bytes > OURS.unpacked:

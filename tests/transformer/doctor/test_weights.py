@@ -75,6 +75,17 @@ def test_a_tensor_that_holds_nothing_is_found(test, change, verdict, place, reve
     assert found(reverse, test).verdict == "well"
 
 
+def test_rows_that_are_all_alike_were_not_drawn_whatever_their_largest_value(reverse):
+    def alike(model):
+        signs = model.src_table[:1].sign() * 0.1
+        model.src_table.copy_(signs + 1e-3 * model.src_table)
+
+    spoiled = spoilt(reverse, alike)
+    assert float(spoiled.model.src_table.abs().max() / spoiled.model.src_table.pow(2).mean().sqrt()) < 1.8
+    assert found(spoiled, "initial").verdict == "well"
+    assert found(spoiled, "collapsed_embeddings").verdict == "broken"
+
+
 def test_padding_may_be_zero(reverse):
     zeroed = spoilt(reverse, lambda model: model.src_table[reverse.config.pad_id].zero_())
     assert found(zeroed, "zero_rows").verdict == "well"

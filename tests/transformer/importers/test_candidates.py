@@ -12,7 +12,7 @@ from tests.transformer.tiny import ENCODER, tiny_model
 from transformer.checkpoint.load import load
 from transformer.errors import DataError
 from transformer.importers.answers import as_told
-from transformer.importers.candidates import best_answers, scored
+from transformer.importers.candidates import POINTS_TO_THE_DOCTOR, best_answers, scored
 from transformer.importers.given import Given
 from transformer.importers.likely_ids import likely_ids
 from transformer.importers.opening import load as open_any
@@ -95,6 +95,7 @@ def test_the_truth_is_found_for_the_shipped_model_saved_as_a_tutorial_would(reve
     best, config = best_answers(report), reverse.model.config
     of_ids = ("append_source_eos", "prepend_source_bos") if has_pieces else ("pad_id", "bos_id", "eos_id")
     assert best == {name: getattr(config, name) for name in (*structure(64), *of_ids)}
+    assert POINTS_TO_THE_DOCTOR not in report.notes
     assert {one.name: one.value for one in report.asked} == dict.fromkeys(best)  # the user has the last word
     heads = by_name(report)["n_heads"].choices
     assert heads[0].value == 4
@@ -184,6 +185,24 @@ def test_a_model_that_learned_nothing_is_said_to_be_no_better_than_guessing():
     pairs = Samples(("5 6 7", "8 9", "10 11 12"), ("12 4", "5 6 7", "8"))
     report = scored(asking(n_heads=[1, 3]), Variants(one).get, pairs)
     assert "no better than guessing" in by_name(report)["n_heads"].evidence
+    assert report.notes[-1] == POINTS_TO_THE_DOCTOR
+    alone = scored(asking(n_heads=[1, 3]), Variants(one).get, Samples(pairs.sources))
+    assert POINTS_TO_THE_DOCTOR not in alone.notes  # without targets nothing is known of its task
+
+
+def test_of_choices_that_only_rounding_tells_apart_the_likelier_is_taken(reverse):
+    """A feed-forward network that hardly counts: whichever activation stands first is as good."""
+    model = Transformer(replace(reverse.model.config, dropout=0.0)).double()
+    model.load_state_dict(reverse.model.state_dict())
+    with torch.no_grad():
+        for layer in (*model.encoder.layers, *model.decoder.layers):
+            layer.ffn.down_proj.weight.mul_(1e-8)
+    one = Tried(model.requires_grad_(False).eval(), reverse.src_tokenizer, reverse.tgt_tokenizer)
+    pairs = Samples(WORDS, tuple(word[::-1] for word in WORDS))
+    for values in (["gelu", "relu", "silu"], ["silu", "gelu", "relu"], ["relu", "silu", "gelu"]):
+        report = scored(asking(activation=values), Variants(one).get, pairs)
+        assert best_answers(report)["activation"] == values[0]
+        assert "they do not tell" in by_name(report)["activation"].evidence
 
 
 def test_what_cannot_be_tried_is_told_and_stays_as_it_was():

@@ -112,7 +112,7 @@ def test_uploads_are_counted(store, monkeypatch):
     monkeypatch.setattr(module, "MOST_KEPT", 3)
     for _ in range(3):
         store.begin()
-    with pytest.raises(CheckpointError, match="3 models are handed in at the moment"):
+    with pytest.raises(CheckpointError, match="3 uploaded models are kept at the moment"):
         store.begin()
 
 

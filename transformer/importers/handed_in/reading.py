@@ -110,7 +110,7 @@ def _files(received: Sequence[Received], work: Path, limits: Limits) -> tuple[di
 def _check_sizes(files: Mapping[str, Path], limits: Limits) -> None:
     if len(files) > limits.files:
         raise CheckpointError(
-            "{found:,} files are handed in together; at most {most} are taken.", found=len(files), most=limits.files
+            "{found:,} files are uploaded together; at most {most} are taken.", found=len(files), most=limits.files
         )
     total = sum(path.stat().st_size for path in files.values())
     if total > limits.unpacked:

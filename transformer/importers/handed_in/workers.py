@@ -164,7 +164,7 @@ class Worker:
         if self._line(START_SECONDS) != "ready":
             self.end()
             raise CheckpointError(
-                "The process that reads what is handed in could not be started; ask whoever runs this server."
+                "The process that reads uploads could not be started; ask whoever runs this server."
             )
         return self._process
 
