@@ -17,8 +17,8 @@ from transformer.text.vocabularies import FAMILIES, MAX_VOCABULARY, VOCABULARY, 
 
 TOKENIZER_NAMES = {1: ("pieces.model",), 2: ("source.model", "target.model")}
 MAX_TOKENIZER = 16_000_000
-_MAX_JSON = 64_000_000  # the tokenizer.json of Gemma has about 35 MB
-_MOST = {VOCABULARY: MAX_VOCABULARY, library.FILE: _MAX_JSON, families.TARGET_JSON: _MAX_JSON}
+MAX_JSON = 40_000_000  # the tokenizer.json of Gemma has about 35 MB; twice as much keeps a server busy for 20 s
+_MOST = {VOCABULARY: MAX_VOCABULARY, library.FILE: MAX_JSON, families.TARGET_JSON: MAX_JSON}
 
 Named = tuple[str, AnyTokenizer]  # a tokenizer and the file that messages name
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from transformer.checkpoint.files import FolderFiles
-from transformer.checkpoint.pieces import MAX_TOKENIZER
+from transformer.checkpoint.pieces import MAX_JSON, MAX_TOKENIZER
 from transformer.errors import CheckpointError, TokenizerError
 from transformer.text import families, library, listed, making, vocabulary_files
 from transformer.text.options import Options
@@ -17,7 +17,6 @@ from transformer.text.tokenizer import AnyTokenizer
 from transformer.text.vocabularies import Vocabularies
 from words import Sentence, say
 
-MAX_JSON = 64_000_000
 SENTENCEPIECE, LIST = "SentencePiece", "list"
 
 

@@ -115,8 +115,8 @@ class Store:
                 raise gone()
             if n_bytes > self.room():
                 raise CheckpointError(
-                    "There is no room for {needed:,} more bytes on this server ({room:,} are left for what is handed "
-                    "in); try again later.",
+                    "There is no room for {needed:,} more bytes on this server ({room:,} are left for uploads); try "
+                    "again later.",
                     needed=n_bytes,
                     room=max(self.room(), 0),
                 )

@@ -12,9 +12,11 @@ from tokenizers.pre_tokenizers import Whitespace
 from tests.transformer.importers.test_opening import IDS, PRE, saved
 from tests.transformer.importers.tutorial_models import Annotated, at_random
 from transformer.checkpoint import load as native
+from transformer.checkpoint.pieces import MAX_JSON
 from transformer.checkpoint.save import save
 from transformer.errors import CheckpointError, QueryError
 from transformer.importers.given import Given
+from transformer.importers.handed_in import canonical
 from transformer.importers.opening import load, preview
 from transformer.text.tokenizer import Tokenizer
 
@@ -90,3 +92,14 @@ def test_a_tokenizer_json_for_each_side_is_kept_in_the_folder_that_is_written(tm
     assert checkpoint.run("w3 w1 w99").src_ids == (2, 7, 5, 1, 3)
     assert (checkpoint.src_tokenizer.size, checkpoint.tgt_tokenizer.size) == (17, 19)
     assert checkpoint.run("w3").output_text == load(path, answers=answers, given=given).run("w3").output_text
+
+
+def test_a_tokenizer_json_may_be_as_large_as_the_largest_in_use_and_no_larger(tmp_path):
+    path = saved(tmp_path / "m.pt", at_random(Annotated(vocabs=(15, 15))).state_dict())
+    assert MAX_JSON > 35_000_000  # Gemma's
+    with (tmp_path / "tokenizer.json").open("wb") as file:
+        file.truncate(MAX_JSON + 1)
+    with pytest.raises(CheckpointError, match=r"tokenizer\.json: has 40,000,001 bytes; at most 40,000,000"):
+        preview(path, given=Given(pieces=tmp_path / "tokenizer.json"))
+    with pytest.raises(CheckpointError, match="40,000,001 bytes"):
+        canonical.write("tokenizer.json", tmp_path / "tokenizer.json", tmp_path / "made", work=tmp_path)

@@ -187,7 +187,10 @@ def pickle_rows():
         "T10-bare": ({"m.pt": pickle.dumps(Touch())}, "a pickle that torch.save did not write"),
         "T11": ({"m.pt": evil + b"garbage" * 9}, "m.pt: "),
         "T12-module": ({"m.pt": torch_saved(torch.nn.Linear(2, 2))}, "m.pt: holds more than tensors"),
-        "T12-namespace": ({"m.pt": torch_saved({"args": argparse.Namespace(a=1)})}, "argparse.Namespace"),
+        "T12-namespace": (
+            {"m.pt": torch_saved({"args": argparse.Namespace(a=1)})},
+            "holds no tensors, only ['args']",
+        ),
         "T13-script": ({"m.pt": script.getvalue()}, "is a TorchScript program"),
         "T13-pt2": ({"m.pt2": zipped([("m/archive_format", b"pt2")])}, "is an exported program (.pt2)"),
         "T14": ({"m.pt": deflated.getvalue()}, "is compressed, which torch.save never does"),

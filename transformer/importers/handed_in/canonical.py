@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 from transformer.checkpoint import strictjson, tensorfile
-from transformer.checkpoint.pieces import MAX_TOKENIZER
+from transformer.checkpoint.pieces import MAX_JSON, MAX_TOKENIZER
 from transformer.errors import CheckpointError, ClauseError, TokenizerError
 from transformer.importers import npz, pickle_child, pickles, weights
 from transformer.importers.weights import OUTLINE, PICKLES, WHOLE
@@ -31,7 +31,7 @@ TEXTS = (".txt", ".csv", ".yml", ".yaml")
 OPENED = (TENSORS, *PICKLES, npz.SUFFIX, EXPORTED, ".json", *SENTENCEPIECE, *TEXTS)
 WEIGHTS = (TENSORS, *PICKLES, npz.SUFFIX, EXPORTED)
 PICKLED = (*PICKLES, EXPORTED)
-MAX_JSON, MAX_DEPTH = 64_000_000, 64
+MAX_DEPTH = 64
 CHUNK = 2**20
 SECONDS = 60.0
 

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from transformer.checkpoint.files import FolderFiles
-from transformer.checkpoint.pieces import MAX_TOKENIZER
+from transformer.checkpoint.pieces import MAX_JSON, MAX_TOKENIZER
 from transformer.errors import CheckpointError, TokenizerError, shown
 from transformer.importers.huggingface.settings import Fields, Known, inferred
 from transformer.importers.report import Choice, Field
@@ -22,7 +22,6 @@ from transformer.text.vocabularies import FAMILIES, Vocabularies
 from transformer.text.vocabulary_files import Files
 from words import Sentence, say
 
-MAX_JSON = 64_000_000
 CODES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"mbart": languages.MBART, "mbart50": languages.MBART_50, "m2m100": languages.M2M100, "nllb": languages.NLLB}
 )

@@ -79,7 +79,8 @@ def softened(temperature):
 def skipping(*names):
     class Skipping(Reference):
         def sublayer(self, x, name, function):
-            return x if name in names else super().sublayer(x, name, function)
+            written = super().sublayer(x, name, function)  # also where it is skipped: its map stays
+            return x if name in names else written
 
     return Skipping
 
