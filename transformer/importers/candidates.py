@@ -36,9 +36,9 @@ NOT_TRIED = ("source_language", "target_language", "ignored")  # questions about
 
 
 POINTS_TO_THE_DOCTOR = say(
-    "No answer fits these pairs. If they are of the model's task, the fault may be in its training, such as a missing "
-    "causal mask or positions that are shifted: answer the questions as your code has it, not by these losses, and "
-    "open the Doctor with the same pairs, which names such a line."
+    "No answer fits these pairs. If they are of the model's task, the fault may be in its training, such as a "
+    "missing causal mask or positions that are shifted: answer the questions as your code has it, not by these "
+    "losses, and open the Doctor with the same pairs, which names such a line."
 )
 
 

@@ -116,7 +116,7 @@ def _question(entry: Entry, field: Field) -> None:
 
 
 def _with_own(field: Field) -> Field:
-    """The field with the answer among its choices: of what is assumed any value may be said, in an address at least."""
+    """The field with the answer among its choices: an address may say any value of what is assumed."""
     if field.how != "answered" or any(one.value == field.value for one in field.choices):
         return field
     return replace(field, choices=(*field.choices, Choice(field.value)))

@@ -4,6 +4,8 @@ import copy
 from collections.abc import Callable
 from dataclasses import replace
 
+import torch
+
 from transformer.checkpoint.load import Checkpoint
 from transformer.doctor.examination import TESTS, run_test
 from transformer.doctor.patient import Patient
@@ -13,6 +15,7 @@ from transformer.model.attention import MultiHeadAttention
 from transformer.model.transformer import Transformer
 
 
+@torch.no_grad()
 def changed(checkpoint: Checkpoint, change: Callable[[Transformer], object]) -> Checkpoint:
     """The checkpoint with a changed copy of its model."""
     model = copy.deepcopy(checkpoint.model)

@@ -6,7 +6,6 @@ takes the place of the model's own; what a file would hold wrongly is changed in
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -15,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from tests.transformer.doctor.changed import changed
 from tests.transformer.doctor.healthy import healthy
 from transformer.checkpoint.load import Checkpoint
 from transformer.importers.variants import Variants
@@ -47,17 +47,6 @@ class Fault:
         made = self.plant(healthy(base))
         name = f"{base}: {self.name}"
         return replace(made, name=name, content_hash=sha256(name.encode()).hexdigest())
-
-
-@torch.no_grad()
-def changed(checkpoint: Checkpoint, change: Callable[[Transformer], object]) -> Checkpoint:
-    """The checkpoint with a copy of its model, changed."""
-    model = copy.deepcopy(checkpoint.model)
-    for module in model.modules():
-        if isinstance(module, MultiHeadAttention):
-            module.joined = None  # a second copy of W_Q, W_K and W_V
-    change(model)
-    return replace(checkpoint, model=model)
 
 
 def of_class(kind: type[Transformer]) -> Plant:
