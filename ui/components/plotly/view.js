@@ -177,6 +177,7 @@ async function react(view, plotly, figure) {
   view.plot.style.display = "";
   const { data, layout } = prepared(view, figure);
   await plotly.react(view.plot, data, layout, CONFIG);
+  view.plot.classList.toggle("gf-grounded", Boolean(layout.meta?.grounded));
   refreshTools(view, true);
   view.mapByKeyboard();
   // A label that was open when the data changed would stay for good.
