@@ -39,7 +39,9 @@ def steppers(pair: Pair, run: OpenRun) -> None:
     other = pair.right if run is pair.left else pair.left
     second = pair.right if pair.main is pair.left else pair.left
     leads = second if second.trace.n_steps > pair.main.trace.n_steps else pair.main
-    sentence(run, compact=True, led=run is not leads, moved=partial(_follow, run.slot, other.slot, other.trace.n_steps - 1))
+    sentence(
+        run, compact=True, led=run is not leads, moved=partial(_follow, run.slot, other.slot, other.trace.n_steps - 1)
+    )
     if 0 < run.trace.n_steps <= other.view.step:
         st.caption(
             say_n(
