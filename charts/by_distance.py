@@ -43,8 +43,8 @@ HOW_TO_READ_EVEN = say(
 )
 HOW_TO_READ_SPREADS = say(
     "Two bars a head: how far the scores of a query differ from key to key by q·k alone, and by the bias of their "
-    "distance (standard deviation over the keys of a row, in the mean over rows). The softmax sees such "
-    "differences only."
+    "distance (standard deviation over the keys of a row, averaged over rows). The softmax sees such differences "
+    "only."
 )
 DISTANCE_AXIS = say("Distance: key's position − query's (tokens)")
 _MOST_MARKED = 80

@@ -69,7 +69,7 @@ class Leaf:
 def start_mark(piece: str, root: tuple[float, float]) -> Spec:
     """What stands before the first step."""
     return {"type": "scatter", "mode": "markers+text", "x": [root[0]], "y": [root[1]], "hoverinfo": "skip",
-            "text": [literal(shortened(piece, limit=8))], "textposition": "top center", "textfont": _FONT,
+            "text": [literal(shortened(piece, limit=8))], "textposition": "middle left", "textfont": _FONT,
             "showlegend": False, "cliponaxis": False,
             "marker": {"symbol": "circle-open", "size": 9, "color": MARK_COLOR}}  # fmt: skip
 

@@ -124,6 +124,7 @@ def _layout(title: str, n_steps: int, n_lanes: int, *, n_lines: int) -> Spec:
     layout |= {"height": max(240, 136 + lane * n_lanes), "hovermode": "closest", "hoverdistance": 14}
     layout |= {"showlegend": True, "legend": dict(LEGEND)}
     layout["meta"] = {
+        "grounded": True,  # names lie on lines and marks
         "least_height": max(240, 126 + least * n_lanes),
         "least_width": max(_LEAST_WIDTH, int(_MARGIN + 40 + LEAST_STEP * (n_steps + 1.4))),
     }

@@ -21,8 +21,15 @@ def stand_at(page, left, right):
     expect(stepper(page, "")).to_have_attribute("data-step", str(right - 1))
 
 
+def fold(page, name):
+    return page.locator("[data-testid='stExpander']").filter(has=page.locator("summary", has_text=name))
+
+
 def said(page):
     """What the page says of both outputs: their pieces with all numbers, and of the step."""
+    for name in ("Both outputs, piece by piece", "Candidates of this step"):
+        if fold(page, name).locator("details[open]").count() == 0:
+            fold(page, name).locator("summary").click()
     wait_for_charts(page)
     wait_for_idle(page)
     charts = page.locator("[class*='-compared_left_candidates'], .st-key-compared_outputs")
@@ -54,12 +61,13 @@ def test_a_changed_run_beside_its_control(server, new_page):
     stepper(page, "").get_by_role("button", name="Next").click()
     stand_at(page, 2, 2)
     wait_for_idle(page)
-    stepper(page, "b-").get_by_role("button", name="Next").click()
+    expect(stepper(page, "b-").get_by_role("button", name="Next")).to_have_count(0)  # one stepper moves both
+    stepper(page, "b-").locator(".gf-target .gf-chip:not(.gf-start)").nth(2).click()
     stand_at(page, 3, 3)
     comes_to(page, lambda: asked(page).get("step"), "3")
     assert "b" not in asked(page)
-    expect(page.locator(".st-key-b-compared_left_candidates")).to_contain_text("step 3")
     before, address = said(page), page.url
+    expect(page.locator(".st-key-b-compared_left_candidates")).to_contain_text("step 3")
     page.reload()
     expect(stepper(page, "b-")).to_be_visible()
     stand_at(page, 3, 3)
@@ -94,6 +102,7 @@ def test_a_candidate_that_is_clicked_is_the_branch_on_the_right(server, page):
     expect(page.locator(".st-key-compared_left_candidates .main-svg").first).to_be_visible()
     wait_for_idle(page)
     click_candidate(page, 2, key="compared_left_candidates")
+    expect(fold(page, "Candidates of this step").locator("details")).to_have_attribute("open", "")
     expect(stepper(page, "b-")).to_be_visible()
     comes_to(page, lambda: bool(re.fullmatch(r"forced=\d+", asked(page).get("b", ""))), expected=True)
     expect(page.get_by_text("The outputs differ from the first piece on")).to_be_visible()
@@ -105,3 +114,21 @@ def test_two_checkpoints_by_their_address(server, page):
     expect(stepper(page, "b-")).to_be_visible()
     wait_for_charts(page)
     screenshot(page, "compare-checkpoints", whole=True)
+
+
+def test_the_answer_stands_on_the_first_screen_and_the_rest_is_folded(server, page):
+    open_page(page, f"{server.url}/compare?model=reverse&src=abcdef&layer=2&head=1")
+    answer = page.get_by_text("the right run changes")
+    expect(answer).to_be_in_viewport()
+    expect(page.get_by_role("button", name="Next")).to_have_count(1)
+    for name in ("Both outputs, piece by piece", "Candidates of this step", "The same map in both runs"):
+        expect(fold(page, name).locator("details:not([open])")).to_have_count(1)
+    wait_for_idle(page)
+    assert page.locator("[data-testid='stMain']").evaluate("main => main.scrollHeight") < 1100
+    fold(page, "The same map in both runs").locator("summary").click()
+    for chart in ("compared_left_map", "compared_right_map", "compared_difference"):
+        expect(page.locator(f"[class*='{chart}'] .main-svg").first).to_be_visible()
+    page.keyboard.press("ArrowRight")
+    stand_at(page, 2, 2)
+    wait_for_idle(page)
+    expect(fold(page, "The same map in both runs").locator("details[open]")).to_have_count(1)  # a step leaves it open

@@ -1,20 +1,21 @@
 """Maps by keyboard: a grid that arrows move over, with a sentence for who listens; and what axe finds on pages."""
 
+import re
 from importlib.resources import files
 
 import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import open_page
+from tests.browser.helpers import comes_to, open_page, wait_for_idle
 from tools.serve import ROOT
 from transformer.checkpoint.load import load
 from transformer.runs.running import run_batch
 
 AXE = (files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8")
 MAP = "/attention?model=reverse&src=abc&panel=head&layer=1&head=2"
-SERIOUS = """async ([excluded]) => {
-  const found = await axe.run({ exclude: excluded }, { resultTypes: ["violations"] });
+SERIOUS = """async () => {
+  const found = await axe.run(document, { resultTypes: ["violations"] });
   return found.violations.filter(one => ["serious", "critical"].includes(one.impact))
     .map(one => [one.id, ...one.nodes.slice(0, 3)
       .map(node => `${node.target.flat().join(" ")} ${node.html}`.slice(0, 200))]);
@@ -43,8 +44,30 @@ def test_arrows_move_over_a_map_and_each_cell_is_said(server, page):
     expect(grid).not_to_be_focused()
 
 
-# What Streamlit draws itself and nobody here can mend.
-THEIRS = ['[data-testid="stSidebar"]', '[data-testid="stHeader"]']
+# Where a cell of the map of maps is on the screen.
+CELL = """([row, column]) => {
+  const chart = [...document.querySelectorAll(".js-plotly-plot")].find(one => one.layout?.meta?.grid);
+  const { xaxis, yaxis } = chart._fullLayout, box = chart.getBoundingClientRect();
+  return [box.left + xaxis._offset + xaxis.l2p(column), box.top + yaxis._offset + yaxis.l2p(row)]; }"""
+
+
+def test_a_tile_that_is_pointed_at_has_its_pieces_along_its_edges(server, page):
+    open_page(page, f"{server.url}/attention?model=reverse&src=abc")
+    expect(page.locator(".gf-chart .main-svg").first).to_be_visible()
+    wait_for_idle(page)
+    checkpoint = load(ROOT / "checkpoints" / "reverse")
+    run = run_batch(checkpoint, [checkpoint.query("abc")])[0]
+    n_rows, n_columns = run.maps("cross").shape[2:]
+    place = page.evaluate(CELL, [n_rows + 1, n_columns + 2])  # query 2 and key 3 of layer 2, head 2
+    page.mouse.move(*place, steps=3)
+    expect(page.locator(".gf-edge-query.gf-edge-at")).to_have_count(1)
+    expect(page.locator(".gf-edge-key.gf-edge-at")).to_have_text(re.compile(re.escape(run.src_pieces[2].strip("▁"))))
+    assert page.locator(".gf-edge-query").count() > 1
+    box = page.locator(".gf-edge-query.gf-edge-at").bounding_box()
+    assert abs(box["y"] + box["height"] / 2 - place[1]) < 6
+    assert box["x"] + box["width"] <= place[0]
+    page.mouse.move(0, 0)
+    expect(page.locator(".gf-edge")).to_have_count(0)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -54,4 +77,5 @@ def test_axe_finds_nothing_serious(server, new_page, where, scheme):
     open_page(page, f"{server.url}/{where}?model=reverse&src=abc")
     page.wait_for_timeout(3000)  # the pass of the output
     page.evaluate(AXE)
-    assert page.evaluate(SERIOUS, [THEIRS]) == []
+    assert page.locator(".st-key-menu nav a").count() > 5  # the menu is looked at, too
+    comes_to(page, lambda: page.evaluate(SERIOUS), [])  # what is fading in is pale for a moment

@@ -101,3 +101,10 @@ def test_a_long_search_is_wider_than_its_place():
 def test_a_step_that_nothing_survived_is_drawn():
     figure = charts.search_tree([], [], title="T", start="<s>", n_steps=1)
     assert len(figure.data) == 1
+
+
+def test_names_have_a_ground_and_the_start_stands_beside_its_mark():
+    spec = charts.search_tree_spec(TWIGS, LEAVES, title="T", start="<s>", n_steps=2)
+    assert spec["layout"]["meta"]["grounded"] is True
+    start = next(trace for trace in spec["data"] if trace.get("text") and trace["x"] == [0.0])
+    assert start["textposition"] == "middle left"  # lines lead to the right

@@ -92,7 +92,7 @@ def balance(patient: Patient) -> Measured:
     if not found:
         return not_applicable(say("This model has no attention whose matrices could be compared."))
     mean = math.exp(sum(map(math.log, found.values())) / len(found))
-    said = say("W_K is {times:.2f} times as large as W_Q, in the mean over {n} attentions.", times=mean, n=len(found))
+    said = say("W_K is {times:.2f} times as large as W_Q, on average over {n} attentions.", times=mean, n=len(found))
     why = say(
         "Ratio of the deviations. Both are drawn alike and change alike in training: 0.97 to 1.02 in all healthy "
         "models that were tried."

@@ -32,23 +32,38 @@ ONE_MODEL: Final = say(
     "divergence is 0 at every step, and each output has one log-probability."
 )
 
+Both = tuple[Crossed, Crossed] | None
 
-def draw(pair: Pair, head: AbstractContextManager[object]) -> None:
-    """Draw what is to be said of both outputs.
+
+def head(pair: Pair, place: AbstractContextManager[object]) -> Both:
+    """Draw the sentence that sets both outputs apart, and what cannot be told of them.
 
     Args:
         pair: Two runs that have an output.
-        head: Where the page begins, above both runs.
+        place: Where the page begins, above both runs.
+
+    Returns:
+        The left output in both runs, and the right one; None where that is not defined.
     """
-    both: tuple[Crossed, Crossed] | None = None
+    both: Both = None
     if pair.is_one_model:
         st.caption(ONE_MODEL)
     elif pair.share_vocabulary:
         both = attempt(lambda: (cross(pair.left, pair.right), cross(pair.right, pair.left)))
     else:
         st.caption(OTHER_PIECES)
-    with head:
+    with place:
         consequence.draw(pair, both, rows_of(pair, both), verdict(pair))
+    return both
+
+
+def draw(pair: Pair, both: Both) -> None:
+    """Draw both outputs piece by piece, and what they sum up to.
+
+    Args:
+        pair: Two runs that have an output.
+        both: As `head` returns it.
+    """
     _chart(pair, both)
     _totals(pair, both)
 
@@ -101,7 +116,7 @@ def _aligned(left: tuple[object, ...], right: tuple[object, ...]) -> tuple[Align
     return aligned(left, right)
 
 
-def rows_of(pair: Pair, both: tuple[Crossed, Crossed] | None) -> list[Row]:
+def rows_of(pair: Pair, both: Both) -> list[Row]:
     """The aligned outputs with their numbers.
 
     Args:
@@ -134,7 +149,7 @@ def _at(values: np.ndarray | None, step: int | None) -> float | None:
     return None if values is None or step is None else float(values[step])
 
 
-def _chart(pair: Pair, both: tuple[Crossed, Crossed] | None) -> None:
+def _chart(pair: Pair, both: Both) -> None:
     rows = rows_of(pair, both)
     first = next((place for place, row in enumerate(rows) if not row.same), None)
     on_left = pair.left.slot == MAIN  # whose stepper the chart of a bare name follows
@@ -151,7 +166,7 @@ def _chart(pair: Pair, both: tuple[Crossed, Crossed] | None) -> None:
     )
 
 
-def _totals(pair: Pair, both: tuple[Crossed, Crossed] | None) -> None:
+def _totals(pair: Pair, both: Both) -> None:
     """Draw the log-probability of each output, in each run where that is defined."""
     names, runs = (say("Left output"), say("Right output")), (pair.left.trace, pair.right.trace)
     if both is None:
@@ -174,6 +189,6 @@ def _totals(pair: Pair, both: tuple[Crossed, Crossed] | None) -> None:
 
 
 def _total(name: str, left: np.ndarray, right: np.ndarray) -> list[Any]:
-    """A row of the table: log-probabilities of an output's pieces in both runs, summed and in the mean."""
+    """A row of the table: log-probabilities of an output's pieces in both runs, summed and on average."""
     sums = float(left.sum()), float(right.sum())
     return [name, *sums, sums[1] - sums[0], sums[0] / len(left), sums[1] / len(right)]

@@ -74,12 +74,27 @@ def _both(pair: Pair, head: Place, left: Place, right: Place) -> None:
             if pair.compared == "ways":
                 st.caption(drawing.plain(headings.way(run)))
             steppers(pair, run)
-    if pair.writes and not pair.is_one_run:
-        outputs.draw(pair, head)
-        st.subheader(say("Candidates of this step"))
-        attempt(lambda: candidates.draw(pair))
-    elif not pair.is_one_run:
+    if pair.is_one_run:
+        st.subheader(say("Two maps of one run"))
+        _maps(pair)
+        return
+    if pair.writes:
+        both = outputs.head(pair, head)
+        with _fold("outputs", say("Both outputs, piece by piece")):
+            outputs.draw(pair, both)
+        with _fold("candidates", say("Candidates of this step"), is_open=pair.compared == "branches"):
+            attempt(lambda: candidates.draw(pair))
+    else:
         reading.draw(pair)
-    st.subheader(say("Two maps of one run") if pair.is_one_run else say("The same map in both runs"))
+    with _fold("maps", say("The same map in both runs")):
+        _maps(pair)
+
+
+def _fold(name: str, label: str, *, is_open: bool = False) -> Place:
+    """What a reader unfolds below the answer; where a click on it makes the second run it stands open."""
+    return st.expander(label, expanded=is_open, key=f"compared_fold_{name}_{is_open}")
+
+
+def _maps(pair: Pair) -> None:
     maps.controls(pair)
     attempt(lambda: maps.draw(pair))

@@ -1,4 +1,7 @@
-"""One stepper moves the other: both runs stand at the same step, and where one is shorter it stands at its end."""
+"""One stepper moves both runs: they stand at the same step, and where one is shorter it stands at its end.
+
+The buttons stand at the longer run, so that they reach every step of both; of two alike at the run of the main slot.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +30,18 @@ def step_beside(step: int, n_steps: int, own: int, n_own: int) -> int:
 
 
 def steppers(pair: Pair, run: OpenRun) -> None:
-    """Draw the stepper of one of the two; its steps move the other.
+    """Draw the pieces of one of the two, with the buttons if it is the one that leads; its steps move the other.
 
     Args:
         pair: The two.
         run: Which of them.
     """
     other = pair.right if run is pair.left else pair.left
-    sentence(run, compact=True, moved=partial(_follow, run.slot, other.slot, other.trace.n_steps - 1))
+    second = pair.right if pair.main is pair.left else pair.left
+    leads = second if second.trace.n_steps > pair.main.trace.n_steps else pair.main
+    sentence(
+        run, compact=True, led=run is not leads, moved=partial(_follow, run.slot, other.slot, other.trace.n_steps - 1)
+    )
     if 0 < run.trace.n_steps <= other.view.step:
         st.caption(
             say_n(

@@ -47,6 +47,7 @@ def sentence(
     run: OpenRun,
     *,
     compact: bool = False,
+    led: bool = False,
     still: Still | None = None,
     chosen: Chosen | None = None,
     moved: Callable[[], None] | None = None,
@@ -56,6 +57,7 @@ def sentence(
     Args:
         run: The run.
         compact: Without the running text, for pages that are about something else.
+        led: Without buttons, as another stepper of the page moves this one.
         still: What is looked at, if the page has nothing that moves with the step: then there are no controls. In
             guess mode there always are, as a step also decides what may be seen.
         chosen: The source piece that is looked at, where a click chooses another.
@@ -75,6 +77,7 @@ def sentence(
         covered=run.view.guess,
         revealed_step=run.view.step if run.view.guess and run.looking.revealed else None,
         compact=compact,
+        led=led,
         chosen=None if chosen is None else chosen.place,
         on_choose=None if chosen is None else partial(_choose, key, chosen.take),
         on_step_change=partial(_settled, run.slot, moved),
@@ -101,7 +104,7 @@ def one_token(run: OpenRun, place: int) -> Still:
 
 
 def encoder_attention(run: OpenRun) -> Still:
-    """A part that looks at how the source looks at itself: from the chosen query, or in the mean over all."""
+    """A part that looks at how the source looks at itself: from the chosen query, or on average over all."""
     view = run.view
     chosen, whose = chosen_map(run.looking, "encoder"), heads_name(run.trace, view, "encoder")
     if view.query is not None and view.query < len(chosen):

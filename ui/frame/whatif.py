@@ -28,7 +28,7 @@ from ui.shared import cover, drawing, menu
 from ui.shared.door import st
 from ui.shared.pressing import pressed
 from ui.state import session
-from ui.state.view import MAIN, Slot
+from ui.state.view import MAIN, Slot, View
 from words import Sentence, joined, say
 
 OPEN: Final = "what_if"
@@ -113,7 +113,7 @@ def draw(checkpoint: Checkpoint, slot: Slot) -> None:
     config = checkpoint.config
     trace = _trace(checkpoint, slot)
     st.html(_PANEL)
-    _most(checkpoint, slot, trace)
+    most = _most(checkpoint, slot, trace)
     group: Group = (
         st.segmented_control(
             say("What to change"),
@@ -135,17 +135,17 @@ def draw(checkpoint: Checkpoint, slot: Slot) -> None:
             format_func=lambda word: fits[word].title if word in fits else str(word),
             key=f"{FIELD}{group}",
         )
-        _one(checkpoint, slot, fits[word], trace)
+        _one(checkpoint, slot, fits[word], trace, most)
     for kind in here:
         if (why := kind.unfit(config)) is not None:
             st.caption(drawing.plain(say("Not in this model: {title}. {why}", title=kind.title, why=why)))
 
 
-def _most(checkpoint: Checkpoint, slot: Slot, trace: Trace | None) -> None:
-    """Offer the head that matters most here, where all heads are measured at once."""
+def _most(checkpoint: Checkpoint, slot: Slot, trace: Trace | None) -> ZeroHead | None:
+    """Offer the head that matters most here, where all heads are measured at once; None elsewhere."""
     found = None if trace is None else measuring.found_now(checkpoint, trace)
     if found is None:
-        return
+        return None
     change = ZeroHead(*measuring.matters_most(found))
     kept = tuple(one for one in session.standing(slot).interventions if one.target != change.target)
     if st.button(
@@ -156,11 +156,22 @@ def _most(checkpoint: Checkpoint, slot: Slot, trace: Trace | None) -> None:
         on_click=partial(session.change, slot, (*kept, change)),
     ):
         st.rerun()  # the whole page: the panel closes
+    return change
 
 
-def _one(checkpoint: Checkpoint, slot: Slot, kind: type[Intervention], trace: Trace | None) -> None:
+def _proposed(slot: Slot, kind: type[Intervention], most: ZeroHead | None) -> View:
+    """What the fields say first: what is looked at; of a head, where all are looked at, the one that matters most."""
+    view = session.view(slot)
+    if kind.group != "heads" or most is None or view.layer is not None:
+        return view
+    return replace(view, kind=most.kind, layer=most.layer, head=most.head)
+
+
+def _one(
+    checkpoint: Checkpoint, slot: Slot, kind: type[Intervention], trace: Trace | None, most: ZeroHead | None
+) -> None:
     st.caption(drawing.plain(kind.about))
-    around = Around(checkpoint, session.view(slot), trace)
+    around = Around(checkpoint, _proposed(slot, kind, most), trace)
     values: dict[str, object] = {}
     try:
         for name, (_, spelling) in spelled(kind).items():

@@ -120,12 +120,12 @@ def what_happens(o: OpenStream) -> str:
                     "too; on average over these tokens it goes from {first:.2f} to {last:.2f} in root mean square.",
                     first=first, last=last)]  # fmt: skip
     elif config.norm == "pre":
-        said = [say("This model is pre-norm: sub-layers read a normalised copy and add to the stream itself; in the "
-                    "mean over these tokens it goes from {first:.2f} to {last:.2f} in root mean square.",
+        said = [say("This model is pre-norm: sub-layers read a normalised copy and add to the stream itself; "
+                    "on average over these tokens it goes from {first:.2f} to {last:.2f} in root mean square.",
                     first=first, last=last)]  # fmt: skip
     else:
-        said = [say("This model is post-norm: a norm follows every sum, so the stream is rescaled each time; in the "
-                    "mean over these tokens it goes from {first:.2f} to {last:.2f} in root mean square.",
+        said = [say("This model is post-norm: a norm follows every sum, so the stream is rescaled each time; "
+                    "on average over these tokens it goes from {first:.2f} to {last:.2f} in root mean square.",
                     first=first, last=last)]  # fmt: skip
     if config.norm != "post" and config.final_norm:
         said += [say("The final norm brings it to {size:.2f}.", size=float(measured.size[-1].mean()))]

@@ -202,7 +202,7 @@ def _waves(table: Table) -> None:
     )
     drawing.chart(figure, key=table.key(WAVES), alt=alt, how_to_read=HOW_TO_READ_WAVES, of_sentence=False)
     said = say(
-        "The strongest wave holds {share:.0%} of a dimension's variance in the mean; of pure noise it would hold "
+        "The strongest wave holds {share:.0%} of a dimension's variance on average; of pure noise it would hold "
         "{noise:.0%}, as {n} positions tell only {waves} waves apart.",
         share=float(found.share.mean()),
         noise=found.noise,

@@ -19,7 +19,7 @@ LOSS: Sentence = say(
     "Loss of the right output when it is read at once, in nats a piece: 0 is to be sure of all of it"
 )
 HOW_TO_READ_MEAN = say(
-    "Decoder self-attention in the mean of its heads: each row is one query, the stronger a cell, the more of its "
+    "Decoder self-attention, the mean of its heads: each row is one query, the stronger a cell, the more of its "
     "weight of 1 it gives to that key; hatched cells are closed, plain grey ones are no numbers."
 )
 LAYER = say("Layer")
@@ -92,7 +92,7 @@ def largest_weight(found: Found, read: AtOnce) -> float:
 
 
 def first_maps(found: Found) -> Sequence[Chart]:
-    """The decoder's first map of its own tokens, in the mean over its heads, on both sides."""
+    """The decoder's first map of its own tokens, on average over its heads, on both sides."""
     both = zip((RIGHT, WRONG), parts_of(found), strict=True)
     return [_map(found, read, 0, label) for label, read in both if read is not None]
 
@@ -265,7 +265,7 @@ def embeddings(config: ModelConfig) -> list[str]:
 
 
 def ratio(found: Found, read: AtOnce) -> float:
-    """How many times as large as the position the token's own vector is, in the mean."""
+    """How many times as large as the position the token's own vector is, on average."""
     return float(_ratios(found, read).mean())
 
 

@@ -79,6 +79,7 @@ export interface StepperPayload extends Spoken {
   covered: boolean;
   revealed_step: number | null;
   compact: boolean;
+  led: boolean;
   chosen: number | null;
   choosable: boolean;
 }

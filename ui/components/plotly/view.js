@@ -9,6 +9,7 @@ import { typeScale } from "../common/present.js";
 import { roomUnder, whatMakesRoom } from "../common/room.js";
 import { DARK_COLORS } from "../common/served.js";
 import { say } from "../common/words.js";
+import { makeEdges } from "./edges.js";
 import { enlarge } from "./enlarge.js";
 import { fitAllTicks, fitHeads, fitTitle } from "./fit.js";
 import { markStep, moveMark } from "./follow.js";
@@ -177,6 +178,7 @@ async function react(view, plotly, figure) {
   view.plot.style.display = "";
   const { data, layout } = prepared(view, figure);
   await plotly.react(view.plot, data, layout, CONFIG);
+  view.plot.classList.toggle("gf-grounded", Boolean(layout.meta?.grounded));
   refreshTools(view, true);
   view.mapByKeyboard();
   // A label that was open when the data changed would stay for good.
@@ -184,6 +186,8 @@ async function react(view, plotly, figure) {
   if (view.listening) return;
   view.listening = true;
   view.plot.on("plotly_click", (event) => report(view, event));
+  view.plot.on("plotly_hover", (event) => view.edges.point(event.points?.[0]?.pointNumber));
+  view.plot.on("plotly_unhover", () => view.edges.leave());
   view.plot.on("plotly_relayout", () => {
     if (view.drawing) return;
     refreshTools(view, true);
@@ -252,6 +256,7 @@ function create(frame) {
   }));
   view.tools = makeTools(view);
   root.append(plot, view.note);
+  view.edges = makeEdges(view);
   view.mapByKeyboard = makeKeyboard(view, (event) => report(view, event));
   foot.append(view.tools.group, view.caption);
   frame.append(root, foot);

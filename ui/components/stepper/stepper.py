@@ -133,6 +133,7 @@ def stepper(
     covered: bool = False,
     revealed_step: int | None = None,
     compact: bool = False,
+    led: bool = False,
     chosen: int | None = None,
     on_step_change: Callable[[], None] | None = None,
     on_choose: Callable[[], None] | None = None,
@@ -149,6 +150,7 @@ def stepper(
         revealed_step: In guess mode, the one step whose piece is shown because it was guessed. Other steps
             stay covered even before Python hears that the reader moved on.
         compact: Without the running text: for pages that are about something else.
+        led: Without buttons, as another stepper on the page moves it; its pieces are clicked as ever.
         chosen: A source piece to mark, from 0.
         on_step_change: Called before the page runs again when the reader has come to rest on another step.
         on_choose: Called likewise when a source piece was clicked; `last_chosen(key)` tells which. Without it a click
@@ -165,6 +167,7 @@ def stepper(
         "covered": covered,
         "revealed_step": revealed_step,
         "compact": compact,
+        "led": led,
         "chosen": chosen,
         "choosable": on_choose is not None,
     }

@@ -18,6 +18,8 @@ export interface View {
   text: HTMLElement;
   caption: HTMLElement;
   note: HTMLElement;
+  /** The buttons, the slider and the speed: in the bar, unless another stepper moves this one. */
+  controls: HTMLElement;
   /** The controls and what they say. */
   bar: HTMLElement;
   /** The source piece that was picked. */

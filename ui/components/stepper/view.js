@@ -48,7 +48,8 @@ function create(root) {
   view.caption.setAttribute("aria-live", "polite");
   const says = make("div", "gf-says");
   says.append(view.caption, view.note);
-  view.bar.append(makeControls(view), says);
+  view.controls = makeControls(view);
+  view.bar.append(view.controls, says);
   const target = side("gf-target", say("Output so far"), view.text, view.targetList);
   view.targetName = target.name;
   root.append(side("gf-source", say("Source"), view.sourceList).section, target.section, view.bar);
@@ -94,6 +95,8 @@ function show(view, { data: { payload }, setStateValue, setTriggerValue }) {
   Object.assign(view, { setStateValue, setTriggerValue });
   view.root.classList.toggle("gf-compact", payload.compact);
   view.root.classList.toggle("gf-still", payload.run.still);
+  if (payload.led) view.controls.remove();
+  else if (view.controls.parentElement !== view.bar) view.bar.prepend(view.controls);
   view.targetName.textContent = payload.run.still ? say("Output") : say("Output so far");
   adopt(view, payload);
   render(view);
