@@ -79,3 +79,13 @@ def test_the_head_is_one_row_which_unfolds_and_the_controls_stay_at_the_foot(ser
     page.get_by_label("Next step").click()
     wait_for_idle(page)
     expect(page.locator(".gf-stepper")).to_have_attribute("data-step", "5")
+
+
+def test_the_mark_of_a_space_is_as_large_as_its_piece_and_says_what_it_is(server, page):
+    open_page(page, f"{server.url}/step?model=zh-en&src={FIFTEEN}&step=5")
+    space = page.locator(".gf-source .gf-space").first
+    expect(space).to_have_attribute("title", "▁ marks a space before the piece.")
+    assert space.evaluate(
+        "one => ['fontSize', 'top', 'color'].every(name => getComputedStyle(one)[name] === "
+        "getComputedStyle(one.parentNode)[name])"
+    )
