@@ -91,13 +91,14 @@ _RULES = """
 .st-key-page_head > .st-key-source { min-width: 12rem; }
 /* The top of the sidebar: the name and the language, the checkpoint, and the menu, whose groups fold. */
 .st-key-top { margin-top: -2.75rem; }
-.st-key-chosen { min-height: 6.75rem; padding: 0 0.5rem; align-content: flex-start; column-gap: 0.75rem; }
-.st-key-chosen h2 { padding: 0; font-size: 1.35rem; }
+.st-key-chosen { min-height: 6.75rem; padding: 0 0.5rem; align-content: flex-start; column-gap: 0.5rem; }
+.st-key-chosen h2 { padding: 0; font-size: 1.25rem; }
 .st-key-chosen > .st-key-language_choice { flex: 1 1 4rem; min-width: 0; }
 .st-key-chosen > .st-key-model { flex: 1 0 100%; padding: 0.25rem 0 0.25rem; }
 .st-key-chosen [data-testid="stWidgetLabel"] { min-height: 0; margin-bottom: 0.1rem; }
 .st-key-chosen [role="group"] { height: 2.125rem; min-height: 0; }
 .st-key-chosen [role="combobox"] { font-size: 0.875rem; }
+.st-key-chosen > .st-key-language_choice [role="combobox"] { padding: 0 0 0 0.5rem; }
 .st-key-menu :is(a, summary, .gf-this) {
   display: block; padding: 0.15rem 0.5rem; border-radius: 0.25rem; color: inherit; text-decoration: none;
   font-size: 0.875rem; line-height: 1.6;
