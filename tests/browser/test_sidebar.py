@@ -1,5 +1,6 @@
 """The sidebar: what decides everything on top, a short menu whose groups unfold, and a way past it by keyboard."""
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.helpers import PHONE, comes_to, menu_link, open_page, wait_for_idle
@@ -78,3 +79,11 @@ def test_on_a_phone_the_menu_unfolds_under_a_finger(server, new_page):
     assert link.bounding_box()["height"] >= 26
     link.click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Masks")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_language_is_read_whole(server, page, language):
+    open_page(page, f"{server.url}/step?model=reverse&src=abc&lang={language}")
+    box = page.locator(".st-key-language_choice [role=combobox]")
+    expect(box).to_be_visible()
+    assert box.evaluate("box => box.scrollWidth - box.clientWidth") <= 0

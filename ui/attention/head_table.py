@@ -66,7 +66,7 @@ def draw(run: AnyRun) -> None:
         st.info(NOTHING, icon=":material/info:")
         return
     spoken = words(kind, None if run.checkpoint is None else anatomy(run.checkpoint.config))
-    with st.container(horizontal=True, gap="small"):
+    with st.container(horizontal=True, gap="small", key=run.key("measure_choices")):
         name = _choose_measure(run, measures, spoken)
         _open_by_measure(run, measures[name].means())
     n_heads = measures[name].values.shape[1]

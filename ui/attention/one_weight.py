@@ -33,6 +33,7 @@ from words import joined, say, say_n
 QUERY_CHOICE: Final = "walk_query"
 KEY_CHOICE: Final = "walk_key"
 MAP: Final = "walk_map"
+CHOICES: Final = "walk_choices"
 
 STAGES: Final = (
     (one_weight_stages.dot, one_weight_stages.products),
@@ -145,7 +146,8 @@ def _reason(later: str, window: int, column: int, found: Walk) -> str:
 
 def _choices(o: OpenWeight) -> None:
     """Draw what is looked at: two menus, the weight in a sentence, and the head's map to pick from."""
-    left, right = st.columns(2, gap="large")
+    with st.container(key=o.run.key(CHOICES)):  # on a telephone the map comes first
+        left, right = st.columns(2, gap="large")
     with left:
         _menu(o, QUERY_CHOICE, "query", o.axes.current if o.own_row is None else o.own_row)
         _menu(o, KEY_CHOICE, "key", strongest(o.walk.weights, o.walk.allowed))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from html import escape
 from typing import Final
 
 from charts.theme import shortened
@@ -16,8 +17,8 @@ from ui.runs.changes import ELSEWHERE, chips
 from ui.runs.open_run import publish
 from ui.shared import cover, drawing, style
 from ui.shared.choices import KEEP
-from ui.shared.door import st
-from ui.state import session
+from ui.shared.door import here, st
+from ui.state import in_room, session
 from ui.state.view import MAIN
 from words import joined, say
 
@@ -104,6 +105,7 @@ def source_box(checkpoint: Checkpoint, row: AbstractContextManager[object]) -> N
             label_visibility="collapsed",
             persist_state=KEEP,
         )
+        _more()
         st.button(go, type="primary", key="translate")
         whatif.button(checkpoint)
         if checkpoint.card.tried():
@@ -112,6 +114,16 @@ def source_box(checkpoint: Checkpoint, row: AbstractContextManager[object]) -> N
                     _example(checkpoint, example, index)
     offer(checkpoint)
     leading.arrive(checkpoint)
+
+
+def _more() -> None:
+    """Draw what unfolds the rest of the row on a telephone; there, who follows a class has the title alone."""
+    if not in_room.current() or in_room.taught() is not None:
+        said = escape(here(say("More: translate, change the model, examples")), quote=True)
+        st.html(
+            f'<details class="gf-more"><summary aria-label="{said}" title="{said}">⋯</summary></details>',
+            width="content",
+        )
 
 
 def _wording(checkpoint: Checkpoint) -> tuple[str, str]:

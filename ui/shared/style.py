@@ -91,13 +91,14 @@ _RULES = """
 .st-key-page_head > .st-key-source { min-width: 12rem; }
 /* The top of the sidebar: the name and the language, the checkpoint, and the menu, whose groups fold. */
 .st-key-top { margin-top: -2.75rem; }
-.st-key-chosen { min-height: 6.75rem; padding: 0 0.5rem; align-content: flex-start; column-gap: 0.75rem; }
-.st-key-chosen h2 { padding: 0; font-size: 1.35rem; }
+.st-key-chosen { min-height: 6.75rem; padding: 0 0.5rem; align-content: flex-start; column-gap: 0.5rem; }
+.st-key-chosen h2 { padding: 0; font-size: 1.25rem; }
 .st-key-chosen > .st-key-language_choice { flex: 1 1 4rem; min-width: 0; }
 .st-key-chosen > .st-key-model { flex: 1 0 100%; padding: 0.25rem 0 0.25rem; }
 .st-key-chosen [data-testid="stWidgetLabel"] { min-height: 0; margin-bottom: 0.1rem; }
 .st-key-chosen [role="group"] { height: 2.125rem; min-height: 0; }
 .st-key-chosen [role="combobox"] { font-size: 0.875rem; }
+.st-key-chosen > .st-key-language_choice [role="combobox"] { padding: 0 0 0 0.5rem; }
 .st-key-menu :is(a, summary, .gf-this) {
   display: block; padding: 0.15rem 0.5rem; border-radius: 0.25rem; color: inherit; text-decoration: none;
   font-size: 0.875rem; line-height: 1.6;
@@ -183,12 +184,54 @@ body:not(:has(.st-key-source)) > .gf-skip { display: none; }
 [data-testid="stHeader"] :is([data-testid="stExpandSidebarButton"], [data-testid="stMainMenu"]) {
   border-radius: 0.25rem; backdrop-filter: blur(12px) opacity(0.95);
 }
+/* On a telephone the head is one row, into which what is rarely wanted is folded, the stepper's controls stand at the
+   foot of the window, and a page's are one row that slides. Who follows a class there has no box to type into. */
+.st-key-page_head > :has(.gf-more) { display: none; }
 @media (max-width: 640px) {
-  [data-testid="stMainBlockContainer"] { padding-left: 1rem; padding-right: 1rem; }
-  .st-key-page_head { padding-right: 1.75rem; }
+  .stApp { --gf-under: 0px; }
+  .stApp:has(.st-key-room_bar) { --gf-under: var(--gf-room, 3rem); }
+  [data-testid="stMainBlockContainer"] { padding: 0.4rem 1rem 4rem; }
+  .stApp [data-testid="stMainBlockContainer"]:has(.st-key-stepper):not(:has(.st-key-lesson_panel)) {
+    padding-bottom: calc(var(--gf-under) + 5rem);
+  }
+  [data-testid="stMainBlockContainer"]:not(:has(.st-key-lesson_panel)) .st-key-stepper {
+    --gf-foot: fixed; --gf-side: 0.75rem; position: static;
+  }
   [data-testid="stMainBlockContainer"] h1 { font-size: 1.15rem; }
-  .st-key-page_head > * { order: 1; }
-  .st-key-page_head > :is(:has(h1), .st-key-example_menu, .st-key-what_if) { order: 0; }
+  .st-key-page_head { padding-right: 1.75rem; }
+  .st-key-page_head:has(.st-key-source) { gap: 0.4rem; }
+  .st-key-page_head:has(.st-key-source) h1 {
+    max-width: 7.25rem; font-size: 1rem; line-height: 1.15; white-space: normal; text-wrap: balance;
+  }
+  .st-key-page_head:has(.st-key-source :focus) > :has(h1) { display: none; }
+  .st-key-page_head > .st-key-source { flex: 1 1 40%; min-width: 0; }
+  .st-key-page_head > :has(.gf-more) { display: block; }
+  .st-key-page_head:has(.st-key-source)::after {
+    content: ""; flex: 0 0 100%; height: 0; margin-top: -0.4rem; order: 1;
+  }
+  .st-key-page_head > :is(.st-key-translate, .st-key-what_if, .st-key-example_menu) { order: 2; }
+  .st-key-page_head:not(:has(.gf-more[open])) > :is(.st-key-translate, .st-key-what_if, .st-key-example_menu),
+  .st-key-page_head:not(:has(.gf-more)) > .st-key-source { display: none; }
+  .gf-more summary {
+    display: grid; place-items: center; width: 2.25rem; height: 2.5rem; border-radius: 0.5rem; cursor: pointer;
+    border: 1px solid color-mix(in srgb, currentColor 25%, transparent); list-style: none;
+  }
+  .gf-more summary::-webkit-details-marker { display: none; }
+  .gf-more[open] summary { background: color-mix(in srgb, currentColor 9%, transparent); }
+  [data-testid="stMain"] :is([class*="controls_bar"], [class*="measure_choices"]) { flex-wrap: nowrap; }
+  [class*="controls_bar"] {
+    overflow-x: auto; scrollbar-width: none; margin: -2px; padding: 2px 1.5rem 2px 2px;
+    mask-image: linear-gradient(to left, transparent, #000 1.5rem);
+  }
+  [class*="controls_bar"] > *, [class*="controls_bar"] [role="radiogroup"] > * {
+    flex: none !important; max-width: none;
+  }
+  [class*="controls_bar"] [role="radiogroup"] { flex-wrap: nowrap; width: max-content; max-width: none; }
+  [class*="controls_bar"] [aria-checked="true"] { scroll-initial-target: nearest; }
+  /* What can be done with a head comes after its picture, as do the menus of what can be clicked in one. */
+  [data-testid="stLayoutWrapper"]:has(> [class*="of_head"]) { order: 1; }
+  [class*="measure_choices"] > * { flex: 1 1 0 !important; min-width: 0; }
+  [class*="walk_choices"] [data-testid="stColumn"]:first-child { order: 1; }
 }
 </style>
 """

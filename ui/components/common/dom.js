@@ -1,6 +1,8 @@
 // @ts-check
 // Small things around elements: colours of the theme, and text that goes in as text.
 
+import { say } from "./words.js";
+
 /**
  * Read one CSS custom property as it applies to an element.
  * @param {Element} element
@@ -95,7 +97,7 @@ export function visible(text) {
 }
 
 /**
- * A piece with its ▁ dimmed, isolated so that its writing direction cannot reorder what stands around it.
+ * A piece whose ▁ says what it is, isolated so that its writing direction cannot reorder what stands around it.
  * @param {string} piece
  * @param {string} [className]
  */
@@ -103,8 +105,11 @@ export function pieceText(piece, className = "gf-piece") {
   const element = make("bdi", className);
   element.dir = "auto";
   for (const part of visible(piece).split(/(▁)/)) {
-    if (part === "▁") element.append(make("span", "gf-space", part));
-    else if (part) element.append(part);
+    if (part === "▁") {
+      const space = make("span", "gf-space", part);
+      space.title = say("▁ marks a space before the piece.");
+      element.append(space);
+    } else if (part) element.append(part);
   }
   return element;
 }

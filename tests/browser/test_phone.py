@@ -1,0 +1,91 @@
+"""A page as a telephone shows it: its first picture is near the top, and nothing is out of reach."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.helpers import PHONE, open_page, wait_for_idle
+from tests.browser.idle import wait_for_rest
+from tests.browser.story import FIFTEEN
+
+PICTURES = {  # of each part the first picture, and how far down it may begin
+    "step?": (".st-key-candidates .gf-chart", 360),
+    "attention?panel=overview": (".st-key-overview_cross .gf-chart", 350),
+    "attention?panel=walk&layer=2": (".st-key-walk_map .gf-chart", 350),
+    "attention?panel=table": (".st-key-head_table_map .gf-chart", 350),
+    "inside?inside=lens": (".st-key-lens_table .gf-chart", 350),
+    "matters?": (".gf-chart", 350),
+}
+FOLDED = ("translate", "what_if", "example_menu")
+
+
+def top_of(page: Page, chart: str) -> float:
+    expect(page.locator(f"{chart} .main-svg").first).to_be_visible(timeout=60_000)
+    wait_for_rest(page)
+    box = page.locator(chart).first.bounding_box()
+    assert box is not None
+    return box["y"]
+
+
+@pytest.mark.parametrize("where", PICTURES)
+def test_the_first_picture_is_near_the_top(server, new_page, where):
+    page = new_page(viewport=PHONE)
+    open_page(page, f"{server.url}/{where}&model=zh-en&src={FIFTEEN}&step=5")
+    chart, most = PICTURES[where]
+    assert top_of(page, chart) <= most
+    bar = page.locator(".st-key-controls_bar")
+    if bar.count():
+        assert bar.bounding_box()["height"] <= 44  # one row, which slides
+        last = bar.locator(":scope > *").last
+        last.scroll_into_view_if_needed()
+        box = last.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= PHONE["width"]
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_who_follows_a_class_has_no_box_to_type_into(server, new_page):
+    page = new_page(viewport=PHONE)
+    open_page(page, f"{server.url}/attention?model=zh-en&src={FIFTEEN}&room=ACDEFG")
+    top_of(page, ".st-key-overview_cross .gf-chart")
+    expect(page.locator(".st-key-room_bar")).to_be_visible()
+    for key in ("source", *FOLDED):
+        expect(page.locator(f".st-key-{key}")).to_be_hidden()
+    room, controls = page.locator(".st-key-room_bar").bounding_box(), page.locator(".gf-controls").bounding_box()
+    assert controls["y"] + controls["height"] <= room["y"] + 1
+
+
+def test_the_head_is_one_row_which_unfolds_and_the_controls_stay_at_the_foot(server, new_page):
+    page = new_page(viewport=PHONE)
+    open_page(page, f"{server.url}/step?model=zh-en&src={FIFTEEN}&step=5")
+    top_of(page, ".st-key-candidates .gf-chart")
+    head = page.locator(".st-key-page_head")
+    assert head.bounding_box()["height"] <= 48
+    for key in FOLDED:
+        expect(page.locator(f".st-key-{key}")).to_be_hidden()
+    head.locator("summary").click()
+    for key in FOLDED:
+        expect(page.locator(f".st-key-{key}")).to_be_visible()
+    controls = page.locator(".gf-stepper .gf-controls")
+    place = controls.bounding_box()
+    assert place["y"] + place["height"] == pytest.approx(PHONE["height"], abs=1)
+    assert place["height"] <= 56
+    page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, main.scrollHeight)")
+    wait_for_rest(page)
+    assert controls.bounding_box() == place
+    last = page.get_by_test_id("stMainBlockContainer").evaluate(
+        "main => Math.max(...[...main.querySelectorAll('.gf-chart')].map(one => one.getBoundingClientRect().bottom))"
+    )
+    assert last <= place["y"]  # nothing of the page ends under them
+    page.get_by_label("Next step").click()
+    wait_for_idle(page)
+    expect(page.locator(".gf-stepper")).to_have_attribute("data-step", "5")
+
+
+def test_the_mark_of_a_space_is_as_large_as_its_piece_and_says_what_it_is(server, page):
+    open_page(page, f"{server.url}/step?model=zh-en&src={FIFTEEN}&step=5")
+    space = page.locator(".gf-source .gf-space").first
+    expect(space).to_have_attribute("title", "▁ marks a space before the piece.")
+    assert space.evaluate(
+        "one => ['fontSize', 'top', 'color'].every(name => getComputedStyle(one)[name] === "
+        "getComputedStyle(one.parentNode)[name])"
+    )
