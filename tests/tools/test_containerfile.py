@@ -61,6 +61,7 @@ def test_its_settings_are_settings_of_streamlit(option):
 def test_torch_is_the_build_that_make_installs_and_nobody_is_root():
     wanted = re.search(r"^TORCH \?= (torch==[\d.]+)", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)[1]
     installs = [shlex.split(part) for line in said("RUN") for part in line.split("&&") if "pip" in part]
-    assert any(wanted in words for words in installs)
+    assert said("ARG") == [f'TORCH="{wanted}"']
+    assert any("${TORCH}" in words for words in installs)
     assert any(words[-2:] == ["-r", "requirements.txt"] for words in installs)
     assert said("USER") == ["glassformer"]

@@ -62,7 +62,7 @@ def oracles() -> Any:
                 inspect.getdoc(oracle),
             )
         )
-    columns = [say("oracle"), say("asks"), say("choices with a text"), say("outcomes (reveal)"), say("values")]
+    columns = [say("oracle"), say("asks"), say("choices with a text"), say("outcomes with a text"), say("values")]
     return frame(rows, columns=[*columns, say("used in"), say("in the code")])
 
 

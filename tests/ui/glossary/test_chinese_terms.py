@@ -41,7 +41,9 @@ LEFT_OUT = (
     "one number has no unbiased deviation; choose layer",
     "q comes from the output so far, k and v from the encoder's last vectors (the memory).",
     "{file}: is read by the library tokenizers",
-    "{file}: tokenizers cannot use it",
+    "tokenizers cannot use it",
+    "tokenizers could not load it",
+    "{label}: expected model with encoder and decoder",
     "{label}: no column is known; found {found}, expected some of: epoch",
     "{label}: tensor {tensor} needs exactly dtype, shape and data_offsets",
 )
