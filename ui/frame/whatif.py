@@ -50,7 +50,9 @@ _PANEL: Final = """
   border-radius: 0; border-left: 1px solid rgb(128 128 128 / 45%); overflow-y: auto;
 }
 [data-testid="stDialog"] [data-testid="stVerticalBlock"]:has([class*="st-key-what_if_"]) { gap: 0.4rem; }
-[data-testid="stDialog"] .st-key-what_if_make { position: sticky; bottom: 0.5rem; z-index: 1; }
+[data-testid="stDialog"] .st-key-what_if_make {
+  position: sticky; bottom: 0; z-index: 1; width: 100%; padding: 0.5rem 0; backdrop-filter: blur(12px);
+}
 @media (max-width: 640px) {
   [data-testid="stDialog"] > div:has([class*="st-key-what_if_"]) {
     inset: auto 0 0 0; width: 100vw; height: auto; max-height: 62dvh; border-radius: 0.75rem 0.75rem 0 0;
