@@ -21,7 +21,7 @@ from transformer.errors import QueryError
 from transformer.model.anatomy import EVERY_PART, Kind
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.config import ModelConfig
-from transformer.model.scores import Scoring, scoring
+from transformer.model.scores import Scoring
 from transformer.model.transformer import Transformer
 from words import say
 
@@ -177,7 +177,8 @@ def walk(
     Raises:
         QueryError: The run has no such head, row or column.
     """
-    found, how = {name: recorded[f"{place(kind, layer)}.{name}"] for name in RECORDED}, how or scoring(model.config)
+    attention = model.attentions(kind)[layer]
+    found, how = {name: recorded[f"{place(kind, layer)}.{name}"] for name in RECORDED}, how or attention.scoring
     n_heads, n_queries = found["queries"].shape[:2]
     n_keys = found["keys"].shape[1] if n_keys is None else n_keys
     _check("head", head, n_heads)
@@ -190,7 +191,7 @@ def walk(
     scores, masked = _scores(dots, how, added, mask)
     exps, peaks, weights = _softmax(masked)
     outs = np.einsum("hk,hkd->hd", weights, v)  # [head, d_head]
-    w_o, bias = _output_projection(model.attentions(kind)[layer], n_heads)
+    w_o, bias = _output_projection(attention, n_heads)
     shares = np.einsum("hmd,hd->hm", w_o, outs)  # [head, d_model]
     output = shares.sum(axis=0) + bias
     chosen = strongest(weights[head], mask[head]) if key is None else key

@@ -1,10 +1,11 @@
 """Whether a file or folder is another program's model: told by names and by config.json alone.
 
-Nothing else is opened here, and no pickle ever: a list of what there is must cost nothing and run nothing. What such
-a thing really holds, `transformer.importers.opening` says.
+Nothing else is opened here, but for the end of a file of arrays, and no pickle ever: a list of what there is must
+cost nothing and run nothing. What such a thing really holds, `transformer.importers.opening` says.
 """
 
 from pathlib import Path
+from typing import BinaryIO
 
 from transformer.checkpoint import strictjson
 from transformer.checkpoint.files import FolderFiles
@@ -15,6 +16,8 @@ SUFFIXES = (".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".npz")
 MOST_CONFIG = 4_000_000  # label maps can be long
 ADAPTER = "adapter_config.json"
 ARRAYS, SETTINGS = ".npz", ".yml"  # a file of arrays with settings beside it is Marian's; without, it may be of maps
+_MARIANS = b"special:model.yml.npy"  # Marian's file of arrays lists this one; a file of maps never does
+_END = 1_000_000  # bytes; the list of arrays ends the file, and Marian's options stand last in it
 _OURS, _THEIRS = ("format_version", "n_encoder_layers"), ("model_type", "architectures", "transformers_version")
 
 
@@ -22,6 +25,17 @@ def is_foreign_file(file: Path) -> bool:
     """Whether a file is called as weights are; a hidden one is not listed."""
     known = file.suffix in SUFFIXES and (file.suffix != ARRAYS or any(file.parent.glob(f"*{SETTINGS}")))
     return known and not file.name.startswith(".") and file.name.isprintable() and file.is_file()
+
+
+def is_marians(file: BinaryIO, size: int) -> bool:
+    """Whether a file of arrays says that Marian wrote it; only its end is read, and nothing is taken apart.
+
+    Args:
+        file: The open file.
+        size: Its bytes.
+    """
+    file.seek(max(0, size - _END))
+    return _MARIANS in file.read(_END)
 
 
 def is_foreign_folder(files: FolderFiles, folder: Path) -> bool:

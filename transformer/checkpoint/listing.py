@@ -18,7 +18,7 @@ from transformer.checkpoint.agreement import check_tensors, expected_shapes, mos
 from transformer.checkpoint.card import MAX_BYTES as MAX_CARD
 from transformer.checkpoint.card import Card, read_card
 from transformer.checkpoint.files import FolderFiles
-from transformer.checkpoint.foreign import is_foreign_file, is_foreign_folder
+from transformer.checkpoint.foreign import is_foreign_file, is_foreign_folder, is_marians
 from transformer.checkpoint.load import CARD, CONFIG, MAX_CONFIG, WEIGHTS, read_config
 from transformer.checkpoint.pieces import TOKENIZER_NAMES, tokenizer_files
 from transformer.errors import CheckpointError, GlassformerError
@@ -166,10 +166,12 @@ def _is_foreign(file: Path, inside: Path) -> bool:
         return False
 
 
-def _look_at_maps(file: Path, name: str, root: Path) -> Entry:
+def _look_at_arrays(file: Path, name: str, root: Path) -> Entry:
     try:
         files = FolderFiles(root, inside=root)
         with files.open(file.name) as (content, size):
+            if is_marians(content, size):
+                return Entry(name, file, None, name, root, holds="foreign")
             title = check_maps(content, size, label=files.label(file.name))
     except GlassformerError as error:
         return Entry(name, file, error.sentence, name, root, holds="maps")
@@ -178,7 +180,7 @@ def _look_at_maps(file: Path, name: str, root: Path) -> Entry:
 
 def _look(folder: Path, name: str, root: Path) -> Entry:
     if folder.suffix == SUFFIX and not folder.is_dir():
-        return _look_at_maps(folder, name, root)
+        return _look_at_arrays(folder, name, root)
     if not folder.is_dir() and is_foreign_file(folder):
         return Entry(name, folder, None, name, root, holds="foreign")
     try:

@@ -14,7 +14,7 @@ from charts.signed import frame
 from transformer.analysis.one_weight import Walk, place, sites, strongest, walk
 from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import ModelConfig
-from transformer.model.scores import Scoring, scoring
+from transformer.model.scores import Scoring
 from transformer.runs.changing import tap_for
 from ui.attention import one_weight_output, one_weight_scores, one_weight_stages, one_weight_text, one_weight_vectors
 from ui.attention.one_weight_stages import OpenWeight
@@ -110,7 +110,7 @@ def _open(run: OpenRun) -> OpenWeight | None:
 def _scoring(run: OpenRun, kind: Kind, layer: int) -> Scoring:
     """What is done to q · k: what the model does, and what was changed in this run."""
     tap = tap_for(run.trace.query.interventions, run.checkpoint).child(place(kind, layer))
-    return tap.setting("scoring", scoring(run.checkpoint.config))
+    return tap.setting("scoring", run.checkpoint.model.attentions(kind)[layer].scoring)
 
 
 def _query(run: OpenRun, axes: Sides, worth_seeing: int | None) -> int:

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 
+import numpy as np
 import pytest
 
 from transformer.checkpoint.foreign import SUFFIXES
@@ -17,6 +18,8 @@ def entries(root):
 def test_files_and_folders_of_others_are_listed_and_not_opened(tmp_path):
     for suffix in SUFFIXES:
         (tmp_path / f"m{suffix}").touch()
+    options = np.frombuffer(b"type: transformer\0", np.int8)
+    np.savez(tmp_path / "m.npz", encoder_Wemb=np.zeros((700, 500)), **{"special:model.yml": options})
     os.mkfifo(tmp_path / "pipe.pt")  # whoever opens it waits for ever
     (tmp_path / ".hidden.pt").touch()
     (tmp_path / "notes.txt").touch()

@@ -40,6 +40,7 @@ def files_of(name):
         "llama": lambda: {"tokenizer.model": foreign.sentencepiece_model(bos_id=1, eos_id=2)},
         "bert": foreign.word_pieces,
         "byt5": dict,
+        "list": lambda: {"vocab.txt": "\n".join(["<pad>", "<s>", "</s>", "<unk>", *"0123456789+="]).encode()},
     }
     return made[name]()
 
