@@ -91,7 +91,7 @@ def test_every_variant_is_equal_or_refused(tmp_path, name):
             if said:
                 wrong.append((dict(variant.items() ^ record.items()) if hashable(variant) else variant, said))
     assert not wrong, wrong[:3]
-    assert compared > 20
+    assert compared > 15  # the shortest config has 21 keys, most of which must be there or must not be null
 
 
 def hashable(record):
