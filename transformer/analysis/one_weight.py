@@ -179,8 +179,7 @@ def walk(
     """
     attention = model.attentions(kind)[layer]
     found, how = {name: recorded[f"{place(kind, layer)}.{name}"] for name in RECORDED}, how or attention.scoring
-    n_heads, n_queries = found["queries"].shape[:2]
-    n_keys = found["keys"].shape[1] if n_keys is None else n_keys
+    (n_heads, n_queries), n_keys = found["queries"].shape[:2], found["keys"].shape[1] if n_keys is None else n_keys
     _check("head", head, n_heads)
     _check("row", query, n_queries)
     mask = _mask_of(found, n_keys, query)  # [head, key]
