@@ -114,12 +114,12 @@ def test_another_sentence_draws_neither_the_sidebar_nor_the_page_around_it_again
             box = client.widgets["source"]
             return client.rerun(states=[WidgetState(id=box.id, string_value=text)], fragment_id=box.fragment_id)
 
-        translated, nothing = typed("你好。"), typed("")
-        offered = typed("Hello, how are you?")  # an offer above the run: what is below it must not lose its place
-        again = typed("你好。")
+        translated, nothing, again = typed("我喜欢喝绿茶。"), typed(""), typed("你好。")
+        switched = typed("Hello, how are you?")  # another checkpoint reads it: the whole page is of that one
     assert {"selectbox", "slider", "text_input"} <= set(opened.elements)
-    for rerun in (translated, nothing, offered, again):
+    for rerun in (translated, nothing, again):
         assert "text_input" in rerun.elements
         assert not {"selectbox", "slider"} & set(rerun.elements)
+    assert {"selectbox", "slider"} <= set(switched.elements)
     assert "stepper" not in nothing.drawn
-    assert len({rerun.drawn["stepper"] for rerun in (opened, translated, offered, again)}) == 4
+    assert len({rerun.drawn["stepper"] for rerun in (opened, translated, again, switched)}) == 4

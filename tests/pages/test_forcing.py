@@ -47,11 +47,11 @@ def losses(test):
 
 
 def test_without_a_reference_it_asks_for_one_and_offers_the_output(forcing):
-    test = forcing()
+    test = forcing(src="fedcba")  # no example of the card, which has a reference of its own
     assert test.info[0].value == panels.NO_REFERENCE
     assert not keys(test) & set(CHARTS)
     check(test.button(key=entry.OWN).click().run())
-    assert address(test)["ref"] == "fedcba"
+    assert address(test)["ref"] == "abcdef"
     assert set(CHARTS) <= keys(test)
     assert "By itself the model writes the reference, piece for piece." in said(test)
 

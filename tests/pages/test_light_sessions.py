@@ -1,12 +1,14 @@
 """What a session keeps when its page is done must not hold the run: at 512 pieces that is 150 MB a visitor."""
 
 import gc
+import time
 from string import ascii_lowercase
 
 import streamlit as st
 
 from tests.pages.conftest import ROOT
 from transformer.runs.trace import Trace
+from ui.search.draw_jobs import Job
 
 HEAD = {"layer": 2, "head": 2}
 VIEWS = [
@@ -35,6 +37,14 @@ VIEWS = [
 ]
 
 
+def wait_for_jobs():
+    """A page begins draws by itself, and a job that works needs the runner, with all that it has finished."""
+    until = time.monotonic() + 60
+    while any(type(one) is Job and one.progress().state in ("waiting", "running") for one in gc.get_objects()):
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
 def test_no_session_holds_its_run(open_page):
     gc.collect()
     before = {id(thing) for thing in gc.get_objects() if type(thing) is Trace}  # fixtures of other tests
@@ -42,6 +52,7 @@ def test_no_session_holds_its_run(open_page):
     for letter, (page, view) in zip(ascii_lowercase, VIEWS, strict=False):
         source = f"glasses{letter}"  # tells whose run it is
         sessions[source] = open_page(ROOT / "pages" / "explore" / f"{page}.py", model="reverse", src=source, **view)
+    wait_for_jobs()
     st.cache_resource.clear()  # the runner with all finished results, and what holds it
     gc.collect()
     held = [thing for thing in gc.get_objects() if type(thing) is Trace and id(thing) not in before]

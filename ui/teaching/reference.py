@@ -40,7 +40,8 @@ def draw(checkpoint: Checkpoint) -> None:
     )
     st.dataframe(oracles(), hide_index=True, height=260)
     st.dataframe(picks(), hide_index=True, height=200)
-    name = st.selectbox(say("Try an oracle on the sentence above"), list(ORACLES), index=None, key=ORACLE)
+    label = say("Try an oracle on the sentence above")
+    name = st.selectbox(label, list(ORACLES), index=None, key=ORACLE, placeholder="–")
     if name:
         _tried(name, checkpoint)
 

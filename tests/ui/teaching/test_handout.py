@@ -97,7 +97,6 @@ def test_charts_of_the_page_inside_are_of_what_the_step_looks_at(reverse):
                 title = said(sheet.chart["layout"]["title"]["text"], "en")
                 drawn.update((key, title) for key in sheet.posed.step.look[:1])
     expected = {
-        "stream_added": "adds to the stream",
         "stream_kept": "of the embedding is left",
         "lens_table": "each depth would write",
         "ffn_map": "most active anywhere",
@@ -117,8 +116,10 @@ def test_what_is_not_on_paper_has_a_link_behind_its_answer(reverse):
         for one in sheets_of(lesson, reverse, "glass")
     ]
     questions, answers = written(lesson, sheets, "en").split('<div class="answers">')
-    assert html.escape(address) not in questions
-    assert answers.count(html.escape(address)) == sum(sheet.posed is not None for sheet in sheets)
+    for part, covered in ((questions, False), (answers, True)):  # beside the question where nothing is covered
+        here = [sheet for sheet in sheets if sheet.posed is not None and sheet.covered is covered]
+        assert here
+        assert part.count(html.escape(address)) == len(here)
     assert "The app shows it on the page “Inside the model”." in answers
 
 
