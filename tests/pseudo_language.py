@@ -25,7 +25,8 @@ _MARKUP = re.compile(
     r"<extra>.*?</extra>|</?[a-z]+(?: [^<>]*)?>"  # tags
     r"|%\{[^{}]*\}"  # fields of Plotly's
     r"|\$\$[^$]*\$\$"  # formulas on lines of their own
-    r"|:material/\w+:|:[a-z]+-badge(?=\[)|`[^`]*`|\$[^$]*\$|(?<=\])\([^()\s]*\)"  # icons, code, formulas, addresses of links
+    r"|:material/\w+:|:[a-z]+-badge(?=\[)|`[^`]*`|\$[^$]*\$"  # icons, badges, code, formulas
+    r"|(?<=\])\([^()\s]*\)"  # addresses of links
 )
 _CODE = re.compile(r"\b[a-z]+(?:_[a-z]+|\.[a-z\d]+)(?:[._]\w+)*")  # names of tensors and sites: `encoder.0.output`
 _WORD = re.compile(r"[^\W\d_]{2,}")

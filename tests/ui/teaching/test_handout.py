@@ -97,6 +97,7 @@ def test_charts_of_the_page_inside_are_of_what_the_step_looks_at(reverse):
                 title = said(sheet.chart["layout"]["title"]["text"], "en")
                 drawn.update((key, title) for key in sheet.posed.step.look[:1])
     expected = {
+        "stream_size": "How large the stream is",
         "stream_kept": "of the embedding is left",
         "lens_table": "each depth would write",
         "ffn_map": "most active anywhere",
