@@ -23,14 +23,14 @@ export function named(count, size, at) {
 /**
  * Give a chart the names at the edges of its tiles.
  * @param {View} view
- * @returns {{ point: (place: number[] | undefined) => void, leave: () => void }}
+ * @returns {{ point: (place: unknown) => void, leave: () => void }} a place that is not a cell's has no edges
  */
 export function makeEdges(view) {
   const names = make("div", "gf-edges");
   names.setAttribute("aria-hidden", "true");  // the numbers behind a chart are read as a table
   view.root.append(names);
   const leave = () => names.replaceChildren();
-  return { leave, point: (place) => names.replaceChildren(...(place ? around(view, place) : [])) };
+  return { leave, point: (place) => names.replaceChildren(...(Array.isArray(place) ? around(view, place) : [])) };
 }
 
 /**
