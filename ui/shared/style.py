@@ -135,7 +135,9 @@ body:not(:has(.st-key-source)) > .gf-skip { display: none; }
 [class*="-result_choice"] [data-testid="stWidgetLabel"] { flex: none; }
 /* Chips: as high as a line of controls. */
 [class*="-changes"] button { height: auto; min-height: 2.125rem; max-width: 100%; padding: 0 0.6rem; }
-:is([class*="-changes"], .st-key-compared_zero) button :is(div, span, p) { overflow: visible; text-overflow: clip; white-space: normal; }
+:is([class*="-changes"], .st-key-compared_zero) button :is(div, span, p) {
+  overflow: visible; text-overflow: clip; white-space: normal;
+}
 /* Tables wrap their text at 400 px otherwise, however wide they are. */
 .st-key-card td [data-testid="stMarkdownContainer"], .st-key-counted td [data-testid="stMarkdownContainer"] {
   max-width: none; white-space: normal;
