@@ -117,8 +117,12 @@ def source_box(checkpoint: Checkpoint, row: AbstractContextManager[object]) -> N
 
 
 def _more() -> None:
-    """Draw what unfolds the rest of the row on a telephone; there, who follows a class has the title alone."""
-    if not in_room.current() or in_room.taught() is not None:
+    """Draw what unfolds the rest of the row on a telephone; there, who follows a class has the title alone.
+
+    A class whose students have sentences of their own has boxes to type them into.
+    """
+    room = in_room.public()
+    if not in_room.current() or in_room.taught() is not None or (room is not None and room.own):
         said = escape(here(say("More: translate, change the model, examples")), quote=True)
         st.html(
             f'<details class="gf-more"><summary aria-label="{said}" title="{said}">⋯</summary></details>',
