@@ -5,7 +5,7 @@ Knows nothing of Streamlit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from dataclasses import dataclass
 
 from transformer.checkpoint.curve import load_curve
@@ -64,7 +64,7 @@ def _loss(patient: Patient, i: int) -> float | None:
         mean = loss_of(patient.checkpoint, patient.samples.only([i])).mean
     except (GlassformerError, IndexError, RuntimeError):  # it does not fit, or the model is damaged
         return None
-    return mean if abs(mean) < float("inf") else None
+    return mean if math.isfinite(mean) else None
 
 
 def _bare(text: str) -> str:
@@ -82,7 +82,7 @@ def reported(patient: Patient) -> Measured:
     was = patient.reported if patient.reported is not None else _of_curve(patient)
     if was is None:
         return not_applicable(say("Nobody says what the training reported: give its loss on texts it had not seen."))
-    if not patient.samples.targets and patient.anatomy.writes:
+    if not patient.samples.targets and (patient.anatomy.writes or not len(patient.samples)):
         return not_applicable(say("There are no pairs whose loss could be compared with that of the training."))
     losses = loss_of(patient.checkpoint, patient.samples)
     gap = losses.mean - was
@@ -124,12 +124,11 @@ def _of_curve(patient: Patient) -> float | None:
         curve = load_curve(checkpoint.folder, inside=checkpoint.inside)
     except (CheckpointError, OSError):
         return None
-    losses: Sequence[float] = curve.columns.get("dev_loss", ()) if curve is not None else ()
-    best = curve.best_epoch() if curve is not None else None
-    found = (
-        dict(zip(curve.epochs, losses, strict=False)).get(best) if curve is not None and best is not None else None
-    )
-    return found if found is not None and abs(found) < float("inf") else None
+    best = None if curve is None else curve.best_epoch()
+    if curve is None or best is None or "dev_loss" not in curve.columns:
+        return None
+    found = curve.columns["dev_loss"][curve.epochs.index(best)]
+    return found if math.isfinite(found) else None
 
 
 TESTS: tuple[Test, ...] = (Test("reported", "behaviour", say("The loss is the one of the training"), reported),)

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from tests.transformer.doctor.changed import changed
+from tests.transformer.doctor.healthy import healthy
 from tests.transformer.one_stack import alone
 from transformer.doctor import behaviour, calibration, foresight
 from transformer.doctor.outputs import loops
@@ -33,6 +34,11 @@ def test_without_pairs_what_needs_them_says_so(reverse):
     patient = Patient(reverse, Samples(WORDS))
     lacking = {name for name, test in TESTS.items() if test(patient).verdict == "not_applicable"}
     assert lacking == {"loss", "loss_by_position", "free_running", "reported"}
+
+
+def test_without_texts_no_loss_is_that_of_the_training():
+    patient = Patient(healthy("bert"), Samples(()), reported=1.0)
+    assert TESTS["reported"](patient).verdict == "not_applicable"
 
 
 @pytest.mark.parametrize("stack", ["encoder", "decoder"])

@@ -1,3 +1,4 @@
+import importlib.util
 import os
 import struct
 import subprocess
@@ -42,6 +43,13 @@ def refused(model, message):
     with pytest.raises(TokenizerError, match=message) as caught:
         sentencepiece_check.check(model)
     assert len(str(caught.value)) < 300
+
+
+def test_a_probe_opens_no_window_on_windows(monkeypatch):
+    monkeypatch.setattr(subprocess, "CREATE_NO_WINDOW", 8, raising=False)
+    afresh = importlib.util.module_from_spec(probing.__spec__)
+    probing.__spec__.loader.exec_module(afresh)
+    assert afresh.NO_WINDOW == 8
 
 
 @pytest.mark.parametrize("name", ["source.model", "target.model"])

@@ -100,7 +100,7 @@ def _shared(settings: Settings) -> Fields:
         "d_decoder_ff": settings.whole("decoder_ffn_dim", least=1),
         "src_vocab_size": size,
         "tgt_vocab_size": size,
-        "activation": settings.activation("activation_function"),
+        "activation": settings.word("activation_function"),
         "scale_embedding": settings.flag("scale_embedding", False),
         "max_len": settings.whole("max_position_embeddings", least=1),
         "norm_eps": fixed(1e-5),

@@ -137,7 +137,7 @@ def _encoder(settings: Settings, present: Present, activation: Known) -> Fields:
 
 def bert(settings: Settings, present: Present) -> Fields:
     """BERT: token types, and the activation of the layers in its head."""
-    return _bert(settings, present, settings.activation("hidden_act")) | {
+    return _bert(settings, present, settings.word("hidden_act")) | {
         "max_len": settings.whole("max_position_embeddings", least=1)
     }
 
@@ -156,7 +156,7 @@ def _bert(settings: Settings, present: Present, activation: Known) -> Fields:
         "d_model": settings.whole("hidden_size", least=1),
         "n_heads": settings.whole("num_attention_heads", least=1),
         "d_ff": settings.whole("intermediate_size", least=1),
-        "activation": settings.activation("hidden_act"),
+        "activation": settings.word("hidden_act"),
         "norm_eps": settings.number("layer_norm_eps", 1e-12),
         "n_token_types": settings.whole("type_vocab_size", 2),
     }
@@ -165,7 +165,7 @@ def _bert(settings: Settings, present: Present, activation: Known) -> Fields:
 def distilbert(settings: Settings, present: Present) -> Fields:
     """DistilBERT: no token types, and an epsilon that no config says."""
     settings.flag("sinusoidal_pos_embds", False)  # the table of positions is stored in both cases
-    activation = settings.activation("activation")
+    activation = settings.word("activation")
     return {
         **_encoder(settings, present, activation),
         "n_encoder_layers": settings.whole("n_layers", least=1, most=MAX_LAYERS),

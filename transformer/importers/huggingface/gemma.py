@@ -55,7 +55,7 @@ def _shared(settings: Settings) -> Fields:
 
 def gemma(settings: Settings, _: Present) -> Fields:
     """Gemma 1. Version 4 knew two keys for the non-linearity, of which version 5 reads the first."""
-    activation = settings.activation("hidden_act", APPROXIMATE, names=TANH)
+    activation = settings.word("hidden_act", APPROXIMATE, names=TANH)
     second = settings.raw("hidden_activation")
     if second is not None and TANH.get(str(second)) != activation.value:
         raise settings.refused("hidden_activation", second, say("what hidden_act says"))
@@ -68,7 +68,7 @@ def _further(settings: Settings) -> Fields:
     scalar = settings.number("query_pre_attn_scalar")
     if scalar.value <= 0:
         raise settings.refused("query_pre_attn_scalar", scalar.value, say("a number above 0"))
-    activation = settings.activation("hidden_activation", APPROXIMATE)
+    activation = settings.word("hidden_activation", APPROXIMATE)
     said = {**_shared(settings), "activation": activation, "norm": fixed("both")}
     return {**said, "score_scale": Known(scalar.value**-0.5, scalar.evidence)}
 

@@ -61,7 +61,7 @@ def fields(settings: Settings, _: Present) -> Fields:
         "src_vocab_size": size,
         "tgt_vocab_size": size,
         "max_len": settings.whole("n_positions", least=1),
-        "activation": settings.activation("activation_function", "gelu_new"),
+        "activation": settings.word("activation_function", "gelu_new"),
         "norm": fixed("pre"),
         "final_norm": fixed(True),
         "norm_eps": settings.number("layer_norm_epsilon", 1e-5),

@@ -80,7 +80,7 @@ def decoder(settings: Settings) -> Fields:
 
 def _plain(settings: Settings, base: float = 10_000.0) -> Fields:
     turning = rotary(settings, base=base)
-    return {**decoder(settings), "activation": settings.activation("hidden_act"), "rotary": turning}
+    return {**decoder(settings), "activation": settings.word("hidden_act"), "rotary": turning}
 
 
 def llama(settings: Settings, _: Present) -> Fields:

@@ -53,7 +53,7 @@ def fields(settings: Settings, _: Present) -> Fields:
         "src_vocab_size": size,
         "tgt_vocab_size": size,
         "max_len": settings.whole("max_position_embeddings", least=1),
-        "activation": settings.activation("hidden_act"),
+        "activation": settings.word("hidden_act"),
         "norm": fixed("pre"),
         "final_norm": fixed(True),
         "norm_eps": settings.number("layer_norm_eps", 1e-5),

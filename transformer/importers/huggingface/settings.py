@@ -137,8 +137,8 @@ class Settings:
             raise self.refused(key, found.value, say("true or false"))
         return found
 
-    def activation(self, key: str, absent: Any = _REQUIRED, *, names: Mapping[str, str] = ACTIVATIONS) -> Known:
-        """A non-linearity, by the name that it has here.
+    def word(self, key: str, absent: Any = _REQUIRED, *, names: Mapping[str, str] = ACTIVATIONS) -> Known:
+        """A word, such as that of a non-linearity, by what it is called here.
 
         Raises:
             CheckpointError: It is missing or unknown.
@@ -147,14 +147,6 @@ class Settings:
         if not isinstance(found.value, str) or found.value not in names:
             raise self.refused(key, found.value, say("one of {names}", names=", ".join(names)))
         return Known(names[found.value], found.evidence)
-
-    def one_id(self, key: str, absent: int | None = None) -> Known:
-        """An id, or None where the model has no such piece.
-
-        Raises:
-            CheckpointError: It is no id.
-        """
-        return self.whole(key, absent, null=None) if self.has(key) or absent is not None else self._found(key, None)
 
     def expect(self, key: str, *allowed: Any) -> None:
         """Refuse what another value of a key would compute; the key may be missing.
@@ -177,7 +169,7 @@ class Settings:
         if found.value != second.value:
             expected = say("{value}, as {other} says", value=found.value, other=key)
             raise self.refused(other, second.value, expected)
-        return Known(found.value, self.both(key, other))
+        return Known(found.value, self.where(f"{key}, {other}"))
 
     def refused(self, key: str, found: object, expected: Sentence | str) -> CheckpointError:
         """The error for a value that this program has no arithmetic for."""
@@ -211,10 +203,6 @@ class Settings:
     def where(self, key: str) -> Sentence:
         """Where a value was found."""
         return say("{key} in config.json", key=key)
-
-    def both(self, key: str, other: str) -> Sentence:
-        """Where two were found that are one here."""
-        return say("{key} and {other} in config.json", key=key, other=other)
 
     def nowhere(self, key: str) -> Sentence:
         """That nothing was found, and what it is then."""

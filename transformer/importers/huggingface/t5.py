@@ -76,7 +76,7 @@ def _shared(settings: Settings, absent: str = "relu") -> Fields:
     settings.expect("is_decoder", False)
     layers, size = settings.whole("num_layers", least=1, most=MAX_LAYERS), settings.whole("vocab_size", least=1)
     gated = str(settings.raw("feed_forward_proj", absent)).startswith("gated-")
-    activation = settings.activation("feed_forward_proj", absent, names=GATED if gated else PLAIN)
+    activation = settings.word("feed_forward_proj", absent, names=GATED if gated else PLAIN)
     # Newer versions write what follows from feed_forward_proj, and read it where it stands.
     settings.expect("is_gated_act", gated)
     derived = settings.raw("dense_act_fn", activation.value)

@@ -12,7 +12,7 @@ as input, and a decoder without its final norm.
 Source: Ott et al., "fairseq: A Fast, Extensible Toolkit for Sequence Modeling" (2019), and its code up to 0.12.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
@@ -24,7 +24,7 @@ from transformer.importers.huggingface.settings import ACTIVATIONS, Fields, Know
 from transformer.importers.keys import Rule, Table
 from transformer.importers.reshapes import SPLIT_ROWS, cut_rows
 from transformer.importers.toolkits.lists import lines
-from transformer.importers.toolkits.toolkit import Options, Pieces, Place, Toolkit
+from transformer.importers.toolkits.toolkit import Options, Pieces, Place, Toolkit, part
 from transformer.importers.weights import Weights
 from transformer.model.config import MAX_LAYERS
 from words import Sentence, say
@@ -110,30 +110,20 @@ _TABLES = {
 
 
 def _recognises(weights: Weights) -> bool:
-    said = weights.evidence
-    model = _part(said.get("cfg"), "model")
-    named = isinstance(model.get("_name") or model.get("arch"), str) or isinstance(
-        _mapping(said.get("args")).get("arch"), str
-    )
+    model = part(weights.evidence.get("cfg"), "model")
+    names = (model.get("_name") or model.get("arch"), part(weights.evidence, "args").get("arch"))
+    named = any(isinstance(name, str) for name in names)
     return named and any(name.startswith(("encoder.", "decoder.")) for name in weights.tensors)
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _part(cfg: Any, name: str) -> Mapping[str, Any]:
-    return _mapping(_mapping(cfg).get(name))
 
 
 def _options(place: Place) -> dict[str, Any]:
     """The options in one flat record: those of a stack may be a part of their own."""
     said = place.weights.evidence
-    task, model = _part(said.get("cfg"), "task"), _part(said.get("cfg"), "model")
-    record = {**_mapping(said.get("args"))} or {**task, **model}
+    task, model = (part(said.get("cfg"), name) for name in ("task", "model"))
+    record = part(said, "args") or task | model
     for stack in ("encoder", "decoder"):
-        inside = record.pop(stack, None)
-        record |= {f"{stack}_{key}": value for key, value in _mapping(inside).items()}
+        record |= {f"{stack}_{key}": value for key, value in part(record, stack).items()}
+        record.pop(stack, None)
     record.setdefault("arch", model.get("_name"))
     record["task"] = task.get("_name", record.get("task", "translation"))
     return record
@@ -151,9 +141,7 @@ def _fields(options: Options, _: Present, __: Pieces | None) -> Fields:
     for name in ("decoder_input_dim", "decoder_output_dim"):
         options.expect(name, width.value)
     pre = options.same("encoder_normalize_before", "decoder_normalize_before", False, flag=True)
-    if pre.value:
-        options.refuse("no_decoder_final_norm")
-    options.raw("no_decoder_final_norm")
+    options.expect("no_decoder_final_norm", False, *([] if pre.value else [True]))
     learned = options.same("encoder_learned_pos", "decoder_learned_pos", False, flag=True)
     none = options.flag("no_token_positional_embeddings", False)
     inner = options.whole("encoder_ffn_embed_dim", 2048, least=1)
@@ -165,7 +153,7 @@ def _fields(options: Options, _: Present, __: Pieces | None) -> Fields:
         "n_decoder_heads": options.whole("decoder_attention_heads", 8, least=1),
         "d_ff": inner,
         "d_decoder_ff": options.whole("decoder_ffn_embed_dim", inner, least=1),
-        "activation": options.one_of("activation_fn", FUNCTIONS, "relu"),
+        "activation": options.word("activation_fn", "relu", names=FUNCTIONS),
         "norm": Known("pre" if pre.value else "post", pre.evidence),
         "final_norm": pre,
         "norm_eps": fixed(1e-5),

@@ -19,8 +19,8 @@ from transformer.importers.huggingface.renaming import OUTPUT, SOURCE, TARGET, r
 from transformer.importers.huggingface.settings import ACTIVATIONS, Fields, Known, fixed
 from transformer.importers.keys import Rule, Table
 from transformer.importers.reshapes import FLATTENED
-from transformer.importers.toolkits.lists import MAX_SETTINGS, first_there, lines, settings
-from transformer.importers.toolkits.toolkit import Options, Pieces, Place, Toolkit
+from transformer.importers.toolkits.lists import MAX_SETTINGS, lines, settings
+from transformer.importers.toolkits.toolkit import Options, Pieces, Place, Toolkit, part
 from transformer.importers.weights import Weights
 from transformer.model.config import MAX_LAYERS
 from words import Sentence, say
@@ -88,24 +88,16 @@ def _options(place: Place) -> dict[str, Any]:
         )
     label = place.files.label(CONFIG)
     said = settings(place.files.read(CONFIG, limit=MAX_SETTINGS), label=label)
-    model, data = said.get("model"), said.get("data")
-    stacks = {stack: model.get(stack) for stack in ("encoder", "decoder")} if isinstance(model, dict) else {}
-    if not isinstance(model, dict) or not all(isinstance(one, dict) for one in stacks.values()):
-        raise CheckpointError("{label}: expected model with encoder and decoder in it.", label=label)
-    record = {str(key): value for key, value in model.items() if key not in stacks}
-    for stack, part in stacks.items():
-        own = dict(part or {})
-        embeddings = own.pop("embeddings", {})
-        record |= {f"{stack}.{key}": value for key, value in own.items()}
-        inside: Mapping[Any, Any] = embeddings if isinstance(embeddings, dict) else {}
-        record |= {f"{stack}.embeddings.{key}": value for key, value in inside.items()}
-    special = _part(data, "special_symbols")
-    return record | {f"special.{key}": value for key, value in special.items()}
-
-
-def _part(value: Any, name: str) -> dict[Any, Any]:
-    inside = value.get(name) if isinstance(value, dict) else None
-    return inside if isinstance(inside, dict) else {}
+    record, flat = part(said, "model"), dict[str, Any]()
+    for stack in ("encoder", "decoder"):
+        own = part(record, stack)
+        if not own:
+            raise CheckpointError("{label}: expected model with encoder and decoder in it.", label=label)
+        flat |= {f"{stack}.{key}": value for key, value in own.items() if key != "embeddings"}
+        flat |= {f"{stack}.embeddings.{key}": value for key, value in part(own, "embeddings").items()}
+        del record[stack]
+    special = part(said.get("data"), "special_symbols")
+    return record | flat | {f"special.{key}": value for key, value in special.items()}
 
 
 def _fields(options: Options, present: Present, pieces: Pieces | None) -> Fields:
@@ -147,7 +139,7 @@ def _fields(options: Options, present: Present, pieces: Pieces | None) -> Fields
 
 def _one(options: Options, key: str, names: Mapping[str, str], absent: str) -> Known:
     """A word that both stacks have alike."""
-    first, second = (options.one_of(f"{stack}.{key}", names, absent) for stack in ("encoder", "decoder"))
+    first, second = (options.word(f"{stack}.{key}", absent, names=names) for stack in ("encoder", "decoder"))
     if first.value != second.value:
         raise options.refused(f"decoder.{key}", options.raw(f"decoder.{key}", absent), say("as in the encoder"))
     return first
@@ -181,10 +173,10 @@ def _ids(options: Options, pieces: Pieces | None) -> Fields:
 
 
 def _pieces(_: Options, place: Place) -> Pieces | Sentence:
-    names = [first_there(place, (f"{side}_vocab.txt",)) for side in ("src", "trg")]
-    if names[0] is None or names[1] is None:
+    names = ("src_vocab.txt", "trg_vocab.txt")
+    if not all(map(place.files.has, names)):
         return say("Its lists of pieces, src_vocab.txt and trg_vocab.txt, are not beside it.")
-    source, target = (tuple(lines(place, name)) for name in names if name)
+    source, target = (tuple(lines(place, name)) for name in names)
     models = [one for one in place.names(".model", ".spm") if one.startswith(("sp.", "spm", "sentencepiece"))]
     return Pieces(source, target, (models[0], models[0]) if len(models) == 1 else None)
 

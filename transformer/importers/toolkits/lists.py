@@ -4,7 +4,6 @@ Source: YAML 1.2, of which PyYAML reads the safe part; aliases are refused, as a
 """
 
 import re
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import yaml  # type: ignore[import-untyped]
@@ -138,8 +137,3 @@ def _piece(line: str, number: int, *, label: str) -> tuple[str, int]:
         line=number,
         found=shown(line),
     )
-
-
-def first_there(place: Place, names: Sequence[str]) -> str | None:
-    """The first of these files that is there."""
-    return next((name for name in names if place.files.has(name)), None)

@@ -107,27 +107,28 @@ def _fields(options: Options, present: Present, pieces: Pieces | None) -> Fields
     options.refuse(*REFUSED)
     width = _alike(options, "hidden_size", "enc_hid_size", "dec_hid_size", "enc_rnn_size", "dec_rnn_size", "rnn_size",
                    "src_word_vec_size", "tgt_word_vec_size", "word_vec_size")  # fmt: skip
-    biased = "encoder.layers.0.self_attn.q_proj.bias" in present
-    ffn = "encoder.layers.0.ffn.down_proj.bias" in present
-    seen = say("the tensors in the file")
+
+    def seen(tensor: str) -> Known:
+        return inferred(f"encoder.layers.0.{tensor}" in present, say("the tensors in the file"))
+
     return {
         "n_encoder_layers": _number(options, "enc_layers", "layers"),
         "n_decoder_layers": _number(options, "dec_layers", "layers"),
         "d_model": width,
         "n_heads": options.whole("heads", 8, least=1),
         "d_ff": options.whole("transformer_ff", 2048, least=1),
-        "activation": options.one_of("pos_ffn_activation_fn", FUNCTIONS, "relu"),
-        "gated": inferred("encoder.layers.0.ffn.gate_proj.weight" in present, seen),
+        "activation": options.word("pos_ffn_activation_fn", "relu", names=FUNCTIONS),
+        "gated": seen("ffn.gate_proj.weight"),
         "norm": fixed("pre"),
         "final_norm": fixed(True),
         "norm_eps": options.number("norm_eps", 1e-6),
         "bias": fixed(True),
-        "attention_bias": inferred(biased, seen),
-        "attention_output_bias": inferred("encoder.layers.0.self_attn.out_proj.bias" in present, seen),
-        "ffn_bias": inferred(ffn, seen),
+        "attention_bias": seen("self_attn.q_proj.bias"),
+        "attention_output_bias": seen("self_attn.out_proj.bias"),
+        "ffn_bias": seen("ffn.down_proj.bias"),
         "scale_embedding": fixed(True),
         "positions": fixed("sinusoidal"),
-        "sinusoid_layout": options.one_of("position_encoding_type", LAYOUTS, "SinusoidalInterleaved"),
+        "sinusoid_layout": options.word("position_encoding_type", "SinusoidalInterleaved", names=LAYOUTS),
         "max_len": fixed(LENGTH),
         "append_source_eos": fixed(False),
         "prepend_source_bos": fixed(False),
@@ -184,10 +185,10 @@ def _pieces(options: Options, place: Place) -> Pieces | Sentence:
 
 def _list(vocabulary: Any, side: str) -> tuple[str, ...]:
     """The pieces of one side: a list, or what torchtext's fields hold; of several features the first."""
-    found = vocabulary
+    found = vocabulary.get(side) if isinstance(vocabulary, Mapping) else None
     if isinstance(vocabulary, list):  # version 1.0: pairs of a side and its vocabulary
-        found = {pair[0]: pair[1] for pair in vocabulary if isinstance(pair, list) and len(pair) == 2}
-    found = found.get(side) if isinstance(found, Mapping) else None
+        pairs = [pair for pair in vocabulary if isinstance(pair, list) and len(pair) == 2]
+        found = next((own for name, own in pairs if name == side), None)
     for _ in range(6):
         if isinstance(found, Mapping):
             found = next((found[key] for key in ("fields", "vocab", "itos") if key in found), None)

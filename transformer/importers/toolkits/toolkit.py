@@ -8,7 +8,7 @@ from typing import Any
 from transformer.checkpoint.files import FolderFiles
 from transformer.errors import CheckpointError, shown
 from transformer.importers.huggingface.family import Present
-from transformer.importers.huggingface.settings import Fields, Known, Settings
+from transformer.importers.huggingface.settings import Fields, Settings
 from transformer.importers.keys import Table
 from transformer.importers.weights import Weights
 from words import Sentence, say
@@ -22,10 +22,6 @@ class Options(Settings):
     def where(self, key: str) -> Sentence:
         """Where a value was found."""
         return say("{key} in the options of its training", key=key)
-
-    def both(self, key: str, other: str) -> Sentence:
-        """Where two were found that are one here."""
-        return say("{key} and {other} in the options of its training", key=key, other=other)
 
     def nowhere(self, key: str) -> Sentence:
         """That nothing was found, and what it is then."""
@@ -42,17 +38,6 @@ class Options(Settings):
             if found not in NOTHING:
                 raise self.refused(key, found, say("nothing, or that it is not used"))
 
-    def one_of(self, key: str, names: Mapping[Any, Any], absent: Any) -> Known:
-        """A word, by what it means here.
-
-        Raises:
-            CheckpointError: It is another.
-        """
-        found = self.raw(key, absent)
-        if isinstance(found, list | dict) or found not in names:
-            raise self.refused(key, found, say("one of {names}", names=", ".join(map(str, names))))
-        return Known(names[found], self.where(key) if self.has(key) else self.nowhere(key))
-
     def check_asked(self, prefixes: tuple[str, ...], without_effect: Collection[str] = ()) -> None:
         """Refuse keys of unknown meaning among those that begin so.
 
@@ -61,6 +46,12 @@ class Options(Settings):
         """
         others = {key for key in self.keys() if not key.startswith(prefixes)}
         self.check_all_asked({*others, *without_effect})
+
+
+def part(record: Any, name: str) -> dict[str, Any]:
+    """A record inside a record; empty where there is none."""
+    inside = record.get(name) if isinstance(record, Mapping) else None
+    return {str(key): value for key, value in inside.items()} if isinstance(inside, Mapping) else {}
 
 
 @dataclass(frozen=True)

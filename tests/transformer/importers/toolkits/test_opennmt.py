@@ -166,6 +166,7 @@ def test_ids_that_differ_and_a_vocabulary_that_is_missing(tmp_path):
     torch.save(content, path)
     with pytest.raises(CheckpointError, match=r"<blank>.* has the id 0 in the source's list of pieces and 1"):
         opening.preview(path)
-    torch.save(content | {"vocab": None}, path)
-    with pytest.raises(CheckpointError, match="has no vocabulary"):
-        opening.preview(path)
+    for odd in (None, [[["src"], {}], ["tgt", 5]]):
+        torch.save(content | {"vocab": odd}, path)
+        with pytest.raises(CheckpointError, match="has no vocabulary"):
+            opening.preview(path)
