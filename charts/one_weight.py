@@ -52,9 +52,6 @@ def query_times_key_spec(q: np.ndarray, k: np.ndarray, *, title: str, query: str
         query: The query's label, shown on hover.
         key: The key's label, shown on hover.
 
-    Returns:
-        The figure.
-
     Raises:
         ValueError: The vectors differ in length.
     """

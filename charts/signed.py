@@ -57,9 +57,6 @@ def signed_rows_spec(
         closed: Why a row is closed, "" if it is open; closed rows are hatched. None: all are open.
         height: In pixels.
 
-    Returns:
-        The figure.
-
     Raises:
         ValueError: There is not one label for each row.
     """

@@ -67,9 +67,6 @@ def losses_spec(
         kept_name: What the mark says.
         title: What the chart shows.
 
-    Returns:
-        The figure.
-
     Raises:
         ValueError: There is not one value and one label for each epoch.
     """
@@ -102,9 +99,6 @@ def dev_scores_spec(
         kept_name: What the mark says.
         title: What the chart shows.
 
-    Returns:
-        The figure.
-
     Raises:
         ValueError: There is not one value and one label for each epoch.
     """
@@ -133,9 +127,6 @@ def learning_rates_spec(
         kept: The epoch to mark; None, or one that is not there, marks none.
         kept_name: What the mark says.
         title: What the chart shows.
-
-    Returns:
-        The figure.
 
     Raises:
         ValueError: There is not one value and one label for each epoch.

@@ -38,6 +38,11 @@ class Option:
     label: str = ""
 
 
+def worded(*words: str) -> tuple[Option, ...]:
+    """Choices whose texts the lesson's file has."""
+    return tuple(map(Option, words))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Answer:
     """What an oracle found.

@@ -146,39 +146,37 @@ class _Reader:
 
     def _ask(self, record: Mapping[str, Any]) -> Ask:
         self._known(record, _ASK)
-        if "right" in record:
-            return self._plain(record)
+        choices, misled = (self._texts(record, name, {}) for name in ("choices", "misled"))
+        plain = "right" in record
         within = record.get("within", 0)
         if isinstance(within, bool) or not isinstance(within, int | float) or not 0 <= within < 1e9:
             raise self._error(say("`within` is a number of at least 0, found {found}", found=shown(within)))
         return Ask(
-            oracle=self._among(record, "oracle", tuple(ORACLES)),
-            kind=self._among(record, "kind", get_args(Kind)),
+            right=self._right(record, choices, misled) if plain else "",
+            oracle="" if plain else self._among(record, "oracle", tuple(ORACLES)),
+            kind=self._among(record, "kind", get_args(Kind), "law" if plain else None),
             form=self._among(record, "form", get_args(Form), "choice"),
             question=self._text(record, "question"),
-            choices=self._texts(record, "choices", {}),
+            choices=choices,
             in_order=self._of(record, "in_order", bool, False),
             within=float(within),
-            misled=self._texts(record, "misled", {}),
+            misled=misled,
         )
 
-    def _plain(self, record: Mapping[str, Any]) -> Ask:
-        """A question whose right choice the file says, and no oracle."""
+    def _right(self, record: Mapping[str, Any], choices: Mapping[str, Text], misled: Mapping[str, Text]) -> str:
+        """The right choice of a question that asks no oracle."""
         others = [name for name in ("oracle", "form", "within") if name in record]
         if others:
+            names = ", ".join(others)
             raise self._error(
-                say(
-                    "a question with `right` is a choice, and asks no oracle; drop {names}",
-                    names=", ".join(others),
-                )
+                say("a question with `right` is a choice, and asks no oracle; drop {names}", names=names)
             )
-        choices, misled = self._texts(record, "choices"), self._texts(record, "misled", {})
         if not 2 <= len(choices) <= MOST_PLAIN:
             raise self._error(say("a question has 2 to {most} choices, found {n}", most=MOST_PLAIN, n=len(choices)))
         for language in {language for text in choices.values() for language in text.languages}:
             if len({text.languages.get(language, word) for word, text in choices.items()}) < len(choices):
                 raise self._error(say("two choices of a question read the same"))
-        right = self._among(record, "right", tuple(choices))
+        right: str = self._among(record, "right", tuple(choices))
         for word in misled:
             if word not in choices or word == right:
                 raise self._error(
@@ -187,16 +185,7 @@ class _Reader:
                         found=shown(word),
                     )
                 )
-        return Ask(
-            oracle="",
-            right=right,
-            kind=self._among(record, "kind", get_args(Kind), "law"),
-            form="choice",
-            question=self._text(record, "question"),
-            choices=choices,
-            in_order=self._of(record, "in_order", bool, False),
-            misled=misled,
-        )
+        return right
 
     def _known(self, record: Mapping[str, Any], names: set[str]) -> None:
         for name in record:

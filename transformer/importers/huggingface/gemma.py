@@ -4,7 +4,6 @@ Sources: Gemma Team, "Gemma" (2024), "Gemma 2" (2024) and "Gemma 3" (2025). The 
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 from transformer.importers.huggingface.family import Family, Present
 from transformer.importers.huggingface.llama_like import (
@@ -111,17 +110,17 @@ def gemma_3(settings: Settings, _: Present) -> Fields:
 
 def _by_kind(settings: Settings) -> Known:
     """Rotary positions with a base for each kind of layer: nested in version 5, beside each other in 4."""
-    nested, scaled = record_of(settings, NEW), record_of(settings, SCALED)
+    nested, scaled = (record_of(settings, key, settings.raw(key)) for key in (NEW, SCALED))
     for name in nested:
         if name not in (FULL, SLIDING):
             raise settings.refused(
                 f"{NEW}.{name}", nested[name], say("{full} and {sliding}", full=FULL, sliding=SLIDING)
             )
     settings.expect("partial_rotary_factor", 1.0, None)
-    far = {**_record(settings, nested, FULL), **scaled}
-    numbers = of_record(settings, NEW, far, base=settings.number("rope_theta", 1_000_000.0).value)
+    far, near_said = (record_of(settings, f"{NEW}.{kind}", nested.get(kind)) for kind in (FULL, SLIDING))
+    numbers = of_record(settings, NEW, {**far, **scaled}, base=settings.number("rope_theta", 1_000_000.0).value)
     local = settings.number("rope_local_base_freq", 10_000.0)
-    near = of_record(settings, NEW, _record(settings, nested, SLIDING), base=local.value)
+    near = of_record(settings, NEW, near_said, base=local.value)
     if near["scaling"] != "none":
         raise settings.refused(f"{NEW}.{SLIDING}", nested[SLIDING], say("no scaling"))
     if numbers["scaling"] != "none":
@@ -130,13 +129,6 @@ def _by_kind(settings: Settings) -> Known:
         say("{key} in config.json", key=NEW) if nested else say("rope_theta and rope_local_base_freq in config.json")
     )
     return Known(made({**numbers, "local_base": near["base"]}, settings, NEW), why)
-
-
-def _record(settings: Settings, nested: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
-    said = nested.get(kind)
-    if said is not None and not isinstance(said, Mapping):
-        raise settings.refused(f"{NEW}.{kind}", said, say("an object"))
-    return said or {}
 
 
 _IDS = {"pad_token_id": 0, "bos_token_id": 2}

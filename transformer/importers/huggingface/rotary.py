@@ -51,7 +51,7 @@ def rotary(
     Raises:
         CheckpointError: A kind of scaling or a number of it is unknown.
     """
-    new, old = (record_of(settings, key) for key in (NEW, SCALED))
+    new, old = (record_of(settings, key, settings.raw(key)) for key in (NEW, SCALED))
     key, said = (SCALED, old) if old else (NEW, new)  # an empty one says nothing
     outside = settings.number(base_key, base).value
     numbers = of_record(settings, key, said, base=outside, whole=share is None)
@@ -125,13 +125,12 @@ def _ratio(settings: Settings, key: str, values: Mapping[str, Any]) -> float:
     return float((0.1 * first * math.log(factor) + 1) / (0.1 * second * math.log(factor) + 1))
 
 
-def record_of(settings: Settings, key: str) -> Mapping[str, Any]:
-    """The record at a key; empty where there is none.
+def record_of(settings: Settings, key: str, found: Any) -> Mapping[str, Any]:
+    """The record that was found at a key; empty where there is none.
 
     Raises:
         CheckpointError: There is something else.
     """
-    found = settings.raw(key)
     if found is not None and not isinstance(found, Mapping):
         raise settings.refused(key, found, say("an object"))
     return found or {}

@@ -13,11 +13,12 @@ import torch
 
 from transformer.analysis import head_norms
 from transformer.analysis.one_weight import place
-from transformer.lessons.case import Answer, Case, NotHere, Option
+from transformer.lessons.case import Answer, Case, NotHere, Option, worded
 from transformer.lessons.oracles.amounts import amount
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.runs.replay import replay
+from words import say
 
 ROUNDING: Final = 1e-4
 TOUCHED: Final = 1e-6
@@ -26,25 +27,33 @@ TOUCHED: Final = 1e-6
 
 def width_of_a_head(case: Case) -> Answer:
     """How many numbers the query of one head has."""
-    config, site = case.checkpoint.config, place(case.picked["kind"], int(case.picked["layer"]) - 1)
-    queries = replay(case.checkpoint, case.trace, [f"{site}.queries"])[f"{site}.queries"]  # [head, query, d_head]
-    n, width = queries.shape[0], queries.shape[-1]
-    numbers = {"share": width, "heads": n, "whole": config.d_model, "times": n * config.d_model}
-    if len(set(numbers.values())) < len(numbers) or n * width != config.d_model:
-        raise NotHere("In this model the heads are no equal shares of d_model; choose another checkpoint.")
+    n, width = _cut(case)
+    numbers = {"share": width, "heads": n, "whole": n * width, "times": n * n * width}
+    if len(set(numbers.values())) < len(numbers):
+        raise NotHere(_NO_SHARES)
     options = tuple(Option(word, f"{number:,}") for word, number in sorted(numbers.items(), key=lambda one: one[1]))
     return Answer(right="share", options=options, values={"width": width, "n": n})
 
 
-def cost_of_heads(case: Case) -> Answer:
-    """How many products one query and one key take in all heads, beside one head as wide as d_model."""
+def _cut(case: Case) -> tuple[int, int]:
+    """How many heads the attention has, and how many numbers each of their queries."""
     site = place(case.picked["kind"], int(case.picked["layer"]) - 1)
     queries = replay(case.checkpoint, case.trace, [f"{site}.queries"])[f"{site}.queries"]  # [head, query, d_head]
-    products, whole = queries.shape[0] * queries.shape[-1], case.checkpoint.config.d_model
-    right = "same" if products == whole else ("fewer" if products < whole else "more")
-    if queries.shape[0] < 2 or right != "same":
-        raise NotHere("In this model the heads are no equal shares of d_model; choose another checkpoint.")
-    return Answer(right=right, options=tuple(map(Option, ("fewer", "same", "more"))), values={"products": products})
+    n, width = queries.shape[0], queries.shape[-1]
+    if n * width != case.checkpoint.config.d_model:
+        raise NotHere(_NO_SHARES)
+    return n, width
+
+
+_NO_SHARES = say("In this model the heads are no equal shares of d_model; choose another checkpoint.")
+
+
+def cost_of_heads(case: Case) -> Answer:
+    """How many products one query and one key take in all heads, beside one head as wide as d_model."""
+    n, width = _cut(case)
+    if n < 2:
+        raise NotHere("This model has one head in each layer; choose a checkpoint with more of them.")
+    return Answer(right="same", options=worded("fewer", "same", "more"), values={"products": n * width})
 
 
 def twice_the_heads(case: Case) -> Answer:
@@ -58,7 +67,7 @@ def twice_the_heads(case: Case) -> Answer:
     )
     right = "same" if own == other else ("more" if other > own else "fewer")
     values = {"own": own, "other": other, "twice": 2 * config.n_heads, "half": config.d_head // 2}
-    return Answer(right=right, options=tuple(map(Option, ("fewer", "same", "more"))), values=values)
+    return Answer(right=right, options=worded("fewer", "same", "more"), values=values)
 
 
 def _parameters(config: ModelConfig) -> int:
@@ -80,7 +89,7 @@ def places_of_a_head(case: Case) -> Answer:
     off = {word: _off(one @ matrix + bias, output) for word, one in (("block", joined), ("spread", mixed))}
     right = min(off, key=lambda word: off[word])
     values = {"width": width, "first": width + 1, "last": 2 * width, "n": n, "error": amount(off[right])}
-    return Answer(right=right, options=tuple(map(Option, ("block", "spread", "all"))), values=values)
+    return Answer(right=right, options=worded("block", "spread", "all"), values=values)
 
 
 def joined_or_added(case: Case) -> Answer:
@@ -89,9 +98,7 @@ def joined_or_added(case: Case) -> Answer:
     by_head = np.einsum("hqd,hdm->qm", heads, _matrix(case)) + bias
     apart = _off(by_head, output)
     right = "rounding" if apart < ROUNDING else "visible"
-    return Answer(
-        right=right, options=tuple(map(Option, ("rounding", "visible", "depends"))), values={"apart": amount(apart)}
-    )
+    return Answer(right=right, options=worded("rounding", "visible", "depends"), values={"apart": amount(apart)})
 
 
 def reach_of_a_head(case: Case) -> Answer:
@@ -105,7 +112,7 @@ def reach_of_a_head(case: Case) -> Answer:
         raise NotHere("This model has one head in each layer; choose a checkpoint with more of them.")
     right = "all" if changed > whole // 2 else ("own" if changed else "none")
     values = {"changed": changed, "whole": whole, "width": width}
-    return Answer(right=right, options=tuple(map(Option, ("none", "own", "all"))), values=values)
+    return Answer(right=right, options=worded("none", "own", "all"), values=values)
 
 
 def _joined(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.lessons.case import Answer, Case, NotHere, Option
+from transformer.lessons.case import Answer, Case, NotHere, Option, worded
 from transformer.lessons.oracles.amounts import amount
 from transformer.lessons.picks.steps import written
 from transformer.model.anatomy import anatomy
@@ -98,7 +98,7 @@ def new_keys(case: Case) -> Answer:
     kept, afresh = (write_again(case, cached=cached) for cached in (True, False))
     right = "own" if kept.own[at] == 1 else "so_far"
     values = {"one": kept.own[at], "all": afresh.own[at]}
-    return Answer(right=right, options=tuple(map(Option, ("own", "so_far", "everything"))), values=values)
+    return Answer(right=right, options=worded("own", "so_far", "everything"), values=values)
 
 
 def tokens_without_cache(case: Case) -> Answer:
@@ -114,9 +114,7 @@ def written_with_cache(case: Case) -> Answer:
     kept, afresh = (write_again(case, cached=cached) for cached in (True, False))
     apart = float(np.abs(kept.log_probs - afresh.log_probs).max())
     right = "rounding" if apart <= ROUNDING * max(1.0, float(np.abs(afresh.log_probs).max())) else "visible"
-    return Answer(
-        right=right, options=tuple(map(Option, ("rounding", "visible", "later"))), values={"apart": amount(apart)}
-    )
+    return Answer(right=right, options=worded("rounding", "visible", "later"), values={"apart": amount(apart)})
 
 
 def keys_of_the_source(case: Case) -> Answer:
@@ -125,7 +123,7 @@ def keys_of_the_source(case: Case) -> Answer:
     times, n = sum(bool(one) for one in kept.source), len(kept.source)
     right = "once" if times == 1 else "each"
     values = {"times": times, "without": sum(bool(one) for one in afresh.source), "n": n, "s": max(kept.source)}
-    return Answer(right=right, options=tuple(map(Option, ("never", "once", "each"))), values=values)
+    return Answer(right=right, options=worded("never", "once", "each"), values=values)
 
 
 def size_of_the_cache(case: Case) -> Answer:

@@ -6,7 +6,7 @@ import math
 from typing import Final
 
 from transformer.analysis.reshaping import Spread, reshaped, spread
-from transformer.lessons.case import Answer, Case, NotHere, Option
+from transformer.lessons.case import Answer, Case, NotHere, Option, worded
 from transformer.lessons.picks.choosing import NINE_TENTHS
 from transformer.lessons.picks.steps import written
 from transformer.runs.query import Beam, Sampling
@@ -26,7 +26,7 @@ def sharpened(case: Case) -> Answer:
         raise NotHere("One piece has all the probability here, or all have the same; try another sentence.")
     right = "other" if cold.best != warm.best else ("surer" if cold.top > warm.top else "less")
     values = {"piece": case.trace.vocabulary[warm.best], "p": warm.top, "p2": cold.top}
-    return Answer(right=right, options=(Option("surer"), Option("less"), Option("other")), values=values)
+    return Answer(right=right, options=worded("surer", "less", "other"), values=values)
 
 
 def flattened(case: Case) -> Answer:
@@ -40,7 +40,7 @@ def flattened(case: Case) -> Answer:
     else:
         right = "half" if share <= 1 / 2 else ("between" if share <= NINE_TENTHS else "above")
     values = {"h1": warm.entropy, "h2": hot.entropy, "as_if": 2**hot.entropy}
-    options = tuple(Option(word) for word in ("falls", "half", "between", "above"))
+    options = worded("falls", "half", "between", "above")
     return Answer(right=right, options=options, values=values, variant=right)
 
 
@@ -76,7 +76,7 @@ def seeds(case: Case) -> Answer:
     alike = "all" if other.tgt_ids == one.tgt_ids else "pair"
     right = alike if again.tgt_ids == one.tgt_ids else "none"
     values = {"one": one.output_text.strip() or "–", "other": other.output_text.strip() or "–"}
-    options = (Option("all"), Option("pair"), Option("none"))
+    options = worded("all", "pair", "none")
     return Answer(right=right, options=options, values=values, variant=right)
 
 
@@ -89,7 +89,7 @@ def one_beam(case: Case) -> Answer:
         raise NotHere("Two pieces are equally probable here up to rounding; try another sentence.")
     right = "same" if same else ("more" if beam.log_prob > case.trace.log_prob else "less")
     values = {"g": case.trace.log_prob, "b": beam.log_prob}
-    return Answer(right=right, options=(Option("more"), Option("same"), Option("less")), values=values)
+    return Answer(right=right, options=worded("more", "same", "less"), values=values)
 
 
 def draws_like_greedy(case: Case) -> Answer:

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from transformer.analysis import position_study as study
-from transformer.lessons.case import Answer, Case, NotHere, Option
+from transformer.lessons.case import Answer, Case, NotHere, Option, worded
 from transformer.lessons.oracles.amounts import amount
 from transformer.lessons.picks.clocks import FOLLOWS, MOST_POSITIONS, angle_of, table_of
 from transformer.runs.interventions.wiring import ShiftPositions
@@ -59,7 +59,7 @@ def same_distance(case: Case) -> Answer:
     near = abs(first - second) <= SAME * float(np.abs(similar).max())
     right = "same" if near else ("first" if first > second else "second")
     values = {"first": first, "second": second, "spread": amount(spread), "d": q - p}
-    options = tuple(Option(word) for word in ("first", "second", "same"))
+    options = worded("first", "second", "same")
     return Answer(right=right, options=options, values=values, variant="distance" if near else "places")
 
 
@@ -72,7 +72,7 @@ def shift_map(case: Case) -> Answer:
     if right == "none" and fit.held_out_error < 0.1:
         raise NotHere("Another map than the formula's rotation shifts this table, which the choices do not name.")
     values = {"missed": amount(missed), "held_out": fit.held_out_error}
-    options = tuple(Option(word) for word in ("one", "each", "none"))
+    options = worded("one", "each", "none")
     return Answer(right=right, options=options, values=values, variant=right)
 
 
@@ -83,7 +83,7 @@ def where_from(case: Case) -> Answer:
         raise NotHere("This table is computed by another formula than the paper's.")
     right = "learned" if learned else "formula"
     values = {"size": table.size, "root": float(np.sqrt(table.shape[1] / 2))}
-    options = tuple(Option(word) for word in ("formula", "learned", "random"))
+    options = worded("formula", "learned", "random")
     return Answer(right=right, options=options, values=values, variant=right)
 
 
@@ -101,7 +101,7 @@ def shifted_output(case: Case) -> Answer:
         "moved": amount(moved),
         "end": other.n_steps,
     }
-    options = (Option("same"), Option("other"))
+    options = worded("same", "other")
     return Answer(right=right, options=options, values=values, variant=right)
 
 

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from transformer.analysis import costs
-from transformer.lessons.case import Answer, Case, NotHere, Option
+from transformer.lessons.case import Answer, Case, NotHere, Option, worded
 from transformer.runs.interventions import Intervention
 from transformer.runs.interventions.wiring import NoFeedForward, NoPositions, NoResidual, ScoreScale
 from transformer.runs.trace import Trace
@@ -52,7 +52,7 @@ def grows_with_length(case: Case) -> Answer:
     per_token = {word: then[word] / (2 * now[word]) for word in now if now[word]}
     growing = [word for word, times in per_token.items() if times > 1]
     right = growing[0] if len(growing) == 1 else "all"
-    options = tuple(Option(word) for word in (*per_token, "all"))
+    options = worded(*per_token, "all")
     values = {"n": n, "twice": 2 * n, "times": per_token["maps"]}
     return Answer(right=right, options=options, values=values)
 
@@ -89,7 +89,7 @@ def length_doubled(case: Case) -> Answer:
     times = double / sum(counts.values())
     right = "two" if times < TWICE else ("four" if times > FOUR_TIMES else "three")
     values = {"times": times, "share": counts["maps"] / sum(counts.values())}
-    options = tuple(Option(word) for word in ("one", "two", "three", "four"))
+    options = worded("one", "two", "three", "four")
     return Answer(right=right, options=options, values=values, variant=right)
 
 

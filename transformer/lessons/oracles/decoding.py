@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from transformer.lessons.case import Answer, Case, NotHere, Option
+from transformer.lessons.case import Answer, Case, NotHere, Option, worded
 from transformer.lessons.picks.steps import written
 from transformer.runs.query import Beam
 from transformer.runs.trace import Trace
@@ -118,7 +118,7 @@ def branch(case: Case) -> Answer:
         right = "ended"
     else:
         right = "changed" if differ else "same"
-    options = (Option("same"), Option("changed"), Option("ended"))
+    options = worded("same", "changed", "ended")
     return Answer(right=right, options=options, values=values, variant=right)
 
 
@@ -149,7 +149,7 @@ def beam_against_greedy(case: Case) -> Answer:
     apart = next((i for i, (a, b) in enumerate(zip(case.trace.tgt_ids, beam.tgt_ids, strict=False)) if a != b), 0)
     piece = case.trace.tgt_pieces[apart] if case.trace.n_steps else ""
     values = {"b": theirs, "g": ours, "piece": piece, "at": apart + 1}
-    options = (Option("more"), Option("same"), Option("less"))
+    options = worded("more", "same", "less")
     return Answer(right=right, options=options, values=values, variant=right)
 
 

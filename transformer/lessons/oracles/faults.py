@@ -8,7 +8,7 @@ import torch
 
 from transformer.doctor.examination import TESTS, run_test
 from transformer.doctor.patient import Patient
-from transformer.lessons.case import Answer, Case, NotHere, Option
+from transformer.lessons.case import Answer, Case, NotHere, Option, worded
 from transformer.lessons.differences import first_difference, largest_difference
 from transformer.lessons.oracles.amounts import amount
 from transformer.lessons.picks.faults import MASK_FAULTS
@@ -49,9 +49,7 @@ def misread_heads(case: Case) -> Answer:
         "do": write((told,)),
         "then_step": first_difference(case.trace, other)[1],
     }
-    return Answer(
-        right=right, options=(Option("error"), Option("same"), Option("other")), values=values, variant=right
-    )
+    return Answer(right=right, options=worded("error", "same", "other"), values=values, variant=right)
 
 
 def _loss(case: Case, source: str, output: Reference, *changes: Intervention) -> float:
@@ -208,7 +206,7 @@ def sureness_of_nonsense(case: Case) -> Answer:
         "do": write(changes),
         "then_step": first_difference(case.trace, other)[1],
     }
-    options = (Option("less"), Option("same"), Option("more"))
+    options = worded("less", "same", "more")
     return Answer(right=right, options=options, values=values, variant=right)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from transformer.analysis.head_statistics import distance, entropy
-from transformer.lessons.case import Answer, Case, NotHere, Option
+from transformer.lessons.case import Answer, Case, NotHere, Option, worded
 from transformer.lessons.differences import first_difference, largest_difference
 from transformer.lessons.picks.heads import self_maps, without_heads, written_shares
 from transformer.lessons.picks.steps import written
@@ -35,7 +35,7 @@ def two_heads_agree(case: Case) -> Answer:
     same = maps[0, rows].argmax(axis=-1) == maps[1, rows].argmax(axis=-1)
     count, n_rows = int(same.sum()), len(same)
     right = "all" if count == n_rows else ("half" if 2 * count >= n_rows else "few")
-    options = (Option("all"), Option("half"), Option("few"))
+    options = worded("all", "half", "few")
     return Answer(right=right, options=options, values={"count": count, "rows": n_rows}, variant=right)
 
 
@@ -51,7 +51,7 @@ def entropy_of_mean(case: Case) -> Answer:
         raise NotHere(
             "The heads of this layer look alike here, so that their mean shows nothing; try another sentence."
         )
-    options = (Option("above"), Option("same"), Option("below"))
+    options = worded("above", "same", "below")
     return Answer(right="above", options=options, values={"own": own, "mixed": mixed, "more": mixed - own})
 
 
@@ -69,7 +69,7 @@ def sharpest_writes_most(case: Case) -> Answer:
         raise NotHere("Two heads have nearly the same number here; try another sentence.")
     right = "yes" if sharp == most else "no"
     values = {"own": float(shares[sharp]), "even": 1 / len(shares)}
-    return Answer(right=right, options=(Option("yes"), Option("no")), values=values, variant=right)
+    return Answer(right=right, options=worded("yes", "no"), values=values, variant=right)
 
 
 def _largest(found: np.ndarray, clear: float, values: Mapping[str, Any]) -> Answer:
@@ -95,9 +95,7 @@ def worth_of_size(case: Case) -> Answer:
         "by_least": effects[least],
         "worth": (most if right != "least" else least) + 1,
     }
-    return Answer(
-        right=right, options=(Option("most"), Option("least"), Option("same")), values=values, variant=right
-    )
+    return Answer(right=right, options=worded("most", "least", "same"), values=values, variant=right)
 
 
 def without_costliest(case: Case) -> Answer:
@@ -114,7 +112,7 @@ def without_costliest(case: Case) -> Answer:
         "before": case.trace.output_text,
         "after": other.output_text,
     }
-    options = (Option("same"), Option("later"), Option("other"))
+    options = worded("same", "later", "other")
     return Answer(right=right, options=options, values=values, variant=right)
 
 
@@ -127,7 +125,7 @@ def random_key_bias(case: Case) -> Answer:
     moved = largest_difference(case.trace, case.changed(bias))  # the page shows the same run afterwards
     right = moved.verdict
     values = {"do": str(bias), "size": bias.size, "moved": moved.by}
-    return Answer(right=right, options=(Option("rounding"), Option("visible")), values=values, variant=right)
+    return Answer(right=right, options=worded("rounding", "visible"), values=values, variant=right)
 
 
 def _layer(case: Case) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from transformer.lessons.case import Answer, Case, NotHere, Option
+from transformer.lessons.case import Answer, Case, NotHere, Option, worded
 from transformer.lessons.differences import first_difference
 from transformer.lessons.picks.looking import cross_maps, looked_at, own_pieces
 from transformer.runs.interventions import Mute
@@ -78,7 +78,7 @@ def weight_on_end(case: Case) -> Answer:
     share, even = float(weights[..., -1].mean()), 1 / n_keys
     right = "more" if share > FAIR * even else ("less" if share < even / FAIR else "even")
     values = {"mark": case.trace.src_pieces[n_keys - 1], "share": share, "even": even, "n": n_keys}
-    options = (Option("less"), Option("even"), Option("more"))
+    options = worded("less", "even", "more")
     return Answer(right=right, options=options, values=values, variant=right)
 
 
@@ -91,7 +91,7 @@ def heads_that_agree(case: Case) -> Answer:
         raise NotHere("It takes two heads and two pieces to disagree; try a longer sentence.")
     count = int((rows.argmax(axis=-1) == own.index(int(case.picked["key"]) - 1)).sum())
     right = "all" if count == n_heads else ("most" if 2 * count > n_heads else "few")
-    options = (Option("all"), Option("most"), Option("few"))
+    options = worded("all", "most", "few")
     return Answer(right=right, options=options, values={"count": count}, variant=right)
 
 
@@ -111,7 +111,7 @@ def without_looking(case: Case) -> Answer:
         "before": before.output_text,
         "after": other.output_text,
     }
-    options = (Option("same"), Option("here"), Option("elsewhere"))
+    options = worded("same", "here", "elsewhere")
     return Answer(right=right, options=options, values=values, variant=right)
 
 

@@ -18,7 +18,7 @@ from transformer.analysis.mask_checks import (
     check_padding,
     record_attention,
 )
-from transformer.lessons.case import Answer, Case, NotHere, Option
+from transformer.lessons.case import Answer, Case, NotHere, Option, worded
 from transformer.lessons.oracles.amounts import amount
 from transformer.model.scores import masked_softmax
 
@@ -46,7 +46,7 @@ def rows_moved(case: Case) -> Answer:
     if not beyond[at + 1 :].any():
         raise NotHere("No row after the changed one moves visibly here; try another sentence.")
     values = {"a": at + 1, "b": len(moved.kept), "kept": amount(before)}
-    options = tuple(Option(word) for word in ("before", "only", "from", "all"))
+    options = worded("before", "only", "from", "all")
     right = "all" if before > moved.rounding else "from"
     return Answer(right=right, options=options, values=values, variant=_closed(right == "from", before))
 
@@ -63,7 +63,7 @@ def rows_moved_without_mask(case: Case) -> Answer:
     taken = float(moved.taken[:at].max())
     if taken <= moved.rounding:
         raise NotHere("Even without the mask no earlier row moves visibly here; try another sentence.")
-    options = tuple(Option(word) for word in ("same", "earlier", "none"))
+    options = worded("same", "earlier", "none")
     return Answer(right="earlier", options=options, values={"taken": amount(taken), "before": at})
 
 
@@ -84,7 +84,7 @@ def pads_move(case: Case) -> Answer:
     source = _padding(case)["source"]
     most = float(source.kept.max())
     right = "rounding" if most <= source.rounding else "visibly"
-    options = tuple(Option(word) for word in ("rounding", "last", "visibly"))
+    options = worded("rounding", "last", "visibly")
     variant = "visibly" if right == "visibly" else ("exactly" if most == 0 else "rounding")
     return Answer(right=right, options=options, values={"amount": amount(most)}, variant=variant)
 
@@ -96,7 +96,7 @@ def sides_moved_without_mask(case: Case) -> Answer:
     if not moves["source"]:
         raise NotHere("Even without the mask the pads move nothing visibly here; try another sentence.")
     right = "both" if moves["target"] else "source"
-    options = tuple(Option(word) for word in ("source", "target", "both", "neither"))
+    options = worded("source", "target", "both", "neither")
     values = {side: amount(float(one.taken.max())) for side, one in found.items()}
     variant = "source_alone" if found["target"].taken.max() == 0 else right
     return Answer(right=right, options=options, values=values, variant=variant)
@@ -118,7 +118,7 @@ def closed_weight(case: Case) -> Answer:
     key = int(case.picked["key"]) - 1
     right = "zero" if weights[key] == 0 else "tiny"
     values = {"w": float(weights[key]), "open": _softmax(scores)[key], "keys": int(mask.sum())}
-    options = tuple(Option(word) for word in ("zero", "tiny", "depends"))
+    options = worded("zero", "tiny", "depends")
     return Answer(right=right, options=options, values=values)
 
 
@@ -128,7 +128,7 @@ def fill_that_closes(case: Case) -> Answer:
     left = {word: _left(scores, mask, fill) for word, fill in zip(FILL_WORDS, FILLS, strict=True)}
     right = next((word for word, share in left.items() if share == 0), "none")
     values = {"left_one": left["one"], "left_ten": amount(left["ten"]), "left_billion": left["billion"]}
-    options = tuple(Option(word) for word in (*FILL_WORDS, "none"))
+    options = worded(*FILL_WORDS, "none")
     return Answer(right=right, options=options, values=values)
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from transformer.analysis import neighbours, neurons
 from transformer.analysis.stream import places
-from transformer.lessons.case import Answer, Case, NotHere, Option
+from transformer.lessons.case import Answer, Case, NotHere, Option, worded
 from transformer.lessons.picks.inside import Place, place_of, spelled_alike, table_of
 from transformer.lessons.picks.looking import own_pieces
 from transformer.model.tap import Replacer, tap_of
@@ -48,7 +48,7 @@ def ffn_alone(case: Case) -> Answer:
     sees = {which for which, by in moved.items() if by > ROUNDING}
     right = "none" if not sees else ("before" if sees == {"before"} else "all")
     values = {"by": max(moved.values())}
-    return Answer(right=right, options=(Option("none"), Option("before"), Option("all")), values=values)
+    return Answer(right=right, options=worded("none", "before", "all"), values=values)
 
 
 def _read(case: Case, place: Place, layer: int) -> str:
@@ -73,7 +73,7 @@ def silent_share(case: Case) -> Answer:
     place, kind = place_of(case, case.picked), str(case.checkpoint.config.activation)
     share = float(neurons.silent(_activations(case, place)[place.row], kind).mean())
     right = "few" if share < 0.5 else ("half" if share < 0.75 else ("most" if share < 0.9 else "nearly_all"))
-    options = tuple(Option(word) for word in ("few", "half", "most", "nearly_all"))
+    options = worded("few", "half", "most", "nearly_all")
     values = {"share": share, "active": round((1 - share) * case.checkpoint.config.of(place.stack).d_ff)}
     return Answer(right=right, options=options, values=values, variant="exact" if kind == "relu" else "near")
 
@@ -95,7 +95,7 @@ def active_elsewhere(case: Case) -> Answer:
     count = int(active.sum()) - int(active[place.row])
     right = "only" if not count else ("some" if 2 * count < n_others else "many")
     values = {"n": count, "n_others": n_others}
-    options = (Option("only"), Option("some"), Option("many"))
+    options = worded("only", "some", "many")
     return Answer(right=right, options=options, values=values, variant=right)
 
 
@@ -117,7 +117,7 @@ def pushes(case: Case) -> Answer:
         "raised_by": float(effect.max()),
         "lowered": trace.vocabulary[int(effect.argmin())],
     }
-    options = (Option("raises"), Option("hardly"), Option("lowers"))
+    options = worded("raises", "hardly", "lowers")
     return Answer(right=right, options=options, values=values, variant="raises_most" if most else right)
 
 
@@ -137,7 +137,7 @@ def without_ffn(case: Case) -> Answer:
         "do": str(change),
         "shown": min(int(case.picked["step"]), max(1, other.n_steps)),
     }
-    options = (Option("same"), Option("some"), Option("most"))
+    options = worded("same", "some", "most")
     return Answer(right=right, options=options, values=values, variant=right)
 
 
@@ -168,7 +168,7 @@ def near_by_spelling(case: Case) -> Answer:
     count = sum(spelled_alike(piece(own), one) for one in ten)
     right = "hardly" if count <= 1 else ("some" if count <= 5 else "most")
     values = {"n": count, "ten": " · ".join(ten)}
-    options = (Option("hardly"), Option("some"), Option("most"))
+    options = worded("hardly", "some", "most")
     return Answer(right=right, options=options, values=values, variant=right)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from torch import Tensor
 
 from transformer.analysis.stream import cosine, rms
-from transformer.lessons.case import Answer, Case, NotHere, Option
+from transformer.lessons.case import Answer, Case, NotHere, worded
 from transformer.lessons.differences import first_difference, largest_difference
 from transformer.lessons.picks.steps import written
 from transformer.model.tap import Replacer, tap_of
@@ -52,7 +52,7 @@ def embedding_and_position(case: Case) -> Answer:
     factor = float(case.checkpoint.model.stack(stack).embedding.scale)
     said = {"token": tokens, "position": positions, "times": times, "factor": factor}
     said |= {"raw": tokens / factor, "raw_times": times / factor}
-    options = tuple(Option(word) for word in ("position", "equal", "token", "token_much"))
+    options = worded("position", "equal", "token", "token_much")
     return Answer(right=right, options=options, values=said, variant="plain" if factor == 1 else "scaled")
 
 
@@ -63,7 +63,7 @@ def bag_of_words(case: Case) -> Answer:
     changes = (unplaced,), (unplaced, shuffle)
     runs = [case.another(interventions=one, max_new=min(MOST_STEPS, case.trace.query.max_new)) for one in changes]
     moved = largest_difference(*runs)
-    options = (Option("rounding"), Option("visible"), Option("shuffled"))
+    options = worded("rounding", "visible", "shuffled")
     return Answer(right=moved.verdict, options=options, values={"moved": moved.by})
 
 
@@ -95,7 +95,7 @@ def _becomes(before: Trace, after: Trace, *, moved: float = 0.0) -> Answer:
         right = "order" if one != other and sorted(one) == sorted(other) else "other"
     said: dict[str, object] = {"before": before.output_text, "after": after.output_text, "moved": moved}
     said["shown"], said["last"] = first_difference(before, after)[1], max(1, before.n_steps)
-    options = (Option("same"), Option("order"), Option("other"))
+    options = worded("same", "order", "other")
     return Answer(right=right, options=options, values=said, variant=right)
 
 
@@ -118,7 +118,7 @@ def same_piece_twice(case: Case) -> Answer:
     alike = float(cosine(without[a], without[b]))
     right = "equal" if apart <= ROUNDING else ("alike" if alike > 0.5 else "different")
     values = {"apart": apart, "cosine": float(cosine(with_them[a], with_them[b]))}
-    return Answer(right=right, options=(Option("equal"), Option("alike"), Option("different")), values=values)
+    return Answer(right=right, options=worded("equal", "alike", "different"), values=values)
 
 
 def _last_vectors(case: Case, changes: Sequence[Intervention]) -> np.ndarray:
@@ -151,7 +151,7 @@ def swapped_before_ffn(case: Case) -> Answer:
     apart = float(np.abs(after - expected)[:n].max())
     others = np.delete(np.abs(after - before)[:n].max(axis=1), [a, b])
     right = "swap" if apart <= ROUNDING else ("all" if others.max(initial=0.0) > ROUNDING else "new")
-    options = (Option("swap"), Option("new"), Option("all"))
+    options = worded("swap", "new", "all")
     return Answer(right=right, options=options, values={"apart": apart, "n": n})
 
 

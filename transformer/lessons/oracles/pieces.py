@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from transformer.lessons.case import Answer, Case, NotHere, Option
+from transformer.lessons.case import Answer, Case, NotHere, worded
 from transformer.lessons.picks.looking import own_pieces
 
 TWICE, FOUR_TIMES = 1.5, 3.0
@@ -30,7 +30,7 @@ def new_word(case: Case) -> Answer:
         raise NotHere("This vocabulary lacks a letter of the sentence; try another one.")
     right = "smaller" if len(found.ids) > 1 else "left_out"
     values = {"cut": " · ".join(found.pieces), "k": len(found.ids)}
-    options = tuple(Option(word) for word in ("smaller", "unknown", "error", "left_out"))
+    options = worded("smaller", "unknown", "error", "left_out")
     return Answer(right=right, options=options, values=values)
 
 
@@ -43,7 +43,7 @@ def mark_of_a_space(case: Case) -> Answer:
     twice = tokenizer.decode([own, own])
     word = piece.removeprefix(str(case.picked["mark"]))
     right = "space" if twice.strip() == f"{word} {word}".strip() else "nothing"
-    options = tuple(Option(one) for one in ("space", "capital", "unknown", "nothing"))
+    options = worded("space", "capital", "unknown", "nothing")
     return Answer(right=right, options=options, values={"twice": twice.strip(), "word": word})
 
 
@@ -55,9 +55,7 @@ def sign_that_is_unknown(case: Case) -> Answer:
     if not unknown:
         raise NotHere("This vocabulary has a piece for every byte, so it can read any sign.")
     values = {"mark": tokenizer.piece(unknown[0]), "written": tokenizer.decode(unknown) or "–"}
-    return Answer(
-        right="unknown", options=tuple(map(Option, ("unknown", "nearest", "error", "letter"))), values=values
-    )
+    return Answer(right="unknown", options=worded("unknown", "nearest", "error", "letter"), values=values)
 
 
 def letters_for_pieces(case: Case) -> Answer:
@@ -66,7 +64,7 @@ def letters_for_pieces(case: Case) -> Answer:
     times = letters / pieces
     right = "same" if times <= 1 else ("twice" if times < TWICE else "four" if times < FOUR_TIMES else "more")
     values = {"times": times, "k": pieces, "squared": times**2}
-    options = tuple(Option(word) for word in ("same", "twice", "four", "more"))
+    options = worded("same", "twice", "four", "more")
     return Answer(right=right, options=options, values=values, variant="same" if right == "same" else "longer")
 
 

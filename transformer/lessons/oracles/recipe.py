@@ -6,12 +6,12 @@ Source: Vaswani et al. (2017), sections 5.3 and 5.4; Szegedy et al. (2016), sect
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from transformer.lessons.case import Answer, Case, NotHere, Option
-from transformer.lessons.picks.training import curve_of
+from transformer.lessons.case import Answer, Case, NotHere, Option, worded
+from transformer.lessons.picks.training import curve_of, smoothing_of
 from transformer.model.anatomy import anatomy
 
 NEARLY_NOTHING: Final = 0.1
@@ -26,12 +26,12 @@ def rate_at_the_end(case: Case) -> Answer:
         raise NotHere("The rate of this training went another way than the choices name.")
     middle = float(rates[len(rates) // 2])
     values = {"first": f"{first:.6f}", "middle": f"{middle:.6f}", "last": f"{last:.6f}", "epochs": len(rates)}
-    return Answer(right="falls", options=tuple(map(Option, ("stays", "falls", "rises", "waves"))), values=values)
+    return Answer(right="falls", options=worded("stays", "falls", "rises", "waves"), values=values)
 
 
 def least_smoothed_loss(case: Case) -> Answer:
     """The least loss that a model can have under label smoothing: the entropy of what is wanted."""
-    smoothing, n = _smoothing(case), case.checkpoint.config.tgt_vocab_size
+    smoothing, n = smoothing_of(case), case.checkpoint.config.tgt_vocab_size
     right, other = 1 - smoothing + smoothing / n, smoothing / n
     floor = -right * math.log(right) - (n - 1) * other * math.log(other)
     numbers = {"zero": 0.0, "share": smoothing, "floor": floor, "guess": math.log(n)}
@@ -44,11 +44,11 @@ def least_smoothed_loss(case: Case) -> Answer:
 def training_above_dev(case: Case) -> Answer:
     """Why the loss in training is higher than that of sentences that were never learned from."""
     loss, dev = (float(_column(case, name)[_kept(case)]) for name in ("loss", "dev_loss"))
-    smoothing, dropout = _smoothing(case), case.checkpoint.config.dropout
+    smoothing, dropout = smoothing_of(case), case.checkpoint.config.dropout
     if loss <= dev:
         raise NotHere("In this training the loss on the training file was the lower one.")
     values = {"loss": loss, "dev": dev, "smoothing": smoothing, "dropout": dropout}
-    options = tuple(map(Option, ("recipe", "seen", "easy", "overfitting")))
+    options = worded("recipe", "seen", "easy", "overfitting")
     return Answer(right="recipe", options=options, values=values, variant="both" if dropout else "smoothing")
 
 
@@ -62,7 +62,7 @@ def run_twice(case: Case) -> Answer:
     right = "same" if same and apart == 0 else "differ"
     dropout = case.checkpoint.config.dropout
     values = {"dropout": dropout, "n": case.trace.n_steps}
-    options = tuple(map(Option, ("same", "slightly", "differ")))
+    options = worded("same", "slightly", "differ")
     return Answer(right=right, options=options, values=values, variant="dropped" if dropout else "never")
 
 
@@ -76,15 +76,11 @@ def half_that_taught_more(case: Case) -> Answer:
     values = {"begin": float(dev[0]), "middle": float(dev[middle]), "end": float(dev[-1]), "at": middle + 1}
     values |= {"epochs": len(dev)}
     right = "first" if first > second else "second"
-    return Answer(right=right, options=tuple(map(Option, ("first", "second"))), values=values)
+    return Answer(right=right, options=worded("first", "second"), values=values)
 
 
 def _column(case: Case, name: str) -> np.ndarray:
-    """A column of the learning curve without gaps.
-
-    Raises:
-        NotHere: The curve lacks it.
-    """
+    """A column of the learning curve without gaps."""
     found = np.asarray(curve_of(case).columns.get(name, ()), np.float64)
     if not len(found) or not np.isfinite(found).all():
         raise NotHere("The training of this checkpoint did not record what this step asks for.")
@@ -95,13 +91,6 @@ def _kept(case: Case) -> int:
     """The row of the epoch that the checkpoint holds."""
     curve, kept = curve_of(case), case.checkpoint.card.training.get("epochs")
     return curve.epochs.index(kept) if kept in curve.epochs else len(curve.epochs) - 1
-
-
-def _smoothing(case: Case) -> float:
-    said: Any = case.checkpoint.card.training.get("smoothing")
-    if not isinstance(said, float) or not 0 < said < 1:
-        raise NotHere("The card of this checkpoint does not say that it was trained with label smoothing.")
-    return said
 
 
 ORACLES: Final = (rate_at_the_end, least_smoothed_loss, training_above_dev, run_twice, half_that_taught_more)

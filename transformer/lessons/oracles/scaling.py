@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from transformer.lessons.case import Answer, Case, NotHere, Option
+from transformer.lessons.case import Answer, Case, NotHere, worded
 from transformer.lessons.picks.weights import walk_of
 from transformer.model.anatomy import anatomy
 from transformer.runs.interventions import Intervention
@@ -38,7 +38,7 @@ def variance_of_products(case: Case) -> Answer:
     right = min(powers, key=lambda word: abs(powers[word] - power))
     own = found.dots[found.allowed]
     values = {"small": small, "middle": middle, "large": large, "spread": float(own.std())}
-    return Answer(right=right, options=tuple(map(Option, powers)), values=values)
+    return Answer(right=right, options=worded(*powers), values=values)
 
 
 @cache
@@ -54,9 +54,7 @@ def undivided_top(case: Case) -> Answer:
     raw, scaled = _both(case)
     top, least = float(raw.max()), float(scaled.max())
     right = "most" if top < NEARLY_ALL[0] else ("nearly" if top < NEARLY_ALL[1] else "all")
-    return Answer(
-        right=right, options=(Option("most"), Option("nearly"), Option("all")), values={"raw": top, "w": least}
-    )
+    return Answer(right=right, options=worded("most", "nearly", "all"), values={"raw": top, "w": least})
 
 
 def sensitivity(case: Case) -> Answer:
@@ -69,9 +67,7 @@ def sensitivity(case: Case) -> Answer:
     right = "hardly" if times < HARDLY else ("less" if times < 1 else "more")
     share = f"{times:.0%}" if times >= LEAST_SHOWN else say("less than 1%")
     values = {"share": share, "times": times, "bits": _entropy(scaled), "raw_bits": _entropy(raw)}
-    return Answer(
-        right=right, options=(Option("hardly"), Option("less"), Option("more")), values=values, variant=right
-    )
+    return Answer(right=right, options=worded("hardly", "less", "more"), values=values, variant=right)
 
 
 def undivided_output(case: Case) -> Answer:
@@ -104,7 +100,7 @@ def _output(case: Case, change: Intervention) -> Answer:
         "longer": longer,
     }
     right = "same" if same_ids else ("some" if 2 * differ <= longer else "most")
-    return Answer(right=right, options=(Option("same"), Option("some"), Option("most")), values=values, variant=right)
+    return Answer(right=right, options=worded("same", "some", "most"), values=values, variant=right)
 
 
 def nearest_similarity(case: Case) -> Answer:
@@ -133,7 +129,7 @@ def nearest_similarity(case: Case) -> Answer:
         "do": str(OtherSimilarity(*place, how=first, sigma=sigma)),
         "forced": ".".join(map(str, case.trace.tgt_ids)),
     }
-    return Answer(right=first, options=tuple(map(Option, apart)), values=values, variant=first)
+    return Answer(right=first, options=worded(*apart), values=values, variant=first)
 
 
 def _both(case: Case) -> tuple[np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ import torch
 
 from transformer.analysis import stream
 from transformer.analysis.logit_lens import logit_lens, paths
-from transformer.lessons.case import Answer, Case, NotHere, Option
+from transformer.lessons.case import Answer, Case, NotHere, Option, worded
 from transformer.lessons.oracles.amounts import amount
 from transformer.lessons.picks.inside import place_of
 from transformer.lessons.picks.looking import own_pieces
@@ -56,7 +56,7 @@ def left_of_the_start(case: Case) -> Answer:
     measured, row = _measured(case)
     kept = float(measured.kept[len(measured.sublayers), row])
     right = "none" if kept < 0.1 else ("little" if kept < 0.3 else ("some" if kept < 0.7 else "most"))
-    options = tuple(Option(word) for word in ("none", "little", "some", "most"))
+    options = worded("none", "little", "some", "most")
     variant = "far" if right in ("none", "little") else "near"
     return Answer(right=right, options=options, values={"kept": kept}, variant=variant)
 
@@ -87,7 +87,7 @@ def standardised(case: Case) -> Answer:
         "one": float(own.std()),
         "after": float(found.deviation_after[place.row]),
     }
-    return Answer(right=right, options=(Option("token"), Option("dimension"), Option("both")), values=values)
+    return Answer(right=right, options=worded("token", "dimension", "both"), values=values)
 
 
 def _is_standard(vectors: np.ndarray, axis: int) -> bool:
@@ -133,7 +133,7 @@ def stream_or_sublayer(case: Case) -> Answer:
         raise NotHere("Without one of them the numbers of this model are not finite; try another sentence.")
     equal = abs(lost["skip"] - lost["alone"]) < EQUAL_NATS
     right = "equal" if equal else max(lost, key=lambda which: lost[which])
-    options = (Option("skip"), Option("equal"), Option("alone"))
+    options = worded("skip", "equal", "alone")
     shown = min(int(case.picked["step"]), max(1, case.changed(alone).n_steps))  # its output may be shorter
     return Answer(right=right, options=options, values={**lost, "do": str(alone), "shown": shown}, variant=right)
 
@@ -173,7 +173,7 @@ def among_others(case: Case) -> Answer:
         "other": other.sentence,
         "do": write(other.changes),
     }
-    options = (Option("same"), Option("like"), Option("apart"))
+    options = worded("same", "like", "apart")
     return Answer(right=right, options=options, values=values, variant=right)
 
 
@@ -201,7 +201,7 @@ def silent_sublayers(case: Case) -> Answer:
     begun = next(iter(start.values()))[row]
     apart = float(np.abs(end - begun).max())
     right = "start" if apart <= PATH_ROUNDING else ("zero" if not end.any() else "other")
-    options = tuple(Option(word) for word in ("start", "zero", "other"))
+    options = worded("start", "zero", "other")
     return Answer(right=right, options=options, values={"apart": amount(apart), "n": len(added)})
 
 
@@ -213,7 +213,7 @@ def path_that_nothing_scales(case: Case) -> Answer:
     whole = found[start][row].astype(np.float64) + sum(found[one][row].astype(np.float64) for one in added)
     apart = float(np.abs(whole - found[site][row]).max())
     right = "before" if apart <= PATH_ROUNDING * max(1.0, float(np.abs(whole).max())) else "after"
-    options = tuple(Option(word) for word in ("before", "after", "both", "neither"))
+    options = worded("before", "after", "both", "neither")
     return Answer(right=right, options=options, values={"apart": amount(apart), "n": len(added)}, variant="before")
 
 

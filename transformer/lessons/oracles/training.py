@@ -12,7 +12,7 @@ import numpy as np
 
 from transformer.analysis.at_once import read_at_once
 from transformer.checkpoint.curve import Curve
-from transformer.lessons.case import Answer, Case, NotHere, Option
+from transformer.lessons.case import Answer, Case, NotHere, Option, worded
 from transformer.lessons.oracles.amounts import amount
 from transformer.lessons.picks.training import curve_of, first_miss
 from transformer.model.anatomy import anatomy
@@ -159,7 +159,7 @@ def after_the_miss(case: Case) -> Answer:
     k, rest = int(hits.sum()), len(hits)
     right = "all" if k == rest else ("some" if k else "none")
     values = {"k": k, "rest": rest, "output": case.trace.output_text}
-    options = (Option("none"), Option("some"), Option("all"))
+    options = worded("none", "some", "all")
     return Answer(right=right, options=options, values=values, variant=right)
 
 

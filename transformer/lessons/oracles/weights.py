@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from transformer.analysis.one_weight import Walk, place
-from transformer.lessons.case import Answer, Case, NotHere, Option
+from transformer.lessons.case import Answer, Case, NotHere, Option, worded
 from transformer.lessons.picks.weights import keys_of, walk_of
 from transformer.model.anatomy import EVERY_PART
 from transformer.runs.interventions.sharpness import Temper
@@ -62,7 +62,7 @@ def scaling_effect(case: Case) -> Answer:
     if abs(before - after) < ROUNDED:
         raise NotHere("All keys fit this query about equally well, so that dividing changes too little to be seen.")
     right = "changes" if not kept else ("falls" if after < before else "rises")
-    options = (Option("falls"), Option("rises"), Option("changes"))
+    options = worded("falls", "rises", "changes")
     return Answer(right=right, options=options, values={"raw": before, "w": after})
 
 

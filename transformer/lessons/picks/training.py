@@ -67,11 +67,16 @@ def last_loss(case: Case) -> dict[str, Any]:
 
 def recipe(case: Case) -> dict[str, Any]:
     """What the card says of the training."""
-    card, config = case.checkpoint.card.training, case.checkpoint.config
-    smoothing, epochs = card.get("smoothing"), len(curve_of(case).epochs)
-    if not isinstance(smoothing, float):
-        raise NotHere("The card of this checkpoint does not say that it was trained with label smoothing.")
+    smoothing, epochs, config = smoothing_of(case), len(curve_of(case).epochs), case.checkpoint.config
     return {"smoothing": smoothing, "epochs": epochs, "dropout": config.dropout, "n": config.tgt_vocab_size}
+
+
+def smoothing_of(case: Case) -> float:
+    """How far the labels were smoothed."""
+    said: Any = case.checkpoint.card.training.get("smoothing")
+    if not isinstance(said, float) or not 0 < said < 1:
+        raise NotHere("The card of this checkpoint does not say that it was trained with label smoothing.")
+    return said
 
 
 def curve_of(case: Case) -> Curve:

@@ -1,4 +1,6 @@
-"""What toolkits save is handed in like any other model, and listed where it lies in a folder."""
+"""What toolkits save is handed in like any model, listed where it lies, and refused by name where it differs."""
+
+import re
 
 import numpy as np
 import pytest
@@ -34,6 +36,14 @@ def test_it_is_read_anew_and_gives_the_same(tmp_path, name):
     ids = batch(19, least=4, pad=theirs.model.config.pad_id)
     with torch.no_grad():
         assert torch.equal(ours.model(ids, ids), theirs.model(ids, ids))
+
+
+@pytest.mark.parametrize(("name", "what"), [(name, what) for name, one in TOOLKITS.items() for what in one.REFUSED])
+def test_what_computes_something_else_is_refused_by_name(tmp_path, name, what):
+    path = TOOLKITS[name].refused(tmp_path, TOOLKITS[name].REFUSED[what])
+    with pytest.raises(CheckpointError, match=re.escape(what)) as caught:
+        opening.preview(path)
+    assert "\n" not in str(caught.value)
 
 
 def test_arrays_are_no_pickles(tmp_path):
