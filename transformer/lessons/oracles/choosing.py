@@ -40,8 +40,7 @@ def flattened(case: Case) -> Answer:
     else:
         right = "half" if share <= 1 / 2 else ("between" if share <= NINE_TENTHS else "above")
     values = {"h1": warm.entropy, "h2": hot.entropy, "as_if": 2**hot.entropy}
-    options = worded("falls", "half", "between", "above")
-    return Answer(right=right, options=options, values=values, variant=right)
+    return Answer(right=right, options=worded("falls", "half", "between", "above"), values=values, variant=right)
 
 
 def kept_by_top_p(case: Case) -> Answer:
@@ -76,8 +75,7 @@ def seeds(case: Case) -> Answer:
     alike = "all" if other.tgt_ids == one.tgt_ids else "pair"
     right = alike if again.tgt_ids == one.tgt_ids else "none"
     values = {"one": one.output_text.strip() or "–", "other": other.output_text.strip() or "–"}
-    options = worded("all", "pair", "none")
-    return Answer(right=right, options=options, values=values, variant=right)
+    return Answer(right=right, options=worded("all", "pair", "none"), values=values, variant=right)
 
 
 def one_beam(case: Case) -> Answer:

@@ -72,8 +72,7 @@ def shift_map(case: Case) -> Answer:
     if right == "none" and fit.held_out_error < 0.1:
         raise NotHere("Another map than the formula's rotation shifts this table, which the choices do not name.")
     values = {"missed": amount(missed), "held_out": fit.held_out_error}
-    options = worded("one", "each", "none")
-    return Answer(right=right, options=options, values=values, variant=right)
+    return Answer(right=right, options=worded("one", "each", "none"), values=values, variant=right)
 
 
 def where_from(case: Case) -> Answer:
@@ -83,8 +82,7 @@ def where_from(case: Case) -> Answer:
         raise NotHere("This table is computed by another formula than the paper's.")
     right = "learned" if learned else "formula"
     values = {"size": table.size, "root": float(np.sqrt(table.shape[1] / 2))}
-    options = worded("formula", "learned", "random")
-    return Answer(right=right, options=options, values=values, variant=right)
+    return Answer(right=right, options=worded("formula", "learned", "random"), values=values, variant=right)
 
 
 def shifted_output(case: Case) -> Answer:
@@ -101,8 +99,7 @@ def shifted_output(case: Case) -> Answer:
         "moved": amount(moved),
         "end": other.n_steps,
     }
-    options = worded("same", "other")
-    return Answer(right=right, options=options, values=values, variant=right)
+    return Answer(right=right, options=worded("same", "other"), values=values, variant=right)
 
 
 def longest_word(case: Case) -> Answer:

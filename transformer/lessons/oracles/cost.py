@@ -52,9 +52,8 @@ def grows_with_length(case: Case) -> Answer:
     per_token = {word: then[word] / (2 * now[word]) for word in now if now[word]}
     growing = [word for word, times in per_token.items() if times > 1]
     right = growing[0] if len(growing) == 1 else "all"
-    options = worded(*per_token, "all")
     values = {"n": n, "twice": 2 * n, "times": per_token["maps"]}
-    return Answer(right=right, options=options, values=values)
+    return Answer(right=right, options=worded(*per_token, "all"), values=values)
 
 
 def _by_group(case: Case, n: int) -> dict[str, int]:
@@ -89,8 +88,7 @@ def length_doubled(case: Case) -> Answer:
     times = double / sum(counts.values())
     right = "two" if times < TWICE else ("four" if times > FOUR_TIMES else "three")
     values = {"times": times, "share": counts["maps"] / sum(counts.values())}
-    options = worded("one", "two", "three", "four")
-    return Answer(right=right, options=options, values=values, variant=right)
+    return Answer(right=right, options=worded("one", "two", "three", "four"), values=values, variant=right)
 
 
 def parts_that_can_go(case: Case) -> Answer:
@@ -113,8 +111,7 @@ def most_missed(case: Case) -> Answer:
     if second - worst < CLEAR:
         raise NotHere("Two of the parts are missed about equally here; try another sentence.")
     values = {**_told(own, found), "change": str(PARTS[order[0]])}
-    options = tuple(Option(word) for word in found)
-    return Answer(right=order[0], options=options, values=values, variant=order[0])
+    return Answer(right=order[0], options=tuple(Option(word) for word in found), values=values, variant=order[0])
 
 
 def _without(case: Case, parts: Iterable[str]) -> tuple[Trace, dict[str, Trace]]:

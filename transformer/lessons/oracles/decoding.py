@@ -118,8 +118,7 @@ def branch(case: Case) -> Answer:
         right = "ended"
     else:
         right = "changed" if differ else "same"
-    options = worded("same", "changed", "ended")
-    return Answer(right=right, options=options, values=values, variant=right)
+    return Answer(right=right, options=worded("same", "changed", "ended"), values=values, variant=right)
 
 
 def passes(case: Case) -> Answer:
@@ -149,8 +148,7 @@ def beam_against_greedy(case: Case) -> Answer:
     apart = next((i for i, (a, b) in enumerate(zip(case.trace.tgt_ids, beam.tgt_ids, strict=False)) if a != b), 0)
     piece = case.trace.tgt_pieces[apart] if case.trace.n_steps else ""
     values = {"b": theirs, "g": ours, "piece": piece, "at": apart + 1}
-    options = worded("more", "same", "less")
-    return Answer(right=right, options=options, values=values, variant=right)
+    return Answer(right=right, options=worded("more", "same", "less"), values=values, variant=right)
 
 
 ORACLES: Final = (read_piece, rank_of_guess, hardest_step, branch, passes, beam_against_greedy)

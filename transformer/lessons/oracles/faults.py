@@ -184,8 +184,7 @@ def first_nan(case: Case) -> Answer:
     seen = [value for value in recorder.values.values() if value.is_floating_point()]
     bad = sum(bool(value.isnan().any()) for value in seen)
     values = {"site": site, "bad": bad, "all": len(seen), "rows": int(lost.sum()), "n": len(lost)}
-    options = tuple(Option(word) for word in words.values())
-    return Answer(right=words[site], options=options, values=values)
+    return Answer(right=words[site], options=tuple(Option(word) for word in words.values()), values=values)
 
 
 def sureness_of_nonsense(case: Case) -> Answer:
@@ -206,8 +205,7 @@ def sureness_of_nonsense(case: Case) -> Answer:
         "do": write(changes),
         "then_step": first_difference(case.trace, other)[1],
     }
-    options = worded("less", "same", "more")
-    return Answer(right=right, options=options, values=values, variant=right)
+    return Answer(right=right, options=worded("less", "same", "more"), values=values, variant=right)
 
 
 ORACLES: Final = (

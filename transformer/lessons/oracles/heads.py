@@ -112,8 +112,7 @@ def without_costliest(case: Case) -> Answer:
         "before": case.trace.output_text,
         "after": other.output_text,
     }
-    options = worded("same", "later", "other")
-    return Answer(right=right, options=options, values=values, variant=right)
+    return Answer(right=right, options=worded("same", "later", "other"), values=values, variant=right)
 
 
 def random_key_bias(case: Case) -> Answer:

@@ -78,8 +78,7 @@ def weight_on_end(case: Case) -> Answer:
     share, even = float(weights[..., -1].mean()), 1 / n_keys
     right = "more" if share > FAIR * even else ("less" if share < even / FAIR else "even")
     values = {"mark": case.trace.src_pieces[n_keys - 1], "share": share, "even": even, "n": n_keys}
-    options = worded("less", "even", "more")
-    return Answer(right=right, options=options, values=values, variant=right)
+    return Answer(right=right, options=worded("less", "even", "more"), values=values, variant=right)
 
 
 def heads_that_agree(case: Case) -> Answer:
@@ -91,8 +90,7 @@ def heads_that_agree(case: Case) -> Answer:
         raise NotHere("It takes two heads and two pieces to disagree; try a longer sentence.")
     count = int((rows.argmax(axis=-1) == own.index(int(case.picked["key"]) - 1)).sum())
     right = "all" if count == n_heads else ("most" if 2 * count > n_heads else "few")
-    options = worded("all", "most", "few")
-    return Answer(right=right, options=options, values={"count": count}, variant=right)
+    return Answer(right=right, options=worded("all", "most", "few"), values={"count": count}, variant=right)
 
 
 def without_looking(case: Case) -> Answer:
@@ -111,8 +109,7 @@ def without_looking(case: Case) -> Answer:
         "before": before.output_text,
         "after": other.output_text,
     }
-    options = worded("same", "here", "elsewhere")
-    return Answer(right=right, options=options, values=values, variant=right)
+    return Answer(right=right, options=worded("same", "here", "elsewhere"), values=values, variant=right)
 
 
 ORACLES: Final = (strongest_in_head, strongest_in_mean, weight_on_end, heads_that_agree, without_looking)

@@ -96,10 +96,9 @@ def sides_moved_without_mask(case: Case) -> Answer:
     if not moves["source"]:
         raise NotHere("Even without the mask the pads move nothing visibly here; try another sentence.")
     right = "both" if moves["target"] else "source"
-    options = worded("source", "target", "both", "neither")
     values = {side: amount(float(one.taken.max())) for side, one in found.items()}
     variant = "source_alone" if found["target"].taken.max() == 0 else right
-    return Answer(right=right, options=options, values=values, variant=variant)
+    return Answer(right=right, options=worded("source", "target", "both", "neither"), values=values, variant=variant)
 
 
 def _padding(case: Case) -> dict[str, Movement]:
@@ -118,8 +117,7 @@ def closed_weight(case: Case) -> Answer:
     key = int(case.picked["key"]) - 1
     right = "zero" if weights[key] == 0 else "tiny"
     values = {"w": float(weights[key]), "open": _softmax(scores)[key], "keys": int(mask.sum())}
-    options = worded("zero", "tiny", "depends")
-    return Answer(right=right, options=options, values=values)
+    return Answer(right=right, options=worded("zero", "tiny", "depends"), values=values)
 
 
 def fill_that_closes(case: Case) -> Answer:
@@ -128,8 +126,7 @@ def fill_that_closes(case: Case) -> Answer:
     left = {word: _left(scores, mask, fill) for word, fill in zip(FILL_WORDS, FILLS, strict=True)}
     right = next((word for word, share in left.items() if share == 0), "none")
     values = {"left_one": left["one"], "left_ten": amount(left["ten"]), "left_billion": left["billion"]}
-    options = worded(*FILL_WORDS, "none")
-    return Answer(right=right, options=options, values=values)
+    return Answer(right=right, options=worded(*FILL_WORDS, "none"), values=values)
 
 
 def _row(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

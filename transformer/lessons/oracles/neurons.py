@@ -95,8 +95,7 @@ def active_elsewhere(case: Case) -> Answer:
     count = int(active.sum()) - int(active[place.row])
     right = "only" if not count else ("some" if 2 * count < n_others else "many")
     values = {"n": count, "n_others": n_others}
-    options = worded("only", "some", "many")
-    return Answer(right=right, options=options, values=values, variant=right)
+    return Answer(right=right, options=worded("only", "some", "many"), values=values, variant=right)
 
 
 def pushes(case: Case) -> Answer:
@@ -137,8 +136,7 @@ def without_ffn(case: Case) -> Answer:
         "do": str(change),
         "shown": min(int(case.picked["step"]), max(1, other.n_steps)),
     }
-    options = worded("same", "some", "most")
-    return Answer(right=right, options=options, values=values, variant=right)
+    return Answer(right=right, options=worded("same", "some", "most"), values=values, variant=right)
 
 
 def nearest_piece(case: Case) -> Answer:
@@ -168,8 +166,7 @@ def near_by_spelling(case: Case) -> Answer:
     count = sum(spelled_alike(piece(own), one) for one in ten)
     right = "hardly" if count <= 1 else ("some" if count <= 5 else "most")
     values = {"n": count, "ten": " · ".join(ten)}
-    options = worded("hardly", "some", "most")
-    return Answer(right=right, options=options, values=values, variant=right)
+    return Answer(right=right, options=worded("hardly", "some", "most"), values=values, variant=right)
 
 
 def _near(case: Case) -> tuple[int, neighbours.Neighbours, Callable[[int], str]]:

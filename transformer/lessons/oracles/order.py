@@ -63,8 +63,7 @@ def bag_of_words(case: Case) -> Answer:
     changes = (unplaced,), (unplaced, shuffle)
     runs = [case.another(interventions=one, max_new=min(MOST_STEPS, case.trace.query.max_new)) for one in changes]
     moved = largest_difference(*runs)
-    options = worded("rounding", "visible", "shuffled")
-    return Answer(right=moved.verdict, options=options, values={"moved": moved.by})
+    return Answer(right=moved.verdict, options=worded("rounding", "visible", "shuffled"), values={"moved": moved.by})
 
 
 def shuffled_source(case: Case) -> Answer:
@@ -95,8 +94,7 @@ def _becomes(before: Trace, after: Trace, *, moved: float = 0.0) -> Answer:
         right = "order" if one != other and sorted(one) == sorted(other) else "other"
     said: dict[str, object] = {"before": before.output_text, "after": after.output_text, "moved": moved}
     said["shown"], said["last"] = first_difference(before, after)[1], max(1, before.n_steps)
-    options = worded("same", "order", "other")
-    return Answer(right=right, options=options, values=said, variant=right)
+    return Answer(right=right, options=worded("same", "order", "other"), values=said, variant=right)
 
 
 def _words(run: Trace) -> list[str]:
@@ -151,8 +149,7 @@ def swapped_before_ffn(case: Case) -> Answer:
     apart = float(np.abs(after - expected)[:n].max())
     others = np.delete(np.abs(after - before)[:n].max(axis=1), [a, b])
     right = "swap" if apart <= ROUNDING else ("all" if others.max(initial=0.0) > ROUNDING else "new")
-    options = worded("swap", "new", "all")
-    return Answer(right=right, options=options, values={"apart": apart, "n": n})
+    return Answer(right=right, options=worded("swap", "new", "all"), values={"apart": apart, "n": n})
 
 
 ORACLES: Final = (

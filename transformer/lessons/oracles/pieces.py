@@ -30,8 +30,7 @@ def new_word(case: Case) -> Answer:
         raise NotHere("This vocabulary lacks a letter of the sentence; try another one.")
     right = "smaller" if len(found.ids) > 1 else "left_out"
     values = {"cut": " · ".join(found.pieces), "k": len(found.ids)}
-    options = worded("smaller", "unknown", "error", "left_out")
-    return Answer(right=right, options=options, values=values)
+    return Answer(right=right, options=worded("smaller", "unknown", "error", "left_out"), values=values)
 
 
 def mark_of_a_space(case: Case) -> Answer:

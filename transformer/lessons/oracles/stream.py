@@ -47,8 +47,7 @@ def largest_addition(case: Case) -> Answer:
     if most < CLEAR * second:
         raise NotHere("Two kinds of sub-layers add about equally much here; try another sentence.")
     values = {"layer": layer, "size": most, "second": second, "before": float(measured.size[0, row])}
-    options = tuple(Option(part) for part in largest)
-    return Answer(right=order[0], options=options, values=values, variant=order[0])
+    return Answer(right=order[0], options=tuple(Option(part) for part in largest), values=values, variant=order[0])
 
 
 def left_of_the_start(case: Case) -> Answer:
@@ -173,8 +172,7 @@ def among_others(case: Case) -> Answer:
         "other": other.sentence,
         "do": write(other.changes),
     }
-    options = worded("same", "like", "apart")
-    return Answer(right=right, options=options, values=values, variant=right)
+    return Answer(right=right, options=worded("same", "like", "apart"), values=values, variant=right)
 
 
 def _elsewhere(case: Case, key: int) -> Elsewhere:

@@ -159,8 +159,7 @@ def after_the_miss(case: Case) -> Answer:
     k, rest = int(hits.sum()), len(hits)
     right = "all" if k == rest else ("some" if k else "none")
     values = {"k": k, "rest": rest, "output": case.trace.output_text}
-    options = worded("none", "some", "all")
-    return Answer(right=right, options=options, values=values, variant=right)
+    return Answer(right=right, options=worded("none", "some", "all"), values=values, variant=right)
 
 
 def _score_of(case: Case) -> Score:

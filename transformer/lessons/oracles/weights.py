@@ -62,8 +62,7 @@ def scaling_effect(case: Case) -> Answer:
     if abs(before - after) < ROUNDED:
         raise NotHere("All keys fit this query about equally well, so that dividing changes too little to be seen.")
     right = "changes" if not kept else ("falls" if after < before else "rises")
-    options = worded("falls", "rises", "changes")
-    return Answer(right=right, options=options, values={"raw": before, "w": after})
+    return Answer(right=right, options=worded("falls", "rises", "changes"), values={"raw": before, "w": after})
 
 
 def share_of_row(case: Case) -> Answer:

@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 
-from tests.transformer.lessons.posed import case
+from tests.transformer.lessons.posed import SPOKEN, case
 from transformer.lessons.posing import pose
 from transformer.lessons.reading import lessons
 from transformer.runs.replay import replay
 
-SENTENCES = [("zh-en", "我喜欢喝咖啡。"), ("en-fr", "The dog bit the man."), ("reverse", "lantern")]
 STEPS = lessons()["building"].steps
-both = pytest.mark.parametrize(("name", "sentence"), SENTENCES)
+both = pytest.mark.parametrize(("name", "sentence"), SPOKEN)
 
 
 def attention_of(run, picked):

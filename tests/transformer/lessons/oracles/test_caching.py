@@ -4,15 +4,14 @@ import numpy as np
 import pytest
 import torch
 
-from tests.transformer.lessons.posed import case
+from tests.transformer.lessons.posed import SPOKEN, case
 from transformer.lessons.case import NotHere
 from transformer.lessons.oracles import caching
 from transformer.lessons.posing import pose
 from transformer.lessons.reading import lessons
 
-SENTENCES = [("zh-en", "我喜欢喝咖啡。"), ("en-fr", "The dog bit the man."), ("reverse", "lantern")]
 STEPS = lessons()["cache"].steps
-both = pytest.mark.parametrize(("name", "sentence"), SENTENCES)
+both = pytest.mark.parametrize(("name", "sentence"), SPOKEN)
 
 
 @both

@@ -3,15 +3,14 @@
 import pytest
 import sentencepiece
 
-from tests.transformer.lessons.posed import case
+from tests.transformer.lessons.posed import SPOKEN, case
 from transformer.lessons.case import NotHere
 from transformer.lessons.posing import pose
 from transformer.lessons.reading import lessons
 from transformer.lessons.survey import SHIPPED
 
-SENTENCES = [("zh-en", "我喜欢喝咖啡。"), ("en-fr", "The dog bit the man."), ("reverse", "lantern")]
 STEPS = lessons()["pieces"].steps
-both = pytest.mark.parametrize(("name", "sentence"), SENTENCES)
+both = pytest.mark.parametrize(("name", "sentence"), SPOKEN)
 
 
 def library(name):
