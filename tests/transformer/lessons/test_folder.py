@@ -7,12 +7,7 @@ import pytest
 import transformer
 from transformer.lessons import Case, LessonError, lessons, pose, read_folder
 
-MINE = """
-name = "mine"
-title = "A word of ours"
-teaches = "What the decoder reads first."
-minutes = 3
-
+STEP = """
 [[step]]
 page = "step"
 link = { step = "1", guess = "1" }
@@ -26,6 +21,15 @@ nothing = "nothing"
 [step.reveal]
 always = "It reads {start}."
 """
+MINE = (
+    """
+name = "mine"
+title = "A word of ours"
+teaches = "What the decoder reads first."
+minutes = 3
+"""
+    + STEP
+)
 
 
 def write(folder, name, text):
@@ -125,7 +129,8 @@ bengio = "They wrote of attention in 2014."
 always = "In 2017."
 """
 
-PATH = """
+PATH = (
+    """
 name = "path"
 title = "Our way"
 teaches = "Masks, and what we asked ourselves."
@@ -136,18 +141,9 @@ from = "masks.1"
 
 [[step]]
 from = "plain.1"
-
-[[step]]
-page = "attention"
-[step.ask]
-oracle = "read_piece"
-kind = "law"
-question = "What does it read first?"
-[step.ask.choices]
-nothing = "nothing"
-[step.reveal]
-always = "It reads {start}."
 """
+    + STEP
+)
 
 
 def test_a_plain_question_needs_no_oracle(tmp_path):
@@ -199,7 +195,7 @@ def test_a_path_takes_steps_of_the_plan_and_of_files_that_are_read_later(tmp_pat
     assert list(found) == ["path", "plain"]
     masks, own = lessons()["masks"].steps[0], found["plain"].steps[0]
     assert [step.ask for step in found["path"].steps[:2]] == [masks.ask, own.ask]
-    assert found["path"].steps[2].page == "attention"
+    assert found["path"].steps[2].ask.oracle == "read_piece"
     assert not any(step.short for step in found["path"].steps)
 
 

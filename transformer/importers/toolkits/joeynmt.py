@@ -43,9 +43,9 @@ NORMS = {
     "decoder": {"x_layer_norm": "self_attn", "dec_layer_norm": "cross_attn"},
 }
 PROJECTIONS = {"q_layer": "q_proj", "k_layer": "k_proj", "v_layer": "v_proj", "output_layer": "out_proj"}
-OF_A_STACK = (
-    "dropout", "freeze", "emb_dropout", "rnn_type", "bidirectional", "attention", "num_layers", "num_heads",
-    "hidden_size", "ff_size", "type", "embeddings", "layer_norm", "alpha", "activation",
+WITHOUT_EFFECT = (  # of training, or of recurrent networks
+    "dropout", "freeze", "emb_dropout", "rnn_type", "bidirectional", "attention", "embeddings.dropout",
+    "embeddings.freeze", "embeddings.load_pretrained", "embeddings.vocab_size",
 )  # fmt: skip
 
 
@@ -131,9 +131,7 @@ def _fields(options: Options, present: Present, pieces: Pieces | None) -> Fields
         **_ids(options, pieces),
     }
     for stack in ("encoder", "decoder"):
-        options.check_asked((f"{stack}.",), [f"{stack}.{name}" for name in OF_A_STACK]
-                            + [f"{stack}.embeddings.{name}" for name in ("dropout", "freeze", "load_pretrained",
-                                                                        "vocab_size")])  # fmt: skip
+        options.check_asked((f"{stack}.",), [f"{stack}.{name}" for name in WITHOUT_EFFECT])
     return made
 
 

@@ -23,37 +23,25 @@ MODEL = {
 }  # fmt: skip
 
 
-def changed(**values):
-    """The model's part with values for both stacks, by dotted names where they lie deeper."""
-    model = json.loads(json.dumps(MODEL))  # each part by itself, as YAML writes what is shared as an alias
-    for key, value in values.items():
-        for stack in ("encoder", "decoder"):
-            part, _, inner = key.partition("__")
-            if part in ("encoder", "decoder") and part != stack:
-                continue
-            place = (
-                model[stack]
-                if part not in ("encoder", "decoder", "model")
-                else model
-                if part == "model"
-                else model[part]
-            )
-            name = inner if part in ("encoder", "decoder", "model") else key
-            if name.startswith("embeddings_"):
-                place["embeddings"][name.removeprefix("embeddings_")] = value
-            else:
-                place[name] = value
+def changed(both=None, encoder=None, decoder=None, **more):
+    """The model's part with other values: for both stacks, for one, or beside them."""
+    model = json.loads(json.dumps(MODEL | more))  # each part by itself, as YAML writes what is shared as an alias
+    for stack, own in (("encoder", encoder), ("decoder", decoder)):
+        for values in (both or {}, own or {}):
+            embeddings = model[stack]["embeddings"] | values.get("embeddings", {})
+            model[stack] |= values | {"embeddings": embeddings}
     return model
 
 
+PRE, POST = {"layer_norm": "pre"}, {"layer_norm": "post"}
 VARIANTS = {
     "version 1": ("pre", {}),
-    "pre": ("pre", {"layer_norm": "pre", "activation": "gelu", "alpha": 1.0}),
-    "post": ("post", {"layer_norm": "post", "activation": "swish"}),
-    "unscaled": ("post", {"layer_norm": "post", "embeddings_scale": False}),
-    "narrow decoder": ("pre", {"layer_norm": "pre", "decoder__num_heads": 4, "decoder__ff_size": 8}),
-    "tied": ("pre", {"layer_norm": "pre", "model__tied_softmax": True}),
-    "shared": ("pre", {"layer_norm": "pre", "model__tied_embeddings": True, "model__tied_softmax": True}),
+    "pre": ("pre", {"both": PRE | {"activation": "gelu", "alpha": 1.0}}),
+    "post": ("post", {"both": POST | {"activation": "swish"}}),
+    "unscaled": ("post", {"both": POST | {"embeddings": {"scale": False}}}),
+    "narrow decoder": ("pre", {"both": PRE, "decoder": {"num_heads": 4, "ff_size": 8}}),
+    "tied": ("pre", {"both": PRE, "tied_softmax": True}),
+    "shared": ("pre", {"both": PRE, "tied_embeddings": True, "tied_softmax": True}),
 }
 
 
@@ -95,14 +83,14 @@ def test_it_computes_what_joey_does(tmp_path, name):
 
 
 REFUSED = {
-    "encoder.type": {"encoder__type": "recurrent"},
-    "decoder.type": {"decoder__type": "recurrent"},
-    "decoder.alpha": {"decoder__alpha": 0.8},
-    "decoder.layer_norm": {"layer_norm": "pre", "decoder__layer_norm": "post"},
-    "encoder.embeddings.embedding_dim": {"embeddings_embedding_dim": 6},
-    "decoder.embeddings.scale": {"decoder__embeddings_scale": False},
-    "encoder.activation": {"activation": "tanh"},
-    "encoder.of_tomorrow": {"encoder__of_tomorrow": 1},
+    "encoder.type": {"encoder": {"type": "recurrent"}},
+    "decoder.type": {"decoder": {"type": "recurrent"}},
+    "decoder.alpha": {"decoder": {"alpha": 0.8}},
+    "decoder.layer_norm": {"encoder": PRE, "decoder": POST},
+    "encoder.embeddings.embedding_dim": {"both": {"embeddings": {"embedding_dim": 6}}},
+    "decoder.embeddings.scale": {"decoder": {"embeddings": {"scale": False}}},
+    "encoder.activation": {"both": {"activation": "tanh"}},
+    "encoder.of_tomorrow": {"encoder": {"of_tomorrow": 1}},
 }
 
 
