@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer.model.config import ModelConfig
-from transformer.model.features import TABLES
+from transformer.model.features import TABLES, SinusoidLayout
 
 Moves = Callable[[Tensor], Tensor]
 """What gives each place [T], from 0, another one: whole numbers for a table, any for positions inside attention."""
@@ -71,6 +71,13 @@ def fairseq_table(max_len: int, d_model: int, *, first: int) -> Tensor:
     return torch.cat((angle.sin(), angle.cos(), torch.zeros(max_len, d_model % 2)), dim=1).float()
 
 
+def table_of(layout: SinusoidLayout, max_len: int, d_model: int, *, after_padding: int = 0) -> Tensor:
+    """The table of a layout; fairseq's begins at the position after padding."""
+    if layout in ("fairseq", "tensor2tensor"):
+        return fairseq_table(max_len, d_model, first=after_padding if layout == "fairseq" else 0)
+    return (halves_table if layout == "halves" else sinusoidal_table)(max_len, d_model)
+
+
 def _angles(max_len: int, d_model: int) -> Tensor:
     position = torch.arange(max_len, dtype=torch.float64)[:, None]  # [position, 1]
     even = torch.arange(0, d_model, 2, dtype=torch.float64)  # [ceil(d_model / 2)]
@@ -91,11 +98,7 @@ class FixedPositions(nn.Module):
 
     def fill(self) -> None:
         """Compute the table."""
-        if self.layout in ("fairseq", "tensor2tensor"):
-            first = self.after_padding if self.layout == "fairseq" else 0
-            self.table = fairseq_table(*self.table.shape, first=first)
-        else:
-            self.table = (halves_table if self.layout == "halves" else sinusoidal_table)(*self.table.shape)
+        self.table = table_of(self.layout, *self.table.shape, after_padding=self.after_padding)
 
     def forward(self, length: int, *, offset: int = 0, moves: Moves | None = AS_THEY_STAND) -> Tensor:
         """Vectors of positions offset to offset + length - 1, moved if they are, [length, d_model]."""

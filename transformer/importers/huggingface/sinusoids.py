@@ -3,9 +3,6 @@
 Models that were trained in 16 bits hold them rounded, and their own program uses them so.
 """
 
-from collections.abc import Callable, Mapping
-from functools import partial
-
 import torch
 from torch import Tensor
 
@@ -13,15 +10,11 @@ from transformer.importers.huggingface.renaming import FORMULA
 from transformer.importers.huggingface.settings import Fields, inferred
 from transformer.importers.keys import Match
 from transformer.importers.weights import Weights
-from transformer.model.positions import fairseq_table, halves_table, sinusoidal_table
+from transformer.model.features import SinusoidLayout
+from transformer.model.positions import table_of
 from words import say
 
 TABLES = ("encoder.embedding.positions.table", "decoder.embedding.positions.table")
-FORMULAS: Mapping[str, Callable[[int, int], Tensor]] = {
-    "interleaved": sinusoidal_table,
-    "halves": halves_table,
-    "tensor2tensor": partial(fairseq_table, first=0),
-}
 CLOSE, COARSE = 1e-5, 2**-23  # angles in float32 are this coarse for each position
 
 
@@ -32,19 +25,20 @@ def settle_sinusoids(found: Match, weights: Weights, said: Fields) -> tuple[Matc
         return found, {}
     taken = [found.sources[name] for name in there]
     stored = [one.reshape.apply([weights.read(one.sources[0])], {})[0] for one in taken]
-    formula = FORMULAS[said["sinusoid_layout"].value]
-    fits = all(table.dim() == 2 for table in stored)
-    most = max(_apart(table, formula(*table.shape)) for table in stored) if fits else torch.inf
-    if most <= CLOSE:
+    apart = torch.tensor([_apart(table, said["sinusoid_layout"].value) for table in stored])
+    if not apart.any():
         return found.without(there, FORMULA), {}
     why = say(
-        "the file holds sinusoids that differ from the formula's by up to {most:.1g}, and they are used", most=most
+        "the file holds sinusoids that differ from the formula's by up to {most:.1g}, and they are used",
+        most=float(apart.max()),
     )
     return found, {"positions": inferred("learned", why), "sinusoid_layout": inferred("interleaved", why)}
 
 
-def _apart(table: Tensor, formula: Tensor) -> float:
-    """By how much two tables differ where rounding does not explain it, else how much at all."""
-    differences = (table - formula).abs().amax(dim=1)  # [position]
+def _apart(table: Tensor, layout: SinusoidLayout) -> float:
+    """By how much a table differs from the formula's; 0 where rounding explains it, NaN where it holds one."""
+    if table.dim() != 2:
+        return torch.inf
+    differences = (table - table_of(layout, *table.shape)).abs().amax(dim=1)  # [position]
     allowed = CLOSE + COARSE * torch.arange(len(table))
-    return float(differences.max()) if (differences > allowed).any() else 0.0
+    return 0.0 if (differences <= allowed).all() else float(differences.max())

@@ -125,6 +125,13 @@ def test_what_version_3_can_do(tmp_path, name):
     check(opened(path), reference, size=SIZES, least=4)
 
 
+@pytest.mark.parametrize("broken", ["encoder", "decoder"])
+def test_sinusoids_that_are_no_numbers_are_not_taken_for_the_formulas(tmp_path, broken):
+    path, _ = saved(tmp_path, extra={f"{broken}.embeddings.make_embedding.pe.pe": table({}) * math.nan})
+    model = opening.load(path).model
+    assert model.stack(broken).embedding.positions.table.isnan().all()
+
+
 def test_sinusoids_that_are_others_are_used(tmp_path):
     other = {f"{one}.embeddings.make_embedding.pe.pe": table({}) * 0.5 for one in ("encoder", "decoder")}
     path, _ = saved(tmp_path, extra=other)
