@@ -145,7 +145,7 @@ def _positions(found: Match, weights: Weights) -> tuple[Match, list[Field]]:
         differences.append(float((table - sinusoidal_table(*table.shape)).abs().max()))
     rows = Field("max_len", "inferred", min(lengths), say("The table of positions has as many rows."))
     difference = max(differences)
-    if difference > SINUSOID:
+    if not all(one <= SINUSOID for one in differences):  # NaN is not
         why = say("The table of positions differs from the sinusoids by up to {most:.2g}.", most=difference)
         return found, [Field("positions", "inferred", "learned", why), rows]
     why = say("The table of positions is that of the sinusoids; they differ by at most {most:.1g}.", most=difference)

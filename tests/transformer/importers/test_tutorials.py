@@ -1,5 +1,7 @@
 """Models that readers of tutorials saved: each value arrives where it belongs, and the numbers are the same."""
 
+import math
+
 import pytest
 import torch
 from hypothesis import given
@@ -105,13 +107,15 @@ def test_articles_and_mixtures_of_them(tmp_path, style):
     compare(model, rebuilt(report, state))
 
 
-def test_positions_that_no_formula_gives_are_learned(tmp_path):
+@pytest.mark.parametrize("off", [0.1, math.nan])
+def test_positions_that_no_formula_gives_are_learned(tmp_path, off):
     model = at_random(Article(STYLES["S4"]))
-    model.positional_encoding.pe += 0.1
+    model.positional_encoding.pe += off
     report, state = understood(tmp_path / "m.pt", model.state_dict())
     assert {one.name: one.value for one in report.fields}["positions"] == "learned"
     for stack in ("encoder", "decoder"):
-        assert torch.equal(state[f"{stack}.embedding.positions.table"], model.positional_encoding.pe[0])
+        found = state[f"{stack}.embedding.positions.table"]
+        assert torch.allclose(found, model.positional_encoding.pe[0], rtol=0, atol=0, equal_nan=True)
 
 
 def test_tied_tables_are_one(tmp_path):

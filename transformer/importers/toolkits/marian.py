@@ -137,7 +137,10 @@ def _table(options: Options, place: Place) -> Table:
     options.expect("type", "transformer")
     options.expect("transformer-decoder-autoreg", "self-attention")
     options.refuse(*REFUSED)
-    return Table(say("A Transformer of Marian."), tuple(_rules(options, _rows(place))))
+    sizes, rows = options.raw("dim-vocabs"), _rows(place)
+    if not isinstance(sizes, list) or len(sizes) != 2 or {int} != set(map(type, sizes)) or max(sizes) != rows - 1:
+        raise options.refused("dim-vocabs", sizes, say("two numbers, of which the larger is {n:,}", n=rows - 1))
+    return Table(say("A Transformer of Marian."), tuple(_rules(options, rows)))
 
 
 def _fields(options: Options, present: Present, pieces: Pieces | None) -> Fields:
@@ -174,10 +177,7 @@ def _fields(options: Options, present: Present, pieces: Pieces | None) -> Fields
 
 def _ids(options: Options, pieces: Pieces | None) -> Fields:
     """`</s>` is 0, what is unknown 1 and never written; the row of zeros is behind all pieces."""
-    sizes = options.raw("dim-vocabs")
-    if not isinstance(sizes, list) or len(sizes) != 2 or not all(type(size) is int and size > 0 for size in sizes):
-        raise options.refused("dim-vocabs", sizes, say("two numbers of pieces"))
-    start = max(sizes)
+    start = max(options.raw("dim-vocabs"))
     unknown = None if pieces is None or UNKNOWN not in pieces.source[:2] or UNKNOWN not in pieces.target[:2] else 1
     return {
         "pad_id": fixed(start),

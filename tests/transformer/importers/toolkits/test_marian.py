@@ -98,6 +98,8 @@ REFUSED = {
     "input-types": {"input-types": ["class", "sequence"]},
     "output-omit-bias": {"output-omit-bias": True},
     "dim-vocabs": {"dim-vocabs": [23, 19, 19]},
+    "dim-vocabs: found [15, 19]": {"dim-vocabs": [15, 19]},
+    "dim-vocabs: found [29, 19]": {"dim-vocabs": [29, 19]},
     "transformer-of-tomorrow": {"transformer-of-tomorrow": 1},
     "n_heads": {"transformer-heads": 5},
 }
