@@ -54,7 +54,8 @@ def _of_vocabulary(
     size: int | None = None,
 ) -> MappedTokenizer:
     ids = {name: i for i, name in enumerate(names)}
-    unknown, end = id_of(ids, "<unk>", file), id_of(ids, "</s>", file)
+    unknown = id_of(ids, "<unk>", file)
+    after = () if options.end is False else (id_of(ids, "</s>", file),)
     typed: dict[str, int] = {name: ids[name] for name in FAIRSEQ[1:] if name in ids}
     spoken = [name for name in names if LANGUAGE.fullmatch(name)]
     before: tuple[int, ...] = ()
@@ -63,7 +64,7 @@ def _of_vocabulary(
         before = (_language(options.target_language, known, [ids[name] for name in spoken]),)
     special = {*typed.values(), *(ids[name] for name in spoken)}
     return MappedTokenizer(
-        table_of(names, options, special=special, typed=typed, wrapping=Wrapping(before, (end,)), size=size),
+        table_of(names, options, special=special, typed=typed, wrapping=Wrapping(before, after), size=size),
         splitting,
         lambda _, piece: ids.get(piece, unknown),
         joining=joining,

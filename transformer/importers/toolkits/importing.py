@@ -142,8 +142,9 @@ def _tokenizers(lists: Pieces | Sentence, said: Fields, place: Place, special: S
             ),
         )
     options = text_options.Options(
-        size=sizes[0], target_size=None if sizes[0] == sizes[1] else sizes[1], special_ids=tuple(sorted({*special}))
-    )
+        size=sizes[0], target_size=None if sizes[0] == sizes[1] else sizes[1], special_ids=tuple(sorted({*special})),
+        end=said["append_source_eos"].value if lists.models else None,  # a list of OpenNMT-py may have no end mark
+    )  # fmt: skip
     stored = Vocabularies("marian" if lists.models else "list", options, content)
     try:
         return Tokenizers(stored, *stored.open(), notes=notes)

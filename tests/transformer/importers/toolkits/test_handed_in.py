@@ -1,6 +1,8 @@
 """What toolkits save is handed in like any model, listed where it lies, and refused by name where it differs."""
 
 import re
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from transformer.errors import CheckpointError
 from transformer.importers import opening
 from transformer.importers.handed_in import reading
 from transformer.importers.handed_in.reading import Received
+from transformer.text.tokenizer import Tokenizer
 
 TOOLKITS = {"fairseq": test_fairseq, "marian": test_marian, "opennmt": test_opennmt, "joeynmt": test_joeynmt}
 
@@ -44,6 +47,40 @@ def test_what_computes_something_else_is_refused_by_name(tmp_path, name, what):
     with pytest.raises(CheckpointError, match=re.escape(what)) as caught:
         opening.preview(path)
     assert "\n" not in str(caught.value)
+
+
+SPLITS = Path("checkpoints/reverse/pieces.model")
+LETTERS = [piece for piece in Tokenizer(SPLITS.read_bytes()).pieces if len(piece) == 1][:12]
+
+
+def with_letters(name, folder):
+    """A model whose lists are of letters, beside a file of SentencePiece."""
+    made = {"version": 3} if name == "opennmt" else {}
+    for side in ("src", "tgt") if made else ():
+        made |= {f"{side}_subword_type": "sentencepiece", f"{side}_subword_model": "elsewhere/sp.model"}
+    path, _ = TOOLKITS[name].saved(folder, **made)
+    names = {"fairseq": ["spm.model"], "marian": ["source.spm", "target.spm"]}.get(name, ["sp.model"])
+    for one in names:
+        shutil.copy(SPLITS, folder / one)
+    if name == "opennmt":
+        content = torch.load(path, weights_only=False)
+        source, target = ["<unk>", "<blank>"], ["<unk>", "<blank>", "<s>", "</s>"]
+        torch.save(content | {"vocab": {"src": source + LETTERS, "tgt": target + LETTERS}}, path)
+    first = {"marian": ["</s>: 0", "<unk>: 1"], "joeynmt": ["<unk>", "<pad>", "<s>", "</s>"]}.get(name, [])
+    lines = {"fairseq": "{} 5", "marian": "{}: {}"}.get(name, "{}")
+    listed = [*first, *(lines.format(letter, i) for i, letter in enumerate(LETTERS, len(first)))]
+    for file in (*folder.glob("dict.*"), *folder.glob("*vocab*")):
+        file.write_text("\n".join(listed) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("name", TOOLKITS)
+def test_a_text_is_cut_by_the_file_of_sentencepiece_beside_it(tmp_path, name):
+    checkpoint = opening.load(with_letters(name, tmp_path))
+    trace = checkpoint.run("".join(LETTERS[:3]))
+    assert trace.src_pieces[:3] == tuple(LETTERS[:3])
+    assert trace.src_pieces[3:] == ("</s>",) * checkpoint.config.append_source_eos
+    assert checkpoint.tgt_tokenizer.decode(checkpoint.tgt_tokenizer.encode(LETTERS[4]).ids) == LETTERS[4]
 
 
 def test_arrays_are_no_pickles(tmp_path):
