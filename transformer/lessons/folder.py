@@ -45,7 +45,15 @@ def read_folder(folder: Path) -> tuple[Mapping[str, Lesson], tuple[Sentence, ...
 
 
 def _own(file: Path, known: Sequence[Lesson]) -> Lesson:
-    """Read a lesson, which may take steps of the known ones, and may have none of their names."""
+    """Read a lesson that somebody wrote.
+
+    Args:
+        file: Its file.
+        known: The lessons that it may take steps from, and whose names it may not have.
+
+    Raises:
+        LessonError: It cannot be used.
+    """
     by_name = {one.name: one for one in known}
     lesson = read_lesson(file, languages=(), known=by_name)
     if lesson.name in by_name:
