@@ -13,7 +13,7 @@ from transformer.analysis.compare import kl_divergences, own_log_probs, read_out
 from transformer.analysis.hidden_pieces import hide, mask_id
 from transformer.runs.changing import tap_for
 from transformer.runs.interventions import parse
-from ui.compare import choosing, maps, outputs, reading
+from ui.compare import choosing, consequence, maps, outputs, reading
 from ui.compare.branches import BRANCH
 from ui.compare.candidates import LEFT, RIGHT
 from ui.compare.checkpoints import CHECKPOINT
@@ -315,3 +315,17 @@ def test_gaps_of_an_encoder_with_a_head_for_them(open_page, monkeypatch, tmp_pat
     np.testing.assert_allclose(table["loss_left"], control.losses, rtol=1e-5)
     np.testing.assert_allclose(table["difference"], changed.losses - control.losses, atol=1e-5)
     assert np.abs(table["difference"]).max() > 0
+
+
+def test_what_the_chart_of_both_outputs_would_tell_is_covered_with_it(compare):
+    whole = compare(do=ZERO)
+    assert "total" in text(whole)
+    test = compare(do=ZERO, cover="compared_outputs")
+    assert "total" not in text(test)
+    assert "Left output" not in text(test)
+    assert len(test.dataframe) == len(whole.dataframe) - 1
+
+
+def test_a_long_output_is_not_cut_without_a_sign(compare, monkeypatch):
+    monkeypatch.setattr(consequence, "MOST_PIECES", 3)
+    assert text(compare(do=ZERO)).count("…") == 2

@@ -97,6 +97,12 @@ def test_the_head_that_matters_most_is_one_click_away(open_page):
     assert address(test)["do"] == f"zero-{kind}.{layer + 1}.{head + 1}"
 
 
+def test_no_head_is_named_while_something_is_covered(open_page):
+    test = open_page(APP, model="reverse", src="glass", cover="part")
+    assert not [one for one in test.button if one.key == f"{FIELD}most"]
+    assert [test.selectbox(key=f"{FIELD}zero_{name}").value for name in ("kind", "layer", "head")] == ["cross", 0, 0]
+
+
 def test_what_a_change_would_do_is_said_before_it_is_made(open_page):
     test = open_page(APP, model="reverse", src="glass")
     checkpoint = loading.open_checkpoint(loading.usable()["reverse"])

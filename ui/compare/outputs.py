@@ -14,7 +14,7 @@ from transformer.analysis.compare import Aligned, Crossed, aligned, first_differ
 from ui.compare import consequence
 from ui.compare.pair import Pair, cross
 from ui.runs.attempt import attempt
-from ui.shared import drawing
+from ui.shared import cover, drawing
 from ui.shared.door import frame, st
 from ui.state.view import MAIN
 from words import joined, say, say_n
@@ -52,8 +52,9 @@ def head(pair: Pair, place: AbstractContextManager[object]) -> Both:
         both = attempt(lambda: (cross(pair.left, pair.right), cross(pair.right, pair.left)))
     else:
         st.caption(OTHER_PIECES)
-    with place:
-        consequence.draw(pair, both, rows_of(pair, both), verdict(pair))
+    if not cover.covered(ALIGNED):
+        with place:
+            consequence.draw(pair, both, rows_of(pair, both), verdict(pair))
     return both
 
 
@@ -65,7 +66,8 @@ def draw(pair: Pair, both: Both) -> None:
         both: As `head` returns it.
     """
     _chart(pair, both)
-    _totals(pair, both)
+    if not cover.covered(ALIGNED):
+        _totals(pair, both)
 
 
 def title(pair: Pair) -> str:
