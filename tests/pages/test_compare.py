@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.pages.conftest import ROOT, check
+from tests.pages.conftest import COMPARE, check
 from tests.pages.reading import address, figure, numbers, payload, sentences, view
 from tests.transformer.featured import filling
 from transformer.analysis.compare import kl_divergences, own_log_probs, read_output
@@ -22,7 +22,6 @@ from ui.runs import loading
 from ui.state import session
 from ui.state.view import MAIN, SECOND
 
-COMPARE = ROOT / "pages" / "whatif" / "compare.py"
 ZERO = "_".join(f"zero-cross.{layer}.{head}" for layer in (1, 2) for head in (1, 2, 3, 4))
 
 

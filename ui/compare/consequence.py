@@ -46,12 +46,7 @@ def draw(pair: Pair, both: tuple[Crossed, Crossed] | None, rows: list[Row], verd
 
 
 def effect(pair: Pair, left: Crossed) -> str:
-    """How much less or more the right run makes of the left output: where most, and in all.
-
-    Args:
-        pair: The two runs.
-        left: The left output in both.
-    """
+    """How much less or more the right run makes of the left output: where most, and in all."""
     before, after = np.exp(left.own), np.exp(left.other)
     most = int(np.abs(after - before).argmax())
     return say(

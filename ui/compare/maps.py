@@ -81,11 +81,7 @@ class Half:
 
 
 def controls(pair: Pair) -> None:
-    """Draw the choice of an attention, a layer and a head: one for both, or of two heads one for each.
-
-    Args:
-        pair: The two runs.
-    """
+    """Draw the choice of an attention, a layer and a head: one for both, or of two heads one for each."""
     if pair.compared != "heads":
         _choice(pair.main, MAIN)
         return

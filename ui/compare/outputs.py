@@ -59,12 +59,7 @@ def head(pair: Pair, place: AbstractContextManager[object]) -> Both:
 
 
 def draw(pair: Pair, both: Both) -> None:
-    """Draw both outputs piece by piece, and what they sum up to.
-
-    Args:
-        pair: Two runs that have an output.
-        both: As `head` returns it.
-    """
+    """Draw both outputs piece by piece, and what they sum up to."""
     _chart(pair, both)
     if not cover.covered(ALIGNED):
         _totals(pair, both)

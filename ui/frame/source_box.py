@@ -72,11 +72,7 @@ def head(title: str) -> AbstractContextManager[object]:
 
 
 def head_without_run(title: str) -> None:
-    """Draw the title of a page that draws no run, and what a run says elsewhere: changes, and notes on the address.
-
-    Args:
-        title: The title.
-    """
+    """Draw the title of a page without a run, and what a run says elsewhere: changes, and notes on the address."""
     head(title)
     chips(session.standing(MAIN).interventions, MAIN, of_runs=ELSEWHERE)
     drawing.notes(session.take_notes())

@@ -67,11 +67,7 @@ FIRST: Final[Group] = "heads"
 
 
 def button(checkpoint: Checkpoint) -> None:
-    """Draw the button that opens the dialog.
-
-    Args:
-        checkpoint: The one that is open.
-    """
+    """Draw the button that opens the dialog."""
     said, help = say("What if …"), say("Change something inside the model.")
     with pressed(st.button, said, key=OPEN, about=menu.current(), icon=":material/science:", help=help) as asked:
         if asked:

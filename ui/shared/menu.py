@@ -123,12 +123,7 @@ def current() -> str:
 
 
 def href(path: str, leads_to: Link) -> str:
-    """The address of a page behind the app's own.
-
-    Args:
-        path: Of the page.
-        leads_to: What the page shall show.
-    """
+    """The address of a page behind the app's own."""
     return hrefs([(path, leads_to)])[0]
 
 

@@ -12,6 +12,7 @@ from typing import Final
 from urllib.parse import parse_qsl, urlsplit
 
 from transformer.checkpoint.load import Checkpoint
+from ui.room.joining import base
 from ui.shared import drawing, menu
 from ui.shared.cover import ALL, PART
 from ui.shared.door import st
@@ -20,7 +21,7 @@ from ui.state.lesson import Place
 from ui.state.link import Link, read_link, write_link
 from ui.state.view import View
 from ui.teaching.blanks import as_they_are
-from ui.teaching.places import PAGES, base, whole
+from ui.teaching.places import PAGES, whole
 from words import Sentence, say
 
 PAGE, STEP, COVERED, GUESS, PASTED = "teach_page", "teach_step", "teach_cover", "teach_guess", "teach_pasted"
@@ -56,11 +57,7 @@ class Start:
 
 
 def draw(checkpoint: Checkpoint) -> None:
-    """Draw the part of the page.
-
-    Args:
-        checkpoint: The one that is open.
-    """
+    """Draw the part of the page."""
     st.subheader(say("A link for the class"), divider=False)
     st.caption(
         say(
@@ -124,11 +121,7 @@ def _begin_anew() -> None:
 
 
 def read_pasted(address: str) -> Start | Sentence:
-    """What an address says, or why it is none of a page.
-
-    Args:
-        address: As it was pasted.
-    """
+    """What an address says, or why it is none of a page."""
     try:
         split = urlsplit(address.strip())
         said = parse_qsl(split.query, max_num_fields=200)
