@@ -2,8 +2,9 @@
 
 import pytest
 
-from tests.pages.conftest import ROOT, STEP, check
+from tests.pages.conftest import COMPARE, ROOT, STEP, check
 from tests.pages.reading import sentences
+from tests.pages.test_compare import text
 from transformer.errors import TokenizerError
 from transformer.lessons import lessons
 from ui.lessons import leading
@@ -59,3 +60,14 @@ def test_a_sentence_that_cannot_be_cut_is_said_to_be_so_where_all_is_covered(ope
     monkeypatch.setattr(tokenizer, "encode", refuse)
     test = open_page(STEP, model="reverse", src="abc", cover="*")
     assert [one.value for one in test.error] == [r"Tokenizers cannot use it\."]
+
+
+def test_what_the_chart_of_both_outputs_would_tell_is_covered_with_it(open_page):
+    whole, test = (
+        open_page(COMPARE, model="reverse", src="abcdef", do="zero-cross.2.1", cover=cover)
+        for cover in ("", "compared_outputs")
+    )
+    assert "total" in text(whole)
+    assert "total" not in text(test)
+    assert "Left output" not in text(test)
+    assert len(test.dataframe) == len(whole.dataframe) - 1
