@@ -154,9 +154,6 @@ def _same_axes(left: Half, right: Half) -> bool:
 def draw(pair: Pair) -> None:
     """Draw both maps and the difference.
 
-    Args:
-        pair: The two runs.
-
     Raises:
         QueryError: The left output does not fit the right model.
         BusyError: The model has too much to do.

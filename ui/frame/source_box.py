@@ -59,9 +59,6 @@ def _pieces(checkpoint: Checkpoint) -> None:
 def head(title: str) -> AbstractContextManager[object]:
     """Draw the title of a page.
 
-    Args:
-        title: The title.
-
     Returns:
         The row that it begins, for `source_box`.
     """

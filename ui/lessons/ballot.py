@@ -13,13 +13,7 @@ def counts_right(public: Public, found: Posed) -> bool:
 
 
 def vote(public: Public, found: Posed, given: str) -> None:
-    """Callback: an answer is a vote.
-
-    Args:
-        public: Where the room stands.
-        found: The question.
-        given: The answer.
-    """
+    """Callback: an answer is a vote."""
     if counts_right(public, found):
         in_room.vote(0 if found.is_right(given) else 1)
     else:

@@ -37,9 +37,6 @@ def step_of(place: Place) -> Step:
 def run_of(place: Place) -> tuple[Place, str, str | None]:
     """The run that a step is about, whatever is open now.
 
-    Args:
-        place: The step.
-
     Returns:
         The place, which knows what the learner comes back to; the checkpoint's name, and the sentence: None for the
         checkpoint's first example.

@@ -28,9 +28,6 @@ _MOST_EXAMPLES: Final = 3
 def begin(page: str) -> Any:
     """Make the place of the panel; call it before the page runs.
 
-    Args:
-        page: The path of the page.
-
     Returns:
         The place; None outside of lessons.
     """

@@ -94,14 +94,7 @@ def above() -> Iterator[None]:
 
 
 def link(path: str, label: str, leads_to: Link, *, icon: str | None = None) -> None:
-    """Draw a link to a page.
-
-    Args:
-        path: Of the page.
-        label: What it says.
-        leads_to: What the page shall show.
-        icon: Before the label.
-    """
+    """Draw a link to a page."""
     menu: Menu | None = st.session_state.get(MENU)
     pages = [page for found in menu.pages.values() for page in found] if menu else []
     page = next((page for page in pages if page.url_path == path), None)

@@ -53,13 +53,7 @@ class Picture:
 
 
 def draw(run: OpenRun, stack: StackName, block: str) -> None:
-    """Draw a block's picture; nothing where there is none, or where a lesson covers something.
-
-    Args:
-        run: What is shown.
-        stack: Whose block.
-        block: Its name, as in `lanes`.
-    """
+    """Draw a block's picture; nothing where there is none, or where a lesson covers something."""
     if cover.is_on():
         return
     try:

@@ -25,11 +25,5 @@ PAGES: Final[Mapping[str, str]] = {
 
 
 def whole(app: str, path: str, parameters: Mapping[str, str]) -> str:
-    """The whole address of a page, as it is copied.
-
-    Args:
-        app: The address of the app.
-        path: Of the page.
-        parameters: Of its address.
-    """
+    """The whole address of a page, as it is copied."""
     return f"{app}/{path}?{urlencode(parameters)}"
