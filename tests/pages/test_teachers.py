@@ -4,12 +4,13 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from tests.pages.conftest import ROOT, STEP, TEACHERS, check
+from tests.pages.conftest import ROOT, STEP, check
 from ui.state import covering, own_lessons
 from ui.state.link import read_link
 from ui.teaching import links as panels
 from ui.teaching.example import EXAMPLE
 
+TEACHERS = ROOT / "pages" / "learn" / "teachers.py"
 
 def built(test):
     """The link's path and parameters."""

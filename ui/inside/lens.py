@@ -38,7 +38,12 @@ COLOUR_NAMES: Final[dict[LensColour, str]] = {
 
 
 def draw(run: OpenRun, row: Any) -> None:
-    """Draw the lens of the current step, and of all steps that may be seen."""
+    """Draw the lens of the current step, and of all steps that may be seen.
+
+    Args:
+        run: What is looked at.
+        row: Where the controls of the page stand.
+    """
     if not anatomy(run.checkpoint.config).writes:
         st.info(_no_lens(run))
         return
@@ -99,7 +104,12 @@ def what_it_is(checkpoint: Checkpoint) -> str:
 
 
 def path_in_words(run: OpenRun, lens: Lens) -> str:
-    """When the piece of the current step was decided."""
+    """When the piece of the current step was decided.
+
+    Args:
+        run: What is looked at.
+        lens: Of its trace.
+    """
     step, piece = run.view.step, run.trace.tgt_pieces[run.view.step]
     names, found = [depth.name for depth in depths_of(lens)], paths(lens.rank)
     first, stays = int(found.first[step]), int(found.stays[step])

@@ -93,7 +93,14 @@ def lens_of(checkpoint: Checkpoint, trace: Trace) -> Lens:
 
 
 def lens_table(lens: Lens, trace: Trace, step: int, *, called: Sequence[Depth]) -> Spec:
-    """What each depth would write at a step."""
+    """What each depth would write at a step.
+
+    Args:
+        lens: Of the run.
+        trace: The run.
+        step: Which step, from 0.
+        called: The depths of the lens.
+    """
     ids = lens.top_ids[:, step]  # [depth, place]
     reads = trace.row_label(trace.row_of(step)).reads
     return charts.lens_table_spec(
