@@ -12,6 +12,7 @@ from ui.teaching.example import EXAMPLE
 
 TEACHERS = ROOT / "pages" / "learn" / "teachers.py"
 
+
 def built(test):
     """The link's path and parameters."""
     address = urlsplit(test.code[0].value)
