@@ -14,11 +14,24 @@ from ui.runs import loading
 
 ROOT = Path(__file__).parents[2]
 MAIN = ROOT / "main.py"
-STEP = ROOT / "pages" / "explore" / "step.py"
-CHECKPOINTS = ROOT / "pages" / "debug" / "checkpoints.py"
-DOCTOR = ROOT / "pages" / "debug" / "doctor.py"
-OPEN = ROOT / "pages" / "debug" / "open.py"
-SENTENCES = ROOT / "pages" / "debug" / "sentences.py"
+PAGES = ROOT / "pages"
+ATTENTION = PAGES / "explore" / "attention.py"
+FORCING = PAGES / "explore" / "forcing.py"
+GLOSSARY = PAGES / "explore" / "glossary.py"
+INSIDE = PAGES / "explore" / "inside.py"
+MASKS = PAGES / "explore" / "masks.py"
+POSITIONS = PAGES / "explore" / "positions.py"
+SEARCH = PAGES / "explore" / "search.py"
+STEP = PAGES / "explore" / "step.py"
+COMPARE = PAGES / "whatif" / "compare.py"
+MATTERS = PAGES / "whatif" / "matters.py"
+WRONG = PAGES / "whatif" / "wrong.py"
+LESSONS = PAGES / "learn" / "lessons.py"
+PROJECTOR = PAGES / "learn" / "projector.py"
+CHECKPOINTS = PAGES / "debug" / "checkpoints.py"
+DOCTOR = PAGES / "debug" / "doctor.py"
+OPEN = PAGES / "debug" / "open.py"
+SENTENCES = PAGES / "debug" / "sentences.py"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -78,6 +91,12 @@ def open_one_stack(
 def reverse(open_page: Callable[..., AppTest]) -> Callable[..., AppTest]:
     """A function that opens the Step page on the model that reverses letters: `reverse(src="abc")`."""
     return lambda **parameters: open_page(STEP, model="reverse", **parameters)
+
+
+@pytest.fixture
+def masks(open_page: Callable[..., AppTest]) -> Callable[..., AppTest]:
+    """A function that opens the Masks page on the model that reverses letters: `masks(mask="causal")`."""
+    return lambda **parameters: open_page(MASKS, **({"model": "reverse"} | parameters))
 
 
 def check(test: AppTest) -> AppTest:

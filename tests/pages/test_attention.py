@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1.element_tree import Block
 
 import charts
-from tests.pages.conftest import ROOT, check
+from tests.pages.conftest import ATTENTION, check
 from tests.pages.reading import address, everything, figure, go_to, numbers, payload, sentences, type_source, view
 from tests.pages.test_pseudo_language import complaints, data_of_models, told_by_models
 from tests.pseudo_language import words_of
@@ -17,7 +17,6 @@ from ui.runs.sides import KIND_NAMES
 from ui.shared import choices
 from ui.state import session
 
-ATTENTION = ROOT / "pages" / "explore" / "attention.py"
 GRIDS = all_heads.GRIDS
 
 

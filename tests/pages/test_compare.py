@@ -6,14 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.pages.conftest import ROOT, check
+from tests.pages.conftest import COMPARE, check
 from tests.pages.reading import address, figure, numbers, payload, sentences, view
 from tests.transformer.featured import filling
 from transformer.analysis.compare import kl_divergences, own_log_probs, read_output
 from transformer.analysis.hidden_pieces import hide, mask_id
 from transformer.runs.changing import tap_for
 from transformer.runs.interventions import parse
-from ui.compare import choosing, maps, outputs, reading
+from ui.compare import choosing, consequence, maps, outputs, reading
 from ui.compare.branches import BRANCH
 from ui.compare.candidates import LEFT, RIGHT
 from ui.compare.checkpoints import CHECKPOINT
@@ -22,7 +22,6 @@ from ui.runs import loading
 from ui.state import session
 from ui.state.view import MAIN, SECOND
 
-COMPARE = ROOT / "pages" / "whatif" / "compare.py"
 ZERO = "_".join(f"zero-cross.{layer}.{head}" for layer in (1, 2) for head in (1, 2, 3, 4))
 
 
@@ -96,12 +95,10 @@ def text(test):
 def test_the_page_opens_with_the_head_that_matters_most_taken_away(compare):
     checkpoint, control = trace("abcdef")
     totals = {}
-    for kind in ("encoder", "decoder", "cross"):
-        for layer, head in itertools.product((1, 2), (1, 2, 3, 4)):
-            change = f"zero-{kind}.{layer}.{head}"
-            _, changed = trace("abcdef", change)
-            read = read_output(checkpoint, changed.query, control.tgt_ids)
-            totals[change] = own_log_probs(read).sum()
+    for kind, layer, head in itertools.product(("encoder", "decoder", "cross"), (1, 2), (1, 2, 3, 4)):
+        change = f"zero-{kind}.{layer}.{head}"
+        _, changed = trace("abcdef", change)
+        totals[change] = own_log_probs(read_output(checkpoint, changed.query, control.tgt_ids)).sum()
     most = min(totals, key=totals.get)
     test = compare()
     assert pieces(test, MAIN) == list(control.tgt_pieces)
@@ -315,3 +312,8 @@ def test_gaps_of_an_encoder_with_a_head_for_them(open_page, monkeypatch, tmp_pat
     np.testing.assert_allclose(table["loss_left"], control.losses, rtol=1e-5)
     np.testing.assert_allclose(table["difference"], changed.losses - control.losses, atol=1e-5)
     assert np.abs(table["difference"]).max() > 0
+
+
+def test_a_long_output_is_not_cut_without_a_sign(compare, monkeypatch):
+    monkeypatch.setattr(consequence, "MOST_PIECES", 3)
+    assert text(compare(do=ZERO)).count("…") == 2

@@ -2,10 +2,13 @@
 
 import pytest
 
-from tests.pages.conftest import ROOT, check
+from tests.pages.conftest import COMPARE, ROOT, STEP, check
 from tests.pages.reading import sentences
+from tests.pages.test_compare import text
+from transformer.errors import TokenizerError
 from transformer.lessons import lessons
 from ui.lessons import leading
+from ui.runs import loading
 from ui.state import predictions
 
 SENTENCES = {"zh-en": "我喜欢喝绿茶。", "reverse": "lesson", "reverse-leak": "lesson"}
@@ -46,3 +49,25 @@ def test_what_is_covered_is_there_and_is_not_sent(open_page, name, number, step)
     after = drawn(test)
     assert charts <= after, "a word of `cover` names no chart of the page"
     assert (after > before) or step.page == "doctor" or not charts | ({"*", "part"} & set(step.cover))
+
+
+def test_a_sentence_that_cannot_be_cut_is_said_to_be_so_where_all_is_covered(open_page, monkeypatch):
+    tokenizer = loading.open_checkpoint(loading.usable()["reverse"]).src_tokenizer
+
+    def refuse(text):
+        raise TokenizerError("tokenizers cannot use it.")
+
+    monkeypatch.setattr(tokenizer, "encode", refuse)
+    test = open_page(STEP, model="reverse", src="abc", cover="*")
+    assert [one.value for one in test.error] == [r"Tokenizers cannot use it\."]
+
+
+def test_what_the_chart_of_both_outputs_would_tell_is_covered_with_it(open_page):
+    whole, test = (
+        open_page(COMPARE, model="reverse", src="abcdef", do="zero-cross.2.1", cover=cover)
+        for cover in ("", "compared_outputs")
+    )
+    assert "total" in text(whole)
+    assert "total" not in text(test)
+    assert "Left output" not in text(test)
+    assert len(test.dataframe) == len(whole.dataframe) - 1

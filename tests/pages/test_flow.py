@@ -5,7 +5,7 @@ import base64
 import numpy as np
 import pytest
 
-from tests.pages.conftest import ROOT, check
+from tests.pages.conftest import ATTENTION, ROOT, check
 from tests.pages.reading import address, go_to, payload, view
 from tests.ui.unpacking import numbers_of
 from transformer.checkpoint.load import load
@@ -16,7 +16,6 @@ from ui.attention import flow as flow_panels
 from ui.attention.flow import FLOW
 from ui.components.flow.view import Choice
 
-ATTENTION = ROOT / "pages" / "explore" / "attention.py"
 CHINESE = "我喜欢喝咖啡。"
 FRENCH = "The extraordinary woman is reading."
 

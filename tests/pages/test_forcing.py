@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.pages.conftest import ROOT, check
+from tests.pages.conftest import FORCING, check
 from tests.pages.reading import address, figure, numbers, view
 from tests.transformer.featured import filling
 from transformer import ZeroHead, score
@@ -16,7 +16,6 @@ from ui.runs import loading
 from ui.shared.saving import Origin, saved
 from ui.state import session
 
-FORCING = ROOT / "pages" / "explore" / "forcing.py"
 CHARTS = (panels.SHIFT, panels.CANDIDATES, free.TEXTS, panels.LOSSES, panels.PERPLEXITY)
 
 

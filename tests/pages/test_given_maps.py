@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.pages.conftest import CHECKPOINTS, ROOT, STEP, check
+from tests.pages.conftest import ATTENTION, CHECKPOINTS, GLOSSARY, ROOT, STEP, check
 from tests.pages.reading import address, everything, figure, go_back, numbers, payload, sentences, view
 from tests.pages.test_pseudo_language import complaints, data_of_models
 from tests.pseudo_language import words_of
@@ -26,11 +26,9 @@ from ui.runs.sides import sides
 from ui.state import session
 from ui.state.view import View
 
-ATTENTION = ROOT / "pages" / "explore" / "attention.py"
 OTHERS = [
     ROOT / "pages" / "explore" / f"{name}.py" for name in ("start", "step", "positions", "masks", "inside", "forcing")
 ]
-GLOSSARY = ROOT / "pages" / "explore" / "glossary.py"
 
 
 @pytest.fixture

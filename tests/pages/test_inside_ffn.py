@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.pages.conftest import ROOT, check
+from tests.pages.conftest import INSIDE, ROOT, check
 from tests.pages.reading import address, everything, figure, go_to, numbers, payload, sentences, step
 from transformer.checkpoint.save import Parts, save
 from transformer.model.transformer import Transformer
@@ -19,7 +19,6 @@ from ui.inside import neuron as neuron_panels
 from ui.runs import loading
 from ui.state import session
 
-INSIDE = ROOT / "pages" / "explore" / "inside.py"
 CHARTS = {ffn_panels.SHARES, ffn_panels.HISTOGRAM, ffn_panels.ACTIVE, ffn_panels.TOKENS, ffn_panels.MAP}
 STACKS = {"source": "encoder", "target": "decoder"}
 

@@ -5,14 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from tests.pages.conftest import ROOT, check
+from tests.pages.conftest import INSIDE, check
 from tests.pages.reading import address, everything, figure, go_to, numbers, payload, sentences, step, type_source
 from transformer.runs.replay import replay
 from ui.inside import lens
 from ui.runs import loading
 from ui.state import session
-
-INSIDE = ROOT / "pages" / "explore" / "inside.py"
 
 
 @pytest.fixture

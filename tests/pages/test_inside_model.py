@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import charts
-from tests.pages.conftest import ROOT, check
+from tests.pages.conftest import INSIDE, ROOT, check
 from tests.pages.reading import address, figure, numbers, sentences, view
 from tests.transformer.tiny import tiny_model
 from transformer.runs.replay import replay
@@ -25,7 +25,6 @@ from ui.inside.features import in_words
 from ui.inside.sized import contents, sized
 from ui.runs import loading
 
-INSIDE = ROOT / "pages" / "explore" / "inside.py"
 SENTENCE = {"zh-en": "我喜欢喝咖啡。", "en-fr": "The house is small.", "reverse": "abcdef"}
 
 

@@ -5,14 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from tests.pages.conftest import ROOT, check
+from tests.pages.conftest import INSIDE, check
 from tests.pages.reading import address, figure, go_to, numbers, payload, sentences
 from ui.inside import pieces, pieces_controls
 from ui.inside.pieces_controls import find
 from ui.runs import loading
 from ui.state import session
-
-INSIDE = ROOT / "pages" / "explore" / "inside.py"
 
 
 @pytest.fixture

@@ -5,14 +5,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from tests.pages.conftest import ROOT, check
+from tests.pages.conftest import INSIDE, check
 from tests.pages.reading import address, figure, go_to, numbers, payload, step, type_source
 from transformer.runs.replay import replay
 from ui.inside import stream
 from ui.runs import loading
 from ui.state import session
-
-INSIDE = ROOT / "pages" / "explore" / "inside.py"
 
 
 @pytest.fixture

@@ -8,14 +8,12 @@ from urllib.parse import parse_qsl
 import pytest
 from streamlit.runtime.scriptrunner import StopException
 
-from tests.pages.conftest import MAIN, ROOT, STEP, check
+from tests.pages.conftest import CHECKPOINTS, LESSONS, MAIN, STEP, check
 from tests.pages.reading import address, payload, sentences, type_source, view
 from transformer.lessons import lessons
 from ui.lessons import leading
 from ui.state import lesson, predictions, session
 
-LESSONS = ROOT / "pages" / "learn" / "lessons.py"
-CHECKPOINTS = ROOT / "pages" / "debug" / "checkpoints.py"
 SENTENCE = "我喜欢喝绿茶。"
 
 

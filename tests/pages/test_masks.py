@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.pages.conftest import ROOT, check
+from tests.pages.conftest import MASKS, ROOT, check
 from tests.pages.reading import address, everything, figure, numbers, sentences
 from transformer.checkpoint.load import load
 from transformer.runs.running import run_batch
@@ -14,7 +14,6 @@ from ui.masks.panels import IN_NUMBERS
 from ui.runs import loading
 from ui.state import session
 
-MASKS = ROOT / "pages" / "explore" / "masks.py"
 OWN = {"zh-en": "我喜欢喝咖啡。", "en-fr": "I like coffee.", "reverse": "glass"}
 WITH = {
     "zh-en": ("汤姆有两个孩子。", "如果明天下雨，我们就待在家里。"),
@@ -29,12 +28,6 @@ def batch(request):
     checkpoint = load(Path(ROOT) / "checkpoints" / request.param)
     sources = (OWN[request.param], *WITH[request.param])
     return checkpoint, run_batch(checkpoint, [checkpoint.query(source) for source in sources])
-
-
-@pytest.fixture
-def masks(open_page):
-    """A function that opens the page on the model that reverses letters: `masks(mask="causal")`."""
-    return lambda **parameters: open_page(MASKS, **({"model": "reverse"} | parameters))
 
 
 def open_cells(drawn):

@@ -3,21 +3,12 @@
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from tests.pages.conftest import ROOT
 from tests.pages.reading import everything, figure
 from transformer.checkpoint.load import load
 from transformer.runs.interventions import parse
 from transformer.runs.running import run_batch
-
-MASKS = ROOT / "pages" / "explore" / "masks.py"
-
-
-@pytest.fixture
-def masks(open_page):
-    """A function that opens the page on the model that reverses letters."""
-    return lambda **parameters: open_page(MASKS, **({"model": "reverse"} | parameters))
 
 
 def text(test):

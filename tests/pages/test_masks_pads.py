@@ -3,17 +3,9 @@
 import numpy as np
 import pytest
 
-from tests.pages.conftest import ROOT, check
+from tests.pages.conftest import check
 from tests.pages.reading import figure
 from tests.pages.test_masks import open_cells, text
-
-MASKS = ROOT / "pages" / "explore" / "masks.py"
-
-
-@pytest.fixture
-def masks(open_page):
-    """The page on the model that reverses letters."""
-    return lambda **parameters: open_page(MASKS, **({"model": "reverse", "src": "glass"} | parameters))
 
 
 def test_the_causal_mask_comes_first_and_without_pads(masks):

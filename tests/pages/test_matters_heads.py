@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from tests.pages.conftest import ROOT, check
+from tests.pages.conftest import MATTERS, check
 from tests.pages.reading import figure, go_to, numbers, payload, sentences, view
 from transformer import run
 from transformer.analysis.head_effects import head_effects
@@ -15,7 +15,6 @@ from transformer.runs.replay import replay
 from ui.matters import heads, one_head
 from ui.runs import loading, measuring
 
-MATTERS = ROOT / "pages" / "whatif" / "matters.py"
 SOURCE = "abcdef"
 
 

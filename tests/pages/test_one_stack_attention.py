@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.pages.conftest import ROOT, check
+from tests.pages.conftest import ATTENTION, check
 from tests.pages.reading import everything, figure, go_to, numbers, payload, sentences
 from tests.pages.test_flow import sent
 from tests.transformer.one_stack import alone
@@ -15,7 +15,6 @@ from ui.attention import all_heads, head_table, one_map, one_weight, one_weight_
 from ui.attention.flow import FLOW
 from ui.runs import loading
 
-ATTENTION = ROOT / "pages" / "explore" / "attention.py"
 STACKS = ["decoder", "encoder"]
 TEXT = "ba lo mi"
 

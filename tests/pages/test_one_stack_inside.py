@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.pages.conftest import ROOT, check
+from tests.pages.conftest import INSIDE, check
 from tests.pages.reading import address, figure, go_to, numbers, sentences, step, view
 from transformer.analysis.logit_lens import logit_lens
 from transformer.analysis.stream import measure, sites
@@ -12,7 +12,6 @@ from ui.inside import costs, ffn, ffn_controls, lens, model, neuron, pieces, pie
 from ui.runs import loading
 from ui.state import session
 
-INSIDE = ROOT / "pages" / "explore" / "inside.py"
 SOURCE = "ba lo mi"
 STACKS = ["decoder", "encoder"]
 DRAWN = {

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.pages.conftest import ROOT, check
+from tests.pages.conftest import POSITIONS, check
 from tests.pages.reading import address, everything, figure, go_to, numbers, payload, sentences, type_source, view
 from ui.positions import controls, panels, sentence, shift
 from ui.positions.controls import spread
@@ -14,8 +14,6 @@ from ui.positions.shift import spread_shifts
 from ui.runs import loading
 from ui.shared.numbers import digits, short
 from ui.state import session
-
-POSITIONS = ROOT / "pages" / "explore" / "positions.py"
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.conftest import ROOT, check
+from tests.pages.conftest import POSITIONS, check
 from tests.pages.reading import figure, numbers, view
 from tests.pages.test_pseudo_language import complaints, data_of_models
 from tests.pages.test_two_slots import twice
@@ -16,8 +16,6 @@ from transformer.runs.replay import replay
 from ui.positions import bias, counting, in_attention, turned_sentence, turning
 from ui.runs import loading
 from ui.state.view import SECOND
-
-POSITIONS = ROOT / "pages" / "explore" / "positions.py"
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,19 @@ from typing import get_args
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.conftest import CHECKPOINTS, DOCTOR, MAIN, OPEN, ROOT, SENTENCES, STEP, check
+from tests.pages.conftest import (
+    CHECKPOINTS,
+    COMPARE,
+    DOCTOR,
+    LESSONS,
+    MAIN,
+    MATTERS,
+    OPEN,
+    ROOT,
+    SENTENCES,
+    STEP,
+    check,
+)
 from tests.pages.speaking import texts_of_page
 from tests.pseudo_language import words_of, wrong
 from transformer.checkpoint.foreign import SUFFIXES
@@ -26,10 +38,7 @@ from ui.wrong.panels import output
 from words import languages, name_of
 
 EXPLORE = ROOT / "pages" / "explore"
-MATTERS = ROOT / "pages" / "whatif" / "matters.py"
 WRONG, MISTAKES = ROOT / "pages" / "whatif" / "wrong.py", get_args(Mistake)
-LESSONS = ROOT / "pages" / "learn" / "lessons.py"
-COMPARE = ROOT / "pages" / "whatif" / "compare.py"
 MODEL, SOURCE = "reverse", "abcdef"
 PARTS_OF_PAGES = {
     "attention": ("panel", ["overview", "head", "flow", "walk", "table"]),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.pages.conftest import ROOT, check
+from tests.pages.conftest import SEARCH, check
 from tests.pages.reading import address, figure, go_to, numbers, output, sentences, view
 from transformer.analysis.draws import draws as drawn_by_hand
 from transformer.analysis.draws import outcomes
@@ -11,7 +11,6 @@ from ui.runs import loading, measuring
 from ui.search import drawn_outputs, draws, sampling, settings, tree
 from ui.state import session
 
-SEARCH = ROOT / "pages" / "explore" / "search.py"
 BEAM = {"how": "beam", "beam": 3}
 
 

@@ -2,11 +2,9 @@
 
 import pytest
 
-from tests.pages.conftest import ROOT, check
+from tests.pages.conftest import POSITIONS, check
 from tests.pages.reading import address, figure, sentences
 from ui.positions import controls, shift
-
-POSITIONS = ROOT / "pages" / "explore" / "positions.py"
 
 
 @pytest.fixture

@@ -116,6 +116,20 @@ def test_an_address_that_is_pasted_in_keeps_all_that_it_says(open_page, address)
     assert said.get("cover", "") == dict(parse_qsl(there.query)).get("cover", "")
 
 
+def test_what_an_address_says_can_be_chosen_anew(open_page):
+    test = check(open_page(TEACHERS).run())
+    test.text_input(key=panels.PASTED).set_value("https://glass.example/masks?model=zh-en&cover=part&lesson=masks.2")
+    check(test.run())
+    assert test.selectbox(key=panels.STEP).value == "masks.2"
+    test.multiselect(key=panels.COVERED).set_value([])
+    assert "cover" not in built(check(test.run()))[1]
+    check(test.selectbox(key=panels.STEP).set_value(panels.NONE).run())
+    test.selectbox(key=panels.PAGE).set_value("positions")
+    path, said = built(check(test.run()))
+    assert path == "positions"
+    assert "lesson" not in said
+
+
 @pytest.mark.parametrize(
     ("address", "why"),
     [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.pages.conftest import ROOT, check
+from tests.pages.conftest import ATTENTION, ROOT, check
 from tests.pages.reading import address, figure, go_to, numbers, view
 from transformer.analysis.worth_seeing import worth_seeing
 from transformer.checkpoint.load import load
@@ -18,7 +18,6 @@ from ui.components.plotly.view import Click
 from ui.shared.choices import NONE
 from ui.shared.clicks import place_of
 
-ATTENTION = ROOT / "pages" / "explore" / "attention.py"
 CHARTS = (
     one_weight.MAP, one_weight_stages.PRODUCTS, one_weight_stages.SCORES, one_weight_stages.MASKED,
     one_weight_stages.WEIGHTS, one_weight_stages.VALUES, one_weight_stages.SHARE, one_weight_stages.NORMS,

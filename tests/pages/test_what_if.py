@@ -54,10 +54,13 @@ def test_what_is_looked_at_is_proposed_first(open_page):
     assert test.selectbox(key=f"{FIELD}zero_head").value == 2
 
 
-def test_where_all_heads_are_looked_at_the_one_that_matters_most_is_proposed(open_page):
-    test = open_page(APP, model="reverse", src="glass")
+def effects():
     checkpoint = loading.open_checkpoint(loading.usable()["reverse"])
-    found = head_effects(checkpoint, loading.runner().trace(checkpoint, checkpoint.query("glass")))
+    return head_effects(checkpoint, loading.runner().trace(checkpoint, checkpoint.query("glass")))
+
+
+def test_where_all_heads_are_looked_at_the_one_that_matters_most_is_proposed(open_page):
+    test, found = open_page(APP, model="reverse", src="glass"), effects()
     proposed = [test.selectbox(key=f"{FIELD}zero_{name}").value for name in ("kind", "layer", "head")]
     assert proposed == list(measuring.matters_most(found)) != ["cross", 0, 0]
 
@@ -87,14 +90,18 @@ def test_every_kind_can_be_made_as_it_is_proposed_or_says_what_is_missing(open_p
 
 
 def test_the_head_that_matters_most_is_one_click_away(open_page):
-    test = open_page(APP, model="reverse", src="glass")
-    checkpoint = loading.open_checkpoint(loading.usable()["reverse"])
-    found = head_effects(checkpoint, loading.runner().trace(checkpoint, checkpoint.query("glass")))
+    test, found = open_page(APP, model="reverse", src="glass"), effects()
     kind, layer, head = measuring.matters_most(found)
     losses = {one: -effect.log_prob.sum(axis=2) for one, effect in found.of.items()}
     assert losses[kind][layer, head] == max(loss.max() for loss in losses.values())
     check(test.button(key=f"{FIELD}most").click().run())
     assert address(test)["do"] == f"zero-{kind}.{layer + 1}.{head + 1}"
+
+
+def test_no_head_is_named_while_something_is_covered(open_page):
+    test = open_page(APP, model="reverse", src="glass", cover="part")
+    assert not [one for one in test.button if one.key == f"{FIELD}most"]
+    assert [test.selectbox(key=f"{FIELD}zero_{name}").value for name in ("kind", "layer", "head")] == ["cross", 0, 0]
 
 
 def test_what_a_change_would_do_is_said_before_it_is_made(open_page):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.pages.conftest import ROOT, check
+from tests.pages.conftest import WRONG, check
 from tests.pages.reading import address, figure
 from ui.runs import loading
 from ui.state import session
@@ -12,7 +12,6 @@ from ui.wrong.deck import CARDS
 from ui.wrong.leak import SEEN, UNSEEN
 from ui.wrong.panels import CHART, SEEN_ON
 
-WRONG = ROOT / "pages" / "whatif" / "wrong.py"
 NAMES = [card.mistake for card in CARDS]
 ABOUT = {card.mistake: str(card.about)[:60] for card in CARDS}
 

@@ -118,9 +118,7 @@ def _more(run: AnyRun, panel: AttentionPanel, *, several: bool) -> None:
     with choices.more(slot, *names):
         if together:
             label = say("Several heads as one map")
-            rolls = (
-                can_roll(run.trace, run.view.kind) if isinstance(run, OpenMaps) else run.checkpoint.config.residual
-            )
+            rolls = _rolls(run)
             known = {name: said for name, said in AGGREGATES.items() if rolls or name != "rollout"}
             choices.menu(choices.field(slot, "aggregate"), label, known, help=AGGREGATE_HELP if rolls else None)
         if panel != "flow":

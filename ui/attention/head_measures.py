@@ -49,12 +49,6 @@ class Words:
         """The title with its unit; "share" says that already."""
         return self.title if self.unit == "share" else say("{name} ({unit})", name=self.title, unit=UNITS[self.unit])
 
-    @property
-    def full_heading(self) -> str:
-        """The heading, with a unit that is counted."""
-        counted = self.unit in ("bits", "tokens")
-        return say("{name} ({unit})", name=self.heading, unit=UNITS[self.unit]) if counted else self.heading
-
 
 _ALIKE: dict[Name, Words] = {
     "entropy": Words(

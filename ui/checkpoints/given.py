@@ -27,12 +27,7 @@ ARRAYS: Final[dict[str, str]] = {
 
 
 def card(maps: GivenMaps, name: str) -> None:
-    """Draw what a file of maps holds.
-
-    Args:
-        maps: The maps.
-        name: Of the file.
-    """
+    """Draw what a file of maps holds."""
     st.subheader(drawing.plain(name))
     rows: dict[str, str] = {
         say("Model"): maps.checkpoint,

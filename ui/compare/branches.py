@@ -25,11 +25,7 @@ OWN: Final = ""  # no piece is forced
 
 
 def chosen(main: OpenRun) -> Checkpoint | None:
-    """Draw the choice of another branch; returns what it runs on, None where none was chosen.
-
-    Args:
-        main: The first run.
-    """
+    """Draw the choice of another branch; returns what it runs on, None where none was chosen."""
     if not main.trace.n_steps:
         st.info(say("This model writes nothing, so that there are no branches."), icon=":material/info:")
         return None
@@ -79,9 +75,6 @@ def branching(run: OpenRun) -> Callable[[int], None]:
     """Callback with a candidate of a run's step: the second run goes on from it.
 
     A session keeps its callbacks, so this one does not hold the run with all its maps.
-
-    Args:
-        run: Whose candidates are clicked.
     """
     written, step, base = run.trace.tgt_ids, run.view.step, own_choice(run.trace.query)
     return _Branching(written, step, base, run.checkpoint.config)

@@ -117,11 +117,7 @@ def _behind(left: Listed, right: Listed, *, same_prefix: bool) -> str:
 
 
 def alone(run: OpenRun) -> None:
-    """Draw the candidates of a run that nothing is beside yet; a click makes it branch.
-
-    Args:
-        run: Which.
-    """
+    """Draw the candidates of a run that nothing is beside yet; a click makes it branch."""
     step = run.view.step
     listed = Listed(run.trace, step, run.trace.tgt_ids[step])
     _list(listed, run, say("Left: candidates of step {n}", n=step + 1), True)

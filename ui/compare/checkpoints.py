@@ -23,11 +23,7 @@ CHECKPOINT: Final = f"{SECOND}compared_checkpoint"
 
 
 def chosen(main: OpenRun) -> Checkpoint | None:
-    """Draw the choice of a second checkpoint; returns it, None where there is none yet.
-
-    Args:
-        main: The first run.
-    """
+    """Draw the choice of a second checkpoint; returns it, None where there is none yet."""
     there = loading.usable() | foreign.listed() | handed_in.own()
     asked, own = differing.said().get("model", ""), main.link.model
     if asked and asked not in there and (typed := handed_in.at(asked) or foreign.at(asked)) is not None:

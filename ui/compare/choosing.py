@@ -39,11 +39,7 @@ MOST_EXAMPLES: Final = 3
 
 
 def row(compared: Compared) -> None:
-    """Draw the choice of what is compared.
-
-    Args:
-        compared: What is.
-    """
+    """Draw the choice of what is compared."""
     options = {**COMPARED, "ways": WAYS} if compared == "ways" else COMPARED
     with st.container(key=f"compared-{style.BAR}"):
         choices.choose(Kept(CHOICE, compared, _take), say("What is compared"), options, bare=True)
@@ -87,15 +83,11 @@ def chosen(main: OpenRun, compared: Compared) -> Checkpoint | None:
 
 
 def proposed(main: OpenRun) -> ZeroHead | None:
-    """Where nothing was changed yet: what is changed on the right, with a button that keeps it.
-
-    It is the head that is looked at, or the one that matters most; one without any is measured once somebody asks.
-
-    Args:
-        main: The run as it is.
+    """Say that nothing was changed yet, and offer to take a head away.
 
     Returns:
-        The change; None where the page leads on only.
+        The head that is looked at, or the one that matters most: it is taken away on the right; None if neither is
+        known at once.
     """
     view, trace = main.view, main.trace
     looked_at = view.layer is not None and view.head is not None

@@ -37,20 +37,16 @@ def draw(pair: Pair, both: tuple[Crossed, Crossed] | None, rows: list[Row], verd
     """
     said = [verdict] if both is None else [verdict, effect(pair, both[0])]
     st.markdown(drawing.strong(joined(" ", said)))
+    more = ["…"] * (len(rows) > MOST_PIECES)  # the chart below has them all
     left = [_piece(row.left, row, before=row.p_left, after=row.p_crossed) for row in rows[:MOST_PIECES] if row.left]
     right = [_piece(row.right, row) for row in rows[:MOST_PIECES] if row.right]
-    st.markdown(say("**Left output:** {pieces}", pieces=joined(" ", left)))
-    st.markdown(say("**Right output:** {pieces}", pieces=joined(" ", right)))
+    st.markdown(say("**Left output:** {pieces}", pieces=joined(" ", left + more)))
+    st.markdown(say("**Right output:** {pieces}", pieces=joined(" ", right + more)))
     st.caption(HOW_TO_READ)
 
 
 def effect(pair: Pair, left: Crossed) -> str:
-    """How much less or more the right run makes of the left output: where most, and in all.
-
-    Args:
-        pair: The two runs.
-        left: The left output in both.
-    """
+    """How much less or more the right run makes of the left output: where most, and in all."""
     before, after = np.exp(left.own), np.exp(left.other)
     most = int(np.abs(after - before).argmax())
     return say(

@@ -81,11 +81,7 @@ class Half:
 
 
 def controls(pair: Pair) -> None:
-    """Draw the choice of an attention, a layer and a head: one for both, or of two heads one for each.
-
-    Args:
-        pair: The two runs.
-    """
+    """Draw the choice of an attention, a layer and a head: one for both, or of two heads one for each."""
     if pair.compared != "heads":
         _choice(pair.main, MAIN)
         return
@@ -157,9 +153,6 @@ def _same_axes(left: Half, right: Half) -> bool:
 
 def draw(pair: Pair) -> None:
     """Draw both maps and the difference.
-
-    Args:
-        pair: The two runs.
 
     Raises:
         QueryError: The left output does not fit the right model.

@@ -23,12 +23,7 @@ from ui.state.view import MAIN, SECOND, Compared
 
 
 def beside(main: OpenRun, compared: Compared) -> Pair | None:
-    """Open the second run, and draw what is to be said of it; None where there is none, which is said.
-
-    Args:
-        main: The run of the main slot.
-        compared: What is compared.
-    """
+    """Open the second run, and draw what is to be said of it; None where there is none, which is said."""
     if stands_right(compared):
         control = _second(main.checkpoint, comparing.control_of(replace(main.link, view=main.view)), main, ())
         return None if control is None else Pair(compared, control, main)
@@ -48,21 +43,13 @@ def beside(main: OpenRun, compared: Compared) -> Pair | None:
 
 
 def control(checkpoint: Checkpoint) -> OpenRun | None:
-    """Open the control of what is asked for, where the changed run could not be done.
-
-    Args:
-        checkpoint: That of the main slot.
-    """
+    """Open the control of what is asked for, where the changed run could not be done."""
     session.stand(SECOND, interventions=(), notes=())
     return open_run(checkpoint, slot=SECOND, link=comparing.control_of(session.asked()))
 
 
 def stands_right(compared: Compared) -> bool:
-    """Whether the run of the main slot stands on the right: a changed one, beside its control.
-
-    Args:
-        compared: What is compared.
-    """
+    """Whether the run of the main slot stands on the right: a changed one, beside its control."""
     return compared == "changed" and bool(session.asked().interventions)
 
 

@@ -14,7 +14,7 @@ from transformer.analysis.compare import Aligned, Crossed, aligned, first_differ
 from ui.compare import consequence
 from ui.compare.pair import Pair, cross
 from ui.runs.attempt import attempt
-from ui.shared import drawing
+from ui.shared import cover, drawing
 from ui.shared.door import frame, st
 from ui.state.view import MAIN
 from words import joined, say, say_n
@@ -52,20 +52,17 @@ def head(pair: Pair, place: AbstractContextManager[object]) -> Both:
         both = attempt(lambda: (cross(pair.left, pair.right), cross(pair.right, pair.left)))
     else:
         st.caption(OTHER_PIECES)
-    with place:
-        consequence.draw(pair, both, rows_of(pair, both), verdict(pair))
+    if not cover.covered(ALIGNED):
+        with place:
+            consequence.draw(pair, both, rows_of(pair, both), verdict(pair))
     return both
 
 
 def draw(pair: Pair, both: Both) -> None:
-    """Draw both outputs piece by piece, and what they sum up to.
-
-    Args:
-        pair: Two runs that have an output.
-        both: As `head` returns it.
-    """
+    """Draw both outputs piece by piece, and what they sum up to."""
     _chart(pair, both)
-    _totals(pair, both)
+    if not cover.covered(ALIGNED):
+        _totals(pair, both)
 
 
 def title(pair: Pair) -> str:

@@ -21,11 +21,7 @@ HIDDEN = say("A comparison shows whole outputs. Switch “Hide candidates until 
 
 
 def draw(checkpoint: Checkpoint) -> None:
-    """Draw the page below its first row.
-
-    Args:
-        checkpoint: That of the main slot.
-    """
+    """Draw the page below its first row."""
     if session.view().guess:
         st.info(HIDDEN, icon=":material/visibility_off:")
         publish(checkpoint)

@@ -30,12 +30,7 @@ def step_beside(step: int, n_steps: int, own: int, n_own: int) -> int:
 
 
 def steppers(pair: Pair, run: OpenRun) -> None:
-    """Draw the pieces of one of the two, with the buttons if it is the one that leads; its steps move the other.
-
-    Args:
-        pair: The two.
-        run: Which of them.
-    """
+    """Draw the pieces of one of the two, with the buttons if it is the one that leads; its steps move the other."""
     other = pair.right if run is pair.left else pair.left
     second = pair.right if pair.main is pair.left else pair.left
     leads = second if second.trace.n_steps > pair.main.trace.n_steps else pair.main

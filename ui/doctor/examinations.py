@@ -151,11 +151,6 @@ class Examinations:
     def ask(self, asked: Asked, checkpoint: Checkpoint, visitor: Hashable) -> Seen:
         """Have a checkpoint examined, unless it is already.
 
-        Args:
-            asked: What for.
-            checkpoint: The checkpoint.
-            visitor: Who asks.
-
         Raises:
             BusyError: Too many are under way.
         """
@@ -181,32 +176,18 @@ class Examinations:
             return self._look(asked, visitor) or one.seen
 
     def look(self, asked: Asked, visitor: Hashable) -> Seen | None:
-        """How far an examination is; None if nobody asked for it, or it was forgotten.
-
-        Args:
-            asked: Which.
-            visitor: Who looks.
-        """
+        """How far an examination is; None if nobody asked for it, or it was forgotten."""
         with self._lock:
             return self._look(asked, visitor)
 
     def kept(self, asked: Asked) -> Seen | None:
-        """An examination that is over; None if there is none. Whoever asks does not watch it.
-
-        Args:
-            asked: Which.
-        """
+        """An examination that is over; None if there is none. Whoever asks does not watch it."""
         with self._lock:
             found: Seen | None = self._over.get(asked)
             return found
 
     def withdraw(self, asked: Asked, visitor: Hashable) -> None:
-        """Want an examination no more; it is stopped at its next pause, unless somebody else watches it.
-
-        Args:
-            asked: Which.
-            visitor: Who.
-        """
+        """Want an examination no more; it is stopped at its next pause, unless somebody else watches it."""
         with self._lock:
             one = self._under_way.get(asked)
             if one is None:

@@ -51,11 +51,7 @@ class Comparison:
 
 
 def choose(checkpoint: Checkpoint) -> Checkpoint | None:
-    """Draw the choice of another checkpoint; returns it, opened, if one was chosen.
-
-    Args:
-        checkpoint: The one that is looked at.
-    """
+    """Draw the choice of another checkpoint; returns it, opened, if one was chosen."""
     mine = st.session_state.get(session.MODEL)
     there = {name: entry for name, entry in loading.usable().items() if name != mine}
     asked = session.view(MAIN).against

@@ -26,11 +26,7 @@ DECOMPOSING: Final = say("Computing singular values")
 
 
 def draw(checkpoint: Checkpoint) -> None:
-    """Draw the part.
-
-    Args:
-        checkpoint: Whose parameters.
-    """
+    """Draw the part."""
     found = attempt(lambda: parameter_numbers.known(checkpoint, READING))
     if found is None:
         return

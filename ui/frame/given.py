@@ -15,12 +15,7 @@ LONGEST: Final = 160  # characters; the Checkpoints page has the whole text
 
 
 def given_head(title: str, maps: GivenMaps) -> None:
-    """Draw the title of a page, and under it the sentence and the model that the maps are of.
-
-    Args:
-        title: The title.
-        maps: What is shown.
-    """
+    """Draw the title of a page, and under it the sentence and the model that the maps are of."""
     head(title)
     said = [say("Given maps, shown as they are; nothing is run here.")]
     if maps.checkpoint:

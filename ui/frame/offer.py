@@ -7,8 +7,7 @@ reader's own say which checkpoint it is to be: there the other one is offered.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
@@ -25,14 +24,8 @@ _SWITCHED: Final = "switched"  # in the session
 _TO_FOLLOW: Final = "switch_to_follow"  # likewise: set until the whole page was drawn anew
 
 
-@dataclass(frozen=True)
-class Switched:
-    """What a typed sentence has switched.
-
-    Attributes:
-        text: The sentence.
-        before, now: Names of the checkpoints.
-    """
+class Switched(NamedTuple):
+    """What a typed sentence has switched, from which checkpoint to which."""
 
     text: str
     before: str
@@ -60,16 +53,19 @@ def _read_with(model: str, text: str) -> None:
 def offer(checkpoint: Checkpoint) -> None:
     """Draw what was switched and the way back, or the offer, if there is one to make."""
     state, usable = st.session_state, loading.usable()
-    text, switched = state.get(session.SOURCE) or "", state.get(_SWITCHED)
-    if switched == Switched(text, getattr(switched, "before", ""), str(state.get(session.MODEL))):
-        _tell(switched, usable)
+    text, model = state.get(session.SOURCE) or "", state.get(session.MODEL)
+    switched: Switched | None = state.get(_SWITCHED)
+    if switched is not None and (switched.text, switched.now) == (text, model):
+        now = usable[switched.now]
+        said = say("This looks like {language}: {title} reads it now.", language=now.language, title=now.title)
+        _row(said, say("Undo"), UNDO, ":material/undo:", switched.before, text)
         return
     found = _reader(text, checkpoint.card.tried(), usable, checkpoint.name)
-    if found is None:
-        return
-    said = say("This looks like {language}, which this checkpoint does not read.", language=usable[found].language)
-    label = drawing.plain(say("Read it with {title}", title=usable[found].title))
-    _row(said, label, OFFER, ":material/swap_horiz:", found, text)
+    if found is not None:
+        other = usable[found]
+        said = say("This looks like {language}, which this checkpoint does not read.", language=other.language)
+        label = drawing.plain(say("Read it with {title}", title=other.title))
+        _row(said, label, OFFER, ":material/swap_horiz:", found, text)
 
 
 def follow_switch(checkpoint: Checkpoint) -> None:
@@ -81,12 +77,6 @@ def follow_switch(checkpoint: Checkpoint) -> None:
 def _reader(text: str, here: Sequence[str], usable: Mapping[str, Entry], model: str) -> str | None:
     others = {name: entry for name, entry in usable.items() if entry.language and name != model}
     return reader(text, here, {name: entry.examples for name, entry in others.items()})
-
-
-def _tell(switched: Switched, usable: Mapping[str, Entry]) -> None:
-    now = usable[switched.now]
-    said = say("This looks like {language}: {title} reads it now.", language=now.language, title=now.title)
-    _row(said, say("Undo"), UNDO, ":material/undo:", switched.before, switched.text)
 
 
 def _row(said: str, label: str, key: str, icon: str, model: str, text: str) -> None:

@@ -13,6 +13,7 @@ from transformer.model.anatomy import anatomy
 from ui.frame import whatif
 from ui.frame.offer import follow_switch, offer, typed
 from ui.lessons import leading
+from ui.runs.attempt import attempt
 from ui.runs.changes import ELSEWHERE, chips
 from ui.runs.open_run import publish
 from ui.shared import cover, drawing, style
@@ -48,19 +49,15 @@ def of_a_sentence(title: str, checkpoint: Checkpoint, draw: Callable[[Checkpoint
 
 def _pieces(checkpoint: Checkpoint) -> None:
     """Draw the pieces of the sentence, which a question is about, where all below them is covered."""
-    source = st.session_state.get(session.SOURCE) or ""
-    if not source.strip():
-        return
-    tokenizer = checkpoint.src_tokenizer
-    pieces = [tokenizer.piece(i) for i in tokenizer.encode(source).ids[: checkpoint.config.max_len]]
-    cover.pieces({say("The sentence in pieces:"): pieces})
+    source, tokenizer = st.session_state.get(session.SOURCE) or "", checkpoint.src_tokenizer
+    encoded = attempt(lambda: tokenizer.encode(source)) if source.strip() else None
+    if encoded is not None:
+        pieces = [tokenizer.piece(i) for i in encoded.ids[: checkpoint.config.max_len]]
+        cover.pieces({say("The sentence in pieces:"): pieces})
 
 
 def head(title: str) -> AbstractContextManager[object]:
     """Draw the title of a page.
-
-    Args:
-        title: The title.
 
     Returns:
         The row that it begins, for `source_box`.
@@ -72,11 +69,7 @@ def head(title: str) -> AbstractContextManager[object]:
 
 
 def head_without_run(title: str) -> None:
-    """Draw the title of a page that draws no run, and what a run says elsewhere: changes, and notes on the address.
-
-    Args:
-        title: The title.
-    """
+    """Draw the title of a page without a run, and what a run says elsewhere: changes, and notes on the address."""
     head(title)
     chips(session.standing(MAIN).interventions, MAIN, of_runs=ELSEWHERE)
     drawing.notes(session.take_notes())

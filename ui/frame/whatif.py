@@ -14,6 +14,7 @@ from typing import Final, get_args
 
 import numpy as np
 
+from transformer.analysis.compare import first_difference, own_log_probs
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError, QueryError
 from transformer.runs.interventions import KINDS, Intervention, ZeroHead
@@ -66,11 +67,7 @@ FIRST: Final[Group] = "heads"
 
 
 def button(checkpoint: Checkpoint) -> None:
-    """Draw the button that opens the dialog.
-
-    Args:
-        checkpoint: The one that is open.
-    """
+    """Draw the button that opens the dialog."""
     said, help = say("What if …"), say("Change something inside the model.")
     with pressed(st.button, said, key=OPEN, about=menu.current(), icon=":material/science:", help=help) as asked:
         if asked:
@@ -144,8 +141,8 @@ def draw(checkpoint: Checkpoint, slot: Slot) -> None:
 
 
 def _most(checkpoint: Checkpoint, slot: Slot, trace: Trace | None) -> ZeroHead | None:
-    """Offer the head that matters most here, where all heads are measured at once; None elsewhere."""
-    found = None if trace is None else measuring.found_now(checkpoint, trace)
+    """Offer the head that matters most, where that is measured at once and no question is open; None elsewhere."""
+    found = None if trace is None or cover.is_on() else measuring.found_now(checkpoint, trace)
     if found is None:
         return None
     change = ZeroHead(*measuring.matters_most(found))
@@ -196,20 +193,16 @@ def _one(
 
 def _effect(checkpoint: Checkpoint, slot: Slot, trace: Trace, changes: tuple[Intervention, ...]) -> None:
     """Say what the changes would do: the output before and after, and where they come first to another piece."""
-    link = replace(session.asked(slot), interventions=changes, hypothesis=0)
-    try:
-        after = loading.runner().trace(checkpoint, link.query(checkpoint.content_hash))
-    except (GlassformerError, BusyError):
+    after = _trace(checkpoint, slot, changes)
+    if after is None or not trace.n_steps:
         return  # the page says it once the change is made
-    if not trace.n_steps:
-        return
-    same = trace.tgt_ids == after.tgt_ids
-    said = say("Output: “{before}” → “{after}”", before=trace.output_text, after=after.output_text)
-    if same:
+    n = first_difference(trace.tgt_ids, after.tgt_ids)
+    if n is None:
+        n = int(np.abs(np.exp(own_log_probs(after)) - np.exp(own_log_probs(trace))).argmax())
         said = say("The output stays “{before}”.", before=trace.output_text)
-    n = next((n for n, (one, other) in enumerate(zip(trace.tgt_ids, after.tgt_ids, strict=False)) if one != other), 0)
-    n = int(np.argmax(np.abs(_chosen(after, trace) - _chosen(trace, trace)))) if same else n
-    before, now = (float(_chosen(one, trace)[n]) for one in (trace, after))
+    else:
+        said = say("Output: “{before}” → “{after}”", before=trace.output_text, after=after.output_text)
+    before, now = (float(np.exp(run.log_probs[n, trace.tgt_ids[n]])) for run in (trace, after))
     moved = say("{piece}, step {n}: {before:.2f} → {after:.2f}", piece=trace.tgt_pieces[n], n=n + 1, before=before,
                 after=now)  # fmt: skip
     with st.container(key=f"{FIELD}effect", gap=None):
@@ -217,15 +210,11 @@ def _effect(checkpoint: Checkpoint, slot: Slot, trace: Trace, changes: tuple[Int
         st.caption(drawing.plain(moved))
 
 
-def _chosen(run: Trace, output: Trace) -> np.ndarray:
-    """The probabilities that a run gives to an output's pieces, as far as both go together."""
-    n = min(run.n_steps, output.n_steps)
-    return np.asarray(np.exp(run.log_probs[np.arange(n), list(output.tgt_ids[:n])]))
-
-
-def _trace(checkpoint: Checkpoint, slot: Slot) -> Trace | None:
-    """The unchanged run of the sentence, whose pieces are chosen from; None if there is none."""
-    link = replace(session.asked(slot), interventions=())
+def _trace(checkpoint: Checkpoint, slot: Slot, changes: tuple[Intervention, ...] = ()) -> Trace | None:
+    """A run of the sentence: the unchanged one, whose pieces are chosen from, or another; None if there is none."""
+    link = replace(session.asked(slot), interventions=changes)
+    if changes:
+        link = replace(link, hypothesis=0)
     try:
         return loading.runner().trace(checkpoint, link.query(checkpoint.content_hash))
     except (GlassformerError, BusyError):

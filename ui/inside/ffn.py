@@ -46,12 +46,7 @@ POINTS: Final = 240
 
 
 def draw(run: OpenRun, row: Any) -> None:
-    """Draw it.
-
-    Args:
-        run: What is looked at.
-        row: Where the controls of the page stand.
-    """
+    """Draw it, with its controls in `row`."""
     with row:
         side = tokens.choose_side(run, choices.field(run.slot, "side", forgets=ffn_controls.FORGETS))
         layer = ffn_controls.choose_layer(run, side)

@@ -16,12 +16,7 @@ _LENS = say("the part Logit lens")
 
 
 def end_of(one: Sized, stack: StackName) -> list[Block]:
-    """What follows the layers of a stack and its final norm.
-
-    Args:
-        one: The model and the lengths.
-        stack: Which stack.
-    """
+    """What follows the layers of a stack and its final norm."""
     if stack == "decoder":
         return [_output(one, stack), _logits(one, stack)]
     if anatomy(one.config).fills:

@@ -34,12 +34,7 @@ KEPT = 32  # diagrams: a class that follows its teacher draws the same one a hun
 
 
 def draw(run: OpenRun, row: Any) -> None:
-    """Draw it.
-
-    Args:
-        run: What is looked at.
-        row: Where the controls of the page stand.
-    """
+    """Draw it, with its controls in `row`."""
     _diagram(run, row)
     left_out = not_drawn(run.checkpoint.config)
     if left_out:

@@ -31,12 +31,7 @@ MOST_MAPPED: Final = 60  # different pieces of the sentence
 
 
 def draw(run: OpenRun, row: Any) -> None:
-    """Draw it.
-
-    Args:
-        run: What is looked at.
-        row: Where the controls of the page stand.
-    """
+    """Draw it, with its controls in `row`."""
     chosen = attempt(lambda: pieces_controls.draw(run, row))
     if chosen is None:
         return

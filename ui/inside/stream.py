@@ -83,12 +83,7 @@ class OpenStream:
 
 
 def draw(run: OpenRun, row: Any) -> None:
-    """Draw it.
-
-    Args:
-        run: What is looked at.
-        row: Where the controls of the page stand.
-    """
+    """Draw it, with its controls in `row`."""
     with row:
         side = tokens.choose_side(run)
         pieces = tokens.pieces_of(run, side)

@@ -115,11 +115,7 @@ def reveal(place: Place, given: Prediction, checkpoint: Checkpoint, source: str)
 
 
 def solution(found: Posed) -> None:
-    """Say what the run says to who predicted nothing.
-
-    Args:
-        found: The question.
-    """
+    """Say what the run says to who predicted nothing."""
     st.markdown(drawing.strong(found.question))
     st.info(drawing.plain(true(found)))
     if found.step.ask.form != "piece":  # what is said there is about what was typed
@@ -127,11 +123,7 @@ def solution(found: Posed) -> None:
 
 
 def true(found: Posed) -> Sentence:
-    """What is right, as a sentence.
-
-    Args:
-        found: The question.
-    """
+    """What is right, as a sentence."""
     return say("It is “{true}”.", true=_true(found))
 
 

@@ -8,23 +8,12 @@ from ui.state import in_room
 
 
 def counts_right(public: Public, found: Posed) -> bool:
-    """Whether votes say who was right, and not what was chosen: choices on different sentences are not comparable.
-
-    Args:
-        public: Where the room stands.
-        found: The question.
-    """
+    """Whether votes say who was right, and not what was chosen: choices on different sentences are not comparable."""
     return public.own or found.step.ask.form != "choice" or len(found.options) > MOST_CHOICES
 
 
 def vote(public: Public, found: Posed, given: str) -> None:
-    """Callback: an answer is a vote.
-
-    Args:
-        public: Where the room stands.
-        found: The question.
-        given: The answer.
-    """
+    """Callback: an answer is a vote."""
     if counts_right(public, found):
         in_room.vote(0 if found.is_right(given) else 1)
     else:
@@ -32,11 +21,7 @@ def vote(public: Public, found: Posed, given: str) -> None:
 
 
 def place_of(found: Posed) -> int:
-    """Which choice of a question is right, from 0.
-
-    Args:
-        found: The question.
-    """
+    """Which choice of a question is right, from 0."""
     return _places(found).index(str(found.answer.right))
 
 

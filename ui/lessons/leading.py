@@ -37,9 +37,6 @@ def step_of(place: Place) -> Step:
 def run_of(place: Place) -> tuple[Place, str, str | None]:
     """The run that a step is about, whatever is open now.
 
-    Args:
-        place: The step.
-
     Returns:
         The place, which knows what the learner comes back to; the checkpoint's name, and the sentence: None for the
         checkpoint's first example.
@@ -107,23 +104,14 @@ def to(label: str, place: Place, at_hand: Checkpoint | None, *, then: bool = Fal
 
 
 def into(label: str, place: Place) -> Way:
-    """The link to a step that is posed once the learner is there.
-
-    Args:
-        label: What it says.
-        place: The step.
-    """
+    """The link to a step that is posed once the learner is there."""
     place, model, source = run_of(place)
     bare = write_link(_plain(Link(model=model, source=source))) | place.in_address()
     return step_of(place).page, label, bare
 
 
 def arrive(checkpoint: Checkpoint) -> None:
-    """Have the page show what the step is about, if the learner has just come to it with this run.
-
-    Args:
-        checkpoint: What is open.
-    """
+    """Have the page show what the step is about, if the learner has just come to it with this run."""
     place, run = lesson.place(), predictions.run_at_hand()
     if place is None:
         return
@@ -163,11 +151,7 @@ def _in_fragment() -> bool:
 
 
 def at_the_step(place: Place) -> bool:
-    """Whether the page that is drawn now is the step's.
-
-    Args:
-        place: The step.
-    """
+    """Whether the page that is drawn now is the step's."""
     return st.session_state.get(session.URL_PAGE) == step_of(place).page
 
 

@@ -28,9 +28,6 @@ _MOST_EXAMPLES: Final = 3
 def begin(page: str) -> Any:
     """Make the place of the panel; call it before the page runs.
 
-    Args:
-        page: The path of the page.
-
     Returns:
         The place; None outside of lessons.
     """
@@ -66,15 +63,12 @@ def fill(place: Any) -> None:
 
 
 def _draw(here: Place, checkpoint: Checkpoint | None) -> None:
-    if short.has_words(here):
+    if (begins := short.has_words(here)) or short.has_summary(here):
         voting.ask(None, None)
-        short.words(checkpoint)
-        menu.ways([leading.to(short.BEGINS, here, checkpoint)])
-        _leave()
-        return
-    if short.has_summary(here):
-        voting.ask(None, None)
-        menu.ways([leading.to(say("Back to the step"), here, checkpoint, then=True)])
+        if begins:
+            short.words(checkpoint)
+        label = short.BEGINS if begins else say("Back to the step")
+        menu.ways([leading.to(label, here, checkpoint, then=not begins)])
         _leave()
         return
     found = current(here, checkpoint)

@@ -16,13 +16,7 @@ SHORT_MINUTES: Final = short_path().minutes
 
 
 def places(lessons: Mapping[str, Lesson], name: str, *, short: bool) -> tuple[Place, ...]:
-    """The steps of a lesson, or all of the short path, in their order.
-
-    Args:
-        lessons: All lessons by name.
-        name: Of the lesson.
-        short: Whether the short path is walked.
-    """
+    """The steps of a lesson, or all of the short path, in their order."""
     if not short:
         return tuple(Place(name, n) for n in range(1, len(lessons[name].steps) + 1))
     return tuple(

@@ -28,12 +28,7 @@ _BYTES = 4_000  # of the numbers that the words name
 
 
 def way_in(label: str, checkpoint: Checkpoint | None) -> leading.Way | None:
-    """The link to the words of the path, if there is one.
-
-    Args:
-        label: What it says.
-        checkpoint: The one that is open.
-    """
+    """The link to the words of the path, if there is one."""
     first = _first()
     if first is None:
         return None
@@ -42,20 +37,12 @@ def way_in(label: str, checkpoint: Checkpoint | None) -> leading.Way | None:
 
 
 def has_words(here: Place) -> bool:
-    """Whether the panel says the words now, and asks nothing.
-
-    Args:
-        here: The step.
-    """
+    """Whether the panel says the words now, and asks nothing."""
     return here == _first() and st.session_state.get(session.URL_PAGE) == PAGE
 
 
 def words(checkpoint: Checkpoint | None) -> None:
-    """Say the words of the path.
-
-    Args:
-        checkpoint: The one that the page has opened.
-    """
+    """Say the words of the path."""
     found = None if checkpoint is None else _values(checkpoint)
     if isinstance(found, dict):
         st.markdown(drawing.strong(WORDS))
@@ -85,21 +72,13 @@ def _words_on(case: Case) -> dict[str, object] | Sentence:
 
 
 def way_out(here: Place) -> leading.Way:
-    """The link from the last step to the page with all lessons, with the learner's own run.
-
-    Args:
-        here: The step.
-    """
+    """The link from the last step to the page with all lessons, with the learner's own run."""
     _, label, own = leading.into(SUMMARY if here.short else say("All lessons"), _first() or here)
     return LIST, label, own | here.in_address() | ({"path": lesson.SHORT} if here.short else {})
 
 
 def has_summary(here: Place | None) -> bool:
-    """Whether the page says what was met, and the panel asks nothing.
-
-    Args:
-        here: The step.
-    """
+    """Whether the page says what was met, and the panel asks nothing."""
     path = route.places(lesson.known(), "", short=True)
     if here is None or not here.short or st.session_state.get(session.URL_PAGE) != LIST:
         return False

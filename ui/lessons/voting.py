@@ -49,14 +49,7 @@ def ask(here: Place | None, found: object) -> None:
 
 
 def draw(here: Place, found: Posed, checkpoint: Checkpoint, public: Public) -> bool:
-    """Draw what the panel says of a question that a room is asked; tells whether the answer may be seen.
-
-    Args:
-        here: The step.
-        found: The question.
-        checkpoint: The one that it runs on.
-        public: Where the room stands.
-    """
+    """Draw what the panel says of a question that a room is asked; tells whether the answer may be seen."""
     taught = in_room.taught()
     if taught is not None:
         _teach(taught, here, found, checkpoint, public)

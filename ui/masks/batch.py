@@ -114,12 +114,7 @@ class Axes:
 
 
 def axes(batch: Batch, name: MaskName) -> Axes:
-    """The axes of a mask for the sentence that is looked at.
-
-    Args:
-        batch: The batch.
-        name: Which mask.
-    """
+    """The axes of a mask for the sentence that is looked at."""
     kind, sentence = KINDS[name], batch.sentence
     source = batch.pieces("source", sentence)
     real = batch.is_real("source" if kind == "encoder" else "target")[sentence]

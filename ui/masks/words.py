@@ -201,13 +201,7 @@ def _while_it_writes(batch: Batch) -> str:
 
 
 def filled(query: Query, config: ModelConfig, kind: Kind) -> str:
-    """What a closed score becomes in a run, as it is written.
-
-    Args:
-        query: Of the run.
-        config: Of its model.
-        kind: In which attention.
-    """
+    """What a closed score becomes in a run, as it is written."""
     fill = config.mask_fill
     for change in query.interventions:
         if isinstance(change, FillValue | NoGuard) and change.where in (ALL, kind):

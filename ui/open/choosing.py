@@ -20,9 +20,6 @@ REFUSED: Final = "open_refused"
 def source(chosen: Entry) -> Entry | None:
     """Draw the choice of what to open.
 
-    Args:
-        chosen: What the sidebar names.
-
     Returns:
         A file or folder of another program, or anything that was handed in; None if none is chosen.
     """

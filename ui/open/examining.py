@@ -19,9 +19,6 @@ from words import say
 def examined(entry: Entry) -> ImportReport | None:
     """The report; without the answers where they are impossible, which is then said.
 
-    Args:
-        entry: What is opened.
-
     Returns:
         The report; None if the thing cannot be read.
     """

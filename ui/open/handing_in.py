@@ -32,11 +32,7 @@ def begin() -> None:
 
 
 def offer(entry: Entry | None) -> None:
-    """Draw the drop zone, folded once something is opened, or say why there is none.
-
-    Args:
-        entry: What is opened; None if nothing is.
-    """
+    """Draw the drop zone, folded once something is opened, or say why there is none."""
     if switch.mode() == "off":
         st.caption(_why_off())
         return

@@ -23,9 +23,9 @@ _ELSEWHERE: Final = ("192.0.2.1", 9)  # of RFC 5737: nobody has it, and nothing 
 
 
 def base() -> str:
-    """The address of the app, as this visitor's browser writes it."""
+    """The address of the app, as this visitor's browser writes it, without a slash at its end."""
     found = urlsplit(st.context.url or "")
-    return f"{found.scheme}://{found.netloc}{found.path.rpartition('/')[0]}"
+    return found._replace(path=found.path.rpartition("/")[0], query="", fragment="").geturl()
 
 
 def class_base() -> str:

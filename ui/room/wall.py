@@ -38,11 +38,9 @@ def _head(code: str, *, alone: bool) -> str:
     address = f"{joining.class_base().partition('://')[2]}/{in_room.PAGE}"
     join = f'<p class="gf-wall-address">{escape(here(say("Join: {address}", address=address)))}</p>'
     named = f'<p class="gf-wall-code">{escape(code)}</p>'
-    qr = joining.qr(joining.address(code), where="gf-wall-qr")
-    kind, parts = (
-        ("gf-wall-alone", f"<div>{join}{named}</div>{qr}") if alone else ("gf-wall-asked", named + join + qr)
-    )
-    return f'<div class="gf-wall {kind}">{parts}</div>'
+    if alone:
+        return f'<div class="gf-wall gf-wall-alone"><div>{join}{named}</div>{_qr(code)}</div>'
+    return f'<div class="gf-wall gf-wall-asked">{named}{join}</div>'
 
 
 def _qr(code: str) -> str:

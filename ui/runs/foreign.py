@@ -79,10 +79,6 @@ def at(path: str) -> Entry | None:
 def preview(entry: Entry, given: Answers = ()) -> Imported:
     """What an import makes of it.
 
-    Args:
-        entry: The file or folder.
-        given: The reader's answers.
-
     Raises:
         CheckpointError: It cannot be read, or an answer is impossible.
     """
@@ -91,10 +87,6 @@ def preview(entry: Entry, given: Answers = ()) -> Imported:
 
 def open_foreign(entry: Entry, given: Answers = ()) -> Checkpoint:
     """The model as a checkpoint in memory; made once, and again when its files change.
-
-    Args:
-        entry: The file or folder.
-        given: The reader's answers.
 
     Raises:
         QuestionsError: Something is asked that they do not answer.

@@ -125,9 +125,6 @@ def maps_there() -> dict[str, Entry]:
 def open_maps(name: str) -> GivenMaps:
     """The maps of a file; read once, and again when it changes.
 
-    Args:
-        name: Of its entry.
-
     Raises:
         GlassformerError: There is no such file now, or it holds no maps that can be shown.
     """

@@ -32,10 +32,6 @@ def key_of(trace: Trace) -> Hashable:
 def begun(checkpoint: Checkpoint, trace: Trace) -> Seen | None:
     """How far the measurement is, which begins now if it shall; None if it does not.
 
-    Args:
-        checkpoint: What the run was made with.
-        trace: The run.
-
     Raises:
         BusyError: Too much is under way.
     """

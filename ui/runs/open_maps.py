@@ -60,13 +60,7 @@ AnyRun = OpenRun | OpenMaps
 
 
 def open_maps(maps: GivenMaps, name: str, slot: Slot = MAIN) -> OpenMaps:
-    """What a slot looks at of given maps.
-
-    Args:
-        maps: What there is.
-        name: Of their file.
-        slot: Where it is drawn.
-    """
+    """What a slot looks at of given maps."""
     here, revision = session.standing(slot), maps.content_hash[:REVISION_LENGTH]
     if here.revision and here.revision != revision:
         session.add_note(

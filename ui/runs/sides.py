@@ -112,10 +112,6 @@ def _given(maps: GivenMaps, kind: Kind) -> Sides:
 def fit_parts(view: View, parts: Anatomy) -> tuple[View, tuple[str, ...]]:
     """Look at an attention and at a side that a model has.
 
-    Args:
-        view: What was asked for.
-        parts: Of the model.
-
     Returns:
         The view, and a note for each that there is not; of a default nobody asked for, nothing is said.
     """
@@ -131,10 +127,6 @@ def fit_parts(view: View, parts: Anatomy) -> tuple[View, tuple[str, ...]]:
 
 def fit_aggregate(view: View, config: ModelConfig) -> tuple[View, tuple[str, ...]]:
     """Put heads together in a way that a model allows.
-
-    Args:
-        view: What was asked for.
-        config: Of the model.
 
     Returns:
         The view, and a note if another way was asked for.

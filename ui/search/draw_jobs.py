@@ -83,10 +83,6 @@ class Jobs(Kept[Wanted, Job]):
     def start(self, wanted: Wanted, checkpoint: Checkpoint) -> Job:
         """Begin a job, unless the same is under way or done.
 
-        Args:
-            wanted: What is drawn.
-            checkpoint: What to draw with.
-
         Raises:
             BusyError: As many jobs as are kept have not ended yet.
         """

@@ -33,12 +33,7 @@ def jobs() -> Jobs:
 
 
 def draw(run: OpenRun, row: Any) -> None:
-    """Draw it.
-
-    Args:
-        run: What is looked at.
-        row: Where the controls of the page stand.
-    """
+    """Draw it, with its controls in `row`."""
     if run.view.guess:
         said = say("Draws would give the answer away: switch off that candidates are hidden, in the sidebar.")
         st.info(said, icon=":material/visibility_off:")

@@ -31,12 +31,7 @@ ROUNDS: Final[dict[Rounds, str]] = {
 
 
 def draw(run: OpenRun, row: Any) -> None:
-    """Draw it.
-
-    Args:
-        run: What is looked at.
-        row: Where the controls of the page stand.
-    """
+    """Draw it, with its controls in `row`."""
     if not isinstance(run.trace.query.decoding, Beam):
         unasked = begins_by_itself(run.checkpoint)
         _decodes_otherwise(run, drawn=unasked or run.view.with_beam)

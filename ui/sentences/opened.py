@@ -28,12 +28,7 @@ _WITH_REFERENCE: Final = "forcing"  # what there is to see needs one
 
 
 def opened(job: Job, results: Sequence[LineResult]) -> None:
-    """Draw the line that the view names, if it is there.
-
-    Args:
-        job: What it is of.
-        results: Those that are there.
-    """
+    """Draw the line that the view names, if it is there."""
     line = session.view().line
     one = None if line is None else next((one for one in results if one.line.number == line + 1), None)
     if one is None:

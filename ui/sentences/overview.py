@@ -54,11 +54,7 @@ _ENTROPY = _Measure(
 
 
 def overview(results: Sequence[LineResult]) -> None:
-    """Draw what all lines give together.
-
-    Args:
-        results: Those that are there.
-    """
+    """Draw what all lines give together."""
     with st.container(horizontal=True, key=style.SUMMARY):
         for label, value, help in _numbers(summary(results)):
             st.metric(label, value, help=help, width="content")

@@ -83,11 +83,7 @@ def _why(*, by_link: bool) -> str:
 
 
 def pieces(rows: Mapping[Sentence, Sequence[str]]) -> None:
-    """Draw the pieces that a question is about; they stay visible, as only what answers it is covered.
-
-    Args:
-        rows: Rows of pieces by what they are.
-    """
+    """Draw the pieces that a question is about; they stay visible, as only what answers it is covered."""
     told = [
         f'<p class="gf-pieces">{escape(here(said))} {" ".join(f"<span>{escape(one)}</span>" for one in row)}</p>'
         for said, row in rows.items()

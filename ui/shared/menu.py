@@ -94,14 +94,7 @@ def above() -> Iterator[None]:
 
 
 def link(path: str, label: str, leads_to: Link, *, icon: str | None = None) -> None:
-    """Draw a link to a page.
-
-    Args:
-        path: Of the page.
-        label: What it says.
-        leads_to: What the page shall show.
-        icon: Before the label.
-    """
+    """Draw a link to a page."""
     menu: Menu | None = st.session_state.get(MENU)
     pages = [page for found in menu.pages.values() for page in found] if menu else []
     page = next((page for page in pages if page.url_path == path), None)
@@ -123,12 +116,7 @@ def current() -> str:
 
 
 def href(path: str, leads_to: Link) -> str:
-    """The address of a page behind the app's own.
-
-    Args:
-        path: Of the page.
-        leads_to: What the page shall show.
-    """
+    """The address of a page behind the app's own."""
     return hrefs([(path, leads_to)])[0]
 
 

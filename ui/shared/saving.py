@@ -47,11 +47,7 @@ class Origin:
     chart: str = ""
 
     def stem(self, key: str) -> str:
-        """The file's name without its ending.
-
-        Args:
-            key: Of the chart or table.
-        """
+        """The file's name without its ending."""
         parts = [slug(getattr(self, name), most) for name, most in _MOST_BYTES.items()]
         return "_".join(filter(None, [*parts[:-1], slug(key, 40), parts[-1]]))
 

@@ -9,10 +9,9 @@ from ui.shared.door import st
 from ui.start.thumbnails import MOST_STEPS
 
 _RULES = """
-<style>
 .st-key-examples { row-gap: 0.375rem; column-gap: 0.5rem; }
 .st-key-examples button {
-  min-height: 2rem; padding: 0 0.7rem; border: 1px solid rgb(128 128 128 / 35%%) !important; border-radius: 1rem;
+  min-height: 2rem; padding: 0 0.7rem; border: 1px solid rgb(128 128 128 / 35%) !important; border-radius: 1rem;
 }
 .st-key-examples button p { font-size: 0.875rem; }
 .st-key-start_diagram { gap: 0.55rem; margin-top: 0.25rem; }
@@ -33,12 +32,12 @@ _RULES = """
   font-family: "Source Serif", "PingFang SC", "Microsoft YaHei", "Noto Sans SC", "Noto Sans CJK SC", serif;
   font-size: 1.15rem;
 }
-.st-key-handed_over p { text-align: right; padding-right: 37%%; }
+.st-key-handed_over p { text-align: right; padding-right: 37%; }
 [class*="st-key-lane_blocks_"], [class*="st-key-lane_layers_"] {
-  display: flex; flex-flow: row nowrap; gap: 1.15rem; align-items: stretch; width: 100%%;
+  display: flex; flex-flow: row nowrap; gap: 1.15rem; align-items: stretch; width: 100%;
 }
 [class*="st-key-lane_layers_"] {
-  padding: 0.45rem 0.15rem 0.45rem 0.45rem; border: 1px dashed rgb(var(--lane) / 55%%); border-radius: 0.5rem;
+  padding: 0.45rem 0.15rem 0.45rem 0.45rem; border: 1px dashed rgb(var(--lane) / 55%); border-radius: 0.5rem;
   position: relative; min-width: 0; width: auto !important;
 }
 [data-testid="stLayoutWrapper"]:has(> [class*="st-key-block_"]) {
@@ -51,13 +50,13 @@ _RULES = """
 }
 [class*="st-key-block_"] {
   position: relative; padding: 0.55rem 0.65rem; gap: 0.3rem !important; border-radius: 0.4rem;
-  border: 1px solid rgb(var(--lane) / 55%%);
-  background: rgb(var(--lane) / 6%%); justify-content: space-between; flex: 1 1 auto; min-width: 0;
+  border: 1px solid rgb(var(--lane) / 55%);
+  background: rgb(var(--lane) / 6%); justify-content: space-between; flex: 1 1 auto; min-width: 0;
 }
-[class*="st-key-block_"]:hover { background: rgb(var(--lane) / 14%%); border-color: rgb(var(--lane)); }
+[class*="st-key-block_"]:hover { background: rgb(var(--lane) / 14%); border-color: rgb(var(--lane)); }
 [class*="st-key-block_"]:focus-within { outline: 2px solid rgb(var(--lane)); outline-offset: 1px; }
 [class*="st-key-block_"]::before {
-  content: "→"; position: absolute; left: -1.12rem; top: calc(50%% - 0.75em); opacity: 0.55;
+  content: "→"; position: absolute; left: -1.12rem; top: calc(50% - 0.75em); opacity: 0.55;
 }
 [class*="st-key-block_"][class*="_embedding"]::before { content: none; }
 [class*="st-key-lane_layers_"] > :first-child [class*="st-key-block_"]::before { left: -1.6rem; }
@@ -72,15 +71,15 @@ _RULES = """
 .st-key-ways { gap: 0.75rem; margin-top: 0.25rem; }
 .st-key-ways [data-testid="stElementContainer"] { width: auto !important; flex: 1 1 0 !important; }
 .st-key-ways a {
-  padding: 0.55rem 0.8rem; border: 1px solid rgb(128 128 128 / 40%%); border-radius: 0.4rem; justify-content: center;
+  padding: 0.55rem 0.8rem; border: 1px solid rgb(128 128 128 / 40%); border-radius: 0.4rem; justify-content: center;
 }
 .st-key-ways a p { font-weight: 600; }
 @media (max-width: 900px) {
   [class*="st-key-lane_blocks_"], [class*="st-key-lane_layers_"] { flex-wrap: wrap; gap: 0.5rem; }
   [data-testid="stLayoutWrapper"]:has(> [class*="st-key-block_"]) { flex: 1 1 8.5rem !important; }
-  [data-testid="stLayoutWrapper"]:has(> [class*="st-key-lane_layers_"]) { flex: 1 1 100%% !important; }
+  [data-testid="stLayoutWrapper"]:has(> [class*="st-key-lane_layers_"]) { flex: 1 1 100% !important; }
   [class*="st-key-block_"]::before { content: none; }
-  [class*="st-key-lane_layers_"] > [data-testid="stElementContainer"] { width: 100%% !important; margin: 0; }
+  [class*="st-key-lane_layers_"] > [data-testid="stElementContainer"] { width: 100% !important; margin: 0; }
   .st-key-examples { flex-wrap: nowrap; overflow-x: auto; padding-bottom: 0.25rem; }
   .st-key-examples > * { flex-shrink: 0; }
   .st-key-examples button :is([data-testid="stMarkdownContainer"], p) { white-space: normal; }
@@ -94,7 +93,7 @@ _RULES = """
 }
 .gf-cells i { background: rgb(var(--lane)); opacity: calc(0.07 + 0.93 * var(--v)); min-height: 0; }
 .gf-cells i.gf-closed {
-  background: repeating-linear-gradient(45deg, rgb(128 128 128 / 80%%) 0 1px, transparent 1px 4px); opacity: 1;
+  background: repeating-linear-gradient(45deg, rgb(128 128 128 / 80%) 0 1px, transparent 1px 4px); opacity: 1;
 }
 .gf-bars { display: grid; height: 3rem; font-size: 0.75rem; line-height: 1rem; }
 .gf-frame {
@@ -103,29 +102,28 @@ _RULES = """
 .gf-frame.gf-at-rest { opacity: 1; }
 .gf-frame span {
   white-space: nowrap; overflow: hidden; font-family: monospace;
-  background: linear-gradient(rgb(var(--lane) / 45%%) 0 0) no-repeat 0 60%% / calc(var(--p) * 100%%) 75%%;
+  background: linear-gradient(rgb(var(--lane) / 45%) 0 0) no-repeat 0 60% / calc(var(--p) * 100%) 75%;
 }
 .gf-frame b { font-weight: 400; font-variant-numeric: tabular-nums; }
 @media (prefers-reduced-motion: no-preference) {
   .gf-passing i { animation: gf-come 0.3s ease-out calc(var(--n, 0) * 0.35s) backwards; }
   .gf-passing .gf-frame { animation: gf-show 0.35s step-end calc(var(--n) * 0.35s); }
   .gf-passing .gf-frame.gf-at-rest { animation: gf-wait calc(var(--n) * 0.35s) step-end; }
-%s
+  [class*="st-key-pieces_decoder"]:not([class*="_guess"]) > :last-child .stMarkdownBadge {
+    animation: gf-come 0.3s ease-out backwards;
+  }
 }
 @keyframes gf-come { from { opacity: 0; } }
 @keyframes gf-show { from, to { opacity: 1; } }
 @keyframes gf-wait { from, to { opacity: 0; } }
-</style>
 """
 
-_PIECE = (
-    '  [class*="st-key-pieces_decoder"]:not([class*="_guess"]) > :last-child .stMarkdownBadge:nth-of-type({comes}) '
-    "{{ animation: gf-come 0.3s ease-out {seconds:.2f}s backwards; }}"
-)
+_PIECE = '[class*="st-key-pieces_decoder"] > :last-child .stMarkdownBadge'
 
 
 def apply() -> None:
-    """Put the rules into the page."""
-    pieces = [_PIECE.format(comes=f"{n + 1}", seconds=n * 0.35) for n in range(MOST_STEPS)]
-    pieces.append(_PIECE.format(comes=f"n + {MOST_STEPS + 1}", seconds=MOST_STEPS * 0.35))
-    st.html(_RULES % "\n".join(pieces))
+    """Put the rules into the page; those that say when a piece comes are one for each step of the pass."""
+    late = [
+        f"{_PIECE}:nth-of-type(n + {n + 1}) {{ animation-delay: {n * 0.35:.2f}s; }}" for n in range(MOST_STEPS + 1)
+    ]
+    st.html(f"<style>{_RULES}{''.join(late)}</style>")

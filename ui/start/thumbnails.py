@@ -48,18 +48,12 @@ class Picture:
 
     alt: str
     body: str
-    classes: str = "gf-cells"
+    classes: str
     style: str = ""
 
 
 def draw(run: OpenRun, stack: StackName, block: str) -> None:
-    """Draw a block's picture; nothing where there is none, or where a lesson covers something.
-
-    Args:
-        run: What is shown.
-        stack: Whose block.
-        block: Its name, as in `lanes`.
-    """
+    """Draw a block's picture; nothing where there is none, or where a lesson covers something."""
     if cover.is_on():
         return
     try:
@@ -68,9 +62,8 @@ def draw(run: OpenRun, stack: StackName, block: str) -> None:
         return
     if picture is None:
         return
-    alt = escape(here(picture.alt), quote=True)
-    classes = f"gf-thumb {picture.classes}"
-    st.html(f'<div class="{classes}" style="{picture.style}" role="img" aria-label="{alt}">{picture.body}</div>')
+    where = f'class="gf-thumb {picture.classes}" style="{picture.style}"'
+    st.html(f'<div {where} role="img" aria-label="{escape(here(picture.alt))}">{picture.body}</div>')
 
 
 # ------------------------------------------------------------------------------------------------ vectors
@@ -90,15 +83,13 @@ def _shown(run: OpenRun, stack: StackName) -> int:
 
 
 def _embedding(run: OpenRun, stack: StackName) -> Picture | None:
-    found = _recorded(run, stack, f"{stack}.embedding.tokens")
     alt = say("The first {n} numbers of each piece's embedding, a row for each piece.", n=DIMS)
-    return None if found is None else _stripes(found[:, :DIMS], alt)
+    return _stripes(_recorded(run, stack, f"{stack}.embedding.tokens"), alt)
 
 
 def _positions(run: OpenRun, stack: StackName) -> Picture | None:
-    found = _recorded(run, stack, f"{stack}.embedding.positions")
     alt = say("The first {n} numbers that are added for each position, a row for each position.", n=DIMS)
-    return None if found is None else _stripes(found[:, :DIMS], alt)
+    return _stripes(_recorded(run, stack, f"{stack}.embedding.positions"), alt)
 
 
 def _ffn(run: OpenRun, stack: StackName) -> Picture | None:
@@ -110,7 +101,10 @@ def _ffn(run: OpenRun, stack: StackName) -> Picture | None:
     return _stripes(np.abs(found[:, chosen]), alt)
 
 
-def _stripes(values: np.ndarray, alt: str) -> Picture:
+def _stripes(found: np.ndarray | None, alt: str) -> Picture | None:
+    if found is None:
+        return None
+    values = found[:, :DIMS]
     low, high = float(values.min()), float(values.max())
     return _cells((values - low) / max(high - low, 1e-9), alt)
 
@@ -119,11 +113,9 @@ def _stripes(values: np.ndarray, alt: str) -> Picture:
 
 
 def _attention(run: OpenRun, stack: StackName) -> Picture | None:
-    kind: Kind = "encoder" if stack == "encoder" else "decoder"
     n = _shown(run, stack)
-    return _map(
-        run, kind, n, n, say("Self-attention, mean of all heads: a row for each query, a column for each key.")
-    )
+    alt = say("Self-attention, mean of all heads: a row for each query, a column for each key.")
+    return _map(run, "encoder" if stack == "encoder" else "decoder", n, n, alt)
 
 
 def _cross(run: OpenRun, stack: StackName) -> Picture | None:
@@ -143,9 +135,8 @@ def _map(run: OpenRun, kind: Kind, n_queries: int, n_keys: int, alt: str) -> Pic
 def _mask(run: OpenRun, stack: StackName) -> Picture:
     n = _shown(run, stack)
     may = run.trace.mask("decoder")[:n, :n]
-    return _cells(
-        may.astype(float), say("The causal mask: hatched cells are keys that a query may not see."), mask=may
-    )
+    alt = say("The causal mask: hatched cells are keys that a query may not see.")
+    return _cells(may.astype(float), alt, mask=may)
 
 
 def _cells(
@@ -167,13 +158,11 @@ def _cells(
     """
     body = []
     for row, line in enumerate(shades.tolist()):
-        late = _when(row - first) if first is not None and row >= first else ""
+        late = f";{_when(row - first)}" if first is not None and row >= first else ""
         for column, shade in enumerate(line):
             closed = ' class="gf-closed"' if mask is not None and not mask[row, column] else ""
             body.append(f'<i{closed} style="--v:{shade:.2f}{late}"></i>')
-    classes = " ".join(
-        ["gf-cells", *["gf-of-source"] * source, *["gf-passing"] * (first is not None)]
-    )  # fmt: skip
+    classes = f"gf-cells{' gf-of-source' * source}{' gf-passing' * (first is not None)}"
     return Picture(alt, "".join(body), classes, f"--columns:{shades.shape[1]}")
 
 
@@ -200,11 +189,11 @@ def _bars(trace: Trace, step: int, classes: str, late: str) -> str:
         f"<b>{one.probability:.2f}</b>"
         for one in trace.step(step, top_k=BARS).candidates[:BARS]
     ]
-    return f'<div class="{classes}" style="{late.lstrip(";")}">{"".join(lines)}</div>'
+    return f'<div class="{classes}" style="{late}">{"".join(lines)}</div>'
 
 
 def _when(step: int) -> str:
-    return f";--n:{min(step, MOST_STEPS)}"
+    return f"--n:{min(step, MOST_STEPS)}"
 
 
 _PICTURES: Final[dict[str, Callable[[OpenRun, StackName], Picture | None]]] = {

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
 from urllib.parse import quote, unquote
 
 Answer = bool | int | float | str | None
@@ -60,11 +59,6 @@ def with_answer(answers: Answers, name: str, value: Answer) -> Answers:
 def without(answers: Answers, name: str) -> Answers:
     """Answers without one of them."""
     return tuple((one, value) for one, value in answers if one != name)
-
-
-def as_mapping(answers: Answers) -> Mapping[str, Answer]:
-    """The answers by the names of the fields."""
-    return dict(answers)
 
 
 def _written(value: Answer) -> str:

@@ -27,9 +27,5 @@ def beside(parameters: Mapping[str, str]) -> dict[str, str]:
 
 
 def without(parameters: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """The parameters of an address that are a link's.
-
-    Args:
-        parameters: All of them.
-    """
+    """The parameters of an address that are a link's."""
     return covering.without(lesson.without(in_room.without(language.without(parameters))))

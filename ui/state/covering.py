@@ -61,11 +61,7 @@ def met(page: str, key: str, title: str) -> None:
 
 
 def of_page(page: str) -> Mapping[str, str]:
-    """What this session has seen on a page that can be covered: each key with its title, or "".
-
-    Args:
-        page: The path of the page.
-    """
+    """What this session has seen on a page that can be covered: each key with its title, or ""."""
     found: Mapping[str, str] = st.session_state.get(MET, {}).get(page, {})
     return found
 
@@ -93,9 +89,5 @@ def in_address() -> dict[str, str]:
 
 
 def without(parameters: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """The parameters of an address that say nothing of what is covered.
-
-    Args:
-        parameters: All of them.
-    """
+    """The parameters of an address that say nothing of what is covered."""
     return {name: values for name, values in parameters.items() if name != PARAMETER}

@@ -102,12 +102,7 @@ def become_teacher(secret: str) -> bool:
 
 
 def tell(page: str, parameters: Mapping[str, str]) -> None:
-    """Have the class go where its teacher is, if this is one.
-
-    Args:
-        page: Path of the page.
-        parameters: Of its address.
-    """
+    """Have the class go where its teacher is, if this is one."""
     opened = taught()
     if opened is not None and page not in (PAGE, PROJECTOR):
         with contextlib.suppress(RefusedError):  # a room that is gone moves nobody; the page says so
@@ -171,9 +166,5 @@ def in_address() -> dict[str, str]:
 
 
 def without(parameters: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """The parameters of an address that say nothing of a room.
-
-    Args:
-        parameters: All of them.
-    """
+    """The parameters of an address that say nothing of a room."""
     return {name: values for name, values in parameters.items() if name not in (PARAMETER, SECRET)}

@@ -68,11 +68,7 @@ def in_address() -> dict[str, str]:
 
 
 def without(parameters: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """The parameters of an address that are a link's: not the reader's language, nor that the app is presented.
-
-    Args:
-        parameters: All of them.
-    """
+    """The parameters of an address that are a link's: not the reader's language, nor that the app is presented."""
     return {name: values for name, values in parameters.items() if name not in (PARAMETER, PRESENT)}
 
 

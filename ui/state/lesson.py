@@ -142,20 +142,12 @@ def in_address() -> dict[str, str]:
 
 
 def without(parameters: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """The parameters of an address that are a link's.
-
-    Args:
-        parameters: All of them.
-    """
+    """The parameters of an address that are a link's."""
     return {name: values for name, values in parameters.items() if name not in NAMES}
 
 
 def gave(parameters: Mapping[str, tuple[str, ...]]) -> None:
-    """Say that the session was set from an address; one that says what is looked at need not be told by the step.
-
-    Args:
-        parameters: Those of the link.
-    """
+    """Say that the session was set from an address; one that says what is looked at need not be told by the step."""
     st.session_state[GIVEN] = bool(set(parameters) - {*RETURNED_TO, "rev", "answers"})
 
 

@@ -45,12 +45,7 @@ def run_at_hand() -> str:
 
 
 def digest(model: str, source: str) -> str:
-    """A digest of a run.
-
-    Args:
-        model: Name of the checkpoint.
-        source: The sentence.
-    """
+    """A digest of a run."""
     return hashlib.sha256("\0".join((model, source)).encode("utf-8", "replace")).hexdigest()[:8]
 
 
@@ -83,11 +78,6 @@ def predict(place: Place, choice: str, *, right: bool) -> None:
     """
     text = lesson.known()[place.lesson].steps[place.step - 1].fingerprint
     keep({(place.name, run_at_hand()): Prediction(choice, right, text)})
-
-
-def take_back(place: Place) -> None:
-    """Let a step of the run at hand be answered again."""
-    st.session_state[KEPT] = {key: one for key, one in kept().items() if key != (place.name, run_at_hand())}
 
 
 def forget() -> None:

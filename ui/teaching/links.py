@@ -12,6 +12,7 @@ from typing import Final
 from urllib.parse import parse_qsl, urlsplit
 
 from transformer.checkpoint.load import Checkpoint
+from ui.room.joining import base
 from ui.shared import drawing, menu
 from ui.shared.cover import ALL, PART
 from ui.shared.door import st
@@ -20,7 +21,7 @@ from ui.state.lesson import Place
 from ui.state.link import Link, read_link, write_link
 from ui.state.view import View
 from ui.teaching.blanks import as_they_are
-from ui.teaching.places import PAGES, base, whole
+from ui.teaching.places import PAGES, whole
 from words import Sentence, say
 
 PAGE, STEP, COVERED, GUESS, PASTED = "teach_page", "teach_step", "teach_cover", "teach_guess", "teach_pasted"
@@ -56,11 +57,7 @@ class Start:
 
 
 def draw(checkpoint: Checkpoint) -> None:
-    """Draw the part of the page.
-
-    Args:
-        checkpoint: The one that is open.
-    """
+    """Draw the part of the page."""
     st.subheader(say("A link for the class"), divider=False)
     st.caption(
         say(
@@ -72,14 +69,15 @@ def draw(checkpoint: Checkpoint) -> None:
     left, right = st.columns(2, gap="medium")
     with left:
         steps = _steps()
+        if STEP not in st.session_state and start.place is not None:
+            st.session_state[STEP] = start.place.name
         at = st.selectbox(say("Step of a lesson"), list(steps), key=STEP, format_func=steps.__getitem__)
-        place = _place(at) or start.place
+        place = start.place if start.place is not None and start.place.name == at else _place(at)
         page = _page(start, fixed=place is not None)
     with right:
         target = page if place is None else lesson.known()[place.lesson].steps[place.step - 1].page
         hidden = _covered(target, start)
-        if GUESS not in st.session_state:
-            st.session_state[GUESS] = start.link.view.guess
+        st.session_state.setdefault(GUESS, start.link.view.guess)
         guess = st.toggle(say("Hide candidates until I guess"), key=GUESS, disabled=place is not None)
     path, parameters = _address(checkpoint, start.link, place, page, hidden, guess=guess)
     _show(path, parameters)
@@ -108,12 +106,11 @@ def _start() -> Start:
         max_chars=LONGEST,
         on_change=_begin_anew,
     )
-    if not pasted.strip():
-        return Start("", replace(session.asked(), revision=""))
-    found = read_pasted(pasted)
+    found = read_pasted(pasted) if pasted.strip() else None
     if isinstance(found, Start):
         return found
-    st.warning(drawing.plain(found))
+    if found is not None:
+        st.warning(drawing.plain(found))
     return Start("", replace(session.asked(), revision=""))
 
 
@@ -124,11 +121,7 @@ def _begin_anew() -> None:
 
 
 def read_pasted(address: str) -> Start | Sentence:
-    """What an address says, or why it is none of a page.
-
-    Args:
-        address: As it was pasted.
-    """
+    """What an address says, or why it is none of a page."""
     try:
         split = urlsplit(address.strip())
         said = parse_qsl(split.query, max_num_fields=200)
@@ -152,20 +145,17 @@ def read_pasted(address: str) -> Start | Sentence:
 
 
 def _page(start: Start, *, fixed: bool) -> str:
-    """The page that is chosen: at first the one that the teacher comes from."""
-    if start.page:
-        st.session_state[PAGE] = start.page
-    elif PAGE not in st.session_state and covering.latest() in PAGES:
-        st.session_state[PAGE] = covering.latest()
+    """The page that is chosen: at first that of the address, or the one that the teacher comes from."""
+    first = start.page or covering.latest()
+    if PAGE not in st.session_state and first in PAGES:
+        st.session_state[PAGE] = first
     return str(st.selectbox(say("Page"), list(PAGES), key=PAGE, format_func=PAGES.__getitem__, disabled=fixed))
 
 
 def _covered(page: str, start: Start) -> list[str]:
     met = {key: title or PARTS.get(key, key) for key, title in covering.of_page(page).items()}
-    chosen = st.session_state.get(COVERED) or []
-    named = dict(PARTS) | met | {key: PARTS.get(key, key) for key in (*start.covered, *chosen) if key not in met}
-    if start.covered and not chosen:
-        st.session_state[COVERED] = list(start.covered)
+    chosen = st.session_state.setdefault(COVERED, list(start.covered))
+    named = dict(PARTS) | met | {key: PARTS.get(key, key) for key in chosen if key not in met}
     hidden: list[str] = st.multiselect(
         say("Covered"),
         list(named),

@@ -6,13 +6,13 @@ from functools import partial
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.lessons import Lesson
+from ui.room.joining import base
 from ui.shared import drawing
 from ui.shared.door import st
 from ui.state import lesson, own_lessons, session
 from ui.state.language import current
 from ui.teaching import links, planning, reference
 from ui.teaching.example import EXAMPLE
-from ui.teaching.places import base
 from ui.teaching.sheets import written
 from words import Sentence, joined, say, say_n
 
@@ -21,11 +21,7 @@ _WITH: dict[bool, Sentence] = {False: say("For students, without answers"), True
 
 
 def draw(checkpoint: Checkpoint) -> None:
-    """Draw the page below its title and the sentence.
-
-    Args:
-        checkpoint: The one that is open.
-    """
+    """Draw the page below its title and the sentence."""
     links.draw(checkpoint)
     planning.draw()
     _handout(checkpoint)

@@ -1,12 +1,11 @@
-"""What the pages are called that a teacher sends a class to, and their addresses as this browser knows the server."""
+"""What the pages are called that a teacher sends a class to, and their addresses."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
-from ui.shared.door import st
 from words import say
 
 PAGES: Final[Mapping[str, str]] = {
@@ -25,19 +24,6 @@ PAGES: Final[Mapping[str, str]] = {
 }
 
 
-def base() -> str:
-    """The address of the app, with the server's name as this browser knows it; it ends with a slash."""
-    here = urlsplit(st.context.url or "")
-    server = f"{here.scheme}://{here.netloc}" if here.netloc else ""
-    return f"{server}{here.path.rpartition('/')[0]}/"
-
-
 def whole(app: str, path: str, parameters: Mapping[str, str]) -> str:
-    """The whole address of a page, as it is copied.
-
-    Args:
-        app: What `base` returned.
-        path: Of the page.
-        parameters: Of its address.
-    """
-    return f"{app}{path}?{urlencode(parameters)}"
+    """The whole address of a page, as it is copied."""
+    return f"{app}/{path}?{urlencode(parameters)}"

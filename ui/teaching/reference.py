@@ -27,11 +27,7 @@ ORACLE: Final = "teach_oracle"
 
 
 def draw(checkpoint: Checkpoint) -> None:
-    """Draw the lists, and one question as it is on the sentence at hand.
-
-    Args:
-        checkpoint: The one that is open.
-    """
+    """Draw the lists, and one question as it is on the sentence at hand."""
     st.caption(
         say(
             "An oracle knows the answer; a pick finds what the step looks at. Both give values, which texts and "
@@ -88,11 +84,7 @@ def _uses(name: str) -> Iterator[tuple[Lesson, int, Step]]:
 
 
 def values(step: Step) -> set[str]:
-    """The values that a step's texts and links name.
-
-    Args:
-        step: The step.
-    """
+    """The values that a step's texts and links name."""
     ask = step.ask
     texts = [ask.question, *ask.choices.values(), *ask.misled.values(), *step.reveal.values()]
     linked = [

@@ -21,10 +21,6 @@ ENDED: Final = "end of sentence"
 def sides_of(card: Card, side: Side) -> Sides:
     """What a card compares on a model and a sentence.
 
-    Args:
-        card: The card.
-        side: The run that is shown.
-
     Raises:
         QueryError: What it needs besides is not there.
     """

@@ -1,0 +1,16 @@
+"""The projector view without a browser: what stands on the wall."""
+
+from tests.pages.conftest import PROJECTOR
+from ui.room.public import Question
+from ui.room.registry import ROOMS
+
+
+def test_the_wall_has_one_qr_code_also_beside_a_question(open_page):
+    taught = ROOMS.open()
+    try:
+        for question in (None, Question("aloud.1", "Which?", ("A", "B"), aloud=True)):
+            ROOMS.ask(taught, question)
+            drawn = "".join(one.proto.body for one in open_page(PROJECTOR, room=taught.code).main.get("html"))
+            assert drawn.count("<img") == 1
+    finally:
+        ROOMS.end(taught)
