@@ -116,9 +116,7 @@ class Setting:
                 before=before.mean,
                 after=after.mean,
             ),
-            headline=say("It was trained with {best}, and is computed otherwise here.", best=best.name)
-            if sure
-            else "",
+            headline=_trained_with(best) if sure else "",
             meaning=say("The parameters were trained with another setting than they are computed with.")
             if sure
             else say("The model does better with another setting, but not well: something else is wrong, too.")
@@ -142,6 +140,26 @@ class Setting:
                     if loss is not None and before - loss.mean > CLEAR * gain:
                         return True
         return False
+
+
+def _trained_with(best: Neighbour) -> Sentence:
+    """What the training had, and the model has not."""
+    if not best.by:
+        return say("It was trained with {best}, and is computed otherwise here.", best=best.name)
+    where = ", ".join(best.stacks)
+    if best.by > 0:
+        return say_n(
+            "It was trained with positions that begin {n} row later than here ({where}).",
+            "It was trained with positions that begin {n} rows later than here ({where}).",
+            best.by,
+            where=where,
+        )
+    return say_n(
+        "It was trained with positions that begin {n} row earlier than here ({where}).",
+        "It was trained with positions that begin {n} rows earlier than here ({where}).",
+        -best.by,
+        where=where,
+    )
 
 
 def _better_on_each(after: Loss, before: Loss) -> bool:
@@ -241,9 +259,10 @@ SETTINGS: tuple[Setting, ...] = (
         say("Positions begin where they were trained"),
         shifts,
         say(
-            "The table of positions begins some rows too early or too late: fairseq, BART and OPT leave its first "
-            "rows to padding (an offset of 2), others count from 1. Cut off those rows, or count from where it does "
-            "best."
+            "The wrong line is the one that adds the positions: `x + pe[:, : x.size(1)]` begins with the table's "
+            "first row, and `x + pe[:, 1 : x.size(1) + 1]` with its second. Some code does so on purpose: fairseq, "
+            "BART and OPT leave the first 2 rows to padding. As the model was trained so it has to be opened: cut "
+            "those rows off the table in the file, or put them before it; or train again."
         ),
         "positions",
     ),
