@@ -26,7 +26,7 @@ LARGE = 4096  # values of a matrix, whose deviation chance then moves by 1.1 %
 FEWEST = 4  # matrices of a layer
 USUAL = (0.01, 0.02)  # deviations that programs draw with; the root of 1 / d_model is another
 ONE = 3.0
-"""Distance of a layer's deviations from a usual one, in units of chance: 1 as drawn, 30 and more in healthy models."""
+"""How far a layer's deviations are from a usual one, in units of chance: 1 as drawn; in healthy models 30 and more."""
 APART = 1.4
 """In all healthy models that were tried deviations of W_K and W_Q are 0.97 to 1.02 times each other."""
 
@@ -49,8 +49,8 @@ def layers(patient: Patient) -> Measured:
         threshold=ONE,
         why=say(
             "How far the deviations of a layer's matrices are from one that programs draw with (0.01, 0.02, "
-            "1/√d_model), in units of what chance makes of it: 1 in a layer as it was drawn; in healthy models 30 and "
-            "more."
+            "1/√d_model), in units of what chance makes of it: 1 in a layer as it was drawn; in healthy models 30 "
+            "and more."
         ),
         well=say("In no layer do all matrices have a deviation that programs draw with."),
         said=lambda n, first: say_n(

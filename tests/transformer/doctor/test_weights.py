@@ -87,7 +87,7 @@ def test_rows_that_are_all_alike_were_not_drawn_whatever_their_largest_value(rev
 
 
 @pytest.mark.parametrize(("deviation", "verdict"), [(0.02, "look"), (64**-0.5, "look"), (0.134, "well")])
-def test_a_layer_is_as_it_was_drawn_where_its_one_deviation_is_one_that_programs_draw_with(reverse, deviation, verdict):
+def test_a_layer_is_as_drawn_where_its_one_deviation_is_one_that_programs_draw_with(reverse, deviation, verdict):
     def alike(model):
         for one in model.encoder.layers[1].parameters():
             if one.dim() == 2:
