@@ -26,7 +26,7 @@ LARGE = 4096  # values of a matrix, whose deviation chance then moves by 1.1 %
 FEWEST = 4  # matrices of a layer
 USUAL = (0.01, 0.02)  # deviations that programs draw with; the root of 1 / d_model is another
 ONE = 3.0
-"""How far a layer's deviations are from a usual one, in units of chance: 1 as drawn; in healthy models 30 and more."""
+"""How far a layer's deviations are from a usual one, in units of chance: 1 as drawn, in healthy models 30 or more."""
 APART = 1.4
 """In all healthy models that were tried deviations of W_K and W_Q are 0.97 to 1.02 times each other."""
 
