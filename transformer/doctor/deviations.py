@@ -32,7 +32,7 @@ APART = 1.4
 
 
 def layers(patient: Patient) -> Measured:
-    """Layers whose matrices all have one deviation."""
+    """Layers whose matrices all have a deviation that programs draw with."""
     found, usual = {}, (*USUAL, patient.config.d_model**-0.5)
     for one in patient.anatomy.stacks:
         for i, layer in enumerate(patient.model.stack(one.name).layers):
