@@ -144,6 +144,8 @@ class Setting:
 
 def _trained_with(best: Neighbour) -> Sentence:
     """What the training had, and the model has not."""
+    if best.changes.get("score_scale") == 1.0:
+        return say("It was trained without dividing the attention scores by √d_head, and they are divided here.")
     if not best.by:
         return say("It was trained with {best}, and is computed otherwise here.", best=best.name)
     where = ", ".join(best.stacks)
@@ -185,14 +187,14 @@ def _score_scale(patient: Patient) -> Iterator[Neighbour]:
     config = patient.config
     usual = config.d_head**-0.5
     others = {
-        "undivided": 1.0,
-        "÷ √d_head": usual,
-        "÷ √d_model": config.d_model**-0.5,
-        "÷ d_head": 1 / config.d_head,
+        "q·k": 1.0,
+        "q·k ÷ √d_head": usual,
+        "q·k ÷ √d_model": config.d_model**-0.5,
+        "q·k ÷ d_head": 1 / config.d_head,
     }
     for name, scale in others.items():
         if not math.isclose(scale, config.score_scale or usual):
-            yield Neighbour(f"score_scale = {scale:.4g} (q·k {name})", {"score_scale": scale})
+            yield Neighbour(f"score_scale = {scale:.4g} ({name})", {"score_scale": scale})
 
 
 def _norm(patient: Patient) -> Iterator[Neighbour]:
