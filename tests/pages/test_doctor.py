@@ -228,6 +228,17 @@ def test_sentences_of_the_reader_are_used(open_page, examine_with):
     assert any("examples were used" in one for one in plain(test.caption)), "and back"
 
 
+def test_pairs_that_ranked_the_answers_stand_in_the_box_of_their_model_alone(open_page, examine_with):
+    examine_with(SOUND)
+    test = open_page(DOCTOR, model="reverse")
+    test.session_state["carried_pairs"] = ("other", "1 => 2")
+    assert not until_done(test.run()).text_area("examination_texts").value
+    test.session_state["carried_pairs"] = ("reverse", "abc => cba")
+    assert until_done(test.run()).text_area("examination_texts").value == "abc => cba"
+    test.text_area("examination_texts").set_value("")
+    assert not test.button("examine_these").click().run().text_area("examination_texts").value
+
+
 @pytest.mark.parametrize(
     ("texts", "said"),
     [

@@ -1,7 +1,8 @@
 """How large the values of matrices are beside each other: what was drawn, and what was added, shows there.
 
 Many programs draw all matrices of a layer with one deviation, such as 0.02. Training gives each its own, so a layer
-in which all deviations are still one, up to the chance of drawing, was not trained.
+in which all deviations are still that one, up to the chance of drawing, was not trained. That they are equal is not
+enough: in a small model training may bring them to one value, by chance.
 
 What attention computes of queries and keys is q . k alone, so training changes both by about as much: the gradient
 flow keeps W_Q W_Q^T - W_K W_K^T as it is (Arora et al. (2018), "On the Optimization of Deep Networks", theorem 1, for
@@ -23,21 +24,22 @@ from words import say, say_n
 
 LARGE = 4096  # values of a matrix, whose deviation chance then moves by 1.1 %
 FEWEST = 4  # matrices of a layer
+USUAL = (0.01, 0.02)  # deviations that programs draw with; the root of 1 / d_model is another
 ONE = 3.0
-"""Spread of a layer's deviations in units of what chance makes of one: 1 as drawn, 8 and more in healthy models."""
+"""How far a layer's deviations are from a usual one, in units of chance: 1 as drawn, in healthy models 30 or more."""
 APART = 1.4
 """In all healthy models that were tried deviations of W_K and W_Q are 0.97 to 1.02 times each other."""
 
 
 def layers(patient: Patient) -> Measured:
-    """Layers whose matrices all have one deviation."""
-    found = {}
+    """Layers whose matrices all have a deviation that programs draw with."""
+    found, usual = {}, (*USUAL, patient.config.d_model**-0.5)
     for one in patient.anatomy.stacks:
         for i, layer in enumerate(patient.model.stack(one.name).layers):
             patient.pause()
-            spread = _spread(layer)
-            if spread is not None:
-                found[f"{one.name}.layers.{i}"] = spread
+            sizes = _deviations(layer)
+            if len(sizes) >= FEWEST and all(0 < size < math.inf for size, _ in sizes):
+                found[f"{one.name}.layers.{i}"] = min(_distance(sizes, drawn) for drawn in usual)
     if not found:
         return not_applicable(say("All matrices of this model are too small to tell."))
     bad = [name for name, spread in found.items() if spread < ONE]
@@ -46,10 +48,11 @@ def layers(patient: Patient) -> Measured:
         number=min(found.values()),
         threshold=ONE,
         why=say(
-            "How far the deviations of a layer's matrices are apart, in units of what chance makes of one and the "
-            "same: 1 in a layer as it was drawn; in healthy models 8 and more."
+            "How far the deviations of a layer's matrices are from one that programs draw with (0.01, 0.02, "
+            "1/√d_model), in units of what chance makes of it: 1 in a layer as it was drawn; in healthy models 30 "
+            "and more."
         ),
-        well=say("In every layer each matrix has a deviation of its own."),
+        well=say("In no layer do all matrices have a deviation that programs draw with."),
         said=lambda n, first: say_n(
             "In {n} layer all matrices have the same deviation: {first}.",
             "In {n} layers all matrices have the same deviation, first {first}.",
@@ -65,16 +68,15 @@ def layers(patient: Patient) -> Measured:
     )
 
 
-def _spread(layer: nn.Module) -> float | None:
-    """Chi-square of the logarithms of the deviations, a degree of freedom; None where there are too few matrices."""
+def _deviations(layer: nn.Module) -> list[tuple[float, int]]:
+    """Of its large matrices, each with how many values it has."""
     matrices = [one.detach().float() for one in layer.parameters() if one.dim() == 2 and one.numel() >= LARGE]
-    sizes = [float(one.pow(2).mean()) for one in matrices]
-    if len(sizes) < FEWEST or not all(0 < size < math.inf for size in sizes):
-        return None
-    logs = [math.log(size) / 2 for size in sizes]
-    certain = [2 * one.numel() for one in matrices]  # 1 / variance of the logarithm of a deviation
-    mean = sum(a * n for a, n in zip(logs, certain, strict=True)) / sum(certain)
-    return sum((a - mean) ** 2 * n for a, n in zip(logs, certain, strict=True)) / (len(logs) - 1)
+    return [(float(one.pow(2).mean().sqrt()), one.numel()) for one in matrices]
+
+
+def _distance(sizes: list[tuple[float, int]], drawn: float) -> float:
+    """Chi-square of their logarithms, a degree of freedom; 1 / (2 n) is the variance of one of n values."""
+    return sum(math.log(size / drawn) ** 2 * 2 * n for size, n in sizes) / len(sizes)
 
 
 def balance(patient: Patient) -> Measured:

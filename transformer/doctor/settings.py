@@ -116,9 +116,7 @@ class Setting:
                 before=before.mean,
                 after=after.mean,
             ),
-            headline=say("It was trained with {best}, and is computed otherwise here.", best=best.name)
-            if sure
-            else "",
+            headline=_trained_with(best) if sure else "",
             meaning=say("The parameters were trained with another setting than they are computed with.")
             if sure
             else say("The model does better with another setting, but not well: something else is wrong, too.")
@@ -144,6 +142,28 @@ class Setting:
         return False
 
 
+def _trained_with(best: Neighbour) -> Sentence:
+    """What the training had, and the model has not."""
+    if best.changes.get("score_scale") == 1.0:
+        return say("It was trained without dividing the attention scores by √d_head, and they are divided here.")
+    if not best.by:
+        return say("It was trained with {best}, and is computed otherwise here.", best=best.name)
+    where = ", ".join(best.stacks)
+    if best.by > 0:
+        return say_n(
+            "It was trained with positions that begin {n} row later than here ({where}).",
+            "It was trained with positions that begin {n} rows later than here ({where}).",
+            best.by,
+            where=where,
+        )
+    return say_n(
+        "It was trained with positions that begin {n} row earlier than here ({where}).",
+        "It was trained with positions that begin {n} rows earlier than here ({where}).",
+        -best.by,
+        where=where,
+    )
+
+
 def _better_on_each(after: Loss, before: Loss) -> bool:
     shares = zip(after.totals, after.pieces, before.totals, before.pieces, strict=True)
     return all(a / max(1, n) < b / max(1, m) for a, n, b, m in shares)
@@ -167,14 +187,14 @@ def _score_scale(patient: Patient) -> Iterator[Neighbour]:
     config = patient.config
     usual = config.d_head**-0.5
     others = {
-        "undivided": 1.0,
-        "÷ √d_head": usual,
-        "÷ √d_model": config.d_model**-0.5,
-        "÷ d_head": 1 / config.d_head,
+        "q·k": 1.0,
+        "q·k ÷ √d_head": usual,
+        "q·k ÷ √d_model": config.d_model**-0.5,
+        "q·k ÷ d_head": 1 / config.d_head,
     }
     for name, scale in others.items():
         if not math.isclose(scale, config.score_scale or usual):
-            yield Neighbour(f"score_scale = {scale:.4g} (q·k {name})", {"score_scale": scale})
+            yield Neighbour(f"score_scale = {scale:.4g} ({name})", {"score_scale": scale})
 
 
 def _norm(patient: Patient) -> Iterator[Neighbour]:
@@ -241,9 +261,10 @@ SETTINGS: tuple[Setting, ...] = (
         say("Positions begin where they were trained"),
         shifts,
         say(
-            "The table of positions begins some rows too early or too late: fairseq, BART and OPT leave its first "
-            "rows to padding (an offset of 2), others count from 1. Cut off those rows, or count from where it does "
-            "best."
+            "The wrong line is the one that adds the positions: `x + pe[:, : x.size(1)]` begins with the table's "
+            "first row, and `x + pe[:, 1 : x.size(1) + 1]` with its second. Some code does so on purpose: fairseq, "
+            "BART and OPT leave the first 2 rows to padding. As the model was trained so it has to be opened: cut "
+            "those rows off the table in the file, or put them before it; or train again."
         ),
         "positions",
     ),

@@ -72,9 +72,22 @@ def scored(report: ImportReport, build: Build, samples: Samples, *, progress: Pr
     trials.keep(guess)
     with _few_threads(base):
         best = trials.search()
+    least, guessing, notes = trials.least(best), _guessing(base), _work(trials)
+    if samples.targets and least >= guessing:  # then the order of the answers is chance
+        return _noted(report, *notes, _no_better(len(fitting), least, guessing), POINTS_TO_THE_DOCTOR)
     fields = tuple(_ranked(one, trials, best) if one.name in choices else one for one in report.fields)
-    hopeless = bool(samples.targets) and trials.least(best) > POOR * _guessing(base)
-    return _noted(replace(report, fields=fields), *_work(trials), *([POINTS_TO_THE_DOCTOR] if hopeless else []))
+    hopeless = bool(samples.targets) and least > POOR * guessing
+    return _noted(replace(report, fields=fields), *notes, *([POINTS_TO_THE_DOCTOR] if hopeless else []))
+
+
+def _no_better(n: int, loss: float, guessing: float) -> Sentence:
+    return say(
+        "The best of them is no better than guessing: its loss on {texts} is {loss:.3g}, that of guessing "
+        "{guessing:.3g}.",
+        texts=say_n("{n} text", "{n} texts", n),
+        loss=loss,
+        guessing=guessing,
+    )
 
 
 @contextmanager

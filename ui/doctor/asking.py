@@ -13,6 +13,7 @@ from ui.runs import loading
 from ui.shared import drawing, pairs
 from ui.shared.choices import KEEP
 from ui.shared.door import st
+from ui.state import session
 from words import Sentence, say
 
 WANTED, PROBLEM = "examination_wanted", "examination_problem"
@@ -91,6 +92,10 @@ def own_sentences(checkpoint: Checkpoint, *, unfolded: bool) -> None:
         unfolded: Whether it stands open: without pairs nothing says that the model does its task.
     """
     which = checkpoint.content_hash
+    name, typed = st.session_state.get(pairs.CARRIED) or ("", "")
+    if name == session.asked().model and not st.session_state.get(TEXTS):
+        st.session_state[TEXTS] = typed
+        del st.session_state[pairs.CARRIED]  # who empties the box finds it empty
     with st.expander(say("Examine it with sentences of your own"), expanded=unfolded):
         with st.form(FORM, border=False):
             pairs.box(key=TEXTS, persist=KEEP)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from transformer.doctor.causes import ordered
 from transformer.doctor.pairs import COLUMNS
@@ -66,7 +66,8 @@ def pairs(report: Report, link: Link) -> None:
     named = dict(zip(columns, map(here, COLUMNS), strict=True))
     shown: dict[str, Any] = {name: st.column_config.Column(label) for name, label in named.items()}
     shown["loss"] = st.column_config.NumberColumn(named["loss"], format="%.3g", help=say("Mean of a piece, in nats."))
-    st.dataframe(table(columns), hide_index=True, key="pairs_of_report", column_config=shown)
+    height: Literal["content", "auto"] = "content" if len(report.pairs) <= MOST_PLACES else "auto"
+    st.dataframe(table(columns), hide_index=True, height=height, key="pairs_of_report", column_config=shown)
     first = report.pairs[0]
     where = leads_to(Shown(page="forcing", source=first.source, reference=first.right), link)
     menu.link("forcing", LABELS["forcing"], where, icon=":material/arrow_forward:")

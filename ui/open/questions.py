@@ -51,13 +51,6 @@ def questions(entry: Entry, report: ImportReport) -> None:
     if any(one.name not in NOT_TRIED for one in report.tried):
         scoring.scoring(entry, report)
     report = scoring.ranked(entry, report)
-    found = [one for one in report.fields if _is_question(one)]
-    for left, right in zip(found[::2], [*found[1::2], None], strict=False):
-        columns = st.columns(2, gap="medium")
-        for column, one in zip(columns, (left, right), strict=True):
-            if one is not None:
-                with column:
-                    _question(entry, one)
     with st.container(horizontal=True):
         best = tuple(best_answers(report).items())
         if best:
@@ -71,6 +64,13 @@ def questions(entry: Entry, report: ImportReport) -> None:
             help=say("Compare the choices first: the ones with the least loss are then used together."),
         )
         forget(entry)
+    found = [one for one in report.fields if _is_question(one)]
+    for left, right in zip(found[::2], [*found[1::2], None], strict=False):
+        columns = st.columns(2, gap="medium")
+        for column, one in zip(columns, (left, right), strict=True):
+            if one is not None:
+                with column:
+                    _question(entry, one)
 
 
 def forget(entry: Entry, *, key: str = FORGET) -> None:

@@ -48,6 +48,7 @@ def _score(entry: Entry, report: ImportReport, texts: str) -> None:
     found = attempt(lambda: foreign.scored(entry, answered.of(entry.name), report, pairs.with_tabs(texts), show))
     bar.empty()
     if found is not None:
+        st.session_state[pairs.CARRIED] = entry.name, texts
         st.session_state[SCORED] = entry.name, found, found.notes[len(report.notes) :]
 
 

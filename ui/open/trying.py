@@ -10,6 +10,7 @@ from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import anatomy
 from transformer.runs.trace import Trace
+from transformer.text.raw import RawIds
 from ui.runs import foreign, loading
 from ui.runs.attempt import attempt
 from ui.shared import drawing
@@ -40,7 +41,9 @@ def trying(entry: Entry) -> Checkpoint | None:
         say("Sentence"),
         key=TEXT,
         label_visibility="collapsed",
-        placeholder=say("Type, then press Enter; without a tokenizer type ids, such as 5 17 3"),
+        placeholder=say("Type ids, such as 5 17 3, then press Enter")
+        if isinstance(checkpoint.src_tokenizer, RawIds)
+        else say("Type, then press Enter"),
     )
     if text.strip():
         trace = attempt(

@@ -10,6 +10,7 @@ from words import say
 
 ARROW: Final = "=>"  # nobody can type a tab into a box
 MOST_CHARACTERS: Final = 20_000  # of a box
+CARRIED: Final = "carried_pairs"  # the name of a model, and what its answers were ranked with
 
 
 def box(*, key: str, persist: Literal["session"] | None = None) -> str:

@@ -63,7 +63,21 @@ def test_a_wrong_setting_is_blamed_and_no_other(name, changes, reverse):
 def test_positions_that_begin_elsewhere_are_found_with_their_place(reverse):
     spoilt = changed(reverse, moved_positions(-1))
     assert blamed(spoilt) == {"position_shift"}
-    assert found(spoilt, "position_shift", pairs=PAIRS).measured.places == ("positions -1 (decoder)",)
+    measured = found(spoilt, "position_shift", pairs=PAIRS).measured
+    assert measured.places == ("positions -1 (decoder)",)
+    assert measured.headline == "It was trained with positions that begin 1 row earlier than here (decoder)."
+    assert "The wrong line is the one that adds the positions" in measured.causes
+
+
+def test_a_forgotten_scale_of_the_scores_is_named_in_words(reverse):
+    def as_undivided(model):
+        for name, one in model.named_parameters():
+            if "q_proj" in name:
+                one.mul_(reverse.config.d_head**-0.5)
+
+    measured = found(changed(reverse, as_undivided), "score_scale", pairs=PAIRS).measured
+    assert measured.places == ("score_scale = 1 (q·k)",)
+    assert measured.headline.startswith("It was trained without dividing the attention scores by √d_head")
 
 
 def test_what_is_wrong_below_is_not_a_setting(reverse):

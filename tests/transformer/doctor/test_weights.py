@@ -86,6 +86,17 @@ def test_rows_that_are_all_alike_were_not_drawn_whatever_their_largest_value(rev
     assert found(spoiled, "collapsed_embeddings").verdict == "broken"
 
 
+@pytest.mark.parametrize(("deviation", "verdict"), [(0.02, "look"), (64**-0.5, "look"), (0.134, "well")])
+def test_a_layer_is_as_drawn_where_its_one_deviation_is_one_that_programs_draw_with(reverse, deviation, verdict):
+    def alike(model):
+        for one in model.encoder.layers[1].parameters():
+            if one.dim() == 2:
+                one.mul_(deviation / one.pow(2).mean().sqrt())
+
+    assert reverse.config.d_model == 64
+    assert found(spoilt(reverse, alike), "drawn_layers").verdict == verdict
+
+
 def test_padding_may_be_zero(reverse):
     zeroed = spoilt(reverse, lambda model: model.src_table[reverse.config.pad_id].zero_())
     assert found(zeroed, "zero_rows").verdict == "well"
