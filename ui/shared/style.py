@@ -53,11 +53,14 @@ _RULES = """
 /* Charts take the room, lines of text do not. */
 [data-testid="stMainBlockContainer"] [data-testid="stMarkdownContainer"] > p,
 [data-testid="stMainBlockContainer"] [data-testid="stCaptionContainer"] p { max-width: 54rem; }
+/* Streamlit's own pale letters have a contrast of 4.1 on the light page; 4.5 can be read by most. */
+.stApp [data-testid="stCaptionContainer"] { color: color-mix(in srgb, currentcolor 72%, transparent); }
 /* The button of the presentation stands under Streamlit's menu; what it begins hides the menu, too. */
 .st-key-presenter { position: fixed; z-index: 30; top: 3rem; right: 0.5rem; width: auto !important; }
 :root.gf-present .st-key-presenter { top: 0.6rem; }
 :root.gf-present :is([data-testid="stSidebar"], [data-testid="stHeader"]) { display: none; }
 :root.gf-present [data-testid="stMainBlockContainer"] { max-width: none; }
+:root.gf-present [data-testid="stDataFrame"] { zoom: var(--gf-type, 1); }  /* its letters are a picture's */
 /* In which room one is, at the foot of every page; `--gf-room` is how high that is, and nothing lies under it. */
 .st-key-room_bar { position: fixed; z-index: 999991; bottom: 0.5rem; left: 0.5rem; width: 17.75rem !important; }
 :root.gf-present .st-key-room_bar { width: auto !important; }
@@ -164,8 +167,9 @@ body:not(:has(.st-key-source)) > .gf-skip { display: none; }
 /* A menu is as wide as what is chosen in it, where the row has room; what is longer is cut visibly. */
 [role="combobox"] { text-overflow: ellipsis; }
 @media (min-width: 641px) {
-  [data-testid="stMain"] [role="combobox"] { field-sizing: content; }
-  [data-testid="stMain"] [data-testid="stElementContainer"][width$="px"]:has(> [data-testid="stSelectbox"]) {
+  [data-testid="stMain"] [role="combobox"], [class*="-controls_bar"] input { field-sizing: content; }
+  [data-testid="stMain"] [data-testid="stElementContainer"][width$="px"]:has(> [data-testid="stSelectbox"]),
+  [class*="-controls_bar"] [data-testid="stElementContainer"]:has(> :is(.stNumberInput, .stTextInput)) {
     flex: 0 0 auto; width: max-content; max-width: 13rem; min-width: min(100%, attr(width type(*), 0px));
   }
   :root.gf-present [data-testid="stMain"] [data-testid="stElementContainer"]:has(> [data-testid="stSelectbox"]) {

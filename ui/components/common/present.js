@@ -70,7 +70,9 @@ function keepAddress() {
 function setType() {
   const { style } = document.documentElement;
   // Streamlit measures all but borders in this size.
-  style.fontSize = isPresenting() ? `${Math.max(PLAIN_PAGE, largeHere())}px` : "";
+  const size = isPresenting() ? Math.max(PLAIN_PAGE, largeHere()) : PLAIN_PAGE;
+  style.fontSize = isPresenting() ? `${size}px` : "";
+  style.setProperty("--gf-type", String(size / PLAIN_PAGE));  // for what is measured in pixels
   document.dispatchEvent(new CustomEvent(PRESENT_EVENT));
 }
 
