@@ -210,6 +210,8 @@ body:not(:has(.st-key-source)) > .gf-skip { display: none; }
     max-width: 7.25rem; font-size: 1rem; line-height: 1.15; white-space: normal; text-wrap: balance;
   }
   .st-key-page_head:has(.st-key-source :focus) > :has(h1) { display: none; }
+  /* In a lesson, whose sheet is at the foot, the controls stay at the top: between the two buttons of the corners. */
+  [data-testid="stMainBlockContainer"]:has(.st-key-lesson_panel) .st-key-stepper { --gf-side: 2rem; }
   .st-key-page_head > .st-key-source { flex: 1 1 40%; min-width: 0; }
   .st-key-page_head > :has(.gf-more) { display: block; }
   .st-key-page_head:has(.st-key-source)::after {
@@ -232,6 +234,8 @@ body:not(:has(.st-key-source)) > .gf-skip { display: none; }
   [class*="controls_bar"] > *, [class*="controls_bar"] [role="radiogroup"] > * {
     flex: none !important; max-width: none;
   }
+  /* A menu ends in sight: its arrow, and that something comes after it. */
+  [class*="controls_bar"] > [data-testid="stElementContainer"]:has(> [data-testid="stSelectbox"]) { max-width: 75vw; }
   [class*="controls_bar"] [role="radiogroup"] { flex-wrap: nowrap; width: max-content; max-width: none; }
   [class*="controls_bar"] [aria-checked="true"] { scroll-initial-target: nearest; }
   /* What can be done with a head comes after its picture, as do the menus of what can be clicked in one. */
