@@ -109,7 +109,8 @@ def test_a_long_menu_of_a_row_ends_in_sight(server, new_page):
 
 # What of the stepper lies under the two buttons in the corners of the page.
 COVERED = """stepper => {
-  const corners = [...document.querySelectorAll("[data-testid=stHeader] button")].map(one => one.getBoundingClientRect());
+  const buttons = [...document.querySelectorAll("[data-testid=stHeader] button")];
+  const corners = buttons.map(one => one.getBoundingClientRect());
   return [...stepper.querySelectorAll("button, select")].filter(one => {
     const box = one.getBoundingClientRect();
     return corners.some(corner => corner.width && box.left < corner.right && corner.left < box.right
