@@ -127,14 +127,3 @@ def test_it_fits_the_screen(server, page):
             assert box["x"] >= 0
             assert box["x"] + box["width"] <= width
         screenshot(page, f"head-table-{scheme}-{width}", whole=True)
-
-
-def test_a_class_reads_the_table_and_a_click_finds_its_row(server, new_page):
-    page = new_page(viewport={"width": 1920, "height": 2000})
-    open_table(page, server, "&kind=encoder&present=1")
-    scale = 24 / 16  # of all letters of a page that is presented in such a window
-    table = page.locator(f"{TABLE} [data-testid=stDataFrame]")
-    comes_to(page, lambda: table.evaluate("table => table.currentCSSZoom"), scale)
-    assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth <= main.clientWidth")
-    press(page, 60 * scale, FIRST_ROW * scale)
-    comes_to(page, lambda: shown_head(page), ("head", "1", "1"))

@@ -60,7 +60,6 @@ _RULES = """
 :root.gf-present .st-key-presenter { top: 0.6rem; }
 :root.gf-present :is([data-testid="stSidebar"], [data-testid="stHeader"]) { display: none; }
 :root.gf-present [data-testid="stMainBlockContainer"] { max-width: none; }
-:root.gf-present [data-testid="stDataFrame"] { zoom: var(--gf-type, 1); }  /* its letters are a picture's */
 /* In which room one is, at the foot of every page; `--gf-room` is how high that is, and nothing lies under it. */
 .st-key-room_bar { position: fixed; z-index: 999991; bottom: 0.5rem; left: 0.5rem; width: 17.75rem !important; }
 :root.gf-present .st-key-room_bar { width: auto !important; }

@@ -70,9 +70,7 @@ function keepAddress() {
 function setType() {
   const { style } = document.documentElement;
   // Streamlit measures all but borders in this size.
-  const size = isPresenting() ? Math.max(PLAIN_PAGE, largeHere()) : PLAIN_PAGE;
-  style.fontSize = isPresenting() ? `${size}px` : "";
-  style.setProperty("--gf-type", String(size / PLAIN_PAGE));  // for what is measured in pixels
+  style.fontSize = isPresenting() ? `${Math.max(PLAIN_PAGE, largeHere())}px` : "";
   document.dispatchEvent(new CustomEvent(PRESENT_EVENT));
 }
 
