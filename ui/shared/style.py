@@ -54,7 +54,7 @@ _RULES = """
 [data-testid="stMainBlockContainer"] [data-testid="stMarkdownContainer"] > p,
 [data-testid="stMainBlockContainer"] [data-testid="stCaptionContainer"] p { max-width: 54rem; }
 /* Streamlit's own pale letters have a contrast of 4.1 on the light page; 4.5 can be read by most. */
-.stApp [data-testid="stCaptionContainer"] { color: color-mix(in srgb, currentcolor 72%, transparent); }
+.stApp [data-testid="stCaptionContainer"] { opacity: 0.72; }
 /* The button of the presentation stands under Streamlit's menu; what it begins hides the menu, too. */
 .st-key-presenter { position: fixed; z-index: 30; top: 3rem; right: 0.5rem; width: auto !important; }
 :root.gf-present .st-key-presenter { top: 0.6rem; }
@@ -210,7 +210,9 @@ body:not(:has(.st-key-source)) > .gf-skip { display: none; }
   }
   .st-key-page_head:has(.st-key-source :focus) > :has(h1) { display: none; }
   /* In a lesson, whose sheet is at the foot, the controls stay at the top: between the two buttons of the corners. */
-  [data-testid="stMainBlockContainer"]:has(.st-key-lesson_panel) .st-key-stepper { --gf-side: 2rem; }
+  [data-testid="stMainBlockContainer"]:has(.st-key-lesson_panel) .st-key-stepper {
+    --gf-side: 2rem; --gf-slider: 1.5rem;
+  }
   .st-key-page_head > .st-key-source { flex: 1 1 40%; min-width: 0; }
   .st-key-page_head > :has(.gf-more) { display: block; }
   .st-key-page_head:has(.st-key-source)::after {
