@@ -122,7 +122,7 @@ def names(twigs: Sequence[Twig], at: Places, n_steps: int) -> list[Spec]:
     groups = (
         (above, "top center", MARK_COLOR, -0.08),
         (below, "bottom center", MARK_COLOR, 0.08),
-        (ends, "middle right", GUIDE_COLOR, 0.0),
+        (ends, "middle left", GUIDE_COLOR, 0.0),  # what is kept has its names at the right of them
     )
     return [_text(ones, at, side, colour, limit, lower) for ones, side, colour, lower in groups if ones]
 

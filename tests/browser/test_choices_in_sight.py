@@ -28,6 +28,22 @@ CUT = "boxes => boxes.filter(box => box.scrollWidth > box.clientWidth).map(box =
 UNMARKED = """boxes => boxes.filter(box => box.scrollWidth > box.clientWidth
   && getComputedStyle(box).textOverflow !== "ellipsis").map(box => box.value)"""
 
+# What stands in a box until something is typed, where the box is narrower.
+TOO_LONG = """boxes => boxes.filter(box => {
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = getComputedStyle(box).font;
+  return pen.measureText(box.placeholder).width > box.clientWidth;
+}).map(box => box.placeholder)"""
+
+
+@pytest.mark.parametrize("part", ["ffn", "pieces"])
+def test_a_class_reads_what_can_be_typed_into_a_box(server, new_page, part):
+    page = new_page(viewport=FULL)
+    open_page(page, f"{server.url}/inside?inside={part}&model=en-fr&lang=en&present=1")
+    boxes = page.locator("[class*=controls_bar] input[placeholder]")
+    expect(boxes.first).to_be_visible()
+    comes_to(page, lambda: boxes.evaluate_all(TOO_LONG), [])
+
 
 @pytest.mark.parametrize("language", SPOKEN)
 def test_a_class_reads_every_choice(server, new_page, language):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import comes_to, open_page, wait_for_idle
+from tests.browser.helpers import PHONE, comes_to, open_page, wait_for_idle
 from tools.serve import ROOT
 from transformer.checkpoint.load import load
 from transformer.runs.running import run_batch
@@ -79,3 +79,17 @@ def test_axe_finds_nothing_serious(server, new_page, where, scheme):
     page.evaluate(AXE)
     assert page.locator(".st-key-menu nav a").count() > 5  # the menu is looked at, too
     comes_to(page, lambda: page.evaluate(SERIOUS), [])  # what is fading in is pale for a moment
+
+
+@pytest.mark.parametrize("where", ["lessons", "room", "start"])
+def test_axe_finds_no_pale_letters_on_a_phone(server, new_page, where):
+    page = new_page(viewport=PHONE)
+    open_page(page, f"{server.url}/{where}?model=reverse")
+    expect(page.get_by_test_id("stCaptionContainer").first).to_be_visible()
+    page.evaluate(AXE)
+    pale = (
+        "async () => (await axe.run(document, { runOnly: ['color-contrast'] })).violations.flatMap(one => one.nodes)"
+    )
+    comes_to(
+        page, lambda: [node["html"] for node in page.evaluate(pale)], []
+    )  # what is fading in is pale for a moment

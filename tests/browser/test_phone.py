@@ -89,3 +89,42 @@ def test_the_mark_of_a_space_is_as_large_as_its_piece_and_says_what_it_is(server
         "one => ['fontSize', 'top', 'color'].every(name => getComputedStyle(one)[name] === "
         "getComputedStyle(one.parentNode)[name])"
     )
+
+
+def test_the_name_of_the_app_is_not_broken(server, new_page):
+    page = new_page(viewport=PHONE)
+    open_page(page, f"{server.url}/start?model=zh-en")
+    title = page.get_by_role("heading", level=1)
+    assert title.bounding_box()["height"] < 2 * title.evaluate(
+        "title => parseFloat(getComputedStyle(title).fontSize)"
+    )
+
+
+def test_a_long_menu_of_a_row_ends_in_sight(server, new_page):
+    page = new_page(viewport=PHONE)
+    open_page(page, f"{server.url}/wrong?model=en-fr&mistake=inverted")
+    menu = page.locator("[class*=controls_bar] [data-testid=stSelectbox]").bounding_box()
+    assert menu["x"] + menu["width"] <= 0.85 * PHONE["width"]
+
+
+# What of the stepper lies under the two buttons in the corners of the page.
+COVERED = """stepper => {
+  const buttons = [...document.querySelectorAll("[data-testid=stHeader] button")];
+  const corners = buttons.map(one => one.getBoundingClientRect());
+  return [...stepper.querySelectorAll("button, select")].filter(one => {
+    const box = one.getBoundingClientRect();
+    return corners.some(corner => corner.width && box.left < corner.right && corner.left < box.right
+      && box.top < corner.bottom && corner.top < box.bottom);
+  }).map(one => one.ariaLabel);
+}"""
+
+
+def test_in_a_lesson_the_controls_are_not_under_the_buttons_of_the_corners(server, new_page):
+    page = new_page(viewport=PHONE)
+    open_page(page, f"{server.url}/step?lesson=one-piece.3&model=en-fr&lang=en")
+    top_of(page, ".st-key-candidates .gf-chart")
+    page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, 900)")
+    wait_for_rest(page)
+    controls = page.locator(".gf-stepper .gf-controls").bounding_box()
+    assert controls["y"] < 60  # beside them
+    assert page.locator(".gf-stepper").evaluate(COVERED) == []

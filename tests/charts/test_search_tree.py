@@ -108,3 +108,12 @@ def test_names_have_a_ground_and_the_start_stands_beside_its_mark():
     assert spec["layout"]["meta"]["grounded"] is True
     start = next(trace for trace in spec["data"] if trace.get("text") and trace["x"] == [0.0])
     assert start["textposition"] == "middle left"  # lines lead to the right
+
+
+def test_what_was_dropped_has_its_name_away_from_what_was_kept():
+    """The names of a step stand at its marks; those of its dropped ends grow towards the left."""
+    twigs = [*TWIGS[:2], *(twig(9 + n, None, 0, "dropped piece", "dropped", named=True) for n in range(4))]
+    spec = charts.search_tree_spec(twigs, [], title="T", start="<s>", n_steps=2, step=0)
+    (names,) = [trace for trace in spec["data"] if trace.get("text") and "dropped piece" in trace["text"][0]]
+    assert names["textposition"] == "middle left"
+    assert max(names["x"]) < 1

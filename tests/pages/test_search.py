@@ -100,7 +100,7 @@ def test_many_draws_open_with_fifty_where_that_is_quick(open_page):
         SEARCH, model="en-fr", src="My brother and I walk to the old school every Monday.", search="draws"
     )
     assert [button for button in long.button if button.key == draws.START]
-    assert "Takes about 1 seconds" in captions(long) or "Takes about 2 seconds" in captions(long)
+    assert "Takes about 1 second with" in captions(long) or "Takes about 2 seconds with" in captions(long)
 
 
 def test_the_search_of_a_changed_model_is_another_one(beam):

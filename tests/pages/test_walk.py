@@ -1,6 +1,7 @@
 """How one weight came to be, without a browser: what is drawn, against the checkpoint's own parameters."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -204,6 +205,9 @@ def test_the_arithmetic_and_the_differences_are_written_out(walking):
     table = test.table[0].value
     assert list(table["Key"])[-1] == "Sum"
     assert table["Score"][4] == "**−∞**"
+    written = [cell for name in table for cell in table[name]]
+    assert any("−" in cell and "∞" not in cell for cell in written)
+    assert not [cell for cell in written if "-" in cell or re.search(r"\de", cell)]  # as the formulas have it
     assert any("double precision" in caption.value for caption in test.caption)
 
 

@@ -20,6 +20,7 @@ from ui.runs.sides import Sides
 from ui.shared import drawing
 from ui.shared.clicks import on_click, place_of
 from ui.shared.door import frame, st
+from ui.shared.numbers import powers
 from ui.state import session
 from ui.state.view import Slot
 from words import joined, say, say_n
@@ -245,17 +246,22 @@ def table(o: OpenWeight) -> None:
     lines = []
     for row in rows:
         name = other_keys(row.n_keys) if row.key is None else f"{row.key + 1}: {drawing.plain(o.axes.keys[row.key])}"
-        cells = [name, row.score.replace("-inf", "−∞"), row.exp, row.weight]
+        cells = [name, *map(_written, (row.score, row.exp, row.weight))]
         lines.append([f"**{cell}**" if row.key == o.walk.key and cell else cell for cell in cells])
-    lines.append([say("Sum"), "", total, "1" if o.walk.peak is not None else "0"])
+    lines.append([say("Sum"), "", _written(total), "1" if o.walk.peak is not None else "0"])
     said = [say("The softmax of this row, line by line.")]
     if o.walk.peak is not None:
-        said.append(say("The largest score, max, is {score}.", score=one_weight_text.number(o.walk.peak)))
+        said.append(say("The largest score, max, is {score}.", score=_written(one_weight_text.number(o.walk.peak))))
     st.markdown(joined(" ", said))
     with st.container(key=o.run.key(TABLE)):
         table = frame(lines, columns=[KEY, say("Score"), say("exp(score − max)"), say("Weight")])
         alt = say("Scores, exponentials and weights of the keys of {query}.", query=o.query)
         st.table(table, hide_index=True, alt=alt)
+
+
+def _written(number: str) -> str:
+    """A number in Python's writing as the formulas beside the table have it: −0.5534, 1.5 × 10⁻⁷, −∞."""
+    return powers(number).replace("-", "−").replace("inf", "∞")
 
 
 def other_keys(count: int) -> str:

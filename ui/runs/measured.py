@@ -10,7 +10,7 @@ from ui.runs.attempt import attempt
 from ui.runs.studies import Seen, Step, Studies
 from ui.shared import drawing
 from ui.shared.door import st
-from words import say
+from words import Sentence, say, say_n
 
 AT_ONCE: Final = 1.5  # seconds of work that a page waits for
 LOOK_SECONDS: Final = 0.7
@@ -84,9 +84,16 @@ def _at_once(parts: Generator[Step, None, _Result]) -> _Result:
 def _offer(wish: Hashable, widget: str, label: str, seconds: float) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.button(label, key=f"{widget}_begin", icon=":material/play_arrow:", on_click=_want, args=(wish,))
-        st.caption(
-            say("Takes about {n:.0f} seconds with this model and this text; others go first.", n=max(seconds, 1))
-        )
+        st.caption(takes_about(seconds))
+
+
+def takes_about(seconds: float) -> Sentence:
+    """How long something that is asked for will take."""
+    return say_n(
+        "Takes about {n:,} second with this model and this text; others go first.",
+        "Takes about {n:,} seconds with this model and this text; others go first.",
+        max(round(seconds), 1),
+    )
 
 
 def _follow(key: Hashable, wish: Hashable, widget: str, label: str) -> None:

@@ -10,6 +10,7 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.runs.query import MAX_SEED, Sampling
 from ui.runs import loading
 from ui.runs.attempt import attempt
+from ui.runs.measured import takes_about
 from ui.runs.open_run import OpenRun, publish
 from ui.search import drawn_outputs, settings
 from ui.search.draw_jobs import Jobs, Progress, Wanted
@@ -84,8 +85,7 @@ def _start(run: OpenRun, wanted: Wanted, progress: Progress | None) -> None:
                 on_click=partial(_begin, wanted, run.checkpoint),
             )
             if (seconds := _seconds(run, wanted)) > _UNASKED_SECONDS:
-                st.caption(say("Takes about {n:.0f} seconds with this model and this text; others go first.",
-                               n=max(seconds, 1)), width="content")  # fmt: skip
+                st.caption(takes_about(seconds), width="content")
         st.caption(say("Seeds {first:,} to {last:,}: the same seeds draw the same outputs.", first=first, last=last))
         if progress is not None and progress.over:
             further = first + wanted.n if last + MOST_DRAWS < MAX_SEED - MOST_DRAWS else 0

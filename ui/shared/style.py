@@ -53,6 +53,8 @@ _RULES = """
 /* Charts take the room, lines of text do not. */
 [data-testid="stMainBlockContainer"] [data-testid="stMarkdownContainer"] > p,
 [data-testid="stMainBlockContainer"] [data-testid="stCaptionContainer"] p { max-width: 54rem; }
+/* Streamlit's own pale letters have a contrast of 4.1 on the light page; 4.5 can be read by most. */
+.stApp [data-testid="stCaptionContainer"] { opacity: 0.72; }
 /* The button of the presentation stands under Streamlit's menu; what it begins hides the menu, too. */
 .st-key-presenter { position: fixed; z-index: 30; top: 3rem; right: 0.5rem; width: auto !important; }
 :root.gf-present .st-key-presenter { top: 0.6rem; }
@@ -164,8 +166,9 @@ body:not(:has(.st-key-source)) > .gf-skip { display: none; }
 /* A menu is as wide as what is chosen in it, where the row has room; what is longer is cut visibly. */
 [role="combobox"] { text-overflow: ellipsis; }
 @media (min-width: 641px) {
-  [data-testid="stMain"] [role="combobox"] { field-sizing: content; }
-  [data-testid="stMain"] [data-testid="stElementContainer"][width$="px"]:has(> [data-testid="stSelectbox"]) {
+  [data-testid="stMain"] [role="combobox"], [class*="-controls_bar"] input { field-sizing: content; }
+  [data-testid="stMain"] [data-testid="stElementContainer"][width$="px"]:has(> [data-testid="stSelectbox"]),
+  [class*="-controls_bar"] [data-testid="stElementContainer"]:has(> :is(.stNumberInput, .stTextInput)) {
     flex: 0 0 auto; width: max-content; max-width: 13rem; min-width: min(100%, attr(width type(*), 0px));
   }
   :root.gf-present [data-testid="stMain"] [data-testid="stElementContainer"]:has(> [data-testid="stSelectbox"]) {
@@ -206,6 +209,10 @@ body:not(:has(.st-key-source)) > .gf-skip { display: none; }
     max-width: 7.25rem; font-size: 1rem; line-height: 1.15; white-space: normal; text-wrap: balance;
   }
   .st-key-page_head:has(.st-key-source :focus) > :has(h1) { display: none; }
+  /* In a lesson, whose sheet is at the foot, the controls stay at the top: between the two buttons of the corners. */
+  [data-testid="stMainBlockContainer"]:has(.st-key-lesson_panel) .st-key-stepper {
+    --gf-side: 2rem; --gf-slider: 1.5rem;
+  }
   .st-key-page_head > .st-key-source { flex: 1 1 40%; min-width: 0; }
   .st-key-page_head > :has(.gf-more) { display: block; }
   .st-key-page_head:has(.st-key-source)::after {
@@ -228,6 +235,8 @@ body:not(:has(.st-key-source)) > .gf-skip { display: none; }
   [class*="controls_bar"] > *, [class*="controls_bar"] [role="radiogroup"] > * {
     flex: none !important; max-width: none;
   }
+  /* A menu ends in sight: its arrow, and that something comes after it. */
+  [class*="controls_bar"] > [data-testid="stElementContainer"]:has(> [data-testid="stSelectbox"]) { max-width: 75vw; }
   [class*="controls_bar"] [role="radiogroup"] { flex-wrap: nowrap; width: max-content; max-width: none; }
   [class*="controls_bar"] [aria-checked="true"] { scroll-initial-target: nearest; }
   /* What can be done with a head comes after its picture, as do the menus of what can be clicked in one. */

@@ -27,7 +27,7 @@ _RULES = """
 .st-key-lane_head_encoder, .st-key-lane_head_decoder { gap: 0.75rem; row-gap: 0.25rem; }
 [class*="st-key-pieces_"] { flex: 0 1 auto; min-width: 0; max-height: 3.6rem; overflow-y: auto; }
 [class*="st-key-pieces_"] .stMarkdownBadge { font-family: monospace; font-size: 0.85rem; margin-right: 0.1rem; }
-.st-key-page_head h1 { font-size: 1.75rem !important; }
+@media (min-width: 641px) { .st-key-page_head h1 { font-size: 1.75rem !important; } }
 [class*="st-key-text_"] p {
   font-family: "Source Serif", "PingFang SC", "Microsoft YaHei", "Noto Sans SC", "Noto Sans CJK SC", serif;
   font-size: 1.15rem;

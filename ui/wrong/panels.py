@@ -44,7 +44,7 @@ def draw(run: OpenRun) -> None:
         return
     found = attempt(lambda: looking.look(card, side))
     if found is not None:
-        drawing.beside(partial(_told, card, found, run), partial(_charts, card, found, run), widths=(5, 6))
+        drawing.beside(partial(_told, card, found, run), partial(_charts, card, found, run), widths=(1, 2))
     _code(card, run)
 
 
