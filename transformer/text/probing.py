@@ -16,7 +16,7 @@ from transformer.errors import TokenizerError, shown
 from words import Sentence, say
 
 MAX_VERDICTS = 256
-NO_WINDOW = getattr(subprocess, "CREATENO_WINDOW", 0)  # Windows would open one for a moment
+NO_WINDOW = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # Windows would open one for a moment
 
 
 class Verdicts:

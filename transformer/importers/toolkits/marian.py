@@ -25,7 +25,7 @@ from transformer.importers.huggingface.renaming import BIAS, INPUT, ONE_ROW, OUT
 from transformer.importers.huggingface.settings import Fields, Known, fixed, inferred
 from transformer.importers.keys import Rule, Table
 from transformer.importers.reshapes import FOR_BOTH, TRANSPOSED, Reshape
-from transformer.importers.toolkits.lists import by_ids, lines, settings
+from transformer.importers.toolkits.lists import MAX_SETTINGS, by_ids, lines, settings
 from transformer.importers.toolkits.toolkit import Options, Pieces, Place, Toolkit
 from transformer.importers.weights import Weights
 from transformer.model.config import MAX_LAYERS
@@ -249,7 +249,7 @@ def _named(place: Place) -> tuple[str, str] | None:
     for name in (own, *(there if len(there) == 1 else ())):
         if place.files.has(name):
             label = place.files.label(name)
-            said = settings(place.files.read(name, limit=1_000_000), label=label).get("vocabs")
+            said = settings(place.files.read(name, limit=MAX_SETTINGS), label=label).get("vocabs")
             names = [str(one).rsplit("/", 1)[-1] for one in said] if isinstance(said, list) else []
             if len(names) == 2 and all(map(place.files.has, names)):
                 return names[0], names[1]
