@@ -193,12 +193,12 @@ def changed(**parts):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "not JSON"),
-        (b"\xff\xfe", "not UTF-8"),
-        (b"[" * 200_000, "more than 32 deep"),
-        (b'{"a": 1, "a": 2}', "occurs twice"),
-        (b"[1]", "no object model"),
-        (b'{"model": 3}', "no object model"),
+        (b"", "cannot use it"),
+        (b"\xff\xfe", "cannot use it"),
+        (b"[" * 200_000, "cannot use it"),
+        (b'{"a": 1, "a": 2}', "cannot use it"),
+        (b"[1]", "cannot use it"),
+        (b'{"model": 3}', "cannot use it"),
         (b'{"model": {}}', "cannot use it"),
         (b'{"model": {"type": "BPE", "vocab": {"a": -1}, "merges": []}}', "cannot use it"),
         (b'{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a"]}}', "cannot use it"),
@@ -206,7 +206,7 @@ def changed(**parts):
         (b'{"model": {"type": "BPE", "vocab": {"a": 4000000000}, "merges": []}}', "ids go up to 4,000,000,000"),
         (b'{"model": {"type": "BPE", "vocab": {}, "merges": []}}', "ids go up to -1"),
         (b'{"model": {"type": "Unigram", "vocab": [["a", 0.0]], "unk_id": 7}}', "cannot use it"),
-        (b'{"model": {"type": "Unigram", "vocab": [["a", 1e999]]}}', "too large"),
+        (b'{"model": {"type": "Unigram", "vocab": [["a", 1e999]]}}', "cannot use it"),
     ],
     ids=lambda value: str(value)[:40],
 )
