@@ -12,7 +12,7 @@ from pathlib import Path
 from transformer.checkpoint.files import FolderFiles
 from transformer.checkpoint.pieces import MAX_JSON, MAX_TOKENIZER
 from transformer.errors import CheckpointError, TokenizerError
-from transformer.text import families, library, listed, making, vocabulary_files
+from transformer.text import families, library, listed, making
 from transformer.text.options import Options
 from transformer.text.tokenizer import AnyTokenizer
 from transformer.text.vocabularies import Vocabularies

@@ -163,7 +163,9 @@ class LibraryProcess:
             raise TokenizerError("tokenizers could not load it within its limits of memory and time.")
         if "last" in found:
             most = self._limits.pieces
-            raise TokenizerError("ids go up to {last:,}; at most {most:,} pieces are read.", last=found["last"], most=most)
+            raise TokenizerError(
+                "ids go up to {last:,}; at most {most:,} pieces are read.", last=found["last"], most=most
+            )
         raise TokenizerError(
             "its pieces have {n:,} bytes together; at most {most:,} are read. Take another tokenizer.",
             n=found["bytes"],

@@ -171,7 +171,9 @@ def _lines(files: Files, name: str) -> list[str]:
         raise TokenizerError("{file}: it is not UTF-8 (byte {byte}).", file=name, byte=error.start) from None
     count = text.count("\n")
     if count > MAX_PIECES:
-        raise TokenizerError("{file}: has {n:,} lines; at most {most:,} are read.", file=name, n=count, most=MAX_PIECES)
+        raise TokenizerError(
+            "{file}: has {n:,} lines; at most {most:,} are read.", file=name, n=count, most=MAX_PIECES
+        )
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")] if text else []
 
 

@@ -124,8 +124,7 @@ def by_ids(place: Place, name: str) -> tuple[str, ...]:
         slow += known is None
         if slow > MAX_SLOW:
             raise CheckpointError(
-                "{label}: over {most:,} lines are written in a way that is slow to read; write each as "
-                "{example}.",
+                "{label}: over {most:,} lines are written in a way that is slow to read; write each as {example}.",
                 label=label,
                 most=MAX_SLOW,
                 example='`"piece": 5`',
@@ -140,6 +139,10 @@ def by_ids(place: Place, name: str) -> tuple[str, ...]:
                 other=shown(found[i]),
             )
         found[i] = piece
+    try:
+        "".join(found.values()).encode()
+    except UnicodeEncodeError:
+        raise CheckpointError("{label}: it holds half of a surrogate pair, which is no text.", label=label) from None
     return in_order(found, label=label)
 
 
