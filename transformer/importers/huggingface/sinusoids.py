@@ -9,6 +9,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from transformer.importers import keys
 from transformer.importers.huggingface.renaming import FORMULA
 from transformer.importers.huggingface.settings import Fields, inferred
 from transformer.importers.keys import Match
@@ -30,10 +31,10 @@ def settle_sinusoids(found: Match, weights: Weights, said: Fields) -> tuple[Matc
     there = [name for name in TABLES if name in found.sources]
     if said["positions"].value != "sinusoidal" or not there:
         return found, {}
-    taken = [found.sources[name] for name in there]
+    taken, shapes = [found.sources[name] for name in there], keys.shapes(found, weights, {})
     stored = [one.reshape.apply([weights.read(one.sources[0])], {})[0] for one in taken]
     formula = FORMULAS[said["sinusoid_layout"].value]
-    fits = all(table.dim() == 2 for table in stored)
+    fits = all(shapes[name][1:] == (said["d_model"].value,) for name in there)
     most = max(_apart(table, formula(*table.shape)) for table in stored) if fits else torch.inf
     if most <= CLOSE:
         return found.without(there, FORMULA), {}
