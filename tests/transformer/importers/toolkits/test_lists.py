@@ -60,3 +60,15 @@ def test_a_list_takes_no_time(tmp_path, text, said):
 def test_settings_are_short(text):
     with pytest.raises(CheckpointError, match=r"x: has 9\d\d,\d{3} bytes of settings; at most 100,000 are read"):
         lists.settings(text, label="x")
+
+
+@given(
+    text=st.text(st.characters(codec="utf-8"), max_size=60) | st.text("ab01:\"'\\\\{}[]&*!|>%@`#-? \n\t", max_size=60)
+)
+def test_any_text_is_a_list_or_settings_or_one_sentence(tmp_path_factory, text):
+    folder = tmp_path_factory.getbasetemp()
+    for read in (lambda: lists.by_ids(place(folder, text), "vocab.yml"), lambda: lists.settings(text, label="x")):
+        try:
+            read()
+        except CheckpointError as error:
+            assert "\n" not in str(error)  # noqa: PT017
