@@ -146,7 +146,7 @@ class GivenMaps:
         digest = hashlib.sha256(repr((self.checkpoint, self.sentence, self.special)).encode())
         for one in self.attentions:
             digest.update(repr((one.kind, one.weights.shape, one.queries, one.keys, one.sums_to_one)).encode())
-            digest.update(np.ascontiguousarray(one.weights))
+            digest.update(np.ascontiguousarray(one.weights).data)
             digest.update(one.mask.tobytes())
         return digest.hexdigest()
 
@@ -183,7 +183,7 @@ def _mask(kind: Kind, weights: np.ndarray, given: object) -> np.ndarray:
     shape = weights.shape[2:]
     if given is None:
         later = np.triu(np.ones(shape, bool), 1)
-        causal = kind == "decoder" and shape[0] == shape[1] and not weights.any(axis=(0, 1))[later].any()
+        causal = kind == "decoder" and shape[0] == shape[1] and not np.logical_or.reduce(weights, axis=(0, 1))[later].any()
         return ~later if causal else np.ones(shape, bool)
     allowed = np.array(given)
     if allowed.dtype != bool or allowed.shape != shape:
