@@ -183,7 +183,9 @@ def _mask(kind: Kind, weights: np.ndarray, given: object) -> np.ndarray:
     shape = weights.shape[2:]
     if given is None:
         later = np.triu(np.ones(shape, bool), 1)
-        causal = kind == "decoder" and shape[0] == shape[1] and not np.logical_or.reduce(weights, axis=(0, 1))[later].any()
+        causal = (
+            kind == "decoder" and shape[0] == shape[1] and not np.logical_or.reduce(weights, axis=(0, 1))[later].any()
+        )
         return ~later if causal else np.ones(shape, bool)
     allowed = np.array(given)
     if allowed.dtype != bool or allowed.shape != shape:
