@@ -164,11 +164,11 @@ def _file(path: Path, inside: Path | None) -> _File:
             return _File(name, LIST, {listed.IDS: content})
         merges = {"vocab.json": content, "merges.txt": files.read("merges.txt", limit=MAX_TOKENIZER)}
         return _File(name, "roberta" if b'"<s>"' in content and b'"</s>"' in content else "gpt2", merges)
-    content = {name: files.read(name, limit=MAX_TOKENIZER)}
+    content = files.read(name, limit=MAX_TOKENIZER)
     if path.suffix == ".txt":
-        kind = "bert" if all(re.search(line, content[name], re.MULTILINE) for line in _LINES_OF_BERT) else LIST
-        return _File(name, kind, {"vocab.txt": content[name]})
-    return _File(name, SENTENCEPIECE, {"": content[name]})
+        kind = "bert" if all(re.search(line, content, re.MULTILINE) for line in _LINES_OF_BERT) else LIST
+        return _File(name, kind, {"vocab.txt": content})
+    return _File(name, SENTENCEPIECE, {"": content})
 
 
 def _made(source: _File, target: _File, sizes: tuple[int, int], *, shared: bool) -> Tokenizers:
