@@ -14,6 +14,7 @@ import ctypes
 import os
 import platform
 import struct
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -84,6 +85,17 @@ def die_with_parent() -> None:
     """End this process when the one that started it ends, where the system can do it."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_DEATH_SIGNAL, 9, 0, 0, 0)
+
+
+def end(process: "subprocess.Popen[bytes] | None") -> None:
+    """End a process at once, if there is one, and leave nothing of it."""
+    if process is None:
+        return
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            pipe.close()
 
 
 def can_limit() -> bool:

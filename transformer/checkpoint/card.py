@@ -13,7 +13,7 @@ from transformer.checkpoint import strictjson
 from transformer.errors import ClauseError, shown
 from words import ENGLISH, in_languages, say
 
-MAX_BYTES = 1_000_000
+MAX_BYTES = 200_000  # those of models here have 4,000
 MAX_TEXT = 4_000  # characters of one text
 MAX_ITEMS = 100  # of a list or a table
 

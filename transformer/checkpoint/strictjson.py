@@ -16,9 +16,11 @@ from words import say_n
 
 MAX_DEPTH = 16
 MAX_NUMBER = 40  # characters of one number: 2^64 has 20 digits
+MAX_MARKS = 4_000_000  # commas and opening brackets: an empty list takes 2 bytes of a file and 64 of memory
 
-_STRINGS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
+_STRINGS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _BRACKETS = re.compile(r"[\[{]+|[\]}]+")
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def parse(content: bytes, *, max_depth: int = MAX_DEPTH) -> Any:
@@ -38,6 +40,7 @@ def parse(content: bytes, *, max_depth: int = MAX_DEPTH) -> Any:
         text = content.decode("utf-8-sig")  # Windows editors write a mark at the start
     except UnicodeDecodeError as error:
         raise ClauseError("it is not UTF-8 (byte {byte})", byte=error.start) from None
+    _check_marks(content)
     _check_depth(text, max_depth)
     try:
         value = json.loads(
@@ -52,13 +55,23 @@ def parse(content: bytes, *, max_depth: int = MAX_DEPTH) -> Any:
         ) from None
     except RecursionError:
         raise ClauseError("it is nested too deeply") from None
-    _check_text(value)
+    if _HALF.search(text):
+        _check_text(value)
     return value
+
+
+def _check_marks(content: bytes) -> None:
+    marks = sum(map(content.count, (b",", b"[", b"{")))
+    if marks > MAX_MARKS:
+        raise ClauseError(
+            "it has {n:,} commas and opening brackets; at most {most:,} are read", n=marks, most=MAX_MARKS
+        )
 
 
 def _check_depth(text: str, max_depth: int) -> None:
     depth = 0
-    for run in _BRACKETS.findall(_STRINGS.sub("", text)):
+    for found in _BRACKETS.finditer(_STRINGS.sub("", text)):
+        run = found[0]
         depth += len(run) if run[0] in "[{" else -len(run)
         if depth > max_depth:
             raise ClauseError("it nests brackets more than {most} deep", most=max_depth)

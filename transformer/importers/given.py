@@ -4,6 +4,7 @@ A tokenizer is a SentencePiece model, a tokenizer.json, a vocab.json with its me
 or a plain list of characters or words: one a line, or {"piece": id}. Without one the model works on ids.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,13 +12,15 @@ from pathlib import Path
 from transformer.checkpoint.files import FolderFiles
 from transformer.checkpoint.pieces import MAX_JSON, MAX_TOKENIZER
 from transformer.errors import CheckpointError, TokenizerError
-from transformer.text import families, library, listed, making, vocabulary_files
+from transformer.text import families, library, listed, making
 from transformer.text.options import Options
 from transformer.text.tokenizer import AnyTokenizer
 from transformer.text.vocabularies import Vocabularies
 from words import Sentence, say
 
 SENTENCEPIECE, LIST = "SentencePiece", "list"
+_WITH_MODEL = re.compile(rb'"model"\s*:\s*\{')  # in a list of pieces a number follows
+_LINES_OF_BERT = (rb"^\[UNK\]\r?$", rb"^\[CLS\]\r?$", rb"^\[SEP\]\r?$")
 
 
 @dataclass(frozen=True)
@@ -153,23 +156,19 @@ def _file(path: Path, inside: Path | None) -> _File:
     files = FolderFiles(path.parent, inside=inside)
     name = path.name
     if path.suffix == ".json":
-        content = {library.FILE: files.read(name, limit=MAX_JSON)}
-        try:
-            record = vocabulary_files.json_record(content, library.FILE)
-        except TokenizerError as error:
-            raise CheckpointError("{file}: {problem}", file=name, problem=error.sentence) from error
-        if isinstance(record.get("model"), Mapping):
-            return _File(name, "json", content)
+        content = files.read(name, limit=MAX_JSON)
+        if _WITH_MODEL.search(content):  # the process that reads such a file parses it
+            return _File(name, "json", {library.FILE: content})
+        files.check_size(name, limit=MAX_TOKENIZER)
         if not files.has("merges.txt"):
-            return _File(name, LIST, {listed.IDS: content[library.FILE]})
-        merges = {"vocab.json": content[library.FILE], "merges.txt": files.read("merges.txt", limit=MAX_TOKENIZER)}
-        return _File(name, "roberta" if {"<s>", "</s>"} <= record.keys() else "gpt2", merges)
-    content = {name: files.read(name, limit=MAX_TOKENIZER)}
+            return _File(name, LIST, {listed.IDS: content})
+        merges = {"vocab.json": content, "merges.txt": files.read("merges.txt", limit=MAX_TOKENIZER)}
+        return _File(name, "roberta" if b'"<s>"' in content and b'"</s>"' in content else "gpt2", merges)
+    content = files.read(name, limit=MAX_TOKENIZER)
     if path.suffix == ".txt":
-        lines = {line.removesuffix(b"\r") for line in content[name].split(b"\n")}
-        kind = "bert" if lines >= {b"[UNK]", b"[CLS]", b"[SEP]"} else LIST
-        return _File(name, kind, {"vocab.txt": content[name]})
-    return _File(name, SENTENCEPIECE, {"": content[name]})
+        kind = "bert" if all(re.search(line, content, re.MULTILINE) for line in _LINES_OF_BERT) else LIST
+        return _File(name, kind, {"vocab.txt": content})
+    return _File(name, SENTENCEPIECE, {"": content})
 
 
 def _made(source: _File, target: _File, sizes: tuple[int, int], *, shared: bool) -> Tokenizers:

@@ -28,7 +28,7 @@ from words import Sentence, say
 
 CHILD = Path(__file__).with_name("pickle_child.py")
 OUTLINE, TENSORS = "outline.json", "tensors.safetensors"
-MAX_OUTLINE = 64_000_000
+MAX_OUTLINE = 40_000_000
 MAX_DEPTH = 64  # brackets: three for each of the child's levels
 SECONDS, BYTES_A_SECOND = 90, 10_000_000  # what the child may take: to start, and for the file's bytes
 KEPT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "TMPDIR", "SYSTEMROOT")  # of the environment: no password among them

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from transformer.errors import shown
 from transformer.lessons.lesson import Lesson, LessonError
-from transformer.lessons.reading import lessons, read_lesson
+from transformer.lessons.parsing import parsed
+from transformer.lessons.reading import lesson_of, lessons
 from words import Sentence, say
 
 MAX_FILES: Final = 100
@@ -28,34 +29,44 @@ def read_folder(folder: Path) -> tuple[Mapping[str, Lesson], tuple[Sentence, ...
     files = sorted(folder.glob("*.toml"))[:MAX_FILES]
     if not files:
         return {}, (say("The folder of lessons {folder} holds no .toml file.", folder=shown(str(folder))),)
-    found: dict[Path, Lesson] = {}
-    left, problems = files, dict[Path, Sentence]()
+    left, found, problems = dict[Path, Any](), dict[Path, Lesson](), dict[Path, Sentence]()
+    for file in files:
+        try:
+            left[file] = parsed(file)
+        except LessonError as error:
+            problems[file] = error.sentence
     while left:  # a path may take steps of a file that is read after it
-        problems = {}
-        for file in left:
+        names = {str(record.get("name")) for record in left.values()}
+        ready = [file for file, record in left.items() if not names & _taken_from(record)] or list(left)
+        for file in ready:
             try:
-                found[file] = _own(file, [*lessons().values(), *found.values()])
+                found[file] = _own(file, left.pop(file), [*lessons().values(), *found.values()])
             except LessonError as error:
                 problems[file] = error.sentence
-        if len(problems) == len(left):
-            break
-        left = list(problems)
     own = {found[file].name: found[file] for file in files if file in found}
     return own, tuple(problems[file] for file in files if file in problems)
 
 
-def _own(file: Path, known: Sequence[Lesson]) -> Lesson:
+def _taken_from(record: Mapping[str, Any]) -> set[str]:
+    """The lessons that a record takes steps from."""
+    steps = record.get("step")
+    named = [step.get("from") for step in steps if isinstance(step, dict)] if isinstance(steps, list) else []
+    return {name.partition(".")[0] for name in named if isinstance(name, str)}
+
+
+def _own(file: Path, record: Mapping[str, Any], known: Sequence[Lesson]) -> Lesson:
     """Read a lesson that somebody wrote.
 
     Args:
         file: Its file.
+        record: What that holds.
         known: The lessons that it may take steps from, and whose names it may not have.
 
     Raises:
         LessonError: It cannot be used.
     """
     by_name = {one.name: one for one in known}
-    lesson = read_lesson(file, languages=(), known=by_name)
+    lesson = lesson_of(record, file.name, languages=(), known=by_name)
     if lesson.name in by_name:
         raise LessonError(
             "The lesson {file} cannot be used: its name {name} is that of another lesson; choose another.",

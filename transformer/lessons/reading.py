@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 import string
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
@@ -21,16 +20,17 @@ from typing import Any, get_args
 from transformer.errors import shown
 from transformer.lessons.lesson import ALWAYS, PAGES, Ask, Form, Kind, Lesson, LessonError, Step, Text
 from transformer.lessons.oracles import ORACLES
+from transformer.lessons.parsing import parsed
 from transformer.lessons.picks import PICKS
 from words import ENGLISH, Sentence, say
 
 PLAN = Path(__file__).resolve().parent / "plan"
 LANGUAGES = (ENGLISH, "zh")
-MAX_BYTES = 200_000
 MAX_STEPS = 20
 MOST_WHOLE = 999
 MOST_PLAIN = 8  # choices of a question that no oracle answers; a room takes votes on as many
 MAX_CHARACTERS = 600  # of one text
+MAX_ENTRIES = 100  # of a list or a table
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}", re.ASCII)
 _FIELD = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
 _FORMAT = re.compile(r"[+]?,?(\.\d)?[fdg%]?", re.ASCII)
@@ -61,22 +61,14 @@ def read_lesson(
     Raises:
         LessonError: It cannot be used; the message says where and why.
     """
-    try:
-        with file.open("rb") as opened:
-            content = opened.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise LessonError(
-            "{file} cannot be read: {problem}.", file=file.name, problem=error.strerror or "?"
-        ) from error
-    if len(content) > MAX_BYTES:
-        raise LessonError(
-            "{file} has more than {most:,} bytes, and a lesson may not; split it.", file=file.name, most=MAX_BYTES
-        )
-    try:
-        record = tomllib.loads(content.decode("utf-8"))
-    except (ValueError, RecursionError) as error:  # no UTF-8, no TOML, or a number of thousands of digits
-        raise LessonError("{file} is no TOML: {problem}", file=file.name, problem=str(error)[:200]) from error
-    return _Reader(file.name, languages, known).lesson(record)
+    return lesson_of(parsed(file), file.name, languages=languages, known=known)
+
+
+def lesson_of(
+    record: Mapping[str, Any], file: str, *, languages: tuple[str, ...], known: Mapping[str, Lesson]
+) -> Lesson:
+    """The lesson that a parsed file holds; arguments and errors are those of `read_lesson`."""
+    return _Reader(file, languages, known).lesson(record)
 
 
 class _Reader:
@@ -200,6 +192,10 @@ class _Reader:
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             raise self._error(
                 say("`{name}` is {found}, expected a {kind}", name=name, found=shown(value), kind=kind.__name__)
+            )
+        if name != "step" and isinstance(value, list | dict) and len(value) > MAX_ENTRIES:
+            raise self._error(
+                say("`{name}` has {n:,} entries; at most {most} are read", name=name, n=len(value), most=MAX_ENTRIES)
             )
         return value
 

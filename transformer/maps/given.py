@@ -146,7 +146,7 @@ class GivenMaps:
         digest = hashlib.sha256(repr((self.checkpoint, self.sentence, self.special)).encode())
         for one in self.attentions:
             digest.update(repr((one.kind, one.weights.shape, one.queries, one.keys, one.sums_to_one)).encode())
-            digest.update(one.weights.tobytes())
+            digest.update(np.ascontiguousarray(one.weights).data)
             digest.update(one.mask.tobytes())
         return digest.hexdigest()
 
@@ -168,8 +168,8 @@ def _labels(kind: Kind, name: str, labels: Sequence[str], count: int) -> tuple[s
 
 
 def _check_weights(kind: Kind, weights: np.ndarray) -> None:
-    wrong = ~((weights >= -_NOTHING) & (weights <= 1 + _NOTHING))  # true for NaN, too
-    if wrong.any():
+    if not (weights.min() >= -_NOTHING and weights.max() <= 1 + _NOTHING):  # true for NaN, too
+        wrong = ~((weights >= -_NOTHING) & (weights <= 1 + _NOTHING))
         raise MapsError(
             "{kind}: a weight in {where} is {found}, not a number from 0 to 1; give the weights after the softmax, "
             "not the scores before it, computed in float32 and without what was not computed, such as padding.",
@@ -183,7 +183,9 @@ def _mask(kind: Kind, weights: np.ndarray, given: object) -> np.ndarray:
     shape = weights.shape[2:]
     if given is None:
         later = np.triu(np.ones(shape, bool), 1)
-        causal = kind == "decoder" and shape[0] == shape[1] and not weights[..., later].any()
+        causal = (
+            kind == "decoder" and shape[0] == shape[1] and not np.logical_or.reduce(weights, axis=(0, 1))[later].any()
+        )
         return ~later if causal else np.ones(shape, bool)
     allowed = np.array(given)
     if allowed.dtype != bool or allowed.shape != shape:
@@ -199,8 +201,8 @@ def _mask(kind: Kind, weights: np.ndarray, given: object) -> np.ndarray:
 
 
 def _check_closed(kind: Kind, weights: np.ndarray, allowed: np.ndarray) -> None:
-    wrong = (weights > _NOTHING) & ~allowed
-    if wrong.any():
+    if ((weights.max(axis=(0, 1)) > _NOTHING) & ~allowed).any():
+        wrong = (weights > _NOTHING) & ~allowed
         raise MapsError(
             "{kind}: a cell in {where} has the weight {found}, and the mask closes it. In a mask True means that a "
             "query may attend; is it the other way round?",

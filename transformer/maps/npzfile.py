@@ -20,7 +20,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import IO, Any, BinaryIO, Final
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from transformer.maps.limits import KINDS, MOST_TEXT, check_text
 from transformer.maps.npzheaders import ArrayHeader, check_end, headers, read_header
 
 SUFFIX: Final = ".npz"
+CHUNK: Final = 2**20  # values that are unpacked at a time
 _WHAT_NUMPY_RAISES: Final = (
     zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, TypeError, SyntaxError, RuntimeError,
     NotImplementedError, MemoryError, OverflowError, IndexError, KeyError,
@@ -164,20 +165,26 @@ def _opened(file: BinaryIO, size: int, label: str) -> Iterator[zipfile.ZipFile]:
 
 def _read(archive: zipfile.ZipFile, name: str, header: ArrayHeader) -> Any:
     """The values of one array: text as Python's, everything else as an array."""
-    count = math.prod(header.shape) * header.dtype.itemsize
     with archive.open(f"{name}.npy") as member:
         read_header(member)
-        content = member.read(count)
-        if len(content) != count or member.read(1):
+        flat = _values(member, math.prod(header.shape), header.dtype)
+        if flat is None or member.read(1):
             raise MapsError("{name}: is cut off, or longer than it says.", name=name)
     if header.dtype.kind == "U":
-        texts = (
-            [""] * math.prod(header.shape)
-            if not header.dtype.itemsize
-            else np.frombuffer(content, header.dtype).tolist()
-        )
+        texts = flat.tolist()
         return texts if header.shape else texts[0]
-    flat = np.frombuffer(content, header.dtype)
-    if header.dtype.kind == "b" and (np.frombuffer(content, np.uint8) > 1).any():
+    if header.dtype.kind == "b" and (flat.view(np.uint8) > 1).any():
         raise MapsError("{name}: has a bool that is neither true nor false.", name=name)
     return flat.reshape(header.shape[::-1]).T if header.fortran else flat.reshape(header.shape)
+
+
+def _values(member: IO[bytes], count: int, dtype: np.dtype[Any]) -> np.ndarray | None:
+    """So many values, part by part, as floats of 8 bytes would fill twice the memory; None if there are fewer."""
+    found = np.zeros(count, np.float32 if dtype.kind == "f" else dtype)
+    for begin in range(0, count if dtype.itemsize else 0, CHUNK):
+        n_bytes = min(CHUNK, count - begin) * dtype.itemsize
+        content = member.read(n_bytes)
+        if len(content) != n_bytes:
+            return None
+        found[begin : begin + CHUNK] = np.frombuffer(content, dtype)
+    return found

@@ -11,7 +11,7 @@ to write the same. Exit status 1 means that the library refused the file; the re
 nothing of this library but `transformer.confined`, by its path.
 
     probe   load the file, decode every piece once, encode the first of them and a broad sample of characters
-    serve   answer "what are your pieces", then `encode` and `decode`
+    serve   say what the file is (`_described`), then answer `encode` and `decode`
 """
 
 import contextlib
@@ -20,6 +20,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -40,13 +41,14 @@ def main() -> int:
             Path(os.devnull), [], memory=LOADING, seconds=None, file_bytes=0, with_parent=sys.argv[1] == "probe"
         )
     try:
-        tokenizer = tokenizers.Tokenizer.from_str(_read().decode("utf-8-sig"))
+        content = _read().decode("utf-8-sig")
+        tokenizer = tokenizers.Tokenizer.from_str(content)
         tokenizer.no_truncation()  # a file may say how long its texts were; the config does here
         tokenizer.no_padding()
         if sys.argv[1] == "probe":
             _try_out(tokenizer)
             return 0
-        _write(_described(tokenizer))
+        _write(_described(tokenizer, json.loads(content), json.loads(sys.argv[2])))
     except BaseException as error:  # a panic of Rust's is no Exception
         print(_reason(error), file=sys.stderr)
         return 1
@@ -81,16 +83,55 @@ def _sample() -> str:
     return "".join(chr(code) for code in codes if not 0xD800 <= code < 0xE000)
 
 
-def _described(tokenizer: Any) -> dict[str, Any]:
-    """Pieces with their ids, which of the added ones are special, and the ids that a template puts around a text."""
+def _described(tokenizer: Any, record: dict[str, Any], limits: dict[str, Any]) -> dict[str, Any]:
+    """What the server has to know; or that the file has ids beyond the limit, or more pieces than fit an answer.
+
+    Pieces by their ids, None where there is none; of the added ones which are special; the unknown one; the ids that
+    a template puts around a text; whether pieces are bytes, and what begins one that goes on with a word.
+    """
+    pieces = tokenizer.get_vocab(with_added_tokens=True)
+    last = max(pieces.values(), default=-1)
+    if not 0 <= last < limits["pieces"]:
+        return {"last": last}
+    n_bytes = sum(len(piece.encode()) for piece in pieces)
+    if n_bytes > limits["bytes"]:
+        return {"bytes": n_bytes}
+    names: list[str | None] = [None] * (last + 1)
+    for piece, i in pieces.items():
+        names[i] = piece
+    kinds = list(_kinds(record.get("decoder"))) or list(_kinds(record.get("pre_tokenizer")))
     found = tokenizer.encode("a", add_special_tokens=True)
     of_text = [place for place, sequence in enumerate(found.sequence_ids) if sequence is not None]
     around = [found.ids[: of_text[0]], found.ids[of_text[-1] + 1 :]] if of_text else [[], []]
     return {
-        "pieces": tokenizer.get_vocab(with_added_tokens=True),
+        "pieces": names,
         "added": [[i, token.special] for i, token in tokenizer.get_added_tokens_decoder().items()],
         "around": around,
+        "unknown": _unknown_of(record["model"], pieces, last),
+        "over_bytes": any(part.get("type") == "ByteLevel" for part in kinds),
+        "continuation": next(
+            (str(part.get("prefix"))[:ROW] for part in kinds if part.get("type") == "WordPiece"), ""
+        ),
     }
+
+
+def _kinds(part: object) -> Iterator[dict[str, Any]]:
+    """A step of the file, and those that it is a sequence of."""
+    if not isinstance(part, dict):
+        return
+    yield part
+    for key in ("decoders", "pretokenizers"):
+        inner = part.get(key)
+        for step in inner if isinstance(inner, list) else ():
+            yield from _kinds(step)
+
+
+def _unknown_of(model: dict[str, Any], pieces: dict[str, int], last: int) -> int | None:
+    """The row of what the vocabulary does not know, if it has one."""
+    name, i = model.get("unk_token"), model.get("unk_id")
+    if type(i) is int and 0 <= i <= last:
+        return i
+    return pieces.get(name) if isinstance(name, str) else None
 
 
 def _serve(tokenizer: Any, limits: dict[str, Any]) -> None:

@@ -15,12 +15,15 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from transformer import confined
 from transformer.errors import TokenizerError
 from transformer.text import probing
+from transformer.text.sentencepiece_check import MAX_PIECES
 
 CHILD = Path(__file__).with_name("library_child.py")
 OPENING_SECONDS = 120.0
 MOST_ANSWER = 2**24
+MOST_DESCRIPTION = 2**26  # a byte may be written as six, and each piece has quotes around it
 CHUNK = 2**20
 # A panic that has no memory left to look for the lines of its source would wait for itself for ever.
 _ALONE = {"TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1", "RUST_BACKTRACE": "0"}
@@ -37,6 +40,8 @@ class Limits:
         wait: Seconds after which nobody waits any longer, should the machine be busy.
         tokens: Most tokens of one text.
         characters: Most characters of one output.
+        pieces: Most pieces of the file.
+        bytes: Of all of them together.
     """
 
     memory: int = 512 << 20
@@ -45,6 +50,8 @@ class Limits:
     wait: float = 20.0
     tokens: int = 100_000
     characters: int = 1_000_000
+    pieces: int = MAX_PIECES
+    bytes: int = 2**23
 
 
 OURS = Limits()
@@ -67,7 +74,7 @@ class LibraryProcess:
         self._end()
 
     def open(self) -> dict[str, Any]:
-        """Start it; what the file says of itself: "pieces", "added" and "around".
+        """Start it; what the file says of itself, see `_described` of `library_child`.
 
         Raises:
             TokenizerError: The library cannot use the file.
@@ -148,11 +155,22 @@ class LibraryProcess:
         except OSError as error:
             raise TokenizerError("could not be opened: {reason}.", reason=str(error.strerror)) from None
         self._send(self._content)
-        found = self._answer(OPENING_SECONDS, 8 * len(self._content) + CHUNK)
+        found = self._answer(OPENING_SECONDS, MOST_DESCRIPTION)
+        if found is not None and "pieces" in found:
+            return found
+        self._end()
         if found is None:
-            self._end()
             raise TokenizerError("tokenizers could not load it within its limits of memory and time.")
-        return found
+        if "last" in found:
+            most = self._limits.pieces
+            raise TokenizerError(
+                "ids go up to {last:,}; at most {most:,} pieces are read.", last=found["last"], most=most
+            )
+        raise TokenizerError(
+            "its pieces have {n:,} bytes together; at most {most:,} are read. Take another tokenizer.",
+            n=found["bytes"],
+            most=self._limits.bytes,
+        )
 
     def _send(self, content: bytes) -> None:
         assert self._process is not None
@@ -189,13 +207,7 @@ class LibraryProcess:
 
     def _end(self) -> None:
         process, self._process = getattr(self, "_process", None), None
-        if process is None:
-            return
-        process.kill()
-        process.wait()
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                pipe.close()
+        confined.end(process)
 
 
 def _one_line(reason: object) -> str:

@@ -82,7 +82,7 @@ def try_out(probe: Path, content: bytes, *, library: str, seconds: float, argume
         )
     if found.returncode != 0:
         raise TokenizerError(
-            "{library} crashed on it (exit status {status}); the file is damaged.",
+            "{library} crashed on it (exit status {status}): the file is damaged, or takes more memory than it may.",
             library=library,
             status=found.returncode,
         )

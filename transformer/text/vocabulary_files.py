@@ -169,6 +169,11 @@ def _lines(files: Files, name: str) -> list[str]:
         text = file(files, name).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise TokenizerError("{file}: it is not UTF-8 (byte {byte}).", file=name, byte=error.start) from None
+    count = text.count("\n")
+    if count > MAX_PIECES:
+        raise TokenizerError(
+            "{file}: has {n:,} lines; at most {most:,} are read.", file=name, n=count, most=MAX_PIECES
+        )
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")] if text else []
 
 

@@ -139,7 +139,7 @@ def test_a_card_is_not_needed(spoil):
 
 def test_a_card_that_cannot_be_read_is_a_warning(spoil):
     assert "card.json is left out" in load(spoil("card.json", b"{")).warnings[0]
-    assert "at most 1,000,000" in load(spoil("card.json", b" " * 2_000_000)).warnings[0]
+    assert "at most 200,000" in load(spoil("card.json", b" " * 2_000_000)).warnings[0]
 
 
 def test_files_that_the_card_was_not_written_for_are_reported(spoil):

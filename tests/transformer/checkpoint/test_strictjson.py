@@ -1,5 +1,6 @@
 import json
 import time
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import AT_ONCE
 from transformer.checkpoint import strictjson
+from transformer.errors import ClauseError
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
@@ -76,3 +78,14 @@ def test_four_megabytes_of_anything_take_no_time(piece):
     with pytest.raises(ValueError, match="it "):
         strictjson.parse(content)
     assert time.process_time() - started < 20  # 4 MB in quadratic time would take hours
+
+
+def test_values_are_counted_before_they_are_made():
+    with pytest.raises(ClauseError, match="it has 4,000,002 commas and opening brackets; at most 4,000,000 are read"):
+        strictjson.parse(b"[" + b"[]," * 2_000_000 + b"[]]")
+    tracemalloc.start()
+    with pytest.raises(ClauseError, match="not JSON"):
+        strictjson.parse(b'"\\' * 2_000_000)  # the pattern of strings took 60 bytes for each of these
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50_000_000

@@ -5,7 +5,8 @@ import textwrap
 import pytest
 
 import transformer
-from transformer.lessons import Case, LessonError, lessons, pose, read_folder
+from transformer.lessons import Case, LessonError, folder, lessons, pose, read_folder
+from transformer.lessons.reading import lesson_of
 
 STEP = """
 [[step]]
@@ -217,3 +218,17 @@ def test_what_is_wrong_with_a_path(tmp_path, change, said):
     assert list(found) == ["plain"]
     assert len(problems) == 1
     assert said in problems[0]
+
+
+def test_a_chain_of_files_is_read_once(tmp_path, monkeypatch):
+    """Each takes a step of the next, down to one that has it."""
+    for i in range(30):
+        taken = f'name = "l{i}"\ntitle = "a"\nteaches = "b"\nminutes = 1\n[[step]]\nfrom = "l{i + 1}.1"\n'
+        write(tmp_path, f"{i:02}.toml", taken if i < 29 else PLAIN.replace("plain", "l29"))
+    read = []
+    monkeypatch.setattr(folder, "lesson_of", lambda *given, **more: read.append(1) or lesson_of(*given, **more))
+    found, problems = read_folder(tmp_path)
+    assert not problems
+    assert list(found) == [f"l{i}" for i in range(30)]
+    assert found["l0"].steps[0].ask == found["l29"].steps[0].ask
+    assert len(read) == 30

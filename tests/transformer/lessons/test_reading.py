@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from tests.conftest import AT_ONCE
 from transformer.lessons.lesson import Lesson
-from transformer.lessons.reading import MAX_BYTES, MAX_CHARACTERS, MAX_STEPS, PLAN, LessonError, lessons, read_lesson
+from transformer.lessons.parsing import MAX_BYTES
+from transformer.lessons.reading import MAX_CHARACTERS, MAX_STEPS, PLAN, LessonError, lessons, read_lesson
 from words import Sentence
 
 BOTH = {"en": "One {piece}.", "zh": "一个 {piece}。"}
@@ -212,3 +213,26 @@ def test_the_lessons_of_the_plan_stand_in_their_order():
     found = lessons()
     assert [f"{lesson.number:02d}-{name}.toml" for name, lesson in found.items()] == [file.name for file in files]
     assert found["one-piece"].number == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b".".join([b"a"] * 99_000) + b"=1", "has a line with 98,999 dots; at most 200 are read"),
+        (b"[" + b"a." * 99_000 + b"a]", "has a line with 99,000 dots; at most 200 are read"),
+        (b"name=[0x" + b"f" * 190_000 + b"]\n[[step]]", "`name` is an integer of over 30 digits, expected a str"),
+    ],
+    ids=["key", "table", "digits"],
+)
+def test_what_would_fill_the_memory_or_cannot_be_shown_is_said(read, content, said):
+    with pytest.raises(LessonError, match=said):
+        read(content)
+
+
+@pytest.mark.parametrize("part", ["cover", "link"])
+def test_a_list_without_end_is_refused(read, part):
+    value = ["x"] * 101 if part == "cover" else {f"a{i}": "1" for i in range(101)}
+    record = copy.deepcopy(GOOD)
+    record["step"][0][part] = value
+    with pytest.raises(LessonError, match=f"Step 1: `{part}` has 101 entries; at most 100 are read"):
+        read(record)

@@ -1,6 +1,7 @@
 import contextlib
 import io
 import struct
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from tests.transformer.maps.made_up import SOURCE, all_three, weights
 from transformer import load_maps, save_maps
 from transformer.errors import CheckpointError, GlassformerError, MapsError
+from transformer.maps import npzfile
 from transformer.maps.npzfile import check_maps, read_maps
 
 ARRAYS = {"encoder_weights": weights(2, 2, 5, 5), "encoder_queries": SOURCE, "encoder_keys": SOURCE}
@@ -178,3 +180,26 @@ def test_a_spoilt_file_gives_the_maps_or_a_sentence(data):
     with contextlib.suppress(GlassformerError):
         maps = read(content)
         assert np.isfinite(maps.maps("encoder")).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, ">f8"])
+def test_weights_are_unpacked_part_by_part(monkeypatch, dtype):
+    monkeypatch.setattr(npzfile, "CHUNK", 7)
+    found = read(npz(ARRAYS | {"encoder_weights": ARRAYS["encoder_weights"].astype(dtype)}))
+    np.testing.assert_allclose(found.maps("encoder"), ARRAYS["encoder_weights"], atol=1e-3)
+    assert found.of("encoder").queries == tuple(SOURCE)
+
+
+def test_a_small_file_takes_no_more_memory_than_is_said():
+    """80 MB of weights in a small file: floats of 8 bytes, whole and copied, took four times that."""
+    large = np.zeros((10, 2, 1000, 1000))
+    large[..., 0] = 1
+    file = io.BytesIO()
+    labels = ["a"] * 1000
+    np.savez_compressed(file, encoder_weights=large, encoder_queries=labels, encoder_keys=labels)
+    del large
+    tracemalloc.start()
+    read(file.getvalue())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 200_000_000

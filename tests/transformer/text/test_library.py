@@ -3,6 +3,7 @@
 import ast
 import functools
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,10 @@ from hypothesis import strategies as st
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from tests.transformer.text import foreign
+from transformer.checkpoint.pieces import MAX_JSON
 from transformer.errors import TokenizerError
 from transformer.text import library, probing
+from transformer.text.library_process import LibraryProcess, Limits
 from transformer.text.options import Options
 from transformer.text.tokenizer import SPACE_MARK
 from transformer.text.vocabularies import Vocabularies
@@ -193,12 +196,12 @@ def changed(**parts):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "not JSON"),
-        (b"\xff\xfe", "not UTF-8"),
-        (b"[" * 200_000, "more than 32 deep"),
-        (b'{"a": 1, "a": 2}', "occurs twice"),
-        (b"[1]", "no object model"),
-        (b'{"model": 3}', "no object model"),
+        (b"", "cannot use it"),
+        (b"\xff\xfe", "cannot use it"),
+        (b"[" * 200_000, "cannot use it"),
+        (b'{"a": 1, "a": 2}', "cannot use it"),
+        (b"[1]", "cannot use it"),
+        (b'{"model": 3}', "cannot use it"),
         (b'{"model": {}}', "cannot use it"),
         (b'{"model": {"type": "BPE", "vocab": {"a": -1}, "merges": []}}', "cannot use it"),
         (b'{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a"]}}', "cannot use it"),
@@ -206,7 +209,7 @@ def changed(**parts):
         (b'{"model": {"type": "BPE", "vocab": {"a": 4000000000}, "merges": []}}', "ids go up to 4,000,000,000"),
         (b'{"model": {"type": "BPE", "vocab": {}, "merges": []}}', "ids go up to -1"),
         (b'{"model": {"type": "Unigram", "vocab": [["a", 0.0]], "unk_id": 7}}', "cannot use it"),
-        (b'{"model": {"type": "Unigram", "vocab": [["a", 1e999]]}}', "too large"),
+        (b'{"model": {"type": "Unigram", "vocab": [["a", 1e999]]}}', "cannot use it"),
     ],
     ids=lambda value: str(value)[:40],
 )
@@ -285,3 +288,31 @@ def test_nothing_else_needs_the_library():
     """No module imports it when it is imported itself, but for the one that runs in a process of its own."""
     named = [path for path in PACKAGE.rglob("*.py") if "tokenizers" in at_import(ast.parse(path.read_bytes()).body)]
     assert named == [library.CHILD]
+
+
+def words(vocabulary, **parts):
+    record = {"version": "1.0", "added_tokens": [], "model": {"type": "WordLevel", "unk_token": "<unk>"}} | parts
+    record["model"]["vocab"] = {"<unk>": 0} | vocabulary
+    return json.dumps(record).encode()
+
+
+def test_rows_between_the_ids_of_a_file_have_names():
+    ours = library.LibraryTokenizer(words({"a": 2, "b": 4}))
+    assert ours.pieces == ("<unk>", "<unused 1>", "a", "<unused 3>", "b")
+    assert [ours.is_special(i) for i in range(5)] == [True, True, False, True, False]
+
+
+def test_a_large_file_is_parsed_in_the_other_process_alone():
+    """Just below 40 MB: this process does no more than hand it on."""
+    content = words({f"{i:04}" + "x" * 386: i for i in range(1, 98_000)})
+    assert 35_000_000 < len(content) < MAX_JSON
+    began = time.process_time()
+    refused(content, "its pieces have 38,3.* bytes together; at most 8,388,608 are read")
+    assert time.process_time() - began < 2
+
+
+def test_pieces_beyond_the_limits_are_not_sent():
+    process = LibraryProcess(words({"a": 1, "b": 2}), Limits(pieces=2))
+    with pytest.raises(TokenizerError, match="ids go up to 2; at most 2 pieces are read"):
+        process.open()
+    assert process._process is None

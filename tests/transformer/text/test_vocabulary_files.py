@@ -115,7 +115,7 @@ def test_lines_may_end_as_on_windows():
 def test_too_many_pieces(monkeypatch):
     monkeypatch.setattr(vocabulary_files, "MAX_PIECES", 20)
     refused("roberta", ROBERTA, r"^vocab\.json: has over 20 pieces")
-    refused("bert", foreign.word_pieces(), r"^vocab\.txt: has over 20 pieces")
+    refused("bert", foreign.word_pieces(), r"^vocab\.txt: has 260 lines; at most 20 are read")
 
 
 @pytest.mark.parametrize("family", [name for name, family in FAMILIES.items() if family.files])
@@ -201,3 +201,12 @@ def test_any_bytes_of_a_word_list_are_read_or_refused(content):
         assert str(error).startswith("vocab.txt: ")  # noqa: PT017
     else:
         ours.encode(content.decode())
+
+
+def test_millions_of_lines_are_counted_before_they_are_split():
+    lines = b"\n" * 15_000_000
+    refused("bert", {"vocab.txt": lines}, r"^vocab\.txt: has 15,000,000 lines; at most 1,000,000 are read\.")
+    refused("roberta", ROBERTA | {"merges.txt": lines}, r"^merges\.txt: has 15,000,000 lines; at most 1,000,000")
+    refused(
+        "roberta", ROBERTA | {"vocab.json": b'{"a":[' + b"[]," * 5_000_000}, "5,000,000|commas and opening brackets"
+    )

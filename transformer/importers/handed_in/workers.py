@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from transformer import confined
 from transformer.checkpoint import strictjson
 from transformer.checkpoint.files import FolderFiles
 from transformer.errors import CheckpointError, ClauseError
@@ -124,13 +125,7 @@ class Worker:
     def end(self) -> None:
         """End the process, if it runs."""
         process, self._process = self._process, None
-        if process is None:
-            return
-        process.kill()
-        process.wait()
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                pipe.close()
+        confined.end(process)
 
     @property
     def pid(self) -> int | None:

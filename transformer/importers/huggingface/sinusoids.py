@@ -6,6 +6,7 @@ Models that were trained in 16 bits hold them rounded, and their own program use
 import torch
 from torch import Tensor
 
+from transformer.importers import keys
 from transformer.importers.huggingface.renaming import FORMULA
 from transformer.importers.huggingface.settings import Fields, inferred
 from transformer.importers.keys import Match
@@ -23,9 +24,11 @@ def settle_sinusoids(found: Match, weights: Weights, said: Fields) -> tuple[Matc
     there = [name for name in TABLES if name in found.sources]
     if said["positions"].value != "sinusoidal" or not there:
         return found, {}
-    taken = [found.sources[name] for name in there]
+    taken, shapes = [found.sources[name] for name in there], keys.shapes(found, weights, {})
     stored = [one.reshape.apply([weights.read(one.sources[0])], {})[0] for one in taken]
-    apart = torch.tensor([_apart(table, said["sinusoid_layout"].value) for table in stored])
+    fits = all(shapes[name][1:] == (said["d_model"].value,) for name in there)
+    layout = said["sinusoid_layout"].value
+    apart = torch.tensor([_apart(table, layout) for table in stored] if fits else [torch.inf])
     if not apart.any():
         return found.without(there, FORMULA), {}
     why = say(

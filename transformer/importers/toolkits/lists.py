@@ -3,6 +3,7 @@
 Source: YAML 1.2, of which PyYAML reads the safe part; aliases are refused, as a few of them can stand for anything.
 """
 
+import json
 import re
 from typing import Any, ClassVar
 
@@ -13,9 +14,14 @@ from transformer.errors import CheckpointError, shown
 from transformer.importers.toolkits.toolkit import Place
 from transformer.text.sentencepiece_check import MAX_PIECES
 
-MAX_SETTINGS = 1_000_000
+MAX_SETTINGS = 100_000  # bytes: real ones have 10,000, and PyYAML takes a second for so many
 MAX_DEPTH = 12
-_PLAIN = re.compile(r'"([^"\\]*)" *: *(\d+)|([^\s"\'#&*!|>%@`\[\]{},:?-][^\s#:"\'\\]*) *: *(\d+)')
+MAX_LINE = 1_000  # characters of a line of a list
+MAX_SLOW = 10_000  # lines that PyYAML has to read, 10,000 in a second
+_PLAIN = re.compile(
+    r"""(?: "([^"\\]*)" | '([^']*)' | ([^\s"'\#&*!|>%@`\[\]{},:?-][^\s\#:"'\\]*) ) \ *: \ *(\d+)""", re.VERBOSE
+)
+_UNICODE = re.compile(r'("(?:[^"\\]|\\u[0-9A-Fa-f]{4})*") *: *(\d+)')  # as PyYAML writes what is not ASCII
 
 
 class _Loader(yaml.SafeLoader):
@@ -39,6 +45,13 @@ def settings(content: bytes | str, *, label: str) -> dict[str, Any]:
     Raises:
         CheckpointError: It is damaged, or nested too deeply.
     """
+    if len(content) > MAX_SETTINGS:
+        raise CheckpointError(
+            "{label}: has {n:,} bytes of settings; at most {most:,} are read.",
+            label=label,
+            n=len(content),
+            most=MAX_SETTINGS,
+        )
     found = _parsed(content, _Loader, label=label)
     if not isinstance(found, dict) or not _fits(found, MAX_DEPTH):
         raise CheckpointError(
@@ -75,13 +88,23 @@ def lines(place: Place, name: str) -> list[str]:
         text = place.files.read(name, limit=MAX_TOKENIZER).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise CheckpointError("{label}: it is not UTF-8 (byte {byte}).", label=label, byte=error.start) from None
-    found = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")] if text else []
-    if not 1 <= len(found) <= MAX_PIECES:
+    count = text.count("\n") + (text[-1:] not in ("", "\n"))
+    if not 1 <= count <= MAX_PIECES:
         raise CheckpointError(
             "{label}: has {n:,} lines; a list of 1 to {most:,} pieces is expected.",
             label=label,
-            n=len(found),
+            n=count,
             most=MAX_PIECES,
+        )
+    found = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+    longest = max(range(count), key=lambda place: len(found[place]))
+    if len(found[longest]) > MAX_LINE:
+        raise CheckpointError(
+            "{label}: line {line:,} has {n:,} characters; at most {most:,} are read.",
+            label=label,
+            line=longest + 1,
+            n=len(found[longest]),
+            most=MAX_LINE,
         )
     return found
 
@@ -92,11 +115,20 @@ def by_ids(place: Place, name: str) -> tuple[str, ...]:
     Raises:
         CheckpointError: A line is none, or the ids are not those from 0 on.
     """
-    label, found = place.files.label(name), dict[int, str]()
+    label, found, slow = place.files.label(name), dict[int, str](), 0
     for number, line in enumerate(lines(place, name), start=1):
         if not line.strip() or line.lstrip().startswith("#") or line.strip() == "---":
             continue
-        piece, i = _piece(line, number, label=label)
+        known = _known(line.strip())
+        slow += known is None
+        if slow > MAX_SLOW:
+            raise CheckpointError(
+                "{label}: over {most:,} lines are written in a way that is slow to read; write each as {example}.",
+                label=label,
+                most=MAX_SLOW,
+                example='`"piece": 5`',
+            )
+        piece, i = known or _piece(line, number, label=label)
         if i in found:
             raise CheckpointError(
                 "{label}: {piece} has the id {i}, as {other} has already.",
@@ -106,6 +138,10 @@ def by_ids(place: Place, name: str) -> tuple[str, ...]:
                 other=shown(found[i]),
             )
         found[i] = piece
+    try:
+        "".join(found.values()).encode()
+    except UnicodeEncodeError:
+        raise CheckpointError("{label}: it holds half of a surrogate pair, which is no text.", label=label) from None
     return in_order(found, label=label)
 
 
@@ -123,9 +159,16 @@ def in_order(found: dict[int, str], *, label: str) -> tuple[str, ...]:
     return tuple(found[i] for i in range(len(found)))
 
 
+def _known(line: str) -> tuple[str, int] | None:
+    """A piece and its id, if they are written as they are as a rule."""
+    if plain := _PLAIN.fullmatch(line):
+        return next(piece for piece in plain.groups()[:3] if piece is not None), int(plain[4])
+    if found := _UNICODE.fullmatch(line):
+        return json.loads(found[1]), int(found[2])
+    return None
+
+
 def _piece(line: str, number: int, *, label: str) -> tuple[str, int]:
-    if plain := _PLAIN.fullmatch(line.strip()):
-        return (plain[1], int(plain[2])) if plain[2] else (plain[3], int(plain[4]))
     read = _parsed(line, _Words, label=label)
     if isinstance(read, dict) and len(read) == 1:
         ((piece, i),) = read.items()

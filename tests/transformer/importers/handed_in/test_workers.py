@@ -1,16 +1,21 @@
 """What is handed in is read by another process, and only what that wrote anew can be opened here."""
 
+import contextlib
+import gc
 import io
 import json
 import os
+import time
 import zipfile
 from pathlib import Path
 
 import pytest
 import torch
+import transformers
 from safetensors.torch import load_file, save
 
 from tests.browser import foreign_models
+from tests.transformer.text import test_hostile_rules
 from transformer.checkpoint import load as native
 from transformer.errors import CheckpointError
 from transformer.importers import opening
@@ -230,3 +235,45 @@ def _takes_over(monkeypatch, worker, folder, write, record):
 
     monkeypatch.setattr(worker, "_send", send)
     monkeypatch.setattr(worker, "_line", lambda _: "done")
+
+
+def with_tokenizer(**parts):
+    """A tiny GPT-2 with a tokenizer.json of some parts."""
+    size = {"n_embd": 8, "n_layer": 1, "n_head": 2, "vocab_size": 3, "n_positions": 16}
+    made = transformers.GPT2LMHeadModel(transformers.GPT2Config(**size, bos_token_id=1, eos_token_id=1))
+    state = {name: value.contiguous().clone() for name, value in made.state_dict().items() if "lm_head" not in name}
+    files = {"model.safetensors": save(state), "config.json": made.config.to_json_string(use_diff=False).encode()}
+    return files | {"tokenizer.json": test_hostile_rules.content(**parts)}
+
+
+def children():
+    """Processes that read a tokenizer.json."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found += [place.parent.name] if b"library_child.py" in place.read_bytes() else []
+    return set(found)
+
+
+def test_a_tokenizer_json_is_read_by_a_process_of_the_process(read):
+    before = children()
+    result, folder = read(with_tokenizer())
+    assert not result.native
+    assert opening.load(folder).src_tokenizer.encode("a").ids == (1,)
+    gc.collect()
+    assert children() <= before
+
+
+def test_one_that_takes_for_ever_ends_with_the_process_that_reads_it(read):
+    """Its rules make thousands of characters of each that is tried."""
+    before = children()
+    twice = {"type": "Replace", "pattern": {"Regex": "."}, "content": "xx"}
+    endless = with_tokenizer(normalizer={"type": "Sequence", "normalizers": [twice] * 13})
+    began = time.monotonic()
+    with pytest.raises(CheckpointError, match="takes longer than the 6 seconds"):
+        read(endless, limits=Limits(seconds=6))
+    assert time.monotonic() - began < 40
+    deadline = time.monotonic() + 5
+    while children() - before and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert children() <= before

@@ -128,3 +128,11 @@ def test_special_pieces_of_the_config_and_without_lists(tmp_path):
     checkpoint = opened(path)
     assert checkpoint.src_tokenizer.encode("7 8").ids == (7, 8)
     assert checkpoint.model.config.decoder_start_id == 2
+
+
+@pytest.mark.parametrize("shape", [(0, 5000, 12), (60000,), (5000, 11), (5, 2, 5000)], ids=str)
+def test_a_table_of_positions_of_another_shape_is_refused_by_name(tmp_path, shape):
+    path, _ = saved(tmp_path, extra={"encoder.pe.pe": torch.zeros(shape)})
+    with pytest.raises(CheckpointError, match=r"encoder\.(pe\.pe|embedding\.positions\.table)") as caught:
+        opening.preview(path)
+    assert "\n" not in str(caught.value)
