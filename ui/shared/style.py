@@ -133,6 +133,7 @@ body:not(:has(.st-key-source)) > .gf-skip { display: none; }
 [class*="_table_behind"] { display: none; }
 [class*="-result_choice"] [data-testid="stRadio"] { display: flex; column-gap: 1.25rem; align-items: baseline; }
 [class*="-result_choice"] [data-testid="stWidgetLabel"] { flex: none; }
+[class*="-branch_choice"] [data-testid="stWidgetLabel"] { min-height: 0; margin-bottom: 0.1rem; }
 /* Chips: as high as a line of controls. */
 [class*="-changes"] button { height: auto; min-height: 2.125rem; max-width: 100%; padding: 0 0.6rem; }
 :is([class*="-changes"], .st-key-compared_zero) button :is(div, span, p) {
