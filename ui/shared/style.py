@@ -185,7 +185,7 @@ body:not(:has(.st-key-source)) > .gf-skip { display: none; }
 @media (max-width: 900px) and (min-width: 641px) { .st-key-page_head > :has(h1) { flex: 1 0 100% !important; } }
 /* What scrolls under the two buttons in the corners is not read through them. */
 [data-testid="stHeader"] :is([data-testid="stExpandSidebarButton"], [data-testid="stMainMenu"]) {
-  border-radius: 0.25rem; backdrop-filter: blur(12px) opacity(0.95);
+  border-radius: 0.25rem; background: light-dark(#fbfaf7, #141b23);
 }
 /* On a telephone the head is one row, into which what is rarely wanted is folded, the stepper's controls stand at the
    foot of the window, and a page's are one row that slides. Who follows a class there has no box to type into. */

@@ -11,6 +11,8 @@ import { drawNote, drawPicked } from "./picked.js";
 /** @import { TargetChip } from "../common/payloads.js" */
 /** @import { View } from "./types.js" */
 
+const FADES = 24;  // pixels at the end of a row that slides
+
 /** @param {View} view */
 export function render(view) {
   const { target, still, stop_reason: reason } = view.run;
@@ -153,11 +155,13 @@ function drawControls(view) {
 }
 
 /**
- * Scroll a list, and nothing around it, so that an entry is seen, with its row on top.
+ * Scroll a list, and nothing around it, so that an entry is seen: with its row on top, or in the middle of the one row.
  * @param {HTMLElement} list
  * @param {HTMLElement} item
  */
 function keepInView(list, item) {
   const [frame, place] = [list.getBoundingClientRect(), item.getBoundingClientRect()];
   if (place.top < frame.top || place.bottom > frame.bottom) list.scrollTop += place.top - frame.top;
+  if (place.left >= frame.left && place.right <= frame.right - FADES) return;
+  list.scrollLeft += (place.left + place.right - frame.left - frame.right) / 2;
 }
