@@ -18,7 +18,7 @@ from ui.state.language import PARAMETER
 from words import ENGLISH, negotiated, said, say
 
 LOADING: Final = say("Loading the page…")
-_BODY: Final = b"<body>"
+_ROOT: Final = b'<div id="root">'  # into which Streamlit's scripts draw; what is saved as HTML has none
 _SIGHT: Final = """
 <style>
 .gf-loading {
@@ -77,8 +77,9 @@ class FirstSight:
             else:
                 body += message.get("body", b"")
                 if not message.get("more_body"):
-                    filled = body.replace(_BODY, _BODY + sight(_language(scope)), 1)
-                    _describe(begun, filled)
+                    filled = body.replace(_ROOT, sight(_language(scope)) + _ROOT, 1)
+                    if filled != body:
+                        _describe(begun, filled)
                     await send(begun)
                     await send({"type": "http.response.body", "body": filled})
 

@@ -126,11 +126,14 @@ function close(view) {
   tellStep(leave(view), view.data.name);
 }
 
+/** @param {View} view */
+function lettersChanged(view) {
+  view.kept = undefined;
+  resized(view);
+}
+
 export const component = mount({
   styles: "stepper", className: "gf-stepper", create, show, close,
   watched: (view) => [view.root], resized,
-  fontsCame: (view) => {
-    view.kept = undefined;
-    resized(view);
-  },
+  fontsCame: lettersChanged, scaled: lettersChanged,
 });
