@@ -7,6 +7,7 @@ itself, stand where the page will, and are gone by a rule of style once it has i
 
 from __future__ import annotations
 
+import gzip
 from html import escape
 from typing import Final
 from urllib.parse import parse_qs
@@ -77,9 +78,7 @@ class FirstSight:
             else:
                 body += message.get("body", b"")
                 if not message.get("more_body"):
-                    filled = body.replace(_ROOT, sight(_language(scope)) + _ROOT, 1)
-                    if filled != body:
-                        _describe(begun, filled)
+                    filled = _filled(begun, body, _language(scope))
                     await send(begun)
                     await send({"type": "http.response.body", "body": filled})
 
@@ -90,16 +89,23 @@ class FirstSight:
 def _is_page(start: Message) -> bool:
     headers = Headers(raw=start["headers"])
     is_html = headers.get("content-type", "").startswith("text/html")
-    return bool(start["status"] == 200 and is_html and "content-encoding" not in headers)
+    return bool(start["status"] == 200 and is_html and headers.get("content-encoding", "gzip") == "gzip")
 
 
-def _describe(start: Message, body: bytes) -> None:
-    """Have the headers fit: the same address is another text in another language, and no file any more."""
+def _filled(start: Message, body: bytes, language: str) -> bytes:
+    """The page with it, as it travels, and the headers that fit: it differs by language, and is no file any more."""
     headers = MutableHeaders(scope=start)
-    headers["content-length"] = str(len(body))
+    is_packed = "content-encoding" in headers
+    page = gzip.decompress(body) if is_packed else body
+    if _ROOT not in page:
+        return body
+    page = page.replace(_ROOT, sight(language) + _ROOT, 1)
+    filled = gzip.compress(page, compresslevel=6) if is_packed else page
+    headers["content-length"] = str(len(filled))
     headers.add_vary_header("Accept-Language")
     for name in ("etag", "last-modified", "accept-ranges"):
         del headers[name]
+    return filled
 
 
 def _language(scope: Scope) -> str:

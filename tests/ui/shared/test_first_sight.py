@@ -1,6 +1,7 @@
 """A page says that it is loading before any script has come."""
 
 import asyncio
+import gzip
 
 import pytest
 from starlette.datastructures import Headers
@@ -56,7 +57,7 @@ def test_a_page_says_in_the_readers_language_that_it_is_loading(query, asks, lan
         {"kind": "text/javascript"},
         {"method": "HEAD"},
         {"status": 404},
-        {"more": [(b"content-encoding", b"gzip")]},
+        {"more": [(b"content-encoding", b"br")]},
         {"html": b"<html><body>a handout</body></html>"},
     ],
 )
@@ -64,3 +65,10 @@ def test_all_else_passes_as_it_is(other):
     headers, body = answer(**other)
     assert body == other.get("html", HTML)
     assert headers["etag"] == "a"
+
+
+def test_a_packed_page_stays_packed():
+    headers, body = answer(html=gzip.compress(HTML), more=[(b"content-encoding", b"gzip")])
+    assert headers["content-encoding"] == "gzip"
+    assert headers["content-length"] == str(len(body))
+    assert b"Loading the page" in gzip.decompress(body)
