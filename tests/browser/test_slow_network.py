@@ -50,7 +50,7 @@ def test_at_every_moment_something_can_be_read(server, new_page, language, loadi
 def test_a_chart_whose_script_has_not_come_says_so(server, new_page):
     page = new_page(fresh=True)
     held = []
-    page.route("**/plotly-*.js", held.append)
+    page.route("**/plotly-*.js", lambda route: held.append(route))
     open_page(page, f"{server.url}/masks?model=reverse&src=abc")
     chart = page.locator(CHART).first
     says = "one => getComputedStyle(one, '::before').content"

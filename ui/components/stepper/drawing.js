@@ -155,7 +155,7 @@ function drawControls(view) {
 }
 
 /**
- * Scroll a list, and nothing around it, so that an entry is seen: with its row on top, or in the middle of the one row.
+ * Scroll a list, and nothing around it, so that an entry is seen: with its row on top, or amid a single row.
  * @param {HTMLElement} list
  * @param {HTMLElement} item
  */
