@@ -21,6 +21,7 @@ from ui.room.routes import routes
 from ui.runs import foreign, handed_in
 from ui.runs.loading import warm_up
 from ui.shared.entrance import Entrance
+from ui.shared.first_sight import FirstSight
 from ui.shared.headers import Preload, SecurityHeaders
 
 
@@ -53,5 +54,5 @@ app = st.App(
     "main.py",
     lifespan=_lifespan,
     routes=routes(_BASE, origins=_origins),
-    middleware=[Middleware(SecurityHeaders), _ENTRANCE, _GATE, _PRELOAD, Middleware(Scripts)],
+    middleware=[Middleware(SecurityHeaders), _ENTRANCE, _GATE, _PRELOAD, Middleware(FirstSight), Middleware(Scripts)],
 )

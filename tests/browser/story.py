@@ -12,6 +12,7 @@ from tests.browser.idle import POLL_MS, wait_for_rest
 from tools.serve import Server
 
 SETTLED_MS = 60_000
+OUTPUTS = ":is(.st-key-result_choice, .st-key-branch_choice) [role=radiogroup] label"
 FIFTEEN = quote("如果明天不下雨，我们就和朋友一起去公园里玩吧。")  # 15 pieces, and 14 come out
 # The text of charts without what the mouse points at.
 _DRAWN = """charts => charts.map(chart => {
@@ -87,12 +88,12 @@ def type_source(page: Page, text: str) -> None:
 
 def outputs(page: Page) -> list[str]:
     """The listed outputs: branches, or results of beam search."""
-    return [text.strip() for text in page.locator(".st-key-result_choice label p").all_inner_texts()[1:]]
+    return [text.strip() for text in page.locator(f"{OUTPUTS} p").all_inner_texts()]
 
 
 def choose_output(page: Page, place: int) -> None:
     """Click one of the listed outputs."""
-    page.locator(".st-key-result_choice [role=radiogroup] label").nth(place).click()
+    page.locator(OUTPUTS).nth(place).click()
     wait_for_idle(page)
 
 

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import comes_to, open_page, wait_for_idle
+from tests.browser.helpers import comes_to, menu_link, open_page, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import wait_for_charts
 from tests.pages.test_language import OF_PAGES
@@ -142,3 +142,17 @@ def test_a_term_is_underlined_only_where_it_is_a_word(opened, path, wanted):
     marked = page.evaluate(MARKED)
     assert wanted <= {word for word, _ in marked}
     assert [pair for pair in marked if pair[0] != pair[1] and not COMPOUND.fullmatch(pair[1])] == []
+
+
+def test_back_after_a_change_of_language_leads_to_the_page_before(opened):
+    page = opened("start?model=reverse", language="")
+    menu_link(page, "Masks").click()
+    heading(page, "Masks", "en")
+    wait_for_idle(page)
+    before = page.evaluate("history.length")
+    speak(page, "中文")
+    heading(page, "掩码", "zh-CN")
+    assert page.evaluate("history.length") == before
+    page.go_back()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Glassformer")
+    expect(page).to_have_url(re.compile("/start"))

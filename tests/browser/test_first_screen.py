@@ -12,10 +12,12 @@ from tests.browser.story import FIFTEEN, chart_is_on_the_first_screen, wait_for_
 LONG = quote("我不知道她为什么昨天晚上没有来参加我们的会议。" * 6)  # 60 and more
 PLAYER = ".gf-stepper .gf-controls"
 
-# The pieces of a list that are seen in part: neither whole in its frame nor whole outside.
+# The pieces of a list that are seen in part: neither whole in its frame nor whole outside. Of one row that slides, as
+# on a telephone, only the piece of the step has to be whole.
 CUT = """lists => lists.flatMap(list => {
   const frame = list.getBoundingClientRect();
-  return [...list.children].filter(chip => {
+  const slides = getComputedStyle(list).flexWrap === "nowrap";
+  return [...list.children].filter(chip => !slides || chip.matches(".gf-now")).filter(chip => {
     const { top, bottom, left, right } = chip.getBoundingClientRect();
     const inside = top >= frame.top - 1 && bottom <= frame.bottom + 1
       && left >= frame.left - 1 && right <= frame.right + 1;

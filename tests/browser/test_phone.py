@@ -8,12 +8,12 @@ from tests.browser.idle import wait_for_rest
 from tests.browser.story import FIFTEEN
 
 PICTURES = {  # of each part the first picture, and how far down it may begin
-    "step?": (".st-key-candidates .gf-chart", 360),
-    "attention?panel=overview": (".st-key-overview_cross .gf-chart", 350),
-    "attention?panel=walk&layer=2": (".st-key-walk_map .gf-chart", 350),
-    "attention?panel=table": (".st-key-head_table_map .gf-chart", 350),
-    "inside?inside=lens": (".st-key-lens_table .gf-chart", 350),
-    "matters?": (".gf-chart", 350),
+    "step?": (".st-key-candidates .gf-chart", 300),
+    "attention?panel=overview": (".st-key-overview_cross .gf-chart", 300),
+    "attention?panel=walk&layer=2": (".st-key-walk_map .gf-chart", 300),
+    "attention?panel=table": (".st-key-head_table_map .gf-chart", 300),
+    "inside?inside=lens": (".st-key-lens_table .gf-chart", 300),
+    "matters?": (".gf-chart", 300),
 }
 FOLDED = ("translate", "what_if", "example_menu")
 
@@ -79,6 +79,30 @@ def test_the_head_is_one_row_which_unfolds_and_the_controls_stay_at_the_foot(ser
     page.get_by_label("Next step").click()
     wait_for_idle(page)
     expect(page.locator(".gf-stepper")).to_have_attribute("data-step", "5")
+
+
+def test_pieces_are_one_row_that_slides_to_where_the_step_is(server, new_page):
+    page = new_page(viewport=PHONE)
+    open_page(page, f"{server.url}/step?model=zh-en&src={FIFTEEN}&step=1")
+    top_of(page, ".st-key-candidates .gf-chart")
+    for key in ("End", "Home"):
+        page.locator(".gf-stepper").press(key)
+        for row in (".gf-source .gf-pieces", ".gf-target .gf-pieces"):
+            tops = page.locator(f"{row} .gf-chip").evaluate_all("all => all.map(one => one.offsetTop)")
+            assert len(set(tops)) == 1
+        place = page.locator(".gf-target .gf-now").bounding_box()
+        assert place["x"] >= 0
+        assert place["x"] + place["width"] <= PHONE["width"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_buttons_in_the_corners_have_the_pages_ground(server, new_page, scheme):
+    page = new_page(viewport=PHONE, color_scheme=scheme)
+    open_page(page, f"{server.url}/masks?model=zh-en&src={FIFTEEN}")
+    page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, 130)")
+    ground = "one => getComputedStyle(one).backgroundColor"
+    for button in ("stExpandSidebarButton", "stMainMenu"):
+        assert page.get_by_test_id(button).evaluate(ground) == page.get_by_test_id("stApp").evaluate(ground)
 
 
 def test_the_mark_of_a_space_is_as_large_as_its_piece_and_says_what_it_is(server, page):

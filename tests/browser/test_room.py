@@ -212,6 +212,8 @@ def test_a_class_votes_again_and_with_sentences_of_their_own(people, fresh_serve
     assert panel.locator(".js-plotly-plot").evaluate(DRAWN) == [[3, 4, 0, 0]]  # the first round was too small to show
     panel.get_by_role("button", name="Show the answer").click()
     expect(panel.get_by_role("button", name="Vote again")).to_have_count(0)
+    for way in ("Next", "Back to the step"):  # on the phone, above the line of the room
+        first.locator(PANEL).get_by_role("link", name=way, exact=True).click(trial=True)
 
     votes_on_own_sentences(people, panel, fresh_server.port)
 

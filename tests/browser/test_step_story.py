@@ -5,9 +5,11 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import comes_to, menu_link, wait_for_idle
+from tests.browser.helpers import PHONE, VIEWPORT, comes_to, menu_link, wait_for_idle
+from tests.browser.idle import wait_for_rest
 from tests.browser.made_up import IMAGE, NAME
 from tests.browser.story import (
+    FIFTEEN,
     SETTLED_MS,
     address,
     arrive,
@@ -125,6 +127,34 @@ def test_a_clicked_candidate_branches_and_one_click_returns(own_server, page):
     choose_output(page, 1)
     expect(page.locator(CAPTION)).to_contain_text("you chose")
     assert model_runs(own_server) == before  # both were kept
+
+
+WIDE = {"width": 1440, "height": 800}  # here the model's own output has room in one row, and the branch has not
+
+
+@pytest.mark.parametrize("size", [VIEWPORT, PHONE, WIDE], ids=["laptop", "phone", "wide"])
+def test_a_forced_piece_leaves_the_first_charts_where_they_are(server, new_page, size):
+    page = new_page(viewport=size)
+    open_step(page, server, f"step?model=zh-en&src={FIFTEEN}&step=5")
+    before = _tops(page)
+    click_candidate(page, 1)
+    expect(page.locator(CAPTION)).to_contain_text("you chose")
+    expect(page.locator(".st-key-branch_choice")).to_contain_text("Model's own choice")
+    assert _tops(page) == pytest.approx(before, abs=8)
+
+
+def _tops(page):
+    """How far down in the page the charts of the first screen begin."""
+    wait_for_charts(page)
+    wait_for_rest(page)
+    return page.evaluate(
+        """keys => {
+          const main = document.querySelector("[data-testid=stMain]");
+          return keys.map(key => main.scrollTop
+            + document.querySelector(`.st-key-${key} .gf-chart`).getBoundingClientRect().top);
+        }""",
+        ["candidates", "cross_map"] if page.viewport_size["width"] > 900 else ["candidates"],
+    )
 
 
 def test_each_result_of_beam_search_can_be_stepped_through(own_server, page):

@@ -203,9 +203,9 @@ def test_a_link_with_branches_that_cannot_be_shows_none_of_them(reverse, tried):
 def test_branches_of_beam_search_keep_its_results(reverse):
     test = reverse(src="abc", how="beam", beam=2, forced=12, result=2)
     assert output(test).startswith("z")
-    assert [label.split()[:2] for label in labels(test)[1:]] == [["**Step", "1:"]] * 2
-    assert labels(test)[0] == "**Model's own choice** cba"
-    assert test.radio[0].value == ((12,), 1)
+    assert [label.split()[0] for label in labels(test)] == ["**1.**", "**2.**", "**Model's", "**Step"]
+    assert labels(test)[2] == "**Model's own choice** cba"
+    assert [radio.value for radio in test.radio] == [((12,), 1)] * 2
 
 
 @pytest.mark.parametrize(

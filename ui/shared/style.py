@@ -135,6 +135,7 @@ body:not(:has(.st-key-source)) > .gf-skip { display: none; }
 [class*="_table_behind"] { display: none; }
 [class*="-result_choice"] [data-testid="stRadio"] { display: flex; column-gap: 1.25rem; align-items: baseline; }
 [class*="-result_choice"] [data-testid="stWidgetLabel"] { flex: none; }
+[class*="-branch_choice"] [data-testid="stWidgetLabel"] { min-height: 0; margin-bottom: 0.1rem; }
 /* Chips: as high as a line of controls. */
 [class*="-changes"] button { height: auto; min-height: 2.125rem; max-width: 100%; padding: 0 0.6rem; }
 :is([class*="-changes"], .st-key-compared_zero) button :is(div, span, p) {
@@ -187,7 +188,7 @@ body:not(:has(.st-key-source)) > .gf-skip { display: none; }
 @media (max-width: 900px) and (min-width: 641px) { .st-key-page_head > :has(h1) { flex: 1 0 100% !important; } }
 /* What scrolls under the two buttons in the corners is not read through them. */
 [data-testid="stHeader"] :is([data-testid="stExpandSidebarButton"], [data-testid="stMainMenu"]) {
-  border-radius: 0.25rem; backdrop-filter: blur(12px) opacity(0.95);
+  border-radius: 0.25rem; background: light-dark(#fbfaf7, #141b23);
 }
 /* On a telephone the head is one row, into which what is rarely wanted is folded, the stepper's controls stand at the
    foot of the window, and a page's are one row that slides. Who follows a class there has no box to type into. */

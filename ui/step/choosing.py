@@ -13,6 +13,7 @@ from ui.shared import drawing
 from ui.shared.door import st
 from ui.shared.pressing import pressed
 from ui.state import session
+from ui.step import results
 from words import joined, say
 
 FORCE_CHOICE = "force_choice"
@@ -74,14 +75,12 @@ def by_name(run: OpenRun) -> None:
             key=key,
             on_change=take,
             placeholder=say("Click a bar above, or type a piece"),
-            help=say(
-                "The output goes on from that piece. "
-                "Both outputs are then listed under the sentence, one click apart."
-            ),
+            help=say("The output goes on from that piece. Both outputs are then listed below, one click apart."),
         )
         said = refusal(text)
         if said is not None and st.session_state.get(refused) == here:
             _refused(run, text, said, take_offer)
+        results.branches(run)
 
 
 def _here(run: OpenRun) -> tuple[str, int]:

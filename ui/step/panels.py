@@ -48,6 +48,7 @@ def candidates(run: OpenRun) -> None:
     with st.container(key=run.key(style.GUESSING)):
         if run.looking.covered:
             choosing.guess(run)
+            results.branches(run)
         else:
             choosing.verdict(run)
             _candidate_chart(run)

@@ -1,7 +1,8 @@
-"""What a reader chooses between on the Step page: the branches that were tried, or beam search's results."""
+"""What a reader chooses between on the Step page: beam search's results, and the branches that were tried."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from transformer.errors import GlassformerError, QueryError
@@ -17,27 +18,40 @@ from words import joined, say
 
 RESULTS = "results"  # what a lesson may cover
 RESULT_CHOICE = "result_choice"
+BRANCH_CHOICE = "branch_choice"
 NO_TEXT = say("(no text)")
+
+_Output = tuple[tuple[int, ...], int]  # the forced pieces, and which result
 
 
 def results(run: OpenRun) -> None:
-    """List the branches that were tried, if any, or beam search's results; one click shows another."""
+    """List beam search's results, if any; one click shows another."""
+    n = len(run.trace.hypotheses)
+    if (n == 1 and run.view.guess) or not n or cover.covered(run.key(RESULTS)):
+        return
+    forced, hypothesis = run.trace.query.forced, run.trace.query.hypothesis
+    found = {(forced, i): _hypothesis_label(run, i) for i in range(n)}
+    _choose(run, RESULT_CHOICE, say("Results of beam search"), found, (forced, hypothesis))
+
+
+def branches(run: OpenRun) -> None:
+    """List the branches that were tried, if any: below where they are forced, so that they move nothing above."""
     if cover.covered(run.key(RESULTS)):
         return
-    base = own_choice(run.trace.query)
-    known = tried.remember(run.slot, base, run.trace.query.forced)
-    here = (run.trace.query.forced, run.trace.query.hypothesis)
-    options: dict[tuple[tuple[int, ...], int], str] = {}
-    for forced in ((), *known):
-        if forced == here[0] and run.trace.hypotheses:
-            name = [_branch_name(run, forced)] if forced else []
-            found = range(len(run.trace.hypotheses))
-            options |= {(forced, i): joined(" ", [*name, _hypothesis_label(run, i)]) for i in found}
-        elif (text := _text_of(run, forced)) is not None:
-            options[forced, 0] = joined(" ", [_branch_name(run, forced), text])
-    if len(options) == 1 and (run.view.guess or not run.trace.hypotheses):
-        return  # there is nothing to choose, and the text stands above
-    slot, key = run.slot, run.key(RESULT_CHOICE)
+    forced = run.trace.query.forced
+    known = tried.remember(run.slot, own_choice(run.trace.query), forced)
+    texts = {one: _text_of(run, one) for one in ((), *known)}
+    options = {
+        (one, run.trace.query.hypothesis if one == forced else 0): joined(" ", [_branch_name(run, one), text])
+        for one, text in texts.items()
+        if text is not None
+    }
+    if len(options) > 1:
+        _choose(run, BRANCH_CHOICE, say("Outputs"), options, (forced, run.trace.query.hypothesis))
+
+
+def _choose(run: OpenRun, name: str, label: str, options: Mapping[_Output, str], here: _Output) -> None:
+    slot, key = run.slot, run.key(name)
     st.session_state[key] = here
 
     def go() -> None:
@@ -45,12 +59,12 @@ def results(run: OpenRun) -> None:
         session.show(slot, forced, hypothesis, max(len(forced) - 1, 0))
 
     st.radio(
-        say("Results of beam search") if run.trace.hypotheses else say("Outputs"),
+        label,
         list(options),
         key=key,
         format_func=lambda option: options.get(option, ""),
         on_change=go,
-        help=say("Force a candidate below, and the output branches; each branch is listed here."),
+        help=say("Force a candidate, and the output branches; each branch is listed under the candidates."),
     )
 
 

@@ -39,6 +39,7 @@ const CONFIG = { displaylogo: false, displayModeBar: false, showTips: false, res
 function note(view, sentence) {
   view.note.textContent = sentence;
   view.note.hidden = false;
+  delete view.root.dataset.waits;
   view.plot.style.display = "none";
   refreshTools(view, false);
 }
@@ -175,6 +176,7 @@ async function drawOnce(view) {
  */
 async function react(view, plotly, figure) {
   view.note.hidden = true;
+  delete view.root.dataset.waits;
   view.plot.style.display = "";
   const { data, layout } = prepared(view, figure);
   await plotly.react(view.plot, data, layout, CONFIG);
@@ -269,6 +271,7 @@ function create(frame) {
   view.large.dialog.append(cross);
   refreshTools(view, false);
   view.note.hidden = true;
+  root.dataset.waits = say("Loading the chart…");
   plot.setAttribute("role", "img");
   return view;
 }

@@ -11,6 +11,8 @@ import { drawNote, drawPicked } from "./picked.js";
 /** @import { TargetChip } from "../common/payloads.js" */
 /** @import { View } from "./types.js" */
 
+const FADES = 24;  // pixels at the end of a row that slides
+
 /** @param {View} view */
 export function render(view) {
   const { target, still, stop_reason: reason } = view.run;
@@ -33,6 +35,11 @@ export function render(view) {
   view.caption.replaceChildren(...caption(view, covered));
   drawControls(view);
   view.root.dataset.step = String(view.step);
+  follow(view);
+}
+
+/** @param {View} view */
+function follow(view) {
   keepInView(view.targetList, view.targetChips[view.step]);
   const strongest = strongestSource(view);
   if (strongest) keepInView(view.sourceList, strongest);
@@ -69,18 +76,34 @@ function drawText(view, covered) {
 }
 
 /**
- * Keep the height the finished text will need, so that the controls never move under a finger.
+ * Keep the height that the finished output needs, so that the controls never move under a finger. What the first run
+ * of a sentence needed stays for its branches: what is longer scrolls, and the page below stands still.
  * @param {View} view
  */
 export function reserve(view) {
-  view.text.style.minHeight = "";
-  if (!view.run) return;
+  if (!view.run?.target.length) return;
+  const { width } = view.root.getBoundingClientRect();
+  const about = JSON.stringify([view.run.source, view.run.still, view.data.compact, width]);
+  if (view.kept !== about) {
+    view.kept = about;
+    view.targetList.style.height = "";
+    view.text.style.height = `${finishedHeight(view)}px`;
+    view.targetList.style.height = getComputedStyle(view.targetList).height;
+  }
+  follow(view);
+}
+
+/**
+ * The height of the whole text; its style has a limit.
+ * @param {View} view
+ */
+function finishedHeight(view) {
   const probe = make("p", "gf-text gf-probe", `${view.run.texts.at(-1) ?? ""} ?`);
   probe.dir = "auto";
   view.text.before(probe);
   const height = Math.ceil(probe.getBoundingClientRect().height);
   probe.remove();
-  view.text.style.minHeight = `${height}px`;
+  return height;
 }
 
 /**
@@ -132,11 +155,13 @@ function drawControls(view) {
 }
 
 /**
- * Scroll a list, and nothing around it, so that an entry is seen, with its row on top.
+ * Scroll a list, and nothing around it, so that an entry is seen: with its row on top, or amid a single row.
  * @param {HTMLElement} list
  * @param {HTMLElement} item
  */
 function keepInView(list, item) {
   const [frame, place] = [list.getBoundingClientRect(), item.getBoundingClientRect()];
   if (place.top < frame.top || place.bottom > frame.bottom) list.scrollTop += place.top - frame.top;
+  if (place.left >= frame.left && place.right <= frame.right - FADES) return;
+  list.scrollLeft += (place.left + place.right - frame.left - frame.right) / 2;
 }

@@ -36,6 +36,8 @@ export interface View {
   run: Run;
   /** What the chips show; others are made when it changes. */
   shape: string;
+  /** What the height of the output was measured for. */
+  kept?: string;
   revision: number;
   step: number;
   settled: number;

@@ -83,7 +83,6 @@ function adopt(view, data) {
   }
   view.step = clamp(view, view.step);
   if (shape !== view.shape) build(view);
-  reserve(view);
   view.shape = shape;
 }
 
@@ -100,7 +99,7 @@ function show(view, { data: { payload }, setStateValue, setTriggerValue }) {
   view.targetName.textContent = payload.run.still ? say("Output") : say("Output so far");
   adopt(view, payload);
   render(view);
-  stick(view);
+  resized(view);
 }
 
 /**
@@ -127,7 +126,14 @@ function close(view) {
   tellStep(leave(view), view.data.name);
 }
 
+/** @param {View} view */
+function lettersChanged(view) {
+  view.kept = undefined;
+  resized(view);
+}
+
 export const component = mount({
   styles: "stepper", className: "gf-stepper", create, show, close,
-  watched: (view) => [view.root], resized, fontsCame: resized,
+  watched: (view) => [view.root], resized,
+  fontsCame: lettersChanged, scaled: lettersChanged,
 });

@@ -1,0 +1,115 @@
+"""What a page shows before it has drawn anything: that it is loading, in the reader's language and theme.
+
+Streamlit sends an empty page and then scripts of more than a megabyte, and the menu stands before the page does: over
+a slow network that is a white window, for a minute on the first visit. So a sentence and grey bars come with the HTML
+itself, stand where the page will, and are gone by a rule of style once it has its title. They need no script.
+"""
+
+from __future__ import annotations
+
+import gzip
+from html import escape
+from typing import Final
+from urllib.parse import parse_qs
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ui.state.language import PARAMETER
+from words import ENGLISH, negotiated, said, say
+
+LOADING: Final = say("Loading the page…")
+_ROOT: Final = b'<div id="root">'  # into which Streamlit's scripts draw; what is saved as HTML has none
+_SIGHT: Final = """
+<style>
+.gf-loading {
+  --line: #20272e; position: fixed; z-index: 1; inset: 0.75rem 1rem auto; pointer-events: none; color: #5f676e;
+  font: 1.1rem/2.2rem "Source Sans", "PingFang SC", "Microsoft YaHei", "Noto Sans SC", sans-serif;
+  animation: gf-loading-comes 0.3s 0.3s backwards;
+}
+.gf-loading p { margin: 0; }
+.gf-loading i {
+  display: block; height: 1.6rem; margin-top: 0.6rem; border-radius: 0.25rem;
+  background: color-mix(in srgb, var(--line) 8%, transparent); animation: gf-loading-waits 2.4s ease-in-out infinite;
+}
+.gf-loading i:nth-of-type(2) { width: 70%; }
+.gf-loading i:nth-of-type(3) { height: 45vh; margin-top: 2rem; }
+@keyframes gf-loading-comes { from { opacity: 0; } }
+@keyframes gf-loading-waits { 50% { opacity: 0.45; } }
+@media (min-width: 769px) { .gf-loading { inset: 0.75rem 3.25rem auto 338px; } }
+@media (prefers-color-scheme: dark) {
+  :root { background: #141b23; }
+  .gf-loading { --line: #e4e7ea; color: #9aa3ab; }
+}
+@media (prefers-reduced-motion: reduce) { .gf-loading, .gf-loading i { animation: none; } }
+@media print { .gf-loading { display: none; } }
+body:has([data-testid="stMain"] :is(h1, .gf-wall, [data-testid="stAlert"], [data-testid="stException"])) .gf-loading {
+  display: none;
+}
+</style>
+<noscript><style>.gf-loading { display: none; }</style></noscript>
+"""
+
+
+def sight(language: str) -> bytes:
+    """The HTML of it, in a language of ours."""
+    text = escape(said(LOADING, language))
+    bars = "<i></i>" * 3
+    return f'{_SIGHT}<div class="gf-loading" role="status" lang="{language}"><p>{text}</p>{bars}</div>'.encode()
+
+
+class FirstSight:
+    """Puts it into every page; all else passes as it is."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        begun: Message | None = None
+        body = b""
+
+        async def send_filled(message: Message) -> None:
+            nonlocal begun, body
+            if message["type"] == "http.response.start" and _is_page(message):
+                begun = message
+            elif begun is None:
+                await send(message)
+            else:
+                body += message.get("body", b"")
+                if not message.get("more_body"):
+                    filled = _filled(begun, body, _language(scope))
+                    await send(begun)
+                    await send({"type": "http.response.body", "body": filled})
+
+        is_asked = scope["type"] == "http" and scope["method"] == "GET"
+        await self._app(scope, receive, send_filled if is_asked else send)
+
+
+def _is_page(start: Message) -> bool:
+    headers = Headers(raw=start["headers"])
+    is_html = headers.get("content-type", "").startswith("text/html")
+    return bool(start["status"] == 200 and is_html and headers.get("content-encoding", "gzip") == "gzip")
+
+
+def _filled(start: Message, body: bytes, language: str) -> bytes:
+    """The page with it, as it travels, and the headers that fit: it differs by language, and is no file any more."""
+    headers = MutableHeaders(scope=start)
+    is_packed = "content-encoding" in headers
+    page = gzip.decompress(body) if is_packed else body
+    if _ROOT not in page:
+        return body
+    page = page.replace(_ROOT, sight(language) + _ROOT, 1)
+    filled = gzip.compress(page, compresslevel=6) if is_packed else page
+    headers["content-length"] = str(len(filled))
+    headers.add_vary_header("Accept-Language")
+    for name in ("etag", "last-modified", "accept-ranges"):
+        del headers[name]
+    return filled
+
+
+def _language(scope: Scope) -> str:
+    """The language that the page will speak: the address', else the first that the browser asks for."""
+    asked = parse_qs(scope.get("query_string", b"").decode("latin-1")).get(PARAMETER, [""])[-1]
+    first = Headers(scope=scope).get("accept-language", "").partition(",")[0].partition(";")[0]
+    return negotiated(asked) or negotiated(first) or ENGLISH
