@@ -6,8 +6,8 @@ import pytest
 
 from tests.pages.conftest import ROOT, STEP, check
 from tests.pages.test_pseudo_language import MODEL, PARTS, SOURCE
-from ui.state import covering, own_lessons
 from ui.shared.cover import ALL, PART
+from ui.state import covering, own_lessons
 from ui.state.link import read_link
 from ui.teaching import links as panels
 from ui.teaching.example import EXAMPLE
