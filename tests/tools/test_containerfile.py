@@ -1,6 +1,7 @@
 """The Containerfile names only what there is; no engine is needed to see that, and none is there to build it."""
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -50,12 +51,32 @@ def test_its_commands_run_the_app_and_ask_how_it_is():
     assert f":{said('EXPOSE')[0]}/_stcore/health" in health[-1]
 
 
-@pytest.mark.parametrize("option", ["server.address", "server.allowedHosts"])
+@pytest.mark.parametrize("option", ["server.address", "server.allowedHosts", "browser.serverAddress"])
 def test_its_settings_are_settings_of_streamlit(option):
     named = "STREAMLIT_" + re.sub(r"(?<!^)(?=[A-Z])", "_", option.replace(".", "_")).upper()
     assert any(f"{named}=" in line for line in said("ENV"))
     code = f"from streamlit import config; assert {option!r} in config.get_config_options()"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+def test_nobody_is_asked_what_the_server_is_called():
+    """Neither by what is printed at the start nor for a visitor from an origin that is not known."""
+    code = """
+from streamlit import config, net_util
+from streamlit.web import bootstrap
+from streamlit.web.server import server_util
+config.get_config_options()
+net_util._make_blocking_http_get = lambda *a, **k: 1 / 0
+bootstrap._print_url(False)
+import app
+assert not server_util.is_url_from_allowed_origins("http://stranger.example")
+"""
+    env = dict(os.environ) | {name: value for line in said("ENV") for name, _, value in map(parted, line.split())}
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, env=env)
+
+
+def parted(setting):
+    return setting.partition("=")
 
 
 def test_torch_is_the_build_that_make_installs_and_nobody_is_root():
