@@ -15,6 +15,8 @@ from ui.runs import loading
 
 LINES = re.sub(r"\\\n", " ", (ROOT / "Containerfile").read_text(encoding="utf-8")).splitlines()
 
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
 
 def said(word):
     return [line.split(maxsplit=1)[1] for line in LINES if line.lstrip().startswith(f"{word} ")]
@@ -37,9 +39,13 @@ def test_what_is_copied_is_there_and_is_all_that_the_app_imports():
 
 def test_its_commands_run_the_app_and_ask_how_it_is():
     command = json.loads(said("CMD")[-1])
-    assert command[:5] == ["python", "-m", "streamlit", "run", "app.py"]
-    assert loading.OPTION in command
-    assert command[-1] == said("VOLUME")[0]
+    (volume,), (port,) = said("VOLUME"), said("EXPOSE")
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    as_make = re.search(r"^run:.*\n\t@\$\(PY\) (.*) \$\(ARGS\)$", makefile, flags=re.MULTILINE)[1]
+    assert command == ["python", *as_make.split(), "--", loading.OPTION, volume]
+    assert f"podman run -p {port}:{port} -v glassformer-models:{volume} glassformer" in README
+    (owned,) = [part.split() for line in said("RUN") for part in line.split("&&") if "chown" in part]
+    assert owned == ["chown", "-R", said("USER")[0], f"{said('WORKDIR')[0]}/static", volume]  # all that is written
     health = json.loads(
         re.search(
             r"CMD (\[.*\])",
