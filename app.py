@@ -24,8 +24,8 @@ from ui.runs.loading import warm_up
 from ui.shared.entrance import Entrance
 from ui.shared.headers import Preload, SecurityHeaders
 
-# Streamlit would ask a server of Amazon's what this machine is called, for each visitor from an origin that it does not
-# know, while all others wait. What it prints at the start asks too, unless browser.serverAddress is set.
+# Streamlit would ask a server of Amazon's what this machine is called, for each visitor from an origin that it does
+# not know, while all others wait. What it prints at the start asks too, unless browser.serverAddress is set.
 net_util.get_external_ip = lambda: None
 
 
