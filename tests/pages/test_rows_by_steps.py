@@ -11,7 +11,7 @@ from ui.compare import maps
 from ui.runs import loading
 from ui.state.view import SECOND
 
-CHANGES = ("causal-off", "causal-peek", "causal-transposed", "twice-decoder.0")
+CHANGES = ("causal-off", "causal-peek", "causal-transposed", "twice-decoder.0", "fill-all.m1", "rank-all.2")
 UNTOUCHED = ("", "zero-decoder.1.1")
 
 
