@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 
 import streamlit as st
 from starlette.middleware import Middleware
+from streamlit import net_util
 from streamlit.runtime.pages_manager import PagesManager
 
 from ui.components.assets import ensure_static, link
@@ -23,6 +24,10 @@ from ui.runs.loading import warm_up
 from ui.shared.entrance import Entrance
 from ui.shared.first_sight import FirstSight
 from ui.shared.headers import Preload, SecurityHeaders
+
+# Streamlit would ask a server of Amazon's what this machine is called, for each visitor from an origin that it does
+# not know, while all others wait. What it prints at the start asks too, unless browser.serverAddress is set.
+net_util.get_external_ip = lambda: None
 
 
 @asynccontextmanager

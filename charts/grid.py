@@ -66,6 +66,7 @@ def grid_spec(
     most_cells: int = 48_000,
     group: int = 1,
     prompt: int | None = None,
+    note: str = "",
 ) -> Spec:
     """Draw all heads of all layers.
 
@@ -88,6 +89,7 @@ def grid_spec(
         most_cells: Most cells to draw; more are drawn in blocks, and the chart says so.
         group: How many heads beside each other share one head of keys and values; they stand under one bracket.
         prompt: The row that predicts the first piece of the output, where a prompt stands before it: lines part them.
+        note: What else stands under the title, such as the `rows_note` of a trace.
 
     Returns:
         The figure; `layout.height` suggests a height in pixels. A click gives the cell, `tile_at` its head.
@@ -115,7 +117,7 @@ def grid_spec(
     bracket(layout, shape[1], group, cells=blocks.weights.shape[3])
     if prompt is not None:
         part_tiles(layout, blocks.weights.shape, row=prompt / blocks.size, column=(prompt + 1) / blocks.size)
-    _say(layout, blocks, own_scale=own_scale, log=log)
+    _say(layout, blocks, note, own_scale=own_scale, log=log)
     names = (query_axis, key_axis)
     data = [_tiles(names, colour, blocks.size, own_scale=own_scale, log=log, show_scale=show_scale)]
     if not blocks.allowed.all():
@@ -241,9 +243,9 @@ def _frame(layers: tuple[int, int], heads: tuple[int, int], drawn: tuple[int, ..
     return {"type": "rect", "x0": left, "x1": right, "y0": top, "y1": bottom, "line": line}
 
 
-def _say(layout: Spec, blocks: Blocks, *, own_scale: bool, log: bool) -> None:
+def _say(layout: Spec, blocks: Blocks, note: str, *, own_scale: bool, log: bool) -> None:
     """Say what a reader must know before comparing tiles."""
-    said = []
+    said = [literal(note)]
     if blocks.size > 1:
         said.append(say("pooled: a cell is the largest weight of {size} × {size} pieces", size=blocks.size))
     if own_scale:

@@ -68,6 +68,7 @@ def heatmap_spec(
     limits: tuple[float, float] | None = (0.0, 1.0),
     log: bool = False,
     rows_sum_to_one: bool = True,
+    note: str = "",
 ) -> Spec:
     """Draw a map with row 0 on top.
 
@@ -88,6 +89,7 @@ def heatmap_spec(
         log: Colours go by the logarithm, from `LOG_FLOOR` to the upper limit; smaller values look like `LOG_FLOOR`.
             For values that are never negative. Hover still tells the value itself.
         rows_sum_to_one: Whether rows should; if one does not, the chart says which.
+        note: What else stands under the title, such as the `rows_note` of a trace.
 
     Returns:
         The figure; `layout.height` suggests a height in pixels. The numbers of a large map are rounded
@@ -119,7 +121,7 @@ def heatmap_spec(
     if missing.any():
         data.append(_closed_cells(missing, names, NOT_FINITE))
     layout["shapes"] = _frames(values.shape, marked_row, marked_cell)
-    said = [ROUNDED] * (digits == HALF_DIGITS) + _odd_sums(drawn, open_cells) * rows_sum_to_one
+    said = [literal(note)] + [ROUNDED] * (digits == HALF_DIGITS) + _odd_sums(drawn, open_cells) * rows_sum_to_one
     subtitle(layout, said)
     if digits is None:
         return {"data": data, "layout": layout}

@@ -231,7 +231,7 @@ def test_the_list_has_every_lesson_and_leads_into_it(open_page):
         assert any(str(one.title.said({})) in element.value.replace("\\", "") for element in test.markdown)
     begins = [path for label, path in ways(test).items() if label.startswith("Begin")]
     assert begins[0][1]["src"] == SENTENCE
-    page, parameters = ways(test)["Begin the 20-minute path"]
+    page, parameters = ways(test)["Begin the 25-minute path"]
     assert page == "attention"
     first_row = {"panel": "walk", "kind": "encoder", "layer": "1", "head": "1", "query": "1"}
     assert parameters == {"src": SENTENCE, "lesson": "one-piece.1", "path": "short", **first_row}

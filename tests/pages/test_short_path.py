@@ -11,7 +11,7 @@ __all__ = ["step_page"]  # a fixture
 
 def test_the_path_begins_with_its_words_on_the_learners_sentence_and_then_asks(step_page):
     test = step_page("pages/learn/lessons.py", src=SENTENCE, model="zh-en")
-    _, parameters = ways(test)["Begin the 20-minute path"]
+    _, parameters = ways(test)["Begin the 25-minute path"]
     test = step_page("pages/explore/attention.py", **parameters)
     text = " ".join(one.value for one in test.markdown).replace("\\", "")
     assert "The words of this path" in text

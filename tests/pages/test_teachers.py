@@ -5,10 +5,13 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from tests.pages.conftest import ROOT, STEP, check
+from tests.pages.test_pseudo_language import MODEL, PARTS, SOURCE
+from ui.shared.cover import ALL, PART
 from ui.state import covering, own_lessons
 from ui.state.link import read_link
 from ui.teaching import links as panels
 from ui.teaching.example import EXAMPLE
+from ui.teaching.places import PAGES
 
 TEACHERS = ROOT / "pages" / "learn" / "teachers.py"
 
@@ -145,15 +148,40 @@ def test_an_address_that_is_none_is_said_to_be_none(open_page, address, why):
     assert [why in warning.value for warning in test.warning] == [True]
 
 
-@pytest.mark.parametrize("path", ["explore/masks", "explore/positions", "explore/inside", "explore/attention"])
-def test_any_part_of_the_page_that_one_comes_from_can_be_covered(open_page, path):
-    page = ROOT / "pages" / f"{path}.py"
-    test = check(open_page(page).run())
-    met = test.session_state[covering.MET][path.rpartition("/")[2]]
-    charts = {one for one in drawn(test) if covering.read(one) == (one,)} & set(met)
-    assert charts, "the page draws charts that can be covered"
-    covered = open_page(page)
-    covered.query_params["cover"] = covering.write(sorted(charts))
-    check(covered.run())
-    assert not charts & drawn(covered)
-    assert all(met[one] for one in charts), "each is called by its title"
+CLOSABLE = [name for name, (path, _) in PARTS.items() if path.stem in PAGES]
+BOX = "Covered by the link that you opened"
+
+
+def hidden_by_the_builder(open_page, page, met, keys):
+    """The words of the address that the link builder makes when these are chosen."""
+    test = open_page(TEACHERS)
+    test.session_state[covering.MET] = {page: met}
+    test.selectbox(key=panels.PAGE).set_value(page)
+    check(test.run())
+    chosen = test.multiselect(key=panels.COVERED)
+    assert len(chosen.options) >= len(met)
+    chosen.set_value(keys)
+    path, said = built(check(test.run()))
+    assert path == page
+    return said["cover"]
+
+
+def test_every_page_that_a_teacher_may_send_has_parts_that_are_tried():
+    assert {PARTS[name][0].stem for name in CLOSABLE} == set(PAGES)
+
+
+@pytest.mark.parametrize("name", CLOSABLE)
+def test_any_part_of_any_page_can_be_covered(open_page, name):
+    path, view = PARTS[name]
+    view = {"model": MODEL, "src": SOURCE} | view
+    test = check(open_page(path, **view).run())
+    met = dict(test.session_state[covering.MET][path.stem])
+    assert PART in met
+    inside = [key for key in met if key not in (ALL, PART)]
+    assert all(met[key] for key in drawn(test) & set(inside)), "each chart is called by its title"
+    for keys in ([PART], [ALL], *(inside[i : i + covering.MOST] for i in range(0, len(inside), covering.MOST))):
+        words = hidden_by_the_builder(open_page, path.stem, met, keys)
+        assert covering.read(words) == tuple(keys)
+        covered = check(open_page(path, **view, cover=words).run())
+        assert not (set(inside) if keys[0] in (ALL, PART) else set(keys)) & drawn(covered)
+        assert sum(caption.value == BOX for caption in covered.caption) == len(keys)

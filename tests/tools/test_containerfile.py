@@ -1,6 +1,7 @@
 """The Containerfile names only what there is; no engine is needed to see that, and none is there to build it."""
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -13,6 +14,8 @@ from tools.serve import ROOT
 from ui.runs import loading
 
 LINES = re.sub(r"\\\n", " ", (ROOT / "Containerfile").read_text(encoding="utf-8")).splitlines()
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def said(word):
@@ -36,9 +39,13 @@ def test_what_is_copied_is_there_and_is_all_that_the_app_imports():
 
 def test_its_commands_run_the_app_and_ask_how_it_is():
     command = json.loads(said("CMD")[-1])
-    assert command[:5] == ["python", "-m", "streamlit", "run", "app.py"]
-    assert loading.OPTION in command
-    assert command[-1] == said("VOLUME")[0]
+    (volume,), (port,) = said("VOLUME"), said("EXPOSE")
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    as_make = re.search(r"^run:.*\n\t@\$\(PY\) (.*) \$\(ARGS\)$", makefile, flags=re.MULTILINE)[1]
+    assert command == ["python", *as_make.split(), "--", loading.OPTION, volume]
+    assert f"podman run -p {port}:{port} -v glassformer-models:{volume} glassformer" in README
+    (owned,) = [part.split() for line in said("RUN") for part in line.split("&&") if "chown" in part]
+    assert owned == ["chown", "-R", said("USER")[0], f"{said('WORKDIR')[0]}/static", volume]  # all that is written
     health = json.loads(
         re.search(
             r"CMD (\[.*\])",
@@ -50,12 +57,32 @@ def test_its_commands_run_the_app_and_ask_how_it_is():
     assert f":{said('EXPOSE')[0]}/_stcore/health" in health[-1]
 
 
-@pytest.mark.parametrize("option", ["server.address", "server.allowedHosts"])
+@pytest.mark.parametrize("option", ["server.address", "server.allowedHosts", "browser.serverAddress"])
 def test_its_settings_are_settings_of_streamlit(option):
     named = "STREAMLIT_" + re.sub(r"(?<!^)(?=[A-Z])", "_", option.replace(".", "_")).upper()
     assert any(f"{named}=" in line for line in said("ENV"))
     code = f"from streamlit import config; assert {option!r} in config.get_config_options()"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+def test_nobody_is_asked_what_the_server_is_called():
+    """Neither by what is printed at the start nor for a visitor from an origin that is not known."""
+    code = """
+from streamlit import config, net_util
+from streamlit.web import bootstrap
+from streamlit.web.server import server_util
+config.get_config_options()
+net_util._make_blocking_http_get = lambda *a, **k: 1 / 0
+bootstrap._print_url(False)
+import app
+assert not server_util.is_url_from_allowed_origins("http://stranger.example")
+"""
+    env = dict(os.environ) | {name: value for line in said("ENV") for name, _, value in map(parted, line.split())}
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, env=env)
+
+
+def parted(setting):
+    return setting.partition("=")
 
 
 def test_torch_is_the_build_that_make_installs_and_nobody_is_root():

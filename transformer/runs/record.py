@@ -13,14 +13,8 @@ from transformer.runs.query import Query
 from transformer.runs.rules import Rules
 from transformer.runs.runnable import Runnable
 from transformer.runs.source import Source
-from transformer.runs.step import Ranked, StopReason
+from transformer.runs.step import BY_STEPS, Ranked, StopReason
 from transformer.runs.trace import Trace
-from words import say
-
-BY_STEPS = say(
-    "With this change, what the decoder computes for a token depends on what comes after it. The maps show each row "
-    "as its step computed it, when its token was the last; one pass over the whole output would give different rows."
-)
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,15 @@ from typing import Literal
 
 import numpy as np
 
+from words import say
+
 RuleChange = Literal["closed", "lowered", "raised"]
 StopReason = Literal["end of sentence", "length limit", "no decoder"]
+BY_STEPS = say(
+    "With this change, what the decoder computes for a token depends on what comes after it. The maps show each row "
+    "as its step computed it, when its token was the last; one pass over the whole output would give different rows."
+)
+ROWS_BY_STEPS = say("each row of the decoder as its own step computed it")
 
 
 @dataclass(frozen=True)

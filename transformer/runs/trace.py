@@ -28,7 +28,7 @@ from transformer.model.anatomy import StackName
 from transformer.runs.distribution import best, change, drawn_from, entropy
 from transformer.runs.query import Query
 from transformer.runs.rules import Rules
-from transformer.runs.step import Candidate, Ranked, RowLabel, Step, StopReason
+from transformer.runs.step import BY_STEPS, ROWS_BY_STEPS, Candidate, Ranked, RowLabel, Step, StopReason
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,6 +133,10 @@ class Trace:
     def output_text(self) -> str:
         """The whole output as text; a decoder alone's is what it added to the prompt."""
         return self.texts[-1] if self.texts else ""
+
+    def rows_note(self, kind: Kind | None = None) -> str:
+        """What a figure or table says of rows of a kind, or of any, that one pass over the output gives otherwise."""
+        return ROWS_BY_STEPS if BY_STEPS in self.notes and kind != "encoder" else ""
 
     @property
     def nbytes(self) -> int:

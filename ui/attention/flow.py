@@ -59,8 +59,10 @@ def draw(run: AnyRun) -> None:
     view, flow, rows, columns = run.view, drawn.flow, drawn.rows, drawn.columns
     n_heads, n_queries, n_keys = run.trace.maps(view.kind).shape[1], len(rows), len(columns)
     slot, key, together = run.slot, run.key(FLOW), flow.together
+    of = drawing.origin(key, say("{kind}, {layer}", kind=flow.kind, layer=flow.layer))
     if cover.stands_for(key):
         return
+    cover.met(key, of.chart)
 
     def take() -> None:  # a session keeps it, so it must not hold the weights
         told = last_choice(key, n_heads=n_heads, n_queries=n_queries, n_keys=n_keys)
@@ -69,7 +71,6 @@ def draw(run: AnyRun) -> None:
         heads = {} if together else _fields(told.heads)
         session.replace(slot, query=query, key=place, follow=told.following, **heads)
 
-    of = drawing.origin(key, say("{kind}, {layer}", kind=flow.kind, layer=flow.layer))
     flow_view(
         flow,
         key=key,

@@ -117,6 +117,8 @@ def drawn_map(looking: Looking | GivenLooking, checkpoint: Checkpoint | None, ki
     given = looking.trace if isinstance(looking.trace, GivenMaps) else None
     sums = given is None or given.of(kind).sums_to_one
     notes: list[str] = [*[MAX_ROWS] * is_max, *[OTHER_SUMS] * (not sums)]
+    if isinstance(looking.trace, Trace):
+        notes += filter(None, [looking.trace.rows_note(kind)])
     rows, columns = list(range(len(queries.labels))), list(range(len(keys.labels)))
     if view.hide_special:
         rows, columns = (

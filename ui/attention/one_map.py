@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
@@ -15,7 +15,6 @@ from charts.heatmap import HOW_TO_READ as HOW_TO_READ_GIVEN
 from charts.heatmap import HOW_TO_READ_CLOSED
 from charts.prompt import HOW_TO_READ as HOW_TO_READ_PROMPT
 from charts.prompt import part_map
-from charts.theme import Spec, capitalised, literal
 from ui.attention.maps import (
     ALL_SPECIAL,
     DrawnMap,
@@ -63,6 +62,8 @@ def draw(run: AnyRun) -> None:
     if not drawn.weights.size:
         st.info(ALL_SPECIAL)
         return
+    config = None if run.checkpoint is None else run.checkpoint.config
+    shared = shared_by(run.view.head, config) if run.view.head is not None else ""
     figure = charts.heatmap_spec(
         drawn.weights,
         queries=drawn.queries,
@@ -77,10 +78,9 @@ def draw(run: AnyRun) -> None:
         limits=(0.0, _largest(drawn) if run.view.own_scale else 1.0),
         log=is_spread_thin(run.looking) if run.view.log_scale is None else run.view.log_scale,
         rows_sum_to_one=drawn.sums_to_one,
+        note=joined("; ", [*drawn.notes, *([shared] if shared else [])]),
     )
-    config = None if run.checkpoint is None else run.checkpoint.config
-    shared = shared_by(run.view.head, config) if run.view.head is not None else ""
-    _say(figure, [*drawn.notes, *([shared] if shared else [])])
+    figure["layout"]["height"] = max(figure["layout"]["height"], LEAST_HEIGHT)
     if (prompt := prompt_row(run, run.view.kind)) is not None:
         part_map(figure, row=first_from(drawn.rows, prompt), column=first_from(drawn.columns, prompt + 1))
     follow_steps(figure, drawn.row_of_step(), n_rows=len(drawn.queries), n_columns=len(drawn.keys))
@@ -116,16 +116,6 @@ def _how_to_read(run: AnyRun, drawn: DrawnMap) -> str:
     parts += [HOW_TO_READ_MARK] * (drawn.sides.current is not None)
     parts += [HOW_TO_READ_PROMPT] * (prompt_row(run, run.view.kind) is not None)
     return joined(" ", [*parts, HOW_TO_READ_CELL])
-
-
-def _say(figure: Spec, notes: Sequence[str]) -> None:
-    """Put notes under the title, where they stay with a downloaded picture."""
-    layout = figure["layout"]
-    layout["height"] = max(layout["height"], LEAST_HEIGHT)
-    if notes:
-        before = layout["title"].get("subtitle", {}).get("text")
-        lines = [capitalised(joined("; ", map(literal, notes))), *([before] if before else [])]
-        layout["title"]["subtitle"] = {"text": joined(". ", lines), "font": {"size": 13}}
 
 
 def _choosing(run: AnyRun, drawn: DrawnMap) -> Callable[[], None]:

@@ -187,6 +187,7 @@ def _one(half: Half, name: str, title: str, largest: float, follows: Slot) -> No
         allowed=half.allowed,
         colour=half.sides.key_side,
         limits=(0.0, largest),
+        note=half.looking.trace.rows_note(half.kind),
     )
     _marked(figure, half)
     drawing.chart(

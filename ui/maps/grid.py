@@ -152,6 +152,7 @@ def _figure(run: AnyRun, kind: Kind, of: Sides, *, large: bool) -> Spec:
         show_scale=large,
         group=size_of(run),
         prompt=prompt_row(run, kind),
+        note=run.trace.rows_note(kind) if large and isinstance(run.trace, Trace) else "",
         **size,
     )
 

@@ -112,7 +112,7 @@ def _map(run: OpenRun, layer: int, head: int) -> None:
             weights, queries=axes.queries, keys=axes.keys, title=_name(run, layer, head),
             query_axis=axes.query_axis, key_axis=axes.key_axis, allowed=allowed,
             mask_reason=mask_reason(run.checkpoint, kind), marked_row=axes.current if rows else None,
-            colour=axes.key_side, rows_sum_to_one=False,
+            colour=axes.key_side, rows_sum_to_one=False, note=run.trace.rows_note(kind),
         ),
         key=run.key(MAP),
         alt=say(

@@ -67,7 +67,7 @@ def open_maps(maps: GivenMaps, name: str, slot: Slot = MAIN) -> OpenMaps:
             say("This link was made with another version of {name}; the maps may differ.", name=name), slot
         )
     query = Query(checkpoint=maps.content_hash, source=maps.sentence[:MOST_OF_SENTENCE])
-    session.stand(slot, revision=revision, last_query=query)  # which saved files say they are of
+    session.stand(slot, revision=revision, last_query=query, last_rows="")  # which saved files say they are of
     view, notes = fit_given(session.view(slot), maps)
     drawing.notes((*session.take_notes(slot), *notes))
     return OpenMaps(GivenLooking(maps, view, slot), name)

@@ -124,7 +124,7 @@ def open_run(
     with above:
         chips((link if done is None else done[0]).interventions if told else (), slot)
     if done is not None:
-        session.stand(slot, last_query=done[1].query)
+        session.stand(slot, last_query=done[1].query, last_rows=done[1].rows_note())
         return attempt(lambda: _opened(checkpoint, *done, kind, slot))  # of a long run maps are computed now
     _lead_on(checkpoint, link, slot)
     before = _last_trace(checkpoint, slot)

@@ -95,11 +95,18 @@ def origin(key: str, title: str, *, of_sentence: bool = True) -> Origin:
         of_sentence: Whether it is of the sentence at hand, and not of the model alone.
     """
     slot = SECOND if key.startswith(SECOND) else MAIN
-    query = session.standing(slot).last_query if of_sentence else None
+    stands = session.standing(slot)
+    query = stands.last_query if of_sentence else None
     name = str(st.session_state.get(f"{slot}{session.MODEL}") or st.session_state.get(session.MODEL) or "")
     if query is None:
         return Origin(checkpoint=name, chart=here(title))
-    return Origin(checkpoint=name, sentence=query.source, decoding=decoding_of(query), chart=here(title))
+    return Origin(
+        checkpoint=name,
+        sentence=query.source,
+        decoding=decoding_of(query),
+        chart=here(title),
+        rows=here(stands.last_rows),
+    )
 
 
 def csv_button(

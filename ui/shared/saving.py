@@ -39,12 +39,14 @@ class Origin:
         sentence: The source.
         decoding: How the output was made, if not as the model itself would have it.
         chart: What is drawn: its title, which names layer and head.
+        rows: How the rows of maps were made, where a changed run leaves a choice.
     """
 
     checkpoint: str = ""
     sentence: str = ""
     decoding: str = ""
     chart: str = ""
+    rows: str = ""
 
     def stem(self, key: str) -> str:
         """The file's name without its ending."""
@@ -58,6 +60,7 @@ class Origin:
             say("sentence"): self.sentence,
             say("decoding"): self.decoding,
             say("chart"): self.chart,
+            say("rows of maps"): self.rows,
         }
         return {name: value for name, value in named.items() if value}
 

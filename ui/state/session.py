@@ -49,13 +49,12 @@ class Standing:
     Attributes:
         view: What is looked at.
         revision: Beginning of the content hash of the checkpoint; of a link that was opened, what that says.
-        forced, hypothesis: Which branch, and which result of beam search; as in `transformer.Query`.
-        interventions: What is changed inside the model; as in `transformer.Query`.
+        forced, hypothesis, interventions: Branch, result of beam search and changes, as in `transformer.Query`.
         step_revision: Grows when the step was moved from outside the stepper, which then follows.
         revealed: In guess mode, the run and the step whose piece may be seen.
         guess: What the reader guessed there.
         notes: What is said above the run.
-        last_query: The last one that could be run.
+        last_query, last_rows: The last one that could be run, and the `rows_note` of its trace.
         branches: A query with nothing forced (None: the one at hand), and the beginnings tried on it, oldest first.
         beside: Of the main slot: what the second run of a comparison differs in; as in `Link`.
     """
@@ -70,6 +69,7 @@ class Standing:
     guess: str = ""
     notes: tuple[str, ...] = ()
     last_query: Query | None = None
+    last_rows: str = ""
     branches: tuple[Query | None, tuple[tuple[int, ...], ...]] = (None, ())
     beside: str = ""
 
@@ -134,8 +134,8 @@ def _take_over(page: str, parameters: dict[str, tuple[str, ...]]) -> None:
     before, _ = read_link({name: (value,) for name, value in (state.get(URL_MEANT) or {}).items()})
     known = standing(MAIN).branches if _request(before) == _request(link) else (None, ())
     apply(link)
-    stand(MAIN, branches=(known[0], tuple(dict.fromkeys((*link.tried, *known[1])))[-branches.MOST :]))
-    stand(MAIN, notes=notes)
+    tried = tuple(dict.fromkeys((*link.tried, *known[1])))[-branches.MOST :]
+    stand(MAIN, branches=(known[0], tried), notes=notes)
     lesson.gave(parameters)
     state[URL_OPENED] = True
     _wrote(parameters)

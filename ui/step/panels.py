@@ -128,6 +128,7 @@ def cross_map(run: OpenRun) -> None:
         allowed=allowed,
         mask_reason=_mask_reason(looking),
         colour=axes.key_side,
+        note=run.trace.rows_note(looking.kind),
     )
     rows = [run.trace.row_of(step) for step in range(looking.n_steps)]
     follow_steps(figure, rows, n_rows=n_rows, n_columns=n_columns)

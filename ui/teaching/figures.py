@@ -1,12 +1,13 @@
-"""The chart of a lesson's step for a handout: what the step's page shows, of the same run.
+"""The charts of a lesson's step for a handout: what the step's page shows, of the same run, changed as its link says.
 
-A handout is printed, so one chart a step is enough: the one that its question is about. A page that shows texts and
-tables, or what would have to be run anew, has none on paper.
+They are all that the step outlines. Texts, tables and what would have to be run anew are not on paper; the sheet then
+says where the app shows them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
@@ -22,16 +23,34 @@ from transformer.runs.trace import Trace
 from ui.runs import loading
 from ui.runs.looking import Looking, candidate_list, chosen_map, fit_view
 from ui.runs.sides import KIND_NAMES, sides
-from ui.state.link import read_link
+from ui.shared.cover import ALL, PART
+from ui.state.comparing import second_of
+from ui.state.link import Link, read_link
 from ui.state.view import View
 from ui.teaching import further_figures
+from ui.teaching.model_figures import Draw
 from words import say
 
 _DIMENSIONS: Final = 64
 
 
-def figure_of(step: Step, parameters: Mapping[str, str], checkpoint: Checkpoint, trace: Trace) -> Spec | None:
-    """The chart of a step: one that it outlines or covers, else one of its page.
+@dataclass(frozen=True, kw_only=True)
+class Drawn:
+    """The charts of a step.
+
+    Attributes:
+        beside: What may stand beside its question.
+        closed: What holds the answer.
+        whole: Whether they are all that the step looks at.
+    """
+
+    beside: tuple[Spec, ...] = ()
+    closed: tuple[Spec, ...] = ()
+    whole: bool = False
+
+
+def figures_of(step: Step, parameters: Mapping[str, str], checkpoint: Checkpoint, trace: Trace) -> Drawn:
+    """The charts of a step: all that it outlines (if nothing, covers) and that paper can show, else one of its page.
 
     Args:
         step: The step.
@@ -39,18 +58,30 @@ def figure_of(step: Step, parameters: Mapping[str, str], checkpoint: Checkpoint,
         checkpoint: What the run is of.
         trace: The learner's run.
 
-    Returns:
-        A figure's plain data; None for a page that has none on paper.
+    Raises:
+        GlassformerError: The run cannot be changed as the address says.
+        BusyError: The model has too much to do.
     """
     link, _ = read_link({name: (text,) for name, text in parameters.items()})
-    for key in (*step.look, *step.cover):
-        if key in _CHARTS:
-            return _CHARTS[key](link.view, checkpoint, trace)
-        if key in further_figures.CHARTS:
-            return further_figures.CHARTS[key](link, checkpoint, trace)
-    if step.page == "inside" and not step.look and link.view.inside_panel in further_figures.PARTS:
-        return further_figures.PARTS[link.view.inside_panel](link, checkpoint, trace)
-    return _PAGES[step.page](link.view, checkpoint, trace) if step.page in _PAGES else None
+    link = replace(link, source=trace.query.source, max_new=trace.query.max_new)
+    if link.interventions:
+        trace = loading.runner().trace(checkpoint, link.query(checkpoint.content_hash))
+    looks = {key: _CHARTS.get(key) for key in step.look or step.cover}
+    chosen = {key: draw(link, checkpoint, trace) for key, draw in looks.items() if draw is not None}
+    if not chosen and (otherwise := _of_page(step, link)) is not None:
+        chosen = {next(iter(step.cover), ""): otherwise(link, checkpoint, trace)}
+    closed = {key for key in chosen if not {key, ALL, PART}.isdisjoint(step.cover)}
+    return Drawn(
+        beside=tuple(spec for key, spec in chosen.items() if spec is not None and key not in closed),
+        closed=tuple(spec for key, spec in chosen.items() if spec is not None and key in closed),
+        whole=all(chosen.get(key) is not None for key in looks) and any(chosen.values()),
+    )
+
+
+def _of_page(step: Step, link: Link) -> Draw | None:
+    if step.page == "inside" and not step.look:
+        return further_figures.PARTS.get(link.view.inside_panel)
+    return _PAGES.get(step.page)
 
 
 def _looking(view: View, checkpoint: Checkpoint, trace: Trace, kind: Kind) -> Looking:
@@ -58,17 +89,17 @@ def _looking(view: View, checkpoint: Checkpoint, trace: Trace, kind: Kind) -> Lo
     return Looking(trace, view, by_layer=partial(loading.by_layer, checkpoint, trace))
 
 
-def _unsureness(view: View, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
+def _unsureness(link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
     if not trace.n_steps:
         return None
     labels = [str(label) for label in trace.row_labels()[trace.first_row :]]
-    return charts.entropy_spec(trace.entropies().tolist(), labels, step=min(view.step, trace.n_steps - 1))
+    return charts.entropy_spec(trace.entropies().tolist(), labels, step=min(link.view.step, trace.n_steps - 1))
 
 
-def _candidates(view: View, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
+def _candidates(link: Link, checkpoint: Checkpoint, trace: Trace, *, title: str = "") -> Spec | None:
     if not trace.n_steps:
         return None
-    looking = _looking(view, checkpoint, trace, trace.kinds[0])
+    looking = _looking(link.view, checkpoint, trace, trace.kinds[0])
     listed = candidate_list(looking)
     return charts.candidates_spec(
         listed.pieces,
@@ -77,13 +108,23 @@ def _candidates(view: View, checkpoint: Checkpoint, trace: Trace) -> Spec | None
         chosen=listed.chosen,
         ranks=listed.ranks,
         rules=listed.rules,
-        title=say("Step {n}: candidates for the next piece", n=looking.view.step + 1),
+        title=title or say("Step {n}: candidates for the next piece", n=looking.view.step + 1),
     )
 
 
-def _map(view: View, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
-    kind = view.kind if view.kind in trace.kinds else trace.kinds[0]
-    looking = _looking(view, checkpoint, trace, kind)
+def _left(link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
+    return _candidates(link, checkpoint, trace, title=say("Left: candidates of step {n}", n=link.view.step + 1))
+
+
+def _right(link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
+    """Of the second run that the link names."""
+    trace = loading.runner().trace(checkpoint, second_of(link)[0].query(checkpoint.content_hash))
+    return _candidates(link, checkpoint, trace, title=say("Right: candidates of step {n}", n=link.view.step + 1))
+
+
+def _map(link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
+    kind = link.view.kind if link.view.kind in trace.kinds else trace.kinds[0]
+    looking = _looking(link.view, checkpoint, trace, kind)
     axes = sides(looking, kind)
     n_queries, n_keys = len(axes.queries), len(axes.keys)
     return charts.heatmap_spec(
@@ -95,13 +136,14 @@ def _map(view: View, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
         key_axis=axes.key_axis,
         allowed=trace.mask(kind, looking.view.layer)[:n_queries, :n_keys],
         colour=axes.key_side,
+        note=trace.rows_note(kind),
     )
 
 
-def _mask(view: View, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
+def _mask(link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
     if "decoder" not in trace.kinds:
         return None
-    axes = sides(_looking(view, checkpoint, trace, "decoder"), "decoder")
+    axes = sides(_looking(link.view, checkpoint, trace, "decoder"), "decoder")
     n_queries, n_keys = len(axes.queries), len(axes.keys)
     allowed = trace.mask("decoder")[:n_queries, :n_keys]
     return charts.heatmap_spec(
@@ -117,7 +159,7 @@ def _mask(view: View, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
     )
 
 
-def _positions(view: View, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
+def _positions(link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
     if checkpoint.config.positions not in TABLES:
         return None
     first = anatomy(checkpoint.config).stacks[0]
@@ -132,18 +174,22 @@ def _positions(view: View, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
     )
 
 
-_Draw = Callable[[View, Checkpoint, Trace], Spec | None]
-_CHARTS: Final[Mapping[str, _Draw]] = {
+_CHARTS: Final[Mapping[str, Draw]] = {
     "candidates": _candidates,
     "entropy": _unsureness,
     "cross_map": _map,
     "head_map": _map,
+    "mask_bool": _mask,
+    "position_table": _positions,
+    "compared_left_candidates": _left,
+    "compared_right_candidates": _right,
+    **further_figures.CHARTS,
 }
-_PAGES: Final[Mapping[str, _Draw]] = {
+"""By the key of the chart of a page."""
+_PAGES: Final[Mapping[str, Draw]] = {
     "step": _candidates,
     "attention": _map,
     "matters": _map,
-    "compare": _map,
     "masks": _mask,
     "positions": _positions,
     "search": _candidates,

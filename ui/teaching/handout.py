@@ -34,16 +34,18 @@ class Sheet:
     Attributes:
         posed: The question with its answer; None where it makes no sense for the sentence.
         why: Then the reason.
-        chart: What belongs to it; None if there is none on paper.
-        covered: It holds the answer, and stands among the answers.
+        charts: What belongs to it and stands beside the question.
+        closed: Charts that hold the answer, and stand with it.
+        covered: Whether what the app shows of it holds the answer.
         about: Which model and sentence it is of, if not those of the handout.
         shown_on: Of what is not on paper, the name of the page that shows it, and its address.
     """
 
     posed: Posed | None
     why: Sentence | None
-    chart: Spec | None
-    covered: bool
+    charts: tuple[Spec, ...] = ()
+    closed: tuple[Spec, ...] = ()
+    covered: bool = False
     about: Sentence | None = None
     shown_on: tuple[str, str] | None = None
 
@@ -86,7 +88,7 @@ def handout(
     named = f'<p class="name">{told(say("Name:"))}<span class="line"></span></p>'
     body = [f"<h1>{title}</h1>", named, f'<p class="about">{told(lesson.teaches.said({}))}</p>']
     body += [f'<p class="about">{line}</p>' for line in about[:2]]
-    drawn = _Charts(language, closed=[sheet.chart for sheet in sheets if sheet.covered])
+    drawn = _Charts(language, closed=[chart for sheet in sheets for chart in sheet.closed])
     body += [_question(number, sheet, language, drawn) for number, sheet in enumerate(sheets, 1)]
     if answers:
         drawn = _Charts(language, closed=[])
@@ -107,13 +109,13 @@ class _Charts:
         closed: Those that hold an answer.
     """
 
-    def __init__(self, language: str, *, closed: Sequence[Spec | None]) -> None:
+    def __init__(self, language: str, *, closed: Sequence[Spec]) -> None:
         self._language = language
-        self._seen = {self._written(spec) for spec in closed if spec is not None}
+        self._seen = {self._written(spec) for spec in closed}
 
-    def once(self, spec: Spec | None) -> str:
+    def once(self, spec: Spec) -> str:
         """A chart, if it was not drawn before."""
-        if spec is None or (written := self._written(spec)) in self._seen:
+        if (written := self._written(spec)) in self._seen:
             return ""
         self._seen.add(written)
         return f'<div class="chart"><script type="application/json">{written}</script></div>'
@@ -129,8 +131,9 @@ def _question(number: int, sheet: Sheet, language: str, drawn: _Charts) -> str:
     parts = [f"<h2>{number}. {escape(said(posed.question, language))}</h2>"]
     if sheet.about is not None:
         parts.append(f'<p class="about">{escape(said(sheet.about, language))}</p>')
+    parts += map(drawn.once, sheet.charts)
     if not sheet.covered:
-        parts += [drawn.once(sheet.chart), _elsewhere(sheet, language)]
+        parts.append(_elsewhere(sheet, language))
     labels = [f"<li>{escape(said(option.label, language))}</li>" for option in posed.options]
     parts.append(f"<ul>{''.join(labels)}</ul>" if labels else '<div class="line"></div>')
     why = escape(said(say("Why?"), language))
@@ -145,8 +148,9 @@ def _answer(number: int, sheet: Sheet, language: str, drawn: _Charts) -> str:
     parts = [f"<h2>{number}. {escape(said(_right(sheet.posed), language))}</h2>"]
     if sheet.posed.step.ask.form != "piece":  # its text answers what somebody typed
         parts.append(f"<p>{escape(said(sheet.posed.reveal, language))}</p>")
+    parts += map(drawn.once, sheet.closed)
     if sheet.covered:
-        parts += [drawn.once(sheet.chart), _elsewhere(sheet, language)]
+        parts.append(_elsewhere(sheet, language))
     return f'<div class="answer">{"".join(parts)}</div>'
 
 
@@ -155,7 +159,13 @@ def _elsewhere(sheet: Sheet, language: str) -> str:
     if sheet.shown_on is None:
         return ""
     page, address = sheet.shown_on
-    told = escape(said(say("The app shows it on the page “{page}”.", page=page), language))
+    more = say("The app shows more on the page “{page}”.", page=page)
+    told = escape(
+        said(
+            more if sheet.charts or sheet.closed else say("The app shows it on the page “{page}”.", page=page),
+            language,
+        )
+    )
     return f'<p class="about"><a href="{escape(address)}">{told}</a></p>'
 
 

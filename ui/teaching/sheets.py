@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from charts.theme import Spec
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
 from transformer.lessons import Lesson, Posed, Step
@@ -10,7 +9,7 @@ from ui.lessons import asking
 from ui.runs import loading
 from ui.runs.work import BusyError
 from ui.state.lesson import Place
-from ui.teaching.figures import figure_of
+from ui.teaching.figures import Drawn, figures_of
 from ui.teaching.handout import Sheet, handout
 from ui.teaching.places import PAGES, whole
 from words import Sentence, say
@@ -52,22 +51,29 @@ def _sheet(lesson: Lesson, number: int, checkpoint: Checkpoint, source: str, app
             about = say("On the model {name}: {sentence}", name=checkpoint.card.title, sentence=source)
         found = asking.posed(place, checkpoint, source)
         if not isinstance(found, Posed):
-            return Sheet(posed=None, why=found.why, chart=None, covered=False, about=about)
-        chart = _chart(step, found, checkpoint, source)
+            return Sheet(posed=None, why=found.why, about=about)
+        drawn = _drawn(step, found, checkpoint, source)
     except (GlassformerError, BusyError) as error:
-        return Sheet(posed=None, why=error.sentence, chart=None, covered=False, about=about)
+        return Sheet(posed=None, why=error.sentence, about=about)
     except (KeyError, OSError):
         why = say("This step needs the checkpoint {name}, which cannot be opened here.", name=step.on)
-        return Sheet(posed=None, why=why, chart=None, covered=False, about=about)
+        return Sheet(posed=None, why=why, about=about)
     link = whole(app, step.page, {"model": checkpoint.name, "src": source} | place.in_address())
-    shown_on = (PAGES.get(step.page, step.page), link) if chart is None else None
-    return Sheet(posed=found, why=None, chart=chart, covered=bool(step.cover), about=about, shown_on=shown_on)
+    return Sheet(
+        posed=found,
+        why=None,
+        charts=drawn.beside,
+        closed=drawn.closed,
+        covered=bool(step.cover),
+        about=about,
+        shown_on=None if drawn.whole else (PAGES.get(step.page, step.page), link),
+    )
 
 
-def _chart(step: Step, posed: Posed, checkpoint: Checkpoint, source: str) -> Spec | None:
+def _drawn(step: Step, posed: Posed, checkpoint: Checkpoint, source: str) -> Drawn:
     """What belongs to a step; a question stays without it if it cannot be made."""
     trace = loading.runner().trace(checkpoint, asking.own_query(checkpoint, source))
     try:
-        return figure_of(step, posed.link(), checkpoint, trace)
+        return figures_of(step, posed.link(), checkpoint, trace)
     except (GlassformerError, BusyError):
-        return None
+        return Drawn()

@@ -1,6 +1,7 @@
 """What a saved file is called, and what its table says: which checkpoint, which sentence, every number exactly."""
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -50,6 +51,10 @@ def test_every_row_says_what_it_is_of():
     assert list(table) == ["checkpoint", "sentence", "chart", "weight"]
     assert table["checkpoint"].tolist() == ["zh-en"] * 2
     assert table["sentence"].tolist() == ["我喜欢喝咖啡。"] * 2
+    of = replace(ORIGIN, rows="as, its own step")
+    table = read(csv_bytes(with_origin(pd.DataFrame({"weight": [1, 2]}), of, ENGLISH)))
+    assert table["rows of maps"].tolist() == ["as, its own step"] * 2
+    assert table["weight"].tolist() == [1, 2]
 
 
 def test_formulas_are_neutralised_in_cells_headings_and_what_it_is_of():

@@ -10,7 +10,7 @@ import transformer
 from charts.theme import figure_in
 from transformer.lessons import Case, NotHere, lessons, pose
 from ui.teaching.example import EXAMPLE
-from ui.teaching.figures import figure_of
+from ui.teaching.figures import figures_of
 from ui.teaching.handout import Sheet, handout
 from words import said
 
@@ -28,10 +28,11 @@ def sheets_of(lesson, checkpoint, source):
         try:
             posed = pose(step, Case(checkpoint=checkpoint, trace=trace))
         except NotHere as why:
-            found.append(Sheet(posed=None, why=why.sentence, chart=None, covered=False))
+            found.append(Sheet(posed=None, why=why.sentence))
             continue
-        chart = figure_of(step, posed.link(), checkpoint, trace)
-        found.append(Sheet(posed=posed, why=None, chart=chart, covered=bool(step.cover)))
+        drawn = figures_of(step, posed.link(), checkpoint, trace)
+        covered = bool(step.cover)
+        found.append(Sheet(posed=posed, why=None, charts=drawn.beside, closed=drawn.closed, covered=covered))
     return found
 
 
@@ -85,7 +86,7 @@ def test_every_lesson_has_a_chart_on_paper_where_its_page_has_one(reverse):
     for lesson in lessons().values():
         for sheet in sheets_of(lesson, reverse, "transformer"):
             if sheet.posed is not None and sheet.posed.step.page in ("step", "attention", "masks"):
-                assert sheet.chart is not None, (lesson.name, sheet.posed.step.page)
+                assert sheet.charts or sheet.closed, (lesson.name, sheet.posed.step.page)
 
 
 def test_charts_of_the_page_inside_are_of_what_the_step_looks_at(reverse):
@@ -93,9 +94,11 @@ def test_charts_of_the_page_inside_are_of_what_the_step_looks_at(reverse):
     for name in ("stream", "neurons", "cost", "training"):
         lesson = lessons()[name]
         for sheet in sheets_of(lesson, reverse, "transformer"):
-            if sheet.posed is not None and sheet.chart is not None:
-                title = said(sheet.chart["layout"]["title"]["text"], "en")
-                drawn.update((key, title) for key in sheet.posed.step.look[:1])
+            if sheet.posed is None:
+                continue
+            titles = [said(chart["layout"]["title"]["text"], "en") for chart in (*sheet.charts, *sheet.closed)]
+            for key in sheet.posed.step.look:
+                drawn[key] = [*drawn.get(key, []), *titles]
     expected = {
         "stream_size": "How large the stream is",
         "stream_kept": "of the embedding is left",
@@ -106,14 +109,14 @@ def test_charts_of_the_page_inside_are_of_what_the_step_looks_at(reverse):
         "cost_curves": "by length",
         "training_losses": "Loss by epoch",
     }
-    assert dict.fromkeys(expected, True) == {key: expected[key] in drawn.get(key, "") for key in expected}
+    assert all(any(text in title for title in drawn.get(key, [])) for key, text in expected.items())
 
 
 def test_what_is_not_on_paper_has_a_link_behind_its_answer(reverse):
     lesson = lessons()["stream"]
     address = "https://glass.example/inside?src=a&lesson=stream.1"
     sheets = [
-        Sheet(posed=one.posed, why=one.why, chart=None, covered=one.covered, shown_on=("Inside the model", address))
+        Sheet(posed=one.posed, why=one.why, covered=one.covered, shown_on=("Inside the model", address))
         for one in sheets_of(lesson, reverse, "glass")
     ]
     questions, answers = written(lesson, sheets, "en").split('<div class="answers">')
@@ -149,9 +152,8 @@ def test_what_students_get_holds_no_answer_anywhere(reverse, name, language):
             if text is not None:
                 assert html.escape(said(text, language)) not in students
                 assert json.dumps(said(text, language)) not in students
-        if sheet.covered and sheet.chart is not None:
-            covered = json.dumps(json.loads(figure_in(sheet.chart, language).to_json()))
-            assert covered not in shown
+        for chart in sheet.closed:
+            assert json.dumps(json.loads(figure_in(chart, language).to_json())) not in shown
         if isinstance(sheet.posed.answer.right, float) and sheet.posed.answer.right not in (0.0, 1.0):
             assert not any(found == pytest.approx(sheet.posed.answer.right, abs=1e-6) for found in numbers(shown))
 
@@ -183,3 +185,32 @@ def test_no_text_of_a_run_is_markup_for_students_either(reverse):
     )  # fmt: skip
     assert "<img" not in text
     assert html.escape(evil) in text
+
+
+def test_all_that_a_step_looks_at_is_drawn_and_only_what_answers_it_is_closed(reverse):
+    trace, step = reverse.run("transformer"), lessons()["stream"].steps[0]
+    posed = pose(step, Case(checkpoint=reverse, trace=trace))
+    drawn = figures_of(step, posed.link(), reverse, trace)
+    assert (step.look, step.cover) == (("stream_size", "stream_added"), ("stream_added",))
+    assert (len(drawn.beside), len(drawn.closed), drawn.whole) == (1, 1, True)
+    some = lessons()["one-weight"].steps[0]  # of the walk to one weight only the map is on paper
+    assert not figures_of(some, {"panel": "walk", "kind": "cross"}, reverse, trace).whole
+
+
+def test_what_is_on_paper_is_the_run_that_the_step_changes(reverse):
+    trace, step = reverse.run("noon"), lessons()["order"].steps[1]
+    posed = pose(step, Case(checkpoint=reverse, trace=trace))
+    left, right = figures_of(step, posed.link(), reverse, trace).closed
+    plain = figures_of(step, posed.link() | {"do": "", "b": ""}, reverse, trace).closed
+    assert left["data"][0]["x"] == pytest.approx(right["data"][0]["x"], abs=1e-4)  # of a bag of pieces
+    assert left["data"][0]["x"] != pytest.approx(plain[0]["data"][0]["x"], abs=1e-4)
+
+
+@pytest.mark.parametrize(("change", "says"), [("causal-off", True), ("zero-decoder.1.1", False)])
+def test_a_map_on_paper_says_that_each_row_is_as_its_own_step_computed_it(reverse, change, says):
+    step = next(one for one in lessons()["looking"].steps if one.look == ("head_map",))
+    link = {"panel": "head", "kind": "decoder", "layer": "1", "head": "1", "do": change}
+    drawn = figures_of(step, link, reverse, reverse.run("glass"))
+    sheet = Sheet(posed=None, why=None, closed=drawn.closed)
+    subtitle = sheet.closed[0]["layout"]["title"].get("subtitle", {}).get("text", "")
+    assert ("as its own step computed it" in subtitle) is says

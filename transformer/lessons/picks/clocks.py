@@ -58,10 +58,12 @@ def two_pairs(case: Case) -> dict[str, Any]:
 
 
 def shift(case: Case) -> dict[str, Any]:
-    """A shift by a few positions."""
-    if len(table_of(case)) < SHIFT + 3:
+    """A shift by a few positions, and a pair of dimensions that turns once in the table: its points lie apart."""
+    table = table_of(case)
+    if len(table) < SHIFT + 3:
         raise NotHere("This model has too few positions to shift them by {n}.", n=SHIFT)
-    return {"k": SHIFT}
+    pair = int(np.abs(np.log(study.wavelengths(table.shape[1]) / MOST_POSITIONS)).argmin())
+    return {"k": SHIFT, "dims": f"{2 * pair + 1}.{2 * pair + 2}"}
 
 
 def small_shift(case: Case) -> dict[str, Any]:

@@ -107,6 +107,8 @@ def test_a_shift_is_one_rotation_of_a_formula_only(name):
     answer = oracles.shift_map(posed)
     assert answer.right == ("one" if missed < 1e-3 else "none")
     assert (answer.right == "one") == (name in SINUSOIDAL)
+    first = int(posed.picked["dims"].partition(".")[0]) - 1  # what is looked at goes round about once in 64 positions
+    assert 48 < 2 * np.pi / angle_by_hand(first, d) < 84
 
 
 @pytest.mark.parametrize("name", SENTENCES)

@@ -1,0 +1,71 @@
+"""Where one pass over the output would differ from its steps, pages, pictures and files say which they show."""
+
+import pytest
+
+import charts
+from tests.pages.conftest import ROOT
+from tests.pages.reading import figure, payload, sentences
+from transformer.runs.interventions import parse
+from transformer.runs.step import BY_STEPS, ROWS_BY_STEPS
+from ui.compare import maps
+from ui.runs import loading
+from ui.state.view import SECOND
+
+CHANGES = ("causal-off", "causal-peek", "causal-transposed", "twice-decoder.0", "fill-all.m1", "rank-all.2")
+UNTOUCHED = ("", "zero-decoder.1.1")
+
+
+def about(test, key):
+    return dict(payload(test, key)["about"])
+
+
+def under_the_title(test, key):
+    return figure(test, key)["layout"]["title"].get("subtitle", {}).get("text", "")
+
+
+def is_said(test, key):
+    """Whether the note, the picture and the file say it; they agree."""
+    there = {
+        BY_STEPS in sentences(test),
+        ROWS_BY_STEPS.casefold() in under_the_title(test, key).casefold(),
+        about(test, key).get("rows of maps") == ROWS_BY_STEPS,
+    }
+    assert len(there) == 1, there
+    return there.pop()
+
+
+@pytest.mark.parametrize("change", [*CHANGES, *UNTOUCHED])
+def test_the_attention_page_says_it_of_the_decoders_rows(open_page, change):
+    page = ROOT / "pages" / "explore" / "attention.py"
+    view = {"model": "reverse", "src": "abcdef", "panel": "head", "layer": 1, "head": 1, "do": change}
+    for kind in ("decoder", "cross"):
+        assert is_said(open_page(page, kind=kind, **view), "head_map") is (change in CHANGES)
+    assert not under_the_title(open_page(page, kind="encoder", **view), "head_map")
+
+
+@pytest.mark.parametrize("change", [CHANGES[0], UNTOUCHED[1]])
+def test_the_second_run_of_a_comparison_says_it(open_page, change):
+    test = open_page(
+        ROOT / "pages" / "whatif" / "compare.py",
+        model="reverse", src="abcdef", kind="decoder", layer=1, head=1, b=f"do={change}",
+    )  # fmt: skip
+    assert is_said(test, f"{SECOND}{maps.RIGHT_MAP}") is (change in CHANGES)
+    assert not under_the_title(test, maps.LEFT_MAP)
+    assert "rows of maps" not in about(test, maps.LEFT_MAP)
+
+
+def test_a_notebooks_figure_says_it():
+    checkpoint = loading.open_checkpoint(loading.usable()["reverse"])
+    trace = checkpoint.run(checkpoint.query("abcdef", interventions=parse(CHANGES[0])))
+    drawn = charts.heatmap(
+        trace.decoder_self[0, 0],
+        queries=trace.read_pieces, keys=trace.read_pieces, title="x", note=trace.rows_note("decoder"),
+    )  # fmt: skip
+    assert ROWS_BY_STEPS.casefold() == drawn.layout.title.subtitle.text.casefold()
+    tiles = charts.grid(
+        trace.decoder_self,
+        queries=trace.read_pieces, keys=trace.read_pieces, title="x", note=trace.rows_note("decoder"),
+    )  # fmt: skip
+    assert ROWS_BY_STEPS.casefold() == tiles.layout.title.subtitle.text.casefold()
+    assert not trace.rows_note("encoder")
+    assert not checkpoint.run("abcdef").rows_note()
