@@ -24,7 +24,7 @@ from transformer.importers.report import Choice, Field, ImportReport
 from transformer.importers.samples import Samples
 from transformer.importers.trials import FEW, Build, Progress, Trials, silent
 from transformer.importers.variants import Answers
-from transformer.importers.verdicts import POOR, verdict
+from transformer.importers.verdicts import POOR, no_better_than_guessing, verdict
 from transformer.runs.runnable import Scorable
 from transformer.text.listed import CALLED
 from transformer.text.raw import RawIds
@@ -73,8 +73,11 @@ def scored(report: ImportReport, build: Build, samples: Samples, *, progress: Pr
     with _few_threads(base):
         best = trials.search()
     fields = tuple(_ranked(one, trials, best) if one.name in choices else one for one in report.fields)
-    hopeless = bool(samples.targets) and trials.least(best) > POOR * _guessing(base)
-    return _noted(replace(report, fields=fields), *_work(trials), *([POINTS_TO_THE_DOCTOR] if hopeless else []))
+    least, guessing = trials.least(best), _guessing(base)
+    head = [no_better_than_guessing(least, len(fitting), guessing=guessing)] if least >= guessing else []
+    hopeless = bool(samples.targets) and least > POOR * guessing
+    notes = [*head, *_work(trials), *([POINTS_TO_THE_DOCTOR] if hopeless else [])]
+    return _noted(replace(report, fields=fields), *notes)
 
 
 @contextmanager
@@ -166,7 +169,7 @@ def _ranked(one: Field, trials: Trials, best: Mapping[str, Any]) -> Field:
     outputs = {i: _output(trials, {**best, one.name: values[i]}) for i in order if i in losses}
     choices = tuple(Choice(values[i], losses[i].mean if i in losses else None, outputs.get(i)) for i in order)
     tried: list[tuple[str, Loss]] = [(as_told(one.name, values[i]), losses[i]) for i in order if i in losses]
-    if not tried:
+    if not tried or trials.least(best) >= _guessing(trials.base):  # a note says that of all fields at once
         return replace(one, choices=choices)
     said = verdict(
         tried,

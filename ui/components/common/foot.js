@@ -17,7 +17,7 @@ import { say } from "./words.js";
 /** About a line of a chart in half a page; a Chinese letter is as wide as two. */
 const SHOWN = 110;
 const WIDE = /[\u2e80-\uffee]/gu;
-const BETWEEN = /(?<=[.!?]["”’)]?) +(?=["“‘(]?[\p{Lu}\u2e80-\uffee])|(?<=[。！？]["”’）]?)/u;
+const BETWEEN = /(?<=[.!?]["”’)]?)\s+(?=["“‘(]?[\p{Lu}\u2e80-\uffee])|(?<=[。！？]["”’）]?)/u;
 
 /**
  * A text in two: the first sentence, and what else goes into a line; all that follows.
