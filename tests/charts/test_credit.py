@@ -56,8 +56,8 @@ def test_traces_of_rounding_do_not_stand_out():
 def test_a_heading_says_what_its_measure_is_when_it_is_pointed_at():
     figure = credit(Column("<b>", np.array([0.5, 0.25, 0.0]), ".2f", meaning="<i> & its source"))
     (over, *numbers) = figure.layout.annotations
-    assert (over.hovertext, over.x, len(numbers)) == ("&lt;i&gt; &amp; its source", 0, 3)
-    assert over.text == figure.layout.xaxis.ticktext[0] == "&lt;b&gt; ⓘ"
+    assert (over.hovertext, over.x, len(numbers)) == ("&#60;i&#62; &#38; its source", 0, 3)
+    assert over.text == figure.layout.xaxis.ticktext[0] == "&#60;b&#62; ⓘ"
     assert figure.layout.meta["table"]["columns"][-1] == "<b>"
 
 
@@ -78,7 +78,7 @@ def contribution_map(**changes):
 def test_a_map_of_parts_has_each_where_it_stands():
     figure = contribution_map()
     np.testing.assert_allclose(figure.data[0].z, [[NAN, 0.25], [1, -0.5]])
-    assert [note.text for note in figure.layout.annotations] == ["+0.50", "+2.00", "-1.00"]
+    assert [note.text for note in figure.layout.annotations] == ["+0.50", "+2.00", "−1.00"]
     assert list(figure.layout.xaxis.ticktext) == ["Self<br>1", "<br>2"]
     assert figure.data[0].hovertext[1][0].startswith(f"<b>{literal('head <1>')}</b>")
     assert [row[1] for row in figure.layout.meta["table"]["rows"]] == [0.5, 2.0, -1.0]

@@ -61,7 +61,9 @@ def entropy_by_hand(row):
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 def test_the_table_holds_what_the_weights_say(table, kind):
     found, weights = shown(table(kind=kind)), recorded(kind, "weights")
-    assert found["open"].tolist() == [f"Layer {layer}, head {head}" for layer in (1, 2) for head in (1, 2, 3, 4)]
+    assert [name.removeprefix("● ") for name in found["open"]] == [
+        f"Layer {layer}, head {head}" for layer in (1, 2) for head in (1, 2, 3, 4)
+    ]
     rows = [head for layer in weights for head in layer]  # [query, key] each
     entropies = [np.mean([entropy_by_hand(row) for row in head]) for head in rows]
     np.testing.assert_allclose(found["entropy"], entropies, rtol=0, atol=1e-4)

@@ -247,9 +247,7 @@ def frame(measures: dict[Name, Measure]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _table(
-    run: AnyRun, measures: dict[Name, Measure], spoken: dict[Name, Words], shown: tuple[int, int]
-) -> None:
+def _table(run: AnyRun, measures: dict[Name, Measure], spoken: dict[Name, Words], shown: tuple[int, int]) -> None:
     slot, kind, key = run.slot, run.view.kind, run.key(OPEN)
     numbers = frame(measures)
     n_heads = int(numbers["head"].max())

@@ -40,6 +40,7 @@ def draw(run: OpenRun, row: Any) -> None:
     chosen = attempt(lambda: pieces_controls.draw(run, row))
     if chosen is None:
         return
+
     def near() -> None:
         attempt(lambda: _bars(run, chosen))
         st.markdown(drawing.plain(what_it_is(run, chosen)))
