@@ -16,6 +16,7 @@ import { say } from "./words.js";
 
 /** About a line of a chart in half a page; a Chinese letter is as wide as two. */
 const SHOWN = 110;
+const HEIGHT = 190;  // of the menu, at most
 const WIDE = /[\u2e80-\uffee]/gu;
 const BETWEEN = /(?<=[.!?]["”’)]?)\s+(?=["“‘(]?[\p{Lu}\u2e80-\uffee])|(?<=[。！？]["”’）]?)/u;
 
@@ -50,9 +51,11 @@ export function makeFoot({ open, data, picture }) {
   const entry = (label, act) => {
     const made = makeButton("gf-menu-entry", label, "", () => {
       list.hidePopover();
+      button.focus({ preventScroll: true });
       act();
     });
     made.setAttribute("role", "menuitem");
+    made.autofocus = true;  // the first that is not hidden has the focus as soon as the menu is open
     list.append(made);
     return made;
   };
@@ -79,18 +82,17 @@ function opens(button, list) {
   button.popoverTargetElement = list;
   const entries = () => Array.from(list.querySelectorAll("button")).filter((entry) => !entry.hidden);
   const away = () => list.isConnected && list.hidePopover();
-  list.addEventListener("toggle", (event) => {
+  list.addEventListener("beforetoggle", (event) => {
     const isOpen = /** @type {ToggleEvent} */ (event).newState === "open";
     button.setAttribute("aria-expanded", String(isOpen));
     window[isOpen ? "addEventListener" : "removeEventListener"]("scroll", away, true);
     if (!isOpen) return;
     const { right, top, bottom } = button.getBoundingClientRect();
-    const above = bottom + list.offsetHeight > innerHeight;
+    const above = bottom + HEIGHT > innerHeight;
     Object.assign(list.style, {
       right: `${document.documentElement.clientWidth - right}px`,
       top: above ? "auto" : `${bottom}px`, bottom: above ? `${innerHeight - top}px` : "auto",
     });
-    entries()[0].focus({ preventScroll: true });
   });
   list.addEventListener("keydown", (event) => {
     event.stopPropagation();  // Escape closes this, and nothing around it
