@@ -76,7 +76,7 @@ def draw(run: AnyRun) -> None:
         lambda: _head_rows(run, measures[name], spoken[name], shown),
         widths=(2, 3) if n_heads <= 4 else (1, 1),  # more numbers need more room
     )
-    _table(run, measures, spoken, shown)
+    _table(run, measures, spoken)
     st.caption(_scope(looking, measures))
     st.caption(A_WEIGHT_IS_NO_CAUSE)
 
@@ -247,8 +247,8 @@ def frame(measures: dict[Name, Measure]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _table(run: AnyRun, measures: dict[Name, Measure], spoken: dict[Name, Words], shown: tuple[int, int]) -> None:
-    slot, kind, key = run.slot, run.view.kind, run.key(OPEN)
+def _table(run: AnyRun, measures: dict[Name, Measure], spoken: dict[Name, Words]) -> None:
+    slot, kind, view, key = run.slot, run.view.kind, run.looking.view, run.key(OPEN)
     numbers = frame(measures)
     n_heads = int(numbers["head"].max())
 
@@ -270,7 +270,7 @@ def _table(run: AnyRun, measures: dict[Name, Measure], spoken: dict[Name, Words]
     }
     columns |= {name: _column(spoken[name]) for name in measures}
     places = [divmod(row, n_heads) for row in range(len(numbers))]
-    names = [joined("", ["● " * (place == shown), _head_name(*place)]) for place in places]
+    names = [joined("", ["● " * (place == (view.layer, view.head)), _head_name(*place)]) for place in places]
     st.container(key=run.key(TABLE)).dataframe(
         numbers[list(measures)].round(4).assign(open=here(names))[list(columns)],
         hide_index=True,
