@@ -58,7 +58,7 @@ def test_a_heading_says_what_its_measure_is_when_it_is_pointed_at():
     (over, *numbers) = figure.layout.annotations
     assert (over.hovertext, over.x, len(numbers)) == ("&#60;i&#62; &#38; its source", 0, 3)
     assert over.text == figure.layout.xaxis.ticktext[0] == "&#60;b&#62; ⓘ"
-    assert figure.layout.meta["table"]["columns"][-1] == "<b>"
+    assert figure.layout.meta["table"]["columns"][-1] == "<B>"
 
 
 def test_a_column_has_a_number_for_each_piece():
