@@ -55,7 +55,6 @@ export function makeFoot({ open, data, picture }) {
       act();
     });
     made.setAttribute("role", "menuitem");
-    made.autofocus = true;  // the first that is not hidden has the focus as soon as the menu is open
     list.append(made);
     return made;
   };
@@ -86,6 +85,8 @@ function opens(button, list) {
     const isOpen = /** @type {ToggleEvent} */ (event).newState === "open";
     button.setAttribute("aria-expanded", String(isOpen));
     window[isOpen ? "addEventListener" : "removeEventListener"]("scroll", away, true);
+    // The browser gives the focus to the first that is not hidden; else they ask for it nowhere, as in the large view.
+    for (const entry of entries()) entry.autofocus = isOpen;
     if (!isOpen) return;
     const { right, top, bottom } = button.getBoundingClientRect();
     const above = bottom + HEIGHT > innerHeight;
