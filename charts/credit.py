@@ -24,7 +24,7 @@ from charts.theme import (
     literal,
     ticks,
 )
-from words import say
+from words import say, through
 
 HOW_TO_READ = say(
     "Each row is one piece, each column a measure with a scale of its own: the stronger a cell, the more of that "
@@ -48,6 +48,7 @@ class Column:
         digits: How its numbers are written, such as "+.2f".
         absent: Why there is no number, where there is none.
         least: The scale does not end below this; where no number is as large, nothing stands out.
+        meaning: What it is and its source, shown where its name is pointed at.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Column:
     digits: str
     absent: str = ""
     least: float = 0.0
+    meaning: str = ""
 
 
 def piece_credit_spec(pieces: Sequence[str], columns: Sequence[Column], *, title: str, piece_axis: str) -> Spec:
@@ -76,7 +78,7 @@ def piece_credit_spec(pieces: Sequence[str], columns: Sequence[Column], *, title
         raise ValueError(f"{len(pieces)} pieces: give one number for each in every column.")
     layout = base_layout(title, "", piece_axis)
     down = ticks(pieces, title=piece_axis)
-    names = [literal(column.name) for column in columns]
+    names = [_named(column.name) if column.meaning else literal(column.name) for column in columns]
     layout["xaxis"] |= {"range": [-0.5, len(columns) - 0.5], "tickvals": list(range(len(columns))), "side": "top"}
     layout["xaxis"] |= {"ticktext": names, "showgrid": False, "fixedrange": True}
     layout["xaxis"] |= {"ticks": "", "autotickangles": [0, -45, -90], "tickfont": {"size": 12}}
@@ -90,13 +92,31 @@ def piece_credit_spec(pieces: Sequence[str], columns: Sequence[Column], *, title
     least = np.array([column.least for column in columns])
     shares = shares_of_columns(values, least)
     layout["shapes"] = _frames(values, least)
+    layout["annotations"] = _meanings(columns)
     if len(pieces) <= _MOST_WRITTEN:
-        layout["annotations"] = written(values, shares, [column.digits for column in columns])
+        layout["annotations"] += written(values, shares, [column.digits for column in columns])
     texts = [[_said(piece, column, place) for column in columns] for place, piece in enumerate(pieces)]
     return {"data": [*_absent(values), signed_cells(shares, texts)], "layout": layout}
 
 
 piece_credit = as_figure(piece_credit_spec)
+
+
+@through
+def _named(name: str) -> str:
+    """A heading that says more when it is pointed at."""
+    return f"{literal(name)} ⓘ"
+
+
+def _meanings(columns: Sequence[Column]) -> list[Spec]:
+    """What lies over a heading, unseen, and is pointed at."""
+    return [
+        {"x": place, "y": 1, "yref": "paper", "yanchor": "bottom", "yshift": 2, "showarrow": False,
+         "text": _named(column.name), "font": {"size": 12, "color": "rgba(0,0,0,0)"},
+         "hovertext": literal(column.meaning)}
+        for place, column in enumerate(columns)
+        if column.meaning
+    ]  # fmt: skip
 
 
 def shares_of_columns(values: np.ndarray, least: np.ndarray) -> np.ndarray:
@@ -142,7 +162,8 @@ def written(values: np.ndarray, shares: np.ndarray, digits: Sequence[str]) -> li
 def number(value: float, digits: str) -> str:
     """A number in a narrow cell; what is no more than a trace of rounding reads as 0, without a sign."""
     text = format(value, digits)
-    return text if any(digit in "123456789" for digit in text) else format(0.0, digits.replace("+", ""))
+    some = any(digit in "123456789" for digit in text)
+    return text.replace("-", "−") if some else format(0.0, digits.replace("+", ""))
 
 
 def _frames(values: np.ndarray, least: np.ndarray) -> list[Spec]:

@@ -62,6 +62,7 @@ _STYLES: dict[Kind, Spec] = {
     "typed": {"color": MARK_COLOR, "symbol": "star", "size": 10},
 }
 _HEIGHT = 560
+_BARS_HEIGHT = 440  # beside the map, with what is said of the piece under it
 _FONT = 12
 _ROOM = (300.0, 400.0)  # pixels that the points have on a phone, across and down
 _MARGIN = 0.12  # of the range, on each side, for the labels of the outermost points
@@ -118,6 +119,7 @@ def neighbour_bars_spec(
     drawn = np.asarray(cosine if by == "cosine" else distance, np.float64)
     name = say("Cosine") if by == "cosine" else say("Distance")
     layout = lying(title, name, say("Piece"), [shortened(piece) for piece in pieces])
+    layout["height"] = max(layout["height"], _BARS_HEIGHT)
     most = 1.0 if by == "cosine" else float(drawn.max(initial=0)) or 1.0
     low = min(0.0, float(np.nan_to_num(drawn).min(initial=0)))
     layout["xaxis"] |= {"range": [1.2 * low, 1.18 * most], "nticks": 6, "fixedrange": True}

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
+from numbers import Real
 from types import MappingProxyType
 from typing import Any, Concatenate, LiteralString, ParamSpec, cast
 
@@ -296,6 +297,24 @@ def filled(template: str, values: Mapping[str, Any], language: str = ENGLISH) ->
         values: Its values, already in that language.
         language: Which it is.
     """
-    if language == spacing.CHINESE and values:
-        return spacing.filled(template, values)
-    return template.format_map(values) if values else template.format()
+    if not values:
+        return template.format()
+    shown = {name: _Below(value) if _is_below(value) else value for name, value in values.items()}
+    return spacing.filled(template, shown) if language == spacing.CHINESE else template.format_map(shown)
+
+
+def _is_below(value: object) -> bool:
+    return not isinstance(value, str) and isinstance(value, Real) and value < 0
+
+
+class _Below:
+    """A number below 0: with a minus where it is given digits; a plain one, such as an id, stays as it was typed."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: object) -> None:
+        self._value = value
+
+    def __format__(self, form: str) -> str:
+        text = format(self._value, form)
+        return text.replace("-", "−", 1) if form else text

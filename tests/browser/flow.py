@@ -7,7 +7,7 @@ import numpy as np
 from playwright.sync_api import expect
 
 from tests.browser.flow_app import example
-from tests.browser.helpers import wait_for_idle
+from tests.browser.helpers import chart_menu, wait_for_idle
 
 THRESHOLD = 0.05
 SVG = "{http://www.w3.org/2000/svg}"
@@ -40,7 +40,7 @@ def expected(name, *, heads=None, query=None, key=None, threshold=THRESHOLD):
 
 def save(page, name):
     with page.expect_download() as download:
-        page.get_by_role("button", name=name, exact=True).click()
+        chart_menu(page, name)
     assert download.value.suggested_filename == f"flow.{name.lower()}"
     return download.value.path().read_bytes()
 

@@ -102,6 +102,12 @@ def screenshot(page: Page, name: str, *, whole: bool = False, folder: str | None
     return path
 
 
+def chart_menu(place: Page | Locator, entry: str) -> None:
+    """Choose an entry of a chart's menu, such as "Show this chart large" or "CSV"."""
+    place.get_by_role("button", name="Chart: expand, download…").first.click()
+    place.get_by_role("menuitem", name=entry).filter(visible=True).click()
+
+
 def menu_link(page: Page, name: str) -> Locator:
     """The link of the menu that leads to a page; the group that it is in is unfolded."""
     menu = page.locator(".st-key-menu")

@@ -22,6 +22,7 @@ from tests.browser.figures import (
     SHARES,
     WEIGHTS,
 )
+from tests.browser.helpers import chart_menu
 
 FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
 
@@ -29,7 +30,7 @@ FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
 def saved(page, key, kind, folder):
     """Press a download button; the file and its name."""
     with page.expect_download() as download:
-        frame(page, key).get_by_role("button", name=re.compile(f"Download .* as {kind}")).click()
+        chart_menu(frame(page, key), kind)
     target = folder / f"{key}.{kind.lower()}"
     download.value.save_as(target)
     return target, download.value.suggested_filename

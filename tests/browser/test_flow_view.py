@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from tests.browser import flow_app
 from tests.browser.flow import choose, drawn, expect_view, expected, painted_pixels, save, token
 from tests.browser.flow_app import HOSTILE, example
-from tests.browser.helpers import comes_to, open_page, wait_for_idle
+from tests.browser.helpers import chart_menu, comes_to, open_page, wait_for_idle
 from tools.serve import ROOT, serve
 from ui.components.assets import ensure_static
 
@@ -275,7 +275,7 @@ def test_dark_and_narrow(flow_server, new_page):
 
 def test_it_can_be_seen_large_and_goes_back(stage):
     small = stage.locator(".gf-flow-canvas").bounding_box()
-    stage.get_by_role("button", name="Expand").click()
+    chart_menu(stage, "Show this chart large")
     expect(stage.locator("dialog.gf-flow-dialog")).to_be_visible()
     box = stage.locator(".gf-flow-canvas").bounding_box
     comes_to(stage, lambda: all(box()[side] > small[side] for side in ("width", "height")), expected=True)

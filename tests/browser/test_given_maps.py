@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import PHONE, menu_link, open_page, wait_for_idle
+from tests.browser.helpers import PHONE, chart_menu, menu_link, open_page, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import SETTLED_MS
 
@@ -50,7 +50,7 @@ def test_from_a_file_to_one_cell_and_back_by_the_address(own_server, page):
     expect(page).to_have_url(looked)
 
     with page.expect_download() as saved:
-        page.locator(MAP).get_by_role("button", name="CSV").click()
+        chart_menu(page.locator(MAP), "CSV")
     table = saved.value.path().read_text(encoding="utf-8-sig")
     assert "cat.npz" in table
     assert "the cats" in table

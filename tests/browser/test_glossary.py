@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import comes_to, menu_link, open_page, wait_for_idle
+from tests.browser.helpers import chart_menu, comes_to, menu_link, open_page, wait_for_idle
 
 MARKED = "() => [...(CSS.highlights.get('gf-term') ?? [])].map(range => range.toString().toLowerCase())"
 # Where the data of a run stand: pieces, the sentence, the output.
@@ -108,7 +108,7 @@ def test_marks_stay_while_the_reader_steps_and_goes_to_other_pages(opened, fault
 
 def test_the_definition_shows_above_a_large_chart_and_escape_closes_it_alone(opened):
     page = opened("/inside?inside=stream&model=reverse&src=abc")
-    page.get_by_role("button", name="Show this chart large").first.click()
+    chart_menu(page, "Show this chart large")
     inside = "() => [...CSS.highlights.get('gf-term')].filter(r => r.startContainer.parentElement.closest('dialog'))"
     page.wait_for_function(f"() => ({inside})().length > 0")
     word = page.evaluate(f"() => ({inside})()[0].toString().toLowerCase()")

@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.helpers import comes_to, in_both_windows, open_page, screenshot, wait_for_idle
+from tests.browser.helpers import chart_menu, comes_to, in_both_windows, open_page, screenshot, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import expect_address, wait_for_charts
 
@@ -96,7 +96,7 @@ def test_the_diagram_is_not_squeezed_into_the_large_view(server, page):
     chart = page.locator(".st-key-model_diagram .main-svg").first
     on_the_page = chart.bounding_box()["height"]
     assert on_the_page > page.viewport_size["height"]
-    page.locator(".st-key-model_diagram").get_by_role("button", name="Show this chart large").click()
+    chart_menu(page.locator(".st-key-model_diagram"), "Show this chart large")
     room = page.locator("dialog[open] .gf-chart")
     expect(room).to_be_visible()
     page.wait_for_function(

@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 
 from tests.browser.components import frame, open_figures, plot
 from tests.browser.figures import all_figures
-from tests.browser.helpers import comes_to
+from tests.browser.helpers import chart_menu, comes_to
 from tests.browser.idle import wait_for_rest
 
 RANGES = "chart => ['xaxis', 'yaxis'].flatMap(name => chart._fullLayout[name].range)"
@@ -33,7 +33,7 @@ def wait_for_width(page, key, fits):
 
 def test_expanding_keeps_the_zoom_and_focus_comes_back(figures):
     chart, buttons = plot(figures, "plain_map"), frame(figures, "plain_map").get_by_role("button")
-    reset, large = (buttons.filter(has_text=text) for text in ("Reset zoom", "Expand"))
+    reset, large = (buttons.filter(has_text=text) for text in ("Reset zoom", "⋯"))
     expect(reset).to_be_hidden()
     whole = chart.evaluate(RANGES)
     zoom_in(figures, "plain_map")
@@ -42,8 +42,13 @@ def test_expanding_keeps_the_zoom_and_focus_comes_back(figures):
     zoomed, small = chart.evaluate(RANGES), chart.bounding_box()
     large.focus()
     figures.keyboard.press("Enter")
+    figures.keyboard.press("Enter")  # its first entry
     expect(figures.locator(LARGE)).to_be_visible()
-    expect(large).to_be_hidden()
+    large.click()
+    expect(figures.get_by_role("menuitem", name="CSV").filter(visible=True)).to_be_focused()
+    figures.keyboard.press("Escape")  # closes the menu alone
+    expect(large).to_be_focused()
+    expect(figures.locator(LARGE)).to_be_visible()
     wait_for_width(figures, "plain_map", lambda width: width > small["width"] + 100)
     comes_to(figures, lambda: chart.evaluate(RANGES), zoomed)
     zoom_in(figures, "plain_map")  # a chart is as alive there as on the page
@@ -61,7 +66,7 @@ def test_expanding_keeps_the_zoom_and_focus_comes_back(figures):
 
 
 def test_stepping_changes_the_chart_in_the_large_view(stage):
-    frame(stage, "An attention map.").get_by_role("button", name="Show this chart large").click()
+    chart_menu(frame(stage, "An attention map."), "Show this chart large")
     expect(stage.locator(LARGE)).to_be_visible()
     first = "document.querySelector(\"[role=img][aria-label='An attention map.']\")._fullData[0].z[0].indexOf(1)"
     before = stage.evaluate(first)
@@ -83,7 +88,7 @@ def test_stepping_changes_the_chart_in_the_large_view(stage):
 
 
 def test_a_click_beside_the_large_view_closes_it(figures):
-    frame(figures, "bars").get_by_role("button", name="Show this chart large").click()
+    chart_menu(frame(figures, "bars"), "Show this chart large")
     expect(figures.locator(LARGE)).to_be_visible()
     figures.mouse.click(3, 3)
     expect(figures.locator(LARGE)).to_have_count(0)

@@ -5,7 +5,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import comes_to, open_page, wait_for_idle
+from tests.browser.helpers import chart_menu, comes_to, open_page, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import address, browser_step, expect_address, open_step, source_box, wait_for_charts
 
@@ -147,7 +147,7 @@ def wait_for_focus(page, where):
 
 def test_a_large_chart_has_large_type_says_the_step_and_steps_by_arrow_keys(server, page):
     open_step(page, server, "?model=reverse&src=abcdef")
-    page.locator(".st-key-cross_map").get_by_role("button", name="Show this chart large").click()
+    chart_menu(page.locator(".st-key-cross_map"), "Show this chart large")
     large, status = page.locator("dialog[open]"), page.locator("dialog[open] .gf-status")
     expect(status).to_contain_text("Step 1 of 7: reads ‘<s>’, predicts ‘f’")
     page.wait_for_function(f"() => [...document.querySelectorAll('dialog[open] {TICKS}')].length")
@@ -162,7 +162,7 @@ def test_a_large_chart_has_large_type_says_the_step_and_steps_by_arrow_keys(serv
     wait_for_focus(page, "dialog")
     page.keyboard.press("Escape")
     expect(large).to_have_count(0)
-    wait_for_focus(page, "Expand")
+    wait_for_focus(page, "⋯")
     charts_at_rest(page)
     comes_to(page, lambda: max(page.locator(TICKS).evaluate_all(SIZES)), 13)
     assert browser_step(page) == 3
@@ -173,7 +173,7 @@ def test_the_large_flow_view_does_the_same(server, page):
     pieces = page.locator(".gf-flow-token")
     expect(pieces.first).to_be_visible()
     before = max(pieces.evaluate_all(FLOW_SIZES))
-    page.get_by_role("button", name="Expand").click()
+    chart_menu(page, "Show this chart large")
     status = page.locator("dialog[open] .gf-status")
     expect(status).to_contain_text("Step 1 of 7")
     comes_to(page, lambda: max(pieces.evaluate_all(FLOW_SIZES)) > before, expected=True)
@@ -186,4 +186,4 @@ def test_the_large_flow_view_does_the_same(server, page):
     wait_for_focus(page, "dialog")
     page.keyboard.press("Escape")
     expect(status).to_have_count(0)
-    wait_for_focus(page, "Expand")
+    wait_for_focus(page, "⋯")

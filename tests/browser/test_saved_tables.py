@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from charts.rounding import MOST_EXACT
-from tests.browser.helpers import open_page, wait_for_idle
+from tests.browser.helpers import chart_menu, open_page, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import wait_for_charts
 from transformer.checkpoint.load import load
@@ -24,10 +24,10 @@ def checkpoint():
     return load(SHIPPED / "zh-en")
 
 
-def saved(page, part, button="CSV"):
-    """The table that a button of a part saves, and the file's name."""
+def saved(page, part):
+    """The table that a chart's menu saves, and the file's name."""
     with page.expect_download() as download:
-        page.locator(f".st-key-{part}").get_by_role("button", name=re.compile(rf"(as {button}|^{button})$")).click()
+        chart_menu(page.locator(f".st-key-{part}"), "CSV")
     content = download.value.path().read_bytes()
     assert content.startswith(b"\xef\xbb\xbf")
     return pd.read_csv(io.BytesIO(content), encoding="utf-8-sig"), download.value.suggested_filename
@@ -92,7 +92,7 @@ def test_a_picture_has_the_letters_that_the_screen_has(server, page, tmp_path):
     open_page(page, f"{server.url}/inside?inside=lens")
     wait_for_charts(page)
     with page.expect_download() as download:
-        page.locator(".st-key-lens_map").get_by_role("button", name="Download the picture as PNG").click()
+        chart_menu(page.locator(".st-key-lens_map"), "PNG")
     download.value.save_as(tmp_path / "saved.png")
     page.locator(".st-key-lens_map .gf-plot").screenshot(path=tmp_path / "seen.png")
     seen, saved_picture = (Image.open(tmp_path / name).convert("L") for name in ("seen.png", "saved.png"))

@@ -22,7 +22,7 @@ def test_each_column_has_a_scale_of_its_own():
     )
     np.testing.assert_allclose(figure.data[0].z, [[1, 0.25], [0.2, -1], [0.8, 0]], atol=1e-6)
     texts = [note.text for note in figure.layout.annotations]
-    assert texts == ["0.50", "+0.02", "0.10", "-0.08", "0.40", "0.00"]
+    assert texts == ["0.50", "+0.02", "0.10", "−0.08", "0.40", "0.00"]
     framed = [((shape.x0 + shape.x1) / 2, (shape.y0 + shape.y1) / 2) for shape in figure.layout.shapes]
     assert framed == [pytest.approx((0, 0)), pytest.approx((1, 1))]
     assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1]  # the first piece on top
@@ -49,6 +49,16 @@ def test_traces_of_rounding_do_not_stand_out():
     assert not figure.layout.shapes
     assert {note.text for note in figure.layout.annotations} == {"0.00"}
     assert not np.isnan(credit(Column("None", np.zeros(3), ".2f")).data[0].z).any()
+    signed = credit(Column("Lost", np.array([0.5, -0.25, 0.0]), "+.2f")).layout.annotations
+    assert [note.text for note in signed] == ["+0.50", "−0.25", "0.00"]
+
+
+def test_a_heading_says_what_its_measure_is_when_it_is_pointed_at():
+    figure = credit(Column("<b>", np.array([0.5, 0.25, 0.0]), ".2f", meaning="<i> & its source"))
+    (over, *numbers) = figure.layout.annotations
+    assert (over.hovertext, over.x, len(numbers)) == ("&#60;i&#62; &#38; its source", 0, 3)
+    assert over.text == figure.layout.xaxis.ticktext[0] == "&#60;b&#62; ⓘ"
+    assert figure.layout.meta["table"]["columns"][-1] == "<B>"
 
 
 def test_a_column_has_a_number_for_each_piece():
@@ -68,7 +78,7 @@ def contribution_map(**changes):
 def test_a_map_of_parts_has_each_where_it_stands():
     figure = contribution_map()
     np.testing.assert_allclose(figure.data[0].z, [[NAN, 0.25], [1, -0.5]])
-    assert [note.text for note in figure.layout.annotations] == ["+0.50", "+2.00", "-1.00"]
+    assert [note.text for note in figure.layout.annotations] == ["+0.50", "+2.00", "−1.00"]
     assert list(figure.layout.xaxis.ticktext) == ["Self<br>1", "<br>2"]
     assert figure.data[0].hovertext[1][0].startswith(f"<b>{literal('head <1>')}</b>")
     assert [row[1] for row in figure.layout.meta["table"]["rows"]] == [0.5, 2.0, -1.0]

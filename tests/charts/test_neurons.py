@@ -62,7 +62,7 @@ def test_a_neuron_has_a_bar_for_each_token():
     np.testing.assert_array_equal(bars.y, NUMBERS[:, 0])
     assert list(bars.customdata) == [0, 1, 2, 3]
     assert literal("<b>") in bars.hovertext[1]
-    assert f"pre-activation {-NUMBERS[1, 1]:.4g}" in bars.hovertext[1]
+    assert f"pre-activation −{abs(NUMBERS[1, 1]):.4g}" in bars.hovertext[1]
     assert [shade == bars.marker.color[2] for shade in bars.marker.color] == [False, False, True, False]
 
 

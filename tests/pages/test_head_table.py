@@ -150,13 +150,19 @@ def test_the_first_step_has_only_the_measures_that_it_can_have(table):
 # ---------------------------------------------------------------- choosing
 
 
-def test_the_chosen_head_is_marked_and_without_one_the_page_says_what_to_do(table):
+def test_the_chosen_head_is_marked_and_without_one_the_page_shows_the_most_telling(table):
     found = shown(table(kind="cross", layer=2, head=3))["open"].tolist()
     assert [name for name in found if name.startswith("●")] == ["● Layer 2, head 3"]
     test = table(kind="cross")
-    assert not any(name.startswith("●") for name in shown(test)["open"])
-    assert "Choose a layer and a head" in " ".join(element.value for element in test.info)
-    assert not figure(test, HEAD_MAP)["layout"]["shapes"]
+    found = shown(test)
+    assert not any(name.startswith("●") for name in found["open"])
+    apart = (found["entropy_share"] - found["entropy_share"].mean()).abs().idxmax()
+    assert figure(test, HEAD_ROWS)["layout"]["title"]["text"].startswith(found["open"][apart])
+    assert figure(test, HEAD_MAP)["layout"]["shapes"]
+    assert payload(test, HEAD_ROWS)["caption"].startswith("No head was chosen yet")
+    assert view(test).head is None  # the address says nothing of the page's own choice
+    test = table(kind="cross", layer=1)
+    assert figure(test, HEAD_ROWS)["layout"]["title"]["text"].startswith("Layer 1")
 
 
 def test_the_menu_lists_the_heads_from_the_lowest_and_opens_one_again_and_again(table):

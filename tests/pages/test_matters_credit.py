@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.pages.conftest import ROOT, check
-from tests.pages.reading import address, figure, numbers, view
+from tests.pages.reading import address, figure, numbers, payload, view
 from transformer.analysis.attribution.asked import ask, ask_each
 from transformer.analysis.attribution.hiding import hide
 from transformer.analysis.attribution.logit import contributions
@@ -73,7 +73,7 @@ def test_a_decoder_alone_explains_what_it_had_read(open_one_stack, part):
     test = open_one_stack("decoder", MATTERS, matters=part, step=2)
     if part == "pieces":
         assert np.isnan(column(test, "Lost if hidden")[-1])
-        assert "This decoder is alone" in told(test)
+        assert "This decoder is alone" in payload(test, pieces.TABLE)["caption"]
     else:
         assert "cross-attention" not in told(test).split("Direct contributions")[0]
 

@@ -26,6 +26,14 @@ def test_numbers_follow_the_template():
     assert say("{n:,} of {share:.0%}", n=12345, share=0.257) == "12,345 of 26%"
 
 
+def test_a_number_below_0_has_a_minus_and_what_was_typed_stays_as_it_is():
+    assert (
+        say("{total:+.3f} nats, {tiny:.1e}, {up:+.1f}", total=-0.373, tiny=-2e-7, up=1)
+        == "−0.373 nats, −2.0e-07, +1.0"
+    )
+    assert said(say("{n:,} of {id}", n=-1200, id=-1), PSEUDO) == "⟦−1,200 oof -1⟧"
+
+
 @pytest.mark.parametrize(("n", "text"), [(0, "0 pieces"), (1, "1 piece"), (2, "2 pieces"), (1200, "1,200 pieces")])
 def test_a_plural_follows_its_number(n, text):
     assert say_n("{n:,} piece", "{n:,} pieces", n) == text

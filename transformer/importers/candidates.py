@@ -73,8 +73,10 @@ def scored(report: ImportReport, build: Build, samples: Samples, *, progress: Pr
     with _few_threads(base):
         best = trials.search()
     least, guessing, notes = trials.least(best), _guessing(base), _work(trials)
-    if samples.targets and least >= guessing:  # then the order of the answers is chance
-        return _noted(report, *notes, _no_better(len(fitting), least, guessing), POINTS_TO_THE_DOCTOR)
+    if least >= guessing:
+        notes = (*notes, _no_better(len(fitting), least, guessing))
+        if samples.targets:  # then the order of the answers is chance
+            return _noted(report, *notes, POINTS_TO_THE_DOCTOR)
     fields = tuple(_ranked(one, trials, best) if one.name in choices else one for one in report.fields)
     hopeless = bool(samples.targets) and least > POOR * guessing
     return _noted(replace(report, fields=fields), *notes, *([POINTS_TO_THE_DOCTOR] if hopeless else []))
@@ -179,7 +181,7 @@ def _ranked(one: Field, trials: Trials, best: Mapping[str, Any]) -> Field:
     outputs = {i: _output(trials, {**best, one.name: values[i]}) for i in order if i in losses}
     choices = tuple(Choice(values[i], losses[i].mean if i in losses else None, outputs.get(i)) for i in order)
     tried: list[tuple[str, Loss]] = [(as_told(one.name, values[i]), losses[i]) for i in order if i in losses]
-    if not tried:
+    if not tried or trials.least(best) >= _guessing(trials.base):  # a note says that of all fields at once
         return replace(one, choices=choices)
     said = verdict(
         tried,

@@ -77,14 +77,6 @@ def verdict(losses: Sequence[tuple[str, Loss]], *, guessing: float, written: boo
     texts = say_n("{n} text", "{n} texts", len(best.totals))
     if others and all(same(best, other) for _, other in others):
         return say("All choices give the same on {texts}: they do not tell.", texts=texts)
-    if best.mean >= guessing:
-        return say(
-            "Even the best choice is no better than guessing: its loss on {texts} is {loss:.3g}, that of guessing "
-            "{guessing:.3g}. Are these texts that the model was trained for?",
-            loss=best.mean,
-            texts=texts,
-            guessing=guessing,
-        )
     if written:
         return _of_what_it_writes(losses, texts)
     loss = _number(best.mean)

@@ -53,6 +53,7 @@ A_WEIGHT_IS_NO_CAUSE = say(
     "can give others. They do not say what a head is for: a weight is not a cause, and only taking the head away "
     "shows what the output owes to it."
 )
+NOT_CHOSEN = say("No head was chosen yet: this one is furthest from the mean of all heads.")
 NOTHING = say("There is no number here: no row of these maps has a key that may be seen.")
 
 
@@ -69,10 +70,10 @@ def draw(run: AnyRun) -> None:
     with st.container(horizontal=True, gap="small", key=run.key("measure_choices")):
         name = _choose_measure(run, measures, spoken)
         _open_by_measure(run, measures[name].means())
-    n_heads = measures[name].values.shape[1]
+    n_heads, shown = measures[name].values.shape[1], _shown(run.looking, measures[name].means())
     drawing.beside(
-        lambda: _head_map(run, measures[name], spoken[name]),
-        lambda: _head_rows(run, measures[name], spoken[name]),
+        lambda: _head_map(run, measures[name], spoken[name], shown),
+        lambda: _head_rows(run, measures[name], spoken[name], shown),
         widths=(2, 3) if n_heads <= 4 else (1, 1),  # more numbers need more room
     )
     _table(run, measures, spoken)
@@ -151,12 +152,22 @@ def _head_name(layer: int, head: int) -> str:
     return say("Layer {layer}, head {head}", layer=layer + 1, head=head + 1)
 
 
-def _chosen(looking: Looking | GivenLooking) -> tuple[int, int] | None:
-    view = looking.view
-    return None if view.layer is None or view.head is None else (view.layer, view.head)
+def _shown(looking: Looking | GivenLooking, means: np.ndarray) -> tuple[int, int]:
+    """The head that is chosen, else the one furthest from the mean of all heads, in the chosen layer if there is one.
+
+    The address says nothing of the page's own choice.
+    """
+    layer, head = looking.view.layer, looking.view.head
+    if layer is not None and head is not None:
+        return layer, head
+    apart = np.nan_to_num(np.abs(means - np.nanmean(means)) if np.isfinite(means).any() else means)
+    if layer is not None:
+        return layer, int(apart[layer].argmax())
+    layer, head = divmod(int(apart.argmax()), means.shape[1])
+    return layer, head
 
 
-def _head_map(run: AnyRun, one: Measure, said: Words) -> None:
+def _head_map(run: AnyRun, one: Measure, said: Words, shown: tuple[int, int]) -> None:
     slot, kind, key = run.slot, run.view.kind, run.key(HEAD_MAP)
 
     drawing.chart(
@@ -164,7 +175,7 @@ def _head_map(run: AnyRun, one: Measure, said: Words) -> None:
             one.means(),
             title=say("All heads: {measure}", measure=said.full_title),
             value_name=UNITS[said.unit],
-            chosen=_chosen(run.looking),
+            chosen=shown,
             group=size_of(run),
         ),
         key=key,
@@ -186,14 +197,12 @@ def _head_map(run: AnyRun, one: Measure, said: Words) -> None:
     )
 
 
-def _head_rows(run: AnyRun, one: Measure, said: Words) -> None:
-    looking, chosen = run.looking, _chosen(run.looking)
-    if chosen is None:
-        st.info(say("Choose a layer and a head to see its measure row by row."), icon=":material/info:")
-        return
+def _head_rows(run: AnyRun, one: Measure, said: Words, chosen: tuple[int, int]) -> None:
+    looking = run.looking
     axes = sides(looking, looking.view.kind)
-    means, shown = one.means(), one.rows[: len(axes.queries)]
+    means, counted = one.means(), one.rows[: len(axes.queries)]
     read = [
+        *[NOT_CHOSEN] * (looking.view.layer is None or looking.view.head is None),
         HOW_TO_READ_ROWS,
         say(
             "It is {mean:.2f}; lower in {lower} of the other {others} heads.",
@@ -202,7 +211,7 @@ def _head_rows(run: AnyRun, one: Measure, said: Words) -> None:
             others=means.size - 1,
         ),
     ]
-    if not shown.all():
+    if not counted.all():
         read.append(say("A row without the measure has no bar."))
     drawing.chart(
         charts.row_measure_spec(
@@ -239,7 +248,7 @@ def frame(measures: dict[Name, Measure]) -> pd.DataFrame:
 
 
 def _table(run: AnyRun, measures: dict[Name, Measure], spoken: dict[Name, Words]) -> None:
-    slot, kind, chosen, key = run.slot, run.view.kind, _chosen(run.looking), run.key(OPEN)
+    slot, kind, view, key = run.slot, run.view.kind, run.looking.view, run.key(OPEN)
     numbers = frame(measures)
     n_heads = int(numbers["head"].max())
 
@@ -261,7 +270,7 @@ def _table(run: AnyRun, measures: dict[Name, Measure], spoken: dict[Name, Words]
     }
     columns |= {name: _column(spoken[name]) for name in measures}
     places = [divmod(row, n_heads) for row in range(len(numbers))]
-    names = [joined("", ["● " * (place == chosen), _head_name(*place)]) for place in places]
+    names = [joined("", ["● " * (place == (view.layer, view.head)), _head_name(*place)]) for place in places]
     st.container(key=run.key(TABLE)).dataframe(
         numbers[list(measures)].round(4).assign(open=here(names))[list(columns)],
         hide_index=True,

@@ -35,10 +35,12 @@ def draw(run: OpenRun, row: Any) -> None:
     chosen = attempt(lambda: pieces_controls.draw(run, row))
     if chosen is None:
         return
-    drawing.beside(
-        lambda: attempt(lambda: _bars(run, chosen)), lambda: attempt(lambda: _map(run, chosen)), widths=(2, 3)
-    )
-    st.markdown(drawing.plain(what_it_is(run, chosen)))
+
+    def near() -> None:
+        attempt(lambda: _bars(run, chosen))
+        st.markdown(drawing.plain(what_it_is(run, chosen)))
+
+    drawing.beside(near, lambda: attempt(lambda: _map(run, chosen)), widths=(2, 3))
 
 
 def what_it_is(run: OpenRun, chosen: Chosen) -> str:

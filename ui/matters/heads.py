@@ -56,7 +56,6 @@ def draw(run: OpenRun) -> None:
         attempt(lambda: verdicts.draw(run, found))
         one_head.draw(run, found)
         attempt(lambda: table.draw(run, found))
-    st.caption(WHAT_IT_SAYS)
 
 
 def _grid(run: OpenRun) -> None:
@@ -145,6 +144,6 @@ def _effects(run: OpenRun, found: HeadEffects) -> None:
             "{title}, layers by heads, one block for each attention. The table below has the same numbers.",
             title=words.title,
         ),
-        how_to_read=joined(" ", [*read, say("Click a cell to look at its head.")]),
+        how_to_read=joined(" ", [*read, say("Click a cell to look at its head."), WHAT_IT_SAYS]),
         on_click=on_click(key, cell_of, take),
     )

@@ -165,9 +165,9 @@ def written(value: float, measure: Shown) -> Sentence:
         return say("no finite number")
     match measure:
         case "log_prob":
-            return say("{value} nats", value=f"{value:+.3f}".replace("-", "−"))
+            return say("{value:+.3f} nats", value=value)
         case "probability":
-            return say("{value}", value=f"{value:+.4f}".replace("-", "−"))
+            return say("{value:+.4f}", value=value)
         case "kl":
             return say("a KL divergence of {value} nats", value=f"{value:.4f}")
         case "pieces":

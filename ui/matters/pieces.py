@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 import charts
-from charts.credit import HOW_TO_READ, Column
+from charts.credit import Column
 from charts.theme import capitalised
 from transformer.analysis.attribution.gradients import Integrated
 from transformer.analysis.attribution.hiding import Hiding
@@ -45,7 +45,6 @@ def draw(run: OpenRun) -> None:
             _compare(run, weighed, hiding)
     if integrated is not None:
         st.caption(drawing.plain(pieces_words.completeness(integrated, run.view.begin)))
-    st.markdown(pieces_words.measures(run, weighed))
 
 
 def _table(
@@ -68,7 +67,7 @@ def _table(
         "For each of {n} pieces, {m} measures of what step {step} owes to it. The table has the same numbers.",
         n=len(pieces), m=len(columns), step=step + 1,
     )  # fmt: skip
-    drawing.chart(figure, key=run.key(TABLE), alt=alt, how_to_read=HOW_TO_READ)
+    drawing.chart(figure, key=run.key(TABLE), alt=alt, how_to_read=pieces_words.how_to_read(run, weighed))
 
 
 def columns_of(
@@ -80,18 +79,22 @@ def columns_of(
 ) -> list[Column]:
     """The columns of the table; one without numbers says why."""
     n, step, view = len(credit.pieces_of(run)), run.view.step, run.looking.view
-    none, names = np.full(n, np.nan), pieces_words.NAMES
+    none = np.full(n, np.nan)
     not_yet = say("not measured yet; see under the table")
     lost = none if hiding is None else -hiding.probability_change(step)[:n]
     own_row = say("this step's row begins at this piece, so it cannot be hidden")
     rolls = run.checkpoint.config.residual
+    told: dict[str, tuple[np.ndarray, str, str, float]] = {
+        "attention": (weighed.attention(view.layer, view.head), ".2f", "", 0.0),
+        "hidden": (lost, "+.2f", not_yet if hiding is None else own_row, 0.02),
+        "gradient": (none if gradient is None else gradient, "+.3f", not_yet, 0.01),
+        "integrated": (none if integrated is None else integrated.credit, "+.2f", not_yet, 0.05),
+        "moved": (weighed.moved(view.layer, view.head), ".2f", "", 0.0),
+        "rollout": (weighed.rollout if rolls else none, ".2f", pieces_words.no_rollout(run), 0.0),
+    }
     return [
-        Column(names["attention"], weighed.attention(view.layer, view.head), ".2f"),
-        Column(names["hidden"], lost, "+.2f", not_yet if hiding is None else own_row, least=0.02),
-        Column(names["gradient"], none if gradient is None else gradient, "+.3f", not_yet, least=0.01),
-        Column(names["integrated"], none if integrated is None else integrated.credit, "+.2f", not_yet, least=0.05),
-        Column(names["moved"], weighed.moved(view.layer, view.head), ".2f"),
-        Column(names["rollout"], weighed.rollout if rolls else none, ".2f", pieces_words.no_rollout(run)),
+        Column(pieces_words.NAMES[name], *numbers, meaning=pieces_words.MEANINGS[name])
+        for name, numbers in told.items()
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from charts.credit import HOW_TO_READ
 from transformer.analysis.attribution.gradients import Baseline, Integrated
 from transformer.analysis.attribution.weighed import Weighed
 from ui.runs.open_run import OpenRun
@@ -22,40 +23,40 @@ BASELINES: Final[dict[Baseline, str]] = {
     "mean": say("Integrated from the mean embedding"),
 }
 
-_MEASURES: Final = (
-    say(
-        "**Attention**: the weights of the step's row. They say where the row looks, not what it takes from there, "
+MEANINGS: Final = {
+    "attention": say(
+        "Attention: the weights of the step's row. They say where the row looks, not what it takes from there, "
         "nor whether the output needs it. Vaswani et al. (2017), section 3.2."
     ),
-    say(
-        "**Lost if hidden**: the probability of the piece written, less its probability while no other token may "
+    "hidden": say(
+        "Lost if hidden: the probability of the piece written, less its probability while no other token may "
         "attend to this piece. It is the only experiment here; but pieces that can stand in for each other show "
         "nothing one by one, and no model was trained on sentences with holes. Zeiler and Fergus (2014), section "
         "4.2; Li et al. (2016)."
     ),
-    say(
-        "**Input × gradient**: what the embedding would add to ln p if the model were linear around it. It holds for "
+    "gradient": say(
+        "Input × gradient: what the embedding would add to ln p if the model were linear around it. It holds for "
         "small changes only, and is near 0 wherever the model is sure. Denil et al. (2014)."
     ),
-    say(
-        "**Integrated**: the gradient's mean on the way from a baseline to the embedding, times the difference; the "
+    "integrated": say(
+        "Integrated: the gradient's mean on the way from a baseline to the embedding, times the difference; the "
         "numbers add up to the difference of ln p. Another baseline gives other numbers. Sundararajan et al. (2017), "
         "sections 3 and 5."
     ),
-    say(
-        "**‖α·v·W_O‖**: the length of what the heads take from the piece. A long vector may point where nobody "
+    "moved": say(
+        "‖α·v·W_O‖: the length of what the heads take from the piece. A long vector may point where nobody "
         "reads. Kobayashi et al. (2020), section 2."
     ),
-    say(
-        "**Rollout**: weights followed down through all layers, half of each kept by the residual stream. It knows "
+    "rollout": say(
+        "Rollout: weights followed down through all layers, half of each kept by the residual stream. It knows "
         "no values and no feed-forward networks. Abnar and Zuidema (2020), section 3."
     ),
-)
+}
 
 
-def measures(run: OpenRun, weighed: Weighed) -> str:
-    """What each column shows and cannot show, a line each; Markdown."""
-    lines = list(_MEASURES)
+def how_to_read(run: OpenRun, weighed: Weighed) -> str:
+    """How to read the table, and what each column shows and cannot show, a line each."""
+    lines = [HOW_TO_READ, *MEANINGS.values()]
     if weighed.kind == "decoder":
         lines.append(
             say("This decoder is alone, so the pieces are all that it had read; the last of them is where the step's "
@@ -63,7 +64,7 @@ def measures(run: OpenRun, weighed: Weighed) -> str:
         )  # fmt: skip
     if run.trace.query.interventions:
         lines.append(say("All of it is measured in the changed run: the changes above stay as they are."))
-    return joined("  \n", lines)
+    return joined("\n", lines)
 
 
 def no_rollout(run: OpenRun) -> str:

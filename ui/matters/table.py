@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 import pandas as pd
 
 from transformer.analysis.head_effects import HeadEffects
-from ui.matters.measures import Shown, concentration, values
+from ui.matters.measures import WORDS, Shown, concentration, values
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import KIND_NAMES
 from ui.shared import drawing
@@ -38,7 +38,9 @@ def draw(run: OpenRun, found: HeadEffects) -> None:
     with st.expander(say("All numbers as a table")):
         numbers = frame(run, found)
         columns: dict[str, Any] = {
-            name: st.column_config.NumberColumn(label, format="%d" if name.startswith("pieces") else "%.4f")
+            name: st.column_config.NumberColumn(
+                label, help=_meaning(name), format="%d" if name.startswith("pieces") else "%.4f"
+            )
             for name, label in _labels(found).items()
         }
         names = [
@@ -64,6 +66,12 @@ def _labels(found: HeadEffects) -> dict[str, Sentence]:
         **{f"{name}_step": label for name, label in OF_STEP.items()},
         "largest": LARGEST,
     }
+
+
+def _meaning(column: str) -> Sentence | None:
+    """How the numbers of a column are made, for who points at its heading."""
+    words = WORDS.get((cast("Shown", column.removesuffix("_step")), column.endswith("_step")))
+    return None if words is None else words.meaning
 
 
 def frame(run: OpenRun, found: HeadEffects) -> pd.DataFrame:

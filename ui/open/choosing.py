@@ -59,8 +59,9 @@ def how_to_bring_one() -> None:
     st.markdown("\n".join(f"- **{drawing.plain(folder.name)}**" for folder in loading.folders()))
     st.markdown(
         say(
-            "What opens: folders of Hugging Face's `transformers`, and files of `torch.save` or safetensors "
-            "({suffixes}) with a model of PyTorch's own or of a tutorial. The page Checkpoints lists the families.",
+            "What opens: folders of Hugging Face's `transformers`; what fairseq, OpenNMT-py, Joey NMT and Marian "
+            "save; and files of `torch.save` or safetensors ({suffixes}) with a model of PyTorch's own or of a "
+            "tutorial. The page Checkpoints lists the families.",
             suffixes=", ".join(SUFFIXES),
         )
     )

@@ -110,7 +110,7 @@ def _arrays(name: str, source: Path, target: Path) -> None:
 def _pickle(name: str, source: Path, target: Path, work: Path) -> None:
     if target.exists():
         raise CheckpointError(
-            "{name}: there is a {other} beside it, which holds the same weights; hand in one of them.",
+            "{name}: there is a {other} beside it, which holds the same weights; upload one of them.",
             name=name,
             other=target.name,
         )

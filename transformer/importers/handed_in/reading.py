@@ -135,7 +135,7 @@ def _check_kinds(chosen: Mapping[str, Path], left_out: Sequence[str], *, pickles
     names = [*chosen, *left_out]
     there = _named(names) if names else say("nothing")
     raise CheckpointError(
-        "There are no weights among the files ({names}); hand in a file that ends in {endings} with them, or a zip "
+        "There are no weights among the files ({names}); upload a file that ends in {endings} with them, or a zip "
         "archive with all of them.",
         names=there,
         endings=", ".join(canonical.WEIGHTS[:-1]),

@@ -2,9 +2,10 @@
 // The large view: parts of a component move into a dialog as large as the window, and come back. Its letters are large,
 // and it says what the step reads and predicts, since arrow keys go on stepping; the stepper is behind it.
 
-import { make } from "./dom.js";
+import { make, makeButton } from "./dom.js";
 import { largeHere } from "./present.js";
 import { followStatus } from "./step.js";
+import { say } from "./words.js";
 
 /**
  * @typedef {object} Large
@@ -27,7 +28,9 @@ export function makeLarge(home, parts, { className, name, opener, changed }) {
   const dialog = make("dialog", className);
   const status = make("p", "gf-status");
   status.setAttribute("aria-live", "polite");
-  dialog.append(status);
+  const cross = makeButton("gf-close", "✕", say("Close (Esc)"), () => dialog.close());
+  cross.setAttribute("aria-label", say("Close"));
+  dialog.append(status, cross);
   let unfollow = () => {};
   const setType = () => dialog.style.setProperty("--gf-rem", `${largeHere()}px`);
   home.append(dialog);

@@ -1,13 +1,11 @@
 // @ts-check
-// What stands above the lines: actions, heads and the threshold.
+// What stands above the lines: heads, the threshold, and following the step.
 
 import { make, makeButton } from "../common/dom.js";
-import { press } from "../common/save.js";
 import { say } from "../common/words.js";
 import { hide, toggleFollowing, toggleHead } from "./acts.js";
 import { everyHead, KEPT } from "./choices.js";
 import { update } from "./drawing.js";
-import { saveDrawing } from "./saving.js";
 
 /** @import { View } from "./types.js" */
 
@@ -71,19 +69,8 @@ export function makeThreshold(view) {
 }
 
 /** @param {View} view */
-export function makeActions(view) {
-  const bar = make("div", "gf-flow-actions");
-  const { large } = view;
+export function makeFollow(view) {
   const following = say("Pin the row of the current step, at every step");
   view.follow = button("gf-flow-follow", say("Follow the step"), following, () => toggleFollowing(view));
-  view.expand = button("gf-flow-expand", say("Expand"), say("Show it as large as the window"),
-    () => (large.isOpen() ? large.close() : large.open()));
-  bar.append(
-    view.follow,
-    button("", "CSV", say("Save the weights of all heads as a table"), () => press(view.data.table)),
-    button("", "SVG", say("Save the picture as SVG"), () => saveDrawing(view, "svg")),
-    button("", "PNG", say("Save the picture as PNG"), () => saveDrawing(view, "png")),
-    view.expand,
-  );
-  return bar;
+  return view.follow;
 }

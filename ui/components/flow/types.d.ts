@@ -1,5 +1,6 @@
 // What the modules of the flow view hand to each other.
 
+import type { Foot } from "../common/foot.js";
 import type { Large } from "../common/large.js";
 import type { FlowPayload, Pin, Side } from "../common/payloads.js";
 
@@ -91,13 +92,12 @@ export interface View extends Seen {
   title: HTMLElement;
   readout: HTMLElement;
   count: HTMLElement;
-  caption: HTMLElement;
+  under: Foot;
   heads: HTMLElement;
   chips: HTMLElement;
   slider: HTMLInputElement;
   cutText: HTMLElement;
   follow: HTMLButtonElement;
-  expand: HTMLButtonElement;
   large: Large;
   axes: Both<HTMLElement>;
   lists: Both<HTMLElement>;

@@ -3,16 +3,18 @@
 // Python is told what an address keeps: the pinned piece, the heads that are shown, and following the step.
 
 import { make } from "../common/dom.js";
+import { makeFoot } from "../common/foot.js";
 import { makeLarge } from "../common/large.js";
 import { mount } from "../common/mount.js";
 import { whatMakesRoom } from "../common/room.js";
-import { say } from "../common/words.js";
-import { fillHeads, makeActions, makeHeads, makeThreshold } from "./bars.js";
+import { press } from "../common/save.js";
+import { fillHeads, makeFollow, makeHeads, makeThreshold } from "./bars.js";
 import { everyHead, KEPT, same } from "./choices.js";
 import { fillColumns, makeColumn } from "./columns.js";
 import { markStep, paint, reveal, update } from "./drawing.js";
 import { layOut, roomOf } from "./layout.js";
 import { titleOf } from "./readout.js";
+import { saveDrawing } from "./saving.js";
 import { decode, SIDES } from "./weights.js";
 
 /** @import { Component, FlowPayload, Pin } from "../common/payloads.js" */
@@ -38,19 +40,23 @@ function create(root) {
   const view = /** @type {View} */ (/** @type {Partial<View>} */ ({
     root, mount: Math.random().toString(36).slice(2), sent: 0, pin: null, pointed: null, following: false,
     body: make("div", "gf-flow-body"), title: make("div", "gf-flow-title"), readout: make("p", "gf-flow-readout"),
-    count: make("p", "gf-flow-count"), caption: make("p", "gf-flow-caption"), scroll: make("div", "gf-flow-scroll"),
+    count: make("p", "gf-flow-count"), scroll: make("div", "gf-flow-scroll"),
     stage: make("div", "gf-flow-stage"), canvas: make("canvas", "gf-flow-canvas"),
   }));
   view.readout.setAttribute("aria-live", "polite");
-  root.append(view.body, view.caption);
-  view.large = makeLarge(root, [view.body], {
-    className: "gf-flow-dialog", name: () => view.data.name, opener: () => view.expand, changed: () => {
-      view.expand.textContent = view.large.isOpen() ? say("Close") : say("Expand");
+  view.under = makeFoot({
+    open: () => view.large.open(), data: () => press(view.data.table), picture: (format) => saveDrawing(view, format),
+  });
+  const parts = [view.body, view.under.foot];
+  root.append(...parts);
+  view.large = makeLarge(root, parts, {
+    className: "gf-flow-dialog", name: () => view.data.name, opener: () => view.under.button, changed: () => {
+      view.under.expand.hidden = view.large.isOpen();
       layOut(view);
     },
   });
   const tools = make("div", "gf-flow-tools");
-  tools.append(makeHeads(view), makeThreshold(view), makeActions(view));
+  tools.append(makeHeads(view), makeThreshold(view), makeFollow(view));
   view.body.append(tools, view.readout, ...stage(view), view.count);
   return view;
 }
@@ -95,8 +101,8 @@ function show(view, { data: { payload: data }, setStateValue }) {
     view.axes[side].dataset.side = view.lists[side].dataset.side = data[`${side}_side`];
     view.lists[side].setAttribute("aria-label", data[`${side}_axis`]);
   }
-  view.canvas.setAttribute("aria-label", data.alt);
-  view.caption.textContent = data.caption;
+  for (const named of [view.canvas, view.under.tools]) named.setAttribute("aria-label", data.alt);
+  view.under.tell(data.caption);
   fillHeads(view);
   fillColumns(view);
   layOut(view);

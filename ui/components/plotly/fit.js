@@ -1,6 +1,7 @@
 // @ts-check
 // Fits a figure to the room it has: lines of the title, and how many pieces an axis can name.
 
+import { PLAIN_TYPE } from "../common/present.js";
 import { say } from "../common/words.js";
 
 /** @import { Layout, Plot, Ticks } from "./types.js" */
@@ -9,6 +10,7 @@ const PIXELS_PER_LABEL = 14;  // as `ROW_PIXELS` of charts/theme.py
 const CLOSE_BUTTON = 48;
 const AXIS_TITLE = 14;
 const BESIDE_AXIS = 60;  // a title may be a little longer than its axis
+const HOVER_WIDTH = 420;
 const ORDINAL = new Intl.PluralRules("en", { type: "ordinal" });
 
 // Chinese has no spaces: a line may break beside any character, but none begins with a mark that closes or ends with one
@@ -83,15 +85,17 @@ export function fitTitle(layout, width, isLarge, scale = 1) {
 }
 
 /**
- * Break the texts that head a band, which begin at the left edge of the chart, where they are wider than it.
+ * Break the texts that head a band, which begin at the left edge of the chart, where they are wider than it, and those
+ * that come on hover.
  * @param {Layout} layout
  * @param {number} width
  */
 export function fitHeads(layout, width) {
   if (!layout.annotations) return;
   const room = width - (layout.margin?.l ?? 0) - (layout.margin?.r ?? 0);
-  layout.annotations = layout.annotations.map((/** @type {any} */ note) => (
-    note.x === 0 && note.xref === "paper" && note.yref?.endsWith(" domain")
+  layout.annotations = layout.annotations.map((/** @type {any} */ note) => (note.hovertext
+    ? { ...note, hovertext: wrapped(note.hovertext, Math.min(room, HOVER_WIDTH), PLAIN_TYPE).join("<br>") }
+    : note.x === 0 && note.xref === "paper" && note.yref?.endsWith(" domain")
       ? { ...note, text: wrapped(note.text, room, note.font?.size ?? layout.font?.size ?? 12).join("<br>") } : note));
 }
 

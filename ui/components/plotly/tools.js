@@ -1,7 +1,8 @@
 // @ts-check
-// The small buttons under a chart: reset the zoom, show the chart large, save its data and its picture.
+// What can be done with a chart: reset the zoom, show it large, save its data and its picture.
 
-import { make, makeButton } from "../common/dom.js";
+import { makeButton } from "../common/dom.js";
+import { makeFoot } from "../common/foot.js";
 import { press, savePicture, saveTable } from "../common/save.js";
 import { say } from "../common/words.js";
 import { parsedFigure } from "./numbers.js";
@@ -9,7 +10,7 @@ import { themeOf } from "./paint.js";
 import { numbered, tableOf } from "./table.js";
 import { isZoomed, resetZoom } from "./zoom.js";
 
-/** @import { Tools, View } from "./types.js" */
+/** @import { Under, View } from "./types.js" */
 
 /** @param {View} view */
 function saveData(view) {
@@ -36,26 +37,17 @@ async function saveDrawing(view, format) {
 }
 
 /**
- * The buttons, in a group of their own.
+ * What stands under the chart.
  * @param {View} view
- * @returns {Tools}
+ * @returns {Under}
  */
-export function makeTools(view) {
-  const group = make("div", "gf-tools");
-  group.setAttribute("role", "group");
-  /** @type {(label: string, title: string, act: () => void) => HTMLButtonElement} */
-  const add = (label, title, act) => {
-    const button = makeButton("gf-tool", label, title, act);
-    button.setAttribute("aria-label", title);
-    group.append(button);
-    return button;
-  };
-  const reset = add(say("Reset zoom"), say("Show the whole chart again"), () => resetZoom(view));
-  const expand = add(say("Expand"), say("Show this chart large"), () => view.large.open());
-  add("CSV", say("Download the data as CSV"), () => saveData(view));
-  add("SVG", say("Download the picture as SVG"), () => saveDrawing(view, "svg"));
-  add("PNG", say("Download the picture as PNG"), () => saveDrawing(view, "png"));
-  return { group, reset, expand };
+export function makeUnder(view) {
+  const foot = makeFoot({
+    open: () => view.large.open(), data: () => saveData(view), picture: (format) => saveDrawing(view, format),
+  });
+  const reset = makeButton("gf-tool", say("Reset zoom"), say("Show the whole chart again"), () => resetZoom(view));
+  foot.tools.prepend(reset);
+  return { ...foot, reset };
 }
 
 /**
@@ -64,6 +56,6 @@ export function makeTools(view) {
  * @param {boolean} drawn
  */
 export function refreshTools(view, drawn) {
-  view.tools.group.hidden = !drawn;
-  view.tools.reset.hidden = !drawn || !isZoomed(view);
+  view.under.tools.hidden = !drawn;
+  view.under.reset.hidden = !drawn || !isZoomed(view);
 }

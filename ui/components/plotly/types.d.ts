@@ -1,5 +1,6 @@
 // What the modules of the Plotly view hand to each other. Plotly's own figures have too many forms to be typed here.
 
+import type { Foot } from "../common/foot.js";
 import type { Large } from "../common/large.js";
 import type { PlotlyPayload } from "../common/payloads.js";
 import type { Cell } from "../common/save.js";
@@ -66,10 +67,8 @@ export interface Theme {
   headingFont: string;
 }
 
-export interface Tools {
-  group: HTMLElement;
+export interface Under extends Foot {
   reset: HTMLButtonElement;
-  expand: HTMLButtonElement;
 }
 
 export interface View {
@@ -77,9 +76,7 @@ export interface View {
   root: HTMLElement;
   plot: Plot;
   note: HTMLElement;
-  foot: HTMLElement;
-  caption: HTMLElement;
-  tools: Tools;
+  under: Under;
   large: Large;
   data: PlotlyPayload;
   setTriggerValue: (name: string, value: unknown) => void;

@@ -1,7 +1,7 @@
 // @ts-check
 // Draws one Plotly figure and keeps its node, its zoom and its place while the data change.
 
-import { make, makeButton } from "../common/dom.js";
+import { make } from "../common/dom.js";
 import { makeLarge } from "../common/large.js";
 import { openInPlace } from "../common/links.js";
 import { mount } from "../common/mount.js";
@@ -18,7 +18,7 @@ import { makeKeyboard } from "./keyboard.js";
 import { loadPlotly } from "./load.js";
 import { decoded, parsedFigure } from "./numbers.js";
 import { paint, recolour, themeOf } from "./paint.js";
-import { makeTools, refreshTools } from "./tools.js";
+import { makeUnder, refreshTools } from "./tools.js";
 import { askedRanges } from "./zoom.js";
 
 /** @import { Component, PlotlyPayload } from "../common/payloads.js" */
@@ -233,7 +233,7 @@ function heightOf(view) {
 function placed(view) {
   const isLarge = view.large.isOpen();
   view.root.style.height = isLarge ? "" : `${heightOf(view)}px`;
-  view.tools.expand.hidden = isLarge;
+  view.under.expand.hidden = isLarge;
   draw(view);
 }
 
@@ -251,24 +251,19 @@ function resized(view) {
 function create(frame) {
   const root = make("div", "gf-chart");
   const plot = /** @type {Plot} */ (/** @type {HTMLElement} */ (make("div", "gf-plot")));
-  const foot = make("div", "gf-chart-foot");
   const view = /** @type {View} */ (/** @type {Partial<View>} */ ({
-    frame, root, plot, foot, note: make("div", "gf-chart-note"), caption: make("p", "gf-chart-caption"),
+    frame, root, plot, note: make("div", "gf-chart-note"),
     clicks: 0, wanted: false, drawing: false, gone: false, listening: false, ranges: {},
   }));
-  view.tools = makeTools(view);
+  view.under = makeUnder(view);
   root.append(plot, view.note);
   view.edges = makeEdges(view);
   view.mapByKeyboard = makeKeyboard(view, (event) => report(view, event));
-  foot.append(view.tools.group, view.caption);
-  frame.append(root, foot);
-  view.large = makeLarge(frame, [root, foot], {
-    className: "gf-chart-dialog", name: () => view.data.name, opener: () => view.tools.expand,
+  frame.append(root, view.under.foot);
+  view.large = makeLarge(frame, [root, view.under.foot], {
+    className: "gf-chart-dialog", name: () => view.data.name, opener: () => view.under.button,
     changed: () => placed(view),
   });
-  const cross = makeButton("gf-close", "✕", say("Close (Esc)"), view.large.close);
-  cross.setAttribute("aria-label", say("Close"));
-  view.large.dialog.append(cross);
   refreshTools(view, false);
   view.note.hidden = true;
   root.dataset.waits = say("Loading the chart…");
@@ -283,9 +278,8 @@ function create(frame) {
 function show(view, { data: { payload: data }, setTriggerValue }) {
   Object.assign(view, { data, setTriggerValue });
   view.root.dataset.clickable = String(data.clickable);
-  view.caption.textContent = data.caption;
-  view.caption.hidden = !data.caption;
-  for (const named of [view.plot, view.large.dialog, view.tools.group]) named.setAttribute("aria-label", data.alt);
+  view.under.tell(data.caption);
+  for (const named of [view.plot, view.large.dialog, view.under.tools]) named.setAttribute("aria-label", data.alt);
   placed(view);
 }
 

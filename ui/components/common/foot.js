@@ -1,0 +1,126 @@
+// @ts-check
+// What stands under a picture: one button with all that can be done with it, and how to read it, of which the rest
+// comes when it is asked for.
+
+import { make, makeButton } from "./dom.js";
+import { say } from "./words.js";
+
+/**
+ * @typedef {object} Foot
+ * @property {HTMLElement} foot
+ * @property {HTMLElement} tools the buttons; hidden as long as there is no picture
+ * @property {HTMLButtonElement} button opens the menu
+ * @property {HTMLButtonElement} expand its first entry
+ * @property {(text: string) => void} tell what is said under the picture
+ */
+
+/** About a line of a chart in half a page; a Chinese letter is as wide as two. */
+const SHOWN = 110;
+const HEIGHT = 190;  // of the menu, at most
+const WIDE = /[\u2e80-\uffee]/gu;
+const BETWEEN = /(?<=[.!?]["”’)]?)\s+(?=["“‘(]?[\p{Lu}\u2e80-\uffee])|(?<=[。！？]["”’）]?)/u;
+
+/**
+ * A text in two: the first sentence, and what else goes into a line; all that follows.
+ * @param {string} text
+ * @returns {[first: string, rest: string]}
+ */
+export function shortened(text) {
+  const sentences = text.split(BETWEEN);
+  let end = sentences[0].length;
+  for (const sentence of sentences.slice(1)) {
+    const next = text.indexOf(sentence, end) + sentence.length;
+    const shown = text.slice(0, next);
+    if (shown.length + (shown.match(WIDE)?.length ?? 0) > SHOWN) break;
+    end = next;
+  }
+  return [text.slice(0, end), text.slice(end)];
+}
+
+/**
+ * @param {{ open: () => void, data: () => void, picture: (format: "svg" | "png") => void }} acts
+ * @returns {Foot}
+ */
+export function makeFoot({ open, data, picture }) {
+  const [foot, tools, list] = [make("div", "gf-foot"), make("div", "gf-tools"), make("div", "gf-menu")];
+  tools.setAttribute("role", "group");
+  const button = makeButton("gf-tool gf-menu-button", "⋯", say("Chart: expand, download…"), () => {});
+  button.setAttribute("aria-label", button.title);
+  button.setAttribute("aria-haspopup", "menu");
+  /** @type {(label: string, act: () => void) => HTMLButtonElement} */
+  const entry = (label, act) => {
+    const made = makeButton("gf-menu-entry", label, "", () => {
+      list.hidePopover();
+      button.focus({ preventScroll: true });
+      act();
+    });
+    made.setAttribute("role", "menuitem");
+    list.append(made);
+    return made;
+  };
+  const expand = entry(say("Show this chart large"), open);
+  entry(say("Download the data as CSV"), data);
+  entry(say("Download the picture as SVG"), () => picture("svg"));
+  entry(say("Download the picture as PNG"), () => picture("png"));
+  opens(button, list);
+  const [told, tell] = makeTold();
+  tools.append(button, list);
+  foot.append(tools, told);
+  return { foot, tools, button, expand, tell };
+}
+
+/**
+ * Have a button open a list, and the keyboard move in it.
+ * @param {HTMLButtonElement} button
+ * @param {HTMLElement} list
+ */
+function opens(button, list) {
+  list.popover = "auto";
+  list.setAttribute("role", "menu");
+  list.setAttribute("aria-label", button.title);
+  button.popoverTargetElement = list;
+  const entries = () => Array.from(list.querySelectorAll("button")).filter((entry) => !entry.hidden);
+  const away = () => list.isConnected && list.hidePopover();
+  list.addEventListener("beforetoggle", (event) => {
+    const isOpen = /** @type {ToggleEvent} */ (event).newState === "open";
+    button.setAttribute("aria-expanded", String(isOpen));
+    window[isOpen ? "addEventListener" : "removeEventListener"]("scroll", away, true);
+    // The browser gives the focus to the first that is not hidden; else they ask for it nowhere, as in the large view.
+    for (const entry of entries()) entry.autofocus = isOpen;
+    if (!isOpen) return;
+    const { right, top, bottom } = button.getBoundingClientRect();
+    const above = bottom + HEIGHT > innerHeight;
+    Object.assign(list.style, {
+      right: `${document.documentElement.clientWidth - right}px`,
+      top: above ? "auto" : `${bottom}px`, bottom: above ? `${innerHeight - top}px` : "auto",
+    });
+  });
+  list.addEventListener("keydown", (event) => {
+    event.stopPropagation();  // Escape closes this, and nothing around it
+    const all = entries();
+    const at = all.findIndex((entry) => entry.matches(":focus"));
+    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: -1 }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    all.at(to % all.length)?.focus();
+  });
+}
+
+/** @returns {[told: HTMLElement, tell: (text: string) => void]} */
+function makeTold() {
+  const [told, first, rest] = [make("p", "gf-told"), make("span"), make("span")];
+  const more = makeButton("gf-more", "", "", () => unfold(rest.hidden === true));
+  /** @param {boolean} isOpen */
+  const unfold = (isOpen) => {
+    rest.hidden = !isOpen;
+    more.textContent = isOpen ? say("Less") : say("More");
+    more.setAttribute("aria-expanded", String(isOpen));
+  };
+  unfold(false);
+  told.append(first, rest, " ", more);
+  return [told, (text) => {
+    [first.textContent, rest.textContent] = shortened(text);
+    told.hidden = !text;
+    more.hidden = !rest.textContent;
+  }];
+}
