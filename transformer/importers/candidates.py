@@ -74,7 +74,7 @@ def scored(report: ImportReport, build: Build, samples: Samples, *, progress: Pr
         best = trials.search()
     least, guessing, notes = trials.least(best), _guessing(base), _work(trials)
     if least >= guessing:
-        notes = (*notes, _no_better(len(fitting), least, guessing))
+        notes.append(_no_better(len(fitting), least, guessing))
         if samples.targets:  # then the order of the answers is chance
             return _noted(report, *notes, POINTS_TO_THE_DOCTOR)
     fields = tuple(_ranked(one, trials, best) if one.name in choices else one for one in report.fields)

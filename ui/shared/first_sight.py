@@ -46,6 +46,7 @@ _SIGHT: Final = """
 body:has([data-testid="stMain"] :is(h1, .gf-wall, [data-testid="stAlert"], [data-testid="stException"])) .gf-loading {
   display: none;
 }
+[data-testid="stAppSkeleton"] { display: none; }
 </style>
 <noscript><style>.gf-loading { display: none; }</style></noscript>
 """
