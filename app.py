@@ -15,13 +15,13 @@ from streamlit.runtime.pages_manager import PagesManager
 
 from ui.components.assets import ensure_static, link
 from ui.components.serving import Scripts
-from ui.inbox.gate import Gate
-from ui.room.ending import closed_in_time
-from ui.room.routes import routes
 from ui.runs import foreign, handed_in
 from ui.runs.loading import warm_up
+from ui.server.ending import closed_in_time
+from ui.server.gate import Gate
+from ui.server.headers import Preload, SecurityHeaders
+from ui.server.routes import routes
 from ui.shared.entrance import Entrance
-from ui.shared.headers import Preload, SecurityHeaders
 
 
 @asynccontextmanager

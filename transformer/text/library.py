@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
-from transformer.checkpoint import strictjson
 from transformer.errors import ClauseError, TokenizerError
+from transformer.files import strictjson
 from transformer.text import probing
 from transformer.text.byte_pairs import as_bytes, for_people
 from transformer.text.library_process import CHILD, LibraryProcess

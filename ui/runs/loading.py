@@ -19,11 +19,11 @@ from pathlib import Path
 import numpy as np
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from transformer.checkpoint.files import FolderFiles
 from transformer.checkpoint.filling import Progress
 from transformer.checkpoint.listing import Entry, Seen, Signature, listing, signature
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.errors import QueryError, shown
+from transformer.files.files import FolderFiles
 from transformer.maps.given import GivenMaps
 from transformer.maps.npzfile import read_maps
 from transformer.model.anatomy import Kind
@@ -33,10 +33,10 @@ from transformer.runs.replay import replay as record
 from transformer.runs.running import run_batch
 from transformer.runs.together import run_together
 from transformer.runs.trace import Trace
-from ui.runs import garbage
 from ui.runs.layers import Work
-from ui.runs.shelf import Open, Opening, Shelf
-from ui.runs.work import MAP_BYTES, Runner
+from ui.server import garbage
+from ui.server.shelf import Open, Opening, Shelf
+from ui.server.work import MAP_BYTES, Runner
 from ui.shared.door import st
 from ui.shared.drawing import plain
 from words import say

@@ -22,7 +22,7 @@ from ui.runs.drawn import Drawn
 from ui.runs.looking import Looking, fit_view, own_choice
 from ui.runs.sides import fit_aggregate, fit_parts
 from ui.runs.stepper_run import stepper_run
-from ui.runs.work import BusyError
+from ui.server.work import BusyError
 from ui.shared import drawing, menu
 from ui.shared.compare_this import of_what_is_looked_at
 from ui.shared.door import st
