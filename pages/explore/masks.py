@@ -4,7 +4,7 @@ from transformer.checkpoint.load import Checkpoint
 from ui.frame.sidebar import sidebar
 from ui.frame.source_box import of_a_sentence
 from ui.masks import panels
-from ui.masks.batch import KINDS
+from ui.masks.scene import KINDS
 from ui.runs.open_run import open_run
 from ui.shared import cover
 from ui.shared.door import st

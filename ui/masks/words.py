@@ -16,7 +16,7 @@ from transformer.model.scores import plain_scores
 from transformer.runs.interventions.scoring import FillValue, NoGuard
 from transformer.runs.interventions.where import ALL
 from transformer.runs.query import Query
-from ui.masks.batch import Batch
+from ui.masks.scene import Batch
 from ui.state.view import MaskName, MasksPanel
 from words import joined, say, say_n
 

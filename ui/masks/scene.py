@@ -1,28 +1,31 @@
-"""The padded batch that the Masks page looks at, in words and labels.
+"""What the Masks page looks at: a padded batch, one of its masks, and a cell of that.
 
 The page's own sentence and up to three companions run as one batch. In guess mode the target side is cut after the
 current step before anything is computed from it, so nothing later can be seen; under a causal mask the rows that
 remain are the same.
-
-Knows nothing of Streamlit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from charts.theme import Colour
-from transformer.analysis.mask_checks import BatchMasks, Ids
+from charts.theme import Colour, capitalised, shortened
+from transformer.analysis.mask_checks import BatchMasks, Ids, batch_masks
 from transformer.checkpoint.load import Checkpoint
-from transformer.model.anatomy import Anatomy
+from transformer.errors import QueryError
+from transformer.model.anatomy import Anatomy, anatomy
 from transformer.runs.query import Query
 from transformer.runs.trace import Kind, Trace
+from ui.runs import loading
 from ui.runs.looking import row_labels
+from ui.runs.open_run import Seen
+from ui.runs.picture import Page
 from ui.runs.sides import PROMPT_COLUMNS, SOURCE_COLUMNS, SOURCE_ROWS, TARGET_ROWS
-from ui.state.view import MaskName
+from ui.state.view import MaskName, Slot, View
 from words import Sentence, joined, say
 
 KINDS: dict[MaskName, Kind] = {
@@ -31,6 +34,18 @@ KINDS: dict[MaskName, Kind] = {
     "causal": "decoder",
     "decoder": "decoder",
     "cross": "cross",
+}
+NAMES: dict[MaskName, str] = {
+    "source": say("Source padding"),
+    "target": say("Target padding"),
+    "causal": say("Causal"),
+    "decoder": say("Padding and causal"),
+    "cross": say("Cross-attention"),
+}
+ATTENTIONS: dict[MaskName, str] = {
+    "source": say("Encoder self"),
+    "decoder": say("Decoder self"),
+    "cross": say("Cross-attention"),
 }
 PADDING, FUTURE, BOTH = (
     say("the key is padding"),
@@ -41,20 +56,12 @@ PADDING, FUTURE, BOTH = (
 
 @dataclass(frozen=True)
 class Batch:
-    """Sentences that were run together.
+    """Sentences that were run together."""
 
-    Attributes:
-        traces: Their runs, all padded to the same lengths; the page's own sentence first.
-        sentence: Which one is looked at.
-        n_rows: Decoder positions that may be seen.
-        covered: Whether the prediction of the last of them is hidden.
-        parts: Which stacks and attentions the model has.
-    """
-
-    traces: tuple[Trace, ...]
-    sentence: int
-    n_rows: int
-    covered: bool
+    traces: tuple[Trace, ...]  # their runs, all padded to the same lengths; the page's own sentence first
+    sentence: int  # which one is looked at
+    n_rows: int  # decoder positions that may be seen
+    covered: bool  # whether the prediction of the last of them is hidden
     parts: Anatomy
 
     @property
@@ -95,31 +102,142 @@ class Batch:
 
 @dataclass(frozen=True)
 class Axes:
-    """Rows and columns of one sentence's mask.
-
-    Attributes:
-        queries, keys: Labels.
-        reads: What each row reads; of the decoder's rows the label without what it predicts.
-        names: Of the axes.
-        key_side: The keys' side.
-        real_queries: Which rows are real, [query].
-    """
+    """Rows and columns of one sentence's mask."""
 
     queries: list[str]
-    reads: list[str]
+    reads: list[str]  # what each row reads; of the decoder's rows the label without what it predicts
     keys: list[str]
-    names: tuple[str, str]
+    names: tuple[str, str]  # of the axes
     key_side: Colour
-    real_queries: np.ndarray
+    real_queries: np.ndarray  # which rows are no padding, [query]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One mask of a batch, as the page looks at it."""
+
+    run: Seen
+    batch: Batch
+    masks: BatchMasks
+    name: MaskName
+
+    @property
+    def slot(self) -> Slot:
+        """Where it is drawn."""
+        return self.run.slot
+
+    @property
+    def whole(self) -> np.ndarray:
+        """The mask of the sentence that is looked at, bool [query, key]."""
+        return self.masks.whole(self.name)[self.batch.sentence]
+
+    @cached_property
+    def axes(self) -> Axes:
+        """Its rows and columns."""
+        return axes(self.batch, self.name)
+
+    @property
+    def kind(self) -> Kind:
+        """The attention that takes the mask."""
+        return KINDS[self.name]
+
+    @property
+    def where(self) -> tuple[int, int]:
+        """Layer and head whose row is shown; where the view has a mean, it is the first."""
+        layer = min(self.run.view.layer or 0, self.batch.parts.attention(self.kind).n_layers - 1)
+        return layer, self.run.view.head or 0
+
+    @property
+    def cell(self) -> tuple[int, int]:
+        """Row and column that are looked at."""
+        return fit_cell(self.run.view.query, self.run.view.key, self.whole)[0]
+
+
+def scene(run: Seen) -> Scene:
+    """What the page shows of a run.
+
+    Raises:
+        QueryError: The sentence cannot be run.
+        BusyError: The model has too much to do.
+    """
+    return scene_of(run, batch_of(run)[0])
+
+
+def scene_of(run: Seen, batch: Batch) -> Scene:
+    """The mask of a batch that is looked at: of those that the model uses, the one that the view names."""
+    masks = batch_masks(run.checkpoint.model, batch.src_ids, batch.tgt_ids)
+    one_row = run.view.masks_panel == "one_row"
+    there = [name for name in (ATTENTIONS if one_row else NAMES) if name in masks.names]
+    wanted: tuple[MaskName, ...] = (run.view.mask, "decoder" if one_row else "causal")
+    return Scene(run, batch, masks, next(name for name in (*wanted, *there) if name in there))
+
+
+def batch_of(run: Seen) -> tuple[Batch, list[str]]:
+    """The run's sentence and its companions as one batch, and a sentence for each companion that was left out.
+
+    Raises:
+        QueryError: The sentence cannot be run.
+        BusyError: The model has too much to do.
+    """
+    queries, refused = [run.trace.query], []
+    for text in filter(str.strip, companions(run) if run.checkpoint.config.pad_id is not None else ()):
+        try:
+            queries.append(companion_query(run.trace.query, text))
+        except QueryError as error:
+            refused.append(left_out(text, error))
+    traces = _run(run.checkpoint, queries, refused)
+    n_rows = len(traces[0].read_ids)
+    return Batch(
+        traces=traces,
+        sentence=min(run.view.sentence, len(traces) - 1),
+        n_rows=min(run.looking.n_rows, n_rows) if run.view.guess else n_rows,
+        covered=run.looking.covered,
+        parts=anatomy(run.checkpoint.config),
+    ), refused
+
+
+def _run(checkpoint: Checkpoint, queries: list[Query], refused: list[str]) -> tuple[Trace, ...]:
+    """Run the batch; if it is refused, without those companions that are refused alone."""
+    try:
+        return loading.batch(checkpoint, queries)
+    except QueryError:
+        good = queries[:1]
+        for query in queries[1:]:
+            try:
+                loading.runner().trace(checkpoint, query)
+                good.append(query)
+            except QueryError as error:
+                refused.append(left_out(query.source, error))
+        return loading.batch(checkpoint, good)
+
+
+def left_out(text: str, error: QueryError) -> str:
+    """What is said of a companion that cannot be run."""
+    said = say("“{text}” is left out of the batch.", text=shortened(text, limit=40))
+    return joined(" ", [said, capitalised(error.sentence)])
+
+
+def companions(run: Seen) -> tuple[str, ...]:
+    """The sentences that run together with the page's own: those that the link names, or some to pad against."""
+    if run.link.companions is not None:
+        return tuple(run.link.companions)
+    examples = run.checkpoint.card.tried() if _shows_pads(run) else ()
+    return default_companions(run.checkpoint, run.trace.query.source, examples)
+
+
+def _shows_pads(run: Seen) -> bool:
+    """Whether the page's sentence is padded unasked: under the causal mask alone pads would only be in the way.
+
+    An address that names another sentence, or a cell behind the end of this one, means the padded batch.
+    """
+    view = run.view
+    if view.mask != View.mask or view.masks_panel == "checks" or "decoder" not in run.trace.kinds:
+        return True
+    return view.sentence > 0 or max(view.query or 0, view.key or 0) >= run.trace.n_tokens("decoder")
 
 
 def axes(batch: Batch, name: MaskName) -> Axes:
-    """The axes of a mask for the sentence that is looked at.
-
-    Args:
-        batch: The batch.
-        name: Which mask.
-    """
+    """The axes of a mask for the sentence that is looked at."""
     kind, sentence = KINDS[name], batch.sentence
     source = batch.pieces("source", sentence)
     real = batch.is_real("source" if kind == "encoder" else "target")[sentence]
@@ -149,16 +267,9 @@ def default_cell(mask: np.ndarray) -> tuple[int, int]:
     return (int(closed[0][0]), int(closed[0][1])) if len(closed) else (0, 0)
 
 
-def verdict(name: MaskName, masks: BatchMasks, found: Axes, batch: Batch, cell: tuple[int, int]) -> tuple[bool, str]:
-    """Whether a query may see a key, and why, in a sentence or two.
-
-    Args:
-        name: Which mask.
-        masks: All masks of the batch.
-        found: The axes of that mask for the sentence.
-        batch: The batch.
-        cell: Row and column, from 0.
-    """
+def verdict(scene: Scene) -> tuple[bool, str]:
+    """Whether the query that is looked at may see its key, and why, in a sentence or two."""
+    name, masks, batch, found, cell = scene.name, scene.masks, scene.batch, scene.axes, scene.cell
     query, key = cell
     allowed = bool(masks.whole(name)[batch.sentence, query, key])
     future = name in ("causal", "decoder") and key > query
@@ -229,3 +340,6 @@ def companion_query(query: Query, source: str) -> Query:
         QueryError: The sentence is too long.
     """
     return replace(query, source=source, forced=(), hypothesis=0)
+
+
+MASKS = Page("masks", say("Masks"), scene, panel="masks_panel")

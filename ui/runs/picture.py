@@ -1,0 +1,121 @@
+"""A picture is declared once, where it is written: what it shows of a run, as plain data.
+
+    MASKS = Page("masks", say("Masks"), scene)
+
+    @MASKS.picture("mask_own", say("The mask at its own shape"))
+    def own(scene: Scene) -> Plot: ...
+
+All else follows from that and is written nowhere else: the page draws it in either slot (`own.draw(scene)`), a
+handout prints it, a teacher's link covers it by its key, and one test opens every picture for every kind of model. A picture's function is pure: it reads no session, and a handout that was never on a page gets the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+from charts.theme import Spec
+from ui.components.plotly.view import Click
+from ui.runs.open_run import Seen
+from ui.shared import drawing
+from ui.shared.clicks import on_click
+from ui.state import session
+from ui.state.view import Slot
+from words import Sentence
+
+
+class InASlot(Protocol):
+    """What pictures are of: a run, or what a page computes from one for all its pictures."""
+
+    @property
+    def slot(self) -> Slot:
+        """Where it is drawn."""
+
+
+_Scene = TypeVar("_Scene", bound=InASlot)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plot:
+    """A picture of a moment: plain data, with all that is said of it."""
+
+    spec: Spec  # what a `..._spec` of `charts` made
+    alt: str  # the chart in one or two sentences, for people who cannot see it
+    how_to_read: str
+    fit: bool = False  # it is what its page is about, and takes the height that is left on the first screen
+    # The fields of the view that a click on a mark sets; a session keeps it, so it must not hold a run.
+    clicked: Callable[[Click], Mapping[str, Any] | None] | None = None
+
+
+@dataclass(frozen=True)
+class Picture(Generic[_Scene]):
+    """A declared picture. It is called like the function that it was made of."""
+
+    page: Page[_Scene]
+    key: str  # names it on its page, in lessons, and in addresses that cover it
+    title: Sentence  # what it is, whatever the run
+    part: str  # of the page's row of parts; "" where it has none
+    plot: Callable[[_Scene], Plot | None]  # None where the model has nothing to show
+
+    def draw(self, scene: _Scene) -> None:
+        """Draw it on its page, in the scene's slot."""
+        plot, key = self.plot(scene), f"{scene.slot}{self.key}"
+        if plot is None:
+            return
+        take = partial(_look_at, scene.slot)
+        drawing.chart(
+            plot.spec,
+            key=key,
+            alt=plot.alt,
+            how_to_read=plot.how_to_read,
+            fit=plot.fit,
+            on_click=None if plot.clicked is None else on_click(key, plot.clicked, take),
+        )
+
+    def of(self, run: Seen) -> Plot | None:
+        """What it shows of a run that is on no page.
+
+        Raises:
+            GlassformerError: It cannot be made of this run.
+            BusyError: The model has too much to do.
+        """
+        scene = self.page.scene(run)
+        return None if scene is None else self.plot(scene)
+
+
+def _look_at(slot: Slot, fields: Mapping[str, Any]) -> None:
+    session.replace(slot, **fields)
+
+
+@dataclass(frozen=True)
+class Page(Generic[_Scene]):
+    """A page with what it shows: its pictures by their keys, in the order in which it draws them."""
+
+    path: str
+    title: Sentence
+    # What its pictures need of a run, computed once for all of them; None where the model has nothing for them.
+    scene: Callable[[Seen], _Scene | None]
+    panel: str = ""  # the field of the view that chooses a part
+    pictures: dict[str, Picture[_Scene]] = field(default_factory=dict)
+
+    def picture(
+        self, key: str, title: Sentence, *, part: str = ""
+    ) -> Callable[[Callable[[_Scene], Plot | None]], Picture[_Scene]]:
+        """Declare a picture: a decorator of the function that makes it."""
+
+        def declare(plot: Callable[[_Scene], Plot | None]) -> Picture[_Scene]:
+            made = self.pictures[key] = PICTURES[key] = Picture(self, key, title, part, plot)
+            return made
+
+        return declare
+
+    def first(self, run: Seen) -> Picture[_Scene] | None:
+        """The first picture of the part that is looked at."""
+        part = getattr(run.view, self.panel) if self.panel else ""
+        return next((one for one in self.pictures.values() if one.part == part), None)
+
+
+PICTURES: Final[dict[str, Picture[Any]]] = {}
+"""All that were declared so far, by their keys."""
