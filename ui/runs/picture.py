@@ -6,7 +6,8 @@
     def own(scene: Scene) -> Plot: ...
 
 All else follows from that and is written nowhere else: the page draws it in either slot (`own.draw(scene)`), a
-handout prints it, a teacher's link covers it by its key, and one test opens every picture for every kind of model. A picture's function is pure: it reads no session, and a handout that was never on a page gets the same.
+handout prints it, a teacher's link covers it by its key, and one test opens every picture for every kind of model.
+A picture's function is pure: it reads no session, and a handout that was never on a page gets the same.
 """
 
 from __future__ import annotations
@@ -100,6 +101,9 @@ class Page(Generic[_Scene]):
     panel: str = ""  # the field of the view that chooses a part
     pictures: dict[str, Picture[_Scene]] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        PAGES[self.path] = self
+
     def picture(
         self, key: str, title: Sentence, *, part: str = ""
     ) -> Callable[[Callable[[_Scene], Plot | None]], Picture[_Scene]]:
@@ -118,4 +122,6 @@ class Page(Generic[_Scene]):
 
 
 PICTURES: Final[dict[str, Picture[Any]]] = {}
-"""All that were declared so far, by their keys."""
+"""All whose modules were imported so far, by their keys."""
+PAGES: Final[dict[str, Page[Any]]] = {}
+"""The pages of those, by their paths."""

@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
-import numpy as np
-
 import charts
 from charts.theme import Spec
 from transformer.checkpoint.load import Checkpoint
@@ -21,6 +19,8 @@ from transformer.model.features import TABLES
 from transformer.runs.trace import Trace
 from ui.runs import loading
 from ui.runs.looking import Looking, candidate_list, chosen_map, fit_view
+from ui.runs.open_run import seen
+from ui.runs.picture import PAGES, PICTURES
 from ui.runs.sides import KIND_NAMES, sides
 from ui.state.link import read_link
 from ui.state.view import View
@@ -43,6 +43,12 @@ def figure_of(step: Step, parameters: Mapping[str, str], checkpoint: Checkpoint,
         A figure's plain data; None for a page that has none on paper.
     """
     link, _ = read_link({name: (text,) for name, text in parameters.items()})
+    run, _ = seen(checkpoint, link, trace)
+    named = next((PICTURES[key] for key in (*step.look, *step.cover) if key in PICTURES), None)
+    declared = named or (PAGES[step.page].first(run) if step.page in PAGES else None)
+    if declared is not None:
+        plot = declared.of(run)
+        return None if plot is None else plot.spec
     for key in (*step.look, *step.cover):
         if key in _CHARTS:
             return _CHARTS[key](link.view, checkpoint, trace)
@@ -98,25 +104,6 @@ def _map(view: View, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
     )
 
 
-def _mask(view: View, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
-    if "decoder" not in trace.kinds:
-        return None
-    axes = sides(_looking(view, checkpoint, trace, "decoder"), "decoder")
-    n_queries, n_keys = len(axes.queries), len(axes.keys)
-    allowed = trace.mask("decoder")[:n_queries, :n_keys]
-    return charts.heatmap_spec(
-        allowed.astype(np.float64),
-        queries=axes.queries,
-        keys=axes.keys,
-        title=say("Causal mask: which positions each row may see"),
-        query_axis=axes.query_axis,
-        key_axis=axes.key_axis,
-        allowed=allowed,
-        colour=axes.key_side,
-        value_name=say("1 = open"),
-    )
-
-
 def _positions(view: View, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
     if checkpoint.config.positions not in TABLES:
         return None
@@ -144,7 +131,6 @@ _PAGES: Final[Mapping[str, _Draw]] = {
     "attention": _map,
     "matters": _map,
     "compare": _map,
-    "masks": _mask,
     "positions": _positions,
     "search": _candidates,
 }
