@@ -1,6 +1,8 @@
 """Every declared picture for every kind of model, in guess mode, in both slots: generated from the declarations."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from functools import cache
 
@@ -9,6 +11,7 @@ import pytest
 
 import ui.masks.pictures  # noqa: F401  (declares what is tested)
 from charts.theme import figure_in
+from tests.source_code import ROOT
 from tests.transformer.one_stack import ALONE, alone
 from transformer.checkpoint.load import load
 from transformer.lessons import lessons
@@ -104,6 +107,14 @@ def test_text_of_a_sentence_is_never_markup(opened, key):
     picture = PICTURES[key]
     plot = picture.of(look(opened("reverse"), "reverse", **parts_of(picture)))
     assert "<i onclick" not in repr(plot.spec)
+
+
+def test_declarations_need_no_streamlit():
+    """What a notebook or a command draws them with."""
+    modules = sorted({picture.plot.__module__ for picture in PICTURES.values()})
+    program = f"import sys; sys.modules['streamlit'] = None; import {', '.join(modules)}"
+    found = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
 
 
 def test_a_page_names_its_pictures_as_the_covers_of_lessons_do():

@@ -19,9 +19,10 @@ from ui.runs.guessing import ask_first
 from ui.runs.looking import is_yours
 from ui.runs.open_run import OpenRun
 from ui.shared import choices, drawing
-from ui.shared.clicks import cell_of, on_click
+from ui.shared.clicks import on_click
 from ui.shared.door import st
 from ui.state import session
+from ui.state.click import cell_of
 from ui.state.view import Depths, LensColour
 from words import joined, say
 

@@ -13,8 +13,9 @@ from transformer.model.config import ModelConfig
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import SIDE_OF, SIDES
 from ui.shared import choices
-from ui.shared.clicks import on_click, place_below
+from ui.shared.clicks import on_click
 from ui.state import session
+from ui.state.click import place_below
 from ui.state.view import Side, Slot
 from words import say, say_n
 

@@ -12,6 +12,7 @@ from ui.masks.scene import ATTENTIONS, KINDS, Scene, scene_of
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
 from ui.runs.picture import Picture
+from ui.runs.show import show
 from ui.shared import choices, drawing
 from ui.shared.door import frame, st
 from ui.state.view import MasksPanel
@@ -54,13 +55,13 @@ def _masks(scene: Scene) -> None:
     else:  # a long sentence's pieces are read only on the whole width, and its cells have no room for signs
         left, right = st.container(), st.expander(IN_NUMBERS)
     with left:
-        pictures.as_bool.draw(scene)
+        show(pictures.as_bool, scene)
     with right:
-        pictures.as_additive.draw(scene)
+        show(pictures.as_additive, scene)
     own = scene.run.checkpoint.config.of(scene.batch.parts.attention(scene.kind).stack)
     st.markdown(drawing.plain(words.about_mask(scene.name, scene.masks, n_heads=own.n_heads)))
     st.caption(drawing.plain(words.about_batch(scene.batch)))
-    drawing.beside(lambda: pictures.batch.draw(scene), lambda: pictures.own.draw(scene), gap="medium")
+    drawing.beside(lambda: show(pictures.batch, scene), lambda: show(pictures.own, scene), gap="medium")
     st.subheader(say("Two conventions"), divider=False)
     st.code(words.CONVERSION, language="python")
     st.warning(words.TORCH, icon=":material/warning:")
@@ -92,7 +93,7 @@ def _one_row(scene: Scene) -> None:
     row = attempt(lambda: pictures.row_of(scene))
     if row is None:
         return
-    pictures.one_row.draw(scene)
+    show(pictures.one_row, scene)
     about = words.about_cell(row.scores, row.allowed, row.weights, scene.cell, filled=row.filled)
     st.markdown(drawing.plain(about))
     if scene.run.view.layer is None or scene.run.view.head is None:
@@ -145,7 +146,7 @@ def _causality(scene: Scene) -> pictures.Check | None:
         other=scene.run.checkpoint.tgt_tokenizer.piece(pictures.other_piece(scene, changed)),
     )
     _say(check.held, joined(" ", [what, check.verdict]))
-    pictures.causality.draw(scene)
+    show(pictures.causality, scene)
     return check
 
 
@@ -166,7 +167,7 @@ def _padding(scene: Scene) -> pictures.Check | None:
     for column, (side, check) in zip(st.columns(len(found), gap="medium"), found.items(), strict=True):
         with column:
             _say(check.held, check.verdict)
-            _PADS[side].draw(scene)
+            show(_PADS[side], scene)
     return next(iter(found.values()))
 
 

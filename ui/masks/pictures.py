@@ -1,4 +1,7 @@
-"""The pictures of the Masks page: the masks of a padded batch, one row before and after its mask, the checks."""
+"""The pictures of the Masks page: the masks of a padded batch, one row before and after its mask, the checks.
+
+Knows nothing of Streamlit.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +30,11 @@ from charts.masks import (
 )
 from transformer.analysis.another_piece import another_piece
 from transformer.analysis.mask_checks import Movement, PaddingMovement, check_causality, check_padding
-from ui.components.plotly.view import Click
 from ui.masks import verdicts, words
 from ui.masks.scene import MASKS, NAMES, Scene, closed_for
-from ui.runs import loading
 from ui.runs.picture import Plot
 from ui.runs.sides import SOURCE_ROWS
-from ui.shared.clicks import cell_of, place_below
+from ui.state.click import Click, cell_of, place_below
 from words import say
 
 MOST_PADS = 16
@@ -166,7 +167,7 @@ def row_of(scene: Scene) -> Row:
     (layer, head), query, n_keys = scene.where, scene.cell[0], len(scene.axes.keys)
     run, attention = scene.run, scene.batch.parts.attention(scene.kind)
     sites = [f"{attention.place(layer)}.{part}" for part in ("scores", "mask", "weights")]
-    recorded = loading.replay(run.checkpoint, scene.batch.traces[scene.batch.sentence], sites)
+    recorded = run.work.replay(run.checkpoint, scene.batch.traces[scene.batch.sentence], sites)
     whole, mask, weighed = (recorded[site] for site in sites)
     mask = np.broadcast_to(mask, whole.shape)
     if run.trace.query.interventions and attention.causal:
@@ -256,7 +257,7 @@ def causality_check(scene: Scene, changed: int) -> Check:
     """Whether a later piece moves earlier rows, computed once; errors as of `scene`."""
     batch, checkpoint, place = scene.batch, scene.run.checkpoint, scene.batch.sentence
     piece_id = other_piece(scene, changed)
-    moved: Movement = loading.runner().compute(
+    moved: Movement = scene.run.work.compute(
         ("causality", checkpoint.content_hash, batch.src_ids, batch.tgt_ids, place, changed, piece_id),
         lambda: check_causality(
             checkpoint.model, batch.src_ids, batch.tgt_ids, sentence=place, place=changed, piece_id=piece_id
@@ -308,7 +309,7 @@ def padding_checks(scene: Scene) -> dict[str, Check]:
     n_pads = min(scene.run.view.pads, most)
     src = batch.src_ids[place][: batch.n_source(place)]
     tgt = batch.tgt_ids[place][: batch.n_target(place)]
-    moved: PaddingMovement = loading.runner().compute(
+    moved: PaddingMovement = scene.run.work.compute(
         ("padding", checkpoint.content_hash, src, tgt, n_pads),
         lambda: check_padding(checkpoint.model, src, tgt, n_pads=n_pads),
         nbytes=lambda found: sum(_nbytes(one) for one in (found.source, found.target) if one is not None),

@@ -20,10 +20,9 @@ from transformer.errors import QueryError
 from transformer.model.anatomy import Anatomy, anatomy
 from transformer.runs.query import Query
 from transformer.runs.trace import Kind, Trace
-from ui.runs import loading
 from ui.runs.looking import row_labels
-from ui.runs.open_run import Seen
 from ui.runs.picture import Page
+from ui.runs.seen import Seen
 from ui.runs.sides import PROMPT_COLUMNS, SOURCE_COLUMNS, SOURCE_ROWS, TARGET_ROWS
 from ui.state.view import MaskName, Slot, View
 from words import Sentence, joined, say
@@ -185,7 +184,7 @@ def batch_of(run: Seen) -> tuple[Batch, list[str]]:
             queries.append(companion_query(run.trace.query, text))
         except QueryError as error:
             refused.append(left_out(text, error))
-    traces = _run(run.checkpoint, queries, refused)
+    traces = _run(run, queries, refused)
     n_rows = len(traces[0].read_ids)
     return Batch(
         traces=traces,
@@ -196,19 +195,19 @@ def batch_of(run: Seen) -> tuple[Batch, list[str]]:
     ), refused
 
 
-def _run(checkpoint: Checkpoint, queries: list[Query], refused: list[str]) -> tuple[Trace, ...]:
+def _run(run: Seen, queries: list[Query], refused: list[str]) -> tuple[Trace, ...]:
     """Run the batch; if it is refused, without those companions that are refused alone."""
     try:
-        return loading.batch(checkpoint, queries)
+        return run.work.batch(run.checkpoint, queries)
     except QueryError:
         good = queries[:1]
         for query in queries[1:]:
             try:
-                loading.runner().trace(checkpoint, query)
+                run.work.run(run.checkpoint, query)
                 good.append(query)
             except QueryError as error:
                 refused.append(left_out(query.source, error))
-        return loading.batch(checkpoint, good)
+        return run.work.batch(run.checkpoint, good)
 
 
 def left_out(text: str, error: QueryError) -> str:

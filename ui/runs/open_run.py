@@ -18,8 +18,8 @@ from ui.components.stepper.stepper import StepperRun, settled_step
 from ui.runs import foreign, loading
 from ui.runs.attempt import attempt
 from ui.runs.changes import chips
-from ui.runs.drawn import Drawn
 from ui.runs.looking import Looking, fit_view, own_choice
+from ui.runs.seen import Seen
 from ui.runs.sides import fit_aggregate, fit_parts
 from ui.runs.stepper_run import stepper_run
 from ui.server.work import BusyError
@@ -34,20 +34,6 @@ from words import joined, say
 REVISION_LENGTH = 12
 STEPPER_RUN = "stepper_run"
 _PLAIN = Link()
-
-
-@dataclass(frozen=True)
-class Seen(Drawn):
-    """A run and what of it is looked at: all that a picture is made of, on a page or for a handout."""
-
-    looking: Looking
-    checkpoint: Checkpoint
-    link: Link  # what is asked for
-
-    @property
-    def trace(self) -> Trace:
-        """The trace."""
-        return self.looking.trace
 
 
 @dataclass(frozen=True)
@@ -177,7 +163,7 @@ def seen(
     view, instead = fit_aggregate(view, checkpoint.config)
     view, moved = fit_view(view, trace, kind=kind or view.kind)
     looking = Looking(trace, view, slot=slot, by_layer=partial(loading.by_layer, checkpoint, trace))
-    return Seen(looking, checkpoint, link), (*missing, *instead, *moved)
+    return Seen(looking, checkpoint, link, loading), (*missing, *instead, *moved)
 
 
 def _opened(checkpoint: Checkpoint, link: Link, trace: Trace, kind: Kind | None, slot: Slot) -> OpenRun:
@@ -191,7 +177,7 @@ def _opened(checkpoint: Checkpoint, link: Link, trace: Trace, kind: Kind | None,
     step = settled_step(stepper, key=f"{slot}{session.STEPPER}", step=run.view.step, step_revision=here.step_revision)
     session.replace(slot, step=step)
     looking = replace(looking, view=replace(run.view, step=step), revealed=here.revealed == (run_id, step))
-    return OpenRun(looking, checkpoint, link, stepper)
+    return OpenRun(looking, checkpoint, link, loading, stepper)
 
 
 def _stepper_run(looking: Looking, checkpoint: Checkpoint, run_id: str) -> StepperRun:

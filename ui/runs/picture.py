@@ -5,24 +5,22 @@
     @MASKS.picture("mask_own", say("The mask at its own shape"))
     def own(scene: Scene) -> Plot: ...
 
-All else follows from that and is written nowhere else: the page draws it in either slot (`own.draw(scene)`), a
+All else follows from that and is written nowhere else: the page draws it in either slot (`show(own, scene)`), a
 handout prints it, a teacher's link covers it by its key, and one test opens every picture for every kind of model.
 A picture's function is pure: it reads no session, and a handout that was never on a page gets the same.
+
+Knows nothing of Streamlit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from charts.theme import Spec
-from ui.components.plotly.view import Click
-from ui.runs.open_run import Seen
-from ui.shared import drawing
-from ui.shared.clicks import on_click
-from ui.state import session
+from ui.runs.seen import Seen
+from ui.state.click import Click
 from ui.state.view import Slot
 from words import Sentence
 
@@ -60,21 +58,6 @@ class Picture(Generic[_Scene]):
     part: str  # of the page's row of parts; "" where it has none
     plot: Callable[[_Scene], Plot | None]  # None where the model has nothing to show
 
-    def draw(self, scene: _Scene) -> None:
-        """Draw it on its page, in the scene's slot."""
-        plot, key = self.plot(scene), f"{scene.slot}{self.key}"
-        if plot is None:
-            return
-        take = partial(_look_at, scene.slot)
-        drawing.chart(
-            plot.spec,
-            key=key,
-            alt=plot.alt,
-            how_to_read=plot.how_to_read,
-            fit=plot.fit,
-            on_click=None if plot.clicked is None else on_click(key, plot.clicked, take),
-        )
-
     def of(self, run: Seen) -> Plot | None:
         """What it shows of a run that is on no page.
 
@@ -84,10 +67,6 @@ class Picture(Generic[_Scene]):
         """
         scene = self.page.scene(run)
         return None if scene is None else self.plot(scene)
-
-
-def _look_at(slot: Slot, fields: Mapping[str, Any]) -> None:
-    session.replace(slot, **fields)
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,9 @@ from ui.runs.looking import Looking, candidate_list
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import KIND_NAMES, sides
 from ui.shared import drawing, style
-from ui.shared.clicks import on_click, place_of
+from ui.shared.clicks import on_click
 from ui.shared.door import st
+from ui.state.click import place_of
 from ui.step import choosing, hiding, results, unsureness
 from ui.step.unsureness import ENTROPY as ENTROPY
 from words import joined, say

@@ -18,9 +18,10 @@ from transformer.analysis.unsureness import N_BEST, entropy_of_best, entropy_of_
 from transformer.runs.trace import Trace
 from ui.runs.open_run import OpenRun
 from ui.shared import choices, drawing
-from ui.shared.clicks import on_click, place_of
+from ui.shared.clicks import on_click
 from ui.shared.door import st
 from ui.state import session
+from ui.state.click import place_of
 from ui.state.view import Unsureness
 from words import joined, say
 

@@ -1,0 +1,38 @@
+"""Draws a declared picture on its page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from ui.runs.picture import InASlot, Picture
+from ui.shared import drawing
+from ui.shared.clicks import on_click
+from ui.state import session
+from ui.state.view import Slot
+
+
+def show(picture: Picture[Any], scene: InASlot) -> None:
+    """Draw a picture in the scene's slot; nothing where the model has nothing to show.
+
+    Raises:
+        GlassformerError: It cannot be made of this run.
+        BusyError: The model has too much to do.
+    """
+    plot, key = picture.plot(scene), f"{scene.slot}{picture.key}"
+    if plot is None:
+        return
+    drawing.chart(
+        plot.spec,
+        key=key,
+        alt=plot.alt,
+        how_to_read=plot.how_to_read,
+        fit=plot.fit,
+        on_click=None if plot.clicked is None else on_click(key, plot.clicked, partial(_look_at, scene.slot)),
+    )
+
+
+def _look_at(slot: Slot, fields: Mapping[str, Any]) -> None:
+    """Callback: a session keeps it, so it holds no run."""
+    session.replace(slot, **fields)
