@@ -9,7 +9,6 @@ from functools import cache
 import plotly.graph_objects as go
 import pytest
 
-import ui.masks.pictures  # noqa: F401  (declares what is tested)
 from charts.theme import figure_in
 from tests.source_code import ROOT
 from tests.transformer.one_stack import ALONE, alone
@@ -17,13 +16,14 @@ from transformer.checkpoint.load import load
 from transformer.lessons import lessons
 from ui.runs import loading
 from ui.runs.open_run import seen
-from ui.runs.picture import PAGES, PICTURES
 from ui.state.link import Link
 from ui.state.view import MAIN, SECOND, View
+from ui.teaching.declared import PAGES, PICTURES
 from words import languages, said
 
 MARKUP = "<b>&amp;<i onclick=x>"
 STEP = 2  # that is guessed
+NO_PICTURES = {"*", "part", "results"}
 KINDS = ("reverse", *ALONE)
 SENTENCES = {"reverse": "glass", "decoder": "ba lo mi", "encoder": "ba lo mi"}
 
@@ -40,26 +40,22 @@ def opened(tmp_path_factory):
     return one
 
 
-def look(checkpoint, kind, *, slot=MAIN, forced=(), **fields):
+def look(picture, checkpoint, kind, *, slot=MAIN, forced=(), **fields):
     """A run of a kind of model, and what is looked at of it."""
+    fields |= {picture.page.panel: picture.part} if picture.part else {}
     link = Link(
         model=checkpoint.name, source=SENTENCES[kind], view=View(**fields), forced=forced, companions=(MARKUP,)
     )
     trace = loading.runner().trace(checkpoint, link.query(checkpoint.content_hash))
-    run, _ = seen(checkpoint, link, trace, slot=slot)
+    run, _ = seen(checkpoint, link, trace, kind=picture.page.kind(link.view), slot=slot)
     return run
-
-
-def parts_of(picture):
-    """The fields of the view that choose the picture's part."""
-    return {picture.page.panel: picture.part} if picture.part else {}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("key", PICTURES)
 def test_a_picture_is_a_figure_with_words_and_a_table(opened, key, kind):
     picture = PICTURES[key]
-    plot = picture.of(look(opened(kind), kind, **parts_of(picture)))
+    plot = picture.of(look(picture, opened(kind), kind))
     if plot is None:
         return
     figure = figure_in(plot.spec, "en")  # Plotly checks every attribute
@@ -76,15 +72,13 @@ def test_a_picture_is_a_figure_with_words_and_a_table(opened, key, kind):
 @pytest.mark.parametrize("key", PICTURES)
 def test_some_kind_of_model_has_it(opened, key):
     picture = PICTURES[key]
-    assert any(picture.of(look(opened(kind), kind, **parts_of(picture))) for kind in KINDS)
+    assert any(picture.of(look(picture, opened(kind), kind)) for kind in KINDS)
 
 
 @pytest.mark.parametrize("key", PICTURES)
 def test_a_picture_is_the_same_in_the_second_slot(opened, key):
     picture = PICTURES[key]
-    first, second = (
-        picture.of(look(opened("reverse"), "reverse", slot=slot, **parts_of(picture))) for slot in (MAIN, SECOND)
-    )
+    first, second = (picture.of(look(picture, opened("reverse"), "reverse", slot=slot)) for slot in (MAIN, SECOND))
     assert repr(first.spec) == repr(second.spec)
 
 
@@ -92,11 +86,11 @@ def test_a_picture_is_the_same_in_the_second_slot(opened, key):
 def test_a_guess_hides_what_comes_later(opened, key):
     """Two outputs that part at the piece to be guessed look the same until it is guessed."""
     picture = PICTURES[key]
-    own = look(opened("reverse"), "reverse").trace.tgt_ids
+    own = look(picture, opened("reverse"), "reverse").trace.tgt_ids
     ways = [(), (*own[:STEP], own[0] if own[0] != own[STEP] else own[1])]
     hidden = []
     for forced in ways:
-        run = look(opened("reverse"), "reverse", forced=forced, step=STEP, guess=True, **parts_of(picture))
+        run = look(picture, opened("reverse"), "reverse", forced=forced, step=STEP, guess=True)
         plot = picture.of(replace(run, looking=replace(run.looking, revealed=False)))
         hidden.append(None if plot is None else repr((plot.spec, plot.alt)))
     assert hidden[0] == hidden[1]
@@ -105,7 +99,7 @@ def test_a_guess_hides_what_comes_later(opened, key):
 @pytest.mark.parametrize("key", PICTURES)
 def test_text_of_a_sentence_is_never_markup(opened, key):
     picture = PICTURES[key]
-    plot = picture.of(look(opened("reverse"), "reverse", **parts_of(picture)))
+    plot = picture.of(look(picture, opened("reverse"), "reverse"))
     assert "<i onclick" not in repr(plot.spec)
 
 
@@ -117,11 +111,7 @@ def test_declarations_need_no_streamlit():
     assert found.returncode == 0, found.stderr
 
 
-def test_a_page_names_its_pictures_as_the_covers_of_lessons_do():
-
-    named = {
-        (step.page, word) for one in lessons().values() for step in one.steps for word in (*step.look, *step.cover)
-    }
-    for page, word in named:
-        if page in PAGES and word not in ("*", "part"):
-            assert word in PAGES[page].pictures
+def test_lessons_outline_and_cover_pictures_that_there_are():
+    steps = [step for one in lessons().values() for step in one.steps if step.page in PAGES]
+    words = {(step.page, word) for step in steps for word in {*step.look, *step.cover} - NO_PICTURES}
+    assert [(page, word) for page, word in words if word not in PAGES[page].pictures] == []

@@ -341,4 +341,4 @@ def companion_query(query: Query, source: str) -> Query:
     return replace(query, source=source, forced=(), hypothesis=0)
 
 
-MASKS = Page("masks", say("Masks"), scene, panel="masks_panel")
+MASKS = Page("masks", say("Masks"), scene, panel="masks_panel", kind=lambda view: KINDS[view.mask])

@@ -14,14 +14,15 @@ Knows nothing of Streamlit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from charts.theme import Spec
+from transformer.model.anatomy import Kind
 from ui.runs.seen import Seen
 from ui.state.click import Click
-from ui.state.view import Slot
+from ui.state.view import Slot, View
 from words import Sentence
 
 
@@ -44,8 +45,8 @@ class Plot:
     alt: str  # the chart in one or two sentences, for people who cannot see it
     how_to_read: str
     fit: bool = False  # it is what its page is about, and takes the height that is left on the first screen
-    # The fields of the view that a click on a mark sets; a session keeps it, so it must not hold a run.
-    clicked: Callable[[Click], Mapping[str, Any] | None] | None = None
+    # What a click on a mark means; fields of the view, if the page says nothing else. It must not hold a run.
+    clicked: Callable[[Click], Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,8 @@ class Page(Generic[_Scene]):
     # What its pictures need of a run, computed once for all of them; None where the model has nothing for them.
     scene: Callable[[Seen], _Scene | None]
     panel: str = ""  # the field of the view that chooses a part
+    # The attention that layer and head of a view are of; None for the one that the view names.
+    kind: Callable[[View], Kind | None] = lambda view: None
     pictures: dict[str, Picture[_Scene]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

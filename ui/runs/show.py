@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -13,8 +13,13 @@ from ui.state import session
 from ui.state.view import Slot
 
 
-def show(picture: Picture[Any], scene: InASlot) -> None:
+def show(picture: Picture[Any], scene: InASlot, *, take: Callable[[Any], object] | None = None) -> None:
     """Draw a picture in the scene's slot; nothing where the model has nothing to show.
+
+    Args:
+        picture: Which.
+        scene: What it is of.
+        take: Called with what a click means; it must not hold a run. None: the view takes it.
 
     Raises:
         GlassformerError: It cannot be made of this run.
@@ -29,7 +34,7 @@ def show(picture: Picture[Any], scene: InASlot) -> None:
         alt=plot.alt,
         how_to_read=plot.how_to_read,
         fit=plot.fit,
-        on_click=None if plot.clicked is None else on_click(key, plot.clicked, partial(_look_at, scene.slot)),
+        on_click=None if plot.clicked is None else on_click(key, plot.clicked, take or partial(_look_at, scene.slot)),
     )
 
 

@@ -18,13 +18,13 @@ from transformer.model.anatomy import Kind, anatomy
 from transformer.model.features import TABLES
 from transformer.runs.trace import Trace
 from ui.runs import loading
-from ui.runs.looking import Looking, candidate_list, chosen_map, fit_view
+from ui.runs.looking import Looking, chosen_map, fit_view
 from ui.runs.open_run import seen
-from ui.runs.picture import PAGES, PICTURES
 from ui.runs.sides import KIND_NAMES, sides
 from ui.state.link import read_link
 from ui.state.view import View
 from ui.teaching import further_figures
+from ui.teaching.declared import PAGES, PICTURES
 from words import say
 
 _DIMENSIONS: Final = 64
@@ -43,9 +43,11 @@ def figure_of(step: Step, parameters: Mapping[str, str], checkpoint: Checkpoint,
         A figure's plain data; None for a page that has none on paper.
     """
     link, _ = read_link({name: (text,) for name, text in parameters.items()})
-    run, _ = seen(checkpoint, link, trace)
+    path = "step" if step.page == "search" else step.page  # its pictures are of all results
+    page = PAGES.get(path)
+    run, _ = seen(checkpoint, link, trace, kind=None if page is None else page.kind(link.view))
     named = next((PICTURES[key] for key in (*step.look, *step.cover) if key in PICTURES), None)
-    declared = named or (PAGES[step.page].first(run) if step.page in PAGES else None)
+    declared = named or (None if page is None else page.first(run))
     if declared is not None:
         plot = declared.of(run)
         return None if plot is None else plot.spec
@@ -62,29 +64,6 @@ def figure_of(step: Step, parameters: Mapping[str, str], checkpoint: Checkpoint,
 def _looking(view: View, checkpoint: Checkpoint, trace: Trace, kind: Kind) -> Looking:
     view, _ = fit_view(view, trace, kind=kind)
     return Looking(trace, view, by_layer=partial(loading.by_layer, checkpoint, trace))
-
-
-def _unsureness(view: View, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
-    if not trace.n_steps:
-        return None
-    labels = [str(label) for label in trace.row_labels()[trace.first_row :]]
-    return charts.entropy_spec(trace.entropies().tolist(), labels, step=min(view.step, trace.n_steps - 1))
-
-
-def _candidates(view: View, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
-    if not trace.n_steps:
-        return None
-    looking = _looking(view, checkpoint, trace, trace.kinds[0])
-    listed = candidate_list(looking)
-    return charts.candidates_spec(
-        listed.pieces,
-        listed.probabilities,
-        ids=listed.ids,
-        chosen=listed.chosen,
-        ranks=listed.ranks,
-        rules=listed.rules,
-        title=say("Step {n}: candidates for the next piece", n=looking.view.step + 1),
-    )
 
 
 def _map(view: View, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
@@ -121,16 +100,12 @@ def _positions(view: View, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
 
 _Draw = Callable[[View, Checkpoint, Trace], Spec | None]
 _CHARTS: Final[Mapping[str, _Draw]] = {
-    "candidates": _candidates,
-    "entropy": _unsureness,
     "cross_map": _map,
     "head_map": _map,
 }
 _PAGES: Final[Mapping[str, _Draw]] = {
-    "step": _candidates,
     "attention": _map,
     "matters": _map,
     "compare": _map,
     "positions": _positions,
-    "search": _candidates,
 }
