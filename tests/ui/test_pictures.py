@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from functools import cache
+from typing import get_args, get_type_hints
 
 import plotly.graph_objects as go
 import pytest
@@ -42,12 +43,13 @@ def opened(tmp_path_factory):
 
 def look(picture, checkpoint, kind, *, slot=MAIN, forced=(), **fields):
     """A run of a kind of model, and what is looked at of it."""
-    fields |= {picture.page.panel: picture.part} if picture.part else {}
+    page, part = picture.part.page, picture.part.name
+    fields |= {page.panel: part} if part else {}
     link = Link(
         model=checkpoint.name, source=SENTENCES[kind], view=View(**fields), forced=forced, companions=(MARKUP,)
     )
     trace = loading.runner().trace(checkpoint, link.query(checkpoint.content_hash))
-    run, _ = seen(checkpoint, link, trace, kind=picture.page.kind(link.view), slot=slot)
+    run, _ = seen(checkpoint, link, trace, kind=page.kind(link.view), slot=slot)
     return run
 
 
@@ -114,4 +116,11 @@ def test_declarations_need_no_streamlit():
 def test_lessons_outline_and_cover_pictures_that_there_are():
     steps = [step for one in lessons().values() for step in one.steps if step.page in PAGES]
     words = {(step.page, word) for step in steps for word in {*step.look, *step.cover} - NO_PICTURES}
-    assert [(page, word) for page, word in words if word not in PAGES[page].pictures] == []
+    there = {(picture.part.page.path, key) for key, picture in PICTURES.items()}
+    assert [(page, word) for page, word in words if (page, word) not in there] == []
+
+
+@pytest.mark.parametrize("path", [path for path, page in PAGES.items() if page.panel])
+def test_an_address_names_each_part_of_a_page(path):
+    page = PAGES[path]
+    assert get_args(get_type_hints(View)[page.panel]) == tuple(page.parts)

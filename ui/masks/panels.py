@@ -8,21 +8,15 @@ from typing import Final
 import pandas as pd
 
 from ui.masks import controls, pictures, verdicts, words
-from ui.masks.scene import ATTENTIONS, KINDS, Scene, scene_of
+from ui.masks.scene import ATTENTIONS, KINDS, MASKS, Scene, scene_of
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
 from ui.runs.picture import Picture
-from ui.runs.show import show
+from ui.runs.show import choose_part, show
 from ui.shared import choices, drawing
 from ui.shared.door import frame, st
-from ui.state.view import MasksPanel
 from words import joined, say
 
-PARTS: Final[Mapping[MasksPanel, str]] = {
-    "masks": say("The masks"),
-    "one_row": say("One row"),
-    "checks": say("Checks"),
-}
 IN_NUMBERS = pictures.as_additive.title
 MOST_BESIDE = 20  # keys of a map that has another beside it
 
@@ -31,7 +25,7 @@ def draw(run: OpenRun) -> None:
     """Draw the chosen part of the page."""
     row = choices.bar(run.slot)
     with row:
-        part = choices.choose(choices.field(run.slot, "masks_panel"), say("Part"), PARTS, bare=True)
+        part = choose_part(MASKS, run.slot)
     batch = controls.choose_batch(run, row)
     if batch is None:
         return
@@ -176,4 +170,4 @@ def _say(held: bool, text: str) -> None:
 
 
 _PADS: Final[Mapping[str, Picture[Scene]]] = {"source": pictures.source_pads, "target": pictures.target_pads}
-_DRAW: Final[Mapping[MasksPanel, Callable[[Scene], None]]] = {"masks": _masks, "one_row": _one_row, "checks": _checks}
+_DRAW: Final[Mapping[str, Callable[[Scene], None]]] = {"masks": _masks, "one_row": _one_row, "checks": _checks}

@@ -31,7 +31,7 @@ from charts.masks import (
 from transformer.analysis.another_piece import another_piece
 from transformer.analysis.mask_checks import Movement, PaddingMovement, check_causality, check_padding
 from ui.masks import verdicts, words
-from ui.masks.scene import MASKS, NAMES, Scene, closed_for
+from ui.masks.scene import CHECKS, NAMES, ONE_ROW, WHOLE, Scene, closed_for
 from ui.runs.picture import Plot
 from ui.runs.sides import SOURCE_ROWS
 from ui.state.click import Click, cell_of, place_below
@@ -43,14 +43,14 @@ MOST_PADS = 16
 # ------------------------------------------------------------------------------------------------ the masks
 
 
-@MASKS.picture("mask_bool", say("A mask, True or False"), part="masks")
+@WHOLE.picture("mask_bool", say("A mask, True or False"))
 def as_bool(scene: Scene) -> Plot:
     """The mask after broadcasting."""
     title = say("{mask}, sentence {n}, bool", mask=NAMES[scene.name], n=scene.batch.sentence + 1)
     return _map(scene, "bool", title, say("True and False"), HOW_TO_READ_BOOL)
 
 
-@MASKS.picture("mask_additive", say("The same mask in numbers: 0 and −∞"), part="masks")
+@WHOLE.picture("mask_additive", say("The same mask in numbers: 0 and −∞"))
 def as_additive(scene: Scene) -> Plot:
     """The same as it is added to the scores."""
     title = say("{mask}, sentence {n}, additive", mask=NAMES[scene.name], n=scene.batch.sentence + 1)
@@ -91,7 +91,7 @@ def _cell_in(click: Click, shape: tuple[int, ...]) -> Mapping[str, int] | None:
     return {"query": cell[0], "key": cell[1]} if cell is not None and inside else None
 
 
-@MASKS.picture("mask_batch", say("The padded batch"), part="masks")
+@WHOLE.picture("mask_batch", say("The padded batch"))
 def batch(scene: Scene) -> Plot:
     """Which positions of the batch are padding."""
     side = scene.axes.key_side
@@ -126,7 +126,7 @@ def _sentences(count: int) -> list[str]:
     return [say("Sentence {n}", n=place + 1) for place in range(count)]
 
 
-@MASKS.picture("mask_own", say("The mask at its own shape"), part="masks")
+@WHOLE.picture("mask_own", say("The mask at its own shape"))
 def own(scene: Scene) -> Plot:
     """The mask before broadcasting."""
     mask, title = scene.masks.own(scene.name), NAMES[scene.name]
@@ -188,7 +188,7 @@ def _without_unread(scores: np.ndarray) -> np.ndarray:
     return scores if scores[:, later].any() else np.where(later, np.nan, scores)
 
 
-@MASKS.picture("mask_row", say("One row before and after its mask"), part="one_row")
+@ONE_ROW.picture("mask_row", say("One row before and after its mask"))
 def one_row(scene: Scene) -> Plot:
     """A query's scores, the same after the mask, its weights."""
     row, found, (query, key), (layer, head) = row_of(scene), scene.axes, scene.cell, scene.where
@@ -270,7 +270,7 @@ def causality_check(scene: Scene, changed: int) -> Check:
     )
 
 
-@MASKS.picture("mask_causality", say("Causality: how far each row moves"), part="checks")
+@CHECKS.picture("mask_causality", say("Causality: how far each row moves"))
 def causality(scene: Scene) -> Plot | None:
     """How far a changed piece moves the logits of each row."""
     changed, place = changed_token(scene), scene.batch.sentence
@@ -321,13 +321,13 @@ def padding_checks(scene: Scene) -> dict[str, Check]:
     }
 
 
-@MASKS.picture("mask_source_pads", say("Padding: pads after the source"), part="checks")
+@CHECKS.picture("mask_source_pads", say("Padding: pads after the source"))
 def source_pads(scene: Scene) -> Plot | None:
     """How far pads after the source move each row."""
     return _pads(scene, "source", say("with the source padding mask"))
 
 
-@MASKS.picture("mask_target_pads", say("Padding: pads after the target"), part="checks")
+@CHECKS.picture("mask_target_pads", say("Padding: pads after the target"))
 def target_pads(scene: Scene) -> Plot | None:
     """How far pads after the target move each row."""
     return _pads(scene, "target", say("with the target padding mask"))

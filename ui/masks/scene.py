@@ -341,4 +341,7 @@ def companion_query(query: Query, source: str) -> Query:
     return replace(query, source=source, forced=(), hypothesis=0)
 
 
-MASKS = Page("masks", say("Masks"), scene, panel="masks_panel", kind=lambda view: KINDS[view.mask])
+MASKS = Page("masks", say("Masks"), panel="masks_panel", kind=lambda view: KINDS[view.mask])
+WHOLE = MASKS.part("masks", say("The masks"), scene)
+ONE_ROW = MASKS.part("one_row", say("One row"), scene)
+CHECKS = MASKS.part("checks", say("Checks"), scene)

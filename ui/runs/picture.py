@@ -1,11 +1,12 @@
 """A picture is declared once, where it is written: what it shows of a run, as plain data.
 
-    MASKS = Page("masks", say("Masks"), scene)
+    MASKS = Page("masks", say("Masks"), panel="masks_panel")
+    CHECKS = MASKS.part("checks", say("Checks"), scene)
 
-    @MASKS.picture("mask_own", say("The mask at its own shape"))
-    def own(scene: Scene) -> Plot: ...
+    @CHECKS.picture("mask_causality", say("Causality: how far each row moves"))
+    def causality(scene: Scene) -> Plot: ...
 
-All else follows from that and is written nowhere else: the page draws it in either slot (`show(own, scene)`), a
+All else follows from that and is written nowhere else: the page draws it in either slot (`show(causality, scene)`), a
 handout prints it, a teacher's link covers it by its key, and one test opens every picture for every kind of model.
 A picture's function is pure: it reads no session, and a handout that was never on a page gets the same.
 
@@ -25,9 +26,14 @@ from ui.state.click import Click
 from ui.state.view import Slot, View
 from words import Sentence
 
+PAGES: Final[dict[str, Page]] = {}
+"""The pages whose modules were imported so far, by their paths."""
+PICTURES: Final[dict[str, Picture[Any]]] = {}
+"""Their pictures, by their keys."""
+
 
 class InASlot(Protocol):
-    """What pictures are of: a run, or what a page computes from one for all its pictures."""
+    """What pictures are of: a run, or what a part of a page computes from one for all its pictures."""
 
     @property
     def slot(self) -> Slot:
@@ -45,18 +51,18 @@ class Plot:
     alt: str  # the chart in one or two sentences, for people who cannot see it
     how_to_read: str
     fit: bool = False  # it is what its page is about, and takes the height that is left on the first screen
+    of_sentence: bool = True  # it is of the sentence at hand, and not of the model alone
     # What a click on a mark means; fields of the view, if the page says nothing else. It must not hold a run.
     clicked: Callable[[Click], Any] | None = None
 
 
 @dataclass(frozen=True)
 class Picture(Generic[_Scene]):
-    """A declared picture. It is called like the function that it was made of."""
+    """A declared picture."""
 
-    page: Page[_Scene]
+    part: Part[_Scene]
     key: str  # names it on its page, in lessons, and in addresses that cover it
     title: Sentence  # what it is, whatever the run
-    part: str  # of the page's row of parts; "" where it has none
     plot: Callable[[_Scene], Plot | None]  # None where the model has nothing to show
 
     def of(self, run: Seen) -> Plot | None:
@@ -66,44 +72,50 @@ class Picture(Generic[_Scene]):
             GlassformerError: It cannot be made of this run.
             BusyError: The model has too much to do.
         """
-        scene = self.page.scene(run)
+        scene = self.part.scene(run)
         return None if scene is None else self.plot(scene)
 
 
 @dataclass(frozen=True)
-class Page(Generic[_Scene]):
-    """A page with what it shows: its pictures by their keys, in the order in which it draws them."""
+class Part(Generic[_Scene]):
+    """A part of a page, with its pictures in the order in which it draws them."""
 
-    path: str
-    title: Sentence
+    page: Page
+    name: str  # the value of the page's field; "" where the page has one part alone
+    title: str  # of its button
     # What its pictures need of a run, computed once for all of them; None where the model has nothing for them.
     scene: Callable[[Seen], _Scene | None]
-    panel: str = ""  # the field of the view that chooses a part
-    # The attention that layer and head of a view are of; None for the one that the view names.
-    kind: Callable[[View], Kind | None] = lambda view: None
     pictures: dict[str, Picture[_Scene]] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        PAGES[self.path] = self
-
-    def picture(
-        self, key: str, title: Sentence, *, part: str = ""
-    ) -> Callable[[Callable[[_Scene], Plot | None]], Picture[_Scene]]:
+    def picture(self, key: str, title: Sentence) -> Callable[[Callable[[_Scene], Plot | None]], Picture[_Scene]]:
         """Declare a picture: a decorator of the function that makes it."""
 
         def declare(plot: Callable[[_Scene], Plot | None]) -> Picture[_Scene]:
-            made = self.pictures[key] = PICTURES[key] = Picture(self, key, title, part, plot)
+            made = self.pictures[key] = PICTURES[key] = Picture(self, key, title, plot)
             return made
 
         return declare
 
-    def first(self, run: Seen) -> Picture[_Scene] | None:
-        """The first picture of the part that is looked at."""
-        part = getattr(run.view, self.panel) if self.panel else ""
-        return next((one for one in self.pictures.values() if one.part == part), None)
 
+@dataclass(frozen=True)
+class Page:
+    """A page that shows pictures of a run."""
 
-PICTURES: Final[dict[str, Picture[Any]]] = {}
-"""All whose modules were imported so far, by their keys."""
-PAGES: Final[dict[str, Page[Any]]] = {}
-"""The pages of those, by their paths."""
+    path: str
+    title: Sentence
+    panel: str = ""  # the field of the view that chooses a part
+    # The attention that layer and head of a view are of; None for the one that the view names.
+    kind: Callable[[View], Kind | None] = lambda view: None
+    parts: dict[str, Part[Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        PAGES[self.path] = self
+
+    def part(self, name: str, title: str, scene: Callable[[Seen], _Scene | None]) -> Part[_Scene]:
+        """Declare a part."""
+        made = self.parts[name] = Part(self, name, title, scene)
+        return made
+
+    def shown(self, view: View) -> Part[Any]:
+        """The part that is looked at."""
+        return self.parts[getattr(view, self.panel) if self.panel else ""]

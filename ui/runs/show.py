@@ -1,4 +1,4 @@
-"""Draws a declared picture on its page."""
+"""Draws what is declared: a page's row of parts, and pictures."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from ui.runs.picture import InASlot, Picture
-from ui.shared import drawing
+from ui.runs.picture import InASlot, Page, Picture
+from ui.shared import choices, drawing
 from ui.shared.clicks import on_click
 from ui.state import session
 from ui.state.view import Slot
+from words import say
 
 
 def show(picture: Picture[Any], scene: InASlot, *, take: Callable[[Any], object] | None = None) -> None:
@@ -34,8 +35,15 @@ def show(picture: Picture[Any], scene: InASlot, *, take: Callable[[Any], object]
         alt=plot.alt,
         how_to_read=plot.how_to_read,
         fit=plot.fit,
+        of_sentence=plot.of_sentence,
         on_click=None if plot.clicked is None else on_click(key, plot.clicked, take or partial(_look_at, scene.slot)),
     )
+
+
+def choose_part(page: Page, slot: Slot) -> str:
+    """Draw the choice of a part of a page."""
+    titles = {name: part.title for name, part in page.parts.items()}
+    return choices.choose(choices.field(slot, page.panel), say("Part"), titles, bare=True)
 
 
 def _look_at(slot: Slot, fields: Mapping[str, Any]) -> None:

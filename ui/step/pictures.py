@@ -28,22 +28,18 @@ from transformer.analysis.unsureness import N_BEST, entropy_of_best, entropy_of_
 from transformer.runs.trace import Trace
 from ui.runs.groups import prompt_row
 from ui.runs.looking import Looking, candidate_list
-from ui.runs.picture import Page, Plot
+from ui.runs.picture import Page, Part, Plot
 from ui.runs.seen import Seen
 from ui.runs.sides import KIND_NAMES, sides
 from ui.state.click import place_of
 from ui.state.view import Unsureness
 from words import joined, say
 
-STEP: Page[Seen] = Page(
-    "step",
-    say("Step through decoding"),
-    lambda run: run if run.trace.n_steps else None,
-    kind=lambda view: "cross",
-)
+STEP = Page("step", say("Step through decoding"), kind=lambda view: "cross")
+WRITING: Part[Seen] = STEP.part("", STEP.title, lambda run: run if run.trace.n_steps else None)
 
 
-@STEP.picture("candidates", say("Candidates for the next piece"))
+@WRITING.picture("candidates", say("Candidates for the next piece"))
 def candidates(run: Seen) -> Plot | None:
     """The most probable pieces of the step, unless they are to be guessed; a click means the place of one."""
     if run.looking.covered:
@@ -75,7 +71,7 @@ def candidates(run: Seen) -> Plot | None:
     )
 
 
-@STEP.picture("entropy", say("How unsure each step was"))
+@WRITING.picture("entropy", say("How unsure each step was"))
 def entropy(run: Seen) -> Plot:
     """How unsure the model was at each step, by the measure that is chosen; a click means a step."""
     n_steps, measure = run.looking.n_steps - int(run.looking.covered), MEASURES[run.view.unsure]
@@ -93,7 +89,7 @@ def entropy(run: Seen) -> Plot:
     )
 
 
-@STEP.picture("cross_row", say("Where the step looks"))
+@WRITING.picture("cross_row", say("Where the step looks"))
 def cross_row(run: Seen) -> Plot:
     """Where the current step looked: in the source, or in a decoder alone at all that it had read."""
     looking, n, whose = run.looking, run.view.step + 1, run.looking.whose()
@@ -119,7 +115,7 @@ def cross_row(run: Seen) -> Plot:
     )
 
 
-@STEP.picture("cross_map", say("Where all steps look"))
+@WRITING.picture("cross_map", say("Where all steps look"))
 def cross_map(run: Seen) -> Plot:
     """The same attention of all steps, the current one framed."""
     looking, whose = run.looking, run.looking.whose()
