@@ -23,6 +23,7 @@ from charts.theme import Spec
 from transformer.model.anatomy import Kind
 from ui.runs.seen import Seen
 from ui.state.click import Click
+from ui.state.fields import words_of
 from ui.state.view import Slot, View
 from words import Sentence
 
@@ -116,6 +117,11 @@ class Page:
         made = self.parts[name] = Part(self, name, title, scene)
         return made
 
-    def shown(self, view: View) -> Part[Any]:
-        """The part that is looked at."""
-        return self.parts[getattr(view, self.panel) if self.panel else ""]
+    def titles(self) -> dict[str, str]:
+        """Its parts in the order of the words of the field that chooses one."""
+        return {name: self.parts[name].title for name in words_of(View, self.panel) if name in self.parts}
+
+    def first(self, view: View) -> Picture[Any] | None:
+        """The first picture of the part that is looked at."""
+        part = self.parts.get(getattr(view, self.panel) if self.panel else "")
+        return None if part is None else next(iter(part.pictures.values()), None)

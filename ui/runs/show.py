@@ -42,8 +42,7 @@ def show(picture: Picture[Any], scene: InASlot, *, take: Callable[[Any], object]
 
 def choose_part(page: Page, slot: Slot) -> str:
     """Draw the choice of a part of a page."""
-    titles = {name: part.title for name, part in page.parts.items()}
-    return choices.choose(choices.field(slot, page.panel), say("Part"), titles, bare=True)
+    return choices.choose(choices.field(slot, page.panel), say("Part"), page.titles(), bare=True)
 
 
 def _look_at(slot: Slot, fields: Mapping[str, Any]) -> None:

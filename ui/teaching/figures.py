@@ -47,7 +47,7 @@ def figure_of(step: Step, parameters: Mapping[str, str], checkpoint: Checkpoint,
     page = PAGES.get(path)
     run, _ = seen(checkpoint, link, trace, kind=None if page is None else page.kind(link.view))
     named = next((PICTURES[key] for key in (*step.look, *step.cover) if key in PICTURES), None)
-    declared = named or (None if page is None else next(iter(page.shown(run.view).pictures.values()), None))
+    declared = named or (None if page is None else page.first(run.view))
     if declared is not None:
         plot = declared.of(run)
         return None if plot is None else plot.spec
