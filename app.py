@@ -16,14 +16,14 @@ from streamlit.runtime.pages_manager import PagesManager
 
 from ui.components.assets import ensure_static, link
 from ui.components.serving import Scripts
-from ui.inbox.gate import Gate
-from ui.room.ending import closed_in_time
-from ui.room.routes import routes
 from ui.runs import foreign, handed_in
 from ui.runs.loading import warm_up
+from ui.server.ending import closed_in_time
+from ui.server.gate import Gate
+from ui.server.headers import Preload, SecurityHeaders
+from ui.server.routes import routes
 from ui.shared.entrance import Entrance
 from ui.shared.first_sight import FirstSight
-from ui.shared.headers import Preload, SecurityHeaders
 
 # Streamlit would ask a server of Amazon's what this machine is called, for each visitor from an origin that it does
 # not know, while all others wait. What it prints at the start asks too, unless browser.serverAddress is set.

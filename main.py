@@ -9,9 +9,9 @@ from ui.frame.visitor import language_choice
 from ui.glossary import listing
 from ui.lessons import panel
 from ui.room.bar import bar
+from ui.server.turns import DRAWING
 from ui.shared import menu, style
 from ui.shared.door import st
-from ui.shared.turns import DRAWING
 from ui.state import apart
 from words import say
 

@@ -30,7 +30,7 @@ from tests.transformer.doctor.planted import FAULTS
 from transformer.checkpoint.load import Checkpoint
 from transformer.doctor.examination import examine
 from transformer.importers.opening import load
-from transformer.importers.samples import Samples
+from transformer.trying.samples import Samples
 
 MOST_SECONDS = 60.0
 

@@ -28,10 +28,10 @@ from transformer.checkpoint.load import load as native
 from transformer.importers.candidates import best_answers, scored
 from transformer.importers.opening import load, preview
 from transformer.importers.report import Choice, Field, ImportReport
-from transformer.importers.samples import Samples
-from transformer.importers.variants import Variants
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
+from transformer.trying.samples import Samples
+from transformer.trying.variants import Variants
 from words import say
 
 ROOT = Path(__file__).parents[1]

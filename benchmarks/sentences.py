@@ -24,8 +24,8 @@ from transformer.analysis.line_file import Line, read_file
 from transformer.analysis.many import ROWS, run_lines
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.runs.query import Query, Sampling
-from ui.runs.work import Runner
 from ui.sentences.jobs import Jobs
+from ui.server.work import Runner
 from ui.state.link import Link
 
 ASKED, THINK_SECONDS = 20, 0.1

@@ -6,11 +6,11 @@ from ui.frame.sidebar import sidebar
 from ui.frame.source_box import of_a_sentence
 from ui.inside import controls as inside_controls
 from ui.inside import ffn, lens, model, pieces, stream
+from ui.inside.looked_at import INSIDE, deeper_stack
 from ui.runs.open_run import open_run
 from ui.shared import cover
 from ui.shared.door import st
 from ui.state import session
-from words import say
 
 DRAW = {
     "model": model.draw,
@@ -20,14 +20,13 @@ DRAW = {
     "pieces": pieces.draw,
 }
 
-session.begin("inside")
-TITLE = say("Inside the model")
+session.begin(INSIDE.path)
 
 
 @st.fragment
 def follow(checkpoint: Checkpoint) -> None:
     """Draw the chosen part; a step or a click runs this again, but not the controls around it."""
-    run = open_run(checkpoint, kind=inside_controls.deeper_stack(checkpoint))
+    run = open_run(checkpoint, kind=deeper_stack(checkpoint))
     if run is None:
         return
     sentence(run, compact=True, still=inside_controls.still(run))
@@ -36,4 +35,4 @@ def follow(checkpoint: Checkpoint) -> None:
     run.publish()
 
 
-of_a_sentence(TITLE, sidebar(TITLE, shows_run=True), follow)
+of_a_sentence(INSIDE.title, sidebar(INSIDE.title, shows_run=True), follow)

@@ -4,21 +4,20 @@ from transformer.checkpoint.load import Checkpoint
 from ui.frame.sidebar import sidebar
 from ui.frame.source_box import of_a_sentence
 from ui.masks import panels
-from ui.masks.batch import KINDS
+from ui.masks.scene import MASKS
 from ui.runs.open_run import open_run
 from ui.shared import cover
 from ui.shared.door import st
 from ui.state import session
 from words import say
 
-session.begin("masks")
-TITLE = say("Masks")
+session.begin(MASKS.path)
 
 
 @st.fragment
 def follow(checkpoint: Checkpoint) -> None:
     """Draw the page; a click runs this again, but not the controls around it."""
-    run = open_run(checkpoint, kind=KINDS[session.view().mask])
+    run = open_run(checkpoint, kind=MASKS.kind(session.view()))
     if run is None:
         return
     trace = run.trace
@@ -27,4 +26,4 @@ def follow(checkpoint: Checkpoint) -> None:
     run.publish()
 
 
-of_a_sentence(TITLE, sidebar(TITLE, shows_run=True, folds=True), follow)
+of_a_sentence(MASKS.title, sidebar(MASKS.title, shows_run=True, folds=True), follow)

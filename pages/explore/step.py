@@ -10,16 +10,15 @@ from ui.shared import cover
 from ui.shared.door import st
 from ui.state import session
 from ui.step import hiding, panels
-from words import say
+from ui.step.pictures import STEP
 
-session.begin("step")
-TITLE = say("Step through decoding")
+session.begin(STEP.path)
 
 
 @st.fragment
 def follow(checkpoint: Checkpoint) -> None:
     """Draw the run; a step runs this again, but not the controls around it."""
-    run = open_run(checkpoint, kind="cross")
+    run = open_run(checkpoint, kind=STEP.kind(session.view()))
     if run is None:
         return
     sentence(run, chosen=hiding.chosen(run))
@@ -28,4 +27,4 @@ def follow(checkpoint: Checkpoint) -> None:
     run.publish()
 
 
-of_a_sentence(TITLE, sidebar(TITLE, shows_run=True, chooses_head=True), follow)
+of_a_sentence(STEP.title, sidebar(STEP.title, shows_run=True, chooses_head=True), follow)

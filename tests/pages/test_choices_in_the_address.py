@@ -10,7 +10,6 @@ from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.text.tokenizer import Tokenizer
 from ui.inside import costs, ffn, pieces_controls
-from ui.masks import checks
 from ui.positions import controls
 from ui.runs import loading
 from ui.state import session
@@ -25,7 +24,7 @@ CHOICES = (
     ("inside", {"inside": "model"}, costs.LENGTH, 64, {"tokens": "64"}),
     ("inside", {"inside": "model"}, "fold", True, {"fold": "1"}),
     ("inside", {"inside": "pieces"}, "nearness", "distance", {"near": "distance"}),
-    ("masks", {"masks": "checks"}, checks.CHANGED, 2, {"changed": "3"}),
+    ("masks", {"masks": "checks"}, "mask_changed", 2, {"changed": "3"}),
     ("positions", {"model": "en-fr", "src": "A dog."}, controls.COUNT, 16, {"drawn": "16"}),
 )
 

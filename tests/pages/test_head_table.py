@@ -16,7 +16,7 @@ from transformer.model.tap import Recorder, tap_of
 from ui.attention import head_counting, head_table
 from ui.attention.head_table import CSV, HEAD_MAP, HEAD_ROWS, MEASURE, OPEN_BY_MEASURE
 from ui.runs import loading
-from ui.runs.work import BusyError, Runner
+from ui.server.work import BusyError, Runner
 
 ATTENTION = STEP.parent / "attention.py"
 SOURCE = "abcdef"

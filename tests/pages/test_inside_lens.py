@@ -8,7 +8,7 @@ import pytest
 from tests.pages.conftest import INSIDE, check
 from tests.pages.reading import address, everything, figure, go_to, numbers, payload, sentences, step, type_source
 from transformer.runs.replay import replay
-from ui.inside import lens
+from ui.inside import lens_pictures
 from ui.runs import loading
 from ui.state import session
 
@@ -61,21 +61,23 @@ def test_the_table_the_curves_and_the_map_are_the_models_own_numbers(page, name,
         test = choose(test, "depths", depths)
     trace, probs = predictions(test, every=3 if depths == "layer" else 1)
     chosen, steps = trace.tgt_ids[1], np.arange(trace.n_steps)
-    table = figure(test, lens.TABLE)
+    table = figure(test, lens_pictures.table.key)
     best = -np.sort(-probs[:, 1])[:, :5]
     np.testing.assert_allclose(numbers(table["data"][0]["z"]), best, rtol=1e-3, atol=1e-7)
     for depth, place, piece, probability, is_chosen in table["layout"]["meta"]["table"]["rows"]:
         assert piece in trace.vocabulary, (depth, place)
         assert is_chosen == (piece == trace.tgt_pieces[1])
         assert probability in best.astype(np.float32) or np.isclose(best, probability, rtol=1e-3).any()
-    probability, rank, entropy, divergence = (numbers(line["y"]) for line in figure(test, lens.CURVES)["data"])
+    probability, rank, entropy, divergence = (
+        numbers(line["y"]) for line in figure(test, lens_pictures.curves.key)["data"]
+    )
     np.testing.assert_allclose(probability, probs[:, 1, chosen], rtol=1e-3, atol=1e-9)
     places = (probs > probs[:, steps, trace.tgt_ids][:, :, None]).sum(-1) + 1
     assert rank.tolist() == places[:, 1].tolist()
     np.testing.assert_allclose(entropy, -(probs[:, 1] * np.log2(probs[:, 1])).sum(-1), atol=1e-3)
     expected = (probs[-1, 1] * np.log2(probs[-1, 1] / probs[:, 1])).sum(-1)
     np.testing.assert_allclose(divergence, expected, rtol=1e-3, atol=1e-3)
-    shown = figure(test, lens.MAP)
+    shown = figure(test, lens_pictures.lens_map.key)
     np.testing.assert_allclose(numbers(shown["data"][0]["z"]), probs[:, steps, trace.tgt_ids], rtol=1e-3, atol=1e-7)
     np.testing.assert_allclose(
         numbers(shown["data"][0]["z"])[-1], np.exp(trace.log_probs[steps, trace.tgt_ids]), rtol=1e-4
@@ -92,7 +94,8 @@ def test_places_may_be_coloured_instead(page):
     trace, probs = predictions(test)
     own = probs[:, np.arange(trace.n_steps), trace.tgt_ids]
     assert (
-        numbers(figure(test, lens.MAP)["data"][0]["z"]).tolist() == ((probs > own[:, :, None]).sum(-1) + 1).tolist()
+        numbers(figure(test, lens_pictures.lens_map.key)["data"][0]["z"]).tolist()
+        == ((probs > own[:, :, None]).sum(-1) + 1).tolist()
     )
 
 
@@ -122,28 +125,28 @@ def test_what_the_lens_cannot_know_is_said(page):
 
 def test_the_map_takes_clicks_and_frames_the_step(page):
     test = page(model="reverse", src="abcdef", step=4)
-    assert payload(test, lens.MAP)["clickable"]
-    frame = figure(test, lens.MAP)["layout"]["shapes"][0]
+    assert payload(test, lens_pictures.lens_map.key)["clickable"]
+    frame = figure(test, lens_pictures.lens_map.key)["layout"]["shapes"][0]
     assert (frame["x0"], frame["x1"]) == (2.5, 3.5)
 
 
 def test_guessing_hides_this_step_until_it_is_revealed_and_all_later_ones(page):
     test = page(model="reverse", src="abcdef", guess=1, step=3)
-    assert drawn(test) == {lens.MAP}
-    shown = figure(test, lens.MAP)
+    assert drawn(test) == {lens_pictures.lens_map.key}
+    shown = figure(test, lens_pictures.lens_map.key)
     assert np.shape(numbers(shown["data"][0]["z"]))[1] == 2
     columns = shown["layout"]["meta"]["cells"]["columns"]
     assert [column.partition(": ")[0] for column in columns] == ["step 1", "step 2"]
     for later in ("→ d", "→ c", "→ ▁d", "→ ▁c", "How d came"):
         assert later not in everything(test) + said(test)
     assert "Where the pieces of these 2 steps" in said(test)
-    check(test.button(key=lens.REVEAL).click().run())
-    assert drawn(test) == {lens.MAP, lens.TABLE, lens.CURVES}
-    shown = figure(test, lens.MAP)
+    check(test.button(key="lens_reveal").click().run())
+    assert drawn(test) == {lens_pictures.lens_map.key, lens_pictures.table.key, lens_pictures.curves.key}
+    shown = figure(test, lens_pictures.lens_map.key)
     assert numbers(shown["data"][0]["z"]).shape[1] == 3
     assert len(shown["layout"]["meta"]["cells"]["columns"]) == 3
     check(go_to(test, 4))
-    assert drawn(test) == {lens.MAP}
+    assert drawn(test) == {lens_pictures.lens_map.key}
 
 
 def test_the_first_covered_step_shows_nothing(page):
@@ -166,7 +169,7 @@ def test_every_chart_says_how_to_read_it_and_stays_small(page):
 
 def test_markup_in_pieces_stays_text(page):
     test = page(model="zh-en", src="<b>$x$</b>")
-    assert "<b>$" not in figure(test, lens.TABLE)["layout"]["title"]["text"]
+    assert "<b>$" not in figure(test, lens_pictures.table.key)["layout"]["title"]["text"]
     assert address(test)["inside"] == "lens"
 
 

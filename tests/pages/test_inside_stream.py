@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from tests.pages.conftest import INSIDE, check
 from tests.pages.reading import address, figure, go_to, numbers, payload, step, type_source
 from transformer.runs.replay import replay
-from ui.inside import stream
+from ui.inside import stream_pictures
 from ui.runs import loading
 from ui.state import session
 
@@ -69,12 +69,12 @@ def test_sizes_cosines_and_what_was_added_are_the_models_own(page, name, side):
     expected, added = streams(checkpoint, found, "encoder" if side == "source" else "decoder")
     chosen = 1 if side == "source" else 2
     n_tokens = expected.shape[1]
-    sizes = by_token(test, stream.SIZE, chosen, n_tokens)
+    sizes = by_token(test, stream_pictures.size.key, chosen, n_tokens)
     np.testing.assert_allclose(sizes, root_mean_square(expected), rtol=1e-4)
     start = expected[0] / np.linalg.norm(expected[0], axis=-1, keepdims=True)
     cosines = (expected * start).sum(-1) / np.linalg.norm(expected, axis=-1)
-    np.testing.assert_allclose(by_token(test, stream.KEPT, chosen, n_tokens), cosines, atol=1e-4)
-    before, new = (numbers(bars["y"]) for bars in figure(test, stream.ADDED)["data"])
+    np.testing.assert_allclose(by_token(test, stream_pictures.kept.key, chosen, n_tokens), cosines, atol=1e-4)
+    before, new = (numbers(bars["y"]) for bars in figure(test, stream_pictures.added.key)["data"])
     np.testing.assert_allclose(before, root_mean_square(expected[:-2, chosen]), rtol=1e-4)
     np.testing.assert_allclose(new, root_mean_square(added[:, chosen]), rtol=1e-4)
     means = root_mean_square(expected).mean(-1)
@@ -95,11 +95,11 @@ def test_a_norm_is_shown_before_and_after(page, place):
     norms = [norm for layer in layers for norm in (layer.self_attn_residual.norm, layer.ffn_residual.norm)]
     norm, read = [*norms, checkpoint.model.encoder.final_norm][place], torch.tensor(expected[:-1][place])
     after = F.layer_norm(read, read.shape[-1:], norm.weight, norm.bias, norm.eps).detach()
-    shown = [numbers(marks["y"]) for marks in figure(test, stream.NORM)["data"]]
+    shown = [numbers(marks["y"]) for marks in figure(test, stream_pictures.norm.key)["data"]]
     wanted = [read.mean(-1), after.mean(-1), read.std(-1, correction=0), after.std(-1, correction=0)]
     for values, expectation in zip(shown, wanted, strict=True):
         np.testing.assert_allclose(values, expectation, atol=1e-4)
-    rows = numbers(figure(test, stream.STRIP)["data"][0]["z"])
+    rows = numbers(figure(test, stream_pictures.strip.key)["data"][0]["z"])
     np.testing.assert_allclose(rows[0], read[2], atol=1e-4)
     np.testing.assert_allclose(
         rows[1] * norm.weight.detach().numpy() + norm.bias.detach().numpy(), rows[2], atol=1e-4
@@ -110,17 +110,17 @@ def test_a_norm_is_shown_before_and_after(page, place):
 
 def test_the_token_of_the_output_is_the_one_of_the_step(page):
     test = page(model="reverse", src="abcdef", side="target")
-    check(test.selectbox(key=stream.TOKEN).set_value(3).run())
+    check(test.selectbox(key="stream_token").set_value(3).run())
     assert step(test) == 4
     check(go_to(test, 2))
-    assert test.selectbox(key=stream.TOKEN).value == 1
+    assert test.selectbox(key="stream_token").value == 1
 
 
 def test_a_source_token_is_chosen_and_stays_in_the_address(page):
     test = page(model="reverse", src="abcdef")
-    check(test.selectbox(key=stream.TOKEN).set_value(2).run())
+    check(test.selectbox(key="stream_token").set_value(2).run())
     assert address(test)["key"] == "3"
-    assert "stream of c" in figure(test, stream.ADDED)["layout"]["title"]["text"]
+    assert "stream of c" in figure(test, stream_pictures.added.key)["layout"]["title"]["text"]
     assert step(test) == 1
 
 
@@ -134,11 +134,11 @@ def test_a_side_without_that_norm_goes_back_to_the_first(page):
 
 def test_guessing_hides_the_tokens_still_to_come(page):
     test = page(model="reverse", src="abcdef", side="target", guess=1, step=3)
-    options = test.selectbox(key=stream.TOKEN).options
+    options = test.selectbox(key="stream_token").options
     assert len(options) == 3
     assert options[-1].endswith("→ ?")
-    assert len(set(figure(test, stream.SIZE)["data"][0]["customdata"])) == 2
-    assert len(numbers(figure(test, stream.NORM)["data"][0]["y"])) == 3
+    assert len(set(figure(test, stream_pictures.size.key)["data"][0]["customdata"])) == 2
+    assert len(numbers(figure(test, stream_pictures.norm.key)["data"][0]["y"])) == 3
     for key in drawn(test):
         assert "→ d" not in str(payload(test, key))
 
@@ -146,9 +146,7 @@ def test_guessing_hides_the_tokens_still_to_come(page):
 def test_every_chart_says_how_to_read_it_and_stays_small(page):
     long = "我喜欢喝咖啡你能帮我一下吗他每天坐公共汽车去学校如果明天下雨我们就待在家里" * 3
     test = page(model="zh-en", src=long, side="target")
-    assert drawn(test) == {
-        stream.SIZE, stream.KEPT, stream.ADDED, stream.NORM, stream.STRIP,
-    }  # fmt: skip
+    assert drawn(test) == set(stream_pictures.STREAM.pictures)
     for key in drawn(test):
         assert payload(test, key)["alt"]
         assert payload(test, key)["caption"]

@@ -8,7 +8,17 @@ from tests.pages.reading import address, figure, go_to, numbers, sentences, step
 from transformer.analysis.logit_lens import logit_lens
 from transformer.analysis.stream import measure, sites
 from transformer.runs.replay import replay
-from ui.inside import costs, ffn, ffn_controls, lens, model, neuron, pieces, pieces_controls, stream
+from ui.inside import (
+    costs,
+    ffn,
+    ffn_controls,
+    lens_pictures,
+    model,
+    neuron,
+    pieces,
+    pieces_controls,
+    stream_pictures,
+)
 from ui.runs import loading
 from ui.state import session
 
@@ -16,8 +26,14 @@ SOURCE = "ba lo mi"
 STACKS = ["decoder", "encoder"]
 DRAWN = {
     "model": {model.DIAGRAM, costs.SHARES, costs.CURVES},
-    "stream": {stream.SIZE, stream.KEPT, stream.ADDED, stream.NORM, stream.STRIP},
-    "lens": {lens.TABLE, lens.CURVES, lens.MAP},
+    "stream": {
+        stream_pictures.size.key,
+        stream_pictures.kept.key,
+        stream_pictures.added.key,
+        stream_pictures.norm.key,
+        stream_pictures.strip.key,
+    },
+    "lens": {lens_pictures.table.key, lens_pictures.curves.key, lens_pictures.lens_map.key},
     "ffn": {ffn.SHARES, ffn.HISTOGRAM, ffn.ACTIVE, ffn.TOKENS, ffn.MAP, neuron.EFFECT},
     "pieces": {pieces.BARS, pieces.MAP},
 }
@@ -113,35 +129,37 @@ def test_the_stream_is_the_runs_own(page, stack):
     n = trace.n_tokens(stack)
     token = trace.first_row if stack == "decoder" else 0
     measured = measure(recorded, checkpoint.config, stack, n_tokens=n)
-    before, added = (numbers(bars["y"]) for bars in figure(test, stream.ADDED)["data"])
+    before, added = (numbers(bars["y"]) for bars in figure(test, stream_pictures.added.key)["data"])
     np.testing.assert_allclose(before, measured.before[:, token], rtol=1e-4)
     np.testing.assert_allclose(added, measured.added[:, token], rtol=1e-4)
-    assert len(test.selectbox(key=stream.TOKEN).options) == n
+    assert len(test.selectbox(key="stream_token").options) == n
 
 
 def test_a_token_of_the_prompt_is_looked_at_without_a_step(page):
     test, (checkpoint, trace) = page("decoder", "stream", step=2), run_of("decoder")
-    assert test.selectbox(key=stream.TOKEN).value == trace.row_of(1)
-    check(test.selectbox(key=stream.TOKEN).set_value(1).run())
+    assert test.selectbox(key="stream_token").value == trace.row_of(1)
+    check(test.selectbox(key="stream_token").set_value(1).run())
     assert step(test) == 2
     assert (view(test).query, address(test)["query"]) == (1, "2")
-    assert test.selectbox(key=stream.TOKEN).value == 1
+    assert test.selectbox(key="stream_token").value == 1
     found = replay(checkpoint, trace, ["decoder.embedding.output"])["decoder.embedding.output"]
-    before = numbers(figure(test, stream.ADDED)["data"][0]["y"])
+    before = numbers(figure(test, stream_pictures.added.key)["data"][0]["y"])
     np.testing.assert_allclose(before[0], rms(found[1]), rtol=1e-4)
-    check(test.selectbox(key=stream.TOKEN).set_value(trace.row_of(2)).run())
+    check(test.selectbox(key="stream_token").set_value(trace.row_of(2)).run())
     assert (step(test), view(test).query) == (3, None)
 
 
 def test_the_lens_reads_the_rows_of_the_steps(page):
     test, (checkpoint, trace) = page("decoder", "lens", step=2), run_of("decoder")
     found = logit_lens(checkpoint, trace).by_layer()
-    np.testing.assert_allclose(numbers(figure(test, lens.TABLE)["data"][0]["z"]), found.top_probs[:, 1], rtol=1e-3)
+    np.testing.assert_allclose(
+        numbers(figure(test, lens_pictures.table.key)["data"][0]["z"]), found.top_probs[:, 1], rtol=1e-3
+    )
     written = np.exp(trace.log_probs[range(trace.n_steps), trace.tgt_ids])
     np.testing.assert_allclose(found.prob[-1], written, rtol=1e-4)
-    title = figure(test, lens.TABLE)["layout"]["title"]["text"]
+    title = figure(test, lens_pictures.table.key)["layout"]["title"]["text"]
     assert title.endswith(f"after {trace.read_pieces[trace.row_of(1)]}")
-    columns = figure(test, lens.MAP)["layout"]["meta"]["cells"]["columns"]
+    columns = figure(test, lens_pictures.lens_map.key)["layout"]["meta"]["cells"]["columns"]
     assert len(columns) == trace.n_steps
     assert trace.tgt_pieces[0] in columns[0]
 
@@ -178,7 +196,7 @@ def test_guessing_hides_what_a_decoder_alone_goes_on_with(page):
     assert numbers(figure(test, ffn.MAP)["data"][0]["z"]).shape[0] == trace.row_of(1) + 1
     assert neuron.EFFECT not in drawn(test)
     test = page("decoder", "lens", guess=1, step=3)
-    assert len(figure(test, lens.MAP)["layout"]["meta"]["cells"]["columns"]) == 2
+    assert len(figure(test, lens_pictures.lens_map.key)["layout"]["meta"]["cells"]["columns"]) == 2
     assert "What comes next?" in sentences(test)
 
 
@@ -210,4 +228,4 @@ def test_a_side_that_there_is_not_is_said_and_not_drawn(page):
         assert "this model has no decoder" in sentences(test)
         assert next(c for c in test.segmented_control if c.key == "side").options == ["Source"]
     assert next(c for c in page("decoder", "stream").segmented_control if c.key == "side").options == ["Target"]
-    assert go_to(page("decoder", "stream"), 2).selectbox(key=stream.TOKEN).value == run_of("decoder")[1].row_of(1)
+    assert go_to(page("decoder", "stream"), 2).selectbox(key="stream_token").value == run_of("decoder")[1].row_of(1)

@@ -7,7 +7,7 @@ from tests.pages.conftest import ROOT
 from tests.pages.reading import address, everything, figure, numbers, payload, sentences
 from transformer.runs.replay import replay
 from transformer.runs.running import run_batch
-from ui.masks import checks
+from ui.masks import pictures
 from ui.positions import panels, sentence, shift
 from ui.runs import loading
 
@@ -152,20 +152,20 @@ def test_one_row_is_that_of_the_run(open_one_stack, batch, stack):
 def test_the_past_of_a_decoder_alone_stays_when_a_later_piece_changes(open_one_stack):
     test, checkpoint = open_one_stack("decoder", MASKS, masks="checks", max=5), opened("decoder")
     trace = loading.runner().trace(checkpoint, checkpoint.query(SOURCE, max_new=5))
-    drawn = figure(test, checks.CAUSALITY)
+    drawn = figure(test, pictures.causality.key)
     moved = np.array([row[2] for row in drawn["layout"]["meta"]["table"]["rows"]])
-    place = test.selectbox(key=checks.CHANGED).value
+    place = test.selectbox(key="mask_changed").value
     assert len(moved) == trace.n_tokens("decoder")
     assert (moved[:place] == 0).all()
     assert moved[place] > 1e-3
     assert len(test.success) == 2
-    assert not [one.key for one in test.get("bidi_component") if one.key == checks.SOURCE_PADS]
-    assert payload(test, checks.TARGET_PADS)["alt"]
+    assert not [one.key for one in test.get("bidi_component") if one.key == pictures.source_pads.key]
+    assert payload(test, pictures.target_pads.key)["alt"]
 
 
 def test_a_piece_of_the_prompt_can_be_changed(open_one_stack):
     test = open_one_stack("decoder", MASKS, masks="checks", changed=2, max=5)
-    assert test.selectbox(key=checks.CHANGED).value == 1
+    assert test.selectbox(key="mask_changed").value == 1
     assert len(test.success) == 2
 
 
@@ -188,7 +188,7 @@ def test_an_encoder_alone_is_checked_for_padding_and_has_no_causality(open_one_s
     test, checkpoint = open_one_stack("encoder", MASKS, masks="checks"), opened("encoder")
     trace = loading.runner().trace(checkpoint, checkpoint.query(SOURCE))
     assert "it has no causal mask" in sentences(test)
-    drawn = figure(test, checks.SOURCE_PADS)
+    drawn = figure(test, pictures.source_pads.key)
     assert len(drawn["layout"]["meta"]["table"]["rows"]) == len(trace.src_ids)
     assert "Δ component" in drawn["layout"]["yaxis"]["title"]["text"]
     assert "logit" not in everything(test)

@@ -15,7 +15,7 @@ from tests.pages.conftest import DOCTOR, check
 from tests.pages.reading import address, figure, numbers, payload, sentences, view
 from ui.doctor import one_parameter, parameter_changes, parameter_numbers, parameter_table, parameters
 from ui.runs import loading
-from ui.runs.work import Runner
+from ui.server.work import Runner
 from ui.state import session
 
 QUERY = "encoder.layers.0.self_attn.q_proj.weight"

@@ -1,8 +1,8 @@
 """The projector view without a browser: what stands on the wall."""
 
 from tests.pages.conftest import PROJECTOR
-from ui.room.public import Question
-from ui.room.registry import ROOMS
+from ui.server.public import Question
+from ui.server.registry import ROOMS
 
 
 def test_the_wall_has_one_qr_code_also_beside_a_question(open_page):

@@ -12,9 +12,9 @@ from tests.pseudo_language import words_of
 from tests.transformer.featured import filling
 from tests.transformer.one_stack import alone
 from transformer import load
-from ui.inbox import switch
 from ui.runs import loading
 from ui.sentences import asking, keeping, opened, overview
+from ui.server import switch
 from ui.state import session
 
 PAGE = ROOT / "pages" / "debug" / "sentences.py"

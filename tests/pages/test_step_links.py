@@ -21,7 +21,7 @@ from tests.pages.reading import (
 )
 from ui.runs import loading
 from ui.state import session
-from ui.step import choosing, panels
+from ui.step import choosing, pictures
 
 MARKUP = "<img src=x onerror=alert(1)>"
 
@@ -195,7 +195,7 @@ def test_guess_mode_hides_what_comes(reverse):
     assert "e → ?" in hidden
     assert payload(test, session.STEPPER)["covered"] is True
     assert payload(test, session.STEPPER)["revealed_step"] is None
-    assert not [element for element in test.get("bidi_component") if element.key == panels.CANDIDATES]
+    assert not [element for element in test.get("bidi_component") if element.key == pictures.candidates.key]
     assert len(numbers(figure(test, "cross_map")["data"][0]["z"])) == 3
 
 
@@ -205,7 +205,7 @@ def test_a_guess_is_judged_and_the_step_revealed(reverse):
     check(next(button for button in test.button if button.label == "Reveal").click().run())
     assert "Right. The model gave “d” a probability of" in sentences(test)
     assert payload(test, session.STEPPER)["revealed_step"] == 2
-    assert payload(test, panels.CANDIDATES)
+    assert payload(test, pictures.candidates.key)
     assert "e → d" in everything(test)
     assert "d → c" not in everything(test)
     check(go_to(test, 4))

@@ -8,10 +8,10 @@ from tests.pages.reading import address, figure, payload, view
 from ui.attention import one_map
 from ui.state import session
 from ui.state.view import MAIN, SECOND
-from ui.step import choosing, panels, results
+from ui.step import choosing, pictures, results
 
 TWO = ROOT / "tests" / "pages" / "two_slots_app.py"
-CHARTS = (panels.CANDIDATES, panels.CROSS_ROW, panels.CROSS_MAP, panels.ENTROPY, one_map.MAP)
+CHARTS = (pictures.candidates.key, pictures.cross_row.key, pictures.cross_map.key, pictures.entropy.key, one_map.MAP)
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_a_step_of_one_slot_leaves_the_other(two, slot, other):
     before = drawn(two, other)
     test = go_to(two, slot, 3)
     assert view(test, slot).step == 2
-    assert "Step 3" in title(test, f"{slot}{panels.CANDIDATES}")
+    assert "Step 3" in title(test, f"{slot}{pictures.candidates.key}")
     assert drawn(test, other) == before
 
 
@@ -56,7 +56,7 @@ def test_a_head_of_one_slot_leaves_the_other(two, slot, other):
     check(two.selectbox(key=f"{slot}layer").set_value(1).run())
     check(two.selectbox(key=f"{slot}head").set_value(3).run())
     assert (view(two, slot).layer, view(two, slot).head) == (1, 3)
-    for name in (panels.CROSS_MAP, one_map.MAP):
+    for name in (pictures.cross_map.key, one_map.MAP):
         assert "layer 2, head 4" in title(two, f"{slot}{name}")
     assert drawn(two, other) == before
 

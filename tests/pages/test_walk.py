@@ -15,9 +15,8 @@ from transformer.model.tap import Recorder, tap_of
 from transformer.runs import replay as replay_module
 from transformer.runs.running import run
 from ui.attention import one_weight, one_weight_stages, one_weight_vectors
-from ui.components.plotly.view import Click
 from ui.shared.choices import NONE
-from ui.shared.clicks import place_of
+from ui.state.click import Click, place_of
 
 CHARTS = (
     one_weight.MAP, one_weight_stages.PRODUCTS, one_weight_stages.SCORES, one_weight_stages.MASKED,

@@ -4,7 +4,7 @@ from io import BytesIO
 
 import torch
 
-from transformer.checkpoint import tensorfile
+from transformer.files import tensorfile
 
 
 def header_of(content, *, label="x"):

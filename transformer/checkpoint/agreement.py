@@ -10,8 +10,8 @@ from types import MappingProxyType
 
 import torch
 
-from transformer.checkpoint import tensorfile
 from transformer.errors import CheckpointError, shown
+from transformer.files import tensorfile
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from words import Sentence, joined, say, say_n

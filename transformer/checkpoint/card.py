@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from transformer.checkpoint import strictjson
 from transformer.errors import ClauseError, shown
+from transformer.files import strictjson
 from words import ENGLISH, in_languages, say
 
 MAX_BYTES = 200_000  # those of models here have 4,000

@@ -16,9 +16,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from transformer.checkpoint.files import FolderFiles
 from transformer.checkpoint.save import CURVE
 from transformer.errors import CheckpointError, shown
+from transformer.files.files import FolderFiles
 from words import say, say_n
 
 MAX_BYTES = 1_000_000

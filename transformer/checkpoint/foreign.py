@@ -7,10 +7,10 @@ cost nothing and run nothing. What such a thing really holds, `transformer.impor
 from pathlib import Path
 from typing import BinaryIO
 
-from transformer.checkpoint import strictjson
-from transformer.checkpoint.files import FolderFiles
 from transformer.checkpoint.load import CARD, CONFIG
 from transformer.errors import CheckpointError, ClauseError
+from transformer.files import strictjson
+from transformer.files.files import FolderFiles
 
 SUFFIXES = (".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".npz")
 MOST_CONFIG = 4_000_000  # label maps can be long

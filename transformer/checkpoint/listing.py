@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from transformer.checkpoint import hidden, tensorfile
 from transformer.checkpoint.agreement import check_tensors, expected_shapes, most_bytes
 from transformer.checkpoint.card import MAX_BYTES as MAX_CARD
 from transformer.checkpoint.card import Card, read_card
-from transformer.checkpoint.files import FolderFiles
 from transformer.checkpoint.foreign import is_foreign_file, is_foreign_folder, is_marians
 from transformer.checkpoint.load import CARD, CONFIG, MAX_CONFIG, WEIGHTS, read_config
 from transformer.checkpoint.pieces import TOKENIZER_NAMES, tokenizer_files
 from transformer.errors import CheckpointError, GlassformerError
+from transformer.files import hidden, tensorfile
+from transformer.files.files import FolderFiles
 from transformer.maps.npzfile import SUFFIX, check_maps
 from transformer.text.vocabularies import FILE_NAMES, VOCABULARY
 

@@ -21,7 +21,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO
 
-from transformer.checkpoint import strictjson, tensorfile
 from transformer.checkpoint.agreement import (
     Shapes,
     check_shapes,
@@ -32,12 +31,13 @@ from transformer.checkpoint.agreement import (
 )
 from transformer.checkpoint.card import MAX_BYTES as MAX_CARD
 from transformer.checkpoint.card import Card, read_card
-from transformer.checkpoint.files import FolderFiles
 from transformer.checkpoint.filling import Places, Progress, Values, fill, silent
 from transformer.checkpoint.hashing import ContentHash, digest_of, hash_of
 from transformer.checkpoint.memory import Halves
 from transformer.checkpoint.pieces import Named, open_tokenizers, stored_tokenizers, tokenizer_files
 from transformer.errors import CheckpointError, ClauseError, ConfigError, shown
+from transformer.files import strictjson, tensorfile
+from transformer.files.files import FolderFiles
 from transformer.model.config import ModelConfig, unknown_keys
 from transformer.model.tap import NO_TAP, Tap
 from transformer.model.transformer import Transformer

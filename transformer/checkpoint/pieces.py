@@ -7,8 +7,8 @@ vocabulary.json              instead of them: what is said of another family's t
 
 from collections.abc import Mapping
 
-from transformer.checkpoint.files import FolderFiles
 from transformer.errors import CheckpointError, TokenizerError
+from transformer.files.files import FolderFiles
 from transformer.model.config import ModelConfig
 from transformer.text import families, library, sentencepiece_check
 from transformer.text.options import Options

@@ -1,6 +1,6 @@
 """Write a checkpoint folder: all of it or nothing.
 
-The files go to a hidden folder beside the old one (see `transformer.checkpoint.hidden`) and are flushed to disk. Then
+The files go to a hidden folder beside the old one (see `transformer.files.hidden`) and are flushed to disk. Then
 the two change names in one call, so that a kill at any moment leaves a whole checkpoint under its name; where the
 system cannot do that, the old folder is moved aside and the new one renamed in. Only after that the old files are
 removed. Whatever fails on the way, the old folder is there again afterwards.
@@ -21,13 +21,14 @@ from typing import BinaryIO
 
 import torch
 
-from transformer.checkpoint import hidden, tensorwriter
+from transformer.checkpoint import tensorwriter
 from transformer.checkpoint.exchange import exchange
-from transformer.checkpoint.files import FolderFiles
 from transformer.checkpoint.load import CARD, CONFIG, MAX_CONFIG, WEIGHTS, read_config
 from transformer.checkpoint.pieces import TOKENIZER_NAMES, stored_tokenizers
 from transformer.checkpoint.tensorwriter import Held, Reader, State
 from transformer.errors import CheckpointError
+from transformer.files import hidden
+from transformer.files.files import FolderFiles
 from transformer.model.config import ModelConfig
 from transformer.text.vocabularies import FILE_NAMES, VOCABULARY, Vocabularies
 

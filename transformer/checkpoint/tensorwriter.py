@@ -19,8 +19,8 @@ from torch import Tensor
 from transformer.checkpoint.agreement import Shapes
 from transformer.checkpoint.filling import parts_of
 from transformer.checkpoint.memory import Halves
-from transformer.checkpoint.tensorfile import FLOATS, LENGTH_BYTES
 from transformer.errors import CheckpointError
+from transformer.files.tensorfile import FLOATS, LENGTH_BYTES
 
 ALIGNMENT = 8  # bytes, of the header
 _NAMES = {dtype: name for name, dtype in FLOATS.items()}

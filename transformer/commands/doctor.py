@@ -54,7 +54,7 @@ def _run(options: argparse.Namespace) -> int:
     from transformer.doctor.examination import examine
     from transformer.importers.given import Given
     from transformer.importers.opening import load
-    from transformer.importers.samples import read_samples
+    from transformer.trying.samples import read_samples
 
     pairs = None if options.pairs is None else read_samples(options.pairs)
     given = Given(options.source_pieces, options.target_pieces, options.pieces)

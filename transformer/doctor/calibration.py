@@ -24,8 +24,8 @@ from transformer.doctor.pairs import worst
 from transformer.doctor.patient import Patient, Test
 from transformer.doctor.report import MOST_OF_CHANCE, Measured, Shown, not_applicable, well
 from transformer.errors import GlassformerError
-from transformer.importers.losses import Row, loss_of, row_of
 from transformer.runs.guesses import ROWS, logits_of
+from transformer.trying.losses import Row, loss_of, row_of
 from words import Sentence, say
 
 LATER_WORSE = 2.0

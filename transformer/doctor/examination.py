@@ -20,7 +20,7 @@ from transformer.doctor.patient import Patient, Test, go_on
 from transformer.doctor.report import Finding, not_applicable
 from transformer.doctor.whole import Report
 from transformer.errors import GlassformerError, shown
-from transformer.importers.samples import Samples
+from transformer.trying.samples import Samples
 from words import Sentence, say
 
 TESTS: tuple[Test, ...] = (

@@ -30,11 +30,11 @@ from transformer.doctor.patient import Patient, Test
 from transformer.doctor.report import MOST_OF_CHANCE, Measured, Shown, not_applicable, well
 from transformer.doctor.rereading import Texts, random_texts, read
 from transformer.errors import GlassformerError
-from transformer.importers.losses import Loss, Row, row_of
-from transformer.importers.verdicts import surely_better
 from transformer.model.masks import causal_mask
 from transformer.model.tap import Replacer, Tap, tap_of
 from transformer.runs.guesses import losses_of
+from transformer.trying.losses import Loss, Row, row_of
+from transformer.trying.verdicts import surely_better
 from words import Sentence, joined, say
 
 FEW_TOKENS = 192

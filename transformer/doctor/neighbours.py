@@ -17,12 +17,12 @@ from torch import Tensor, nn
 
 from transformer.doctor.patient import Patient
 from transformer.errors import ConfigError, DataError, QueryError
-from transformer.importers.losses import Loss, loss_of, text_ids
-from transformer.importers.samples import Samples
-from transformer.importers.variants import Variant
 from transformer.model.anatomy import StackName
 from transformer.model.positions import Moves
 from transformer.runs.runnable import Scorable
+from transformer.trying.losses import Loss, loss_of, text_ids
+from transformer.trying.samples import Samples
+from transformer.trying.variants import Variant
 from words import say
 
 WORK = 2e11  # multiply-adds of one loss: about five seconds on one core

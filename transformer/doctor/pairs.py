@@ -12,8 +12,8 @@ from transformer.checkpoint.curve import load_curve
 from transformer.doctor.patient import Patient, Test
 from transformer.doctor.report import Measured, Shown, not_applicable, well
 from transformer.errors import CheckpointError, GlassformerError
-from transformer.importers.losses import loss_of
 from transformer.runs.trace import Trace
+from transformer.trying.losses import loss_of
 from words import Sentence, say
 
 GAP = 0.15

@@ -18,13 +18,13 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.doctor.reading import Row, rows_of
 from transformer.doctor.report import Area, Measured, Verdict
 from transformer.errors import GlassformerError
-from transformer.importers.losses import Loss
-from transformer.importers.samples import Samples
-from transformer.importers.variants import Variants
 from transformer.model.anatomy import Anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.runs.trace import Trace
+from transformer.trying.losses import Loss
+from transformer.trying.samples import Samples
+from transformer.trying.variants import Variants
 from words import Sentence
 
 SENTENCES = 12

@@ -20,11 +20,11 @@ from torch import Tensor
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import DataError
-from transformer.importers.losses import text_ids
-from transformer.importers.samples import Samples
 from transformer.model.tap import NO_TAP, Tap
 from transformer.model.transformer import Transformer
 from transformer.runs.finite import check_recorded
+from transformer.trying.losses import text_ids
+from transformer.trying.samples import Samples
 
 SHORTEST, LONGEST = 6, 24
 """Tokens of a row: enough to change one and see those around it, few enough for large models."""

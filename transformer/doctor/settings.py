@@ -4,7 +4,7 @@ Each is wrong in silence: the same parameters under another setting load without
 neighbouring values are tried on the patient's sentences, with the same parameters and all else as it is. In a model
 that is as it was trained no neighbour does better; one that is told wrongly does better where it is told right.
 
-Source: `transformer.importers.variants` makes the neighbours, `losses` scores them, `verdicts` has the paired tests.
+Source: `transformer.trying.variants` makes the neighbours, `losses` scores them, `verdicts` has the paired tests.
 
 Knows nothing of Streamlit.
 """
@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from transformer.doctor.neighbours import Neighbour, as_it_is, loss_of_neighbour, shifts, with_setting
 from transformer.doctor.patient import Patient, Test
 from transformer.doctor.report import Measured, PageName, Shown, not_applicable
-from transformer.importers.losses import Loss
-from transformer.importers.verdicts import surely_better
+from transformer.trying.losses import Loss
+from transformer.trying.verdicts import surely_better
 from words import Sentence, say, say_n
 
 GAIN = 0.05

@@ -10,10 +10,10 @@ from transformer.doctor import pieces
 from transformer.doctor.patient import Patient, Test
 from transformer.doctor.report import Measured, not_applicable, well
 from transformer.errors import GlassformerError
-from transformer.importers.losses import Loss, loss_of
-from transformer.importers.variants import Variant
 from transformer.text.normalise import normalise
 from transformer.text.tokenizer import AnyTokenizer
+from transformer.trying.losses import Loss, loss_of
+from transformer.trying.variants import Variant
 from words import Sentence, say
 
 FAR_BETTER = 0.25

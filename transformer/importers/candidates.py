@@ -19,15 +19,15 @@ import torch
 from transformer.errors import ConfigError, QueryError
 from transformer.importers.answers import as_told
 from transformer.importers.likely_ids import FIRST, likely_ids
-from transformer.importers.losses import MASKS, Loss, first_output, text_ids
 from transformer.importers.report import Choice, Field, ImportReport
-from transformer.importers.samples import Samples
 from transformer.importers.trials import FEW, Build, Progress, Trials, silent
-from transformer.importers.variants import Answers
-from transformer.importers.verdicts import POOR, verdict
 from transformer.runs.runnable import Scorable
 from transformer.text.listed import CALLED
 from transformer.text.raw import RawIds
+from transformer.trying.losses import MASKS, Loss, first_output, text_ids
+from transformer.trying.samples import Samples
+from transformer.trying.variants import Answers
+from transformer.trying.verdicts import POOR, verdict
 from words import Sentence, joined, say, say_n
 
 ASSUMED: Answers = {"max_len": 1024}  # what has no choices, while others are tried

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from transformer.checkpoint.files import FolderFiles
 from transformer.checkpoint.pieces import MAX_JSON, MAX_TOKENIZER
 from transformer.errors import CheckpointError, TokenizerError
+from transformer.files.files import FolderFiles
 from transformer.text import families, library, listed, making
 from transformer.text.options import Options
 from transformer.text.tokenizer import AnyTokenizer

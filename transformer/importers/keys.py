@@ -17,8 +17,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from transformer.checkpoint.tensorfile import FLOATS, NARROW
 from transformer.errors import CheckpointError, shown
+from transformer.files.tensorfile import FLOATS, NARROW
 from transformer.importers.reshapes import AS_IS, Facts, Reshape, shapes_of
 from transformer.importers.weights import Weights
 from words import Sentence, say

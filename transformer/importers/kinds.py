@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from transformer.checkpoint import strictjson
-from transformer.checkpoint.files import FolderFiles
 from transformer.errors import CheckpointError, ClauseError
+from transformer.files import strictjson
+from transformer.files.files import FolderFiles
 from transformer.importers.shards import INDEX
 from transformer.importers.weights import PICKLED, WHOLE
 

@@ -16,8 +16,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from transformer.checkpoint.tensorfile import Header, TensorInfo
 from transformer.errors import CheckpointError, ClauseError, shown
+from transformer.files.tensorfile import Header, TensorInfo
 from words import say
 
 SUFFIX = ".npz"

@@ -23,8 +23,8 @@ from transformer.importers.huggingface.folder import import_folder
 from transformer.importers.imported import Content, Imported
 from transformer.importers.kinds import kind_of
 from transformer.importers.report import Field, ImportReport
-from transformer.importers.samples import Samples, read_samples
 from transformer.importers.tutorial_import import import_weights
+from transformer.trying.samples import Samples, read_samples
 from words import Sentence, joined, say
 
 NO_ANSWERS: Mapping[str, Any] = MappingProxyType({})

@@ -20,10 +20,10 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, BinaryIO
 
-from transformer.checkpoint import strictjson
-from transformer.checkpoint.files import FolderFiles
 from transformer.checkpoint.room import check_disk
 from transformer.errors import CheckpointError, ClauseError, shown
+from transformer.files import strictjson
+from transformer.files.files import FolderFiles
 from words import Sentence, say
 
 CHILD = Path(__file__).with_name("pickle_child.py")

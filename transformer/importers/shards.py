@@ -6,9 +6,9 @@ Source: the files that Hugging Face's `save_pretrained` writes above a size: `mo
 
 from collections.abc import Mapping
 
-from transformer.checkpoint import strictjson
-from transformer.checkpoint.files import FolderFiles
 from transformer.errors import CheckpointError, ClauseError, shown
+from transformer.files import strictjson
+from transformer.files.files import FolderFiles
 
 INDEX = "model.safetensors.index.json"
 MAX_INDEX = 16_000_000

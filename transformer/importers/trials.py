@@ -19,11 +19,11 @@ from itertools import product
 from typing import Any
 
 from transformer.errors import CheckpointError, ConfigError, QueryError
-from transformer.importers.losses import Loss, loss_of, text_ids
-from transformer.importers.samples import Samples
-from transformer.importers.variants import Answers, Variants
-from transformer.importers.verdicts import SAME, same
 from transformer.runs.runnable import Scorable
+from transformer.trying.losses import Loss, loss_of, text_ids
+from transformer.trying.samples import Samples
+from transformer.trying.variants import Answers, Variants
+from transformer.trying.verdicts import SAME, same
 
 Build = Callable[[Answers], Scorable | None]
 """A model with these answers to all that is asked; None if there is none."""

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from transformer.checkpoint.agreement import expected_shapes
-from transformer.checkpoint.files import FolderFiles
 from transformer.errors import CheckpointError, ConfigError, shown
+from transformer.files.files import FolderFiles
 from transformer.importers import asked_names, given, keys
 from transformer.importers.answers import CONFIG_FIELDS, answered, check_names
 from transformer.importers.asked_names import NAMES

@@ -19,10 +19,10 @@ from typing import Any, BinaryIO
 import torch
 from torch import Tensor
 
-from transformer.checkpoint import tensorfile
-from transformer.checkpoint.files import FolderFiles
 from transformer.checkpoint.room import check_bytes
 from transformer.errors import CheckpointError, shown
+from transformer.files import tensorfile
+from transformer.files.files import FolderFiles
 from transformer.importers import npz, pickles
 from transformer.importers.shards import INDEX, check_index, read_index
 from transformer.importers.wrapped import unwrapped, without_wrappers

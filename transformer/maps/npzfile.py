@@ -24,8 +24,8 @@ from typing import IO, Any, BinaryIO, Final
 
 import numpy as np
 
-from transformer.checkpoint.files import FolderFiles
 from transformer.errors import MapsError, shown
+from transformer.files.files import FolderFiles
 from transformer.maps.given import GivenAttention, GivenMaps
 from transformer.maps.limits import KINDS, MOST_TEXT, check_text
 from transformer.maps.npzheaders import ArrayHeader, check_end, headers, read_header

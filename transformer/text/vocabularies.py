@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from transformer.checkpoint import strictjson
 from transformer.errors import ClauseError, TokenizerError, shown
+from transformer.files import strictjson
 from transformer.text import families, library, listed
 from transformer.text.families import Two
 from transformer.text.options import Options, options_from

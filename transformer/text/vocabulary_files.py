@@ -6,8 +6,8 @@ Source: Hugging Face's tokenizers, which writes them. What is wrong is said in o
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from transformer.checkpoint import strictjson
 from transformer.errors import ClauseError, TokenizerError, shown
+from transformer.files import strictjson
 from transformer.text.byte_pairs import SIGNS, Pair
 from transformer.text.rows import unused
 from transformer.text.sentencepiece_check import MAX_PIECES

@@ -6,8 +6,9 @@ while it can still be mended.
 
 from pathlib import Path
 
-from transformer.checkpoint import card, strictjson
+from transformer.checkpoint import card
 from transformer.errors import DataError
+from transformer.files import strictjson
 
 MOST_CARD = card.MAX_BYTES // 4  # of --card; written with indents and with what training adds it is larger
 

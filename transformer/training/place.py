@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from transformer.checkpoint import hidden
 from transformer.checkpoint.save import is_checkpoint
 from transformer.errors import CheckpointError
+from transformer.files import hidden
 from transformer.training.state import folder_beside
 from words import say
 

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from transformer.checkpoint import strictjson
 from transformer.checkpoint.card import MAX_BYTES, MAX_ITEMS
-from transformer.checkpoint.files import FolderFiles
 from transformer.checkpoint.load import CARD, Checkpoint, load
 from transformer.errors import ClauseError, DataError
+from transformer.files import strictjson
+from transformer.files.files import FolderFiles
 from words import say_n
 
 Record = Mapping[str, Any]

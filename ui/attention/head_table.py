@@ -31,9 +31,10 @@ from ui.runs.looking import Looking
 from ui.runs.open_maps import AnyRun
 from ui.runs.sides import KIND_NAMES, sides
 from ui.shared import choices, drawing
-from ui.shared.clicks import cell_of, on_click
+from ui.shared.clicks import on_click
 from ui.shared.door import here, st
 from ui.state import session
+from ui.state.click import cell_of
 from ui.state.view import View
 from words import joined, say, say_n
 

@@ -30,9 +30,10 @@ from ui.maps.masked import mask_reason
 from ui.runs.groups import prompt_row, shared_by
 from ui.runs.open_maps import AnyRun, OpenMaps
 from ui.shared import drawing
-from ui.shared.clicks import cell_of, on_click
+from ui.shared.clicks import on_click
 from ui.shared.door import st
 from ui.state import session
+from ui.state.click import cell_of
 from words import joined, say
 
 MAP: Final = "head_map"

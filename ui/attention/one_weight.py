@@ -25,9 +25,10 @@ from ui.runs.open_maps import AnyRun, OpenMaps
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import KIND_NAMES, Sides, sides
 from ui.shared import choices, drawing
-from ui.shared.clicks import cell_of, on_click
+from ui.shared.clicks import on_click
 from ui.shared.door import st
 from ui.state import session
+from ui.state.click import cell_of
 from words import joined, say, say_n
 
 QUERY_CHOICE: Final = "walk_query"

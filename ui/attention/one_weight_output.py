@@ -7,11 +7,11 @@ import numpy as np
 import charts
 from ui.attention import one_weight_text
 from ui.attention.one_weight_stages import KEY, NORMS, SHARE, VALUES, OpenWeight, display, other_keys, stage, taking
-from ui.components.plotly.view import Click
 from ui.shared import drawing
-from ui.shared.clicks import on_click, place_of
+from ui.shared.clicks import on_click
 from ui.shared.door import st
 from ui.state import session
+from ui.state.click import Click, place_of
 from words import joined, say, say_n
 
 

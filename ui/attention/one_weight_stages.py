@@ -14,14 +14,14 @@ import numpy as np
 import charts
 from transformer.analysis.one_weight import Walk
 from ui.attention import one_weight_scores, one_weight_text
-from ui.components.plotly.view import Click
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import Sides
 from ui.shared import drawing
-from ui.shared.clicks import on_click, place_of
+from ui.shared.clicks import on_click
 from ui.shared.door import frame, st
 from ui.shared.numbers import powers
 from ui.state import session
+from ui.state.click import Click, place_of
 from ui.state.view import Slot
 from words import joined, say, say_n
 

@@ -9,9 +9,9 @@ import numpy as np
 import charts
 from ui.attention import one_weight_scores
 from ui.attention.one_weight_stages import OpenWeight, taking
-from ui.components.plotly.view import Click
 from ui.shared import drawing
 from ui.shared.door import st
+from ui.state.click import Click
 from words import say
 
 VECTORS: Final = "walk_vectors"

@@ -22,8 +22,9 @@ from ui.compare.pair import Pair, read_by
 from ui.runs.looking import N_CANDIDATES
 from ui.runs.open_run import OpenRun
 from ui.shared import drawing
-from ui.shared.clicks import on_click, place_of
+from ui.shared.clicks import on_click
 from ui.shared.door import frame, st
+from ui.state.click import place_of
 from words import joined, say, say_n
 
 LEFT: Final = "compared_left_candidates"

@@ -15,7 +15,7 @@ from ui.compare.pair import Pair
 from ui.compare.steps import step_beside
 from ui.runs import loading
 from ui.runs.open_run import OpenRun, open_run
-from ui.runs.work import BusyError
+from ui.server.work import BusyError
 from ui.shared.door import st
 from ui.state import comparing, nested, session
 from ui.state.link import Link

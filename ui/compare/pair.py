@@ -11,7 +11,7 @@ from transformer.runs.query import Query
 from transformer.runs.trace import Trace
 from ui.runs import loading
 from ui.runs.open_run import OpenRun
-from ui.runs.work import MAP_BYTES
+from ui.server.work import MAP_BYTES
 from ui.state.view import MAIN, Compared
 
 

@@ -25,9 +25,8 @@ from typing import Any
 import plotly
 
 from charts.theme import DARK_COLORS
-from ui.shared.door import here
 from ui.state import language
-from words import ENGLISH
+from words import ENGLISH, said_throughout
 from words.browser import browser_words
 
 FOLDER = Path(__file__).resolve().parent
@@ -141,7 +140,7 @@ def wrapped(payload: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """
     if (spoken := language.current()) == ENGLISH:
         return {"payload": payload}
-    return {"payload": here(payload) | {"lang": language.tag(), "words": browser_words(spoken)}}
+    return {"payload": said_throughout(payload, spoken) | {"lang": language.tag(), "words": browser_words(spoken)}}
 
 
 def ignore() -> None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import DataError
-from transformer.importers.samples import Samples, samples_of
+from transformer.trying.samples import Samples, samples_of
 from ui.doctor.examinations import Asked, Examinations
 from ui.runs import loading
 from ui.shared import drawing, pairs

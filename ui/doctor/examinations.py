@@ -29,8 +29,8 @@ from transformer.doctor.examination import TESTS, run_test
 from transformer.doctor.patient import Patient, Test
 from transformer.doctor.report import Finding, not_applicable
 from transformer.doctor.whole import Report
-from transformer.importers.samples import Samples
-from ui.runs.work import BusyError
+from transformer.trying.samples import Samples
+from ui.server.work import BusyError
 from words import Sentence, say, say_n
 
 MOST_WAITING: Final = 8  # of about half a minute each: whoever is last should not have to come back tomorrow

@@ -11,12 +11,12 @@ from charts.bands import place_in_bands
 from charts.two_texts import HOW_TO_READ
 from transformer.runs.parting import Parting
 from transformer.runs.teacher_forcing import Score
-from ui.components.plotly.view import Click
 from ui.forcing import reading
 from ui.runs.open_run import OpenRun
 from ui.shared import drawing
 from ui.shared.clicks import on_click
 from ui.shared.door import st
+from ui.state.click import Click
 from words import joined, say, say_n
 
 TEXTS: Final = "forcing_texts"

@@ -13,14 +13,14 @@ from charts.piece_losses import HOW_TO_READ as HOW_TO_READ_LOSSES
 from charts.shift import HOW_TO_READ as HOW_TO_READ_SHIFT
 from transformer.model.anatomy import anatomy
 from transformer.runs.teacher_forcing import Score
-from ui.components.plotly.view import Click
 from ui.forcing import entry, free, reading
 from ui.runs import figures
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
 from ui.shared import drawing, menu
-from ui.shared.clicks import on_click, place_below
+from ui.shared.clicks import on_click
 from ui.shared.door import here, st
+from ui.state.click import Click, place_below
 from words import joined, say, say_n
 
 SHIFT: Final = "forcing_shift"

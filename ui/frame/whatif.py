@@ -24,7 +24,7 @@ from transformer.runs.trace import Kind, Trace
 from ui.frame.whatif_fields import Around, control
 from ui.runs import loading, measuring
 from ui.runs.open_run import OpenRun
-from ui.runs.work import BusyError
+from ui.server.work import BusyError
 from ui.shared import cover, drawing, menu
 from ui.shared.door import st
 from ui.shared.pressing import pressed

@@ -13,7 +13,7 @@ from transformer.analysis.costs import Holding, Part
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
-from ui.inside import tokens
+from ui.inside import looked_at
 from ui.inside.sized import contents
 from ui.runs import figures
 from ui.runs.figures import FURTHEST
@@ -117,7 +117,11 @@ def sums(model: Transformer, held: dict[Part, Holding], *, n_source: int, n_targ
 
 def _lengths(config: ModelConfig, n_source: int, n_target: int) -> str:
     """How many tokens each stack reads, in words."""
-    parts, source, target = anatomy(config), tokens.in_words(n_source, "source"), tokens.in_words(n_target, "target")
+    parts, source, target = (
+        anatomy(config),
+        looked_at.in_words(n_source, "source"),
+        looked_at.in_words(n_target, "target"),
+    )
     return _both([source] * parts.reads + [target] * parts.writes)
 
 
@@ -168,7 +172,7 @@ def lengths(config: ModelConfig, current: int) -> list[int]:
 
 def _choose_length(run: OpenRun) -> int:
     config, alone = run.checkpoint.config, has_one_stack(run.checkpoint.config)
-    read = {side: len(tokens.pieces_of(run, side)) for side in tokens.sides_of(config)}
+    read = {side: len(looked_at.pieces_of(run, side)) for side in looked_at.sides_of(config)}
     current, even = max(read.values()), len({*read.values()}) == 1
     remarks = {
         costs.overtakes(config).n: say("n² overtakes"),

@@ -20,18 +20,19 @@ from charts.neurons import (
     HOW_TO_READ_TOKENS,
 )
 from transformer.analysis import neurons
-from ui.inside import ffn_controls, tokens
+from ui.inside import ffn_controls, looked_at, tokens
 from ui.inside import neuron as neuron_panels
 from ui.inside.ffn_controls import OpenLayer
 from ui.runs import figures, loading
 from ui.runs.attempt import attempt
 from ui.runs.figures import MOST_MAPPED
 from ui.runs.open_run import OpenRun
-from ui.runs.sides import STACKS
+from ui.runs.sides import STACK_NAMES, STACKS
 from ui.shared import choices, drawing
-from ui.shared.clicks import cell_of, on_click, place_of
+from ui.shared.clicks import on_click
 from ui.shared.door import st
 from ui.state import session
+from ui.state.click import cell_of, place_of
 from ui.state.view import Side
 from words import joined, say
 
@@ -50,7 +51,7 @@ def draw(run: OpenRun, row: Any) -> None:
     with row:
         side = tokens.choose_side(run, choices.field(run.slot, "side", forgets=ffn_controls.FORGETS))
         layer = ffn_controls.choose_layer(run, side)
-        pieces = tokens.pieces_of(run, side)
+        pieces = looked_at.pieces_of(run, side)
         token = tokens.choose(run, side, pieces, key=ffn_controls.TOKEN, width=180)
         ffn_controls.choose_neuron(run, STACKS[side])
     o = attempt(lambda: _opened(run, side, layer, pieces, token))
@@ -66,7 +67,7 @@ def draw(run: OpenRun, row: Any) -> None:
 def _opened(run: OpenRun, side: Side, layer: int, pieces: list[str], token: int) -> OpenLayer:
     checkpoint, trace, stack = run.checkpoint, run.trace, STACKS[side]
     sites = [neurons.site(stack, layer, name) for name in ("pre_activation", "activation", "output")]
-    sites += neurons.effect_sites(checkpoint.config, layer) if tokens.writes(run, stack) else []
+    sites += neurons.effect_sites(checkpoint.config, layer) if looked_at.writes(run, stack) else []
     recorded = loading.replay(checkpoint, trace, sites)
     shares = figures.silent_shares(checkpoint, trace, stack)
     n = len(pieces)
@@ -92,7 +93,7 @@ def what_it_does(o: OpenLayer) -> str:
         say(
             "Layer {layer} of the {stack} widens each token's {d_model:,} numbers to {d_ff:,} neurons (d_ff = "
             "{ratio:g} × d_model), applies {function} and narrows them again, each token by itself.",
-            layer=o.layer + 1, stack=figures.STACK_NAMES[o.stack], d_model=config.d_model, d_ff=config.d_ff,
+            layer=o.layer + 1, stack=STACK_NAMES[o.stack], d_model=config.d_model, d_ff=config.d_ff,
             ratio=config.d_ff / config.d_model, function=o.function,
         )
     ]  # fmt: skip
@@ -114,7 +115,7 @@ def what_it_does(o: OpenLayer) -> str:
 def _shares(o: OpenLayer) -> None:
     side, n_tokens = o.side, len(o.pieces)
     slot, key, take_token = o.run.slot, o.run.key(SHARES), tokens.taking(o.run, o.side)
-    stack = figures.STACK_NAMES[o.stack]
+    stack = STACK_NAMES[o.stack]
 
     def take(cell: tuple[int, int]) -> None:
         if cell[1] < n_tokens:
@@ -141,7 +142,7 @@ def _histogram(o: OpenLayer) -> None:
         title=say("Pre-activations of layer {layer}, under {function}", layer=o.layer + 1, function=o.function),
     )  # fmt: skip
     alt = say("How the pre-activations of layer {layer} of the {stack} are spread, with {function}.",
-              layer=o.layer + 1, stack=figures.STACK_NAMES[o.stack], function=o.function)  # fmt: skip
+              layer=o.layer + 1, stack=STACK_NAMES[o.stack], function=o.function)  # fmt: skip
     drawing.chart(
         figure,
         key=o.run.key(HISTOGRAM),

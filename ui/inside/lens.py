@@ -2,64 +2,54 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-import charts
-from charts.lens import HOW_TO_READ_CURVES, HOW_TO_READ_TABLE, Depth
-from charts.lens_map import HOW_TO_READ_MAP
 from transformer.analysis.logit_lens import Lens, Paths, paths
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import Beam, Sampling
-from ui.runs import figures
+from ui.inside import lens_pictures as pictures
+from ui.inside.lens_pictures import COLOUR_NAMES, DEPTH_NAMES, depths_of, open_lens
 from ui.runs.attempt import attempt
 from ui.runs.guessing import ask_first
 from ui.runs.looking import is_yours
 from ui.runs.open_run import OpenRun
+from ui.runs.seen import Seen
+from ui.runs.show import show
 from ui.shared import choices, drawing
-from ui.shared.clicks import cell_of, on_click
 from ui.shared.door import st
 from ui.state import session
-from ui.state.view import Depths, LensColour
 from words import joined, say
-
-TABLE: Final = "lens_table"
-CURVES: Final = "lens_curves"
-MAP: Final = "lens_map"
-REVEAL: Final = "lens_reveal"
-
-DEPTH_NAMES: Final[dict[Depths, str]] = {"layer": say("Each layer"), "sublayer": say("Each sub-layer")}
-COLOUR_NAMES: Final[dict[LensColour, str]] = {
-    "probability": say("Probability"),
-    "rank": say("Place", about="in an order, 1 is the top"),
-}
 
 
 def draw(run: OpenRun, row: Any) -> None:
-    """Draw the lens of the current step, and of all steps that may be seen.
-
-    Args:
-        run: What is looked at.
-        row: Where the controls of the page stand.
-    """
+    """Draw the lens of the current step, and of all steps that may be seen."""
     if not anatomy(run.checkpoint.config).writes:
         st.info(_no_lens(run))
         return
-    found = attempt(lambda: figures.lens_of(run.checkpoint, run.trace))
-    if found is None:
+    o = attempt(lambda: open_lens(run))
+    if o is None:
         return
     with row:
-        depths = choices.choose(choices.field(run.slot, "depths"), say("Read after"), DEPTH_NAMES, bare=True)
-    lens = found.by_layer() if depths == "layer" else found
+        choices.choose(choices.field(run.slot, "depths"), say("Read after"), DEPTH_NAMES, bare=True)
     if run.looking.covered:
-        ask_first(run, say("The lens of this step would tell."), key=REVEAL)
+        ask_first(run, say("The lens of this step would tell."), key="lens_reveal")
     else:
-        drawing.beside(lambda: _table(run, lens), lambda: _curves(run, lens), widths=(3, 2))
-        st.markdown(drawing.plain(path_in_words(run, lens)))
+        drawing.beside(partial(show, pictures.table, o), partial(show, pictures.curves, o), widths=(3, 2))
+        st.markdown(drawing.plain(path_in_words(run, o.lens)))
     st.caption(drawing.plain(what_it_is(run.checkpoint)))
-    _map(run, lens)
+    if not o.n_steps:
+        return
+    choices.choose(choices.field(run.slot, "lens_colour"), say("Colour"), COLOUR_NAMES)
+    show(pictures.lens_map, o, take=partial(session.move_to, run.slot))
+    depths, found = depths_of(o.lens), paths(o.lens.rank)
+    st.caption(drawing.plain(_summary(found, [depth.name for depth in depths], o.n_steps)))
+    ends = np.flatnonzero(found.stays[: o.n_steps] == len(depths) - 1)
+    if len(ends) == o.n_steps > 1:
+        st.caption(say("No piece is settled before the last depth."))
 
 
 def _no_lens(run: OpenRun) -> str:
@@ -68,20 +58,6 @@ def _no_lens(run: OpenRun) -> str:
             "This model writes nothing; its head says which piece fits at a token, and the lens does not read it."
         )
     return say("This model writes nothing: it has no output layer to read the stream with, so no lens.")
-
-
-def depths_of(lens: Lens) -> list[Depth]:
-    """What the places of a lens are called; where it reads whole layers, only the layer is named."""
-    whole = all(place.ends_layer for place in lens.places)
-    return [
-        Depth(*[say("layer {layer}", layer=place.layer + 1)] * 2)
-        if whole and place.layer is not None
-        else Depth(place.short, place.name)
-        for place in lens.places
-    ]
-
-
-# ------------------------------------------------------------------------------------------------ words
 
 
 def what_it_is(checkpoint: Checkpoint) -> str:
@@ -103,7 +79,7 @@ def what_it_is(checkpoint: Checkpoint) -> str:
     return joined(" ", said)
 
 
-def path_in_words(run: OpenRun, lens: Lens) -> str:
+def path_in_words(run: Seen, lens: Lens) -> str:
     """When the piece of the current step was decided.
 
     Args:
@@ -131,7 +107,7 @@ def path_in_words(run: OpenRun, lens: Lens) -> str:
                depth=names[stays], prob=prob)  # fmt: skip
 
 
-def _why(run: OpenRun) -> str:
+def _why(run: Seen) -> str:
     if is_yours(run.trace, run.view.step):
         return say("It is in the output because you forced it.")
     if isinstance(run.trace.query.decoding, Sampling):
@@ -150,67 +126,3 @@ def _summary(found: Paths, names: list[str], n_steps: int) -> str:
     said += [say("{count} never", count=never)] if never else []
     counts = joined(", ", said)
     return say("Where the pieces of these {n} steps come to the top and stay: {counts}.", n=n_steps, counts=counts)
-
-
-# ------------------------------------------------------------------------------------------------ one step
-
-
-def _table(run: OpenRun, lens: Lens) -> None:
-    step, trace = run.view.step, run.trace
-    n_depths, n = lens.top_ids[:, step].shape
-    figure = figures.lens_table(lens, trace, step, called=depths_of(lens))
-    alt = say("The {n} most probable pieces after each of {n_depths} depths at step {step}; the output has {piece}.",
-              n=n, n_depths=n_depths, step=step + 1, piece=trace.tgt_pieces[step])  # fmt: skip
-    drawing.chart(figure, key=run.key(TABLE), alt=alt, how_to_read=HOW_TO_READ_TABLE, fit=True)
-
-
-def _curves(run: OpenRun, lens: Lens) -> None:
-    step = run.view.step
-    piece = run.trace.tgt_pieces[step]
-    figure = charts.lens_curves_spec(
-        depths_of(lens),
-        probability=lens.prob[:, step],
-        rank=lens.rank[:, step],
-        entropy=lens.entropy[:, step],
-        divergence=lens.divergence[:, step],
-        title=say("How “{piece}” came to the top", piece=piece),
-    )
-    alt = say("Probability and rank of {piece} by depth, and entropy and divergence of each depth's distribution.",
-              piece=piece)  # fmt: skip
-    drawing.chart(figure, key=run.key(CURVES), alt=alt, how_to_read=HOW_TO_READ_CURVES, fit=True)
-
-
-# ------------------------------------------------------------------------------------------------ all steps
-
-
-def _map(run: OpenRun, lens: Lens) -> None:
-    n_steps, first_row = run.looking.n_steps - int(run.looking.covered), run.trace.first_row
-    if not n_steps:
-        return
-    measure = choices.choose(choices.field(run.slot, "lens_colour"), say("Colour"), COLOUR_NAMES)
-    depths, found = depths_of(lens), paths(lens.rank)
-
-    slot, key = run.slot, run.key(MAP)
-
-    def go(cell: tuple[int, int]) -> None:
-        if cell[1] < n_steps:
-            session.move_to(slot, cell[1])
-
-    figure = charts.lens_map_spec(
-        depths,
-        run.looking.row_labels()[first_row : first_row + n_steps],
-        probability=lens.prob[:, :n_steps],
-        rank=lens.rank[:, :n_steps],
-        first=found.first[:n_steps],
-        stays=found.stays[:n_steps],
-        step=run.view.step if run.view.step < n_steps else None,
-        title=say("{measure} of the output's piece by depth and step", measure=COLOUR_NAMES[measure]),
-        measure=measure,
-    )
-    alt = say("{measure} of each step's output piece after each of {n} depths.", measure=COLOUR_NAMES[measure],
-              n=len(depths))  # fmt: skip
-    drawing.chart(figure, key=key, alt=alt, how_to_read=HOW_TO_READ_MAP, on_click=on_click(key, cell_of, go))
-    st.caption(drawing.plain(_summary(found, [depth.name for depth in depths], n_steps)))
-    ends = np.flatnonzero(found.stays[:n_steps] == len(depths) - 1)
-    if len(ends) == n_steps > 1:
-        st.caption(say("No piece is settled before the last depth."))

@@ -11,7 +11,6 @@ from charts.diagram import HOW_TO_READ, HOW_TO_READ_ALONE
 from charts.diagram_blocks import Stack
 from charts.theme import Spec
 from transformer.model.anatomy import Anatomy, anatomy
-from ui.components.plotly.view import Click
 from ui.inside import costs, shapes
 from ui.inside.blocks import Grouping, blocks_of, each_layer, few_layers, one_layer, stacks
 from ui.inside.destinations import destination
@@ -23,6 +22,7 @@ from ui.shared import choices, drawing, menu
 from ui.shared.clicks import on_click
 from ui.shared.door import st
 from ui.state import session
+from ui.state.click import Click
 from ui.state.link import Link
 from ui.state.view import Slot
 from words import joined, say, say_n

@@ -11,7 +11,7 @@ from charts.neuron_bars import HOW_TO_READ_EFFECT
 from transformer.analysis import neurons
 from transformer.analysis.neurons import Effect
 from transformer.model.anatomy import anatomy
-from ui.inside import tokens
+from ui.inside import looked_at
 from ui.inside.ffn_controls import OpenLayer
 from ui.runs import loading
 from ui.runs.attempt import attempt
@@ -47,7 +47,7 @@ def draw(o: OpenLayer) -> None:
         st.caption(say("What a neuron does to the logits of this model's head is not shown here."))
     elif not anatomy(run.checkpoint.config).writes:
         st.caption(say("This model writes nothing: there are no logits that a neuron could change."))
-    elif not tokens.writes(run, o.stack):
+    elif not looked_at.writes(run, o.stack):
         st.caption(
             say("An encoder neuron writes into the memory, not to the logits; what it does there, the decoder says.")
         )

@@ -21,8 +21,9 @@ from ui.runs.attempt import attempt
 from ui.runs.figures import NEIGHBOURS
 from ui.runs.open_run import OpenRun
 from ui.shared import drawing
-from ui.shared.clicks import on_click, place_below
+from ui.shared.clicks import on_click
 from ui.shared.door import st
+from ui.state.click import place_below
 from words import joined, say
 
 BARS: Final = "piece_neighbours"

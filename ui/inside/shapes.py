@@ -11,12 +11,12 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import StackName, Sublayer, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.scores import plain_scores
-from ui.inside import tokens
+from ui.inside import looked_at
 from ui.inside.features import ACTIVATIONS, heads
-from ui.runs import figures, loading
+from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
-from ui.runs.sides import STACKS
+from ui.runs.sides import STACK_NAMES, STACKS
 from ui.shared import choices, drawing
 from ui.shared.door import st, table
 from ui.state.view import Side
@@ -65,13 +65,13 @@ def draw(run: OpenRun) -> None:
         said += [say("What comes after the current step is left out.")]
     said += [say("The batch axis, {size} here, is left out.", size=seen.src_ids[0])]
     st.caption(drawing.plain(joined(" ", said)))
-    sides = tokens.sides_of(run.checkpoint.config)
+    sides = looked_at.sides_of(run.checkpoint.config)
     kept, options = choices.field(run.slot, "side"), {side: _STACKS[side] for side in sides}
     _table(run, seen, STACKS[choices.choose(kept, say("Stack"), options, bare=True)])
 
 
 def _what_was_read(seen: Pass, run: OpenRun) -> str:
-    source, target = tokens.in_words(seen.src_ids[1], "source"), tokens.in_words(seen.tgt_ids[1], "target")
+    source, target = looked_at.in_words(seen.src_ids[1], "source"), looked_at.in_words(seen.tgt_ids[1], "target")
     parts = anatomy(run.checkpoint.config)
     if parts.reads and parts.writes:
         return say("Recorded in one pass over this sentence: {source}, and {target} that the decoder reads.",
@@ -92,7 +92,7 @@ def _table(run: OpenRun, seen: Pass, stack: StackName) -> None:
         height="content",
         row_height=29,
         column_config={name: st.column_config.TextColumn(width=width) for name, width in _COLUMNS.items()},
-        alt=say("Shapes in the {stack}, step by step.", stack=figures.STACK_NAMES[stack]),
+        alt=say("Shapes in the {stack}, step by step.", stack=STACK_NAMES[stack]),
     )
 
 

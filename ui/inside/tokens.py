@@ -1,27 +1,19 @@
-"""Which token of a stack is looked at: a source piece, or of what the decoder reads the step whose row it is.
-
-A row of a prompt, which a decoder alone reads first, belongs to no step: it is looked at as a row.
-"""
+"""The choice of a side and of a token of it, in a menu or by a click."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
 
-from transformer.model.anatomy import StackName, anatomy
-from transformer.model.config import ModelConfig
+from ui.inside.looked_at import sides_of, token_of
 from ui.runs.open_run import OpenRun
-from ui.runs.sides import SIDE_OF, SIDES
+from ui.runs.sides import SIDES
 from ui.shared import choices
-from ui.shared.clicks import on_click, place_below
+from ui.shared.clicks import on_click
 from ui.state import session
+from ui.state.click import place_below
 from ui.state.view import Side, Slot
-from words import say, say_n
-
-
-def sides_of(config: ModelConfig) -> list[Side]:
-    """The sides of the stacks that a model has."""
-    return [SIDE_OF[stack.name] for stack in anatomy(config).stacks]
+from words import say
 
 
 def choose_side(run: OpenRun, kept: choices.Kept | None = None) -> Side:
@@ -36,35 +28,10 @@ def choose_side(run: OpenRun, kept: choices.Kept | None = None) -> Side:
                           bare=True)  # fmt: skip
 
 
-def writes(run: OpenRun, stack: StackName) -> bool:
-    """Whether a stack is the one that writes: its vectors become logits."""
-    parts = anatomy(run.checkpoint.config)
-    return parts.writes and stack == parts.stacks[-1].name
-
-
-def pieces_of(run: OpenRun, side: Side) -> list[str]:
-    """The tokens of a side that may be seen; of the output the rows "reads → predicts"."""
-    return list(run.trace.src_pieces) if side == "source" else run.looking.row_labels()
-
-
-def in_words(count: int, side: Side) -> str:
-    """A number of tokens."""
-    if side == "source":
-        return say_n("{n:,} source token", "{n:,} source tokens", count)
-    return say_n("{n:,} target token", "{n:,} target tokens", count)
-
-
-def chosen_row(run: OpenRun) -> int:
-    """The row of the decoder that is looked at: the current step's, or one of the prompt that was chosen."""
-    query, first = run.view.query, run.trace.first_row
-    return query if query is not None and query < first else run.trace.row_of(run.view.step)
-
-
 def choose(run: OpenRun, side: Side, pieces: list[str], *, key: str, width: int) -> int:
     """Draw the choice of a token."""
-    token = min(run.view.key or 0, len(pieces) - 1) if side == "source" else chosen_row(run)
     label = say("Token") if side == "source" else say("Token (its step)")
-    kept = choices.Kept(run.key(key), token, taking(run, side))
+    kept = choices.Kept(run.key(key), token_of(run, side, pieces), taking(run, side))
     return choices.menu(kept, label, choices.labelled(pieces), bare=True, width=width)
 
 

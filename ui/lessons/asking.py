@@ -18,7 +18,7 @@ from transformer.lessons import Case, NotHere, Posed, Step, pose
 from transformer.runs.query import Query
 from transformer.runs.trace import Trace
 from ui.runs import loading
-from ui.runs.work import BusyError
+from ui.server.work import BusyError
 from ui.state import lesson, session
 from ui.state.lesson import Place
 from ui.state.link import DEFAULT_NEW, Link

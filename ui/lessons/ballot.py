@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from transformer.lessons import Posed
-from ui.room.public import MOST_CHOICES, Public
+from ui.server.public import MOST_CHOICES, Public
 from ui.state import in_room
 
 

@@ -15,7 +15,7 @@ from transformer.lessons import Case, NotHere
 from transformer.lessons.path import short_path, shown_row, words_on
 from ui.lessons import asking, leading, route
 from ui.runs import loading
-from ui.runs.work import BusyError
+from ui.server.work import BusyError
 from ui.shared import drawing, menu
 from ui.shared.door import st
 from ui.state import lesson, predictions, session

@@ -13,8 +13,8 @@ from transformer.lessons import Posed
 from ui.components.room.counts import room_counts
 from ui.lessons import answering, ballot, leading
 from ui.room import polling
-from ui.room.public import LEAST_VOTES, Opened, Public, Question
-from ui.room.registry import ROOMS
+from ui.server.public import LEAST_VOTES, Opened, Public, Question
+from ui.server.registry import ROOMS
 from ui.shared import drawing
 from ui.shared.door import st
 from ui.state import apart, in_room, predictions, session

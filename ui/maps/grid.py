@@ -30,7 +30,8 @@ from ui.runs.open_maps import AnyRun
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import KIND_NAMES, Sides, sides
 from ui.shared import drawing
-from ui.shared.clicks import cell_of, on_click
+from ui.shared.clicks import on_click
+from ui.state.click import cell_of
 from words import joined, say
 
 TakeHead = Callable[[Kind, int, int], None]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from transformer.analysis.mask_checks import Movement
-from ui.masks.batch import Batch
+from ui.masks.scene import Batch
 from ui.shared.numbers import powers
 from words import joined, say, say_n
 

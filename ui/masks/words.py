@@ -16,8 +16,8 @@ from transformer.model.scores import plain_scores
 from transformer.runs.interventions.scoring import FillValue, NoGuard
 from transformer.runs.interventions.where import ALL
 from transformer.runs.query import Query
-from ui.masks.batch import Batch
-from ui.state.view import MaskName, MasksPanel
+from ui.masks.scene import Batch
+from ui.state.view import MaskName
 from words import joined, say, say_n
 
 GUESSING = say(
@@ -138,7 +138,7 @@ _TAKEN_BY: dict[MaskName, str] = {
 }
 
 
-def about_special(config: ModelConfig, name: MaskName, section: MasksPanel) -> str:
+def about_special(config: ModelConfig, name: MaskName, section: str) -> str:
     """What this page does not draw of a model's masks and scores; "" if it draws all."""
     said: list[str] = []
     if any(config.windows) and name in ("causal", "decoder"):

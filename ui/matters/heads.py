@@ -22,9 +22,10 @@ from ui.runs.open_run import OpenRun
 from ui.runs.sides import KIND_NAMES
 from ui.runs.studies import Seen
 from ui.shared import drawing
-from ui.shared.clicks import cell_of, on_click
+from ui.shared.clicks import on_click
 from ui.shared.door import st
 from ui.state import session
+from ui.state.click import cell_of
 from ui.state.view import Slot
 from words import joined, say
 

@@ -18,9 +18,10 @@ from ui.matters.rivals import rival_of
 from ui.runs.guessing import ask_first
 from ui.runs.open_run import OpenRun, address
 from ui.shared import drawing, menu
-from ui.shared.clicks import cell_of, on_click, place_of
+from ui.shared.clicks import on_click
 from ui.shared.door import st
 from ui.state import session
+from ui.state.click import cell_of, place_of
 from ui.state.view import Slot
 from words import say, say_n
 

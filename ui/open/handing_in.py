@@ -6,11 +6,11 @@ from transformer.checkpoint.listing import Entry
 from transformer.confined import can_limit
 from transformer.errors import CheckpointError
 from transformer.importers.handed_in.limits import MEGABYTE, OURS
-from ui.inbox import switch
 from ui.inbox.desk import Job
 from ui.inbox.store import KEPT_SECONDS
 from ui.runs import handed_in
 from ui.runs.handed_in import File, Waiting
+from ui.server import switch
 from ui.shared import drawing
 from ui.shared.door import st
 from ui.shared.pressing import pressed

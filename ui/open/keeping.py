@@ -17,10 +17,10 @@ from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.save import save
 from transformer.checkpoint.tensorwriter import n_bytes
 from transformer.errors import CheckpointError, shown
-from ui.inbox import switch
 from ui.open.trying import TEXT
 from ui.runs import foreign, handed_in, loading
 from ui.runs.attempt import attempt, to_the_doctor
+from ui.server import switch
 from ui.shared import drawing, menu
 from ui.shared.door import st
 from ui.shared.pressing import pressed

@@ -17,9 +17,10 @@ from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
 from ui.shared import choices, drawing
-from ui.shared.clicks import cell_of, on_click, place_of
+from ui.shared.clicks import on_click
 from ui.shared.door import st
 from ui.state import session
+from ui.state.click import cell_of, place_of
 from ui.state.view import Slot
 from words import joined, say
 

@@ -15,9 +15,10 @@ from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import STACKS
 from ui.shared import choices, drawing
-from ui.shared.clicks import on_click, place_of
+from ui.shared.clicks import on_click
 from ui.shared.door import st
 from ui.state import session
+from ui.state.click import place_of
 from ui.state.view import Side
 from words import joined, say
 

@@ -20,10 +20,11 @@ from ui.positions import controls
 from ui.positions.controls import Table
 from ui.runs import loading
 from ui.shared import drawing
-from ui.shared.clicks import on_click, place_of
+from ui.shared.clicks import on_click
 from ui.shared.door import st
 from ui.shared.numbers import digits
 from ui.state import session
+from ui.state.click import place_of
 from words import joined, say
 
 POINTS = "position_points"

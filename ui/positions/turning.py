@@ -15,10 +15,11 @@ from ui.positions import turned_sentence
 from ui.positions.in_attention import Shown, layers_said
 from ui.runs.open_run import OpenRun
 from ui.shared import choices, drawing
-from ui.shared.clicks import cell_of, on_click, place_of
+from ui.shared.clicks import on_click
 from ui.shared.door import st
 from ui.shared.numbers import digits, short
 from ui.state import session
+from ui.state.click import cell_of, place_of
 from ui.state.view import Slot
 from words import joined, say, say_n
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ui.room import codes, polling, teaching
-from ui.room.public import RefusedError
-from ui.room.registry import IDLE_SECONDS, ROOMS
+from ui.room import polling, teaching
+from ui.server import codes
+from ui.server.public import RefusedError
+from ui.server.registry import IDLE_SECONDS, ROOMS
 from ui.shared import drawing
 from ui.shared.door import st
 from ui.state import in_room, session

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from charts.votes import HOW_TO_READ, RIGHT, votes_spec
-from ui.room.public import Opened, Public, Question, RefusedError
-from ui.room.registry import ROOMS
+from ui.server.public import Opened, Public, Question, RefusedError
+from ui.server.registry import ROOMS
 from ui.shared import drawing
 from ui.shared.choices import KEEP
 from ui.shared.door import st

@@ -9,9 +9,9 @@ from functools import partial
 from ui.components.room.counts import room_counts
 from ui.room import joining, polling
 from ui.room.look import RULES
-from ui.room.public import LEAST_OF_FEW, LEAST_VOTES, Opened, Public, RefusedError
-from ui.room.record import Kept, table
-from ui.room.registry import ROOMS
+from ui.server.public import LEAST_OF_FEW, LEAST_VOTES, Opened, Public, RefusedError
+from ui.server.record import Kept, table
+from ui.server.registry import ROOMS
 from ui.shared.door import st
 from ui.shared.saving import Origin, saved
 from ui.state import in_room, language

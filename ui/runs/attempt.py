@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 from charts.theme import capitalised
 from transformer.errors import GlassformerError, NotFiniteError
-from ui.runs.work import BusyError
+from ui.server.work import BusyError
 from ui.shared import drawing, menu
 from ui.shared.door import st
 from ui.state import session

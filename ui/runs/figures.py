@@ -12,19 +12,17 @@ import charts
 from charts.lens import Depth
 from charts.theme import Spec
 from transformer.analysis import costs, neurons
-from transformer.analysis.logit_lens import Lens, logit_lens
-from transformer.analysis.stream import Place, Stream
+from transformer.analysis.stream import Place
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import StackName, anatomy
 from transformer.model.config import ModelConfig
 from transformer.runs.teacher_forcing import Score
 from transformer.runs.trace import Trace
 from ui.runs import loading
+from ui.runs.sides import AXES, STACK_NAMES
 from ui.state.view import Side
 from words import say
 
-AXES: Final[Mapping[Side, str]] = {"source": say("Source piece"), "target": say("Reads → predicts")}
-STACK_NAMES: Final[Mapping[StackName, str]] = {"encoder": say("encoder"), "decoder": say("decoder")}
 FURTHEST: Final = 4096  # tokens up to which lengths are counted, whatever the model reads
 NEIGHBOURS: Final = 10  # pieces that are listed as nearest
 MOST_MAPPED: Final = 32  # neurons of a map
@@ -41,75 +39,6 @@ _GROUPS: Final[Mapping[str, str]] = {
 def depths(places: Sequence[Place]) -> list[Depth]:
     """What places of a stream are called."""
     return [Depth(place.short, place.name) for place in places]
-
-
-def stream_lines(measured: Stream, pieces: list[str], *, size: bool, chosen: int, side: Side) -> Spec:
-    """How large the stream is at each depth, or how much of the embedding is left there.
-
-    Args:
-        measured: The measures of a stream.
-        pieces: Its tokens.
-        size: How large it is.
-        chosen: The token that is looked at.
-        side: Whose stream.
-    """
-    kept = measured.kept
-    return charts.stream_lines_spec(
-        depths(measured.places),
-        measured.size if size else kept,
-        pieces,
-        chosen=chosen,
-        title=say("How large the stream is") if size else say("How much of the embedding is left"),
-        value_name=say("root mean square") if size else say("cosine"),
-        limits=None if size else (min(0.0, float(np.nan_to_num(kept).min()) - 0.05), 1.05),
-        colour=side,
-    )
-
-
-def stream_added(measured: Stream, pieces: list[str], *, chosen: int, side: Side) -> Spec:
-    """What each sub-layer adds to the stream of a token; arguments as of `stream_lines`."""
-    return charts.stream_added_spec(
-        depths(measured.sublayers),
-        measured.before[:, chosen],
-        measured.added[:, chosen],
-        measured.aligned[:, chosen],
-        title=say("What each sub-layer adds to the stream of {token}", token=pieces[chosen]),
-        colour=side,
-    )
-
-
-def lens_of(checkpoint: Checkpoint, trace: Trace) -> Lens:
-    """The lens of a run, made once.
-
-    Raises:
-        QueryError: The trace is of another checkpoint.
-        BusyError: The model has too much to do.
-    """
-    return loading.runner().compute(
-        ("logit_lens", trace.query, trace.tgt_ids, trace.src_ids, trace.read_ids),
-        lambda: logit_lens(checkpoint, trace),
-        nbytes=lambda lens: lens.nbytes,
-    )
-
-
-def lens_table(lens: Lens, trace: Trace, step: int, *, called: Sequence[Depth]) -> Spec:
-    """What each depth would write at a step.
-
-    Args:
-        lens: Of the run.
-        trace: The run.
-        step: Which step, from 0.
-        called: The depths of the lens.
-    """
-    ids = lens.top_ids[:, step]  # [depth, place]
-    reads = trace.row_label(trace.row_of(step)).reads
-    return charts.lens_table_spec(
-        called,
-        [[trace.vocabulary[i] for i in row] for row in ids.tolist()],
-        lens.top_probs[:, step],
-        chosen=ids == trace.tgt_ids[step],
-        title=say("Step {step}: what each depth would write after {piece}", step=step + 1, piece=reads),
-    )
 
 
 # ------------------------------------------------------------------------------------------------ neurons

@@ -12,20 +12,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from transformer.checkpoint.files import FolderFiles
 from transformer.checkpoint.filling import Progress
 from transformer.checkpoint.listing import Entry, Signature, entry_at, signature
 from transformer.checkpoint.load import Checkpoint
+from transformer.files.files import FolderFiles
 from transformer.importers import candidates, opening, pickles
 from transformer.importers.given import Given
 from transformer.importers.imported import Imported
 from transformer.importers.kinds import kind_of
 from transformer.importers.opening import QuestionsError
 from transformer.importers.report import ImportReport
-from transformer.importers.samples import samples_of
 from transformer.importers.weights import OUTLINE
 from transformer.runs.query import Query
 from transformer.runs.trace import Trace
+from transformer.trying.samples import samples_of
 from ui.runs import loading
 from ui.shared.door import st
 from ui.state import answers as addresses

@@ -9,8 +9,8 @@ import numpy as np
 
 from transformer.model.anatomy import Kind
 from transformer.model.config import ModelConfig
-from ui.runs.open_maps import AnyRun
-from ui.runs.open_run import OpenRun
+from ui.runs.drawn import Drawn
+from ui.runs.seen import Seen
 from words import say
 
 
@@ -19,9 +19,9 @@ def group_size(config: ModelConfig | None) -> int:
     return 1 if config is None else config.n_heads // config.n_kv_heads
 
 
-def size_of(run: AnyRun) -> int:
+def size_of(run: Drawn) -> int:
     """The same of a run; of given maps nothing is known."""
-    return group_size(None if run.checkpoint is None else run.checkpoint.config)
+    return group_size(run.checkpoint.config if isinstance(run, Seen) else None)
 
 
 def shared_by(head: int, config: ModelConfig | None) -> str:
@@ -41,13 +41,13 @@ def shared_by(head: int, config: ModelConfig | None) -> str:
     )
 
 
-def own_masks(run: AnyRun, kind: Kind) -> np.ndarray:
+def own_masks(run: Drawn, kind: Kind) -> np.ndarray:
     """The mask of an attention, bool [query, key], or [layer, query, key] where layers have masks of their own."""
-    return run.trace.masks[kind] if isinstance(run, OpenRun) else run.trace.mask(kind)
+    return run.trace.masks[kind] if isinstance(run, Seen) else run.looking.trace.mask(kind)
 
 
-def prompt_row(run: AnyRun, kind: Kind) -> int | None:
+def prompt_row(run: Drawn, kind: Kind) -> int | None:
     """The row that predicts the output's first piece, where queries and keys are a prompt and what follows it."""
-    if not isinstance(run, OpenRun) or kind != "decoder" or "encoder" in run.trace.kinds or not run.trace.n_steps:
+    if not isinstance(run, Seen) or kind != "decoder" or "encoder" in run.trace.kinds or not run.trace.n_steps:
         return None
     return run.trace.first_row

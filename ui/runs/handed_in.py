@@ -28,11 +28,11 @@ from transformer.importers.handed_in import canonical
 from transformer.importers.handed_in.limits import OURS
 from transformer.importers.handed_in.names import check_all_differ, check_name
 from transformer.importers.handed_in.reading import ZIP, Received
-from ui.inbox import switch
 from ui.inbox.desk import Desk, Job
-from ui.inbox.gate import let_go
 from ui.inbox.store import RECEIVED, Store
 from ui.runs import foreign
+from ui.server import switch
+from ui.server.gate import let_go
 from ui.shared.door import st
 
 NAME: Final = "upload:"

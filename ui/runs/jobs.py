@@ -1,6 +1,6 @@
 """Long work in the background, some of it at a time, kept while there is room: files of sentences, many draws.
 
-A job goes through the one queue in front of the model (`ui.runs.work`), a part after the other: whoever asks for a
+A job goes through the one queue in front of the model (`ui.server.work`), a part after the other: whoever asks for a
 sentence meanwhile goes first, also between two steps of a part. Its results can be looked at while they come.
 
 Knows nothing of Streamlit.
@@ -18,7 +18,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
-from ui.runs.work import BusyError, Runner
+from ui.server.work import BusyError, Runner
 from words import Sentence, say
 
 ROWS = 16  # that are decoded together: others wait until the sources of all of them have been read
@@ -57,7 +57,7 @@ class Part(Generic[_Result]):
     """What a job does in one go.
 
     Attributes:
-        cost: How long it takes, about; see `ui.runs.queue.cost_of`.
+        cost: How long it takes, about; see `ui.server.queue.cost_of`.
         results: Makes them one by one, given what it calls between two rounds of decoding.
     """
 

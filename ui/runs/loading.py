@@ -15,15 +15,16 @@ import time
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from transformer.checkpoint.files import FolderFiles
 from transformer.checkpoint.filling import Progress
 from transformer.checkpoint.listing import Entry, Seen, Signature, listing, signature
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.errors import QueryError, shown
+from transformer.files.files import FolderFiles
 from transformer.maps.given import GivenMaps
 from transformer.maps.npzfile import read_maps
 from transformer.model.anatomy import Kind
@@ -33,13 +34,15 @@ from transformer.runs.replay import replay as record
 from transformer.runs.running import run_batch
 from transformer.runs.together import run_together
 from transformer.runs.trace import Trace
-from ui.runs import garbage
 from ui.runs.layers import Work
-from ui.runs.shelf import Open, Opening, Shelf
-from ui.runs.work import MAP_BYTES, Runner
+from ui.server import garbage
+from ui.server.shelf import Open, Opening, Shelf
+from ui.server.work import MAP_BYTES, Runner
 from ui.shared.door import st
 from ui.shared.drawing import plain
 from words import say
+
+_Result = TypeVar("_Result")
 
 ENVIRONMENT = "GLASSFORMER_CHECKPOINTS"
 OPTION = "--checkpoints"
@@ -221,6 +224,25 @@ def visitor() -> str | None:
     """Whose script this thread runs: a session, which is a tab; None outside of scripts."""
     context = get_script_run_ctx(suppress_warning=True)
     return None if context is None else context.session_id
+
+
+def compute(key: Hashable, work: Callable[[], _Result], *, nbytes: Callable[[_Result], int]) -> _Result:
+    """The result of any work with the model, made once; see `Runner.compute`.
+
+    Raises:
+        BusyError: The model has too much to do.
+    """
+    return runner().compute(key, work, nbytes=nbytes)
+
+
+def run(checkpoint: Checkpoint, query: Query) -> Trace:
+    """The trace of a query, made once; see `Runner.trace`.
+
+    Raises:
+        QueryError: The query does not fit the checkpoint.
+        BusyError: The model has too much to do.
+    """
+    return runner().trace(checkpoint, query)
 
 
 def replay(checkpoint: Checkpoint, trace: Trace, sites: Sequence[str]) -> dict[str, np.ndarray]:

@@ -16,7 +16,7 @@ AT_ONCE: Final = 1.5  # seconds of work that a page waits for
 LOOK_SECONDS: Final = 0.7
 WANTED: Final = "measurements_wanted"
 MOST_WANTED: Final = 32
-COST: Final = 60.0  # of one second of the model, in the unit of `ui.runs.queue.cost_of`
+COST: Final = 60.0  # of one second of the model, in the unit of `ui.server.queue.cost_of`
 
 
 class Sized(Protocol):

@@ -14,7 +14,7 @@ from transformer.runs.trace import Kind, Trace
 from ui.runs import loading
 from ui.runs.measured import studies
 from ui.runs.studies import Seen
-from ui.runs.work import BusyError
+from ui.server.work import BusyError
 from ui.shared.door import st
 
 SMALL: Final = 30_000_000

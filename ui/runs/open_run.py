@@ -18,11 +18,11 @@ from ui.components.stepper.stepper import StepperRun, settled_step
 from ui.runs import foreign, loading
 from ui.runs.attempt import attempt
 from ui.runs.changes import chips
-from ui.runs.drawn import Drawn
 from ui.runs.looking import Looking, fit_view, own_choice
+from ui.runs.seen import Seen
 from ui.runs.sides import fit_aggregate, fit_parts
 from ui.runs.stepper_run import stepper_run
-from ui.runs.work import BusyError
+from ui.server.work import BusyError
 from ui.shared import drawing, menu
 from ui.shared.compare_this import of_what_is_looked_at
 from ui.shared.door import st
@@ -37,27 +37,11 @@ _PLAIN = Link()
 
 
 @dataclass(frozen=True)
-class OpenRun(Drawn):
-    """The run that a page draws.
+class OpenRun(Seen):
+    """The run that a page draws."""
 
-    Attributes:
-        looking: The trace and what of it is looked at.
-        checkpoint: What it ran on.
-        link: What the session asks for.
-        stepper: The same for the stepper in the browser.
-        earlier: It is the last run that could be done, not what the session asks for.
-    """
-
-    looking: Looking
-    checkpoint: Checkpoint
-    link: Link
-    stepper: StepperRun
-    earlier: bool = False
-
-    @property
-    def trace(self) -> Trace:
-        """The trace."""
-        return self.looking.trace
+    stepper: StepperRun  # the same for the stepper in the browser
+    earlier: bool = False  # it is the last run that could be done, not what the session asks for
 
     @property
     def run_id(self) -> str:
@@ -171,21 +155,29 @@ def _unchanged(link: Link, slot: Slot, error: QueryError) -> Link:
     return replace(link, interventions=())
 
 
-def _opened(checkpoint: Checkpoint, link: Link, trace: Trace, kind: Kind | None, slot: Slot) -> OpenRun:
+def seen(
+    checkpoint: Checkpoint, link: Link, trace: Trace, *, kind: Kind | None = None, slot: Slot = MAIN
+) -> tuple[Seen, tuple[str, ...]]:
+    """What a link looks at of a run, and a note for each thing that is not there; `kind` as for `open_run`."""
     view, missing = fit_parts(link.view, anatomy(checkpoint.config))
     view, instead = fit_aggregate(view, checkpoint.config)
     view, moved = fit_view(view, trace, kind=kind or view.kind)
-    drawing.notes((*session.take_notes(slot), *missing, *instead, *moved, *trace.notes))
-    run_id = f"{checkpoint.content_hash[:REVISION_LENGTH]} {trace.query.to_json()}"
     looking = Looking(trace, view, slot=slot, by_layer=partial(loading.by_layer, checkpoint, trace))
-    if (kind or view.kind) not in ("cross", looking.kind):  # another attention's head says nothing of the source
-        looking = replace(looking, view=replace(view, layer=None, head=None))
-    run = _stepper_run(looking, checkpoint, run_id)
+    return Seen(looking, checkpoint, link, loading), (*missing, *instead, *moved)
+
+
+def _opened(checkpoint: Checkpoint, link: Link, trace: Trace, kind: Kind | None, slot: Slot) -> OpenRun:
+    run, told = seen(checkpoint, link, trace, kind=kind, slot=slot)
+    drawing.notes((*session.take_notes(slot), *told, *trace.notes))
+    looking, run_id = run.looking, f"{checkpoint.content_hash[:REVISION_LENGTH]} {trace.query.to_json()}"
+    of_source = (kind or run.view.kind) in ("cross", looking.kind)  # another attention's head says nothing of it
+    bare = looking if of_source else replace(looking, view=replace(run.view, layer=None, head=None))
+    stepper = _stepper_run(bare, checkpoint, run_id)
     here = session.standing(slot)
-    step = settled_step(run, key=f"{slot}{session.STEPPER}", step=view.step, step_revision=here.step_revision)
+    step = settled_step(stepper, key=f"{slot}{session.STEPPER}", step=run.view.step, step_revision=here.step_revision)
     session.replace(slot, step=step)
-    looking = replace(looking, view=replace(view, step=step), revealed=here.revealed == (run_id, step))
-    return OpenRun(looking, checkpoint, link, run)
+    looking = replace(looking, view=replace(run.view, step=step), revealed=here.revealed == (run_id, step))
+    return OpenRun(looking, checkpoint, link, loading, stepper)
 
 
 def _stepper_run(looking: Looking, checkpoint: Checkpoint, run_id: str) -> StepperRun:

@@ -28,6 +28,8 @@ KIND_NAMES: dict[Kind, str] = {
 SIDES: dict[Side, str] = {"source": say("Source"), "target": say("Target")}
 STACKS: dict[Side, StackName] = {"source": "encoder", "target": "decoder"}
 SIDE_OF: dict[StackName, Side] = {stack: side for side, stack in STACKS.items()}
+AXES: dict[Side, str] = {"source": say("Source piece"), "target": say("Reads → predicts")}
+STACK_NAMES: dict[StackName, str] = {"encoder": say("encoder"), "decoder": say("decoder")}
 _WITHOUT: dict[Side, str] = {
     "source": say("The source side was asked for; this model has no encoder. The target side is shown."),
     "target": say("The target side was asked for; this model has no decoder. The source side is shown."),

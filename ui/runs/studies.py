@@ -1,6 +1,6 @@
 """Measurements that take longer than a page may: begun by whoever asks first, shared by all who ask for the same.
 
-A study goes through the one queue in front of the model (`ui.runs.work`) and lets shorter work go first wherever it
+A study goes through the one queue in front of the model (`ui.server.work`) and lets shorter work go first wherever it
 says how far it is. It is stopped there once nobody wants it any more; what it found is kept while there is room.
 
 Knows nothing of Streamlit.
@@ -19,7 +19,7 @@ from typing import Any, Final, Literal, Protocol
 from cachetools import LRUCache
 
 from transformer.errors import GlassformerError
-from ui.runs.work import BusyError, Runner
+from ui.server.work import BusyError, Runner
 from words import Sentence, say, say_n
 
 MOST_UNDER_WAY: Final = 16
@@ -106,7 +106,7 @@ class Studies:
             key: Says all that decides the result, the checkpoint's content hash included.
             measuring: Begins it. What it returns has its memory in `nbytes`.
             visitor: Who asks.
-            cost: How long it takes, about; see `ui.runs.queue.cost_of`.
+            cost: How long it takes, about; see `ui.server.queue.cost_of`.
 
         Raises:
             BusyError: Too many studies are under way.

@@ -14,8 +14,8 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.runs.query import Query
 from ui.runs.jobs import AT_ONCE, ROWS, Kept, Part, Standing
 from ui.runs.jobs import Job as AnyJob
-from ui.runs.queue import cost_of
-from ui.runs.work import BusyError, Runner
+from ui.server.queue import cost_of
+from ui.server.work import BusyError, Runner
 
 MOST_KEPT = 64  # of 200 draws each about 100 kB
 

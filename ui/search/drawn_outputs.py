@@ -14,9 +14,10 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.runs.query import Sampling
 from ui.runs.open_run import address
 from ui.shared import drawing, menu
-from ui.shared.clicks import on_click, place_of
+from ui.shared.clicks import on_click
 from ui.shared.door import frame, here, st
 from ui.state import session
+from ui.state.click import place_of
 from ui.state.link import Link
 from ui.state.view import Slot
 from words import joined, say, say_n

@@ -8,7 +8,7 @@ from transformer.analysis.search_tree import SearchTree, search_tree
 from transformer.checkpoint.load import Checkpoint
 from transformer.runs.query import Beam, Query
 from ui.runs import loading
-from ui.runs.queue import cost_of
+from ui.server.queue import cost_of
 
 
 def searched(query: Query) -> Query:

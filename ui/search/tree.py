@@ -15,9 +15,10 @@ from ui.runs.open_run import OpenRun, address
 from ui.search import drawn_tree, opening, round_table, telling
 from ui.search.recorded import recorded, searched
 from ui.shared import choices, drawing, menu
-from ui.shared.clicks import on_click, place_of
+from ui.shared.clicks import on_click
 from ui.shared.door import st
 from ui.state import session
+from ui.state.click import place_of
 from ui.state.view import Rounds
 from words import joined, say, say_n
 

@@ -7,10 +7,10 @@ from typing import Final
 from transformer.analysis.line_file import Line, read_bytes, read_text
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import anatomy
-from ui.inbox import switch
 from ui.runs.attempt import attempt
 from ui.sentences import keeping
 from ui.sentences.jobs import LIMITS, Job
+from ui.server import switch
 from ui.shared.choices import KEEP
 from ui.shared.door import st
 from ui.shared.pressing import pressed

@@ -17,8 +17,8 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.runs.query import Query
 from ui.runs.jobs import AT_ONCE, ROWS, Kept, Part, Standing
 from ui.runs.jobs import Job as AnyJob
-from ui.runs.queue import cost_of
-from ui.runs.work import BusyError, Runner
+from ui.server.queue import cost_of
+from ui.server.work import BusyError, Runner
 from ui.state.link import Link
 
 LIMITS = Limits(n_bytes=1_000_000, lines=2_000, characters=1_000)

@@ -12,9 +12,10 @@ from charts.sentences import HOW_TO_READ_POINTS, HOW_TO_READ_SPREAD
 from transformer.analysis.line_table import Summary, summary
 from transformer.analysis.many import LineResult
 from ui.shared import drawing, style
-from ui.shared.clicks import on_click, place_of
+from ui.shared.clicks import on_click
 from ui.shared.door import st
 from ui.state import session
+from ui.state.click import place_of
 from ui.state.view import MAIN
 from words import Sentence, say
 

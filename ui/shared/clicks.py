@@ -1,11 +1,12 @@
-"""What a click on a chart means, and what follows from it."""
+"""What follows from a click on a chart."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TypeVar
 
-from ui.components.plotly.view import Click, last_click
+from ui.components.plotly.view import last_click
+from ui.state.click import Click
 
 _Meant = TypeVar("_Meant")
 
@@ -28,19 +29,3 @@ def on_click(
             take(meant)
 
     return go
-
-
-def place_of(click: Click) -> int | None:
-    """The place that a mark carries; None for what is no place."""
-    place = click.customdata
-    return place if isinstance(place, int) and not isinstance(place, bool) and place >= 0 else None
-
-
-def cell_of(click: Click) -> tuple[int, int] | None:
-    """Row and column of a cell of a map."""
-    return (click.index[0], click.index[1]) if len(click.index) == 2 else None
-
-
-def place_below(count: int) -> Callable[[Click], int | None]:
-    """`place_of`, for charts of `count` things."""
-    return lambda click: place if (place := place_of(click)) is not None and place < count else None

@@ -18,8 +18,8 @@ import pyarrow as pa
 import streamlit
 from streamlit.delta_generator import DeltaGenerator
 
+from ui.server.turns import DRAWING
 from ui.shared.heard import Heard
-from ui.shared.turns import DRAWING
 from ui.state.language import current
 from words import ENGLISH, Sentence, said, said_throughout
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from transformer.importers.samples import MOST_SAMPLES
+from transformer.trying.samples import MOST_SAMPLES
 from ui.shared.door import st
 from words import say
 

@@ -22,7 +22,7 @@ from transformer.model.sites import sites
 from transformer.runs.trace import Trace
 from ui.runs import layers, loading
 from ui.runs.open_run import OpenRun
-from ui.runs.work import BusyError
+from ui.server.work import BusyError
 from ui.shared import cover
 from ui.shared.door import here, st
 from words import say

@@ -112,6 +112,11 @@ def write_fields(record: Any) -> dict[str, object]:
     }
 
 
+def words_of(record: type, name: str) -> tuple[str, ...]:
+    """The words that a field may be, in their order."""
+    return next(words for field, _, _, words in _declared(record) if field == name)
+
+
 def parameters(record: type) -> tuple[str, ...]:
     """The names that a record has in an address."""
     return tuple(spelling.name for _, _, spelling, _ in _declared(record))

@@ -14,9 +14,9 @@ from typing import Final
 
 import streamlit as st
 
-from ui.room import codes
-from ui.room.public import Opened, Public, RefusedError
-from ui.room.registry import ROOMS
+from ui.server import codes
+from ui.server.public import Opened, Public, RefusedError
+from ui.server.registry import ROOMS
 from words import say
 
 PARAMETER: Final = "room"  # in the address

@@ -10,7 +10,7 @@ from transformer.runs.query import Sampling
 from ui.runs import loading
 from ui.runs.looking import HIDDEN, own_choice
 from ui.runs.open_run import OpenRun
-from ui.runs.work import BusyError
+from ui.server.work import BusyError
 from ui.shared import cover, drawing
 from ui.shared.door import st
 from ui.state import session, tried

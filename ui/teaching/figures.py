@@ -11,23 +11,24 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-import numpy as np
-
 import charts
-from charts.theme import Spec
+from charts.theme import Spec, literal
 from transformer.checkpoint.load import Checkpoint
 from transformer.lessons import Step
 from transformer.model.anatomy import Kind, anatomy
 from transformer.model.features import TABLES
 from transformer.runs.trace import Trace
 from ui.runs import loading
-from ui.runs.looking import Looking, candidate_list, chosen_map, fit_view
+from ui.runs.looking import Looking, chosen_map, fit_view
+from ui.runs.open_run import seen
+from ui.runs.picture import Picture
 from ui.runs.sides import KIND_NAMES, sides
 from ui.shared.cover import ALL, PART
 from ui.state.comparing import second_of
 from ui.state.link import Link, read_link
 from ui.state.view import View
 from ui.teaching import further_figures
+from ui.teaching.declared import PAGES, PICTURES
 from ui.teaching.model_figures import Draw
 from words import say
 
@@ -66,7 +67,7 @@ def figures_of(step: Step, parameters: Mapping[str, str], checkpoint: Checkpoint
     link = replace(link, source=trace.query.source, max_new=trace.query.max_new)
     if link.interventions:
         trace = loading.runner().trace(checkpoint, link.query(checkpoint.content_hash))
-    looks = {key: _CHARTS.get(key) for key in step.look or step.cover}
+    looks = {key: _of_key(key) for key in step.look or step.cover}
     chosen = {key: draw(link, checkpoint, trace) for key, draw in looks.items() if draw is not None}
     if not chosen and (otherwise := _of_page(step, link)) is not None:
         chosen = {next(iter(step.cover), ""): otherwise(link, checkpoint, trace)}
@@ -78,7 +79,15 @@ def figures_of(step: Step, parameters: Mapping[str, str], checkpoint: Checkpoint
     )
 
 
+def _of_key(key: str) -> Draw | None:
+    return partial(_declared, PICTURES[key]) if key in PICTURES else _CHARTS.get(key)
+
+
 def _of_page(step: Step, link: Link) -> Draw | None:
+    page = PAGES.get("step" if step.page == "search" else step.page)  # that page's pictures are of all results
+    first = None if page is None else page.first(link.view)
+    if first is not None:
+        return partial(_declared, first)
     if step.page == "inside" and not step.look:
         return further_figures.PARTS.get(link.view.inside_panel)
     return _PAGES.get(step.page)
@@ -89,37 +98,28 @@ def _looking(view: View, checkpoint: Checkpoint, trace: Trace, kind: Kind) -> Lo
     return Looking(trace, view, by_layer=partial(loading.by_layer, checkpoint, trace))
 
 
-def _unsureness(link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
-    if not trace.n_steps:
-        return None
-    labels = [str(label) for label in trace.row_labels()[trace.first_row :]]
-    return charts.entropy_spec(trace.entropies().tolist(), labels, step=min(link.view.step, trace.n_steps - 1))
+def _declared(picture: Picture[Any], link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
+    run, _ = seen(checkpoint, link, trace, kind=picture.part.page.kind(link.view))
+    plot = picture.of(run)
+    return None if plot is None else plot.spec
 
 
-def _candidates(link: Link, checkpoint: Checkpoint, trace: Trace, *, title: str = "") -> Spec | None:
-    if not trace.n_steps:
-        return None
-    looking = _looking(link.view, checkpoint, trace, trace.kinds[0])
-    listed = candidate_list(looking)
-    return charts.candidates_spec(
-        listed.pieces,
-        listed.probabilities,
-        ids=listed.ids,
-        chosen=listed.chosen,
-        ranks=listed.ranks,
-        rules=listed.rules,
-        title=title or say("Step {n}: candidates for the next piece", n=looking.view.step + 1),
-    )
+def _named(title: str, link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
+    """The candidates of one of two runs."""
+    spec = _declared(PICTURES["candidates"], link, checkpoint, trace)
+    if spec is not None:
+        spec["layout"]["title"]["text"] = literal(title)
+    return spec
 
 
 def _left(link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
-    return _candidates(link, checkpoint, trace, title=say("Left: candidates of step {n}", n=link.view.step + 1))
+    return _named(say("Left: candidates of step {n}", n=link.view.step + 1), link, checkpoint, trace)
 
 
 def _right(link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
     """Of the second run that the link names."""
-    trace = loading.runner().trace(checkpoint, second_of(link)[0].query(checkpoint.content_hash))
-    return _candidates(link, checkpoint, trace, title=say("Right: candidates of step {n}", n=link.view.step + 1))
+    trace = loading.run(checkpoint, second_of(link)[0].query(checkpoint.content_hash))
+    return _named(say("Right: candidates of step {n}", n=link.view.step + 1), link, checkpoint, trace)
 
 
 def _map(link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
@@ -140,25 +140,6 @@ def _map(link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
     )
 
 
-def _mask(link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
-    if "decoder" not in trace.kinds:
-        return None
-    axes = sides(_looking(link.view, checkpoint, trace, "decoder"), "decoder")
-    n_queries, n_keys = len(axes.queries), len(axes.keys)
-    allowed = trace.mask("decoder")[:n_queries, :n_keys]
-    return charts.heatmap_spec(
-        allowed.astype(np.float64),
-        queries=axes.queries,
-        keys=axes.keys,
-        title=say("Causal mask: which positions each row may see"),
-        query_axis=axes.query_axis,
-        key_axis=axes.key_axis,
-        allowed=allowed,
-        colour=axes.key_side,
-        value_name=say("1 = open"),
-    )
-
-
 def _positions(link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
     if checkpoint.config.positions not in TABLES:
         return None
@@ -175,11 +156,7 @@ def _positions(link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
 
 
 _CHARTS: Final[Mapping[str, Draw]] = {
-    "candidates": _candidates,
-    "entropy": _unsureness,
-    "cross_map": _map,
     "head_map": _map,
-    "mask_bool": _mask,
     "position_table": _positions,
     "compared_left_candidates": _left,
     "compared_right_candidates": _right,
@@ -187,10 +164,7 @@ _CHARTS: Final[Mapping[str, Draw]] = {
 }
 """By the key of the chart of a page."""
 _PAGES: Final[Mapping[str, Draw]] = {
-    "step": _candidates,
     "attention": _map,
     "matters": _map,
-    "masks": _mask,
     "positions": _positions,
-    "search": _candidates,
 }

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 import numpy as np
 
 import charts
-from charts.lens import Depth
 from charts.theme import Spec
-from transformer.analysis import neighbours, neurons, stream
+from transformer.analysis import neighbours, neurons
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import StackName, anatomy
 from transformer.runs.trace import Trace
@@ -65,37 +63,6 @@ def _token(view: View, checkpoint: Checkpoint, trace: Trace) -> _Token:
         pieces, place = row_labels(trace, len(trace.read_ids), covered=False), trace.row_of(view.step)
     layer = min(view.layer or 0, parts.stack(STACKS[view.side]).n_layers - 1)
     return _Token(view.side, pieces, min(place, len(pieces) - 1), layer)
-
-
-# ------------------------------------------------------------------------------------------------ the stream
-
-
-def _measured(token: _Token, checkpoint: Checkpoint, trace: Trace) -> stream.Stream:
-    recorded = loading.replay(checkpoint, trace, stream.sites(checkpoint.config, token.stack))
-    return stream.measure(recorded, checkpoint.config, token.stack, n_tokens=len(token.pieces))
-
-
-def _lines(link: Link, checkpoint: Checkpoint, trace: Trace, *, size: bool) -> Spec:
-    token = _token(link.view, checkpoint, trace)
-    measured = _measured(token, checkpoint, trace)
-    return figures.stream_lines(measured, token.pieces, size=size, chosen=token.place, side=token.side)
-
-
-def _added(link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec:
-    token = _token(link.view, checkpoint, trace)
-    measured = _measured(token, checkpoint, trace)
-    return figures.stream_added(measured, token.pieces, chosen=token.place, side=token.side)
-
-
-def _lens(link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
-    if not anatomy(checkpoint.config).writes or not trace.n_steps:
-        return None
-    lens = figures.lens_of(checkpoint, trace).by_layer()
-    layers = [
-        place.name if place.layer is None else say("layer {layer}", layer=place.layer + 1) for place in lens.places
-    ]
-    called = [Depth(layer, layer) for layer in layers]
-    return figures.lens_table(lens, trace, fit_view(link.view, trace)[0].step, called=called)
 
 
 # ------------------------------------------------------------------------------------------------ neurons, pieces
@@ -158,13 +125,7 @@ def _nearest(link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
     )
 
 
-_KEPT: Final[Draw] = partial(_lines, size=False)
-
 CHARTS: Final[Mapping[str, Draw]] = {
-    "stream_kept": _KEPT,
-    "stream_size": partial(_lines, size=True),
-    "stream_added": _added,
-    "lens_table": _lens,
     "ffn_shares": _shares,
     "ffn_map": _neuron_map,
     "ffn_tokens": _neuron,
@@ -173,5 +134,5 @@ CHARTS: Final[Mapping[str, Draw]] = {
 }
 """By the key of the chart of a page."""
 
-PARTS: Final[Mapping[str, Draw]] = {"stream": _KEPT, "lens": _lens, "ffn": _shares, "pieces": _nearest}
+PARTS: Final[Mapping[str, Draw]] = {"ffn": _shares, "pieces": _nearest}
 """By the part of the page Inside the model, where a step names no chart."""

@@ -7,7 +7,7 @@ from transformer.errors import GlassformerError
 from transformer.lessons import Lesson, Posed, Step
 from ui.lessons import asking
 from ui.runs import loading
-from ui.runs.work import BusyError
+from ui.server.work import BusyError
 from ui.state.lesson import Place
 from ui.teaching.figures import Drawn, figures_of
 from ui.teaching.handout import Sheet, handout

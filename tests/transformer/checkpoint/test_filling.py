@@ -71,7 +71,7 @@ def test_matrices_stay_in_16_bits_where_32_do_not_fit(tmp_path, monkeypatch, dty
 
 def test_what_fits_in_no_way_is_refused_with_the_figures_before_it_is_read(tmp_path, monkeypatch):
     folder = raw(tmp_path / "m", torch.float16)
-    monkeypatch.setattr("transformer.checkpoint.tensorfile.read_into", None)
+    monkeypatch.setattr("transformer.files.tensorfile.read_into", None)
     room_for(monkeypatch, 1_000)
     with pytest.raises(CheckpointError, match=r"model.safetensors: loading it takes [\d,]+ bytes .* 1,000 are left"):
         load(folder)

@@ -13,9 +13,9 @@ from safetensors.torch import load as from_safetensors
 
 import transformer
 from tests.transformer.spoiling import config_with, refused, weights_with
-from transformer.checkpoint.files import FolderFiles
 from transformer.checkpoint.load import Checkpoint, assembled, load
 from transformer.errors import CheckpointError, GlassformerError
+from transformer.files.files import FolderFiles
 from transformer.model.transformer import Transformer
 from transformer.runs.query import Greedy
 

@@ -10,9 +10,9 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.doctor.examination import TESTS, run_test
 from transformer.doctor.patient import Patient
 from transformer.doctor.report import Finding
-from transformer.importers.samples import Samples
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.transformer import Transformer
+from transformer.trying.samples import Samples
 
 
 @torch.no_grad()

@@ -10,7 +10,7 @@ from tests.data.healthy import tasks
 from transformer.checkpoint.load import Checkpoint
 from transformer.importers.given import Given
 from transformer.importers.opening import load
-from transformer.importers.samples import Samples
+from transformer.trying.samples import Samples
 
 ROOT = Path(__file__).parents[3]
 DATA, SHIPPED = ROOT / "tests" / "data" / "healthy", ROOT / "checkpoints"

@@ -17,13 +17,13 @@ from torch import Tensor, nn
 from tests.transformer.doctor.changed import changed
 from tests.transformer.doctor.healthy import healthy
 from transformer.checkpoint.load import Checkpoint
-from transformer.importers.variants import Variants
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.config import ModelConfig
 from transformer.model.masks import causal_mask, combine_masks, padding_mask
 from transformer.model.positions import FixedPositions, Moves
 from transformer.model.tap import NO_TAP, Tap
 from transformer.model.transformer import Embedding, Transformer
+from transformer.trying.variants import Variants
 
 Plant = Callable[[Checkpoint], Checkpoint]
 

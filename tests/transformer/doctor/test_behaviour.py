@@ -12,9 +12,9 @@ from transformer.doctor import behaviour, calibration, foresight
 from transformer.doctor.outputs import loops
 from transformer.doctor.patient import Patient
 from transformer.doctor.rereading import random_texts
-from transformer.importers.losses import loss_of
-from transformer.importers.samples import Samples
 from transformer.model.tap import NO_TAP
+from transformer.trying.losses import loss_of
+from transformer.trying.samples import Samples
 
 TESTS = {test.name: test.measure for test in behaviour.TESTS}
 WORDS = ("glass", "abcdef", "transform", "window", "streets", "qwertz")

@@ -9,7 +9,7 @@ from transformer.checkpoint.load import load
 from transformer.doctor import attention, attention_maps
 from transformer.doctor.patient import Patient
 from transformer.doctor.report import not_applicable
-from transformer.importers.samples import Samples
+from transformer.trying.samples import Samples
 
 TESTS = {test.name: test.measure for test in attention.TESTS}
 

@@ -5,8 +5,8 @@ import torch
 
 from tests.transformer.doctor.healthy import FOREIGN, NAMES, healthy, texts
 from tests.transformer.doctor.planted import FAULTS
-from transformer.importers.losses import loss_of
 from transformer.runs.running import run_batch
+from transformer.trying.losses import loss_of
 
 WRITERS = [name for name in (*FOREIGN, "reverse") if name != "bert"]
 SOLVED = 0.02  # nats a piece

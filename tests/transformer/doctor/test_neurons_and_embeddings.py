@@ -9,7 +9,7 @@ from tests.transformer.one_stack import alone
 from transformer.checkpoint.load import load
 from transformer.doctor import embeddings, feed_forward
 from transformer.doctor.patient import Patient
-from transformer.importers.samples import Samples
+from transformer.trying.samples import Samples
 
 TESTS = {test.name: test.measure for test in feed_forward.TESTS}
 

@@ -11,9 +11,9 @@ from transformer.doctor.examination import TESTS, run_test
 from transformer.doctor.neighbours import fitting, neighbour_of, with_setting
 from transformer.doctor.patient import Patient
 from transformer.doctor.settings import BELOW, SETTINGS
-from transformer.importers.samples import Samples
-from transformer.importers.variants import Variants
 from transformer.model.transformer import Transformer
+from transformer.trying.samples import Samples
+from transformer.trying.variants import Variants
 
 NAMES = tuple(one.name for one in SETTINGS)
 WORDS = ["planet", "window", "harbour", "silver", "gardens", "monkey", "bridge", "yellow", "candle", "forest"]

@@ -7,8 +7,8 @@ import pytest
 from transformer.checkpoint.load import load
 from transformer.doctor import tokenizers
 from transformer.doctor.patient import Patient
-from transformer.importers.samples import Samples
 from transformer.text.raw import RawIds
+from transformer.trying.samples import Samples
 
 TESTS = {test.name: test.measure for test in tokenizers.TESTS}
 PAIRS = Samples(

@@ -18,11 +18,11 @@ from transformer.importers.likely_ids import likely_ids
 from transformer.importers.opening import load as open_any
 from transformer.importers.opening import preview
 from transformer.importers.report import Choice, Field, ImportReport
-from transformer.importers.samples import MOST_SAMPLES, Samples, read_samples, samples_of
-from transformer.importers.variants import Variants
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.text.raw import RawIds
+from transformer.trying.samples import MOST_SAMPLES, Samples, read_samples, samples_of
+from transformer.trying.variants import Variants
 from words import say
 
 REVERSE = Path(__file__).parents[3] / "checkpoints" / "reverse"

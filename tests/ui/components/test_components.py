@@ -17,8 +17,9 @@ from tests.ui.unpacking import numbers_of
 from ui.components import assets
 from ui.components.flow.view import encoded
 from ui.components.packing import FINE_LEVELS
-from ui.components.plotly.view import Click, figure_json, parse_click
+from ui.components.plotly.view import figure_json, parse_click
 from ui.components.stepper.stepper import SourceChip, StepperRun, TargetChip, settled_step
+from ui.state.click import Click
 
 RUN = StepperRun(
     run_id="a",

@@ -7,10 +7,10 @@ import pytest
 
 from transformer.doctor.patient import Test
 from transformer.doctor.report import Measured
-from transformer.importers.samples import Samples
+from transformer.trying.samples import Samples
 from ui.doctor import examinations as module
 from ui.doctor.examinations import Asked, Examinations
-from ui.runs.work import BusyError
+from ui.server.work import BusyError
 from words import say
 
 SECONDS = 120.0

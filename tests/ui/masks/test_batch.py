@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from transformer.runs.interventions import parse
 from transformer.runs.query import Beam, Query
-from ui.masks.batch import companion_query
+from ui.masks.scene import companion_query
 
 
 def test_a_companion_is_decoded_by_the_model_as_it_is_changed_and_nothing_is_forced():

@@ -7,10 +7,10 @@ from dataclasses import fields, is_dataclass
 
 import pytest
 
-from ui.room import codes
-from ui.room.public import MOST_CHOICES, Opened, Question, RefusedError
-from ui.room.registry import MOST_ROOMS, Registry
-from ui.room.room import MOST_ADDRESS, MOST_KEPT, MOST_STREAMS, MOST_TOKENS
+from ui.server import codes
+from ui.server.public import MOST_CHOICES, Opened, Question, RefusedError
+from ui.server.registry import MOST_ROOMS, Registry
+from ui.server.room import MOST_ADDRESS, MOST_KEPT, MOST_STREAMS, MOST_TOKENS
 
 MOST_BYTES = 20_000_000
 LONG = "x" * 100_000

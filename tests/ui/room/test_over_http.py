@@ -15,11 +15,11 @@ from starlette.applications import Starlette
 from streamlit.web.server.starlette.starlette_app import create_streamlit_middleware
 
 from tools.serve import HOST, free_port
-from ui.room import codes
-from ui.room.public import Question
-from ui.room.rates import Bucket
-from ui.room.registry import MISSES_AT_ONCE, Registry
-from ui.room.routes import MOST_BYTES, routes
+from ui.server import codes
+from ui.server.public import Question
+from ui.server.rates import Bucket
+from ui.server.registry import MISSES_AT_ONCE, Registry
+from ui.server.routes import MOST_BYTES, routes
 
 SITE = "https://glass.school.example"  # that a proxy serves the app as
 ASKED = Question("masks.1", "How many?", ("one", "two", "three"))

@@ -5,9 +5,9 @@ import io
 
 import pytest
 
-from ui.room.public import LEAST_VOTES, Opened, Question, RefusedError
-from ui.room.record import table
-from ui.room.registry import Registry
+from ui.server.public import LEAST_VOTES, Opened, Question, RefusedError
+from ui.server.record import table
+from ui.server.registry import Registry
 from ui.shared.saving import Origin, saved
 
 

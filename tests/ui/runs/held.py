@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 from transformer.errors import QueryError
 from transformer.runs.query import Beam, Query
-from ui.runs.work import Runner
+from ui.server.work import Runner
 
 CHECKPOINT = SimpleNamespace(name="made up")
 WAIT = 120.0  # seconds; only a broken runner ever waits that long

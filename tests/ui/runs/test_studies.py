@@ -10,7 +10,7 @@ from tests.ui.runs.held import WAIT
 from transformer.errors import QueryError
 from ui.runs import studies as studies_module
 from ui.runs.studies import Studies
-from ui.runs.work import BusyError, Runner
+from ui.server.work import BusyError, Runner
 
 RESULT = SimpleNamespace(nbytes=10)
 

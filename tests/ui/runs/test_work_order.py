@@ -9,7 +9,7 @@ import pytest
 from tests.ui.runs.held import CHECKPOINT, WAIT, Model, query, runner, until_waiting
 from transformer.errors import QueryError
 from transformer.runs.query import Beam
-from ui.runs.work import BusyError
+from ui.server.work import BusyError
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import pytest
 
 from transformer import Sampling, load
 from transformer.analysis.draws import draws
-from ui.runs.work import BusyError, Runner
 from ui.search import draw_jobs
 from ui.search.draw_jobs import Jobs, Wanted
+from ui.server.work import BusyError, Runner
 
 SECONDS = 30
 

@@ -13,8 +13,8 @@ from transformer.errors import QueryError
 from transformer.runs.interventions import ZeroHead
 from transformer.runs.query import Beam
 from transformer.runs.together import run_together
-from ui.runs.work import BusyError, Runner
 from ui.sentences.jobs import Jobs
+from ui.server.work import BusyError, Runner
 from ui.state.link import Link
 
 REVERSE = Path(__file__).parents[3] / "checkpoints" / "reverse"

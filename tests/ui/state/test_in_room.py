@@ -3,7 +3,7 @@
 import pytest
 import streamlit as st
 
-from ui.room.registry import ROOMS
+from ui.server.registry import ROOMS
 from ui.state import covering, in_room, lesson, session
 from ui.state.lesson import Place
 from ui.state.link import Link

@@ -18,9 +18,9 @@ import signal
 import time
 from pathlib import Path
 
-from transformer.checkpoint import strictjson, tensorfile
 from transformer.checkpoint.pieces import MAX_JSON, MAX_TOKENIZER
 from transformer.errors import CheckpointError, ClauseError, TokenizerError
+from transformer.files import strictjson, tensorfile
 from transformer.importers import npz, pickle_child, pickles, weights
 from transformer.importers.weights import OUTLINE, PICKLES, WHOLE
 from transformer.text import sentencepiece_check

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from transformer import confined
-from transformer.checkpoint import strictjson
-from transformer.checkpoint.files import FolderFiles
 from transformer.errors import CheckpointError, ClauseError
+from transformer.files import strictjson
+from transformer.files.files import FolderFiles
 from transformer.importers.handed_in import canonical, child, said
 from transformer.importers.handed_in.limits import OURS, Limits
 from transformer.importers.handed_in.reading import Read, Received

@@ -16,10 +16,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from transformer.checkpoint import strictjson
 from transformer.checkpoint.agreement import expected_shapes
-from transformer.checkpoint.files import FolderFiles
 from transformer.errors import CheckpointError, ClauseError, ConfigError, shown
+from transformer.files import strictjson
+from transformer.files.files import FolderFiles
 from transformer.importers import keys
 from transformer.importers.accounts import account
 from transformer.importers.huggingface import generation, vocabulary

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from transformer.checkpoint.files import FolderFiles
 from transformer.checkpoint.pieces import MAX_JSON, MAX_TOKENIZER
 from transformer.errors import CheckpointError, TokenizerError, shown
+from transformer.files.files import FolderFiles
 from transformer.importers.huggingface.settings import Fields, Known, inferred
 from transformer.importers.report import Choice, Field
 from transformer.text import added, languages, library, vocabulary_files

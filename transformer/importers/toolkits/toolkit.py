@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from transformer.checkpoint.files import FolderFiles
 from transformer.errors import CheckpointError, shown
+from transformer.files.files import FolderFiles
 from transformer.importers.huggingface.family import Present
 from transformer.importers.huggingface.settings import Fields, Settings
 from transformer.importers.keys import Table

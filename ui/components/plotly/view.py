@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -21,6 +20,7 @@ import streamlit as st
 from charts.theme import CELLS, Spec
 from ui.components.assets import STATIC, ensure_static, ignore, loader, wrapped
 from ui.components.packing import base64_of
+from ui.state.click import Click
 
 _LOG = logging.getLogger(__name__)
 _PLOTLY_HAS = {"int64": np.int32, "uint64": np.uint32, "float16": np.float32}
@@ -33,21 +33,6 @@ _MOUNT = st.components.v2.component(
     # Plotly puts its style rules into the document's head, where a shadow root would not see them.
     isolate_styles=False,
 )
-
-
-@dataclass(frozen=True)
-class Click:
-    """One click on a mark of a chart.
-
-    Attributes:
-        curve: Which trace of the figure.
-        index: Place of the mark in its trace: `(row, column)` in a heat map, `(i,)` elsewhere.
-        customdata: What the figure attached to the mark, else None.
-    """
-
-    curve: int
-    index: tuple[int, ...]
-    customdata: Any
 
 
 def plotly_view(

@@ -8,7 +8,7 @@ export interface Shown {
   counts: number[] | null;
 }
 
-/** What everybody in a room may know, as `ui/room/events.py` sends it. */
+/** What everybody in a room may know, as `ui/server/events.py` sends it. */
 export interface RoomState {
   moves: number;
   page: string;

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken
 
 from tests.transformer.text import foreign
-from transformer.checkpoint.files import FolderFiles
 from transformer.errors import CheckpointError
+from transformer.files.files import FolderFiles
 from transformer.importers.huggingface import vocabulary
 from transformer.text import library
 from transformer.text.vocabularies import Vocabularies, read_record

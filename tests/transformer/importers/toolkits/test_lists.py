@@ -7,8 +7,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer.checkpoint.files import FolderFiles
 from transformer.errors import CheckpointError
+from transformer.files.files import FolderFiles
 from transformer.importers.toolkits import lists
 from transformer.importers.toolkits.toolkit import Place
 

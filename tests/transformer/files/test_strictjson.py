@@ -1,0 +1,91 @@
+import json
+import time
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.conftest import AT_ONCE
+from transformer.errors import ClauseError
+from transformer.files import strictjson
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**64), 2**64) | NUMBERS | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(VALUES, st.booleans())
+def test_what_json_writes_is_read(value, ascii_only):
+    content = json.dumps(value, ensure_ascii=ascii_only).encode()
+    assert strictjson.parse(content, max_depth=20) == value
+
+
+@given(st.binary() | st.text().map(str.encode) | st.text('[]{}",:0123456789.eE-\\untrfalse \n').map(str.encode))
+def test_any_bytes_are_json_or_a_value_error(content):
+    try:
+        value = strictjson.parse(content)
+    except ValueError as error:
+        assert 0 < len(str(error)) < 200  # noqa: PT017 (any bytes may be valid)
+    else:
+        json.dumps(value, allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "not JSON"),
+        (b"\xff\xfe", "not UTF-8"),
+        (b'{"a": NaN}', "NaN"),
+        (b'{"a": -Infinity}', "Infinity"),
+        (b'{"a": 1e999}', "1e999.*too large"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "number of 5,000 digits"),
+        (b"[" * 200_000, "more than 16 deep"),
+        (b'{"a":' * 10_000, "more than 16 deep"),
+        (b'["' + b"[" * 50 + b'"' + b"]" * 20, "not JSON"),
+        (b'{"a": 1, "a": 2}', "'a' occurs twice"),
+        (b'{"a": {"b": 1, "c": 2, "b": 1}}', "'b' occurs twice"),
+        (rb'{"a": "\ud800"}', "surrogate"),
+        (b'{"a": 1} x', "not JSON"),
+        (b"{'a': 1}", "not JSON"),
+    ],
+    ids=str,
+)
+def test_what_is_refused_is_refused_at_once(content, message):
+    started = time.process_time()
+    with pytest.raises(ValueError, match=message):
+        strictjson.parse(content)
+    assert time.process_time() - started < AT_ONCE
+
+
+def test_brackets_inside_strings_are_text():
+    value = ["[" * 100 + '\\"{' * 50, {"}": "\\"}]
+    assert strictjson.parse(json.dumps(value).encode()) == value
+
+
+def test_a_byte_order_mark_is_skipped():
+    assert strictjson.parse(b'\xef\xbb\xbf{"a": 1}') == {"a": 1}
+
+
+@pytest.mark.parametrize("piece", [b'"', b"\\", b'"\\', b"[", b"1", b"a", b'"a",', b"{}"])
+def test_four_megabytes_of_anything_take_no_time(piece):
+    content = b"[" + piece * (4_000_000 // len(piece))
+    started = time.process_time()
+    with pytest.raises(ValueError, match="it "):
+        strictjson.parse(content)
+    assert time.process_time() - started < 20  # 4 MB in quadratic time would take hours
+
+
+def test_values_are_counted_before_they_are_made():
+    with pytest.raises(ClauseError, match="it has 4,000,002 commas and opening brackets; at most 4,000,000 are read"):
+        strictjson.parse(b"[" + b"[]," * 2_000_000 + b"[]]")
+    tracemalloc.start()
+    with pytest.raises(ClauseError, match="not JSON"):
+        strictjson.parse(b'"\\' * 2_000_000)  # the pattern of strings took 60 bytes for each of these
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50_000_000

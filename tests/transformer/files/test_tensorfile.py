@@ -1,0 +1,186 @@
+import json
+import struct
+import tracemalloc
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.torch import save
+
+from tests.transformer.tensor_bytes import header_of, tensors_of
+from transformer.errors import CheckpointError
+from transformer.files.tensorfile import MAX_HEADER
+
+A = {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}
+B = {"dtype": "F16", "shape": [4], "data_offsets": [24, 32]}
+
+
+def file_of(header, body=b"\0" * 32):
+    """A file with this header: an object, or its bytes."""
+    content = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<Q", len(content)) + content + body
+
+
+def refused(content, message):
+    with pytest.raises(CheckpointError, match=message) as caught:
+        header_of(content, label="tiny/model.safetensors")
+    assert str(caught.value).startswith("tiny/model.safetensors: ")
+    assert len(str(caught.value)) < 300
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_what_the_library_writes_is_read(dtype):
+    torch.manual_seed(0)
+    state = {
+        "b": torch.randn(3, 5).to(dtype),
+        "a.weight": torch.randn(7).to(dtype),
+        "none": torch.empty(0, 4).to(dtype),
+    }
+    content = save(state, metadata={"format": "pt"})
+    found = tensors_of(content)
+    assert found.keys() == state.keys()
+    for name, tensor in state.items():
+        assert found[name].dtype == torch.float32
+        assert torch.equal(found[name], tensor.float())
+
+
+def test_every_kind_of_tensor_the_library_writes_has_a_header_that_is_read():
+    kinds = [
+        "bool",
+        "uint8",
+        "int8",
+        "int16",
+        "uint16",
+        "int32",
+        "uint32",
+        "int64",
+        "uint64",
+        "complex64",
+        "float8_e4m3fn",
+        "float8_e5m2",
+    ]
+    state = {kind: torch.zeros(3, 2).to(getattr(torch, kind)) for kind in kinds}
+    header = header_of(save(state), label="x")
+    assert {name: info.shape for name, info in header.tensors.items()} == dict.fromkeys(kinds, (3, 2))
+
+
+@pytest.mark.parametrize("n", [0, 7])
+def test_too_short(n):
+    refused(b"\0" * n, rf"too short .*\({n} bytes\)")
+
+
+@pytest.mark.parametrize("length", [10**9, 2**63, 2**64 - 1, MAX_HEADER + 1])
+def test_a_header_that_claims_to_be_huge_is_refused_before_it_is_read(length):
+    content = struct.pack("<Q", length) + b"{}"
+    tracemalloc.start()
+    refused(content, f"{length:,} bytes")
+    assert tracemalloc.get_traced_memory()[1] < 100_000
+    tracemalloc.stop()
+
+
+def test_cut_off_files_say_how_much_is_missing():
+    whole = file_of({"a": A, "b": B})
+    refused(whole[:20], rf"header needs {len(whole) - 32} bytes, the file has 20")
+    refused(whole[:-5], "need 32 bytes, the file has 27")
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        (b"", "not JSON"),
+        (b"{", "not JSON"),
+        (b"[" * 10_000, "more than 4 deep"),
+        (b"\xff{}", "not UTF-8"),
+        (b"[]", "not a JSON object"),
+        (b'{"a": {}, "a": {}}', "occurs twice"),
+        (b"<html>", "not JSON"),
+    ],
+    ids=str,
+)
+def test_a_header_that_is_no_json(header, message):
+    refused(file_of(header), message)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"data_offsets": [20, 28]}, "'b' overlaps .* byte 20, expected 24"),
+        ({"data_offsets": [8, 16]}, "overlaps .* byte 8, expected 24"),
+        ({"data_offsets": [28, 36]}, "leaves a hole .* byte 28, expected 24"),
+        ({"data_offsets": [32, 24]}, "impossible data_offsets"),
+        ({"data_offsets": [-8, 0]}, "impossible data_offsets"),
+        ({"data_offsets": [24]}, "impossible data_offsets"),
+        ({"data_offsets": "24"}, "impossible data_offsets"),
+        ({"data_offsets": [24, 2**80]}, "impossible data_offsets"),
+        ({"shape": [5]}, r"'b' of shape \[5\] and dtype F16 needs 10 bytes; .* give it 8"),
+        ({"shape": [-4]}, "impossible shape"),
+        ({"shape": [4.0]}, "impossible shape"),
+        ({"shape": [True, 4]}, "impossible shape"),
+        ({"shape": None}, "impossible shape"),
+        ({"shape": [2**40, 2**40]}, "impossible shape"),
+        ({"shape": [2**62, 2**62, 2**62, 0]}, "needs 0 bytes"),
+        ({"shape": [1] * 9}, "impossible shape"),
+        ({"dtype": "F12"}, "unknown dtype 'F12'"),
+        ({"dtype": None}, "unknown dtype None"),
+        ({"dtype": []}, r"unknown dtype \[\]"),
+        ({"extra": 1}, "exactly dtype, shape and data_offsets"),
+    ],
+    ids=str,
+)
+def test_a_wrong_entry_names_its_tensor(changes, message):
+    assert "'b'" in refused(file_of({"a": A, "b": B | changes}), message)
+
+
+@pytest.mark.parametrize("entry", [None, 3, [], "x", {"dtype": "F32"}])
+def test_an_entry_that_is_none(entry):
+    refused(file_of({"a": A, "b": entry}), "'b' needs exactly")
+
+
+def test_bytes_behind_the_tensors():
+    refused(file_of({"a": A, "b": B}, b"\0" * 40), "8 bytes too long")
+    refused(file_of({}, b"x"), "1 byte too long")
+
+
+def test_a_git_lfs_pointer_says_so():
+    pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"
+    refused(pointer, "Git LFS pointer")
+
+
+def test_a_long_or_odd_name_is_cut_and_stays_on_one_line():
+    message = refused(file_of({"<img onerror=x>\n" * 50: A | {"dtype": "X"}}), "unknown dtype")
+    assert "\n" not in message
+
+
+@given(st.binary(max_size=200), st.integers(0, 300))
+def test_any_bytes_are_a_header_or_refused(content, length):
+    for candidate in (content, struct.pack("<Q", length) + content, file_of(content)):
+        try:
+            header_of(candidate, label="x")
+        except CheckpointError:
+            continue
+
+
+ENTRY = st.fixed_dictionaries(
+    {
+        "dtype": st.sampled_from(["F32", "F16", "I8", "F4", "X", 3]),
+        "shape": st.lists(st.integers(-1, 4), max_size=3),
+        "data_offsets": st.lists(st.integers(-1, 24), min_size=2, max_size=2),
+    }
+)
+
+
+@given(
+    st.dictionaries(st.text(max_size=3), ENTRY | st.none() | st.text(max_size=2), max_size=3),
+    st.integers(0, 24),
+)
+def test_a_header_that_is_accepted_covers_the_file_exactly(entries, size):
+    content = file_of(entries, b"\0" * size)
+    try:
+        header = header_of(content, label="x")
+    except CheckpointError:
+        return
+    covered = [i for info in header.tensors.values() for i in range(info.begin, info.end)]
+    assert covered == list(range(size))
+    assert header.start + size == len(content)

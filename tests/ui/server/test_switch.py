@@ -1,0 +1,51 @@
+"""Uploads are on where the server listens on this machine alone, unless somebody says something else."""
+
+import pytest
+import streamlit
+
+from ui.server import switch
+
+
+@pytest.fixture
+def listening(monkeypatch):
+    monkeypatch.delenv(switch.ENVIRONMENT, raising=False)
+
+    def at(address):
+        monkeypatch.setattr(streamlit, "get_option", lambda name: {"server.address": address}[name])
+
+    return at
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "localhost", "::1", "127.1.2.3"])
+def test_on_this_machine_alone_they_are_on(listening, address):
+    listening(address)
+    assert switch.mode([]) == "on"
+
+
+@pytest.mark.parametrize(
+    "address", [None, "", "0.0.0.0", "192.168.0.7", "::", "example.org", "127.0.0.1.example.org"]
+)
+def test_elsewhere_they_are_off(listening, address):
+    listening(address)
+    assert switch.mode([]) == "off"
+    assert switch.mode(["--uploads", "on"]) == "on"
+    assert switch.mode(["--uploads=no-pickles"]) == "no-pickles"
+
+
+def test_the_command_line_comes_before_the_environment(listening, monkeypatch):
+    listening("127.0.0.1")
+    monkeypatch.setenv(switch.ENVIRONMENT, "no-pickles")
+    assert switch.mode([]) == "no-pickles"
+    assert switch.mode(["--checkpoints", "x", "--uploads", "off"]) == "off"
+
+
+def test_another_word_is_off(listening):
+    listening("127.0.0.1")
+    assert switch.mode(["--uploads", "yes"]) == "off"
+    assert switch.said(["--uploads", "yes"]) == "yes"
+
+
+def test_a_system_without_limits_takes_nothing(listening, monkeypatch):
+    listening("127.0.0.1")
+    monkeypatch.setattr(switch, "can_limit", lambda: False)
+    assert switch.mode(["--uploads", "on"]) == "off"

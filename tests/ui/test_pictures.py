@@ -1,0 +1,127 @@
+"""Every declared picture for every kind of model, in guess mode, in both slots: generated from the declarations."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from functools import cache
+
+import plotly.graph_objects as go
+import pytest
+
+from charts.theme import figure_in
+from tests.source_code import ROOT
+from tests.transformer.one_stack import ALONE, alone
+from transformer.checkpoint.load import load
+from transformer.lessons import lessons
+from ui.runs import loading
+from ui.runs.open_run import seen
+from ui.state.fields import words_of
+from ui.state.link import Link
+from ui.state.view import MAIN, SECOND, View
+from ui.teaching.declared import PAGES, PICTURES
+from words import languages, said
+
+MARKUP = "<b>&amp;<i onclick=x>"
+STEP = 2  # that is guessed
+NO_PICTURES = {"*", "part", "results"}
+KINDS = ("reverse", *ALONE)
+SENTENCES = {"reverse": "glass", "decoder": "ba lo mi", "encoder": "ba lo mi"}
+
+
+@pytest.fixture(scope="session")
+def opened(tmp_path_factory):
+    """A function that opens a kind of model once."""
+    folder = tmp_path_factory.mktemp("kinds")
+
+    @cache
+    def one(kind):
+        return alone(kind, folder) if kind in ALONE else load(loading.SHIPPED / kind)
+
+    return one
+
+
+def look(picture, checkpoint, kind, *, slot=MAIN, forced=(), **fields):
+    """A run of a kind of model, and what is looked at of it."""
+    page, part = picture.part.page, picture.part.name
+    fields |= {page.panel: part} if part else {}
+    link = Link(
+        model=checkpoint.name, source=SENTENCES[kind], view=View(**fields), forced=forced, companions=(MARKUP,)
+    )
+    trace = loading.runner().trace(checkpoint, link.query(checkpoint.content_hash))
+    run, _ = seen(checkpoint, link, trace, kind=page.kind(link.view), slot=slot)
+    return run
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("key", PICTURES)
+def test_a_picture_is_a_figure_with_words_and_a_table(opened, key, kind):
+    picture = PICTURES[key]
+    plot = picture.of(look(picture, opened(kind), kind))
+    if plot is None:
+        return
+    figure = figure_in(plot.spec, "en")  # Plotly checks every attribute
+    assert isinstance(figure, go.Figure)
+    assert plot.spec["data"]
+    assert plot.spec["layout"]["height"] > 0
+    for language in languages():
+        assert said(plot.alt, language).strip()
+        assert said(plot.how_to_read, language).strip()
+        assert said(plot.spec["layout"]["title"]["text"], language).strip()
+    assert len(json.dumps(figure.to_plotly_json(), default=str)) < 300_000
+
+
+@pytest.mark.parametrize("key", PICTURES)
+def test_some_kind_of_model_has_it(opened, key):
+    picture = PICTURES[key]
+    assert any(picture.of(look(picture, opened(kind), kind)) for kind in KINDS)
+
+
+@pytest.mark.parametrize("key", PICTURES)
+def test_a_picture_is_the_same_in_the_second_slot(opened, key):
+    picture = PICTURES[key]
+    first, second = (picture.of(look(picture, opened("reverse"), "reverse", slot=slot)) for slot in (MAIN, SECOND))
+    assert repr(first.spec) == repr(second.spec)
+
+
+@pytest.mark.parametrize("key", PICTURES)
+def test_a_guess_hides_what_comes_later(opened, key):
+    """Two outputs that part at the piece to be guessed look the same until it is guessed."""
+    picture = PICTURES[key]
+    own = look(picture, opened("reverse"), "reverse").trace.tgt_ids
+    ways = [(), (*own[:STEP], own[0] if own[0] != own[STEP] else own[1])]
+    hidden = []
+    for forced in ways:
+        run = look(picture, opened("reverse"), "reverse", forced=forced, step=STEP, guess=True)
+        plot = picture.of(replace(run, looking=replace(run.looking, revealed=False)))
+        hidden.append(None if plot is None else repr((plot.spec, plot.alt)))
+    assert hidden[0] == hidden[1]
+
+
+@pytest.mark.parametrize("key", PICTURES)
+def test_text_of_a_sentence_is_never_markup(opened, key):
+    picture = PICTURES[key]
+    plot = picture.of(look(picture, opened("reverse"), "reverse"))
+    assert "<i onclick" not in repr(plot.spec)
+
+
+def test_declarations_need_no_streamlit():
+    """What a notebook or a command draws them with."""
+    modules = sorted({picture.plot.__module__ for picture in PICTURES.values()})
+    program = f"import sys; sys.modules['streamlit'] = None; import {', '.join(modules)}"
+    found = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+
+
+def test_lessons_outline_and_cover_pictures_that_there_are():
+    whole = {path for path, page in PAGES.items() if all(part.pictures for part in page.parts.values())}
+    steps = [step for one in lessons().values() for step in one.steps if step.page in whole]
+    words = {(step.page, word) for step in steps for word in {*step.look, *step.cover} - NO_PICTURES}
+    there = {(picture.part.page.path, key) for key, picture in PICTURES.items()}
+    assert [(page, word) for page, word in words if (page, word) not in there] == []
+
+
+@pytest.mark.parametrize("path", [path for path, page in PAGES.items() if page.panel])
+def test_an_address_names_each_part_of_a_page(path):
+    page = PAGES[path]
+    assert sorted(words_of(View, page.panel)) == sorted(page.parts)

@@ -1,0 +1,1 @@
+"""Files of strangers: read whole or not at all, each within a limit."""

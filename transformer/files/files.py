@@ -1,0 +1,170 @@
+"""Read the files of a folder that somebody else may have filled, or may be filling right now.
+
+Only regular files inside the folder are opened: a link that leaves it, a pipe or a device is refused before
+it is touched. Each file is read once, and `changed` tells whether any was replaced meanwhile.
+"""
+
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from transformer.errors import CheckpointError, shown
+from transformer.files import hidden
+from words import say, say_n
+
+# Opening a pipe would wait for its other end; a link that appeared since the check is not followed.
+_FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_BINARY", "O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"))
+
+Version = tuple[int, ...]
+
+
+class FolderFiles:
+    """The files of one folder.
+
+    Args:
+        folder: An existing folder.
+        inside: A real path that the folder and its files may not leave, not even by links that appeared since
+            somebody looked; None if any folder will do.
+
+    Raises:
+        CheckpointError: There is no such folder, or it leaves the other one.
+    """
+
+    def __init__(self, folder: Path, *, inside: Path | None = None) -> None:
+        self.name = folder.name
+        self._inside_of = inside
+        try:
+            self._root = folder.resolve(strict=True)
+            is_folder = stat.S_ISDIR(self._root.stat().st_mode)
+        except (OSError, ValueError, RuntimeError) as error:  # a NUL in the name; links in a circle
+            raise _no_folder(folder) from error
+        if not is_folder:
+            raise CheckpointError("{folder}: expected a folder, found a file.", folder=shown(folder.name))
+        self._check_inside(self._root)
+        self._versions: dict[Path, Version] = {}
+
+    def label(self, name: str) -> str:
+        """How messages call a file."""
+        return f"{self.name}/{name}"
+
+    def has(self, name: str) -> bool:
+        """Whether there is anything of this name."""
+        return os.path.lexists(self._root / name)
+
+    def read(self, name: str, *, limit: int) -> bytes:
+        """All bytes of a file.
+
+        Raises:
+            CheckpointError: It is missing, not a regular file inside the folder, unreadable, or over `limit`
+                bytes.
+        """
+        with self.open(name) as (file, size):
+            self._check_size(name, size, limit)
+            content = file.read(size + 1)
+        if len(content) != size:
+            raise CheckpointError("{label}: changed while it was read; try again.", label=self.label(name))
+        return content
+
+    def check_size(self, name: str, *, limit: int) -> None:
+        """`read`, without reading."""
+        with self.open(name) as (_, size):
+            self._check_size(name, size, limit)
+
+    @contextmanager
+    def open(self, name: str) -> Iterator[tuple[BinaryIO, int]]:
+        """Open a regular file of the folder; gives it with its size in bytes.
+
+        Raises:
+            CheckpointError: It is missing, not a regular file inside the folder, or unreadable.
+        """
+        try:
+            path = self._inside(name)
+            descriptor = os.open(path, _FLAGS)
+        except FileNotFoundError:
+            raise CheckpointError("{label}: is missing.", label=self.label(name)) from None
+        except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle
+            reason = getattr(error, "strerror", None) or say("links lead in a circle")
+            raise CheckpointError(
+                "{label}: cannot be read ({reason}).", label=self.label(name), reason=reason
+            ) from None
+        with os.fdopen(descriptor, "rb") as file:
+            status = os.fstat(file.fileno())
+            self._check_regular(name, status)
+            self._check_inside(_path_of(file.fileno()))
+            self._versions[self._root / name] = _version(status)
+            yield file, status.st_size
+
+    def changed(self) -> list[str]:
+        """Names of the files that were replaced or rewritten since they were opened."""
+        return [path.name for path, version in self._versions.items() if _version_now(path) != version]
+
+    def _inside(self, name: str) -> Path:
+        path = (self._root / name).resolve(strict=True)
+        if not path.is_relative_to(self._root):
+            raise CheckpointError(
+                "{label}: is a link that leaves the folder; put the file itself there.", label=self.label(name)
+            )
+        self._check_regular(name, path.lstat())
+        return path
+
+    def _check_inside(self, path: Path | None) -> None:
+        if self._inside_of and path and not path.is_relative_to(self._inside_of):
+            raise CheckpointError(
+                "{folder}: leads out of the folder of checkpoints by now; put the files themselves there.",
+                folder=shown(self.name),
+            )
+
+    def _check_size(self, name: str, size: int, limit: int) -> None:
+        if size > limit:
+            raise CheckpointError(
+                say_n(
+                    "{label}: has {n:,} byte; at most {limit:,} are expected here.",
+                    "{label}: has {n:,} bytes; at most {limit:,} are expected here.",
+                    size,
+                    label=self.label(name),
+                    limit=limit,
+                )
+            )
+
+    def _check_regular(self, name: str, status: os.stat_result) -> None:
+        if not stat.S_ISREG(status.st_mode):
+            raise CheckpointError("{label}: is not a regular file.", label=self.label(name))
+
+
+def _no_folder(folder: Path) -> CheckpointError:
+    copy = hidden.replaced(folder)
+    if copy is None:
+        return CheckpointError("{folder}: there is no such folder.", folder=shown(folder.name))
+    return CheckpointError(
+        "{folder}: a save was killed while it replaced this folder, whose files are in {copy}; rename that folder to "
+        "{folder}, or let the next save do it.",
+        folder=shown(folder.name),
+        copy=shown(copy.name),
+    )
+
+
+def _path_of(descriptor: int) -> Path | None:
+    """Where an open file really is, whatever its folders are called by now; None if the system does not tell."""
+    try:
+        if sys.platform == "darwin":
+            import fcntl
+
+            return Path(os.fsdecode(fcntl.fcntl(descriptor, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0")))
+        return Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+    except (OSError, ValueError):
+        return None
+
+
+def _version(status: os.stat_result) -> Version:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _version_now(path: Path) -> Version | None:
+    try:
+        return _version(path.stat())
+    except OSError:
+        return None

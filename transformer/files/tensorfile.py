@@ -1,0 +1,282 @@
+"""Read a safetensors file with suspicion: all that its header says is checked before anything is made of it.
+
+Layout: 8 bytes with the header's length (little-endian), the header, the tensors' bytes. The header is JSON:
+for each tensor its dtype, its shape, and where its bytes begin and end; together they fill the rest of the
+file exactly, with no overlap, no hole and nothing behind. It is read here, not by the safetensors library, so
+that a page can say what is wrong with which tensor.
+
+Source: the format's description in the safetensors README (github.com/huggingface/safetensors).
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import torch
+from torch import Tensor
+
+from transformer.errors import CheckpointError, ClauseError, shown
+from transformer.files import strictjson
+from words import Sentence, say, say_n
+
+LENGTH_BYTES = 8
+MAX_HEADER = 4_000_000  # the largest model that ModelConfig allows needs a tenth of it
+MAX_ELEMENTS = 2**62
+CHUNK = 2**21  # values that `read_into` reads at once
+
+# Bits of one element of each dtype that the format knows.
+_BITS = {
+    "BOOL": 8, "U8": 8, "I8": 8, "U16": 16, "I16": 16, "U32": 32, "I32": 32, "U64": 64, "I64": 64,
+    "F16": 16, "BF16": 16, "F32": 32, "F64": 64, "C64": 64,
+    "F8_E4M3": 8, "F8_E5M2": 8, "F8_E8M0": 8, "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8,
+    "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6,
+}  # fmt: skip
+
+FLOATS = {"F16": torch.float16, "BF16": torch.bfloat16, "F32": torch.float32, "F64": torch.float64}
+NARROW = (torch.float16, torch.bfloat16)
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """What the header says of one tensor.
+
+    Attributes:
+        dtype: The format's name of the dtype, such as "F16".
+        shape: Lengths of the axes.
+        begin, end: Where its bytes are, counted from the end of the header.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Header:
+    """The header of a file.
+
+    Attributes:
+        tensors: By name, in the order of their bytes.
+        start: Where the header ends, in bytes from the start of the file.
+    """
+
+    tensors: Mapping[str, TensorInfo]
+    start: int
+
+
+def read_header(file: BinaryIO, size: int, *, label: str, most: int | None = None) -> Header:
+    """Read and check the header.
+
+    Args:
+        file: Open at its start; no more than the header is read.
+        size: Length of the whole file in bytes.
+        label: How messages call the file.
+        most: How many tensors the caller has a use for; a file with over twice as many is refused before they are
+            looked at one by one. None for any number.
+
+    Raises:
+        CheckpointError: The file is too short, too long or cut off, or its header is not valid.
+    """
+    length = _header_length(file.read(LENGTH_BYTES), size, label)
+    content = file.read(length)
+    _check_number(content.count(b'"dtype"'), most, label)  # before the many are parsed
+    try:
+        record = strictjson.parse(content, max_depth=4)
+    except ClauseError as error:
+        raise CheckpointError(
+            "{label}: its header cannot be read: {problem}.", label=label, problem=error.sentence
+        ) from None
+    if not isinstance(record, dict):
+        raise CheckpointError("{label}: its header is not a JSON object.", label=label)
+    record.pop("__metadata__", None)  # free text; nothing here depends on it
+    _check_number(len(record), most, label)  # a name can be written in other ways
+    infos = [(name, _info(name, value, label)) for name, value in record.items()]
+    infos.sort(key=lambda item: (item[1].begin, item[1].end))
+    _check_layout(infos, size - LENGTH_BYTES - length, label)
+    return Header(dict(infos), LENGTH_BYTES + length)
+
+
+def read_into(
+    file: BinaryIO,
+    header: Header,
+    name: str,
+    out: Tensor,
+    *,
+    label: str,
+    seen: Callable[[bytearray], object] | None = None,
+) -> Tensor:
+    """One tensor, read and converted a few megabytes at a time, so that it is never in memory twice.
+
+    It is read, not mapped: a mapped file that somebody cuts off would end the whole process.
+
+    Args:
+        file: The open file.
+        header: What `read_header` returned for it.
+        name: Of the tensor; its dtype must be in `FLOATS`.
+        out: Where it goes: of its shape, of any floating point, laid out in memory in any way.
+        label: How messages call the file.
+        seen: Is handed the bytes as they are read, all of the tensor's in their order.
+
+    Returns:
+        `out`.
+
+    Raises:
+        CheckpointError: Its dtype is none of `FLOATS`, or the file has become shorter.
+    """
+    info = header.tensors[name]
+    if info.dtype not in FLOATS:
+        raise CheckpointError(
+            "{label}: tensor {tensor} has dtype {dtype}; weights must be {dtypes}.",
+            label=label,
+            tensor=shown(name),
+            dtype=info.dtype,
+            dtypes=", ".join(FLOATS),
+        )
+    if tuple(out.shape) != info.shape:
+        raise ValueError(f"{name} is {info.shape}, out is {tuple(out.shape)}")
+    rows = out.unsqueeze(0) if out.dim() == 0 else out
+    row = max(math.prod(rows.shape[1:]), 1)
+    file.seek(header.start + info.begin)
+    for begin in range(0, len(rows) if info.end > info.begin else 0, max(CHUNK // row, 1)):
+        part = rows[begin : begin + max(CHUNK // row, 1)]
+        content = bytearray(part.numel() * _BITS[info.dtype] // 8)
+        if file.readinto(content) != len(content):  # type: ignore[attr-defined]  # every file on disk has it
+            raise CheckpointError("{label}: changed while it was read; try again.", label=label)
+        if seen is not None:
+            seen(content)
+        part.copy_(torch.frombuffer(content, dtype=FLOATS[info.dtype]).view(part.shape))
+    return out
+
+
+def _header_length(start: bytes, size: int, label: str) -> int:
+    if size < LENGTH_BYTES or len(start) < LENGTH_BYTES:
+        raise CheckpointError(
+            say_n(
+                "{label}: too short for a safetensors file ({n} byte).",
+                "{label}: too short for a safetensors file ({n} bytes).",
+                size,
+                label=label,
+            )
+        )
+    if start.startswith(b"version "):
+        raise CheckpointError(
+            "{label}: is a Git LFS pointer, not the file itself; fetch it with `git lfs pull`.", label=label
+        )
+    length = int.from_bytes(start, "little")
+    if length > MAX_HEADER:
+        raise CheckpointError(
+            "{label}: not a safetensors file, or a damaged one: its header claims {length:,} bytes; "
+            "at most {most:,} are read.",
+            label=label,
+            length=length,
+            most=MAX_HEADER,
+        )
+    if length > size - LENGTH_BYTES:
+        raise CheckpointError(
+            "{label}: cut off: its header needs {needed:,} bytes, the file has {size:,}.",
+            label=label,
+            needed=length + LENGTH_BYTES,
+            size=size,
+        )
+    return length
+
+
+def _check_number(n: int, most: int | None, label: str) -> None:
+    if most is not None and n > 2 * most:
+        raise CheckpointError(
+            "{label}: has {n:,} tensors; config.json calls for {most:,}.", label=label, n=n, most=most
+        )
+
+
+def _info(name: str, value: Any, label: str) -> TensorInfo:
+    tensor = shown(name)
+    if not isinstance(value, dict) or value.keys() != {"dtype", "shape", "data_offsets"}:
+        raise CheckpointError(
+            "{label}: tensor {tensor} needs exactly dtype, shape and data_offsets in the header.",
+            label=label,
+            tensor=tensor,
+        )
+    dtype, shape, offsets = value["dtype"], value["shape"], value["data_offsets"]
+    if not isinstance(dtype, str) or dtype not in _BITS:
+        raise CheckpointError(
+            "{label}: tensor {tensor} has the unknown dtype {dtype}.", label=label, tensor=tensor, dtype=shown(dtype)
+        )
+    if not _is_counts(shape) or math.prod(shape) > MAX_ELEMENTS:
+        raise CheckpointError(
+            "{label}: tensor {tensor} has the impossible shape {shape}.",
+            label=label,
+            tensor=tensor,
+            shape=shown(shape),
+        )
+    if not _is_counts(offsets) or len(offsets) != 2 or offsets[0] > offsets[1]:
+        raise CheckpointError(
+            "{label}: tensor {tensor} has the impossible data_offsets {offsets}.",
+            label=label,
+            tensor=tensor,
+            offsets=shown(offsets),
+        )
+    needed, found = math.prod(shape) * _BITS[dtype], (offsets[1] - offsets[0]) * 8
+    if needed != found:
+        raise CheckpointError(
+            "{label}: tensor {tensor} of shape {shape} and dtype {dtype} needs {needed:,} bytes; "
+            "its data_offsets give it {given:,}.",
+            label=label,
+            tensor=tensor,
+            shape=shown(shape),
+            dtype=dtype,
+            needed=needed // 8,
+            given=found // 8,
+        )
+    return TensorInfo(dtype, tuple(shape), *offsets)
+
+
+def _is_counts(value: Any) -> bool:
+    """Whether a value is a short list of whole numbers from 0."""
+    return (
+        isinstance(value, list) and len(value) <= 8 and all(type(n) is int and 0 <= n <= MAX_ELEMENTS for n in value)
+    )
+
+
+def _check_layout(infos: list[tuple[str, TensorInfo]], size: int, label: str) -> None:
+    """The tensors' bytes follow one another and end with the file."""
+    end = 0
+    for name, info in infos:
+        if info.begin != end:
+            raise CheckpointError(_misplaced(shown(name), info.begin, end, label))
+        end = info.end
+    if size < end:
+        raise CheckpointError(
+            "{label}: cut off: its tensors need {end:,} bytes, the file has {size:,} for them.",
+            label=label,
+            end=end,
+            size=size,
+        )
+    if size > end:
+        raise CheckpointError(
+            say_n(
+                "{label}: {n:,} byte too long: its tensors end before the file does.",
+                "{label}: {n:,} bytes too long: its tensors end before the file does.",
+                size - end,
+                label=label,
+            )
+        )
+
+
+def _misplaced(tensor: str, begin: int, end: int, label: str) -> Sentence:
+    if begin < end:
+        return say(
+            "{label}: tensor {tensor} overlaps the tensor before it: it begins at byte {begin:,}, expected {end:,}.",
+            label=label,
+            tensor=tensor,
+            begin=begin,
+            end=end,
+        )
+    return say(
+        "{label}: tensor {tensor} leaves a hole before it: it begins at byte {begin:,}, expected {end:,}.",
+        label=label,
+        tensor=tensor,
+        begin=begin,
+        end=end,
+    )

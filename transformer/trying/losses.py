@@ -1,0 +1,282 @@
+"""How well a model does on a few texts: its loss for each, in nats, and over how many pieces.
+
+    an encoder and a decoder     the target's pieces, each read before the next is guessed (teacher forcing)
+    the same without targets     the pieces that the model itself writes, greedily; what would be as likely if
+                                 the model read another text does not count for it
+    a decoder alone              the pieces of the text after the first, or of the target after the source
+    an encoder with an MLM head  pieces of the text, each hidden alone
+
+A loss is minus the logarithm of the probability that a piece was given; lower is better. Padding has no part in it.
+
+Shapes: B texts, S source tokens, T target tokens, N pieces that count, D d_model, V target vocabulary.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+import torch
+
+from transformer.errors import DataError, QueryError, shown
+from transformer.model.cache import KVCache
+from transformer.model.config import ModelConfig
+from transformer.model.transformer import Transformer
+from transformer.runs.decoding import Prefix, greedy
+from transformer.runs.guesses import losses_of
+from transformer.runs.runnable import Scorable
+from transformer.runs.running import padded
+from transformer.text.normalise import normalise
+from transformer.text.raw import RawIds
+from transformer.text.tokenizer import AnyTokenizer
+from transformer.trying.samples import Samples
+from words import say
+
+ROWS = 16  # texts that are computed at once
+MOST_HIDDEN = 12  # pieces of a text that are hidden one after another
+MOST_WRITTEN = 64
+MASKS = ("[MASK]", "<mask>")
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The loss on each of some texts.
+
+    Attributes:
+        totals: Of each text, summed over its pieces.
+        pieces: How many there were.
+    """
+
+    totals: tuple[float, ...]
+    pieces: tuple[int, ...]
+
+    @property
+    def mean(self) -> float:
+        """Mean loss of a piece."""
+        return sum(self.totals) / max(1, sum(self.pieces))
+
+
+@dataclass(frozen=True)
+class Row:
+    """A text as ids.
+
+    Attributes:
+        source: What the encoder reads, or a decoder alone.
+        target: What is to be written.
+        first: How many pieces of it do not count.
+    """
+
+    source: tuple[int, ...]
+    target: tuple[int, ...] = ()
+    first: int = 0
+
+
+@torch.inference_mode()
+def loss_of(tried: Scorable, samples: Samples, *, with_end: bool = False) -> Loss:
+    """The loss of one model.
+
+    Args:
+        tried: The model and its tokenizers.
+        samples: The texts.
+        with_end: For a decoder alone: the text is a whole one, so the end piece after it counts too.
+
+    Raises:
+        QueryError: The model gives no logits, or a text does not fit into it.
+    """
+    parts = tried.model.anatomy
+    if parts.fills:
+        return _hidden_alone(tried, samples)
+    if not parts.writes:
+        raise QueryError("This model writes nothing and has no MLM head, so that nothing it does has a loss.")
+    rows = [row_of(tried, samples, i, with_end=with_end) for i in range(len(samples))]
+    if parts.reads and not samples.targets:
+        return _of_own(tried.model, rows)
+    return _of_targets(tried.model, rows)
+
+
+@torch.inference_mode()
+def first_output(tried: Scorable, samples: Samples) -> str:
+    """What a model with an encoder and a decoder writes greedily for the first of some texts."""
+    found: dict[int, Row] = {}
+    _written(tried.model, [row_of(tried, samples, 0)], [0], found)
+    ends = tried.model.config.end_ids
+    return tried.tgt_tokenizer.decode([i for i in found[0].target if i not in ends])
+
+
+def text_ids(text: str, tokenizer: AnyTokenizer, steps: Sequence[str] = ()) -> tuple[int, ...]:
+    """The ids of a text after some steps of normalisation, with nothing around them.
+
+    Raises:
+        DataError: It holds what is no id, and the model has no tokenizer.
+    """
+    encoding = tokenizer.encode(normalise(text, steps))
+    if encoding.unread and not isinstance(tokenizer, RawIds):
+        raise DataError(
+            "found {found} in {text}, and the vocabulary has no piece for it, nor one for what is unknown; leave "
+            "it out.",
+            found=shown(encoding.unread[0]),
+            text=shown(text),
+        )
+    if encoding.unread:
+        raise DataError(
+            "found {found} in {text}; this model has no tokenizer, so write ids from 0 to {last}, or give its "
+            "tokenizer.",
+            found=shown(encoding.unread[0]),
+            text=shown(text),
+            last=tokenizer.size - 1,
+        )
+    return encoding.ids
+
+
+def row_of(tried: Scorable, samples: Samples, i: int, *, with_end: bool = False) -> Row:
+    """One of some texts as the model reads and writes it; `with_end` as `loss_of` has it.
+
+    Raises:
+        DataError: It holds what is no id, and the model has no tokenizer.
+    """
+    config = tried.model.config
+    source = text_ids(samples.sources[i], tried.src_tokenizer, config.normalisation)
+    target = _bare(text_ids(samples.targets[i], tried.tgt_tokenizer), tried) if samples.targets else ()
+    if tried.model.anatomy.reads:
+        written = (*config.forced_ids, *target, config.eos_id)
+        return Row((*config.source_start, *source, *config.source_end), written, len(config.forced_ids))
+    text = (*source, *target) if target else _bare(source, tried)
+    whole = (*config.source_start, *text, *((config.eos_id,) if with_end else ()))
+    # The first piece of a text is left out: without a start piece nothing stands before it, with one something does.
+    read = len(config.source_start) + (len(source) if target else 1)
+    return Row(whole[:-1], whole[1:], read - 1)
+
+
+def _bare(ids: tuple[int, ...], tried: Scorable) -> tuple[int, ...]:
+    """The ids of what is written, without start and end, which a row of ids may have been typed with."""
+    if not isinstance(tried.tgt_tokenizer, RawIds):
+        return ids
+    config = tried.model.config
+    starts = tried.model.anatomy.reads and ids[:1] == (config.decoder_start_id,)  # a decoder alone reads its start
+    ids = ids[starts:]
+    return ids[: len(ids) - (ids[-1:] == (config.eos_id,))]
+
+
+def _groups(rows: Sequence[Row], config: ModelConfig) -> Iterator[list[int]]:
+    """Places of rows that are computed at once: of one length of source, where nothing is padding."""
+    ordered = sorted(range(len(rows)), key=lambda i: len(rows[i].source))
+    alike = groupby(ordered, key=lambda i: len(rows[i].source) if config.pad_id is None else 0)
+    for _, group in alike:
+        places = list(group)
+        yield from (places[start : start + ROWS] for start in range(0, len(places), ROWS))
+
+
+def _of_targets(model: Transformer, rows: Sequence[Row]) -> Loss:
+    """The loss of targets that are given."""
+    parts = ((places, _forced(model, [rows[i] for i in places])) for places in _groups(rows, model.config))
+    return _gathered(len(rows), parts)
+
+
+def _of_own(model: Transformer, rows: Sequence[Row]) -> Loss:
+    """The loss of what the model writes, of which only the probability counts that it gains by reading the text."""
+    found: dict[int, Row] = {}
+    parts = ((places, _written(model, rows, places, found)) for places in _groups(rows, model.config))
+    own = _gathered(len(rows), parts)
+    if len({row.source for row in rows}) < 2:
+        return own  # there is no other text
+    read = _of_targets(model, [found[i] for i in range(len(rows))])  # not `own`: nothing is banned in the other
+    other = _of_targets(model, [replace(found[i], source=_other(rows, i)) for i in range(len(rows))])
+    gains = [b - a for a, b in zip(read.totals, other.totals, strict=True)]
+    size = model.config.tgt_vocab_size
+    return Loss(tuple(total + _lost(gain, size) for total, gain in zip(own.totals, gains, strict=True)), own.pieces)
+
+
+def _other(rows: Sequence[Row], i: int) -> tuple[int, ...]:
+    """The next source that is not this one."""
+    return next(row.source for row in (*rows[i + 1 :], *rows[:i]) if row.source != rows[i].source)
+
+
+def _lost(gain: float, size: int) -> float:
+    """What an output loses in p(output | text) - p(output | another text), of which the ratio's logarithm is `gain`.
+
+    One that gains nothing counts as a guess of one of `size` pieces.
+    """
+    return -math.log(max(-math.expm1(-max(gain, 0.0)), 1 / size))
+
+
+def _gathered(n: int, parts: Iterator[tuple[list[int], list[tuple[float, int]]]]) -> Loss:
+    found = dict(pair for places, losses in parts for pair in zip(places, losses, strict=True))
+    return Loss(tuple(found[i][0] for i in range(n)), tuple(found[i][1] for i in range(n)))
+
+
+def _forced(model: Transformer, rows: Sequence[Row]) -> list[tuple[float, int]]:
+    """Loss and number of pieces of each row, of targets that are given."""
+    config = model.config
+    wanted = padded([row.target for row in rows], config.fill_id)  # [B, T]
+    place = torch.arange(wanted.size(1))
+    first, last = (
+        torch.tensor(ends)[:, None] for ends in zip(*((r.first, len(r.target)) for r in rows), strict=True)
+    )
+    counts = (place >= first) & (place < last)  # [B, T]; by length, as a text may hold the padding id
+    source = padded([row.source for row in rows], config.fill_id)  # [B, S]
+    if model.anatomy.reads:
+        start = torch.full((len(rows), 1), config.decoder_start_id)
+        before = torch.cat((start, wanted[:, :-1]), dim=1)  # [B, T]
+        hidden = model.decode(before, model.encode(source), model.source_mask(source))  # [B, T, D]
+    else:
+        hidden = model.decode(source)
+    found = losses_of(model, hidden[counts], wanted[counts])
+    losses = found.new_zeros(wanted.shape)
+    losses[counts] = found
+    return list(zip(losses.sum(dim=1).tolist(), counts.sum(dim=1).tolist(), strict=True))
+
+
+def _written(
+    model: Transformer, rows: Sequence[Row], places: Sequence[int], found: dict[int, Row]
+) -> list[tuple[float, int]]:
+    """Loss and number of pieces of what the model writes, which goes into `found`.
+
+    What has not ended by then counts with the end that it should have had: wrong models repeat themselves, and are
+    certain of it.
+    """
+    config = model.config
+    source = padded([rows[i].source for i in places], config.fill_id)
+    most = min(2 * source.size(1) + 8, MOST_WRITTEN, config.max_len - 1)
+    prefix = Prefix(model, source, cache=KVCache(config.n_decoder_layers))
+    totals, counts, over = [0.0] * len(places), [0] * len(places), (False,) * len(places)
+    ids: list[list[int]] = [[] for _ in places]
+    forced = [config.forced_ids for _ in places]
+    for step in greedy(prefix, max_new=most, forced=forced):
+        for row, log_prob in enumerate(step.log_probs):
+            if over[row]:
+                continue
+            ids[row].append(step.ids[row])
+            if step.index >= len(config.forced_ids):
+                totals[row] -= log_prob
+                counts[row] += 1
+        over = step.finished
+    if not all(over):
+        ends = -prefix.next_log_probs()[:, config.eos_id]
+        totals = [total + float(ends[i]) * (not over[i]) for i, total in enumerate(totals)]
+        counts = [count + (not over[i]) for i, count in enumerate(counts)]
+    for row, i in enumerate(places):
+        ended = () if over[row] else (config.eos_id,)
+        found[i] = Row(rows[i].source, (*ids[row], *ended), len(config.forced_ids))
+    return list(zip(totals, counts, strict=True))
+
+
+def _hidden_alone(tried: Scorable, samples: Samples) -> Loss:
+    """Loss of pieces that are hidden one at a time: a row of a batch for each."""
+    model, config = tried.model, tried.model.config
+    mask = next((i for name in MASKS if (i := tried.src_tokenizer.id_of(name)) is not None), None)
+    if mask is None:
+        raise QueryError(
+            say("This model's tokenizer has none of the pieces {names}, so that no piece can be hidden.",
+                names=", ".join(MASKS))
+        )  # fmt: skip
+    totals, counts = [], []
+    for text in samples.sources:
+        ids = text_ids(text, tried.src_tokenizer, config.normalisation)
+        whole = torch.tensor((*config.source_start, *ids, *config.source_end))  # [S]
+        places = torch.arange(len(ids))[:: -(-len(ids) // MOST_HIDDEN) or 1] + len(config.source_start)  # [N]
+        rows = whole.repeat(len(places), 1)
+        rows[torch.arange(len(places)), places] = mask
+        hidden = model.encode(rows)[torch.arange(len(places)), places]  # [N, D]
+        totals.append(float(losses_of(model, hidden, whole[places]).sum()))
+        counts.append(len(places))
+    return Loss(tuple(totals), tuple(counts))

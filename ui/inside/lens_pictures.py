@@ -1,0 +1,148 @@
+"""The pictures of the logit lens: what the decoder would write if it stopped at an earlier depth.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import charts
+from charts.lens import HOW_TO_READ_CURVES, HOW_TO_READ_TABLE, Depth
+from charts.lens_map import HOW_TO_READ_MAP
+from transformer.analysis.logit_lens import Lens, logit_lens, paths
+from transformer.model.anatomy import anatomy
+from ui.inside.looked_at import INSIDE
+from ui.runs.picture import Plot
+from ui.runs.seen import Seen
+from ui.state.click import Click, cell_of
+from ui.state.view import Depths, LensColour, Slot
+from words import say
+
+DEPTH_NAMES: Final[dict[Depths, str]] = {"layer": say("Each layer"), "sublayer": say("Each sub-layer")}
+COLOUR_NAMES: Final[dict[LensColour, str]] = {
+    "probability": say("Probability"),
+    "rank": say("Place", about="in an order, 1 is the top"),
+}
+
+
+@dataclass(frozen=True)
+class OpenLens:
+    """The lens of a run, by layers or by sub-layers."""
+
+    run: Seen
+    lens: Lens
+
+    @property
+    def slot(self) -> Slot:
+        """Where it is drawn."""
+        return self.run.slot
+
+    @property
+    def n_steps(self) -> int:
+        """Steps whose lens may be seen."""
+        return self.run.looking.n_steps - int(self.run.looking.covered)
+
+
+def open_lens(run: Seen) -> OpenLens | None:
+    """The lens of a run, made once; None where there is no output layer to read the stream with.
+
+    Raises:
+        QueryError: The model computes what is not finite.
+        BusyError: The model has too much to do.
+    """
+    if not anatomy(run.checkpoint.config).writes:
+        return None
+    trace = run.trace
+    found = run.work.compute(
+        ("logit_lens", trace.query, trace.tgt_ids, trace.src_ids, trace.read_ids),
+        lambda: logit_lens(run.checkpoint, trace),
+        nbytes=lambda lens: lens.nbytes,
+    )
+    return OpenLens(run, found.by_layer() if run.view.depths == "layer" else found)
+
+
+LENS = INSIDE.part("lens", say("Logit lens"), open_lens)
+
+
+def depths_of(lens: Lens) -> list[Depth]:
+    """What the places of a lens are called; where it reads whole layers, only the layer is named."""
+    whole = all(place.ends_layer for place in lens.places)
+    return [
+        Depth(*[say("layer {layer}", layer=place.layer + 1)] * 2)
+        if whole and place.layer is not None
+        else Depth(place.short, place.name)
+        for place in lens.places
+    ]
+
+
+@LENS.picture("lens_table", say("What each depth would write"))
+def table(o: OpenLens) -> Plot | None:
+    """What each depth would write at the current step."""
+    run, lens, trace, step = o.run, o.lens, o.run.trace, o.run.view.step
+    if run.looking.covered or not trace.n_steps:
+        return None
+    ids = lens.top_ids[:, step]  # [depth, place]
+    n_depths, n = ids.shape
+    reads = trace.row_label(trace.row_of(step)).reads
+    spec = charts.lens_table_spec(
+        depths_of(lens),
+        [[trace.vocabulary[i] for i in row] for row in ids.tolist()],
+        lens.top_probs[:, step],
+        chosen=ids == trace.tgt_ids[step],
+        title=say("Step {step}: what each depth would write after {piece}", step=step + 1, piece=reads),
+    )
+    alt = say("The {n} most probable pieces after each of {n_depths} depths at step {step}; the output has {piece}.",
+              n=n, n_depths=n_depths, step=step + 1, piece=trace.tgt_pieces[step])  # fmt: skip
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_TABLE, fit=True)
+
+
+@LENS.picture("lens_curves", say("How the piece of a step came to the top"))
+def curves(o: OpenLens) -> Plot | None:
+    """How the piece of the current step came to the top."""
+    lens, step = o.lens, o.run.view.step
+    if o.run.looking.covered or not o.run.trace.n_steps:
+        return None
+    piece = o.run.trace.tgt_pieces[step]
+    spec = charts.lens_curves_spec(
+        depths_of(lens),
+        probability=lens.prob[:, step],
+        rank=lens.rank[:, step],
+        entropy=lens.entropy[:, step],
+        divergence=lens.divergence[:, step],
+        title=say("How “{piece}” came to the top", piece=piece),
+    )
+    alt = say("Probability and rank of {piece} by depth, and entropy and divergence of each depth's distribution.",
+              piece=piece)  # fmt: skip
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_CURVES, fit=True)
+
+
+@LENS.picture("lens_map", say("The output's pieces by depth and step"))
+def lens_map(o: OpenLens) -> Plot | None:
+    """All steps that may be seen; a click means a step."""
+    n_steps, first_row, step = o.n_steps, o.run.trace.first_row, o.run.view.step
+    if not n_steps:
+        return None
+    depths, found, lens = depths_of(o.lens), paths(o.lens.rank), o.lens
+    measure = COLOUR_NAMES[o.run.view.lens_colour]
+    spec = charts.lens_map_spec(
+        depths,
+        o.run.looking.row_labels()[first_row : first_row + n_steps],
+        probability=lens.prob[:, :n_steps],
+        rank=lens.rank[:, :n_steps],
+        first=found.first[:n_steps],
+        stays=found.stays[:n_steps],
+        step=step if step < n_steps else None,
+        title=say("{measure} of the output's piece by depth and step", measure=measure),
+        measure=o.run.view.lens_colour,
+    )
+    alt = say("{measure} of each step's output piece after each of {n} depths.", measure=measure,
+              n=len(depths))  # fmt: skip
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_MAP, clicked=partial(_step_in, n_steps=n_steps))
+
+
+def _step_in(click: Click, n_steps: int) -> int | None:
+    cell = cell_of(click)
+    return cell[1] if cell is not None and cell[1] < n_steps else None

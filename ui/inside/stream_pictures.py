@@ -1,0 +1,219 @@
+"""The pictures of the residual stream: its size by depth, what sub-layers add to it, and what norms do.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+import charts
+from charts.embedding import embedding_rows_spec
+from charts.lens import Depth
+from charts.stream import (
+    HOW_TO_READ_ADDED,
+    HOW_TO_READ_BIASED_NORM,
+    HOW_TO_READ_BIASED_STRIP,
+    HOW_TO_READ_DEVIATION_NORM,
+    HOW_TO_READ_DEVIATION_STRIP,
+    HOW_TO_READ_KEPT,
+    HOW_TO_READ_NORM,
+    HOW_TO_READ_RMS_NORM,
+    HOW_TO_READ_RMS_STRIP,
+    HOW_TO_READ_SIZE,
+    HOW_TO_READ_STRIP,
+)
+from transformer.analysis import stream
+from transformer.analysis.stream import Normed, Place, Stream
+from transformer.model.anatomy import StackName
+from transformer.model.config_layers import NormKind
+from ui.inside.looked_at import INSIDE, pieces_of, side_of, token_of
+from ui.runs.picture import Plot
+from ui.runs.seen import Seen
+from ui.runs.sides import AXES, STACK_NAMES, STACKS
+from ui.state.click import place_below
+from ui.state.view import Side, Slot
+from words import say
+
+HOW_TO_READ_NORMS: Final[dict[NormKind, tuple[str, str]]] = {
+    "layer": (HOW_TO_READ_NORM, HOW_TO_READ_STRIP),
+    "rms": (HOW_TO_READ_RMS_NORM, HOW_TO_READ_RMS_STRIP),
+    "deviation": (HOW_TO_READ_DEVIATION_NORM, HOW_TO_READ_DEVIATION_STRIP),
+    "biased_deviation": (HOW_TO_READ_BIASED_NORM, HOW_TO_READ_BIASED_STRIP),
+}
+
+
+@dataclass(frozen=True)
+class OpenStream:
+    """The stream of a side."""
+
+    run: Seen
+    side: Side
+    pieces: list[str]  # the tokens that may be seen
+    chosen: int  # the one that is looked at
+    recorded: dict[str, np.ndarray]  # what the pass recorded; its rows after `pieces` must not be seen
+    measured: Stream
+
+    @property
+    def slot(self) -> Slot:
+        """Where it is drawn."""
+        return self.run.slot
+
+    @property
+    def stack(self) -> StackName:
+        """Whose layers."""
+        return STACKS[self.side]
+
+    @property
+    def whose(self) -> str:
+        """The chosen token, for titles."""
+        return self.pieces[self.chosen]
+
+    @property
+    def pre(self) -> bool:
+        """Whether norms stand before their sub-layers."""
+        return self.run.checkpoint.config.norm != "post"
+
+    @property
+    def norms(self) -> list[Place]:
+        """The norms that can be chosen; none where the model has none."""
+        config = self.run.checkpoint.config
+        return [] if config.norm_kind == "none" else list(stream.norm_places(config, self.stack))
+
+    @cached_property
+    def norm(self) -> Place:
+        """The norm that is chosen."""
+        norms, asked = self.norms, self.run.view.norm
+        return norms[asked if asked < len(norms) else 0]
+
+    @cached_property
+    def normed(self) -> Normed:
+        """What it does."""
+        return stream.normed(
+            self.recorded, self.run.checkpoint.model, self.stack, self.norm, n_tokens=len(self.pieces)
+        )
+
+
+def open_stream(run: Seen) -> OpenStream:
+    """The stream of the side that is looked at.
+
+    Raises:
+        QueryError: The model computes what is not finite.
+        BusyError: The model has too much to do.
+    """
+    side = side_of(run)
+    pieces, config, stack = pieces_of(run, side), run.checkpoint.config, STACKS[side]
+    recorded = run.work.replay(run.checkpoint, run.trace, stream.sites(config, stack))
+    measured = stream.measure(recorded, config, stack, n_tokens=len(pieces))
+    return OpenStream(run, side, pieces, token_of(run, side, pieces), recorded, measured)
+
+
+STREAM = INSIDE.part("stream", say("Residual stream"), open_stream)
+
+
+def depths(places: tuple[Place, ...] | list[Place]) -> list[Depth]:
+    """What places of a stream are called."""
+    return [Depth(place.short, place.name) for place in places]
+
+
+@STREAM.picture("stream_size", say("How large the stream is"))
+def size(o: OpenStream) -> Plot:
+    """How large the stream is at each depth."""
+    alt = say("Root mean square of the vector of each of {n} tokens by depth in the {stack}; {token} is chosen.",
+              n=len(o.pieces), stack=STACK_NAMES[o.stack], token=o.whose)  # fmt: skip
+    spec = charts.stream_lines_spec(
+        depths(o.measured.places), o.measured.size, o.pieces, chosen=o.chosen, title=size.title,
+        value_name=say("root mean square"), limits=None, colour=o.side,
+    )  # fmt: skip
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_SIZE, fit=True, clicked=place_below(len(o.pieces)))
+
+
+@STREAM.picture("stream_kept", say("How much of the embedding is left"))
+def kept(o: OpenStream) -> Plot:
+    """How much of what a token began as is left at each depth."""
+    alt = say("Cosine with its embedding plus position of each of {n} tokens by depth in the {stack}; {token} is "
+              "chosen.", n=len(o.pieces), stack=STACK_NAMES[o.stack], token=o.whose)  # fmt: skip
+    least = min(0.0, float(np.nan_to_num(o.measured.kept).min()) - 0.05)
+    spec = charts.stream_lines_spec(
+        depths(o.measured.places), o.measured.kept, o.pieces, chosen=o.chosen, title=kept.title,
+        value_name=say("cosine"), limits=(least, 1.05), colour=o.side,
+    )  # fmt: skip
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_KEPT, fit=True, clicked=place_below(len(o.pieces)))
+
+
+@STREAM.picture("stream_added", say("What each sub-layer adds to the stream of a token"))
+def added(o: OpenStream) -> Plot:
+    """What each sub-layer adds to the stream of the chosen token."""
+    measured = o.measured
+    spec = charts.stream_added_spec(
+        depths(measured.sublayers),
+        measured.before[:, o.chosen],
+        measured.added[:, o.chosen],
+        measured.aligned[:, o.chosen],
+        title=say("What each sub-layer adds to the stream of {token}", token=o.whose),
+        colour=o.side,
+    )
+    alt = say("Size of the stream of {token} and of what each sub-layer of the {stack} adds to it.", token=o.whose,
+              stack=STACK_NAMES[o.stack])  # fmt: skip
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_ADDED)
+
+
+@STREAM.picture("stream_norm", say("What a norm does to each token"))
+def norm(o: OpenStream) -> Plot | None:
+    """Mean and deviation of each token's vector before and after a norm."""
+    if not o.norms:
+        return None
+    found = o.normed
+    spec = charts.norm_effect_spec(
+        o.pieces,
+        means=(found.mean_before, found.mean_after),
+        deviations=(found.deviation_before, found.deviation_after),
+        chosen=o.chosen,
+        title=norm_title(o.norm, pre=o.pre),
+        token_axis=AXES[o.side],
+        colour=o.side,
+    )
+    alt = say("Mean and standard deviation of each token's vector before and after {norm}.",
+              norm=norm_name(o.norm, pre=o.pre))  # fmt: skip
+    how_to_read, _ = HOW_TO_READ_NORMS[o.run.checkpoint.config.norm_kind]
+    return Plot(spec=spec, alt=alt, how_to_read=how_to_read, clicked=place_below(len(o.pieces)))
+
+
+@STREAM.picture("stream_strip", say("A token's vector before and after a norm"))
+def strip(o: OpenStream) -> Plot | None:
+    """The vector of the chosen token before a norm, standardised, and after."""
+    if not o.norms:
+        return None
+    found = o.normed
+    rows = {
+        say("before", about="before a norm"): found.before,
+        say("standardised"): found.standardised,
+        say("after", about="after a norm"): found.after,
+    }
+    spec = embedding_rows_spec(
+        np.stack([vectors[o.chosen] for vectors in rows.values()]),
+        list(rows),
+        title=say("{token}: its vector before and after", token=o.whose),
+    )
+    alt = say("The vector of {token} before {norm}, standardised, and after, one column a dimension.",
+              token=o.whose, norm=norm_name(o.norm, pre=o.pre))  # fmt: skip
+    _, how_to_read = HOW_TO_READ_NORMS[o.run.checkpoint.config.norm_kind]
+    return Plot(spec=spec, alt=alt, how_to_read=how_to_read)
+
+
+def norm_name(place: Place, *, pre: bool) -> str:
+    """A norm in a few words, for a sentence; `pre` if it stands before its sub-layer."""
+    if place.layer is None:
+        return place.name
+    return say("the norm before {part}", part=place.name) if pre else say("the norm after {part}", part=place.name)
+
+
+def norm_title(place: Place, *, pre: bool) -> str:
+    """The same as a title."""
+    if place.layer is None:
+        return say("The final norm")
+    return say("The norm before {part}", part=place.name) if pre else say("The norm after {part}", part=place.name)

@@ -1,0 +1,127 @@
+"""A picture is declared once, where it is written: what it shows of a run, as plain data.
+
+    MASKS = Page("masks", say("Masks"), panel="masks_panel")
+    CHECKS = MASKS.part("checks", say("Checks"), scene)
+
+    @CHECKS.picture("mask_causality", say("Causality: how far each row moves"))
+    def causality(scene: Scene) -> Plot: ...
+
+All else follows from that and is written nowhere else: the page draws it in either slot (`show(causality, scene)`), a
+handout prints it, a teacher's link covers it by its key, and one test opens every picture for every kind of model.
+A picture's function is pure: it reads no session, and a handout that was never on a page gets the same.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+from charts.theme import Spec
+from transformer.model.anatomy import Kind
+from ui.runs.seen import Seen
+from ui.state.click import Click
+from ui.state.fields import words_of
+from ui.state.view import Slot, View
+from words import Sentence
+
+PAGES: Final[dict[str, Page]] = {}
+"""The pages whose modules were imported so far, by their paths."""
+PICTURES: Final[dict[str, Picture[Any]]] = {}
+"""Their pictures, by their keys."""
+
+
+class InASlot(Protocol):
+    """What pictures are of: a run, or what a part of a page computes from one for all its pictures."""
+
+    @property
+    def slot(self) -> Slot:
+        """Where it is drawn."""
+
+
+_Scene = TypeVar("_Scene", bound=InASlot)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plot:
+    """A picture of a moment: plain data, with all that is said of it."""
+
+    spec: Spec  # what a `..._spec` of `charts` made
+    alt: str  # the chart in one or two sentences, for people who cannot see it
+    how_to_read: str
+    fit: bool = False  # it is what its page is about, and takes the height that is left on the first screen
+    of_sentence: bool = True  # it is of the sentence at hand, and not of the model alone
+    # What a click on a mark means; fields of the view, if the page says nothing else. It must not hold a run.
+    clicked: Callable[[Click], Any] | None = None
+
+
+@dataclass(frozen=True)
+class Picture(Generic[_Scene]):
+    """A declared picture."""
+
+    part: Part[_Scene]
+    key: str  # names it on its page, in lessons, and in addresses that cover it
+    title: Sentence  # what it is, whatever the run
+    plot: Callable[[_Scene], Plot | None]  # None where the model has nothing to show
+
+    def of(self, run: Seen) -> Plot | None:
+        """What it shows of a run that is on no page.
+
+        Raises:
+            GlassformerError: It cannot be made of this run.
+            BusyError: The model has too much to do.
+        """
+        scene = self.part.scene(run)
+        return None if scene is None else self.plot(scene)
+
+
+@dataclass(frozen=True)
+class Part(Generic[_Scene]):
+    """A part of a page, with its pictures in the order in which it draws them."""
+
+    page: Page
+    name: str  # the value of the page's field; "" where the page has one part alone
+    title: str  # of its button
+    # What its pictures need of a run, computed once for all of them; None where the model has nothing for them.
+    scene: Callable[[Seen], _Scene | None]
+    pictures: dict[str, Picture[_Scene]] = field(default_factory=dict)
+
+    def picture(self, key: str, title: Sentence) -> Callable[[Callable[[_Scene], Plot | None]], Picture[_Scene]]:
+        """Declare a picture: a decorator of the function that makes it."""
+
+        def declare(plot: Callable[[_Scene], Plot | None]) -> Picture[_Scene]:
+            made = self.pictures[key] = PICTURES[key] = Picture(self, key, title, plot)
+            return made
+
+        return declare
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page that shows pictures of a run."""
+
+    path: str
+    title: Sentence
+    panel: str = ""  # the field of the view that chooses a part
+    # The attention that layer and head of a view are of; None for the one that the view names.
+    kind: Callable[[View], Kind | None] = lambda view: None
+    parts: dict[str, Part[Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        PAGES[self.path] = self
+
+    def part(self, name: str, title: str, scene: Callable[[Seen], _Scene | None]) -> Part[_Scene]:
+        """Declare a part."""
+        made = self.parts[name] = Part(self, name, title, scene)
+        return made
+
+    def titles(self) -> dict[str, str]:
+        """Its parts in the order of the words of the field that chooses one."""
+        return {name: self.parts[name].title for name in words_of(View, self.panel) if name in self.parts}
+
+    def first(self, view: View) -> Picture[Any] | None:
+        """The first picture of the part that is looked at."""
+        part = self.parts.get(getattr(view, self.panel) if self.panel else "")
+        return None if part is None else next(iter(part.pictures.values()), None)

@@ -1,0 +1,55 @@
+"""A run and what is looked at of it: all that a picture is made of, on a page, for a handout, or in a notebook.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from transformer.checkpoint.load import Checkpoint
+from transformer.runs.query import Query
+from transformer.runs.trace import Trace
+from ui.runs.drawn import Drawn
+from ui.runs.looking import Looking
+from ui.state.link import Link
+
+_Result = TypeVar("_Result")
+
+
+class Work(Protocol):
+    """Who works with the model. A server keeps what was computed and has one queue for all (`ui.runs.loading`).
+
+    Each raises `QueryError` for what does not fit the checkpoint, and a server `BusyError`.
+    """
+
+    def compute(self, key: Hashable, work: Callable[[], _Result], *, nbytes: Callable[[_Result], int]) -> _Result:
+        """The result of any work; `key` says all that decides it, `nbytes` its memory."""
+
+    def run(self, checkpoint: Checkpoint, query: Query) -> Trace:
+        """The trace of a query."""
+
+    def batch(self, checkpoint: Checkpoint, queries: Sequence[Query]) -> tuple[Trace, ...]:
+        """Several queries as one padded batch, without their maps."""
+
+    def replay(self, checkpoint: Checkpoint, trace: Trace, sites: Sequence[str]) -> dict[str, np.ndarray]:
+        """What a run had at some sites."""
+
+
+@dataclass(frozen=True)
+class Seen(Drawn):
+    """A run, what of it is looked at, and who computes what is not there yet."""
+
+    looking: Looking
+    checkpoint: Checkpoint
+    link: Link  # what is asked for
+    work: Work
+
+    @property
+    def trace(self) -> Trace:
+        """The trace."""
+        return self.looking.trace

@@ -1,0 +1,50 @@
+"""Draws what is declared: a page's row of parts, and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from ui.runs.picture import InASlot, Page, Picture
+from ui.shared import choices, drawing
+from ui.shared.clicks import on_click
+from ui.state import session
+from ui.state.view import Slot
+from words import say
+
+
+def show(picture: Picture[Any], scene: InASlot, *, take: Callable[[Any], object] | None = None) -> None:
+    """Draw a picture in the scene's slot; nothing where the model has nothing to show.
+
+    Args:
+        picture: Which.
+        scene: What it is of.
+        take: Called with what a click means; it must not hold a run. None: the view takes it.
+
+    Raises:
+        GlassformerError: It cannot be made of this run.
+        BusyError: The model has too much to do.
+    """
+    plot, key = picture.plot(scene), f"{scene.slot}{picture.key}"
+    if plot is None:
+        return
+    drawing.chart(
+        plot.spec,
+        key=key,
+        alt=plot.alt,
+        how_to_read=plot.how_to_read,
+        fit=plot.fit,
+        of_sentence=plot.of_sentence,
+        on_click=None if plot.clicked is None else on_click(key, plot.clicked, take or partial(_look_at, scene.slot)),
+    )
+
+
+def choose_part(page: Page, slot: Slot) -> str:
+    """Draw the choice of a part of a page."""
+    return choices.choose(choices.field(slot, page.panel), say("Part"), page.titles(), bare=True)
+
+
+def _look_at(slot: Slot, fields: Mapping[str, Any]) -> None:
+    """Callback: a session keeps it, so it holds no run."""
+    session.replace(slot, **fields)

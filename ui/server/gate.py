@@ -1,0 +1,155 @@
+"""Stands before Streamlit's endpoint for uploads, which takes any file from any open page and keeps it in memory.
+
+What is in memory and on its way there is bounded, over all and for each session; who comes when it is full waits a
+while. What no page has taken over after some minutes is dropped. With uploads off the endpoint takes nothing.
+
+Source: streamlit/web/server/starlette/starlette_routes.py of 1.67, whose own limit is that of one file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit.runtime import Runtime
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.uploaded_file_manager import UploadedFileRec
+
+from ui.server import switch
+from words import Sentence, say
+
+PATH = "/_stcore/upload_file/"
+MOST_BYTES = 512 * 2**20  # in memory, of all sessions
+MOST_OF_SESSION = 256 * 2**20
+MOST_FILES = 64  # of a session, in memory
+MOST_WAITING = 200
+WAIT_SECONDS, TAKE_SECONDS = 120.0, 300.0
+STALE_SECONDS = 300.0
+LOOK_SECONDS = 0.1
+
+_OFF = say("Nothing can be uploaded on this server.")
+_NO_LENGTH = say("The request has to say how long it is.")
+_TOO_MUCH = say("That is more than one page may upload at once.")
+_FULL = say("Too much is being uploaded at the moment; try again in a minute.")
+_SLOW = say("The file took too long to arrive.")
+
+
+class Gate:
+    """The middleware.
+
+    Args:
+        app: What it stands before.
+        base: The path that the app is served under.
+    """
+
+    def __init__(self, app: ASGIApp, base: str = "") -> None:
+        self._app = app
+        self._path = f"/{base.strip('/')}{PATH}" if base.strip("/") else PATH
+        self._coming: dict[object, tuple[str, int]] = {}
+        self._waiting = 0
+        self._since: dict[tuple[str, str], float] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        ours = scope["type"] == "http" and scope.get("path", "").startswith(self._path)
+        if not ours or scope["method"] in ("GET", "HEAD", "OPTIONS", "DELETE"):
+            await self._app(scope, receive, send)
+            return
+        refused = await self._taken(scope, receive, send)
+        if refused is not None:
+            status, why = refused
+            await PlainTextResponse(str(why), status_code=status, headers={"Connection": "close"})(
+                scope, receive, send
+            )
+
+    async def _taken(self, scope: Scope, receive: Receive, send: Send) -> tuple[int, Sentence] | None:
+        """Take a file; the status and the reason if it is not taken."""
+        if switch.mode() == "off":
+            return 403, _OFF
+        session, n_bytes = scope["path"].removeprefix(self._path).partition("/")[0], _length(scope)
+        if n_bytes is None:
+            return 411, _NO_LENGTH
+        if not Runtime.instance().is_active_session(session):
+            await self._app(scope, receive, send)  # which refuses it
+            return None
+        if not self._may_ever(session, n_bytes):
+            return 413, _TOO_MUCH
+        if not await self._room_for(n_bytes):
+            return 503, _FULL
+        ticket = object()
+        self._coming[ticket] = session, n_bytes
+        try:
+            return await self._pass_on(scope, receive, send)
+        finally:
+            del self._coming[ticket]
+
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> tuple[int, Sentence] | None:
+        began = False
+
+        async def noting(message: Message) -> None:
+            nonlocal began
+            began = True
+            await send(message)
+
+        try:
+            async with asyncio.timeout(TAKE_SECONDS):
+                await self._app(scope, receive, noting)
+        except TimeoutError:
+            return None if began else (408, _SLOW)
+        return None
+
+    def _may_ever(self, session: str, n_bytes: int) -> bool:
+        there = [len(record.data) for owner, record in _in_memory() if owner == session]
+        there += [size for owner, size in self._coming.values() if owner == session]
+        return len(there) < MOST_FILES and sum(there) + n_bytes <= MOST_OF_SESSION
+
+    async def _room_for(self, n_bytes: int) -> bool:
+        """Wait until there is room for so many bytes; whether there is."""
+        if self._has_room(n_bytes):
+            return True
+        if self._waiting >= MOST_WAITING:
+            return False
+        self._waiting += 1
+        try:
+            end = time.monotonic() + WAIT_SECONDS
+            while time.monotonic() < end:
+                await asyncio.sleep(LOOK_SECONDS)
+                if self._has_room(n_bytes):
+                    return True
+            return False
+        finally:
+            self._waiting -= 1
+
+    def _has_room(self, n_bytes: int) -> bool:
+        self._drop_stale()
+        there = sum(len(record.data) for _, record in _in_memory())
+        return there + sum(size for _, size in self._coming.values()) + n_bytes <= MOST_BYTES
+
+    def _drop_stale(self) -> None:
+        """Let go of what no page has taken over."""
+        now, there = time.monotonic(), {(owner, record.file_id) for owner, record in _in_memory()}
+        self._since = {key: self._since.get(key, now) for key in there}
+        for owner, name in [key for key, since in self._since.items() if now - since > STALE_SECONDS]:
+            let_go(owner, name)
+
+
+def let_go(session: str, file_id: str) -> None:
+    """Have Streamlit forget a file."""
+    keeper = Runtime.instance().uploaded_file_mgr
+    if isinstance(keeper, MemoryUploadedFileManager):
+        keeper.remove_file(session, file_id)
+
+
+def _in_memory() -> list[tuple[str, UploadedFileRec]]:
+    """What Streamlit keeps, each with its session."""
+    keeper = Runtime.instance().uploaded_file_mgr
+    storage = keeper.file_storage if isinstance(keeper, MemoryUploadedFileManager) else {}
+    return [(session, record) for session, records in list(storage.items()) for record in list(records.values())]
+
+
+def _length(scope: Scope) -> int | None:
+    """What a request says of its length; None if it says nothing that can be believed."""
+    found = [value for name, value in scope["headers"] if name == b"content-length"]
+    return int(found[0]) if len(found) == 1 and found[0].isdigit() and len(found[0]) < 16 else None

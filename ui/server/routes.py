@@ -1,0 +1,159 @@
+"""What students' browsers ask a room for, beside Streamlit: to join, its events, and that a vote is taken.
+
+A vote costs no run of a script, and a move of the teacher reaches all in milliseconds. Nothing here moves a class or
+shows votes: a teacher's session does that in this process. What is posted has to come from a page of ours, as JSON,
+and is short. A page is ours whose `Origin` is the host that was asked for, or one that the server was told of: behind
+a proxy that passes on another `Host` only the latter holds.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from ui.server import codes
+from ui.server.events import stream
+from ui.server.public import RefusedError, Why
+from ui.server.registry import ROOMS, Registry
+from words import say
+
+MOST_BYTES: Final = 500
+_STATUS: Final[dict[Why, int]] = {
+    "no-room": 404, "full": 503, "too-often": 429, "no-token": 403, "no-question": 409, "over": 409, "voted": 409,
+    "no-choice": 400, "not-yours": 403, "too-long": 413,
+}  # fmt: skip
+_NOT_OURS: Final = say(
+    "This page's Origin is neither the Host that was asked for nor one of server.corsAllowedOrigins; a proxy has to "
+    "pass on the Host header."
+)
+_PLAIN: Final = {"Cache-Control": "no-store"}
+_UNBUFFERED: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+
+class _BadRequestError(Exception):
+    def __init__(self, status: int, why: str, remedy: str = "") -> None:
+        super().__init__(why)
+        told = {"why": why} | ({"remedy": remedy} if remedy else {})
+        self.response = JSONResponse(told, status_code=status, headers=_PLAIN)
+
+
+def routes(
+    base: str = "", rooms: Registry = ROOMS, *, origins: Callable[[], Collection[str]] = frozenset
+) -> list[Route]:
+    """The routes.
+
+    Args:
+        base: The path that the app is served under.
+        rooms: All rooms.
+        origins: What pages of ours are called beside the host that is asked for, such as "https://glass.example".
+    """
+
+    async def posted(request: Request, do: Callable[[str, dict[str, Any]], Response]) -> Response:
+        return await _posted(rooms, origins(), request, do)
+
+    async def events(request: Request) -> Response:
+        return _events(rooms, request)
+
+    async def join(request: Request) -> Response:
+        return await posted(request, lambda code, _: _join(rooms, code))
+
+    async def vote(request: Request) -> Response:
+        return await posted(request, lambda code, said: _vote(rooms, code, said))
+
+    start = f"/{base.strip('/')}/class/{{room}}".replace("//", "/")
+    return [
+        Route(f"{start}/events", events, methods=["GET"]),
+        Route(f"{start}/join", join, methods=["POST"]),
+        Route(f"{start}/vote", vote, methods=["POST"]),
+    ]
+
+
+def _events(rooms: Registry, request: Request) -> Response:
+    code, token = codes.read_code(request.path_params["room"]), request.query_params.get("token", "")
+    if rooms.public(code) is None and not rooms.missed():
+        return JSONResponse({"why": "too-often"}, status_code=429, headers=_PLAIN)
+    if token and not codes.is_token(token):
+        return JSONResponse({"why": "no-token"}, status_code=400, headers=_PLAIN)
+    told = stream(
+        rooms, code, token, counts="counts" in request.query_params, last=request.headers.get("last-event-id", "")
+    )
+    return StreamingResponse(told, media_type="text/event-stream", headers=_UNBUFFERED)
+
+
+async def _posted(
+    rooms: Registry, origins: Collection[str], request: Request, do: Callable[[str, dict[str, Any]], Response]
+) -> Response:
+    try:
+        _check_origin(request, origins)
+        said = await _said(request)
+        code = codes.read_code(request.path_params["room"])
+        if rooms.public(code) is None and not rooms.missed():
+            raise RefusedError("too-often")
+        answer = do(code, said)
+    except _BadRequestError as bad:
+        return bad.response
+    except RefusedError as refused:
+        told = {"why": refused.why, "boot": rooms.boot}
+        return JSONResponse(told, status_code=_STATUS[refused.why], headers=_PLAIN)
+    return answer
+
+
+def _join(rooms: Registry, code: str) -> Response:
+    return JSONResponse({"token": rooms.join(code)}, headers=_PLAIN)
+
+
+def _vote(rooms: Registry, code: str, said: dict[str, Any]) -> Response:
+    token = said.get("token")
+    if not codes.is_token(token):
+        raise _BadRequestError(400, "malformed")
+    rooms.vote(code, str(token), round_=_whole(said, "round"), choice=_whole(said, "choice"))
+    return Response(status_code=204, headers=_PLAIN)
+
+
+def _whole(said: dict[str, Any], name: str) -> int:
+    found = said.get(name)
+    if not isinstance(found, int) or isinstance(found, bool):
+        raise _BadRequestError(400, "malformed")
+    return found
+
+
+def _check_origin(request: Request, origins: Collection[str]) -> None:
+    """Look whether something was posted by a page of ours.
+
+    Raises:
+        _BadRequestError: It was not.
+    """
+    origin = request.headers.get("origin", "")
+    host = urlsplit(origin).netloc
+    if not host or (host != request.headers.get("host") and origin not in origins):
+        raise _BadRequestError(403, "another-origin", _NOT_OURS)
+
+
+async def _said(request: Request) -> dict[str, Any]:
+    """What was posted.
+
+    Raises:
+        _BadRequestError: It is nothing that a page of ours sends.
+    """
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        raise _BadRequestError(415, "no-json")
+    body = b""
+    try:
+        async for part in request.stream():
+            body += part
+            if len(body) > MOST_BYTES:
+                raise _BadRequestError(413, "too-long")
+        said = json.loads(body)
+    except (ValueError, RecursionError, ClientDisconnect):
+        raise _BadRequestError(400, "malformed") from None
+    if not isinstance(said, dict):
+        raise _BadRequestError(400, "malformed")
+    return said

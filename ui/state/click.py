@@ -1,0 +1,35 @@
+"""A click on a mark of a chart, and what it may mean.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Click:
+    """One click on a mark of a chart."""
+
+    curve: int  # which trace of the figure
+    index: tuple[int, ...]  # place of the mark in its trace: `(row, column)` in a heat map, `(i,)` elsewhere
+    customdata: Any  # what the figure attached to the mark, else None
+
+
+def place_of(click: Click) -> int | None:
+    """The place that a mark carries; None for what is no place."""
+    place = click.customdata
+    return place if isinstance(place, int) and not isinstance(place, bool) and place >= 0 else None
+
+
+def cell_of(click: Click) -> tuple[int, int] | None:
+    """Row and column of a cell of a map."""
+    return (click.index[0], click.index[1]) if len(click.index) == 2 else None
+
+
+def place_below(count: int) -> Callable[[Click], int | None]:
+    """`place_of`, for charts of `count` things."""
+    return lambda click: place if (place := place_of(click)) is not None and place < count else None

@@ -1,0 +1,226 @@
+"""The pictures of the Step page: what could come next, where a step looks, and how unsure each step was.
+
+The entropy of all pieces is what is usually meant by unsure, but a tail of thousands of tiny probabilities drives it
+up where a model is sure, and label smoothing teaches such a tail. So other measures stand beside it, and the caption
+says so.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+import charts
+from charts.bars import HOW_TO_READ as HOW_TO_READ_ATTENTION
+from charts.candidates import HOW_TO_READ as HOW_TO_READ_CANDIDATES
+from charts.candidates import HOW_TO_READ_DRAWN, HOW_TO_READ_RULES
+from charts.curves import HOW_TO_READ as HOW_TO_READ_ENTROPY
+from charts.following import follow_steps
+from charts.heatmap import HOW_TO_READ as HOW_TO_READ_MAP
+from charts.heatmap import HOW_TO_READ_CLOSED
+from charts.prompt import HOW_TO_READ as HOW_TO_READ_PROMPT
+from charts.prompt import part_map
+from transformer.analysis.unsureness import N_BEST, entropy_of_best, entropy_of_smoothed, other_share
+from transformer.runs.trace import Trace
+from ui.runs.groups import prompt_row
+from ui.runs.looking import Looking, candidate_list
+from ui.runs.picture import Page, Part, Plot
+from ui.runs.seen import Seen
+from ui.runs.sides import KIND_NAMES, sides
+from ui.state.click import place_of
+from ui.state.view import Unsureness
+from words import joined, say
+
+STEP = Page("step", say("Step through decoding"), kind=lambda view: "cross")
+WRITING: Part[Seen] = STEP.part("", STEP.title, lambda run: run if run.trace.n_steps else None)
+
+
+@WRITING.picture("candidates", say("Candidates for the next piece"))
+def candidates(run: Seen) -> Plot | None:
+    """The most probable pieces of the step, unless they are to be guessed; a click means the place of one."""
+    if run.looking.covered:
+        return None
+    listed = candidate_list(run.looking)
+    how_to_read = HOW_TO_READ_CANDIDATES if listed.drawn_from is None else HOW_TO_READ_DRAWN
+    return Plot(
+        spec=charts.candidates_spec(
+            listed.pieces,
+            listed.probabilities,
+            ids=listed.ids,
+            chosen=listed.chosen,
+            ranks=listed.ranks,
+            drawn_from=listed.drawn_from,
+            others=listed.others,
+            rules=listed.rules,
+            how_chosen=listed.how_chosen,
+            title=say("Step {n}: candidates for the next piece", n=run.view.step + 1),
+        ),
+        alt=say(
+            "The most probable pieces after {read}, from {best} down; the output has {chosen}.",
+            read=run.trace.row_label(run.looking.row).reads,
+            best=listed.pieces[0],
+            chosen=listed.pieces[listed.chosen or 0],
+        ),
+        how_to_read=joined(" ", [how_to_read, HOW_TO_READ_RULES]) if any(listed.rules) else how_to_read,
+        fit=True,
+        clicked=place_of,
+    )
+
+
+@WRITING.picture("entropy", say("How unsure each step was"))
+def entropy(run: Seen) -> Plot:
+    """How unsure the model was at each step, by the measure that is chosen; a click means a step."""
+    n_steps, measure = run.looking.n_steps - int(run.looking.covered), MEASURES[run.view.unsure]
+    return Plot(
+        spec=charts.entropy_spec(
+            _values(run.trace, run.view.unsure)[:n_steps].tolist(),
+            run.looking.row_labels()[run.trace.first_row :][:n_steps],
+            step=run.view.step if run.view.step < n_steps else None,
+            unit=measure.unit,
+            measure=measure.axis,
+        ),
+        alt=measure.alt,
+        how_to_read=joined(" ", [HOW_TO_READ_ENTROPY, *_meaning(run)]),
+        clicked=place_of,
+    )
+
+
+@WRITING.picture("cross_row", say("Where the step looks"))
+def cross_row(run: Seen) -> Plot:
+    """Where the current step looked: in the source, or in a decoder alone at all that it had read."""
+    looking, n, whose = run.looking, run.view.step + 1, run.looking.whose()
+    axes = sides(looking, looking.kind)
+    weights = looking.weights()[: len(axes.queries), : len(axes.keys)]
+    reads_source = looking.kind == "cross"
+    return Plot(
+        spec=charts.attention_bar_spec(
+            weights[looking.row],
+            axes.keys,
+            title=say("Step {n} looks at the source: {whose}", n=n, whose=whose)
+            if reads_source
+            else say("Step {n} looks at what it has read: {whose}", n=n, whose=whose),
+            key_axis=axes.key_axis,
+            allowed=run.trace.mask(looking.kind, run.view.layer)[looking.row, : len(axes.keys)],
+            mask_reason=_mask_reason(looking),
+            largest=float(weights.max(initial=0)),
+        ),
+        alt=say("Cross-attention weights of step {n} over the source pieces, {whose}.", n=n, whose=whose)
+        if reads_source
+        else say("Self-attention weights of step {n} over the pieces read so far, {whose}.", n=n, whose=whose),
+        how_to_read=HOW_TO_READ_ATTENTION,
+    )
+
+
+@WRITING.picture("cross_map", say("Where all steps look"))
+def cross_map(run: Seen) -> Plot:
+    """The same attention of all steps, the current one framed."""
+    looking, whose = run.looking, run.looking.whose()
+    axes = sides(looking, looking.kind)
+    n_rows, n_columns = len(axes.queries), len(axes.keys)
+    allowed = run.trace.mask(looking.kind, run.view.layer)[:n_rows, :n_columns]
+    figure = charts.heatmap_spec(
+        looking.weights()[:n_rows, :n_columns],
+        queries=axes.queries,
+        keys=axes.keys,
+        title=say("{kind}: {whose}", kind=KIND_NAMES[looking.kind], whose=whose),
+        query_axis=axes.query_axis,
+        key_axis=axes.key_axis,
+        allowed=allowed,
+        mask_reason=_mask_reason(looking),
+        colour=axes.key_side,
+        note=run.trace.rows_note(looking.kind),
+    )
+    rows = [run.trace.row_of(step) for step in range(looking.n_steps)]
+    follow_steps(figure, rows, n_rows=n_rows, n_columns=n_columns)
+    prompt = prompt_row(run, looking.kind)
+    if prompt is not None:
+        part_map(figure, row=prompt, column=prompt + 1 if prompt + 1 < n_columns else None)
+    alt = say("Cross-attention weights, one row a decoding step, one column a source piece, {whose}.", whose=whose)
+    if looking.kind != "cross":
+        alt = say("Self-attention weights, one row and one column a piece that was read, {whose}.", whose=whose)
+    closed = [HOW_TO_READ_CLOSED] * (not allowed.all())
+    parted = [HOW_TO_READ_PROMPT] * (prompt is not None)
+    return Plot(spec=figure, alt=alt, how_to_read=joined(" ", [HOW_TO_READ_MAP, *closed, *parted]), fit=True)
+
+
+def _mask_reason(looking: Looking) -> str:
+    return say("padding") if looking.kind == "cross" else say("comes later")
+
+
+# ------------------------------------------------------------------------------------------------ how unsure
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure of how unsure a step was: its name, and what its numbers mean."""
+
+    label: str
+    axis: str
+    unit: str
+    alt: str
+
+
+_BITS: Final = say("bits")
+MEASURES: Final[dict[Unsureness, Measure]] = {
+    "entropy": Measure(
+        say("All pieces"),
+        say("Entropy"),
+        _BITS,
+        say("Entropy of the next-piece distribution at each step, in bits."),
+    ),
+    "ten": Measure(
+        say("{n} likeliest", n=N_BEST),
+        say("Entropy, {n} likeliest", n=N_BEST),
+        _BITS,
+        say("Entropy among the {n} likeliest pieces at each step, in bits.", n=N_BEST),
+    ),
+    "rest": Measure(
+        say("1 − p"),
+        say("1 − p of the likeliest"),
+        "",
+        say("Probability of all pieces but the likeliest at each step."),
+    ),
+}
+
+
+def _values(trace: Trace, name: Unsureness) -> np.ndarray:
+    if name == "entropy":
+        return trace.entropies()
+    return entropy_of_best(trace.log_probs) if name == "ten" else other_share(trace.log_probs)
+
+
+def _meaning(run: Seen) -> list[str]:
+    """What the numbers mean, and what label smoothing does to them where the card says that there was some."""
+    name, smoothing, n_pieces = run.view.unsure, run.checkpoint.card.label_smoothing(), len(run.trace.vocabulary)
+    if name == "entropy":
+        said = say(
+            "Entropy is −Σ p·log₂ p over all {n:,} pieces: 0 bits is certain, and a coin tossed between two pieces "
+            "is 1 bit. Many tiny probabilities can add up to as much.",
+            n=n_pieces,
+        )
+        return [said, *([_smoothed(smoothing, n_pieces)] if smoothing else [])]
+    if name == "ten":
+        return [
+            say(
+                "Entropy among the {n} likeliest pieces alone, their probabilities scaled to sum to 1: 0 bits is "
+                "certain, and a coin tossed between two pieces is 1 bit.",
+                n=min(N_BEST, n_pieces),
+            )
+        ]
+    said = say("1 − p is the probability of all pieces but the likeliest: 0 is certain.")
+    wanted = say("Trained with label smoothing {share:g}, this model was never asked to come below {least:.2g}.",
+                 share=smoothing or 0, least=(smoothing or 0) * (1 - 1 / n_pieces))  # fmt: skip
+    return [said, *([wanted] if smoothing else [])]
+
+
+def _smoothed(smoothing: float, n_pieces: int) -> str:
+    return say(
+        "This model was trained with label smoothing {share:g}: where one piece was right it was still to leave that "
+        "share to all pieces alike, which alone is {bits:.1f} bits.",
+        share=smoothing,
+        bits=entropy_of_smoothed(smoothing, n_pieces),
+    )

@@ -1,0 +1,15 @@
+"""All pictures of all pages: whoever wants them by their keys imports this, and so the modules that declare them.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+from ui.inside import lens_pictures, stream_pictures
+from ui.masks import pictures as masks
+from ui.runs.picture import PAGES, PICTURES
+from ui.step import pictures as step
+
+__all__ = ["PAGES", "PICTURES"]
+
+_DECLARE = (step, masks, stream_pictures, lens_pictures)
