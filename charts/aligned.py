@@ -47,29 +47,18 @@ _NOTHING = "–"
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One place of the aligned outputs; None is what there is not.
+    """One place of the aligned outputs; None is what there is not."""
 
-    Attributes:
-        left, right: The pieces.
-        same: Whether they are the same piece.
-        left_step, right_step: Their steps, from 0.
-        p_left: Probability of the left piece in the left run.
-        p_right: Of the right piece in the right run.
-        p_crossed: Of the left piece in the right run, behind the left output.
-        p_crossed_back: Of the right piece in the left run, behind the right output.
-        divergence: KL(left ‖ right) of the next piece behind the left output, in nats.
-    """
-
-    left: str | None
-    right: str | None
-    same: bool
-    left_step: int | None = None
-    right_step: int | None = None
-    p_left: float | None = None
-    p_right: float | None = None
-    p_crossed: float | None = None
-    p_crossed_back: float | None = None
-    divergence: float | None = None
+    left: str | None  # the pieces
+    right: str | None  # the pieces
+    same: bool  # whether they are the same piece
+    left_step: int | None = None  # their steps, from 0
+    right_step: int | None = None  # their steps, from 0
+    p_left: float | None = None  # probability of the left piece in the left run
+    p_right: float | None = None  # of the right piece in the right run
+    p_crossed: float | None = None  # of the left piece in the right run, behind the left output
+    p_crossed_back: float | None = None  # of the right piece in the left run, behind the right output
+    divergence: float | None = None  # KL(left ‖ right) of the next piece behind the left output, in nats
 
 
 def aligned_outputs_spec(

@@ -25,21 +25,13 @@ _BETWEEN_ROWS, _BETWEEN_BANDS = 0.5, 0.7  # in heights of a cell
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell.
+    """A cell."""
 
-    Attributes:
-        piece: What stands in it.
-        said: On hover; already escaped.
-        colour: The scale of its ground.
-        shade: Its place on that scale, 0 to 1.
-        framed: Whether it is marked.
-    """
-
-    piece: str
-    said: str
-    colour: Colour
-    shade: float
-    framed: bool = False
+    piece: str  # what stands in it
+    said: str  # on hover; already escaped
+    colour: Colour  # the scale of its ground
+    shade: float  # its place on that scale, 0 to 1
+    framed: bool = False  # whether it is marked
 
 
 def window(count: int, place: int | None) -> range:

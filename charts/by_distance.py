@@ -52,19 +52,12 @@ _MOST_MARKED = 80
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A line over distances.
+    """A line over distances."""
 
-    Attributes:
-        name: What it is.
-        values: One for each distance.
-        strong: Whether it is the one that is looked at; the others stand back.
-        place: What a click on it gives; None: nothing.
-    """
-
-    name: str
-    values: np.ndarray
-    strong: bool = True
-    place: int | None = None
+    name: str  # what it is
+    values: np.ndarray  # one for each distance
+    strong: bool = True  # whether it is the one that is looked at; the others stand back
+    place: int | None = None  # what a click on it gives; None: nothing
 
 
 def distance_curves_spec(

@@ -43,21 +43,13 @@ _LESS = str(SIGNED_SCALE[2][1])
 
 @dataclass(frozen=True)
 class Bar:
-    """A part or several.
+    """A part or several."""
 
-    Attributes:
-        name: What it is.
-        short: The same on the axis; a head as "layer.head".
-        value: What it adds.
-        place: What a click on it gives; None: it cannot be clicked.
-        chosen: Whether it is the part that is looked at.
-    """
-
-    name: str
-    short: str
-    value: float
-    place: int | None = None
-    chosen: bool = False
+    name: str  # what it is
+    short: str  # the same on the axis; a head as "layer.head"
+    value: float  # what it adds
+    place: int | None = None  # what a click on it gives; None: it cannot be clicked
+    chosen: bool = False  # whether it is the part that is looked at
 
 
 def contribution_map_spec(

@@ -40,23 +40,14 @@ _MOST_WRITTEN = 64  # rows: of more, numbers would stand in each other's way
 
 @dataclass(frozen=True)
 class Column:
-    """A measure.
+    """A measure."""
 
-    Attributes:
-        name: In a word or two, above the column.
-        values: Of each piece; NaN where there is none.
-        digits: How its numbers are written, such as "+.2f".
-        absent: Why there is no number, where there is none.
-        least: The scale does not end below this; where no number is as large, nothing stands out.
-        meaning: What it is and its source, shown where its name is pointed at.
-    """
-
-    name: str
-    values: np.ndarray
-    digits: str
-    absent: str = ""
-    least: float = 0.0
-    meaning: str = ""
+    name: str  # in a word or two, above the column
+    values: np.ndarray  # of each piece; NaN where there is none
+    digits: str  # how its numbers are written, such as "+.2f"
+    absent: str = ""  # why there is no number, where there is none
+    least: float = 0.0  # the scale does not end below this; where no number is as large, nothing stands out
+    meaning: str = ""  # what it is and its source, shown where its name is pointed at
 
 
 def piece_credit_spec(pieces: Sequence[str], columns: Sequence[Column], *, title: str, piece_axis: str) -> Spec:

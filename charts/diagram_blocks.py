@@ -19,29 +19,17 @@ _HOVER_LETTERS = 46
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """One block, and what is said of it.
+    """One block, and what is said of it."""
 
-    Attributes:
-        place: Comes back as `customdata` of a click.
-        text: What is written in it.
-        name: What it is called where it stands alone, such as "Encoder layer 1: self-attention".
-        role: One sentence.
-        shape: Shapes of what goes in and comes out.
-        parameters: Learned values; None where it has none by nature.
-        multiply_adds: Of one pass; None where none are counted.
-        leads_to: Where a click goes.
-        kind: Decides the colour.
-    """
-
-    place: str
-    text: str
-    name: str
-    role: str
-    shape: str
-    parameters: int | None = None
-    multiply_adds: int | None = None
-    leads_to: str
-    kind: Kind
+    place: str  # comes back as `customdata` of a click
+    text: str  # what is written in it
+    name: str  # what it is called where it stands alone, such as "Encoder layer 1: self-attention"
+    role: str  # one sentence
+    shape: str  # shapes of what goes in and comes out
+    parameters: int | None = None  # learned values; None where it has none by nature
+    multiply_adds: int | None = None  # of one pass; None where none are counted
+    leads_to: str  # where a click goes
+    kind: Kind  # decides the colour
 
 
 @dataclass(frozen=True)
@@ -63,25 +51,16 @@ class Layer:
 
 @dataclass(frozen=True)
 class Stack:
-    """Encoder or decoder, from the bottom up.
+    """Encoder or decoder, from the bottom up."""
 
-    Attributes:
-        side: Its colour and its place.
-        pre: Norms stand in the branches.
-        ids, mask: What it starts from.
-        embedding, positions: What is looked up and what is added; None if nothing is.
-        layers: The layers.
-        end: What follows the layers: norms stand on the stream.
-    """
-
-    side: Side
-    pre: bool
-    ids: Block
-    mask: Block
-    embedding: Block
-    positions: Block | None
-    layers: tuple[Layer, ...]
-    end: tuple[Block, ...]
+    side: Side  # its colour and its place
+    pre: bool  # norms stand in the branches
+    ids: Block  # what it starts from
+    mask: Block  # what it starts from
+    embedding: Block  # what is looked up and what is added; None if nothing is
+    positions: Block | None  # what is looked up and what is added; None if nothing is
+    layers: tuple[Layer, ...]  # the layers
+    end: tuple[Block, ...]  # what follows the layers: norms stand on the stream
 
 
 def hover_text(block: Block) -> str:

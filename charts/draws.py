@@ -36,24 +36,16 @@ _LABEL = 28  # letters
 
 @dataclass(frozen=True)
 class Drawn:
-    """One output.
+    """One output."""
 
-    Attributes:
-        text: What it says.
-        count: How often it was drawn.
-        frequency, drawn, own: Its share of the draws, its probability where it was drawn from, that under the model.
-        low, high: The interval.
-        seed: One that draws it.
-    """
-
-    text: str
-    count: int
-    frequency: float
-    drawn: float
-    own: float
-    low: float
-    high: float
-    seed: int
+    text: str  # what it says
+    count: int  # how often it was drawn
+    frequency: float  # its share of the draws, its probability where it was drawn from, that under the model
+    drawn: float  # its share of the draws, its probability where it was drawn from, that under the model
+    own: float  # its share of the draws, its probability where it was drawn from, that under the model
+    low: float  # the interval
+    high: float  # the interval
+    seed: int  # one that draws it
 
 
 def draws_spec(rows: Sequence[Drawn], *, title: str, chosen: int | None = None) -> Spec:

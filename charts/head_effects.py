@@ -40,15 +40,10 @@ _PALE_FROM = 0.6  # of the scale: there pale and dark text are about equally rea
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """The heads of one attention.
+    """The heads of one attention."""
 
-    Attributes:
-        name: Of the attention.
-        values: `[layer, head]`; NaN where there is no number.
-    """
-
-    name: str
-    values: np.ndarray
+    name: str  # of the attention
+    values: np.ndarray  # `[layer, head]`; NaN where there is no number
 
 
 def head_effects_spec(

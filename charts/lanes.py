@@ -16,21 +16,13 @@ _AFTER = 0.4
 
 @dataclass(frozen=True)
 class Growing:
-    """A node as its lane depends on it.
+    """A node as its lane depends on it."""
 
-    Attributes:
-        place: Its name; parents come before their children.
-        parent: The name of the node that it continues; None for a first one.
-        step: How far right it stands, from 0.
-        order: What goes first among the children of a node: the smallest stays on its lane.
-        stays: Whether its lane is kept free to the right edge, for what is written there.
-    """
-
-    place: int
-    parent: int | None
-    step: int
-    order: float
-    stays: bool = False
+    place: int  # its name; parents come before their children
+    parent: int | None  # the name of the node that it continues; None for a first one
+    step: int  # how far right it stands, from 0
+    order: float  # what goes first among the children of a node: the smallest stays on its lane
+    stays: bool = False  # whether its lane is kept free to the right edge, for what is written there
 
 
 def lanes(nodes: Sequence[Growing]) -> dict[int, int]:

@@ -72,22 +72,14 @@ _PLACES = ("top center", "bottom center", "middle right", "middle left")
 
 @dataclass(frozen=True)
 class MapPoint:
-    """One piece on the map.
+    """One piece on the map."""
 
-    Attributes:
-        piece: Its text.
-        id: Its id.
-        kind: Where it is from.
-        x, y: Its place.
-        near: The pieces it was brought in by, as a neighbour; "" for one of the sentence.
-    """
-
-    piece: str
-    id: int
-    kind: Kind
-    x: float
-    y: float
-    near: str = ""
+    piece: str  # its text
+    id: int  # its id
+    kind: Kind  # where it is from
+    x: float  # its place
+    y: float  # its place
+    near: str = ""  # the pieces it was brought in by, as a neighbour; "" for one of the sentence
 
 
 def neighbour_bars_spec(

@@ -25,18 +25,13 @@ _NO_WEIGHT, _CLOSED_WEIGHT = np.float32(-1), np.float32(-2)  # smaller than any 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Maps as they are drawn.
+    """Maps as they are drawn."""
 
-    Attributes:
-        weights: [layer, head, row, column]; NaN where there is no number.
-        allowed: bool [layer, row, column], [1, row, column] if all layers are alike; False where all that a block
-            holds is closed.
-        size: A block is `size` x `size` cells, with the largest weight among them.
-    """
-
-    weights: np.ndarray
+    weights: np.ndarray  # [layer, head, row, column]; NaN where there is no number
+    # bool [layer, row, column], [1, row, column] if all layers are alike; False where all that a block holds is
+    # closed.
     allowed: np.ndarray
-    size: int
+    size: int  # A block is `size` x `size` cells, with the largest weight among them
 
 
 def block_size(shape: tuple[int, ...], most_cells: int) -> int:

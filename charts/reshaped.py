@@ -38,23 +38,15 @@ _ROW = 27  # pixels
 
 @dataclass(frozen=True)
 class Shares:
-    """One piece, or all others together.
+    """One piece, or all others together."""
 
-    Attributes:
-        name: The piece, or what stands for the others.
-        raw, tempered, cut: Its probabilities.
-        id: Of the piece; None for the others.
-        note: What else is said of it.
-        drawn: Whether the run drew it.
-    """
-
-    name: str
-    raw: float
-    tempered: float
-    cut: float
-    id: int | None = None
-    note: str = ""
-    drawn: bool = False
+    name: str  # the piece, or what stands for the others
+    raw: float  # its probabilities
+    tempered: float  # its probabilities
+    cut: float  # its probabilities
+    id: int | None = None  # of the piece; None for the others
+    note: str = ""  # what else is said of it
+    drawn: bool = False  # whether the run drew it
 
 
 def reshaped_spec(

@@ -23,27 +23,16 @@ _LINE = 36  # letters in a line of a result
 
 @dataclass(frozen=True)
 class Twig:
-    """One beginning of the tree.
+    """One beginning of the tree."""
 
-    Attributes:
-        place: Its name, which a click returns; parents come first.
-        parent: That of what it continues; None for a first piece.
-        step: Of its last piece, from 0.
-        piece: Its last piece.
-        kind: What became of it.
-        numbers: What hover says beside its piece, line by line; not yet escaped.
-        result: The best result that it leads to, from 0; None if it leads to none.
-        named: Whether its piece is written beside it.
-    """
-
-    place: int
-    parent: int | None
-    step: int
-    piece: str
-    kind: Kind
-    numbers: Sequence[str]
-    result: int | None = None
-    named: bool = True
+    place: int  # its name, which a click returns; parents come first
+    parent: int | None  # that of what it continues; None for a first piece
+    step: int  # of its last piece, from 0
+    piece: str  # its last piece
+    kind: Kind  # what became of it
+    numbers: Sequence[str]  # what hover says beside its piece, line by line; not yet escaped
+    result: int | None = None  # the best result that it leads to, from 0; None if it leads to none
+    named: bool = True  # whether its piece is written beside it
 
     @property
     def is_kept(self) -> bool:
@@ -53,17 +42,11 @@ class Twig:
 
 @dataclass(frozen=True)
 class Leaf:
-    """A result.
+    """A result."""
 
-    Attributes:
-        place: The name of its last beginning.
-        text: What it says.
-        numbers: Its numbers in a few words.
-    """
-
-    place: int
-    text: str
-    numbers: str
+    place: int  # the name of its last beginning
+    text: str  # what it says
+    numbers: str  # its numbers in a few words
 
 
 def start_mark(piece: str, root: tuple[float, float]) -> Spec:

@@ -104,7 +104,7 @@ def test_the_same_seed_draws_the_same(reverse):
 
 
 def test_one_result_of_beam_search_still_tells_its_score(reverse):
-    assert labels(reverse(src="abc", how="beam", beam=1))[0].startswith("**1.** cba (log-probability -")
+    assert labels(reverse(src="abc", how="beam", beam=1))[0].startswith("**1.** cba (log-probability −")
 
 
 def test_an_output_that_was_cut_says_so(reverse):

@@ -30,32 +30,20 @@ _LINK = re.compile(r"([0-9]{1,9})([-p])([0-9]{1,9})", re.ASCII)
 
 @dataclass(frozen=True)
 class Links:
-    """The gold links of one sentence.
+    """The gold links of one sentence."""
 
-    Attributes:
-        sure: Those that nobody doubts.
-        possible: Those that may be there, the sure ones included.
-    """
-
-    sure: frozenset[Link]
-    possible: frozenset[Link]
+    sure: frozenset[Link]  # those that nobody doubts
+    possible: frozenset[Link]  # those that may be there, the sure ones included
 
 
 @dataclass(frozen=True)
 class Counts:
-    """What AER is made of; the arrays have one shape, a number for each way of linking.
+    """What AER is made of; the arrays have one shape, a number for each way of linking."""
 
-    Attributes:
-        sure_hits: Links found that are sure.
-        possible_hits: Links found that are possible.
-        n_found: Links found.
-        n_sure: Sure links there are.
-    """
-
-    sure_hits: NDArray[np.int64]
-    possible_hits: NDArray[np.int64]
-    n_found: int
-    n_sure: int
+    sure_hits: NDArray[np.int64]  # links found that are sure
+    possible_hits: NDArray[np.int64]  # links found that are possible
+    n_found: int  # links found
+    n_sure: int  # sure links there are
 
     def __add__(self, other: "Counts") -> "Counts":
         return Counts(

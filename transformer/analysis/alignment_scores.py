@@ -61,30 +61,18 @@ class Head:
 
 @dataclass(frozen=True, kw_only=True)
 class AlignmentScores:
-    """What was measured. AERs and shares are 0 to 1; the first axis follows `ROWS`.
+    """What was measured. AERs and shares are 0 to 1; the first axis follows `ROWS`."""
 
-    Attributes:
-        gold: What it was measured against.
-        source_text, target_text: How the words became text, keys of `SPACINGS`.
-        heads: AER of each head [2, L, H].
-        layers: AER of the mean over the heads of each layer [2, L].
-        mean: AER of the mean over all layers and heads [2].
-        outside: Mean share of a target word's weight that is on tokens outside every word [2, L, H].
-        diagonal: AER of linking every target word with the source word at the same relative place.
-        n_sentences: Sentences scored.
-        left_out: Reason -> number of sentences left out for it.
-    """
-
-    gold: GoldSet
-    source_text: str
-    target_text: str
-    heads: Floats
-    layers: Floats
-    mean: Floats
-    outside: Floats
-    diagonal: float
-    n_sentences: int
-    left_out: dict[str, int]
+    gold: GoldSet  # what it was measured against
+    source_text: str  # how the words became text, keys of `SPACINGS`
+    target_text: str  # how the words became text, keys of `SPACINGS`
+    heads: Floats  # AER of each head [2, L, H]
+    layers: Floats  # AER of the mean over the heads of each layer [2, L]
+    mean: Floats  # AER of the mean over all layers and heads [2]
+    outside: Floats  # mean share of a target word's weight that is on tokens outside every word [2, L, H]
+    diagonal: float  # AER of linking every target word with the source word at the same relative place
+    n_sentences: int  # sentences scored
+    left_out: dict[str, int]  # reason -> number of sentences left out for it
 
     @property
     def best(self) -> Head:

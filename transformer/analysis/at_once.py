@@ -28,20 +28,13 @@ from transformer.runs.source import read_source
 
 @dataclass(frozen=True, eq=False)
 class AtOnce:
-    """One pass over a whole output.
+    """One pass over a whole output."""
 
-    Attributes:
-        losses: -log p of each piece of the output, in nats [T].
-        best: The likeliest piece of each row [T].
-        first_row: The decoder's row that predicts the first piece.
-        src_ids: What was read, special pieces included.
-        values: Each site that was asked for, without the batch axis; rows before `first_row` included.
-    """
-
-    losses: np.ndarray
-    best: np.ndarray
-    first_row: int
-    src_ids: tuple[int, ...]
+    losses: np.ndarray  # -log p of each piece of the output, in nats [T]
+    best: np.ndarray  # the likeliest piece of each row [T]
+    first_row: int  # the decoder's row that predicts the first piece
+    src_ids: tuple[int, ...]  # what was read, special pieces included
+    # Each site that was asked for, without the batch axis; rows before `first_row` included.
     values: dict[str, np.ndarray]
 
     @property

@@ -27,16 +27,11 @@ from transformer.runs.trace import Trace
 
 @dataclass(frozen=True)
 class Aligned:
-    """A place of one output, of the other, or of both.
+    """A place of one output, of the other, or of both."""
 
-    Attributes:
-        left, right: The step of each output, from 0; None where it has nothing here.
-        same: Whether both have the same piece here.
-    """
-
-    left: int | None
-    right: int | None
-    same: bool
+    left: int | None  # the step of each output, from 0; None where it has nothing here
+    right: int | None  # the step of each output, from 0; None where it has nothing here
+    same: bool  # whether both have the same piece here
 
 
 def first_difference(left: Sequence[object], right: Sequence[object]) -> int | None:
@@ -162,16 +157,11 @@ def read_output(
 
 @dataclass(frozen=True, eq=False)
 class Crossed:
-    """An output under the model that wrote it, and under another one.
+    """An output under the model that wrote it, and under another one."""
 
-    Attributes:
-        own, other: Log-probability of each of its pieces under each [T], in nats.
-        divergences: KL(own ‖ other) of the next piece at each step [T], in nats.
-    """
-
-    own: np.ndarray
-    other: np.ndarray
-    divergences: np.ndarray
+    own: np.ndarray  # log-probability of each of its pieces under each [T], in nats
+    other: np.ndarray  # log-probability of each of its pieces under each [T], in nats
+    divergences: np.ndarray  # KL(own ‖ other) of the next piece at each step [T], in nats
 
     @property
     def nbytes(self) -> int:

@@ -60,17 +60,12 @@ _OF_NAME: Final[tuple[tuple[str, Part], ...]] = (
 
 @dataclass(frozen=True)
 class Holding:
-    """The learned tensors of one component.
+    """The learned tensors of one component."""
 
-    Attributes:
-        part: The component.
-        tensors: Name without the layer, shape, and how many of that name and shape there are.
-        parameters: Learned values in all of them.
-    """
-
-    part: Part
+    part: Part  # the component
+    # Name without the layer, shape, and how many of that name and shape there are.
     tensors: tuple[tuple[str, tuple[int, ...], int], ...]
-    parameters: int
+    parameters: int  # learned values in all of them
 
 
 @dataclass(frozen=True)
@@ -78,16 +73,11 @@ class Crossing:
     """Where the n² part needs more multiply-adds than a part that is linear in the length.
 
     Both sides have n tokens: the linear part takes `linear`·n multiply-adds, the n² part `quadratic`·n².
-
-    Attributes:
-        n: The smallest whole n at which the n² part is larger.
-        linear: Multiply-adds a token.
-        quadratic: Multiply-adds of the n² part at n = 1.
     """
 
-    n: int
-    linear: int
-    quadratic: int
+    n: int  # the smallest whole n at which the n² part is larger
+    linear: int  # multiply-adds a token
+    quadratic: int  # multiply-adds of the n² part at n = 1
 
 
 @cache

@@ -18,41 +18,25 @@ from transformer.analysis.parameters import Parameter, slices
 
 @dataclass(frozen=True)
 class Difference:
-    """The difference b - a of two tensors.
+    """The difference b - a of two tensors."""
 
-    Attributes:
-        name: Of the first.
-        shape: Of both.
-        largest: max |b - a|; NaN if nothing could be compared, as all that follows.
-        mean: Mean of |b - a|.
-        relative: ‖b - a‖ / ‖a‖; infinite where a alone is 0.
-        cosine: Of the angle between the two as vectors, -1 to 1; NaN where one of them is 0.
-        left_out: Places where one of the two is not finite.
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    largest: float
-    mean: float
-    relative: float
-    cosine: float
-    left_out: int
+    name: str  # of the first
+    shape: tuple[int, ...]  # of both
+    largest: float  # max |b - a|; NaN if nothing could be compared, as all that follows
+    mean: float  # mean of |b - a|
+    relative: float  # ‖b - a‖ / ‖a‖; infinite where a alone is 0
+    cosine: float  # of the angle between the two as vectors, -1 to 1; NaN where one of them is 0
+    left_out: int  # places where one of the two is not finite
 
 
 @dataclass(frozen=True, eq=False)
 class Paired:
-    """Which tensors of two models go together: those of one name and one shape.
+    """Which tensors of two models go together: those of one name and one shape."""
 
-    Attributes:
-        pairs: Tensor of the first and of the second, in the order of the first.
-        only_first, only_second: Names that the other one lacks.
-        reshaped: Names that both have, of different shapes.
-    """
-
-    pairs: tuple[tuple[Parameter, Parameter], ...]
-    only_first: tuple[str, ...]
-    only_second: tuple[str, ...]
-    reshaped: tuple[str, ...]
+    pairs: tuple[tuple[Parameter, Parameter], ...]  # tensor of the first and of the second, in the order of the first
+    only_first: tuple[str, ...]  # names that the other one lacks
+    only_second: tuple[str, ...]  # names that the other one lacks
+    reshaped: tuple[str, ...]  # names that both have, of different shapes
 
     @property
     def unmatched(self) -> tuple[str, ...]:

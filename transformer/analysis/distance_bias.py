@@ -16,18 +16,12 @@ from transformer.model.transformer import Transformer
 
 @dataclass(frozen=True, eq=False)
 class DistanceBias:
-    """What a stack's self-attentions add to scores; the same in all of its layers.
+    """What a stack's self-attentions add to scores; the same in all of its layers."""
 
-    Attributes:
-        distances: The key's position minus the query's, ascending [distance].
-        bias: What is added [head, distance].
-        buckets: The bucket of each distance [distance]; None for ALiBi, which has none.
-        slopes: How much each head's score falls with a token of distance [head]; None for relative positions.
-    """
-
-    distances: np.ndarray
-    bias: np.ndarray
-    buckets: np.ndarray | None = None
+    distances: np.ndarray  # the key's position minus the query's, ascending [distance]
+    bias: np.ndarray  # what is added [head, distance]
+    buckets: np.ndarray | None = None  # the bucket of each distance [distance]; None for ALiBi, which has none
+    # How much each head's score falls with a token of distance [head]; None for relative positions.
     slopes: np.ndarray | None = None
 
     def edges(self) -> tuple[float, ...]:
@@ -62,15 +56,10 @@ def distance_bias(model: Transformer, stack: StackName, *, most: int) -> Distanc
 
 @dataclass(frozen=True, eq=False)
 class Spreads:
-    """How far scores of one query differ from key to key, in the mean over queries; each [layer, head].
+    """How far scores of one query differ from key to key, in the mean over queries; each [layer, head]."""
 
-    Attributes:
-        content: By what q . k alone gives.
-        bias: By what the distance adds.
-    """
-
-    content: np.ndarray
-    bias: np.ndarray
+    content: np.ndarray  # By what q . k alone gives.
+    bias: np.ndarray  # by what the distance adds
 
 
 def spreads(scores: np.ndarray, bias: np.ndarray, allowed: np.ndarray) -> Spreads:

@@ -32,47 +32,29 @@ NORMAL_95 = 1.959964
 
 @dataclass(frozen=True)
 class Draw:
-    """One output that was drawn.
+    """One output that was drawn."""
 
-    Attributes:
-        seed: What decided it.
-        ids: Its pieces.
-        text: What it says.
-        log_drawn: Log-probability of its drawn pieces in the distributions that they were drawn from, in nats.
-        log_prob: The same under the model, before temperature, top-k, top-p and rules.
-        ended: Whether it ended by itself; if not, the length limit cut it.
-    """
-
-    seed: int
-    ids: tuple[int, ...]
-    text: str
-    log_drawn: float
-    log_prob: float
-    ended: bool
+    seed: int  # what decided it
+    ids: tuple[int, ...]  # its pieces
+    text: str  # what it says
+    log_drawn: float  # log-probability of its drawn pieces in the distributions that they were drawn from, in nats
+    log_prob: float  # the same under the model, before temperature, top-k, top-p and rules
+    ended: bool  # whether it ended by itself; if not, the length limit cut it
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """An output, and how often it was drawn.
+    """An output, and how often it was drawn."""
 
-    Attributes:
-        ids, text, ended: As in `Draw`.
-        seeds: Those that drew it, in order.
-        frequency: Its share of the draws.
-        drawn: Its probability in the distribution that was drawn from.
-        own: Its probability under the model.
-        low, high: The 95 % interval of the probability, given how often it was drawn.
-    """
-
-    ids: tuple[int, ...]
-    text: str
-    ended: bool
-    seeds: tuple[int, ...]
-    frequency: float
-    drawn: float
-    own: float
-    low: float
-    high: float
+    ids: tuple[int, ...]  # as in `Draw`
+    text: str  # as in `Draw`
+    ended: bool  # as in `Draw`
+    seeds: tuple[int, ...]  # those that drew it, in order
+    frequency: float  # its share of the draws
+    drawn: float  # its probability in the distribution that was drawn from
+    own: float  # its probability under the model
+    low: float  # the 95 % interval of the probability, given how often it was drawn
+    high: float  # the 95 % interval of the probability, given how often it was drawn
 
     @property
     def fits(self) -> bool:

@@ -24,17 +24,11 @@ class GoldPair:
 
 @dataclass(frozen=True)
 class GoldSet:
-    """An alignment corpus.
+    """An alignment corpus."""
 
-    Attributes:
-        names: Of the source file, the target file and the file of links.
-        sha256: Of each, hexadecimal.
-        pairs: One a line.
-    """
-
-    names: tuple[str, ...]
-    sha256: tuple[str, ...]
-    pairs: tuple[GoldPair, ...]
+    names: tuple[str, ...]  # of the source file, the target file and the file of links
+    sha256: tuple[str, ...]  # of each, hexadecimal
+    pairs: tuple[GoldPair, ...]  # one a line
 
 
 def read_gold(source: Path, target: Path, gold: Path) -> GoldSet:

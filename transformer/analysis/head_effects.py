@@ -34,21 +34,15 @@ TOKENS = 256  # of all rows of a pass: from there on a matrix is used often enou
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """What zeroing each head of one attention changes. Its arrays are read-only.
+    """What zeroing each head of one attention changes. Its arrays are read-only."""
 
-    Attributes:
-        log_prob: Change of the log-probability of each step's piece, in nats [L, H, T]; below 0 the piece loses.
-        probability: Change of its probability [L, H, T].
-        kl: How far the distribution of the next piece moves, KL(before, after) in nats [L, H, T].
-        best: The id that is then most probable [L, H, T].
-        vectors: Of an encoder alone, how far each token's final vector moves, as a share of its length [L, H, S];
-            else [L, H, 0].
-    """
-
+    # Change of the log-probability of each step's piece, in nats [L, H, T]; below 0 the piece loses.
     log_prob: np.ndarray
-    probability: np.ndarray
-    kl: np.ndarray
-    best: np.ndarray
+    probability: np.ndarray  # change of its probability [L, H, T]
+    kl: np.ndarray  # how far the distribution of the next piece moves, KL(before, after) in nats [L, H, T]
+    best: np.ndarray  # the id that is then most probable [L, H, T]
+    # Of an encoder alone, how far each token's final vector moves, as a share of its length [L, H, S]; else [L, H,
+    # 0].
     vectors: np.ndarray
 
     def __post_init__(self) -> None:
@@ -63,19 +57,12 @@ class Effect:
 
 @dataclass(frozen=True, eq=False)
 class HeadEffects:
-    """The effects of all heads on one run.
+    """The effects of all heads on one run."""
 
-    Attributes:
-        of: By attention, in the order of the computation.
-        ids: The pieces whose probabilities are measured, one a step [T].
-        log_prob: Their log-probabilities with every head in place, in nats [T].
-        best: The most probable ids then [T].
-    """
-
-    of: Mapping[Kind, Effect]
-    ids: np.ndarray
-    log_prob: np.ndarray
-    best: np.ndarray
+    of: Mapping[Kind, Effect]  # by attention, in the order of the computation
+    ids: np.ndarray  # the pieces whose probabilities are measured, one a step [T]
+    log_prob: np.ndarray  # their log-probabilities with every head in place, in nats [T]
+    best: np.ndarray  # the most probable ids then [T]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "of", MappingProxyType(dict(self.of)))

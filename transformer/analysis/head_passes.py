@@ -39,19 +39,12 @@ class Head:
 
 @dataclass(frozen=True, eq=False)
 class Control:
-    """The pass with every head in place.
+    """The pass with every head in place."""
 
-    Attributes:
-        memory: What the encoder gives [1, S, D]; None without one.
-        log_probs: Of each step [T, V], in nats.
-        chosen: Of the step's own piece [T].
-        best: The most probable ids [T].
-    """
-
-    memory: Tensor | None
-    log_probs: Tensor
-    chosen: Tensor
-    best: Tensor
+    memory: Tensor | None  # what the encoder gives [1, S, D]; None without one
+    log_probs: Tensor  # of each step [T, V], in nats
+    chosen: Tensor  # of the step's own piece [T]
+    best: Tensor  # the most probable ids [T]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,25 +89,15 @@ class Zeroed:
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What is read in every pass.
+    """What is read in every pass."""
 
-    Attributes:
-        model: The model.
-        config: Its features; with other heads, if the run cuts them otherwise.
-        src_ids: What the encoder reads [1, S].
-        read_ids: What the decoder reads [1, tokens], without what comes after the output.
-        rows: Which of the last vectors give the steps.
-        ids: The piece of each step [T].
-        tap: The interventions that are in force throughout.
-    """
-
-    model: Transformer
-    config: ModelConfig
-    src_ids: Tensor
-    read_ids: Tensor
-    rows: slice
-    ids: Tensor
-    tap: Tap
+    model: Transformer  # the model
+    config: ModelConfig  # its features; with other heads, if the run cuts them otherwise
+    src_ids: Tensor  # what the encoder reads [1, S]
+    read_ids: Tensor  # what the decoder reads [1, tokens], without what comes after the output
+    rows: slice  # which of the last vectors give the steps
+    ids: Tensor  # the piece of each step [T]
+    tap: Tap  # the interventions that are in force throughout
 
     @staticmethod
     def of(checkpoint: Runnable, trace: Trace, hidden: tuple[int, int] | None = None, tap: Tap = NO_TAP) -> Reading:

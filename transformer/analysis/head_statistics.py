@@ -37,15 +37,10 @@ _OFFSETS: dict[Name, int] = {"self": 0, "previous": -1, "next": 1}
 
 @dataclass(frozen=True, eq=False)
 class Measure:
-    """One measure of every head.
+    """One measure of every head."""
 
-    Attributes:
-        values: [L, H, Q]; NaN in rows that do not count.
-        rows: Bool [Q], the rows that count.
-    """
-
-    values: np.ndarray
-    rows: np.ndarray
+    values: np.ndarray  # [L, H, Q]; NaN in rows that do not count
+    rows: np.ndarray  # bool [Q], the rows that count
 
     def means(self) -> np.ndarray:
         """The mean over the rows that count, [L, H]; NaN if there is none."""

@@ -36,25 +36,15 @@ def mask_id(tokenizer: AnyTokenizer) -> int | None:
 
 @dataclass(frozen=True, eq=False)
 class Hidden:
-    """What the model says of pieces, each hidden alone.
+    """What the model says of pieces, each hidden alone."""
 
-    Attributes:
-        places: The tokens, from 0 [piece].
-        originals: The ids that stand there [piece].
-        losses: -ln of the probability of the original, in nats [piece].
-        ranks: The place of the original among all pieces, from 1; ties go by id [piece].
-        best: The likeliest id [piece].
-        best_probabilities: Its probability [piece].
-        log_probs: Log-probabilities [piece, V], in nats; empty [0, V] unless they were asked for.
-    """
-
-    places: np.ndarray
-    originals: np.ndarray
-    losses: np.ndarray
-    ranks: np.ndarray
-    best: np.ndarray
-    best_probabilities: np.ndarray
-    log_probs: np.ndarray
+    places: np.ndarray  # the tokens, from 0 [piece]
+    originals: np.ndarray  # the ids that stand there [piece]
+    losses: np.ndarray  # -ln of the probability of the original, in nats [piece]
+    ranks: np.ndarray  # the place of the original among all pieces, from 1; ties go by id [piece]
+    best: np.ndarray  # the likeliest id [piece]
+    best_probabilities: np.ndarray  # its probability [piece]
+    log_probs: np.ndarray  # log-probabilities [piece, V], in nats; empty [0, V] unless they were asked for
 
     @property
     def pseudo_perplexity(self) -> float:

@@ -14,34 +14,21 @@ from words import Sentence, say, say_n
 
 @dataclass(frozen=True)
 class Limits:
-    """How much is taken.
+    """How much is taken."""
 
-    Attributes:
-        n_bytes: Of the whole text as UTF-8.
-        lines: That are not empty.
-        characters: Of a source, and of a reference.
-    """
-
-    n_bytes: int = 100_000_000
-    lines: int = 1_000_000
-    characters: int = MAX_SOURCE_CHARACTERS
+    n_bytes: int = 100_000_000  # of the whole text as UTF-8
+    lines: int = 1_000_000  # that are not empty
+    characters: int = MAX_SOURCE_CHARACTERS  # of a source, and of a reference
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the file.
+    """A line of the file."""
 
-    Attributes:
-        number: From 1.
-        source: What the model shall read.
-        reference: What should come out; None if the file does not say.
-        problem: Why the line cannot be run; None if nothing is known against it.
-    """
-
-    number: int
-    source: str
-    reference: str | None = None
-    problem: Sentence | None = None
+    number: int  # from 1
+    source: str  # what the model shall read
+    reference: str | None = None  # what should come out; None if the file does not say
+    problem: Sentence | None = None  # why the line cannot be run; None if nothing is known against it
 
 
 _NO_LIMITS = Limits()

@@ -18,31 +18,18 @@ from transformer.text.cells import cell
 
 @dataclass(frozen=True)
 class Summary:
-    """What all lines give together; what none of them has is None.
+    """What all lines give together; what none of them has is None."""
 
-    Attributes:
-        n: Lines.
-        n_failed: Of them, those that could not be run.
-        chrf: Of all outputs that have a reference, their counts added up, 0 to 100.
-        log_prob: Mean of a piece, over all pieces, in nats.
-        entropy: Mean of the lines' means, in bits.
-        ended: Share of the outputs that ended by themselves.
-        unknown: Share of the sources' pieces that the model has never seen.
-        n_unknown_lines: Lines with such a piece.
-        length_ratio: Pieces written for each piece read, over all lines.
-        repeated: Mean of the outputs' shares of repeated pairs of pieces.
-    """
-
-    n: int
-    n_failed: int
-    chrf: float | None
-    log_prob: float | None
-    entropy: float | None
-    ended: float | None
-    unknown: float | None
-    n_unknown_lines: int
-    length_ratio: float | None
-    repeated: float | None
+    n: int  # lines
+    n_failed: int  # of them, those that could not be run
+    chrf: float | None  # of all outputs that have a reference, their counts added up, 0 to 100
+    log_prob: float | None  # mean of a piece, over all pieces, in nats
+    entropy: float | None  # mean of the lines' means, in bits
+    ended: float | None  # share of the outputs that ended by themselves
+    unknown: float | None  # share of the sources' pieces that the model has never seen
+    n_unknown_lines: int  # lines with such a piece
+    length_ratio: float | None  # pieces written for each piece read, over all lines
+    repeated: float | None  # mean of the outputs' shares of repeated pairs of pieces
 
 
 def summary(results: Sequence[LineResult]) -> Summary:

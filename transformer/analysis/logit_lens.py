@@ -38,25 +38,15 @@ _ROWS_AT_ONCE = 64
 
 @dataclass(frozen=True, eq=False)
 class Lens:
-    """What every depth says at every step. Arrays are read-only.
+    """What every depth says at every step. Arrays are read-only."""
 
-    Attributes:
-        places: The depths, the last of which is the model's own prediction [P].
-        top_ids: The most probable pieces, best first [P, N, K].
-        top_probs: Their probabilities [P, N, K].
-        rank: Place of the piece that the output has, 1 for the most probable; ties go by id [P, N].
-        log_prob: Of that piece, in nats [P, N].
-        entropy: Of the distribution, in bits [P, N].
-        divergence: KL(last || here) = sum p_last log2(p_last / p_here), in bits, 0 at the last place [P, N].
-    """
-
-    places: tuple[Place, ...]
-    top_ids: np.ndarray
-    top_probs: np.ndarray
-    rank: np.ndarray
-    log_prob: np.ndarray
-    entropy: np.ndarray
-    divergence: np.ndarray
+    places: tuple[Place, ...]  # the depths, the last of which is the model's own prediction [P]
+    top_ids: np.ndarray  # the most probable pieces, best first [P, N, K]
+    top_probs: np.ndarray  # their probabilities [P, N, K]
+    rank: np.ndarray  # place of the piece that the output has, 1 for the most probable; ties go by id [P, N]
+    log_prob: np.ndarray  # of that piece, in nats [P, N]
+    entropy: np.ndarray  # of the distribution, in bits [P, N]
+    divergence: np.ndarray  # KL(last || here) = sum p_last log2(p_last / p_here), in bits, 0 at the last place [P, N]
 
     @property
     def prob(self) -> np.ndarray:
@@ -143,15 +133,10 @@ def _in_bits(log_probs: Tensor, values: Tensor) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Paths:
-    """When the piece that the output has was decided; places are indices, -1 stands for never.
+    """When the piece that the output has was decided; places are indices, -1 stands for never."""
 
-    Attributes:
-        first: The first place where it is the top candidate [N].
-        stays: The first place from which it is the top candidate up to the last place [N].
-    """
-
-    first: np.ndarray
-    stays: np.ndarray
+    first: np.ndarray  # the first place where it is the top candidate [N]
+    stays: np.ndarray  # the first place from which it is the top candidate up to the last place [N]
 
 
 def paths(rank: np.ndarray) -> Paths:

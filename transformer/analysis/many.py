@@ -40,37 +40,22 @@ REPEATED_N = 2  # pieces in a row
 
 @dataclass(frozen=True, kw_only=True)
 class LineResult:
-    """What running a line gave. What a model or a line does not have is None.
+    """What running a line gave. What a model or a line does not have is None."""
 
-    Attributes:
-        line: The line.
-        output: What was written; empty for an encoder alone.
-        log_prob: Of the output under the model, in nats; of an encoder's text its pseudo-log-likelihood.
-        n_counted: Pieces that it sums over: those of the output with its end mark, or those that were hidden.
-        score: What beam search ranked the output by.
-        entropy: Mean over the steps, in bits.
-        n_source: Pieces of the source, without marks around it.
-        n_unknown: How many of them the model has never seen.
-        n_output: Pieces of the output, without its end mark.
-        repeated: Share of the output's pairs of neighbouring pieces that were there before, 0 to 1.
-        ended: Whether the output ended by itself.
-        counts: What chrF is made of.
-        problem: Why the line could not be run.
-    """
-
-    line: Line
-    output: str = ""
+    line: Line  # the line
+    output: str = ""  # what was written; empty for an encoder alone
+    # Of the output under the model, in nats; of an encoder's text its pseudo-log-likelihood.
     log_prob: float | None = None
-    n_counted: int = 0
-    score: float | None = None
-    entropy: float | None = None
-    n_source: int = 0
-    n_unknown: int = 0
-    n_output: int | None = None
-    repeated: float | None = None
-    ended: bool | None = None
-    counts: Counts | None = None
-    problem: Sentence | None = None
+    n_counted: int = 0  # pieces that it sums over: those of the output with its end mark, or those that were hidden
+    score: float | None = None  # what beam search ranked the output by
+    entropy: float | None = None  # mean over the steps, in bits
+    n_source: int = 0  # pieces of the source, without marks around it
+    n_unknown: int = 0  # how many of them the model has never seen
+    n_output: int | None = None  # pieces of the output, without its end mark
+    repeated: float | None = None  # share of the output's pairs of neighbouring pieces that were there before, 0 to 1
+    ended: bool | None = None  # whether the output ended by itself
+    counts: Counts | None = None  # what chrF is made of
+    problem: Sentence | None = None  # why the line could not be run
 
     @property
     def mean_log_prob(self) -> float | None:

@@ -38,22 +38,14 @@ other between a mask and the logits. The shipped checkpoints stay below 8.
 
 @dataclass(frozen=True)
 class BatchMasks:
-    """The masks of one batch, bool, True = may attend, each at its own shape.
+    """The masks of one batch, bool, True = may attend, each at its own shape."""
 
-    Attributes:
-        source: Source padding [B, 1, 1, S], for the encoder.
-        target: Target padding [B, 1, 1, T].
-        causal: [1, 1, T, T].
-        decoder: Target padding and causal together [B, 1, T, T], as decoder self-attention takes it.
-        cross: [B, 1, 1, S], for cross-attention: the same source padding, seen from the target's queries.
-        names: Those that this model uses: a stack that it does not have needs none.
-    """
-
-    source: np.ndarray
-    target: np.ndarray
-    causal: np.ndarray
-    decoder: np.ndarray
-    cross: np.ndarray
+    source: np.ndarray  # source padding [B, 1, 1, S], for the encoder
+    target: np.ndarray  # target padding [B, 1, 1, T]
+    causal: np.ndarray  # [1, 1, T, T]
+    decoder: np.ndarray  # target padding and causal together [B, 1, T, T], as decoder self-attention takes it
+    cross: np.ndarray  # [B, 1, 1, S], for cross-attention: the same source padding, seen from the target's queries
+    # Those that this model uses: a stack that it does not have needs none.
     names: tuple[MaskName, ...] = get_args(MaskName)
 
     def own(self, name: MaskName) -> np.ndarray:
@@ -109,17 +101,11 @@ def additive(mask: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Attention:
-    """One layer's attention over a batch, before and after the mask, each [B, H, Q, K].
+    """One layer's attention over a batch, before and after the mask, each [B, H, Q, K]."""
 
-    Attributes:
-        scores: q . k / sqrt(d_head), or as the model makes them, float32.
-        mask: Bool, as this attention got it, broadcast.
-        weights: After mask and softmax, float32.
-    """
-
-    scores: np.ndarray
-    mask: np.ndarray
-    weights: np.ndarray
+    scores: np.ndarray  # q . k / sqrt(d_head), or as the model makes them, float32.
+    mask: np.ndarray  # bool, as this attention got it, broadcast
+    weights: np.ndarray  # after mask and softmax, float32
 
     @property
     def nbytes(self) -> int:
@@ -159,18 +145,12 @@ class Movement:
     """How far the logits of each target row moved between two runs: max |difference| over the vocabulary.
 
     An encoder alone has no logits: its rows are the vectors of the source, compared over their dimensions.
-
-    Attributes:
-        kept: With the mask, [row], float32.
-        taken: With the mask taken away in both runs, [row], float32.
-        largest: The largest |number| of the first run: it says how coarse float32 is there.
-        elsewhere: The most that a row of another sentence of the batch moved, with the mask.
     """
 
-    kept: np.ndarray
-    taken: np.ndarray
-    largest: float
-    elsewhere: float = 0.0
+    kept: np.ndarray  # with the mask, [row], float32
+    taken: np.ndarray  # with the mask taken away in both runs, [row], float32
+    largest: float  # the largest |number| of the first run: it says how coarse float32 is there
+    elsewhere: float = 0.0  # the most that a row of another sentence of the batch moved, with the mask
 
     @property
     def spacing(self) -> float:
@@ -226,16 +206,12 @@ def check_causality(
 
 @dataclass(frozen=True)
 class PaddingMovement:
-    """How far pads move the logits of one sentence, for each side that a stack reads.
+    """How far pads move the logits of one sentence, for each side that a stack reads."""
 
-    Attributes:
-        source: Pads after the source; `taken` is without the source padding mask in encoder and cross-attention.
-            None without an encoder.
-        target: Pads after the target; `taken` is without the target padding mask, the causal mask kept. None without
-            a decoder.
-    """
-
+    # Pads after the source; `taken` is without the source padding mask in encoder and cross-attention. None without
+    # an encoder.
     source: Movement | None
+    # Pads after the target; `taken` is without the target padding mask, the causal mask kept. None without a decoder.
     target: Movement | None
 
 

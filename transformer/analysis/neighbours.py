@@ -27,30 +27,19 @@ _SPARE = 8  # measured again beyond those asked for, as rounding may have put th
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """The nearest rows of one, nearest first.
+    """The nearest rows of one, nearest first."""
 
-    Attributes:
-        ids: Which rows [K].
-        cosine: Their cosine with it, -1 to 1; NaN where a row is 0 [K].
-        distance: Their Euclidean distance from it [K].
-    """
-
-    ids: np.ndarray
-    cosine: np.ndarray
-    distance: np.ndarray
+    ids: np.ndarray  # which rows [K]
+    cosine: np.ndarray  # their cosine with it, -1 to 1; NaN where a row is 0 [K]
+    distance: np.ndarray  # their Euclidean distance from it [K]
 
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """Rows on a plane.
+    """Rows on a plane."""
 
-    Attributes:
-        points: [N, 2].
-        shares: Share of the rows' variance that each axis holds, 0 to 1.
-    """
-
-    points: np.ndarray
-    shares: tuple[float, float]
+    points: np.ndarray  # [N, 2]
+    shares: tuple[float, float]  # share of the rows' variance that each axis holds, 0 to 1
 
 
 def row_norms(table: np.ndarray) -> np.ndarray:

@@ -75,17 +75,11 @@ def silent_shares(checkpoint: Checkpoint, trace: Trace, stack: StackName) -> np.
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """How pre-activations are spread.
+    """How pre-activations are spread."""
 
-    Attributes:
-        edges: Of the bins, ascending; 0 is one of them [bin + 1].
-        everywhere: Share of all pre-activations in each bin [bin].
-        here: Share of one token's [bin].
-    """
-
-    edges: np.ndarray
-    everywhere: np.ndarray
-    here: np.ndarray
+    edges: np.ndarray  # of the bins, ascending; 0 is one of them [bin + 1]
+    everywhere: np.ndarray  # share of all pre-activations in each bin [bin]
+    here: np.ndarray  # share of one token's [bin]
 
 
 def histogram(pre_activation: np.ndarray, token: int) -> Histogram:
@@ -168,17 +162,12 @@ def effect_sites(config: ModelConfig, layer: int) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """What a neuron's activation of 1 does to the logits directly, most first.
+    """What a neuron's activation of 1 does to the logits directly, most first."""
 
-    Attributes:
-        raised, lowered: Ids of pieces [count].
-        raised_by, lowered_by: The change of their logits, less the mean change over the vocabulary [count].
-    """
-
-    raised: np.ndarray
-    raised_by: np.ndarray
-    lowered: np.ndarray
-    lowered_by: np.ndarray
+    raised: np.ndarray  # ids of pieces [count]
+    raised_by: np.ndarray  # the change of their logits, less the mean change over the vocabulary [count]
+    lowered: np.ndarray  # ids of pieces [count]
+    lowered_by: np.ndarray  # the change of their logits, less the mean change over the vocabulary [count]
 
 
 def direct_effect(

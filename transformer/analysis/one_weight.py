@@ -30,76 +30,45 @@ RECORDED = ("queries", "keys", "scores", "weights", "values", "heads", "output",
 
 @dataclass(frozen=True)
 class Differences:
-    """The largest distance of each result from what the model recorded, in float32, over the row.
+    """The largest distance of each result from what the model recorded, in float32, over the row."""
 
-    Attributes:
-        scores: Scores before the mask.
-        weights: Weights.
-        head: The head's output.
-        output: All heads' shares plus the bias, against the sub-layer's output.
-    """
-
-    scores: float
-    weights: float
-    head: float
-    output: float
+    scores: float  # scores before the mask
+    weights: float  # weights
+    head: float  # the head's output
+    output: float  # all heads' shares plus the bias, against the sub-layer's output
 
 
 @dataclass(frozen=True, eq=False)
 class Walk:
-    """One row of one head, step by step; arrays are float64. Scores are plain numbers, weights probabilities.
+    """One row of one head, step by step; arrays are float64. Scores are plain numbers, weights probabilities."""
 
-    Attributes:
-        kind, layer, head, query, key: Which weight; layer, head, row and column from 0.
-        q: The query's vector [d_head].
-        keys: Every key's vector [key, d_head].
-        values: Every key's value [key, d_head].
-        products: q times the chosen key, number by number [d_head].
-        dots: q . k of every key [key].
-        how: What is done to q . k.
-        added: What positions add to each score, 0 if nothing [key].
-        scores: q . k times the scale, 1 / sqrt(d_head) as a rule, plus what is added, capped if it is [key].
-        allowed: Bool [key], True = may attend.
-        masked: Scores after the mask, -inf (or the model's own fill) where it closes a key [key].
-        peak: The largest of them, which the softmax subtracts; None if all are -inf.
-        exps: exp(masked - peak) [key].
-        total: Their sum; 0 if all are -inf.
-        weights: exps / total, all 0 if the total is [key].
-        weighted: Each value times its weight [key, d_head].
-        head_out: Their sum, the head's output [d_head].
-        w_o: The columns of W_O that belong to this head [d_model, d_head].
-        shares: What each head adds to the sub-layer's output at this row [head, d_model].
-        bias: What W_O adds by itself, 0 if it has none [d_model].
-        output: All shares and the bias [d_model].
-        differences: How far this is from what the model recorded.
-    """
-
-    kind: Kind
-    layer: int
-    head: int
-    query: int
-    key: int
-    q: np.ndarray
-    keys: np.ndarray
-    values: np.ndarray
-    products: np.ndarray
-    dots: np.ndarray
-    how: Scoring
-    added: np.ndarray
+    kind: Kind  # which weight; layer, head, row and column from 0
+    layer: int  # which weight; layer, head, row and column from 0
+    head: int  # which weight; layer, head, row and column from 0
+    query: int  # which weight; layer, head, row and column from 0
+    key: int  # which weight; layer, head, row and column from 0
+    q: np.ndarray  # the query's vector [d_head]
+    keys: np.ndarray  # every key's vector [key, d_head]
+    values: np.ndarray  # every key's value [key, d_head]
+    products: np.ndarray  # q times the chosen key, number by number [d_head]
+    dots: np.ndarray  # q . k of every key [key].
+    how: Scoring  # What is done to q . k.
+    added: np.ndarray  # what positions add to each score, 0 if nothing [key]
+    # q . k times the scale, 1 / sqrt(d_head) as a rule, plus what is added, capped if it is [key].
     scores: np.ndarray
-    allowed: np.ndarray
-    masked: np.ndarray
-    peak: float | None
-    exps: np.ndarray
-    total: float
-    weights: np.ndarray
-    weighted: np.ndarray
-    head_out: np.ndarray
-    w_o: np.ndarray
-    shares: np.ndarray
-    bias: np.ndarray
-    output: np.ndarray
-    differences: Differences
+    allowed: np.ndarray  # bool [key], True = may attend
+    masked: np.ndarray  # scores after the mask, -inf (or the model's own fill) where it closes a key [key]
+    peak: float | None  # the largest of them, which the softmax subtracts; None if all are -inf
+    exps: np.ndarray  # exp(masked - peak) [key]
+    total: float  # their sum; 0 if all are -inf
+    weights: np.ndarray  # exps / total, all 0 if the total is [key]
+    weighted: np.ndarray  # each value times its weight [key, d_head]
+    head_out: np.ndarray  # their sum, the head's output [d_head]
+    w_o: np.ndarray  # the columns of W_O that belong to this head [d_model, d_head]
+    shares: np.ndarray  # what each head adds to the sub-layer's output at this row [head, d_model]
+    bias: np.ndarray  # what W_O adds by itself, 0 if it has none [d_model]
+    output: np.ndarray  # all shares and the bias [d_model]
+    differences: Differences  # how far this is from what the model recorded
 
     @property
     def d_head(self) -> int:

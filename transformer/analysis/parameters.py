@@ -28,47 +28,29 @@ _LEAST_WIDTH: Final = 1e-9  # of a histogram, relative to its numbers: less, and
 
 @dataclass(frozen=True, eq=False)
 class Parameter:
-    """A learned tensor of a model.
+    """A learned tensor of a model."""
 
-    Attributes:
-        name: In the code.
-        also: Its other names, where several components share it.
-        values: The tensor itself, detached; not to be written to.
-    """
-
-    name: str
-    also: tuple[str, ...]
-    values: Tensor
+    name: str  # in the code
+    also: tuple[str, ...]  # its other names, where several components share it
+    values: Tensor  # the tensor itself, detached; not to be written to
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """What numbers a tensor holds. Where it has no finite number at all, mean to largest are NaN.
+    """What numbers a tensor holds. Where it has no finite number at all, mean to largest are NaN."""
 
-    Attributes:
-        name: In the code.
-        also: Its other names, where several components share it.
-        shape: Entries along each axis; empty for a single number.
-        dtype: What it is stored as in memory, such as "float32".
-        size: How many numbers.
-        mean, deviation: Of its finite numbers; the deviation is that of the whole, divided by n.
-        smallest, largest: Of its finite numbers.
-        zeros: How many are exactly 0.
-        nan, infinite: How many are NaN, and plus or minus infinity.
-    """
-
-    name: str
-    also: tuple[str, ...]
-    shape: tuple[int, ...]
-    dtype: str
-    size: int
-    mean: float
-    deviation: float
-    smallest: float
-    largest: float
-    zeros: int
-    nan: int
-    infinite: int
+    name: str  # in the code
+    also: tuple[str, ...]  # its other names, where several components share it
+    shape: tuple[int, ...]  # entries along each axis; empty for a single number
+    dtype: str  # what it is stored as in memory, such as "float32"
+    size: int  # how many numbers
+    mean: float  # of its finite numbers; the deviation is that of the whole, divided by n
+    deviation: float  # of its finite numbers; the deviation is that of the whole, divided by n
+    smallest: float  # of its finite numbers
+    largest: float  # of its finite numbers
+    zeros: int  # how many are exactly 0
+    nan: int  # how many are NaN, and plus or minus infinity
+    infinite: int  # how many are NaN, and plus or minus infinity
 
     @property
     def zero_share(self) -> float:
@@ -88,18 +70,12 @@ class Statistics:
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """How many of some numbers fall where.
+    """How many of some numbers fall where."""
 
-    Attributes:
-        edges: Of the bins, rising [bin + 1]; the last bin holds its upper edge, too.
-        counts: int64 [bin].
-        nan, infinite: How many are in no bin.
-    """
-
-    edges: np.ndarray
-    counts: np.ndarray
-    nan: int
-    infinite: int
+    edges: np.ndarray  # of the bins, rising [bin + 1]; the last bin holds its upper edge, too
+    counts: np.ndarray  # int64 [bin]
+    nan: int  # how many are in no bin
+    infinite: int  # how many are in no bin
 
 
 @dataclass(frozen=True)

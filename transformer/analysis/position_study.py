@@ -64,19 +64,12 @@ def difference_from_formula(table: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Periods:
-    """The strongest wave in each dimension of a table.
+    """The strongest wave in each dimension of a table."""
 
-    Attributes:
-        period: Positions a turn, [dimension]; NaN for a dimension that does not vary.
-        share: Share of the dimension's variance that this one wave holds, 0 to 1, [dimension].
-        noise: The share that the strongest wave of pure noise of this length would hold on average.
-        n_waves: How many waves can be told apart in so many positions.
-    """
-
-    period: np.ndarray
-    share: np.ndarray
-    noise: float
-    n_waves: int
+    period: np.ndarray  # positions a turn, [dimension]; NaN for a dimension that does not vary
+    share: np.ndarray  # share of the dimension's variance that this one wave holds, 0 to 1, [dimension]
+    noise: float  # the share that the strongest wave of pure noise of this length would hold on average
+    n_waves: int  # how many waves can be told apart in so many positions
 
 
 def strongest_waves(table: np.ndarray) -> Periods:
@@ -191,21 +184,13 @@ def rotation_errors(table: np.ndarray, shift: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class ShiftFit:
-    """The best linear map from PE(p) to PE(p + k), and how well it does where it was not fitted.
+    """The best linear map from PE(p) to PE(p + k), and how well it does where it was not fitted."""
 
-    Attributes:
-        predicted: M PE(p) for every p that has a p + k, float64 [position - shift, d_model].
-        held_out: True where p took no part in the fit, bool [position - shift].
-        fitted_error: Error at the positions of the fit, relative: 0 is exact, 1 is as far off as answering 0.
-        held_out_error: The same at the other positions.
-        constant_error: What answering the mean of the fitted positions everywhere gives at the other positions.
-    """
-
-    predicted: np.ndarray
-    held_out: np.ndarray
-    fitted_error: float
-    held_out_error: float
-    constant_error: float
+    predicted: np.ndarray  # M PE(p) for every p that has a p + k, float64 [position - shift, d_model]
+    held_out: np.ndarray  # True where p took no part in the fit, bool [position - shift]
+    fitted_error: float  # error at the positions of the fit, relative: 0 is exact, 1 is as far off as answering 0
+    held_out_error: float  # the same at the other positions
+    constant_error: float  # what answering the mean of the fitted positions everywhere gives at the other positions
 
     @property
     def n_fitted(self) -> int:

@@ -17,38 +17,23 @@ from transformer.runs.query import Sampling
 
 @dataclass(frozen=True, eq=False)
 class Reshaped:
-    """The distributions of one step, each [V], float32.
+    """The distributions of one step, each [V], float32."""
 
-    Attributes:
-        raw: The model's own.
-        tempered: After the rules of the model's config and the temperature.
-        by_k: After top-k, too.
-        cut: After top-p, too: what is drawn from.
-        how: The settings.
-    """
-
-    raw: np.ndarray
-    tempered: np.ndarray
-    by_k: np.ndarray
-    cut: np.ndarray
-    how: Sampling
+    raw: np.ndarray  # the model's own
+    tempered: np.ndarray  # after the rules of the model's config and the temperature
+    by_k: np.ndarray  # after top-k, too
+    cut: np.ndarray  # after top-p, too: what is drawn from
+    how: Sampling  # the settings
 
 
 @dataclass(frozen=True)
 class Spread:
-    """How widely a distribution is spread.
+    """How widely a distribution is spread."""
 
-    Attributes:
-        entropy: In bits.
-        left: Pieces with a probability above 0.
-        best: The likeliest piece.
-        top: Its probability.
-    """
-
-    entropy: float
-    left: int
-    best: int
-    top: float
+    entropy: float  # in bits
+    left: int  # pieces with a probability above 0
+    best: int  # the likeliest piece
+    top: float  # its probability
 
 
 def reshaped(log_probs: np.ndarray, scores: np.ndarray, how: Sampling) -> Reshaped:

@@ -21,25 +21,16 @@ from transformer.model.rotary import frequencies, magnitude, rotate, rotation
 
 @dataclass(frozen=True, eq=False)
 class Turning:
-    """How some layers of a stack turn their queries and keys.
+    """How some layers of a stack turn their queries and keys."""
 
-    Attributes:
-        layers: The layers, from 0.
-        speeds: Radians by which each pair turns from one token to the next [pair]; empty where nothing turns.
-        unscaled: What they were before a scaling for longer texts [pair].
-        size: What queries and keys are multiplied by.
-        base: The base of the speeds.
-        d_head: Width of a query.
-        window: Whether the layers have a window.
-    """
-
-    layers: tuple[int, ...]
+    layers: tuple[int, ...]  # the layers, from 0
+    # Radians by which each pair turns from one token to the next [pair]; empty where nothing turns.
     speeds: np.ndarray
-    unscaled: np.ndarray
-    size: float
-    base: float
-    d_head: int
-    window: bool
+    unscaled: np.ndarray  # what they were before a scaling for longer texts [pair]
+    size: float  # what queries and keys are multiplied by
+    base: float  # the base of the speeds
+    d_head: int  # width of a query
+    window: bool  # whether the layers have a window
 
     @property
     def n_pairs(self) -> int:

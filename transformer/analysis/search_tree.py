@@ -33,34 +33,21 @@ Fate = Literal["open", "ended", "dropped", "closed"]
 
 @dataclass(frozen=True)
 class Node:
-    """One beginning that the search weighed.
+    """One beginning that the search weighed."""
 
-    Attributes:
-        place: Its place in the tree.
-        parent: Place of what it continues; None if it is a first piece.
-        step: The round, and place of its last piece in the output, from 0.
-        piece: Its last piece.
-        log_prob: Of that piece given what stands before, in nats.
-        total: Sum of the log-probabilities of all of its pieces, in nats.
-        compared: What rounds order by: the same, changed by what rules add (a repetition penalty), else equal.
-        score: `compared` divided by the length penalty.
-        rank: Its place among the continuations of its round, from 1; 0 if it was closed.
-        fate: "open": kept, and continued in the next round. "ended": kept, with the end piece. "dropped": others were
-            better. "closed": better than the last that was kept, or as good, but closed by a rule or a forced piece.
-        result: Its place among the results of the search, from 0; None if it is none of them.
-    """
-
-    place: int
-    parent: int | None
-    step: int
-    piece: int
-    log_prob: float
-    total: float
-    compared: float
-    score: float
-    rank: int
+    place: int  # its place in the tree
+    parent: int | None  # place of what it continues; None if it is a first piece
+    step: int  # the round, and place of its last piece in the output, from 0
+    piece: int  # its last piece
+    log_prob: float  # of that piece given what stands before, in nats
+    total: float  # sum of the log-probabilities of all of its pieces, in nats
+    compared: float  # what rounds order by: the same, changed by what rules add (a repetition penalty), else equal
+    score: float  # `compared` divided by the length penalty
+    rank: int  # its place among the continuations of its round, from 1; 0 if it was closed
+    # "open": kept, and continued in the next round. "ended": kept, with the end piece. "dropped": others were better.
+    # "closed": better than the last that was kept, or as good, but closed by a rule or a forced piece.
     fate: Fate
-    result: int | None = None
+    result: int | None = None  # its place among the results of the search, from 0; None if it is none of them
 
     @property
     def is_kept(self) -> bool:
@@ -70,44 +57,26 @@ class Node:
 
 @dataclass(frozen=True)
 class Round:
-    """What one round did.
+    """What one round did."""
 
-    Attributes:
-        kept: Places of the nodes that were kept, best first.
-        dropped: Places of those that were dropped, best first; at most `MOST_DROPPED`.
-        closed: Places of those that a rule or a forced piece closed, at most `MOST_CLOSED`.
-        n_dropped: How many were dropped: every other continuation of every beam that was open.
-        forced: Whether its pieces were forced.
-    """
-
-    kept: tuple[int, ...]
-    dropped: tuple[int, ...]
-    closed: tuple[int, ...]
-    n_dropped: int
-    forced: bool = False
+    kept: tuple[int, ...]  # places of the nodes that were kept, best first
+    dropped: tuple[int, ...]  # places of those that were dropped, best first; at most `MOST_DROPPED`
+    closed: tuple[int, ...]  # places of those that a rule or a forced piece closed, at most `MOST_CLOSED`
+    n_dropped: int  # how many were dropped: every other continuation of every beam that was open
+    forced: bool = False  # whether its pieces were forced
 
 
 @dataclass(frozen=True)
 class SearchTree:
-    """A whole search.
+    """A whole search."""
 
-    Attributes:
-        nodes: All nodes, parents before their children.
-        rounds: What each round did.
-        results: The node of each result, best first.
-        log_probs: Of each result, in nats.
-        scores: Of each result.
-        how: Size of the beam and length penalty.
-        most: Most pieces that could be written.
-    """
-
-    nodes: tuple[Node, ...]
-    rounds: tuple[Round, ...]
-    results: tuple[int, ...]
-    log_probs: tuple[float, ...]
-    scores: tuple[float, ...]
-    how: Beam
-    most: int
+    nodes: tuple[Node, ...]  # all nodes, parents before their children
+    rounds: tuple[Round, ...]  # what each round did
+    results: tuple[int, ...]  # the node of each result, best first
+    log_probs: tuple[float, ...]  # of each result, in nats
+    scores: tuple[float, ...]  # of each result
+    how: Beam  # size of the beam and length penalty
+    most: int  # most pieces that could be written
 
     @property
     def settled(self) -> bool:

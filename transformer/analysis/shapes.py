@@ -16,16 +16,12 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """The shapes of one teacher-forced pass; one is equal to itself alone, so that what is made of it can be kept.
+    """The shapes of one teacher-forced pass; one is equal to itself alone, so that what is made of it can be kept."""
 
-    Attributes:
-        src_ids, tgt_ids: Shapes of the two inputs, [batch, token].
-        sites: Every site of `transformer.tap.SITES` that the model has, in the order of the pass, with the
-            shape that it had, the batch axis included.
-    """
-
-    src_ids: Shape
-    tgt_ids: Shape
+    src_ids: Shape  # shapes of the two inputs, [batch, token]
+    tgt_ids: Shape  # shapes of the two inputs, [batch, token]
+    # Every site of `transformer.tap.SITES` that the model has, in the order of the pass, with the shape that it had,
+    # the batch axis included.
     sites: dict[str, Shape]
 
 

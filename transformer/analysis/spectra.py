@@ -28,13 +28,9 @@ SMALL: Final = 2**20  # numbers of a matrix that is decomposed in one go
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """The singular values of a matrix.
+    """The singular values of a matrix."""
 
-    Attributes:
-        values: Largest first, float64 [min(M, N)].
-    """
-
-    values: np.ndarray
+    values: np.ndarray  # largest first, float64 [min(M, N)]
 
     @property
     def largest(self) -> float:

@@ -38,17 +38,11 @@ _NAMES: dict[Part, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Place:
-    """A place where the stream can be read, which is after a part of the model.
+    """A place where the stream can be read, which is after a part of the model."""
 
-    Attributes:
-        part: What it is after.
-        layer: Of which layer, from 0; None for the embedding and the final norm.
-        site: The site of `transformer.tap.SITES` that has the stream there.
-    """
-
-    part: Part
-    layer: int | None
-    site: str
+    part: Part  # what it is after
+    layer: int | None  # of which layer, from 0; None for the embedding and the final norm
+    site: str  # the site of `transformer.tap.SITES` that has the stream there
 
     @property
     def short(self) -> str:
@@ -128,24 +122,15 @@ class Stream:
 
     Sizes are root mean squares, sqrt(sum x_j^2 / D), in the model's own units; cosines are -1 to 1, and 0 where a
     vector is 0.
-
-    Attributes:
-        places: Where [P].
-        size: Of the stream [P, T].
-        kept: Cosine of the stream with what it began as, the token's embedding plus position [P, T].
-        sublayers: What adds [U].
-        before: Size of the stream that a sub-layer adds to [U, T].
-        added: Size of what it adds [U, T].
-        aligned: Cosine of what it adds with the stream that it adds to [U, T].
     """
 
-    places: tuple[Place, ...]
-    size: np.ndarray
-    kept: np.ndarray
-    sublayers: tuple[Place, ...]
-    before: np.ndarray
-    added: np.ndarray
-    aligned: np.ndarray
+    places: tuple[Place, ...]  # where [P]
+    size: np.ndarray  # of the stream [P, T]
+    kept: np.ndarray  # cosine of the stream with what it began as, the token's embedding plus position [P, T]
+    sublayers: tuple[Place, ...]  # what adds [U]
+    before: np.ndarray  # size of the stream that a sub-layer adds to [U, T]
+    added: np.ndarray  # size of what it adds [U, T]
+    aligned: np.ndarray  # cosine of what it adds with the stream that it adds to [U, T]
 
 
 def measure(recorded: Mapping[str, np.ndarray], config: ModelConfig, stack: StackName, *, n_tokens: int) -> Stream:
@@ -196,28 +181,18 @@ class Normed:
     """One norm, token by token: y = γ (x - centre) / size + β, over the numbers of one token.
 
     Of a layer norm these are the mean μ and sqrt(σ² + ε); `transformer.model.norms` has those of other norms.
-
-    Attributes:
-        before: x, what the norm read [T, D].
-        standardised: (x - centre) / size [T, D].
-        after: y, what the model went on with [T, D].
-        mean_before, deviation_before: Mean μ and standard deviation σ of x [T].
-        mean_after, deviation_after: The same of y [T].
-        gamma: γ [D].
-        beta: β, 0 if the norm has none [D].
-        difference: The largest distance of y from the formula.
     """
 
-    before: np.ndarray
-    standardised: np.ndarray
-    after: np.ndarray
-    mean_before: np.ndarray
-    deviation_before: np.ndarray
-    mean_after: np.ndarray
-    deviation_after: np.ndarray
-    gamma: np.ndarray
-    beta: np.ndarray
-    difference: float
+    before: np.ndarray  # x, what the norm read [T, D]
+    standardised: np.ndarray  # (x - centre) / size [T, D]
+    after: np.ndarray  # y, what the model went on with [T, D]
+    mean_before: np.ndarray  # mean μ and standard deviation σ of x [T]
+    deviation_before: np.ndarray  # mean μ and standard deviation σ of x [T]
+    mean_after: np.ndarray  # the same of y [T]
+    deviation_after: np.ndarray  # the same of y [T]
+    gamma: np.ndarray  # γ [D]
+    beta: np.ndarray  # β, 0 if the norm has none [D]
+    difference: float  # the largest distance of y from the formula
 
 
 def norm_places(config: ModelConfig, stack: StackName) -> tuple[Place, ...]:

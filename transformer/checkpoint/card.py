@@ -27,44 +27,29 @@ TEXTS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """What `card.json` says.
+    """What `card.json` says."""
 
-    Attributes:
-        title: Name of the model, for people.
-        description: What it does.
-        source_language, target_language: Their names, for people.
-        source_code, target_code: Their BCP 47 codes, such as "zh"; empty where there is none.
-        data: What it was trained on.
-        licence: Of that data.
-        examples: Sentences to try.
-        glosses: What an example means in English, for those who cannot read it; by the example.
-        references: What should come out of an example; by the example.
-        scores: One record a scoring: file, sha256, how it was decoded, bleu, chrf and the like; or, where `measure`
-            says "alignment error rate", aer, the head it is of, and those of all heads.
-        training: How it was trained: command, epochs and the like.
-        parameters: Number of learned values, None when the card does not say.
-        sha256: SHA-256 of each file, hexadecimal.
-        said: The texts in further languages, by the language's name and the field's. Those fields are sentences.
-        other: The fields that are not among these.
-    """
-
-    title: str = ""
-    description: str = ""
-    source_language: str = ""
-    target_language: str = ""
-    source_code: str = ""
-    target_code: str = ""
-    data: str = ""
-    licence: str = ""
-    examples: tuple[str, ...] = ()
+    title: str = ""  # name of the model, for people
+    description: str = ""  # what it does
+    source_language: str = ""  # their names, for people
+    target_language: str = ""  # their names, for people
+    source_code: str = ""  # their BCP 47 codes, such as "zh"; empty where there is none
+    target_code: str = ""  # their BCP 47 codes, such as "zh"; empty where there is none
+    data: str = ""  # what it was trained on
+    licence: str = ""  # of that data
+    examples: tuple[str, ...] = ()  # sentences to try
+    # What an example means in English, for those who cannot read it; by the example.
     glosses: Mapping[str, str] = field(default_factory=dict)
-    references: Mapping[str, str] = field(default_factory=dict)
+    references: Mapping[str, str] = field(default_factory=dict)  # what should come out of an example; by the example
+    # One record a scoring: file, sha256, how it was decoded, bleu, chrf and the like; or, where `measure` says
+    # "alignment error rate", aer, the head it is of, and those of all heads.
     scores: tuple[Mapping[str, Any], ...] = ()
-    training: Mapping[str, Any] = field(default_factory=dict)
-    parameters: int | None = None
-    sha256: Mapping[str, str] = field(default_factory=dict)
+    training: Mapping[str, Any] = field(default_factory=dict)  # how it was trained: command, epochs and the like
+    parameters: int | None = None  # number of learned values, None when the card does not say
+    sha256: Mapping[str, str] = field(default_factory=dict)  # SHA-256 of each file, hexadecimal
+    # The texts in further languages, by the language's name and the field's. Those fields are sentences.
     said: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    other: Mapping[str, Any] = field(default_factory=dict)
+    other: Mapping[str, Any] = field(default_factory=dict)  # the fields that are not among these
 
     def tried(self) -> list[str]:
         """The examples that can be tried, without empty ones and repetitions."""

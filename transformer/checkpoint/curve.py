@@ -30,18 +30,12 @@ NUMBERS = (
 
 @dataclass(frozen=True)
 class Curve:
-    """A learning curve.
+    """A learning curve."""
 
-    Attributes:
-        epochs: Number of each row's epoch, increasing.
-        columns: The other numbers by column, one a row, NaN where the file has none; only columns with a number in
-            them.
-        notes: A sentence for each thing that was odd.
-    """
-
-    epochs: tuple[int, ...]
+    epochs: tuple[int, ...]  # number of each row's epoch, increasing
+    # The other numbers by column, one a row, NaN where the file has none; only columns with a number in them.
     columns: Mapping[str, tuple[float, ...]]
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # A sentence for each thing that was odd
 
     def best_epoch(self) -> int | None:
         """The epoch that training keeps: highest dev BLEU, then chrF, then lowest dev loss; None if none is there."""

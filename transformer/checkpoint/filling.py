@@ -48,15 +48,10 @@ class Values(Protocol):
 
 @dataclass(frozen=True)
 class Filled:
-    """A model with its values.
+    """A model with its values."""
 
-    Attributes:
-        model: The model, frozen, in evaluation mode.
-        warnings: Sentences about what is odd with it.
-    """
-
-    model: Transformer
-    warnings: tuple[Sentence, ...]
+    model: Transformer  # the model, frozen, in evaluation mode
+    warnings: tuple[Sentence, ...]  # sentences about what is odd with it
 
 
 def silent(done: int, whole: int) -> None:

@@ -34,30 +34,19 @@ _LOOKED_AT = ("", CONFIG, WEIGHTS, CARD, *_OWN, VOCABULARY, *sorted(FILE_NAMES))
 
 @dataclass(frozen=True)
 class Entry:
-    """One checkpoint folder, one file of maps, or one file or folder of another program.
+    """One checkpoint folder, one file of maps, or one file or folder of another program."""
 
-    Attributes:
-        name: Tells it from all others in the list; the folder's name, with a number where that occurs twice.
-        folder: Where it is; it may be a file.
-        error: Why it cannot be loaded, None if nothing was found.
-        title: What its card calls it; its name if the card does not say.
-        root: The real path of the folder of checkpoints that it was found in; `load` checks that it still is there.
-        language: What its card says that it reads; empty if that is no language.
-        examples: The first of its card's examples.
-        gloss: What the first of them means in English.
-        code: Of that language, such as "en"; empty if it is none.
-        holds: A model, maps that were given, or what another program saved: whether that is a model is not known.
-    """
-
-    name: str
-    folder: Path
-    error: str | None
-    title: str
+    name: str  # tells it from all others in the list; the folder's name, with a number where that occurs twice
+    folder: Path  # where it is; it may be a file
+    error: str | None  # why it cannot be loaded, None if nothing was found
+    title: str  # what its card calls it; its name if the card does not say
+    # The real path of the folder of checkpoints that it was found in; `load` checks that it still is there.
     root: Path
-    language: str = ""
-    examples: tuple[str, ...] = ()
-    gloss: str = ""
-    code: str = ""
+    language: str = ""  # what its card says that it reads; empty if that is no language
+    examples: tuple[str, ...] = ()  # the first of its card's examples
+    gloss: str = ""  # what the first of them means in English
+    code: str = ""  # of that language, such as "en"; empty if it is none
+    # A model, maps that were given, or what another program saved: whether that is a model is not known.
     holds: Literal["model", "maps", "foreign"] = "model"
 
 

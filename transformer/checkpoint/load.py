@@ -59,31 +59,20 @@ _GREEDY = Greedy()
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """A loaded checkpoint. Many sessions share one; nothing in it changes. Two are equal if their files are.
+    """A loaded checkpoint. Many sessions share one; nothing in it changes. Two are equal if their files are."""
 
-    Attributes:
-        name: Name of the folder.
-        folder: Where it was loaded from.
-        inside: What it was not to leave, None if anything would do.
-        config: The features of the model.
-        model: The model in evaluation mode, frozen; float32, but for matrices that do not fit so (see `warnings`).
-        src_tokenizer, tgt_tokenizer: One object when the vocabulary is shared, unless the two sides split their texts
-            differently.
-        card: What it is, for people.
-        content_hash: SHA-256 of config, parameters and tokenizers, hexadecimal; the card has no part in it.
-        warnings: Sentences about what was odd but could be loaded.
-    """
-
-    name: str
-    folder: Path
-    config: ModelConfig
+    name: str  # name of the folder
+    folder: Path  # where it was loaded from
+    config: ModelConfig  # the features of the model
+    # The model in evaluation mode, frozen; float32, but for matrices that do not fit so (see `warnings`).
     model: Transformer
+    # One object when the vocabulary is shared, unless the two sides split their texts differently.
     src_tokenizer: AnyTokenizer
     tgt_tokenizer: AnyTokenizer
-    card: Card
-    content_hash: str
-    warnings: tuple[str, ...] = ()
-    inside: Path | None = None
+    card: Card  # what it is, for people
+    content_hash: str  # SHA-256 of config, parameters and tokenizers, hexadecimal; the card has no part in it
+    warnings: tuple[str, ...] = ()  # sentences about what was odd but could be loaded
+    inside: Path | None = None  # what it was not to leave, None if anything would do
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Checkpoint) and self.content_hash == other.content_hash

@@ -38,20 +38,14 @@ OWN = frozenset((CONFIG, WEIGHTS, CARD, CURVE, *(name for names in TOKENIZER_NAM
 
 @dataclass(frozen=True)
 class Parts:
-    """What a checkpoint folder is made of.
+    """What a checkpoint folder is made of."""
 
-    Attributes:
-        config: The features of the model.
-        state: Its parameters by name; or what opens them where they are, to be read and written one at a time.
-        tokenizers: The bytes of its SentencePiece models: source and target, or one for both; or those of another
-            family.
-        card: What `card.json` says.
-    """
-
-    config: ModelConfig
+    config: ModelConfig  # the features of the model
+    # Its parameters by name; or what opens them where they are, to be read and written one at a time.
     state: State | Callable[[], Reader]
+    # The bytes of its SentencePiece models: source and target, or one for both; or those of another family.
     tokenizers: tuple[bytes, ...] | Vocabularies
-    card: Mapping[str, object]
+    card: Mapping[str, object]  # what `card.json` says
 
 
 def save(parts: Parts, folder: Path, *, dtype: torch.dtype | None = None) -> None:

@@ -40,17 +40,11 @@ _NOT_READ: Sentence = say("The pairs could not be read by this model.")
 
 @dataclass(frozen=True, eq=False)
 class Guesses:
-    """The pieces of all pairs, each guessed from those before it.
+    """The pieces of all pairs, each guessed from those before it."""
 
-    Attributes:
-        losses: In nats [N].
-        hits: Whether the likeliest piece was the right one [N].
-        places: Where in its target it stood, from 0 at the first piece to 1 at the last [N].
-    """
-
-    losses: np.ndarray
-    hits: np.ndarray
-    places: np.ndarray
+    losses: np.ndarray  # in nats [N]
+    hits: np.ndarray  # whether the likeliest piece was the right one [N]
+    places: np.ndarray  # where in its target it stood, from 0 at the first piece to 1 at the last [N]
 
 
 def guesses(patient: Patient) -> Guesses | None:

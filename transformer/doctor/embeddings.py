@@ -39,19 +39,12 @@ MOST_VALUES = 2**26
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table of embeddings.
+    """A table of embeddings."""
 
-    Attributes:
-        name: Of the parameter.
-        rows: Those that a tokenizer has ordinary pieces for [V, D], in 32 bits; at most `MOST_VALUES` values.
-        ids: Of these rows [V].
-        tokenizer: What they stand for.
-    """
-
-    name: str
-    rows: Tensor
-    ids: Tensor
-    tokenizer: AnyTokenizer
+    name: str  # of the parameter
+    rows: Tensor  # those that a tokenizer has ordinary pieces for [V, D], in 32 bits; at most `MOST_VALUES` values
+    ids: Tensor  # of these rows [V]
+    tokenizer: AnyTokenizer  # what they stand for
 
 
 def tables(patient: Patient) -> list[Table]:

@@ -38,19 +38,13 @@ STILL = 1e-6
 
 @dataclass(eq=False)
 class Spread:
-    """How one value of every neuron of a layer is spread over tokens, each array [F] in float64.
+    """How one value of every neuron of a layer is spread over tokens, each array [F] in float64."""
 
-    Attributes:
-        n: Tokens.
-        total, squares: Sums over them.
-        least, most: The extremes.
-    """
-
-    n: int
-    total: Tensor
-    squares: Tensor
-    least: Tensor
-    most: Tensor
+    n: int  # tokens
+    total: Tensor  # sums over them
+    squares: Tensor  # sums over them
+    least: Tensor  # the extremes
+    most: Tensor  # the extremes
 
     @staticmethod
     def of(width: int) -> Spread:

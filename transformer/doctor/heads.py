@@ -40,16 +40,11 @@ _LOOKED_AT = ("values", "scores", "mask", "weights", "heads", "residual")
 
 @dataclass(frozen=True, order=True)
 class Head:
-    """One head.
+    """One head."""
 
-    Attributes:
-        kind: Which attention.
-        layer, head: From 0.
-    """
-
-    kind: Kind
-    layer: int
-    head: int
+    kind: Kind  # which attention
+    layer: int  # from 0
+    head: int  # from 0
 
     @property
     def place(self) -> tuple[Kind, int]:
@@ -62,26 +57,16 @@ class Head:
 
 @dataclass(frozen=True, eq=False)
 class Heads:
-    """The heads of one attention over all sentences, each array [L, H].
+    """The heads of one attention over all sentences, each array [L, H]."""
 
-    Attributes:
-        writes: The most that a head wrote at a token, as a share of the length of the stream there.
-        says: The most that what it could write differed between the keys of a sentence, as the same share.
-        spread: The most that a score differed from the mean of its row.
-        asks: The most that a score differed between queries, beyond what its row and its key have in common.
-        saturated: Share of the rows whose largest weight is `SURE` or more.
-        on_first, on_last: Mean weight on the first key, and on the last one of the source.
-        n_rows: Rows with at least `ENOUGH_KEYS` open keys, which the last three count.
-    """
-
-    writes: np.ndarray
-    says: np.ndarray
-    spread: np.ndarray
-    asks: np.ndarray
-    saturated: np.ndarray
-    on_first: np.ndarray
-    on_last: np.ndarray
-    n_rows: int
+    writes: np.ndarray  # the most that a head wrote at a token, as a share of the length of the stream there
+    says: np.ndarray  # the most that what it could write differed between the keys of a sentence, as the same share
+    spread: np.ndarray  # the most that a score differed from the mean of its row
+    asks: np.ndarray  # the most that a score differed between queries, beyond what its row and its key have in common
+    saturated: np.ndarray  # share of the rows whose largest weight is `SURE` or more
+    on_first: np.ndarray  # mean weight on the first key, and on the last one of the source
+    on_last: np.ndarray  # mean weight on the first key, and on the last one of the source
+    n_rows: int  # rows with at least `ENOUGH_KEYS` open keys, which the last three count
 
 
 def texts_of(patient: Patient) -> list[Texts]:

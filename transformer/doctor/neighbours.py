@@ -32,18 +32,12 @@ NO_LOSS = Loss((), ())
 
 @dataclass(frozen=True)
 class Neighbour:
-    """One setting and another value.
+    """One setting and another value."""
 
-    Attributes:
-        name: For people and programs, such as "n_heads = 8".
-        changes: Fields of the config.
-        by, stacks: How many rows the positions of these stacks begin later.
-    """
-
-    name: str
-    changes: dict[str, Any] = field(default_factory=dict)
-    by: int = 0
-    stacks: tuple[StackName, ...] = ()
+    name: str  # for people and programs, such as "n_heads = 8"
+    changes: dict[str, Any] = field(default_factory=dict)  # fields of the config
+    by: int = 0  # how many rows the positions of these stacks begin later
+    stacks: tuple[StackName, ...] = ()  # how many rows the positions of these stacks begin later
 
 
 def with_setting(**changes: Any) -> Neighbour:

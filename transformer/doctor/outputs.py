@@ -35,21 +35,13 @@ _WHY_HALF: Sentence = say("Single sentences go wrong in every model; half of the
 
 @dataclass(frozen=True, eq=False)
 class Output:
-    """One output.
+    """One output."""
 
-    Attributes:
-        trace: Its run.
-        ids: Without the end.
-        text: The same as text.
-        ended: Whether it ended by itself.
-        wanted: What it should have been; None if nobody knows.
-    """
-
-    trace: Trace
-    ids: tuple[int, ...]
-    text: str
-    ended: bool
-    wanted: str | None
+    trace: Trace  # its run
+    ids: tuple[int, ...]  # without the end
+    text: str  # the same as text
+    ended: bool  # whether it ended by itself
+    wanted: str | None  # what it should have been; None if nobody knows
 
 
 def outputs(patient: Patient) -> list[Output]:

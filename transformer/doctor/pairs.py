@@ -24,21 +24,13 @@ COLUMNS: tuple[Sentence, ...] = (say("Source"), say("Right"), say("Written"), sa
 
 @dataclass(frozen=True)
 class Pair:
-    """One pair.
+    """One pair."""
 
-    Attributes:
-        source: The text.
-        right: What should come out.
-        written: What the model wrote; empty if it could not be run.
-        loss: Mean of a piece of `right`, in nats; None if it could not be read.
-        is_right: Whether the model wrote what is right.
-    """
-
-    source: str
-    right: str
-    written: str
-    loss: float | None
-    is_right: bool
+    source: str  # the text
+    right: str  # what should come out
+    written: str  # what the model wrote; empty if it could not be run
+    loss: float | None  # mean of a piece of `right`, in nats; None if it could not be read
+    is_right: bool  # whether the model wrote what is right
 
 
 def pairs_of(patient: Patient) -> tuple[Pair, ...]:

@@ -42,24 +42,16 @@ def go_on() -> None:
 
 @dataclass(frozen=True, eq=False)
 class Patient:
-    """A checkpoint under examination.
+    """A checkpoint under examination."""
 
-    Attributes:
-        checkpoint: Any, of every kind.
-        given: Pairs or texts that somebody gave; None if nobody did.
-        seed: Decides which of many sentences are taken, and all else that is drawn.
-        reported: The loss that the training reported, in nats a piece; None if nobody says it.
-        pause: Called now and then; a server serves others meanwhile.
-        losses: Those that tests of settings found so far, by what was changed; None where nothing could be.
-        verdicts: Of the tests so far, by their names: what is broken below decides what can be tested above.
-    """
-
-    checkpoint: Checkpoint
-    given: Samples | None = None
-    seed: int = 0
-    pause: Callable[[], None] = field(default=go_on)
-    reported: float | None = None
+    checkpoint: Checkpoint  # any, of every kind
+    given: Samples | None = None  # pairs or texts that somebody gave; None if nobody did
+    seed: int = 0  # decides which of many sentences are taken, and all else that is drawn
+    pause: Callable[[], None] = field(default=go_on)  # called now and then; a server serves others meanwhile
+    reported: float | None = None  # the loss that the training reported, in nats a piece; None if nobody says it
+    # Those that tests of settings found so far, by what was changed; None where nothing could be.
     losses: dict[str, Loss | None] = field(default_factory=dict)
+    # Of the tests so far, by their names: what is broken below decides what can be tested above.
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     _known: dict[Callable[[Patient], Any], Any] = field(default_factory=dict, init=False, repr=False)
 
@@ -155,18 +147,11 @@ def _of_card(checkpoint: Checkpoint) -> Samples:
 
 @dataclass(frozen=True)
 class Test:
-    """One test.
-
-    Attributes:
-        name: For programs, such as "causality".
-        area: What it is about.
-        title: What is tested, in a few words.
-        measure: Makes it.
-    """
+    """One test."""
 
     __test__ = False  # pytest takes a class of this name for tests of its own
 
-    name: str
-    area: Area
-    title: Sentence
-    measure: Callable[[Patient], Measured]
+    name: str  # for programs, such as "causality"
+    area: Area  # what it is about
+    title: Sentence  # what is tested, in a few words
+    measure: Callable[[Patient], Measured]  # makes it

@@ -33,17 +33,11 @@ _NO_TEXT: Sentence = say("There is no text to try the tokenizer with. Give some.
 
 @dataclass(frozen=True)
 class Spelled:
-    """A text and its pieces.
+    """A text and its pieces."""
 
-    Attributes:
-        text: After the model's own steps of normalisation.
-        encoding: Its pieces.
-        tokenizer: That of its side.
-    """
-
-    text: str
-    encoding: Encoding
-    tokenizer: AnyTokenizer
+    text: str  # after the model's own steps of normalisation
+    encoding: Encoding  # its pieces
+    tokenizer: AnyTokenizer  # that of its side
 
 
 def spelled(patient: Patient) -> list[Spelled]:

@@ -35,17 +35,12 @@ MOST_ROWS = 6
 
 @dataclass(frozen=True)
 class Row:
-    """What a model reads.
+    """What a model reads."""
 
-    Attributes:
-        source: Ids that the encoder reads; a decoder alone takes no notice of them.
-        target: Ids that the decoder reads, from the start mark or the prompt on; an encoder alone takes no notice.
-        text: The sentence it was made of; None if its pieces were drawn.
-    """
-
-    source: tuple[int, ...]
+    source: tuple[int, ...]  # ids that the encoder reads; a decoder alone takes no notice of them
+    # Ids that the decoder reads, from the start mark or the prompt on; an encoder alone takes no notice.
     target: tuple[int, ...]
-    text: str | None = None
+    text: str | None = None  # the sentence it was made of; None if its pieces were drawn
 
 
 class Drawing:

@@ -40,56 +40,35 @@ AREAS: Final[dict[Area, Sentence]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """Where the app shows what was found; what is None is left as it is.
+    """Where the app shows what was found; what is None is left as it is."""
 
-    Attributes:
-        page: The page.
-        panel: The part of it, as its address calls it; empty for its own choice.
-        source: The sentence.
-        reference: What should come out.
-        kind, layer, head: Which attention and head, or layer; from 0.
-        step: The decoding step, from 0.
-        tensor: Name of a parameter.
-    """
-
-    page: PageName
-    panel: str = ""
-    source: str | None = None
-    reference: str | None = None
-    kind: Kind | None = None
-    layer: int | None = None
-    head: int | None = None
-    step: int | None = None
-    tensor: str | None = None
+    page: PageName  # the page
+    panel: str = ""  # the part of it, as its address calls it; empty for its own choice
+    source: str | None = None  # the sentence
+    reference: str | None = None  # what should come out
+    kind: Kind | None = None  # which attention and head, or layer; from 0
+    layer: int | None = None  # which attention and head, or layer; from 0
+    head: int | None = None  # which attention and head, or layer; from 0
+    step: int | None = None  # the decoding step, from 0
+    tensor: str | None = None  # name of a parameter
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What a test found; the examination makes a `Finding` of it.
+    """What a test found; the examination makes a `Finding` of it."""
 
-    Attributes:
-        verdict: What it means.
-        number: What decides; None where nothing was measured.
-        threshold: What it is held against; None where there is none.
-        said: The number in a sentence, with its unit: what was measured, and how much it was.
-        why: Why the threshold is where it is; empty without one.
-        headline: What is wrong, in one sentence that names it; empty where the title says it.
-        meaning: What that means, in plain words; empty where all is well.
-        causes: What usually causes it, and what to do; empty where all is well.
-        places: Names of what it was found in: tensors, heads, pieces, sentences; data. At most `MOST_PLACES`.
-        shown: Where the app shows it.
-    """
-
-    verdict: Verdict
-    said: Sentence
-    number: float | None = None
-    threshold: float | None = None
-    why: Sentence | Literal[""] = ""
+    verdict: Verdict  # what it means
+    said: Sentence  # the number in a sentence, with its unit: what was measured, and how much it was
+    number: float | None = None  # what decides; None where nothing was measured
+    threshold: float | None = None  # what it is held against; None where there is none
+    why: Sentence | Literal[""] = ""  # why the threshold is where it is; empty without one
+    # What is wrong, in one sentence that names it; empty where the title says it.
     headline: Sentence | Literal[""] = ""
-    meaning: Sentence | Literal[""] = ""
-    causes: Sentence | Literal[""] = ""
+    meaning: Sentence | Literal[""] = ""  # what that means, in plain words; empty where all is well
+    causes: Sentence | Literal[""] = ""  # what usually causes it, and what to do; empty where all is well
+    # Names of what it was found in: tensors, heads, pieces, sentences; data. At most `MOST_PLACES`.
     places: tuple[str, ...] = ()
-    shown: Shown | None = None
+    shown: Shown | None = None  # where the app shows it
 
 
 MOST_PLACES = 12
@@ -109,23 +88,15 @@ def not_applicable(said: Sentence) -> Measured:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What one test found.
+    """What one test found."""
 
-    Attributes:
-        test: Its name, such as "causality"; data, for programs.
-        area: What it is about.
-        title: What was tested, in a few words, such as "No piece sees a later one".
-        measured: What was found.
-        follows: What it follows from: the headline of another finding, or its title; empty if from none known.
-        seconds: How long it took.
-    """
-
-    test: str
-    area: Area
-    title: Sentence
-    measured: Measured
+    test: str  # its name, such as "causality"; data, for programs
+    area: Area  # what it is about
+    title: Sentence  # what was tested, in a few words, such as "No piece sees a later one"
+    measured: Measured  # what was found
+    # What it follows from: the headline of another finding, or its title; empty if from none known.
     follows: Sentence | Literal[""] = ""
-    seconds: float = 0.0
+    seconds: float = 0.0  # how long it took
 
     @property
     def verdict(self) -> Verdict:

@@ -29,15 +29,10 @@ MOST_TOKENS, FEWEST_TOKENS = 1024, 256
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """Texts of one length.
+    """Texts of one length."""
 
-    Attributes:
-        source: What the encoder reads [B, S]; nothing for a decoder alone.
-        target: What the decoder reads [B, T]; nothing for an encoder alone.
-    """
-
-    source: Tensor
-    target: Tensor
+    source: Tensor  # what the encoder reads [B, S]; nothing for a decoder alone
+    target: Tensor  # what the decoder reads [B, T]; nothing for an encoder alone
 
 
 def own_texts(patient: Patient) -> list[Texts]:

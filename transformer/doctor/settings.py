@@ -41,21 +41,13 @@ FEWEST = 3  # texts; the paired test shows nothing on fewer
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting.
+    """One setting."""
 
-    Attributes:
-        name: Of the test.
-        title: What is tested.
-        neighbours: Values that are tried.
-        causes: How it comes to be wrong, and what to do.
-        page: Which shows it.
-    """
-
-    name: str
-    title: Sentence
-    neighbours: Callable[[Patient], Iterator[Neighbour]]
-    causes: Sentence
-    page: PageName = "inside"
+    name: str  # of the test
+    title: Sentence  # what is tested
+    neighbours: Callable[[Patient], Iterator[Neighbour]]  # values that are tried
+    causes: Sentence  # how it comes to be wrong, and what to do
+    page: PageName = "inside"  # which shows it
 
     def measure(self, patient: Patient) -> Measured:
         """Try the neighbours."""

@@ -30,23 +30,14 @@ COLUMNS = 100  # of a terminal
 
 @dataclass(frozen=True)
 class Report:
-    """What an examination found.
+    """What an examination found."""
 
-    Attributes:
-        checkpoint: Name of the checkpoint.
-        content_hash: Of the checkpoint.
-        origin: Where the sentences came from.
-        n_sentences: How many were used.
-        findings: One a test, in the order of the examination.
-        pairs: What was made of the first pairs; none without pairs.
-    """
-
-    checkpoint: str
-    content_hash: str
-    origin: Origin
-    n_sentences: int
-    findings: tuple[Finding, ...]
-    pairs: tuple[Pair, ...] = ()
+    checkpoint: str  # name of the checkpoint
+    content_hash: str  # of the checkpoint
+    origin: Origin  # where the sentences came from
+    n_sentences: int  # how many were used
+    findings: tuple[Finding, ...]  # one a test, in the order of the examination
+    pairs: tuple[Pair, ...] = ()  # what was made of the first pairs; none without pairs
 
     @staticmethod
     def of(patient: Patient, findings: Sequence[Finding]) -> Report:

@@ -39,31 +39,20 @@ NARROW = (torch.float16, torch.bfloat16)
 
 @dataclass(frozen=True)
 class TensorInfo:
-    """What the header says of one tensor.
+    """What the header says of one tensor."""
 
-    Attributes:
-        dtype: The format's name of the dtype, such as "F16".
-        shape: Lengths of the axes.
-        begin, end: Where its bytes are, counted from the end of the header.
-    """
-
-    dtype: str
-    shape: tuple[int, ...]
-    begin: int
-    end: int
+    dtype: str  # the format's name of the dtype, such as "F16"
+    shape: tuple[int, ...]  # lengths of the axes
+    begin: int  # where its bytes are, counted from the end of the header
+    end: int  # where its bytes are, counted from the end of the header
 
 
 @dataclass(frozen=True)
 class Header:
-    """The header of a file.
+    """The header of a file."""
 
-    Attributes:
-        tensors: By name, in the order of their bytes.
-        start: Where the header ends, in bytes from the start of the file.
-    """
-
-    tensors: Mapping[str, TensorInfo]
-    start: int
+    tensors: Mapping[str, TensorInfo]  # by name, in the order of their bytes
+    start: int  # where the header ends, in bytes from the start of the file
 
 
 def read_header(file: BinaryIO, size: int, *, label: str, most: int | None = None) -> Header:

@@ -25,17 +25,12 @@ _LINES_OF_BERT = (rb"^\[UNK\]\r?$", rb"^\[CLS\]\r?$", rb"^\[SEP\]\r?$")
 
 @dataclass(frozen=True)
 class Given:
-    """Files of the user's.
+    """Files of the user's."""
 
-    Attributes:
-        source_pieces, target_pieces: A tokenizer for each side.
-        pieces: One for both.
-        pairs: Sources and what they become: a pair a line, with a tab between; ids where there is no tokenizer.
-    """
-
-    source_pieces: Path | None = None
-    target_pieces: Path | None = None
-    pieces: Path | None = None
+    source_pieces: Path | None = None  # A tokenizer for each side
+    target_pieces: Path | None = None  # A tokenizer for each side
+    pieces: Path | None = None  # one for both
+    # Sources and what they become: a pair a line, with a tab between; ids where there is no tokenizer.
     pairs: Path | None = None
 
     @property
@@ -49,18 +44,12 @@ NOTHING = Given()
 
 @dataclass(frozen=True)
 class Tokenizers:
-    """The tokenizers of a model.
+    """The tokenizers of a model."""
 
-    Attributes:
-        stored: As a checkpoint stores them.
-        source, target: One object where they are alike.
-        notes: What a reader should know.
-    """
-
-    stored: tuple[bytes, ...] | Vocabularies
-    source: AnyTokenizer
-    target: AnyTokenizer
-    notes: tuple[Sentence, ...] = ()
+    stored: tuple[bytes, ...] | Vocabularies  # as a checkpoint stores them
+    source: AnyTokenizer  # one object where they are alike
+    target: AnyTokenizer  # one object where they are alike
+    notes: tuple[Sentence, ...] = ()  # what a reader should know
 
     @property
     def raw(self) -> bool:

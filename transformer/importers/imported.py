@@ -25,17 +25,11 @@ from transformer.text.vocabularies import Vocabularies
 
 @dataclass(frozen=True)
 class Opened:
-    """The values of a model in an open file of another program.
+    """The values of a model in an open file of another program."""
 
-    Attributes:
-        match: What becomes of the file's tensors.
-        facts: What the reshapes need to know.
-        weights: The file.
-    """
-
-    match: Match
-    facts: Facts
-    weights: Weights
+    match: Match  # what becomes of the file's tensors
+    facts: Facts  # what the reshapes need to know
+    weights: Weights  # the file
 
     @property
     def shapes(self) -> Shapes:
@@ -58,23 +52,14 @@ class Opened:
 
 @dataclass(frozen=True)
 class Content:
-    """A model that is understood, and still in its file.
+    """A model that is understood, and still in its file."""
 
-    Attributes:
-        config: The features of the model.
-        vocabularies: Its tokenizers, as `Parts` has them.
-        card: What `card.json` shall say.
-        match: What becomes of the file's tensors.
-        facts: What the reshapes need to know, such as the number of heads.
-        open_again: Opens the file.
-    """
-
-    config: ModelConfig
-    vocabularies: tuple[bytes, ...] | Vocabularies
-    card: Mapping[str, object]
-    match: Match
-    facts: Facts
-    open_again: Callable[[], AbstractContextManager[Weights]]
+    config: ModelConfig  # the features of the model
+    vocabularies: tuple[bytes, ...] | Vocabularies  # its tokenizers, as `Parts` has them
+    card: Mapping[str, object]  # what `card.json` shall say
+    match: Match  # what becomes of the file's tensors
+    facts: Facts  # what the reshapes need to know, such as the number of heads
+    open_again: Callable[[], AbstractContextManager[Weights]]  # opens the file
 
     @contextmanager
     def values(self) -> Iterator[Opened]:
@@ -106,15 +91,10 @@ class Content:
 
 @dataclass(frozen=True)
 class Imported:
-    """A file or folder as it was understood.
+    """A file or folder as it was understood."""
 
-    Attributes:
-        report: What became of every tensor, and where every field comes from.
-        content: The model; None while the report asks something.
-    """
-
-    report: ImportReport
-    content: Content | None
+    report: ImportReport  # what became of every tensor, and where every field comes from
+    content: Content | None  # the model; None while the report asks something
 
     @property
     def parts(self) -> Parts | None:

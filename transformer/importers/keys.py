@@ -33,17 +33,11 @@ _LAYER = re.compile(r"^(.*?\.layers)\.(\d+)\.")  # in the names of our model
 
 @dataclass(frozen=True)
 class Rule:
-    """What some tensors of a file become.
+    """What some tensors of a file become."""
 
-    Attributes:
-        sources: Patterns of their names; all must be there.
-        targets: Patterns of the names in the model.
-        reshape: How the values are moved.
-    """
-
-    sources: tuple[str, ...]
-    targets: tuple[str, ...]
-    reshape: Reshape = AS_IS
+    sources: tuple[str, ...]  # patterns of their names; all must be there
+    targets: tuple[str, ...]  # patterns of the names in the model
+    reshape: Reshape = AS_IS  # how the values are moved
 
     @classmethod
     def of(cls, source: str, *targets: str, reshape: Reshape = AS_IS) -> "Rule":
@@ -53,30 +47,19 @@ class Rule:
 
 @dataclass(frozen=True)
 class Unused:
-    """A tensor that the model has no use for.
+    """A tensor that the model has no use for."""
 
-    Attributes:
-        pattern: Of its name.
-        why: A clause for the report.
-    """
-
-    pattern: str
-    why: Sentence
+    pattern: str  # of its name
+    why: Sentence  # A clause for the report
 
 
 @dataclass(frozen=True)
 class Table:
-    """How one kind of program names its tensors.
+    """How one kind of program names its tensors."""
 
-    Attributes:
-        name: What it is called.
-        rules: What becomes of them.
-        unused: Those that are ignored.
-    """
-
-    name: Sentence
-    rules: tuple[Rule, ...]
-    unused: tuple[Unused, ...] = ()
+    name: Sentence  # what it is called
+    rules: tuple[Rule, ...]  # what becomes of them
+    unused: tuple[Unused, ...] = ()  # those that are ignored
 
     @cached_property
     def by_form(self) -> Mapping[str, Sequence[Rule | Unused]]:
@@ -100,21 +83,13 @@ class Taken:
 
 @dataclass(frozen=True)
 class Match:
-    """What a table makes of the names of a file.
+    """What a table makes of the names of a file."""
 
-    Attributes:
-        table: The table.
-        prefix: What all names of the file begin with and the table does not know.
-        taken: What becomes of the tensors, in the order of the file.
-        ignored: Name -> why it is not used.
-        left_over: Names that the table does not know.
-    """
-
-    table: Table
-    prefix: str
-    taken: tuple[Taken, ...]
-    ignored: Mapping[str, Sentence]
-    left_over: tuple[str, ...]
+    table: Table  # the table
+    prefix: str  # what all names of the file begin with and the table does not know
+    taken: tuple[Taken, ...]  # what becomes of the tensors, in the order of the file
+    ignored: Mapping[str, Sentence]  # name -> why it is not used
+    left_over: tuple[str, ...]  # names that the table does not know
 
     @property
     def sources(self) -> dict[str, Taken]:

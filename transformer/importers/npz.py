@@ -35,15 +35,10 @@ _BROKEN = (
 
 @dataclass(frozen=True)
 class Arrays:
-    """What a file holds.
+    """What a file holds."""
 
-    Attributes:
-        header: Where each array lies, by its name.
-        texts: Those that are texts.
-    """
-
-    header: Header
-    texts: dict[str, str]
+    header: Header  # where each array lies, by its name
+    texts: dict[str, str]  # those that are texts
 
 
 def read_arrays(file: BinaryIO, size: int, *, label: str) -> Arrays:

@@ -42,26 +42,17 @@ SAVE_AGAIN = say(
 
 @dataclass(frozen=True)
 class Tied:
-    """A tensor of the file, in the place where the outline has it.
+    """A tensor of the file, in the place where the outline has it."""
 
-    Attributes:
-        name: Its name in the tensor file; two that share their values have the same.
-    """
-
-    name: str
+    name: str  # its name in the tensor file; two that share their values have the same
 
 
 @dataclass(frozen=True)
 class Odd:
-    """Something that is neither a plain value nor an array of numbers.
+    """Something that is neither a plain value nor an array of numbers."""
 
-    Attributes:
-        kind: What it is, such as "sparse_coo" or "Counter".
-        is_tensor: Whether it is a tensor of an odd kind.
-    """
-
-    kind: str
-    is_tensor: bool = False
+    kind: str  # what it is, such as "sparse_coo" or "Counter"
+    is_tensor: bool = False  # whether it is a tensor of an odd kind
 
 
 @contextmanager

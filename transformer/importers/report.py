@@ -20,43 +20,27 @@ _NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 
 @dataclass(frozen=True)
 class FileTensor:
-    """What became of one tensor of the file.
+    """What became of one tensor of the file."""
 
-    Attributes:
-        name: As the file has it, without the prefixes of wrappers.
-        dtype: The format's name of the dtype, such as "F16".
-        shape: As the file has it.
-        fate: "renamed": it is in the model; "ignored": the model has no use for it, and `why` says why; "unknown":
-            nobody knows what it is, so the model may compute something else.
-        targets: The tensors of the model that it became, or a part of.
-        reshape: How its values were moved, None if they stayed as they are.
-        why: Why it is ignored.
-    """
-
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
+    name: str  # as the file has it, without the prefixes of wrappers
+    dtype: str  # the format's name of the dtype, such as "F16"
+    shape: tuple[int, ...]  # as the file has it
+    # "renamed": it is in the model; "ignored": the model has no use for it, and `why` says why; "unknown": nobody
+    # knows what it is, so the model may compute something else.
     fate: Fate
-    targets: tuple[str, ...] = ()
-    reshape: Sentence | None = None
-    why: Sentence | None = None
+    targets: tuple[str, ...] = ()  # the tensors of the model that it became, or a part of
+    reshape: Sentence | None = None  # how its values were moved, None if they stayed as they are
+    why: Sentence | None = None  # why it is ignored
 
 
 @dataclass(frozen=True)
 class ModelTensor:
-    """Where one tensor of the model comes from.
+    """Where one tensor of the model comes from."""
 
-    Attributes:
-        name: In the model.
-        shape: That it must have; None if that depends on something that is asked.
-        sources: The tensors of the file that it comes from; none if it is missing.
-        filled: What it is filled with if the file need not have it, such as zeros for a bias.
-    """
-
-    name: str
-    shape: tuple[int, ...] | None
-    sources: tuple[str, ...] = ()
-    filled: Sentence | None = None
+    name: str  # in the model
+    shape: tuple[int, ...] | None  # that it must have; None if that depends on something that is asked
+    sources: tuple[str, ...] = ()  # the tensors of the file that it comes from; none if it is missing
+    filled: Sentence | None = None  # what it is filled with if the file need not have it, such as zeros for a bias
 
     @property
     def missing(self) -> bool:
@@ -66,36 +50,22 @@ class ModelTensor:
 
 @dataclass(frozen=True)
 class Choice:
-    """An answer that a question may have.
+    """An answer that a question may have."""
 
-    Attributes:
-        value: Of the field.
-        score: Mean loss of a piece with it, lower is better; None if it was not tried.
-        output: What the model writes with it for the first text; None if it was not tried.
-    """
-
-    value: Any
-    score: float | None = None
-    output: str | None = None
+    value: Any  # of the field
+    score: float | None = None  # mean loss of a piece with it, lower is better; None if it was not tried
+    output: str | None = None  # what the model writes with it for the first text; None if it was not tried
 
 
 @dataclass(frozen=True)
 class Field:
-    """How the value of one field of the config is known.
+    """How the value of one field of the config is known."""
 
-    Attributes:
-        name: Of the field, as config.json has it.
-        how: "read" from a file, "inferred" from the weights, "answered" by the user, or "asked".
-        value: None if it is asked.
-        evidence: Where it was read, or what it was inferred from; why it has to be asked.
-        choices: The answers that are possible, best first; empty if any value of the field is.
-    """
-
-    name: str
-    how: How
-    value: Any
-    evidence: Sentence
-    choices: tuple[Choice, ...] = ()
+    name: str  # of the field, as config.json has it
+    how: How  # "read" from a file, "inferred" from the weights, "answered" by the user, or "asked"
+    value: Any  # None if it is asked
+    evidence: Sentence  # where it was read, or what it was inferred from; why it has to be asked
+    choices: tuple[Choice, ...] = ()  # the answers that are possible, best first; empty if any value of the field is
 
     @property
     def is_assumed(self) -> bool:
@@ -109,23 +79,14 @@ class Field:
 
 @dataclass(frozen=True)
 class ImportReport:
-    """All that is known of an import before it is done.
+    """All that is known of an import before it is done."""
 
-    Attributes:
-        source: How messages call the file or folder.
-        recognised: What kind of model the names are those of.
-        file_tensors: Every tensor of the file, in its order.
-        model_tensors: Every tensor of the model.
-        fields: Every field of the config that is not at its default.
-        notes: Sentences about the rest.
-    """
-
-    source: str
-    recognised: Sentence
-    file_tensors: tuple[FileTensor, ...]
-    model_tensors: tuple[ModelTensor, ...]
-    fields: tuple[Field, ...]
-    notes: tuple[Sentence, ...] = ()
+    source: str  # how messages call the file or folder
+    recognised: Sentence  # what kind of model the names are those of
+    file_tensors: tuple[FileTensor, ...]  # every tensor of the file, in its order
+    model_tensors: tuple[ModelTensor, ...]  # every tensor of the model
+    fields: tuple[Field, ...]  # every field of the config that is not at its default
+    notes: tuple[Sentence, ...] = ()  # sentences about the rest
 
     @property
     def left_over(self) -> tuple[str, ...]:

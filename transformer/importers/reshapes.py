@@ -20,19 +20,13 @@ Facts = Mapping[str, int]  # numbers that a reshape needs and no tensor says, su
 
 @dataclass(frozen=True)
 class Reshape:
-    """A named way to move values.
+    """A named way to move values."""
 
-    Attributes:
-        apply: From the tensors of the file to those of the model.
-        said: What it does, for the report; None if values stay as they are.
-        needs: The facts that it reads.
-        exact: Values only move, so that those of 16 bits need no more.
-    """
-
+    # From the tensors of the file to those of the model.
     apply: Callable[[Sequence[Tensor], Facts], tuple[Tensor, ...]]
-    said: Sentence | None = None
-    needs: tuple[str, ...] = ()
-    exact: bool = True
+    said: Sentence | None = None  # what it does, for the report; None if values stay as they are
+    needs: tuple[str, ...] = ()  # the facts that it reads
+    exact: bool = True  # values only move, so that those of 16 bits need no more
 
 
 AS_IS = Reshape(lambda tensors, _: tuple(tensors))

@@ -49,26 +49,17 @@ def silent(done: int, most: int) -> None:
 
 @dataclass
 class Trials:
-    """What was tried so far.
+    """What was tried so far."""
 
-    Attributes:
-        build: Makes a model.
-        base: One that it made.
-        samples: The texts.
-        choices: The values that each field may have.
-        fixed: Answers to what is not tried.
-        progress: Called after each try.
-        found: The loss of each combination on the first texts, as many as it says; None if no model has it.
-        built: The last model that was built, by the answers of `STORED`.
-    """
-
-    build: Build
-    base: Scorable
-    samples: Samples
-    choices: Mapping[str, Sequence[Any]]
-    fixed: Answers
-    progress: Progress
+    build: Build  # makes a model
+    base: Scorable  # one that it made
+    samples: Samples  # the texts
+    choices: Mapping[str, Sequence[Any]]  # the values that each field may have
+    fixed: Answers  # answers to what is not tried
+    progress: Progress  # called after each try
+    # The loss of each combination on the first texts, as many as it says; None if no model has it.
     found: dict[tuple[int, tuple[Any, ...]], Loss | None] = field(default_factory=dict)
+    # The last model that was built, by the answers of `STORED`.
     built: dict[tuple[Any, ...], Variants | None] = field(default_factory=dict)
 
     def keep(self, guess: Answers) -> None:

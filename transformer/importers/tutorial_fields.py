@@ -44,16 +44,11 @@ SAVED_AS = {
 
 @dataclass(frozen=True)
 class Understanding:
-    """What was understood of a file.
+    """What was understood of a file."""
 
-    Attributes:
-        match: What becomes of its tensors.
-        report: For people.
-        known: The tensors of the model whose names were found, those included that then were seen to be others.
-    """
-
-    match: Match
-    report: ImportReport
+    match: Match  # what becomes of its tensors
+    report: ImportReport  # for people
+    # The tensors of the model whose names were found, those included that then were seen to be others.
     known: frozenset[str]
 
 

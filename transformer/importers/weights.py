@@ -49,21 +49,14 @@ class _Place:
 
 @dataclass(frozen=True)
 class Weights:
-    """The tensors of a source; to be read while its file is open.
+    """The tensors of a source; to be read while its file is open."""
 
-    Attributes:
-        label: How messages call the source.
-        tensors: What the headers say of each, by its name without the prefixes of wrappers.
-        ties: Name of a tensor -> name of an earlier one that it shares its values with.
-        evidence: Plain values that were saved beside the weights.
-        notes: Sentences about what was odd.
-    """
-
-    label: str
+    label: str  # how messages call the source
+    # What the headers say of each, by its name without the prefixes of wrappers.
     tensors: Mapping[str, tensorfile.TensorInfo]
-    ties: Mapping[str, str]
-    evidence: Mapping[str, Any]
-    notes: tuple[Sentence, ...]
+    ties: Mapping[str, str]  # name of a tensor -> name of an earlier one that it shares its values with
+    evidence: Mapping[str, Any]  # plain values that were saved beside the weights
+    notes: tuple[Sentence, ...]  # sentences about what was odd
     _places: Mapping[str, _Place] = field(repr=False)
 
     def read(self, name: str, out: Tensor | None = None) -> Tensor:

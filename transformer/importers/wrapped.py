@@ -25,17 +25,11 @@ DATA_PARALLEL, COMPILED = "module.", "_orig_mod."
 
 @dataclass(frozen=True)
 class Unwrapped:
-    """The weights of a file, and what was around them.
+    """The weights of a file, and what was around them."""
 
-    Attributes:
-        tensors: Name of each tensor -> its name in the tensor file; two that are tied have the same.
-        evidence: The plain values beside the weights, in dictionaries and lists as they were saved.
-        notes: Sentences about what was taken and what was left.
-    """
-
-    tensors: Mapping[str, str]
-    evidence: Mapping[str, Any]
-    notes: tuple[Sentence, ...]
+    tensors: Mapping[str, str]  # name of each tensor -> its name in the tensor file; two that are tied have the same
+    evidence: Mapping[str, Any]  # the plain values beside the weights, in dictionaries and lists as they were saved
+    notes: tuple[Sentence, ...]  # sentences about what was taken and what was left
 
 
 def unwrapped(content: Any, *, label: str) -> Unwrapped:

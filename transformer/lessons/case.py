@@ -27,15 +27,10 @@ class NotHere(SaidError, Exception):  # noqa: N818  it is no error, but an answe
 
 @dataclass(frozen=True)
 class Option:
-    """One of the choices.
+    """One of the choices."""
 
-    Attributes:
-        word: What it is called in the lesson's file and in what a browser remembers.
-        label: What a reader sees; "" if the lesson's file has the text.
-    """
-
-    word: str
-    label: str = ""
+    word: str  # what it is called in the lesson's file and in what a browser remembers
+    label: str = ""  # what a reader sees; "" if the lesson's file has the text
 
 
 def worded(*words: str) -> tuple[Option, ...]:
@@ -45,42 +40,26 @@ def worded(*words: str) -> tuple[Option, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What an oracle found.
+    """What an oracle found."""
 
-    Attributes:
-        right: The word of the right choice; the number; or the piece that is asked for.
-        options: The choices, the right one among them; none where a number or a piece is asked for.
-        values: What the texts may name.
-        variant: Which of the step's texts tells the outcome.
-        accepted: Of a number or a piece that is typed: everything else that is right, too.
-        usual: Of a number: what the usual misconception gives for it; None where that is not known.
-    """
-
-    right: str | float
+    right: str | float  # the word of the right choice; the number; or the piece that is asked for
+    # The choices, the right one among them; none where a number or a piece is asked for.
     options: tuple[Option, ...] = ()
-    values: Mapping[str, Any] = field(default_factory=dict)
-    variant: str = ALWAYS
-    accepted: tuple[str, ...] = ()
-    usual: float | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)  # what the texts may name
+    variant: str = ALWAYS  # which of the step's texts tells the outcome
+    accepted: tuple[str, ...] = ()  # of a number or a piece that is typed: everything else that is right, too
+    usual: float | None = None  # of a number: what the usual misconception gives for it; None where that is not known
 
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """The learner's run, and what a step is about.
+    """The learner's run, and what a step is about."""
 
-    Attributes:
-        checkpoint: What is open.
-        trace: The run of the learner's sentence: greedy, nothing forced, nothing changed.
-        picked: What the step's pick found.
-        given: What the learner typed, where a piece is asked for; "" before that.
-        run: Makes other runs on the same checkpoint; the app's keeps them.
-    """
-
-    checkpoint: Checkpoint
-    trace: Trace
-    picked: Mapping[str, Any] = field(default_factory=dict)
-    given: str = ""
-    run: Callable[[Query], Trace] | None = None
+    checkpoint: Checkpoint  # what is open
+    trace: Trace  # the run of the learner's sentence: greedy, nothing forced, nothing changed
+    picked: Mapping[str, Any] = field(default_factory=dict)  # what the step's pick found
+    given: str = ""  # what the learner typed, where a piece is asked for; "" before that
+    run: Callable[[Query], Trace] | None = None  # makes other runs on the same checkpoint; the app's keeps them
 
     def another(self, **changes: Any) -> Trace:
         """Another run on the same checkpoint.

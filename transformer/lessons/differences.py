@@ -36,15 +36,10 @@ def first_difference(before: Trace, after: Trace) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Difference:
-    """How far two runs are apart.
+    """How far two runs are apart."""
 
-    Attributes:
-        by: The largest difference of any logit at the steps that both ran after the same pieces.
-        verdict: Whether that is rounding alone.
-    """
-
-    by: float
-    verdict: Literal["rounding", "visible"]
+    by: float  # the largest difference of any logit at the steps that both ran after the same pieces
+    verdict: Literal["rounding", "visible"]  # whether that is rounding alone
 
 
 def largest_difference(one: Trace, other: Trace) -> Difference:

@@ -61,13 +61,9 @@ class LessonError(GlassformerError):
 
 @dataclass(frozen=True)
 class Text:
-    """A template in each language, with `{name}` or `{name:format}` for a value.
+    """A template in each language, with `{name}` or `{name:format}` for a value."""
 
-    Attributes:
-        languages: Each language's template; English is among them.
-    """
-
-    languages: Mapping[str, str]
+    languages: Mapping[str, str]  # each language's template; English is among them
 
     @property
     def names(self) -> frozenset[str]:
@@ -86,63 +82,40 @@ class Text:
 
 @dataclass(frozen=True, kw_only=True)
 class Ask:
-    """The question of a step.
+    """The question of a step."""
 
-    Attributes:
-        oracle: Name of the function in `transformer.lessons.oracles` that knows the answer; "" of a plain question.
-        right: Of a plain question, which no oracle answers: the word of the right choice.
-        kind: Law or finding.
-        form: How the answer is given.
-        question: What is asked.
-        choices: Texts of choices by the word that the oracle uses for each; a choice that is a piece or a number
-            brings its own.
-        in_order: Choices stand in the oracle's order, and are not mixed: a row of numbers, pieces of a sentence.
-        within: How far a number may be off.
-        misled: For wrong choices that come from a common misconception: what to say to whoever chose it. A number has
-            one text, under the word `usual`, which says what the usual misconception gives.
-    """
-
-    oracle: str
-    kind: Kind
-    form: Form
-    question: Text
+    oracle: str  # name of the function in `transformer.lessons.oracles` that knows the answer; "" of a plain question
+    kind: Kind  # law or finding
+    form: Form  # how the answer is given
+    question: Text  # what is asked
+    # Texts of choices by the word that the oracle uses for each; a choice that is a piece or a number brings its own.
     choices: Mapping[str, Text]
+    # Choices stand in the oracle's order, and are not mixed: a row of numbers, pieces of a sentence.
     in_order: bool = False
-    within: float = 0.0
+    within: float = 0.0  # how far a number may be off
+    # For wrong choices that come from a common misconception: what to say to whoever chose it. A number has one text,
+    # under the word `usual`, which says what the usual misconception gives.
     misled: Mapping[str, Text] = field(default_factory=dict)
-    right: str = ""
+    right: str = ""  # of a plain question, which no oracle answers: the word of the right choice
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One step of a lesson.
+    """One step of a lesson."""
 
-    Attributes:
-        page: The path of a page of the app.
-        link: Parameters of its address.
-        then: Those that change once the learner has answered.
-        pick: Name of the function in `transformer.lessons.picks` that finds what to look at; "" for none.
-        on: A shipped checkpoint that the step runs on, with an example of its card; "" for the learner's own.
-        cover: Keys of the charts that are not sent before the learner has answered; "*" for all of the page below
-            the sentence.
-        look: Keys of the charts that the step is about; they are outlined.
-        ask: The question.
-        reveal: What is said afterwards, for each variant.
-        short: It belongs to the short path through all lessons.
-        paper: It also makes sense on a handout; what has to be typed or tried in the app does not.
-    """
-
-    page: str
-    link: Mapping[str, str]
-    then: Mapping[str, str]
-    pick: str
-    on: str
+    page: str  # the path of a page of the app
+    link: Mapping[str, str]  # parameters of its address
+    then: Mapping[str, str]  # those that change once the learner has answered
+    pick: str  # name of the function in `transformer.lessons.picks` that finds what to look at; "" for none
+    on: str  # A shipped checkpoint that the step runs on, with an example of its card; "" for the learner's own
+    # Keys of the charts that are not sent before the learner has answered; "*" for all of the page below the
+    # sentence.
     cover: tuple[str, ...]
-    look: tuple[str, ...]
-    ask: Ask
-    reveal: Mapping[str, Text]
-    short: bool
-    paper: bool = True
+    look: tuple[str, ...]  # keys of the charts that the step is about; they are outlined
+    ask: Ask  # the question
+    reveal: Mapping[str, Text]  # what is said afterwards, for each variant
+    short: bool  # it belongs to the short path through all lessons
+    paper: bool = True  # it also makes sense on a handout; what has to be typed or tried in the app does not
 
     @property
     def fingerprint(self) -> str:
@@ -154,22 +127,12 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Lesson:
-    """A row of steps.
+    """A row of steps."""
 
-    Attributes:
-        name: In an address: letters, digits and hyphens.
-        number: Its place in the plan; 0 for a lesson that somebody wrote for a class.
-        title: A few words.
-        teaches: What whoever has gone through it knows; one sentence.
-        minutes: How long it takes; for those of the plan, an estimate (`length`).
-        after: Names of the lessons that come first.
-        steps: In order.
-    """
-
-    name: str
-    number: int
-    title: Text
-    teaches: Text
-    minutes: int
-    after: tuple[str, ...]
-    steps: tuple[Step, ...]
+    name: str  # in an address: letters, digits and hyphens
+    number: int  # its place in the plan; 0 for a lesson that somebody wrote for a class
+    title: Text  # A few words
+    teaches: Text  # what whoever has gone through it knows; one sentence
+    minutes: int  # how long it takes; for those of the plan, an estimate (`length`)
+    after: tuple[str, ...]  # names of the lessons that come first
+    steps: tuple[Step, ...]  # in order

@@ -27,17 +27,11 @@ FILE: Final = Path(__file__).resolve().parent / "path.toml"
 
 @dataclass(frozen=True)
 class ShortPath:
-    """The path.
+    """The path."""
 
-    Attributes:
-        minutes: How long it takes, an estimate (`length`).
-        words: Terms, and what is said of each on a sentence.
-        met: What was met in each lesson, by the lesson's name.
-    """
-
-    minutes: int
-    words: tuple[tuple[Text, Text], ...]
-    met: Mapping[str, Text]
+    minutes: int  # how long it takes, an estimate (`length`)
+    words: tuple[tuple[Text, Text], ...]  # terms, and what is said of each on a sentence
+    met: Mapping[str, Text]  # what was met in each lesson, by the lesson's name
 
 
 @cache

@@ -26,19 +26,12 @@ _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]{1,3})?", re.I
 
 @dataclass(frozen=True, kw_only=True)
 class Posed:
-    """A step, as it is for one run.
+    """A step, as it is for one run."""
 
-    Attributes:
-        step: The step.
-        picked: What its pick found; the question and the link may name these values.
-        answer: What the oracle found; hold it back until the learner has answered.
-        options: The choices as they are shown, in their order.
-    """
-
-    step: Step
-    picked: Mapping[str, Any]
-    answer: Answer
-    options: tuple[Option, ...]
+    step: Step  # the step
+    picked: Mapping[str, Any]  # what its pick found; the question and the link may name these values
+    answer: Answer  # what the oracle found; hold it back until the learner has answered
+    options: tuple[Option, ...]  # the choices as they are shown, in their order
 
     @property
     def values(self) -> dict[str, Any]:

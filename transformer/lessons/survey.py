@@ -47,27 +47,17 @@ _BETWEEN: Final = " | "  # sentences in a cell
 
 @dataclass(kw_only=True)
 class Row:
-    """The answers to one step on one checkpoint.
+    """The answers to one step on one checkpoint."""
 
-    Attributes:
-        lesson: Its name.
-        n: The step's number, from 1.
-        step: The step.
-        checkpoint: The name of the checkpoint.
-        answers: What was right, sentence by sentence; None where the step was not posed.
-        variants: Which outcome was told, how often.
-        reasons: Why it was not posed, how often.
-        slowest: Seconds of the slowest one.
-    """
-
-    lesson: str
-    n: int
-    step: Step
-    checkpoint: str
+    lesson: str  # its name
+    n: int  # the step's number, from 1
+    step: Step  # the step
+    checkpoint: str  # the name of the checkpoint
+    # What was right, sentence by sentence; None where the step was not posed.
     answers: list[str | None] = field(default_factory=list)
-    variants: Counter[str] = field(default_factory=Counter)
-    reasons: Counter[str] = field(default_factory=Counter)
-    slowest: float = 0.0
+    variants: Counter[str] = field(default_factory=Counter)  # which outcome was told, how often
+    reasons: Counter[str] = field(default_factory=Counter)  # why it was not posed, how often
+    slowest: float = 0.0  # seconds of the slowest one
 
     @property
     def counts(self) -> Counter[str]:

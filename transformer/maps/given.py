@@ -31,23 +31,18 @@ _NOTHING: Final = 1e-6  # a weight in a closed cell, and what rounding may add t
 class GivenAttention:
     """The maps of one attention. Its arrays are read-only.
 
-    Attributes:
-        kind: Which attention.
-        weights: Float32 [layer, head, query, key], 0 to 1.
-        queries, keys: A label for each row and column.
-        allowed: Bool [query, key], True = may attend. Not given, all may; but where decoder self-attention has no
-            weight at all on later keys, these are closed.
-        sums_to_one: Whether every row has to sum to 1; False if rows are known not to, as after dropout or a cut.
-
     Raises:
         MapsError: The parts do not fit together, or a weight cannot be one.
     """
 
-    kind: Kind
-    weights: np.ndarray
-    queries: Sequence[str]
-    keys: Sequence[str]
+    kind: Kind  # which attention
+    weights: np.ndarray  # float32 [layer, head, query, key], 0 to 1
+    queries: Sequence[str]  # A label for each row and column
+    keys: Sequence[str]  # A label for each row and column
+    # Bool [query, key], True = may attend. Not given, all may; but where decoder self-attention has no weight at all
+    # on later keys, these are closed.
     allowed: np.ndarray | None = None
+    # Whether every row has to sum to 1; False if rows are known not to, as after dropout or a cut.
     sums_to_one: bool = True
 
     def __post_init__(self) -> None:
@@ -79,20 +74,14 @@ class GivenAttention:
 class GivenMaps:
     """The maps of one sentence.
 
-    Attributes:
-        attentions: One or more, of different kinds.
-        checkpoint: Name of the model that they are of; empty if not said.
-        sentence: What it read; empty if not said.
-        special: Labels that stand for no text, such as "[CLS]".
-
     Raises:
         MapsError: There is none, a kind is there twice, or it is too much.
     """
 
-    attentions: tuple[GivenAttention, ...]
-    checkpoint: str = ""
-    sentence: str = ""
-    special: tuple[str, ...] = ()
+    attentions: tuple[GivenAttention, ...]  # one or more, of different kinds
+    checkpoint: str = ""  # name of the model that they are of; empty if not said
+    sentence: str = ""  # what it read; empty if not said
+    special: tuple[str, ...] = ()  # labels that stand for no text, such as "[CLS]"
 
     def __post_init__(self) -> None:
         ordered = tuple(sorted(self.attentions, key=lambda one: KINDS.index(one.kind)))

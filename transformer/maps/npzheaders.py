@@ -39,21 +39,13 @@ _ZIP64: Final = 20, b"PK\x06\x07"
 
 @dataclass(frozen=True)
 class _Form:
-    """What an array of one name has to be.
+    """What an array of one name has to be."""
 
-    Attributes:
-        kind: Of its dtype, as numpy has it.
-        axes: How many.
-        most_bytes: Of one value.
-        most: Values.
-        what: The same in words.
-    """
-
-    kind: str
-    axes: int
-    most_bytes: int
-    most: int
-    what: Sentence
+    kind: str  # of its dtype, as numpy has it
+    axes: int  # how many
+    most_bytes: int  # of one value
+    most: int  # values
+    what: Sentence  # the same in words
 
 
 _TOKENS: Final = _Form("U", 1, 4 * MOST_LABEL, MOST_TOKENS, say("a list of labels, text without pickles,"))
@@ -74,17 +66,11 @@ _FORMS: Final = {f"{kind}_{part}": form for kind in KINDS for part, form in _PAR
 
 @dataclass(frozen=True)
 class ArrayHeader:
-    """What the header of one array says.
+    """What the header of one array says."""
 
-    Attributes:
-        dtype: Of floats, text or bools.
-        shape: Lengths of the axes.
-        fortran: The first axis runs fastest.
-    """
-
-    dtype: np.dtype[Any]
-    shape: tuple[int, ...]
-    fortran: bool
+    dtype: np.dtype[Any]  # of floats, text or bools
+    shape: tuple[int, ...]  # lengths of the axes
+    fortran: bool  # the first axis runs fastest
 
 
 def check_end(file: BinaryIO, size: int) -> None:

@@ -35,23 +35,14 @@ _MISSING: dict[Kind, Sentence] = {
 
 @dataclass(frozen=True)
 class Attention:
-    """One of a model's attentions; every layer of its stack has one.
+    """One of a model's attentions; every layer of its stack has one."""
 
-    Attributes:
-        kind: Its name.
-        stack: Whose layers have it; the queries are this stack's tokens.
-        keys_from: Whose tokens the keys and values are.
-        sublayer: Its place in a layer.
-        causal: Whether a query sees only what came before it, and itself.
-        n_layers: Layers of its stack.
-    """
-
-    kind: Kind
-    stack: StackName
-    keys_from: StackName
-    sublayer: Sublayer
-    causal: bool
-    n_layers: int
+    kind: Kind  # its name
+    stack: StackName  # whose layers have it; the queries are this stack's tokens
+    keys_from: StackName  # whose tokens the keys and values are
+    sublayer: Sublayer  # its place in a layer
+    causal: bool  # whether a query sees only what came before it, and itself
+    n_layers: int  # layers of its stack
 
     def place(self, layer: int | str) -> str:
         """What the sites of one layer begin with, such as `decoder.2.cross_attn`; layer "*" stands for all."""
@@ -64,32 +55,20 @@ class Attention:
 
 @dataclass(frozen=True)
 class Stack:
-    """The encoder or the decoder.
+    """The encoder or the decoder."""
 
-    Attributes:
-        name: Which.
-        n_layers: Its layers, alike.
-        sublayers: Of each layer, in the order of the computation.
-    """
-
-    name: StackName
-    n_layers: int
-    sublayers: tuple[Sublayer, ...]
+    name: StackName  # which
+    n_layers: int  # its layers, alike
+    sublayers: tuple[Sublayer, ...]  # of each layer, in the order of the computation
 
 
 @dataclass(frozen=True)
 class Anatomy:
-    """All of a model's parts.
+    """All of a model's parts."""
 
-    Attributes:
-        stacks: The encoder before the decoder.
-        attentions: In the order of the computation.
-        fills: Whether it is an encoder alone with an MLM head.
-    """
-
-    stacks: tuple[Stack, ...]
-    attentions: tuple[Attention, ...]
-    fills: bool = False
+    stacks: tuple[Stack, ...]  # the encoder before the decoder
+    attentions: tuple[Attention, ...]  # in the order of the computation
+    fills: bool = False  # whether it is an encoder alone with an MLM head
 
     @property
     def reads(self) -> bool:

@@ -15,19 +15,13 @@ ROOM = 32  # tokens that a growing cache has room for at first; doubled whenever
 
 @dataclass
 class AttentionCache:
-    """Keys and values of one attention.
+    """Keys and values of one attention."""
 
-    Attributes:
-        fixed: True for cross-attention, whose keys and values are those of the source: computed once.
-        keys: [B, H, room, d], of which the first `length` tokens are filled; None before the first call.
-        values: The same.
-        length: Tokens so far.
-    """
-
-    fixed: bool
+    fixed: bool  # True for cross-attention, whose keys and values are those of the source: computed once
+    # [B, H, room, d], of which the first `length` tokens are filled; None before the first call.
     keys: Tensor | None = None
-    values: Tensor | None = None
-    length: int = 0
+    values: Tensor | None = None  # the same
+    length: int = 0  # tokens so far
 
     @property
     def complete(self) -> bool:

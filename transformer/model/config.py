@@ -44,65 +44,44 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
 
     Fields about positions and attention that the paper does not have stand in `AttentionFeatures`.
 
-    Attributes:
-        n_encoder_layers: Encoder layers, 1 to 64; 0 for a decoder alone.
-        n_decoder_layers: Decoder layers, 1 to 64; 0 for an encoder alone.
-        d_model: Width of the residual stream. May be odd.
-        n_heads: Attention heads in every attention.
-        d_ff: Width of the feed-forward layer.
-        src_vocab_size: Rows of the source embedding.
-        tgt_vocab_size: Rows of the target embedding, and number of logits.
-        d_head: Width of each head; 0 stands for `d_model / n_heads`, which must be whole, and is replaced by it.
-        n_kv_heads: Heads of keys and values, each shared by `n_heads / n_kv_heads` heads of queries; 0 stands for
-            `n_heads`, one for each, and is replaced by it.
-        n_decoder_heads: Heads in the decoder's attentions, where they are not `n_heads`; together they are as wide.
-        d_decoder_ff: Width of its feed-forward layer; 0, as of `n_decoder_heads`: the encoder's (see `of`).
-        shared_vocab: One vocabulary, one tokenizer and one embedding table for both sides; a model of one stack has
-            no other.
-        output_bias: A bias on the logits.
-        output_scale: The last vectors are multiplied by it before they become logits.
-        logit_cap: Soft limit c of the logits, c tanh(z / c); None for no limit.
-        mlm_head: An encoder alone ends with a head that gives every token's logits (see `transformer.model.output`).
-        mlm_activation: Non-linearity of that head.
-        positions: "sinusoidal" (a formula) or "learned" (a table of parameters) are added to the embeddings;
-            "rotary", "relative" and "alibi" act in the self-attentions (`transformer.model.order`); "none": there is
-            no order but by the causal mask.
-        scale_embedding: Multiply token embeddings by sqrt(d_model) before adding positions.
-        embedding_norm: A norm after the embedding's sum.
-        n_token_types: Rows of a table of token types that the encoder adds to its embedding; 0 for none.
-        tie_output: The output projection is the target embedding table.
-        max_len: Most tokens on either side, special ones included.
-        dropout: Probability that training zeroes a value of an embedding sum or a sub-layer's output.
-        normalisation: Steps that source text goes through before the tokenizer, in order.
-
     Raises:
         ConfigError: A value is of the wrong type or out of range; names the field.
     """
 
-    n_encoder_layers: int
-    n_decoder_layers: int
-    d_model: int
-    n_heads: int
-    d_ff: int
-    src_vocab_size: int
-    tgt_vocab_size: int
+    n_encoder_layers: int  # encoder layers, 1 to 64; 0 for a decoder alone
+    n_decoder_layers: int  # decoder layers, 1 to 64; 0 for an encoder alone
+    d_model: int  # Width of the residual stream. May be odd.
+    n_heads: int  # attention heads in every attention
+    d_ff: int  # width of the feed-forward layer
+    src_vocab_size: int  # rows of the source embedding
+    tgt_vocab_size: int  # rows of the target embedding, and number of logits
+    # Width of each head; 0 stands for `d_model / n_heads`, which must be whole, and is replaced by it.
     d_head: int = 0
+    # Heads of keys and values, each shared by `n_heads / n_kv_heads` heads of queries; 0 stands for `n_heads`, one
+    # for each, and is replaced by it.
     n_kv_heads: int = 0
+    # Heads in the decoder's attentions, where they are not `n_heads`; together they are as wide.
     n_decoder_heads: int = 0
-    d_decoder_ff: int = 0
+    d_decoder_ff: int = 0  # width of its feed-forward layer; 0, as of `n_decoder_heads`: the encoder's (see `of`)
+    # One vocabulary, one tokenizer and one embedding table for both sides; a model of one stack has no other.
     shared_vocab: bool = False
-    output_bias: bool = False
-    output_scale: float = 1.0
-    logit_cap: float | None = None
+    output_bias: bool = False  # A bias on the logits
+    output_scale: float = 1.0  # the last vectors are multiplied by it before they become logits
+    logit_cap: float | None = None  # soft limit c of the logits, c tanh(z / c); None for no limit
+    # An encoder alone ends with a head that gives every token's logits (see `transformer.model.output`).
     mlm_head: bool = False
-    mlm_activation: Activation = "gelu"
+    mlm_activation: Activation = "gelu"  # non-linearity of that head
+    # "sinusoidal" (a formula) or "learned" (a table of parameters) are added to the embeddings; "rotary", "relative"
+    # and "alibi" act in the self-attentions (`transformer.model.order`); "none": there is no order but by the causal
+    # mask.
     positions: PositionKind = "sinusoidal"
-    scale_embedding: bool = True
-    embedding_norm: bool = False
-    n_token_types: int = 0
-    tie_output: bool = True
-    max_len: int = 256
-    dropout: float = 0.1
+    scale_embedding: bool = True  # multiply token embeddings by sqrt(d_model) before adding positions
+    embedding_norm: bool = False  # A norm after the embedding's sum
+    n_token_types: int = 0  # rows of a table of token types that the encoder adds to its embedding; 0 for none
+    tie_output: bool = True  # the output projection is the target embedding table
+    max_len: int = 256  # most tokens on either side, special ones included
+    dropout: float = 0.1  # probability that training zeroes a value of an embedding sum or a sub-layer's output
+    # Steps that source text goes through before the tokenizer, in order.
     normalisation: tuple[Normalisation, ...] = ("nfc",)
 
     def __post_init__(self) -> None:

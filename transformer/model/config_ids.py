@@ -18,33 +18,23 @@ _LISTS = ("source_prefix", "source_suffix", "forced_ids", "banned_ids", "further
 
 @dataclass(frozen=True, kw_only=True)
 class Ids:
-    """Special ids, and the wrapping of source and output.
+    """Special ids, and the wrapping of source and output."""
 
-    Attributes:
-        pad_id, unk_id, bos_id, eos_id: Special ids, the same on both sides. All but `eos_id` may be None: the model
-            has no such piece. Without `pad_id` no token is ever taken for padding.
-        further_eos_ids: More ids that end the output.
-        decoder_start_id: The id that the decoder reads first; some models use their `pad_id`.
-        prepend_source_bos: The source begins with `bos_id`.
-        append_source_eos: The source ends with `eos_id`.
-        source_prefix: Ids before the text, after `bos_id` if that is prepended.
-        source_suffix: Ids after the text, after `eos_id` if that is appended.
-        forced_ids: Ids that every output begins with, unless a query forces others in their places.
-        banned_ids: Ids that are never written; `pad_id` never is.
-    """
-
+    # Special ids, the same on both sides. All but `eos_id` may be None: the model has no such piece. Without `pad_id`
+    # no token is ever taken for padding.
     pad_id: int | None = 0
     unk_id: int | None = 1
     bos_id: int | None = 2
     eos_id: int = 3
-    further_eos_ids: tuple[int, ...] = ()
-    decoder_start_id: int = 2
-    prepend_source_bos: bool = False
-    append_source_eos: bool = True
-    source_prefix: tuple[int, ...] = ()
-    source_suffix: tuple[int, ...] = ()
+    further_eos_ids: tuple[int, ...] = ()  # more ids that end the output
+    decoder_start_id: int = 2  # the id that the decoder reads first; some models use their `pad_id`
+    prepend_source_bos: bool = False  # the source begins with `bos_id`
+    append_source_eos: bool = True  # the source ends with `eos_id`
+    source_prefix: tuple[int, ...] = ()  # ids before the text, after `bos_id` if that is prepended
+    source_suffix: tuple[int, ...] = ()  # ids after the text, after `eos_id` if that is appended
+    # Ids that every output begins with, unless a query forces others in their places.
     forced_ids: tuple[int, ...] = ()
-    banned_ids: tuple[int, ...] = ()
+    banned_ids: tuple[int, ...] = ()  # ids that are never written; `pad_id` never is
 
     @property
     def end_ids(self) -> tuple[int, ...]:

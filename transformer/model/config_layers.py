@@ -16,19 +16,12 @@ Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "quick_gelu", "none"]
 
 @dataclass(frozen=True)
 class Biases:
-    """Where biases are; none of the fields stands for another.
+    """Where biases are; none of the fields stands for another."""
 
-    Attributes:
-        attention: On queries, keys and values.
-        attention_output: On the output projection of attention.
-        ffn: In the feed-forward layers, and in an MLM head's dense map.
-        norms: In the norms.
-    """
-
-    attention: bool
-    attention_output: bool
-    ffn: bool
-    norms: bool
+    attention: bool  # on queries, keys and values
+    attention_output: bool  # on the output projection of attention
+    ffn: bool  # in the feed-forward layers, and in an MLM head's dense map
+    norms: bool  # in the norms
 
     @property
     def everywhere(self) -> bool:
@@ -43,35 +36,28 @@ class Biases:
 
 @dataclass(frozen=True, kw_only=True)
 class Layers:
-    """What a layer is made of.
+    """What a layer is made of."""
 
-    Attributes:
-        norm: "pre" normalises the input of each sub-layer, "post" its sum with the residual; "both" normalises the
-            input, and with another norm the output before it is added.
-        norm_kind: "layer" (mean 0, variance 1), "rms" (divided by the root mean square; no mean taken off, no bias)
-            or "deviation" (a layer norm that divides by the unbiased deviation plus epsilon, and "biased_deviation"
-            by the biased one); "none": there are none.
-        final_norm: One more norm after the last encoder layer and after the last decoder layer.
-        norm_eps: The epsilon of every norm.
-        activation: Non-linearity of the feed-forward layer; "gelu" is exact, "gelu_tanh" its approximation; with
-            "none" its two linear maps are one.
-        gated: The feed-forward layer multiplies what comes out of the non-linearity by a second linear map.
-        parallel_residual: Attention and feed-forward of a layer read the same stream, and both are added to it.
-        residual: What a sub-layer computes is added to the stream; without, it takes the stream's place.
-        bias: Biases in the attention projections, the feed-forward layers and the norms.
-        attention_bias, attention_output_bias, ffn_bias, norm_bias: The same for one of them: of queries, keys and
-            values; of the output projection; of the feed-forward layers; of the norms. None: as `bias` says.
-    """
-
+    # "pre" normalises the input of each sub-layer, "post" its sum with the residual; "both" normalises the input, and
+    # with another norm the output before it is added.
     norm: NormPlace = "pre"
+    # "layer" (mean 0, variance 1), "rms" (divided by the root mean square; no mean taken off, no bias) or "deviation"
+    # (a layer norm that divides by the unbiased deviation plus epsilon, and "biased_deviation" by the biased one);
+    # "none": there are none.
     norm_kind: NormKind = "layer"
-    final_norm: bool = True
-    norm_eps: float = 1e-5
+    final_norm: bool = True  # one more norm after the last encoder layer and after the last decoder layer
+    norm_eps: float = 1e-5  # the epsilon of every norm
+    # Non-linearity of the feed-forward layer; "gelu" is exact, "gelu_tanh" its approximation; with "none" its two
+    # linear maps are one.
     activation: Activation = "relu"
+    # The feed-forward layer multiplies what comes out of the non-linearity by a second linear map.
     gated: bool = False
+    # Attention and feed-forward of a layer read the same stream, and both are added to it.
     parallel_residual: bool = False
-    residual: bool = True
-    bias: bool = True
+    residual: bool = True  # what a sub-layer computes is added to the stream; without, it takes the stream's place
+    bias: bool = True  # biases in the attention projections, the feed-forward layers and the norms
+    # The same for one of them: of queries, keys and values; of the output projection; of the feed-forward layers; of
+    # the norms. None: as `bias` says.
     attention_bias: bool | None = None
     attention_output_bias: bool | None = None
     ffn_bias: bool | None = None

@@ -21,31 +21,21 @@ MAX_SEQUENCES = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class Writing:
-    """The rules of decoding. By default there are none.
+    """The rules of decoding. By default there are none."""
 
-    Attributes:
-        banned_sequences: Runs of ids that are never written: where the text ends with all but the last, the last is
-            closed.
-        first_banned_ids: Ids that are closed for the first piece behind `forced_ids`.
-        no_repeat_ngram: Runs of this many pieces do not stand twice in a text; 0: they may.
-        repetition_penalty: Logits of pieces that stand in the text are divided by it where they are above 0, and
-            multiplied by it below; 1: nothing changes.
-        min_length: The end is closed as long as the text has fewer tokens than this.
-        min_new: The end is closed as long as fewer pieces than this are written.
-        max_length: Most tokens of a text with its output, as far as the model's own limit allows; None: no other.
-        max_new: Most pieces of an output; None: no limit but the query's.
-        forced_end_id: What an output ends with that the length limit cuts; None: it is cut without.
-    """
-
+    # Runs of ids that are never written: where the text ends with all but the last, the last is closed.
     banned_sequences: tuple[tuple[int, ...], ...] = ()
-    first_banned_ids: tuple[int, ...] = ()
-    no_repeat_ngram: int = 0
+    first_banned_ids: tuple[int, ...] = ()  # ids that are closed for the first piece behind `forced_ids`
+    no_repeat_ngram: int = 0  # runs of this many pieces do not stand twice in a text; 0: they may
+    # Logits of pieces that stand in the text are divided by it where they are above 0, and multiplied by it below; 1:
+    # nothing changes.
     repetition_penalty: float = 1.0
-    min_length: int = 0
-    min_new: int = 0
+    min_length: int = 0  # the end is closed as long as the text has fewer tokens than this
+    min_new: int = 0  # the end is closed as long as fewer pieces than this are written
+    # Most tokens of a text with its output, as far as the model's own limit allows; None: no other.
     max_length: int | None = None
-    max_new: int | None = None
-    forced_end_id: int | None = None
+    max_new: int | None = None  # most pieces of an output; None: no limit but the query's
+    forced_end_id: int | None = None  # what an output ends with that the length limit cuts; None: it is cut without
 
     @property
     def has_rules(self) -> bool:

@@ -26,31 +26,24 @@ MAX_BUCKETS = 1024
 class Rotary:
     """The numbers of rotary positions: how fast each pair of dimensions of a query or key turns.
 
-    Attributes:
-        base: Pair i of n turns by base^(-i / n) radians from one token to the next.
-        local_base: The same in layers that have a window, which are then not scaled; None: no difference.
-        share: How much of d_head turns, from the front; the rest stays as it is.
-        scaling: How the angles are changed for texts longer than those of the training: "none"; "linear", all are
-            divided by `factor`; "llama3" and "yarn", slow pairs are divided, fast ones are not, those between partly.
-        factor: The divisor.
-        original_len: Tokens of the texts before the change; 0 stands for `max_len`.
-        slow, fast: Turns in `original_len` tokens at and below which a pair is divided, and at and above which not.
-        rounded: "yarn" rounds to whole pairs where slow begins and fast ends.
-        magnitude: Queries and keys are multiplied by it; None stands for 0.1 ln(factor) + 1 in "yarn", else for 1.
-
     Source: Su et al., "RoFormer" (2021); Chen et al., "Extending Context Window of Large Language Models via Position
     Interpolation" (2023) for "linear"; Peng et al., "YaRN" (2023); Llama team, "The Llama 3 Herd of Models" (2024).
     """
 
-    base: float = 10_000.0
+    base: float = 10_000.0  # pair i of n turns by base^(-i / n) radians from one token to the next
+    # The same in layers that have a window, which are then not scaled; None: no difference.
     local_base: float | None = None
-    share: float = 1.0
+    share: float = 1.0  # how much of d_head turns, from the front; the rest stays as it is
+    # How the angles are changed for texts longer than those of the training: "none"; "linear", all are divided by
+    # `factor`; "llama3" and "yarn", slow pairs are divided, fast ones are not, those between partly.
     scaling: RotaryScaling = "none"
-    factor: float = 1.0
-    original_len: int = 0
+    factor: float = 1.0  # the divisor
+    original_len: int = 0  # tokens of the texts before the change; 0 stands for `max_len`
+    # Turns in `original_len` tokens at and below which a pair is divided, and at and above which not.
     slow: float = 1.0
     fast: float = 32.0
-    rounded: bool = True
+    rounded: bool = True  # "yarn" rounds to whole pairs where slow begins and fast ends
+    # Queries and keys are multiplied by it; None stands for 0.1 ln(factor) + 1 in "yarn", else for 1.
     magnitude: float | None = None
 
     def __post_init__(self) -> None:
@@ -85,34 +78,24 @@ class Rotary:
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionFeatures:
-    """The fields of `ModelConfig` about positions and attention that the paper does not have.
+    """The fields of `ModelConfig` about positions and attention that the paper does not have."""
 
-    Attributes:
-        sinusoid_layout: Where sines and cosines stand in the table: "interleaved", they take turns; "halves", the
-            sines before the cosines; "tensor2tensor", halves of other frequencies; "fairseq", the same, whose first
-            row is `pad_id` + 1.
-        rotary: The numbers of rotary positions; None without them.
-        relative_buckets: How many distances relative positions tell apart, each with a learned bias a head.
-        relative_distance: From this many tokens on all distances are one.
-        unplaced_layers: Layers, from 0, whose attention takes no notice of rotary positions.
-        score_scale: What q . k is multiplied by; None: 1 / sqrt(d_head).
-        score_cap: c, if scores are c tanh(score / c), so that none is above c; None: they stay as they are.
-        qk_norm: Queries and keys go through an RMS norm over d_head, one for each of the two in every attention.
-        windows: For each decoder layer how many keys a query sees: itself and those before it; 0: all. (): all see
-            all.
-        mask_fill: What a closed score is replaced by, such as -1e9, at most -1000; None: minus infinity. With a
-            number a row that is closed throughout has equal weights; with minus infinity it has none.
-    """
-
+    # Where sines and cosines stand in the table: "interleaved", they take turns; "halves", the sines before the
+    # cosines; "tensor2tensor", halves of other frequencies; "fairseq", the same, whose first row is `pad_id` + 1.
     sinusoid_layout: SinusoidLayout = "interleaved"
-    rotary: Rotary | None = None
-    relative_buckets: int = 32
-    relative_distance: int = 128
-    unplaced_layers: tuple[int, ...] = ()
-    score_scale: float | None = None
+    rotary: Rotary | None = None  # the numbers of rotary positions; None without them
+    relative_buckets: int = 32  # how many distances relative positions tell apart, each with a learned bias a head
+    relative_distance: int = 128  # from this many tokens on all distances are one
+    unplaced_layers: tuple[int, ...] = ()  # layers, from 0, whose attention takes no notice of rotary positions
+    score_scale: float | None = None  # What q . k is multiplied by; None: 1 / sqrt(d_head).
+    # c, if scores are c tanh(score / c), so that none is above c; None: they stay as they are.
     score_cap: float | None = None
+    # Queries and keys go through an RMS norm over d_head, one for each of the two in every attention.
     qk_norm: bool = False
+    # For each decoder layer how many keys a query sees: itself and those before it; 0: all. (): all see all.
     windows: tuple[int, ...] = ()
+    # What a closed score is replaced by, such as -1e9, at most -1000; None: minus infinity. With a number a row that
+    # is closed throughout has equal weights; with minus infinity it has none.
     mask_fill: float | None = None
 
     def _settle_attention(self, positions: PositionKind) -> None:

@@ -31,18 +31,12 @@ from transformer.model.tap import NO_TAP, Tap
 
 @dataclass(frozen=True)
 class Around:
-    """What stands around a sub-layer.
+    """What stands around a sub-layer."""
 
-    Attributes:
-        post: The norm stands after the sum; if not, before the sub-layer.
-        adds: The stream is added to the sub-layer's output.
-        norms: There are norms; no model is without them by this, but a run may be.
-        skips: What the sub-layer computes is let go, and the stream passes by it; only in a run that is changed so.
-    """
-
-    post: bool
-    adds: bool
-    norms: bool = True
+    post: bool  # the norm stands after the sum; if not, before the sub-layer
+    adds: bool  # the stream is added to the sub-layer's output
+    norms: bool = True  # there are norms; no model is without them by this, but a run may be
+    # What the sub-layer computes is let go, and the stream passes by it; only in a run that is changed so.
     skips: bool = False
 
 

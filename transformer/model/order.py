@@ -24,15 +24,10 @@ from transformer.model.tap import NO_TAP, Tap
 
 @dataclass(frozen=True)
 class Order:
-    """What positions do to one layer's attention.
+    """What positions do to one layer's attention."""
 
-    Attributes:
-        rotation: By what the call's queries and keys are turned; None: by nothing.
-        bias: What is added to the scores [1, H, Q, K]; None: nothing.
-    """
-
-    rotation: Rotation | None = None
-    bias: Tensor | None = None
+    rotation: Rotation | None = None  # by what the call's queries and keys are turned; None: by nothing
+    bias: Tensor | None = None  # what is added to the scores [1, H, Q, K]; None: nothing
 
 
 NO_ORDER = Order()

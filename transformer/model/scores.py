@@ -18,22 +18,17 @@ from transformer.model.features import TABLES
 
 @dataclass(frozen=True)
 class Scoring:
-    """What is done to q . k before the softmax.
+    """What is done to q . k before the softmax."""
 
-    Attributes:
-        scale: What it is multiplied by.
-        cap: No score is larger, nor smaller than -cap; None: no limit.
-        fill: What a closed score is replaced by; None: minus infinity, and a row of nothing else weighs 0.
-        similarity: What is taken instead of q . k times the scale: a function of queries [B, H, Q, d], keys
-            [B, H, K, d] and the scale that gives scores [B, H, Q, K]; None: that product.
-        weigh: What is taken instead of the softmax: a function of this record, of scores [B, H, Q, K] and of the
-            mask, which broadcasts to them, that gives weights; None: the softmax over the keys that may be seen.
-    """
-
-    scale: float
-    cap: float | None = None
+    scale: float  # what it is multiplied by
+    cap: float | None = None  # no score is larger, nor smaller than -cap; None: no limit
+    # What a closed score is replaced by; None: minus infinity, and a row of nothing else weighs 0.
     fill: float | None = None
+    # What is taken instead of q . k times the scale: a function of queries [B, H, Q, d], keys [B, H, K, d] and the
+    # scale that gives scores [B, H, Q, K]; None: that product.
     similarity: "Similarity | None" = None
+    # What is taken instead of the softmax: a function of this record, of scores [B, H, Q, K] and of the mask, which
+    # broadcasts to them, that gives weights; None: the softmax over the keys that may be seen.
     weigh: "Weigh | None" = None
 
     @property

@@ -24,60 +24,38 @@ from transformer.runs.rules import Rules, scores_of
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """One sequence that beam search found.
+    """One sequence that beam search found."""
 
-    Attributes:
-        ids: Its pieces, the end piece included if it has ended.
-        log_prob: Its log-probability under the model, in nats.
-        score: What hypotheses are ordered by: `log_prob`, with a repetition penalty lowered by it, divided by the
-            length penalty.
-        ended: Whether it ends with the end piece; if not, the length limit cut it.
-    """
-
-    ids: tuple[int, ...]
-    log_prob: float
+    ids: tuple[int, ...]  # its pieces, the end piece included if it has ended
+    log_prob: float  # its log-probability under the model, in nats
+    # What hypotheses are ordered by: `log_prob`, with a repetition penalty lowered by it, divided by the length
+    # penalty.
     score: float
-    ended: bool
+    ended: bool  # whether it ends with the end piece; if not, the length limit cut it
 
 
 @dataclass(frozen=True)
 class BeamStep:
-    """One round of beam search.
+    """One round of beam search."""
 
-    Attributes:
-        index: The round, from 0.
-        best: For each sentence its best hypotheses so far, open ones included, best first.
-    """
-
-    index: int
+    index: int  # the round, from 0
+    # For each sentence its best hypotheses so far, open ones included, best first.
     best: tuple[tuple[Hypothesis, ...], ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Weighed:
-    """What one round weighed, for whoever watches a search.
+    """What one round weighed, for whoever watches a search."""
 
-    Attributes:
-        index: The round, from 0.
-        sentences: Which sentences of the batch its B rows are of.
-        log_probs: Of the beams so far [B, K], in nats; -inf for one that is not open.
-        lowered: What rules add to them [B, K].
-        pieces: The continuations of each beam that can be among the best [B, K, k].
-        totals: What these are compared by [B, K, k]; -inf for one that is closed.
-        kept: Places of the chosen ones among the K * k of their sentence [B, K], best first.
-        own: Log-probabilities of all continuations [B, K, V].
-        scores: The same as the rules leave them [B, K, V].
-    """
-
-    index: int
-    sentences: tuple[int, ...]
-    log_probs: Tensor
-    lowered: Tensor
-    pieces: Tensor
-    totals: Tensor
-    kept: Tensor
-    own: Tensor
-    scores: Tensor
+    index: int  # the round, from 0
+    sentences: tuple[int, ...]  # which sentences of the batch its B rows are of
+    log_probs: Tensor  # of the beams so far [B, K], in nats; -inf for one that is not open
+    lowered: Tensor  # what rules add to them [B, K]
+    pieces: Tensor  # the continuations of each beam that can be among the best [B, K, k]
+    totals: Tensor  # what these are compared by [B, K, k]; -inf for one that is closed
+    kept: Tensor  # places of the chosen ones among the K * k of their sentence [B, K], best first
+    own: Tensor  # log-probabilities of all continuations [B, K, V]
+    scores: Tensor  # the same as the rules leave them [B, K, V]
 
 
 Watch = Callable[[Weighed], None]

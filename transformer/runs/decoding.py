@@ -24,19 +24,12 @@ from transformer.runs.rules import Rules, check_open, scores_of
 
 @dataclass(frozen=True)
 class DecodeStep:
-    """One round of decoding.
+    """One round of decoding."""
 
-    Attributes:
-        index: The round, from 0; it chose target piece `index`.
-        ids: The id that each row chose; what fills a batch in rows that had ended before.
-        log_probs: Its log-probability under the model, in nats; 0 in rows that had ended before.
-        finished: Whether each row has ended by now.
-    """
-
-    index: int
-    ids: tuple[int, ...]
-    log_probs: tuple[float, ...]
-    finished: tuple[bool, ...]
+    index: int  # the round, from 0; it chose target piece `index`
+    ids: tuple[int, ...]  # the id that each row chose; what fills a batch in rows that had ended before
+    log_probs: tuple[float, ...]  # its log-probability under the model, in nats; 0 in rows that had ended before
+    finished: tuple[bool, ...]  # whether each row has ended by now
 
 
 class Prefix:

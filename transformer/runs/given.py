@@ -24,21 +24,13 @@ Reference = str | Sequence[int] | None
 
 @dataclass(frozen=True)
 class Given:
-    """What a decoder is given to read, and what of it is judged.
+    """What a decoder is given to read, and what of it is judged."""
 
-    Attributes:
-        source: What the encoder reads, or a decoder alone before the reference.
-        before: What the decoder reads before the first piece that is judged.
-        ids: The pieces that are judged, the end piece included if it counts.
-        n_prompt: How many of `before` no output could hold: the start piece or the prompt.
-        notes: What a reader should know of the source and of the reference.
-    """
-
-    source: Source
-    before: tuple[int, ...]
-    ids: tuple[int, ...]
-    n_prompt: int
-    notes: tuple[str, ...]
+    source: Source  # what the encoder reads, or a decoder alone before the reference
+    before: tuple[int, ...]  # what the decoder reads before the first piece that is judged
+    ids: tuple[int, ...]  # the pieces that are judged, the end piece included if it counts
+    n_prompt: int  # how many of `before` no output could hold: the start piece or the prompt
+    notes: tuple[str, ...]  # what a reader should know of the source and of the reference
 
 
 def read_given(checkpoint: Runnable, query: Query, reference: Reference, *, with_end: bool | None = None) -> Given:

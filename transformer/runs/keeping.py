@@ -18,15 +18,10 @@ _BYTES = 4  # of a weight, in float32
 
 @dataclass(frozen=True)
 class Sites:
-    """The sites of one pass.
+    """The sites of one pass."""
 
-    Attributes:
-        recorded: Names or patterns of what is kept.
-        passed: Of what is computed as if it were kept, looked at whether it is finite, and let go.
-    """
-
-    recorded: tuple[str, ...]
-    passed: tuple[str, ...]
+    recorded: tuple[str, ...]  # names or patterns of what is kept
+    passed: tuple[str, ...]  # of what is computed as if it were kept, looked at whether it is finite, and let go
 
     def kept(self, seen: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """What an earlier pass recorded, without maps if this one lets them go."""
@@ -35,16 +30,11 @@ class Sites:
 
 @dataclass(frozen=True)
 class Keeping:
-    """What a run records.
+    """What a run records."""
 
-    Attributes:
-        config: Of the model.
-        maps: Whether attention weights are computed at all.
-        most_bytes: Most memory for the maps of one run; one with more keeps none. None: it keeps them all.
-    """
-
-    config: ModelConfig
-    maps: bool = True
+    config: ModelConfig  # of the model
+    maps: bool = True  # whether attention weights are computed at all
+    # Most memory for the maps of one run; one with more keeps none. None: it keeps them all.
     most_bytes: int | None = None
 
     def sites(self, n_source: int, n_target: int) -> Sites:

@@ -11,16 +11,11 @@ from itertools import takewhile
 
 @dataclass(frozen=True)
 class Parting:
-    """How two rows of ids agree.
+    """How two rows of ids agree."""
 
-    Attributes:
-        first: The first place, from 0, at which they differ, or at which only one of them goes on; None if they are
-            equal.
-        tail: How many pieces behind that place both end with; 0 if they are equal.
-    """
-
+    # The first place, from 0, at which they differ, or at which only one of them goes on; None if they are equal.
     first: int | None
-    tail: int
+    tail: int  # how many pieces behind that place both end with; 0 if they are equal
 
 
 def parting(one: Sequence[int], other: Sequence[int]) -> Parting:

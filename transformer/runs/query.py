@@ -31,15 +31,10 @@ class Greedy:
 
 @dataclass(frozen=True, kw_only=True)
 class Beam:
-    """Keep the best beginnings.
+    """Keep the best beginnings."""
 
-    Attributes:
-        size: Beams, 1 to 16.
-        length_penalty: The exponent of the length penalty, 0 (none) to 2; higher prefers longer outputs.
-    """
-
-    size: int = 4
-    length_penalty: float = 0.6
+    size: int = 4  # beams, 1 to 16
+    length_penalty: float = 0.6  # the exponent of the length penalty, 0 (none) to 2; higher prefers longer outputs
 
     def __post_init__(self) -> None:
         _check_int(say("beam size"), self.size, 1, MAX_BEAM)
@@ -48,19 +43,12 @@ class Beam:
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """Draw each piece at random from the model's distribution.
+    """Draw each piece at random from the model's distribution."""
 
-    Attributes:
-        temperature: 0.05 to 5; below 1 sharpens the distribution, above 1 flattens it.
-        top_k: Draw only from the k most probable pieces; 0 for all.
-        top_p: Draw only from the fewest pieces that reach this probability together; 1 for all.
-        seed: Decides what is drawn: the same query gives the same result (see `transformer.runs.running.run`).
-    """
-
-    temperature: float = 1.0
-    top_k: int = 0
-    top_p: float = 1.0
-    seed: int = 0
+    temperature: float = 1.0  # 0.05 to 5; below 1 sharpens the distribution, above 1 flattens it
+    top_k: int = 0  # draw only from the k most probable pieces; 0 for all
+    top_p: float = 1.0  # draw only from the fewest pieces that reach this probability together; 1 for all
+    seed: int = 0  # decides what is drawn: the same query gives the same result (see `transformer.runs.running.run`)
 
     def __post_init__(self) -> None:
         _keep_float(self, "temperature", 0.05, 5.0)
@@ -77,26 +65,17 @@ _DECODINGS: dict[str, type[Decoding]] = {"greedy": Greedy, "beam": Beam, "sampli
 class Query:
     """One request.
 
-    Attributes:
-        checkpoint: Content hash of the checkpoint it is for.
-        source: The sentence, at most 4,000 characters; kept in Unicode form NFC (see `check_source`).
-        decoding: How pieces are chosen.
-        max_new: Most pieces to write, the end piece included, 1 to 512; the model's own limit comes on top.
-        forced: Ids that the output must begin with.
-        hypothesis: Which of beam search's results is looked at, from 0; 0 for the other ways of decoding.
-        interventions: What is changed inside the model meanwhile, in order.
-
     Raises:
         QueryError: A value is of the wrong type or out of range.
     """
 
-    checkpoint: str
-    source: str
-    decoding: Decoding = field(default_factory=Greedy)
-    max_new: int = 128
-    forced: tuple[int, ...] = ()
-    hypothesis: int = 0
-    interventions: tuple[Intervention, ...] = ()
+    checkpoint: str  # content hash of the checkpoint it is for
+    source: str  # the sentence, at most 4,000 characters; kept in Unicode form NFC (see `check_source`)
+    decoding: Decoding = field(default_factory=Greedy)  # how pieces are chosen
+    max_new: int = 128  # most pieces to write, the end piece included, 1 to 512; the model's own limit comes on top
+    forced: tuple[int, ...] = ()  # ids that the output must begin with
+    hypothesis: int = 0  # which of beam search's results is looked at, from 0; 0 for the other ways of decoding
+    interventions: tuple[Intervention, ...] = ()  # what is changed inside the model meanwhile, in order
 
     def __post_init__(self) -> None:
         _check_hash(self.checkpoint)

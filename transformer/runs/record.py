@@ -27,18 +27,14 @@ class Output:
 
 @dataclass(frozen=True)
 class Record:
-    """What the recording pass saw of a whole batch.
-
-    Attributes:
-        causal: Whether one pass over an output holds all its steps; see `transformer.runs.recording`.
-    """
+    """What the recording pass saw of a whole batch."""
 
     checkpoint: Runnable
     src_ids: Tensor
     read_ids: Tensor
     values: dict[str, Tensor]
     seconds: float
-    causal: bool
+    causal: bool  # whether one pass over an output holds all its steps; see `transformer.runs.recording`
 
     def trace(self, row: int, query: Query, source: Source, output: Output) -> Trace:
         """The trace of one row."""

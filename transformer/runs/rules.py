@@ -35,18 +35,12 @@ def ban(log_probs: Tensor, ids: Sequence[int]) -> Tensor:
 
 @dataclass(frozen=True)
 class Rules:
-    """The rules of one output.
+    """The rules of one output."""
 
-    Attributes:
-        config: Of the model.
-        n_prompt: Tokens before the output: the start piece, or the prompt.
-        most: Most pieces that can be written.
-        insisted: Pieces that a change of the run insists on, by their places in the output, from 0.
-    """
-
-    config: ModelConfig
-    n_prompt: int
-    most: int
+    config: ModelConfig  # of the model
+    n_prompt: int  # tokens before the output: the start piece, or the prompt
+    most: int  # most pieces that can be written
+    # Pieces that a change of the run insists on, by their places in the output, from 0.
     insisted: Mapping[int, int] = field(default_factory=dict)
 
     @property

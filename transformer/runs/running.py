@@ -93,28 +93,17 @@ def run_batch(
 
 @dataclass(frozen=True)
 class Reading:
-    """Queries whose sources have been read: what is between the encoder and decoding.
+    """Queries whose sources have been read: what is between the encoder and decoding."""
 
-    Attributes:
-        checkpoint, queries: What was asked for.
-        sources: What the model read for each.
-        src_ids: The same as one batch [B, S].
-        memory: What the encoder made of it [B, S, D]; None for a decoder alone.
-        seen: What the recorder saw of the encoder.
-        keeping: What is recorded, and how much of the maps is kept.
-        tap: Sees and changes values in every call of the model.
-        started: When reading began.
-    """
-
-    checkpoint: Runnable
-    queries: Sequence[Query]
-    sources: Sequence[Source]
-    src_ids: Tensor
-    memory: Tensor | None
-    seen: dict[str, Tensor]
-    keeping: Keeping
-    tap: Tap
-    started: float
+    checkpoint: Runnable  # what was asked for
+    queries: Sequence[Query]  # what was asked for
+    sources: Sequence[Source]  # what the model read for each
+    src_ids: Tensor  # the same as one batch [B, S]
+    memory: Tensor | None  # what the encoder made of it [B, S, D]; None for a decoder alone
+    seen: dict[str, Tensor]  # what the recorder saw of the encoder
+    keeping: Keeping  # what is recorded, and how much of the maps is kept
+    tap: Tap  # sees and changes values in every call of the model
+    started: float  # when reading began
 
     def decode(self, pause: Pause = go_on, *, watch: Watch | None = None) -> list[Output]:
         """Decode the rows that are decoded alike together; prompts only with others of their length.

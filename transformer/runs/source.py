@@ -21,26 +21,17 @@ JOINER = "\u200d"  # holds the parts of an emoji together
 
 @dataclass(frozen=True)
 class Source:
-    """A query's source as the encoder will read it, or the decoder if it is alone.
+    """A query's source as the encoder will read it, or the decoder if it is alone."""
 
-    Attributes:
-        text: After the checkpoint's normalisation.
-        ids, pieces: Special pieces included.
-        notes: What a reader should know of it.
-        prompt_ids, prompt_pieces: What the decoder reads before it writes: its start piece, or the source.
-        forced: What the output begins with: what the query forces, then what the model does.
-        room: Most pieces that can be written; the last one is not read, so it takes no place.
-        insisted: Pieces that a change insists on, by their places in the output, from 0.
-    """
-
-    text: str
-    ids: tuple[int, ...]
-    pieces: tuple[str, ...]
-    notes: tuple[str, ...]
-    prompt_ids: tuple[int, ...]
-    prompt_pieces: tuple[str, ...]
-    forced: tuple[int, ...]
-    room: int
+    text: str  # after the checkpoint's normalisation
+    ids: tuple[int, ...]  # special pieces included
+    pieces: tuple[str, ...]  # special pieces included
+    notes: tuple[str, ...]  # what a reader should know of it
+    prompt_ids: tuple[int, ...]  # what the decoder reads before it writes: its start piece, or the source
+    prompt_pieces: tuple[str, ...]  # what the decoder reads before it writes: its start piece, or the source
+    forced: tuple[int, ...]  # what the output begins with: what the query forces, then what the model does
+    room: int  # most pieces that can be written; the last one is not read, so it takes no place
+    # Pieces that a change insists on, by their places in the output, from 0.
     insisted: Mapping[int, int] = field(default_factory=dict)
 
 

@@ -29,50 +29,32 @@ class RowLabel:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A piece that a step could choose.
+    """A piece that a step could choose."""
 
-    Attributes:
-        id, piece: Which piece.
-        probability: Under the model, 0 to 1.
-        log_probability: Under the model, in nats.
-        sampling_probability: In the distribution that sampling drew from; None unless the query samples.
-        rule: What the rules of the model's config do to it at this step: "closed", it could not be chosen;
-            "lowered" or "raised", its score was; None: nothing.
-        chosen: Whether the output has it.
-    """
-
-    id: int
-    piece: str
-    probability: float
-    log_probability: float
-    sampling_probability: float | None
+    id: int  # which piece
+    piece: str  # which piece
+    probability: float  # under the model, 0 to 1
+    log_probability: float  # under the model, in nats
+    sampling_probability: float | None  # in the distribution that sampling drew from; None unless the query samples
+    # What the rules of the model's config do to it at this step: "closed", it could not be chosen; "lowered" or
+    # "raised", its score was; None: nothing.
     rule: RuleChange | None
-    chosen: bool
+    chosen: bool  # whether the output has it
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One decoding step.
+    """One decoding step."""
 
-    Attributes:
-        index: The step, from 0: it predicts target piece `index`.
-        label: What its row reads and predicts.
-        candidates: The most probable pieces, best first; the chosen one is always among them.
-        entropy: Of the whole distribution, in bits.
-        rank: Place of the chosen piece, 1 for the most probable.
-        forced: Whether the choice was forced, by the query or by the model.
-        decoder_rows: Weights over the decoder's tokens so far [layer, head, token]; [0, 0, 0] if no maps are kept.
-        cross_rows: Weights over the source [layer, head, source]; [0, 0, 0] for a decoder alone, too.
-    """
-
-    index: int
-    label: RowLabel
-    candidates: tuple[Candidate, ...]
-    entropy: float
-    rank: int
-    forced: bool
+    index: int  # the step, from 0: it predicts target piece `index`
+    label: RowLabel  # what its row reads and predicts
+    candidates: tuple[Candidate, ...]  # the most probable pieces, best first; the chosen one is always among them
+    entropy: float  # of the whole distribution, in bits
+    rank: int  # place of the chosen piece, 1 for the most probable
+    forced: bool  # whether the choice was forced, by the query or by the model
+    # Weights over the decoder's tokens so far [layer, head, token]; [0, 0, 0] if no maps are kept.
     decoder_rows: np.ndarray
-    cross_rows: np.ndarray
+    cross_rows: np.ndarray  # weights over the source [layer, head, source]; [0, 0, 0] for a decoder alone, too
 
     @property
     def chosen(self) -> Candidate:

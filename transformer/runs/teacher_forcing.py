@@ -47,41 +47,27 @@ _LAST = "decoder.output"
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """How probable a model finds each piece of a reference. Its arrays are read-only and have an entry a piece.
+    """How probable a model finds each piece of a reference. Its arrays are read-only and have an entry a piece."""
 
-    Attributes:
-        query: What it is of: the source, and what was changed inside the model. Decoding decides `written` alone.
-        checkpoint: Name of the checkpoint.
-        notes: What a reader should know: text that was converted, unknown pieces.
-        before: What the decoder reads before the first of these pieces: the start piece or the prompt, and what the
-            model forces at the beginning of every output.
-        ids, pieces: What is judged, the end piece included if it counts.
-        text: The same as text.
-        losses: In nats, float64 [N].
-        ranks: From 1 [N].
-        own_ids: What the model would write there [N].
-        own_probabilities: How probable it finds that, 0 to 1 [N].
-        best_ids, best_probabilities: The most probable pieces, best first [N, K].
-        vocabulary: The target's pieces by id.
-        causal: Whether nothing was changed so that a place could depend on what stands after it.
-        written: Ids of what the model writes by itself; None if nothing was written, or nothing to compare with.
-    """
-
+    # What it is of: the source, and what was changed inside the model. Decoding decides `written` alone.
     query: Query
-    checkpoint: str
-    notes: tuple[str, ...]
+    checkpoint: str  # name of the checkpoint
+    notes: tuple[str, ...]  # what a reader should know: text that was converted, unknown pieces
+    # What the decoder reads before the first of these pieces: the start piece or the prompt, and what the model
+    # forces at the beginning of every output.
     before: tuple[str, ...]
-    ids: tuple[int, ...]
-    pieces: tuple[str, ...]
-    text: str
-    losses: np.ndarray
-    ranks: np.ndarray
-    own_ids: np.ndarray
-    own_probabilities: np.ndarray
-    best_ids: np.ndarray
-    best_probabilities: np.ndarray
-    vocabulary: tuple[str, ...]
-    causal: bool = True
+    ids: tuple[int, ...]  # what is judged, the end piece included if it counts
+    pieces: tuple[str, ...]  # what is judged, the end piece included if it counts
+    text: str  # the same as text
+    losses: np.ndarray  # in nats, float64 [N]
+    ranks: np.ndarray  # from 1 [N]
+    own_ids: np.ndarray  # what the model would write there [N]
+    own_probabilities: np.ndarray  # how probable it finds that, 0 to 1 [N]
+    best_ids: np.ndarray  # the most probable pieces, best first [N, K]
+    best_probabilities: np.ndarray  # the most probable pieces, best first [N, K]
+    vocabulary: tuple[str, ...]  # the target's pieces by id
+    causal: bool = True  # whether nothing was changed so that a place could depend on what stands after it
+    # Ids of what the model writes by itself; None if nothing was written, or nothing to compare with.
     written: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:

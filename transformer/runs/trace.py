@@ -36,59 +36,40 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """One run. Its arrays are read-only.
+    """One run. Its arrays are read-only."""
 
-    Attributes:
-        query: What was asked for.
-        checkpoint: Name of the checkpoint.
-        notes: What a reader should know: text that was converted, unknown pieces.
-        source_text: The source after the checkpoint's normalisation.
-        src_ids, src_pieces: What the encoder read, special pieces and (in a batch) padding included; the prompt of a
-            decoder alone.
-        tgt_ids, tgt_pieces: The output, the end piece included if it ended.
-        read_ids, read_pieces: What the decoder read: the start piece or the prompt, the output without its last
-            piece, and (in a batch) padding; nothing without a decoder.
-        first_row: The decoder's row that predicts the first piece.
-        texts: The output as text after each step.
-        stop_reason: Why decoding stopped.
-        log_prob: Of the output under the model, in nats.
-        log_probs: Log-probabilities [step, tgt_vocab], in nats, float32; the model's own, which `scores` may change.
-        log_sums: What they lack to the logits [step], float32.
-        weights: Of each attention that the model has [layer, head, query, key], float32; [layer, head, 0, 0] if the
-            run kept none. A decoder's row is as its step computed it, also where a change makes one pass over the
-            whole output differ; a note then says so. See `maps`.
-        masks: Of each attention, bool [query, key] as the first layer used it, or [layer, query, key] where layers
-            have windows; True = may attend. See `mask`.
-        hypotheses: Beam search's results, best first; empty for the other ways of decoding.
-        vocabulary: The target's pieces by id.
-        pad_id: The padding piece; None if the model has none.
-        rules: What the model's config lets an output hold.
-        seconds: How long the run took; not part of equality.
-    """
-
-    query: Query
-    checkpoint: str
-    notes: tuple[str, ...]
-    source_text: str
+    query: Query  # what was asked for
+    checkpoint: str  # name of the checkpoint
+    notes: tuple[str, ...]  # what a reader should know: text that was converted, unknown pieces
+    source_text: str  # the source after the checkpoint's normalisation
+    # What the encoder read, special pieces and (in a batch) padding included; the prompt of a decoder alone.
     src_ids: tuple[int, ...]
     src_pieces: tuple[str, ...]
-    tgt_ids: tuple[int, ...]
-    tgt_pieces: tuple[str, ...]
+    tgt_ids: tuple[int, ...]  # the output, the end piece included if it ended
+    tgt_pieces: tuple[str, ...]  # the output, the end piece included if it ended
+    # What the decoder read: the start piece or the prompt, the output without its last piece, and (in a batch)
+    # padding; nothing without a decoder.
     read_ids: tuple[int, ...]
     read_pieces: tuple[str, ...]
-    first_row: int
-    texts: tuple[str, ...]
-    stop_reason: StopReason
-    log_prob: float
+    first_row: int  # the decoder's row that predicts the first piece
+    texts: tuple[str, ...]  # the output as text after each step
+    stop_reason: StopReason  # why decoding stopped
+    log_prob: float  # of the output under the model, in nats
+    # Log-probabilities [step, tgt_vocab], in nats, float32; the model's own, which `scores` may change.
     log_probs: np.ndarray
-    log_sums: np.ndarray
+    log_sums: np.ndarray  # what they lack to the logits [step], float32
+    # Of each attention that the model has [layer, head, query, key], float32; [layer, head, 0, 0] if the run kept
+    # none. A decoder's row is as its step computed it, also where a change makes one pass over the whole output
+    # differ; a note then says so. See `maps`.
     weights: Mapping[Kind, np.ndarray]
+    # Of each attention, bool [query, key] as the first layer used it, or [layer, query, key] where layers have
+    # windows; True = may attend. See `mask`.
     masks: Mapping[Kind, np.ndarray]
-    hypotheses: tuple[Ranked, ...]
-    vocabulary: tuple[str, ...]
-    pad_id: int | None
-    rules: Rules
-    seconds: float
+    hypotheses: tuple[Ranked, ...]  # beam search's results, best first; empty for the other ways of decoding
+    vocabulary: tuple[str, ...]  # the target's pieces by id
+    pad_id: int | None  # the padding piece; None if the model has none
+    rules: Rules  # what the model's config lets an output hold
+    seconds: float  # how long the run took; not part of equality
 
     def __post_init__(self) -> None:
         for name in ("weights", "masks"):

@@ -23,23 +23,15 @@ _DECODER, _SEVERAL = "added_tokens_decoder", ("additional_special_tokens", "extr
 
 @dataclass(frozen=True)
 class Added:
-    """One of them; the names are those of the library.
+    """One of them; the names are those of the library."""
 
-    Attributes:
-        content: The piece, as somebody types it.
-        id: Its row.
-        special: It has no text of its own.
-        lstrip, rstrip: It swallows the spaces before it, or behind it.
-        single_word: It is not found inside a word.
-        normalized: It is looked for in the text after that was normalised, in small letters if that is how.
-    """
-
-    content: str
-    id: int
-    special: bool = False
-    lstrip: bool = False
-    rstrip: bool = False
-    single_word: bool = False
+    content: str  # the piece, as somebody types it
+    id: int  # its row
+    special: bool = False  # it has no text of its own
+    lstrip: bool = False  # it swallows the spaces before it, or behind it
+    rstrip: bool = False  # it swallows the spaces before it, or behind it
+    single_word: bool = False  # it is not found inside a word
+    # It is looked for in the text after that was normalised, in small letters if that is how.
     normalized: bool = False
 
     def __post_init__(self) -> None:

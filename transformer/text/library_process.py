@@ -31,27 +31,17 @@ _ALONE = {"TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1", "RUST_BAC
 
 @dataclass(frozen=True)
 class Limits:
-    """What all that one file says may take.
+    """What all that one file says may take."""
 
-    Attributes:
-        memory: Bytes that a request may take beyond those of the loaded file.
-        seconds: Of CPU that a request may take; and many of them together, beyond what each adds.
-        each: Seconds that a request adds to what is left, up to `seconds`; a thousand times what one takes.
-        wait: Seconds after which nobody waits any longer, should the machine be busy.
-        tokens: Most tokens of one text.
-        characters: Most characters of one output.
-        pieces: Most pieces of the file.
-        bytes: Of all of them together.
-    """
-
-    memory: int = 512 << 20
-    seconds: float = 3.0
+    memory: int = 512 << 20  # bytes that a request may take beyond those of the loaded file
+    seconds: float = 3.0  # of CPU that a request may take; and many of them together, beyond what each adds
+    # Seconds that a request adds to what is left, up to `seconds`; a thousand times what one takes.
     each: float = 0.02
-    wait: float = 20.0
-    tokens: int = 100_000
-    characters: int = 1_000_000
-    pieces: int = MAX_PIECES
-    bytes: int = 2**23
+    wait: float = 20.0  # seconds after which nobody waits any longer, should the machine be busy
+    tokens: int = 100_000  # most tokens of one text
+    characters: int = 1_000_000  # most characters of one output
+    pieces: int = MAX_PIECES  # most pieces of the file
+    bytes: int = 2**23  # of all of them together
 
 
 OURS = Limits()

@@ -21,41 +21,26 @@ MAX_CODE = 40  # characters of a language
 class Options:
     """What the files of a vocabulary do not say.
 
-    Attributes:
-        size: Rows of the model, where it has more than pieces; None for as many.
-        target_size: The same of the target, where it has a vocabulary of its own.
-        source_language, target_language: Where a family needs them, by its own codes.
-        legacy: The source's language comes after the text (NLLB of before April 2023).
-        language_starts: The source's language comes after the text, and the target begins with its own (mBART of 25
-            languages).
-        extra_ids: Rows behind the pieces for what a T5 model fills in.
-        lower_case: A BERT vocabulary is uncased.
-        strip_accents: Whether it knows no accents either; None for "if it is uncased".
-        chinese: A BERT vocabulary takes each Chinese character for a word.
-        leading_space: A text is read as if it began with a space; None for what is usual.
-        begin, end: Whether a text gets the piece for its begin, or for its end; None for what is usual.
-        added: Pieces that were added to the vocabulary after it had been learned.
-        special_ids: Without a tokenizer: ids without a text of their own.
-
     Raises:
         TokenizerError: A value is of the wrong type or out of range; begins with its name.
     """
 
-    size: int | None = None
-    target_size: int | None = None
-    source_language: str | None = None
-    target_language: str | None = None
-    legacy: bool = False
+    size: int | None = None  # rows of the model, where it has more than pieces; None for as many
+    target_size: int | None = None  # the same of the target, where it has a vocabulary of its own
+    source_language: str | None = None  # where a family needs them, by its own codes
+    target_language: str | None = None  # where a family needs them, by its own codes
+    legacy: bool = False  # the source's language comes after the text (NLLB of before April 2023)
+    # The source's language comes after the text, and the target begins with its own (mBART of 25 languages).
     language_starts: bool = False
-    extra_ids: int = 100
-    lower_case: bool = True
-    strip_accents: bool | None = None
-    chinese: bool = True
-    leading_space: bool | None = None
-    begin: bool | None = None
-    end: bool | None = None
-    added: tuple[Added, ...] = ()
-    special_ids: tuple[int, ...] = ()
+    extra_ids: int = 100  # rows behind the pieces for what a T5 model fills in
+    lower_case: bool = True  # A BERT vocabulary is uncased
+    strip_accents: bool | None = None  # whether it knows no accents either; None for "if it is uncased"
+    chinese: bool = True  # A BERT vocabulary takes each Chinese character for a word
+    leading_space: bool | None = None  # A text is read as if it began with a space; None for what is usual
+    begin: bool | None = None  # whether a text gets the piece for its begin, or for its end; None for what is usual
+    end: bool | None = None  # whether a text gets the piece for its begin, or for its end; None for what is usual
+    added: tuple[Added, ...] = ()  # pieces that were added to the vocabulary after it had been learned
+    special_ids: tuple[int, ...] = ()  # without a tokenizer: ids without a text of their own
 
     def __post_init__(self) -> None:
         kinds = get_type_hints(type(self))

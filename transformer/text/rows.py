@@ -20,17 +20,12 @@ Token = tuple[int, str]  # id, and the piece as the text has it
 
 @dataclass(frozen=True)
 class Way:
-    """How a piece is found where somebody types it.
+    """How a piece is found where somebody types it."""
 
-    Attributes:
-        eats_before, eats_behind: It swallows the spaces before it, or behind it.
-        alone: Not inside a word.
-        late: In what is left when the others are found, after it was cleaned; in small letters, if that cleans it.
-    """
-
-    eats_before: bool = False
-    eats_behind: bool = False
-    alone: bool = False
+    eats_before: bool = False  # it swallows the spaces before it, or behind it
+    eats_behind: bool = False  # it swallows the spaces before it, or behind it
+    alone: bool = False  # not inside a word
+    # In what is left when the others are found, after it was cleaned; in small letters, if that cleans it.
     late: bool = False
 
 
@@ -39,21 +34,14 @@ AS_TYPED = Way()
 
 @dataclass(frozen=True)
 class Table:
-    """What a vocabulary is, whatever splits its texts.
+    """What a vocabulary is, whatever splits its texts."""
 
-    Attributes:
-        pieces: For people, in the order of the ids.
-        special: Ids of pieces without a text of their own.
-        typed: Pieces that are found where somebody types them, before the text is split -> their ids.
-        ways: How some of them are found; the others are as they are typed.
-        wrapping: What goes around a text.
-    """
-
-    pieces: tuple[str, ...]
-    special: Collection[int]
-    typed: Mapping[str, int]
+    pieces: tuple[str, ...]  # for people, in the order of the ids
+    special: Collection[int]  # ids of pieces without a text of their own
+    typed: Mapping[str, int]  # pieces that are found where somebody types them, before the text is split -> their ids
+    # How some of them are found; the others are as they are typed.
     ways: Mapping[str, Way] = field(default_factory=dict)
-    wrapping: Wrapping = NO_WRAPPING
+    wrapping: Wrapping = NO_WRAPPING  # what goes around a text
 
 
 def padded(pieces: Sequence[str], size: int | None) -> tuple[str, ...]:

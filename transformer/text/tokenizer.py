@@ -18,33 +18,24 @@ SPACE_MARK = "▁"  # SentencePiece writes a space as this sign, so that pieces 
 
 @dataclass(frozen=True)
 class Encoding:
-    """A text as tokens.
+    """A text as tokens."""
 
-    Attributes:
-        ids: The id of each token.
-        pieces: The piece of each token as the text has it; where the id is the unknown one, the piece still
-            shows what was not known.
-        unread: Words that have no tokens at all: only numbers are read where there is no vocabulary.
-    """
-
-    ids: tuple[int, ...]
+    ids: tuple[int, ...]  # the id of each token
+    # The piece of each token as the text has it; where the id is the unknown one, the piece still shows what was not
+    # known.
     pieces: tuple[str, ...]
+    # Words that have no tokens at all: only numbers are read where there is no vocabulary.
     unread: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Wrapping:
-    """The ids that a tokenizer of another library puts around a text; `encode` never does.
+    """The ids that a tokenizer of another library puts around a text; `encode` never does."""
 
-    Attributes:
-        before, after: Around a source.
-        start: What the decoder reads first; None if the tokenizer does not say.
-        forced: What the decoder writes first, as the language of the target; None for whatever it likes.
-    """
-
-    before: tuple[int, ...] = ()
-    after: tuple[int, ...] = ()
-    start: int | None = None
+    before: tuple[int, ...] = ()  # around a source
+    after: tuple[int, ...] = ()  # around a source
+    start: int | None = None  # what the decoder reads first; None if the tokenizer does not say
+    # What the decoder writes first, as the language of the target; None for whatever it likes.
     forced: int | None = None
 
 

@@ -25,17 +25,11 @@ MAX_VOCABULARY = 4_000_000  # bytes: thousands of added pieces
 
 @dataclass(frozen=True)
 class Family:
-    """What a family's tokenizer is made of.
+    """What a family's tokenizer is made of."""
 
-    Attributes:
-        make: Its function.
-        files: What it needs.
-        may: What it also takes where it is there.
-    """
-
-    make: Make
-    files: tuple[str, ...] = ()
-    may: tuple[str, ...] = ()
+    make: Make  # its function
+    files: tuple[str, ...] = ()  # what it needs
+    may: tuple[str, ...] = ()  # what it also takes where it is there
 
 
 _ONE_MODEL, _FAIRSEQ_MODEL = ("spiece.model",), ("sentencepiece.bpe.model",)
@@ -67,16 +61,11 @@ FILE_NAMES = frozenset(name for family in FAMILIES.values() for name in (*family
 
 @dataclass(frozen=True)
 class Vocabularies:
-    """Tokenizers as they are stored: their family, what was chosen, and files.
+    """Tokenizers as they are stored: their family, what was chosen, and files."""
 
-    Attributes:
-        family: A key of `FAMILIES`.
-        options: What the files do not say.
-        files: Those that the family needs, and of those that it may have what is there.
-    """
-
-    family: str
-    options: Options = field(default_factory=Options)
+    family: str  # A key of `FAMILIES`
+    options: Options = field(default_factory=Options)  # what the files do not say
+    # Those that the family needs, and of those that it may have what is there.
     files: Files = field(default_factory=dict)
 
     def open(self) -> Two:

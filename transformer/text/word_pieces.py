@@ -36,17 +36,11 @@ _TIGHT = (" .", " ?", " !", " ,", " n't", " 'm", " 's", " 've", " 're")
 
 @dataclass(frozen=True)
 class Cleaning:
-    """What is done to a text first.
+    """What is done to a text first."""
 
-    Attributes:
-        lower_case: Small letters only.
-        strip_accents: Letters without their accents; None for "if small letters".
-        chinese: A space around each Chinese character.
-    """
-
-    lower_case: bool = True
-    strip_accents: bool | None = None
-    chinese: bool = True
+    lower_case: bool = True  # small letters only
+    strip_accents: bool | None = None  # letters without their accents; None for "if small letters"
+    chinese: bool = True  # A space around each Chinese character
 
     def clean(self, text: str) -> str:
         """The text as it is cut into words."""

@@ -58,26 +58,16 @@ class CleanPair(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    """What is kept.
+    """What is kept."""
 
-    Attributes:
-        swap: The second column is the source.
-        simplify_source, simplify_target: Traditional characters of that side become simplified ones.
-        max_chars: Most characters of a side.
-        max_words: Most words of a side, 0 for any number; a side that is written without spaces is not judged.
-        max_ratio: How many times longer than expected a target may be, or shorter; see `unlike`.
-        limit: Most pairs, 0 for all. They are drawn, as public files are often sorted by length.
-        seed: Decides which are drawn.
-    """
-
-    swap: bool = False
-    simplify_source: bool = False
-    simplify_target: bool = False
-    max_chars: int = 300
-    max_words: int = 0
-    max_ratio: float = 3.0
-    limit: int = 0
-    seed: int = 1
+    swap: bool = False  # the second column is the source
+    simplify_source: bool = False  # traditional characters of that side become simplified ones
+    simplify_target: bool = False  # traditional characters of that side become simplified ones
+    max_chars: int = 300  # most characters of a side
+    max_words: int = 0  # most words of a side, 0 for any number; a side that is written without spaces is not judged
+    max_ratio: float = 3.0  # how many times longer than expected a target may be, or shorter; see `unlike`
+    limit: int = 0  # Most pairs, 0 for all. They are drawn, as public files are often sorted by length.
+    seed: int = 1  # decides which are drawn
 
     def __post_init__(self) -> None:
         for name, value, least in (
@@ -93,19 +83,13 @@ class Rules:
 
 @dataclass
 class Tally:
-    """What the steps did: counts only grow while a corpus goes through.
+    """What the steps did: counts only grow while a corpus goes through."""
 
-    Attributes:
-        read: Lines.
-        dropped: Lines by reason.
-        examples: The first few lines of each reason: number and columns.
-        changed: Sides by what was changed about them.
-    """
-
-    read: int = 0
-    dropped: Counter[Reason] = field(default_factory=Counter)
+    read: int = 0  # lines
+    dropped: Counter[Reason] = field(default_factory=Counter)  # lines by reason
+    # The first few lines of each reason: number and columns.
     examples: dict[Reason, list[tuple[int, tuple[str, ...]]]] = field(default_factory=dict)
-    changed: Counter[str] = field(default_factory=Counter)
+    changed: Counter[str] = field(default_factory=Counter)  # sides by what was changed about them
 
     def drop(self, reason: Reason, line: int, columns: Sequence[str]) -> None:
         """Count a line that is not kept."""
@@ -117,19 +101,12 @@ class Tally:
 
 @dataclass(frozen=True)
 class Cleaned:
-    """The pairs that were kept, in the order of the file, and how it came to them.
+    """The pairs that were kept, in the order of the file, and how it came to them."""
 
-    Attributes:
-        pairs: What was kept.
-        tally: What was not. `tally.read` is kept plus dropped.
-        ratio: Median of target characters a source character.
-        spaces: Whether source and target are written with spaces between words.
-    """
-
-    pairs: list[CleanPair]
-    tally: Tally
-    ratio: float
-    spaces: tuple[bool, bool]
+    pairs: list[CleanPair]  # what was kept
+    tally: Tally  # What was not. `tally.read` is kept plus dropped.
+    ratio: float  # median of target characters a source character
+    spaces: tuple[bool, bool]  # whether source and target are written with spaces between words
 
 
 def clean(lines: Iterable[Line], rules: Rules) -> Cleaned:

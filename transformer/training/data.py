@@ -37,17 +37,11 @@ class Example:
 
 @dataclass(frozen=True)
 class Batch:
-    """Padded ids.
+    """Padded ids."""
 
-    Attributes:
-        src: What the encoder reads [B, S].
-        tgt_in: What the decoder reads [B, T], beginning with the start id.
-        tgt_out: What it is to predict [B, T].
-    """
-
-    src: Tensor
-    tgt_in: Tensor
-    tgt_out: Tensor
+    src: Tensor  # what the encoder reads [B, S]
+    tgt_in: Tensor  # what the decoder reads [B, T], beginning with the start id
+    tgt_out: Tensor  # what it is to predict [B, T]
 
     def to(self, device: torch.device) -> "Batch":
         """The same batch on another device."""

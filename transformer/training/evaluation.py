@@ -28,21 +28,13 @@ WORST_COLUMNS = ("decoding", "line", "source", "reference", "output", "chrf", "b
 
 @dataclass(frozen=True)
 class HeldOut:
-    """A file of pairs.
+    """A file of pairs."""
 
-    Attributes:
-        name: Of the file, without its folder.
-        sha256: Of the whole file, hexadecimal.
-        lines: The line that each pair stands in, from 1.
-        pairs: The first `max_pairs` of the file.
-        n_in_file: Pairs in the whole file.
-    """
-
-    name: str
-    sha256: str
-    lines: tuple[int, ...]
-    pairs: tuple[Pair, ...]
-    n_in_file: int
+    name: str  # of the file, without its folder
+    sha256: str  # of the whole file, hexadecimal
+    lines: tuple[int, ...]  # the line that each pair stands in, from 1
+    pairs: tuple[Pair, ...]  # the first `max_pairs` of the file
+    n_in_file: int  # pairs in the whole file
 
     @property
     def references(self) -> list[str]:
@@ -52,25 +44,15 @@ class HeldOut:
 
 @dataclass(frozen=True, kw_only=True)
 class Scoring:
-    """What one way of decoding gave.
+    """What one way of decoding gave."""
 
-    Attributes:
-        decoding: That way.
-        max_new: Most pieces that an output could have.
-        outputs: One a pair.
-        scores: Over all pairs.
-        sentences: Of each pair.
-        n_unread: Pairs whose source the model cannot read (too long, or nothing in it); their output is empty.
-        n_cut: Outputs that the limit cut.
-    """
-
-    decoding: Greedy | Beam
-    max_new: int
-    outputs: tuple[str, ...]
-    scores: Scores
-    sentences: tuple[SentenceScores, ...]
-    n_unread: int
-    n_cut: int
+    decoding: Greedy | Beam  # that way
+    max_new: int  # most pieces that an output could have
+    outputs: tuple[str, ...]  # one a pair
+    scores: Scores  # over all pairs
+    sentences: tuple[SentenceScores, ...]  # of each pair
+    n_unread: int  # pairs whose source the model cannot read (too long, or nothing in it); their output is empty
+    n_cut: int  # outputs that the limit cut
 
 
 def read_held_out(path: Path, *, max_pairs: int | None = None) -> HeldOut:

@@ -52,36 +52,25 @@ LIMITS: dict[str, tuple[float, float]] = {
 class TrainSettings:
     """How to train.
 
-    Attributes:
-        epochs: Passes over the training pairs.
-        max_minutes: The rate nears 0, and the step in which this time is up is the last, also within an epoch; what
-            is learned by then is still scored and stored. 0 for no limit.
-        batch_tokens: Target tokens a step, padding included.
-        peak_rate: Highest learning rate, which one step has (see `schedule`).
-        warmup: Steps until the peak; at most half of the training.
-        smoothing: Label smoothing.
-        sampling: Alpha of the sampled splits into pieces, new ones each epoch (see `Sampler.draw`); 0 for none.
-        clip: Largest norm of the gradient.
-        weight_decay: Of AdamW, on matrices only.
-        seed: Decides initial values, dropout and order.
-        bf16: Autocast to bfloat16.
-        causal_mask: Whether the decoder learns with its causal mask; see `leaking` for what happens without.
-
     Raises:
         ConfigError: A value is out of range; names the field.
     """
 
-    epochs: int = 10
+    epochs: int = 10  # passes over the training pairs
+    # The rate nears 0, and the step in which this time is up is the last, also within an epoch; what is learned by
+    # then is still scored and stored. 0 for no limit.
     max_minutes: float = 0.0
-    batch_tokens: int = 3000
-    peak_rate: float = 1.2e-3
-    warmup: int = 800
-    smoothing: float = 0.1
+    batch_tokens: int = 3000  # target tokens a step, padding included
+    peak_rate: float = 1.2e-3  # highest learning rate, which one step has (see `schedule`)
+    warmup: int = 800  # steps until the peak; at most half of the training
+    smoothing: float = 0.1  # label smoothing
+    # Alpha of the sampled splits into pieces, new ones each epoch (see `Sampler.draw`); 0 for none.
     sampling: float = 0.0
-    clip: float = 1.0
-    weight_decay: float = 0.01
-    seed: int = 1
-    bf16: bool = True
+    clip: float = 1.0  # largest norm of the gradient
+    weight_decay: float = 0.01  # of AdamW, on matrices only
+    seed: int = 1  # decides initial values, dropout and order
+    bf16: bool = True  # autocast to bfloat16
+    # Whether the decoder learns with its causal mask; see `leaking` for what happens without.
     causal_mask: bool = True
 
     def __post_init__(self) -> None:

@@ -34,23 +34,15 @@ _TATOEBA_LICENCE = "CC-BY 2.0 FR (Tatoeba)"
 
 @dataclass(frozen=True, kw_only=True)
 class Preparation:
-    """What to read, what to keep and where to put it.
+    """What to read, what to keep and where to put it."""
 
-    Attributes:
-        files: One file of tab-separated lines (or a zip that holds one), or two line-aligned files.
-        out: The folder to write.
-        rules: What is kept.
-        dev, test: Pairs to hold out; 0 for none. The seed of `rules` decides which.
-        force: Replace what an earlier call wrote, as its report says; other files of the folder stay.
-        card: Title, languages, data and licence, as far as they are given.
-    """
-
-    files: Sequence[Path]
-    out: Path
-    rules: Rules = field(default_factory=Rules)
-    dev: int = 1_000
-    test: int = 2_000
-    force: bool = False
+    files: Sequence[Path]  # one file of tab-separated lines (or a zip that holds one), or two line-aligned files
+    out: Path  # the folder to write
+    rules: Rules = field(default_factory=Rules)  # what is kept
+    dev: int = 1_000  # Pairs to hold out; 0 for none. The seed of `rules` decides which.
+    test: int = 2_000  # Pairs to hold out; 0 for none. The seed of `rules` decides which.
+    force: bool = False  # replace what an earlier call wrote, as its report says; other files of the folder stay
+    # Title, languages, data and licence, as far as they are given.
     card: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

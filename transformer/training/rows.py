@@ -36,16 +36,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Cut:
-    """Where in an epoch the time was up: what is needed to go on there.
+    """Where in an epoch the time was up: what is needed to go on there."""
 
-    Attributes:
-        steps: Batches of the epoch that were learned from.
-        loss: Their losses, summed.
-        chance: The states of torch's generators, for the CPU and, where the model is on one, for the GPU.
-    """
-
-    steps: int
-    loss: float
+    steps: int  # batches of the epoch that were learned from
+    loss: float  # their losses, summed
+    # The states of torch's generators, for the CPU and, where the model is on one, for the GPU.
     chance: tuple[Tensor, ...]
 
 

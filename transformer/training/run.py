@@ -32,34 +32,23 @@ log = logging.getLogger("glassformer.training")
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What to train on, what to train and where to put it.
+    """What to train on, what to train and where to put it."""
 
-    Attributes:
-        train, dev: Files of `source TAB target` lines.
-        out: The checkpoint folder to write.
-        config: The features of the model; the vocabulary sizes are the most pieces to learn.
-        pieces: How the vocabularies are learned.
-        settings: How to train.
-        device: "cpu", "cuda" or "auto".
-        start_from: A checkpoint folder whose vocabularies and parameters the training begins with, or None. Its
-            config is used instead of `config`, except for the dropout.
-        resume: Go on from the last full epoch of an earlier call with the same job, or from where its time was up.
-        force: Replace a checkpoint that stands in `out`, without going on with its training.
-        command: The command line, for the card.
-        card: What the card says besides what is measured here (title, languages, data, licence, examples).
-    """
-
-    train: Path
-    dev: Path
-    out: Path
-    config: ModelConfig
-    pieces: PieceModel
-    settings: TrainSettings
-    device: str = "auto"
+    train: Path  # files of `source TAB target` lines
+    dev: Path  # files of `source TAB target` lines
+    out: Path  # the checkpoint folder to write
+    config: ModelConfig  # the features of the model; the vocabulary sizes are the most pieces to learn
+    pieces: PieceModel  # how the vocabularies are learned
+    settings: TrainSettings  # how to train
+    device: str = "auto"  # "cpu", "cuda" or "auto"
+    # A checkpoint folder whose vocabularies and parameters the training begins with, or None. Its config is used
+    # instead of `config`, except for the dropout.
     start_from: Path | None = None
+    # Go on from the last full epoch of an earlier call with the same job, or from where its time was up.
     resume: bool = False
-    force: bool = False
-    command: str = ""
+    force: bool = False  # replace a checkpoint that stands in `out`, without going on with its training
+    command: str = ""  # the command line, for the card
+    # What the card says besides what is measured here (title, languages, data, licence, examples).
     card: dict[str, object]
 
 
@@ -74,19 +63,12 @@ class _Hashes:
 
 @dataclass(frozen=True)
 class _Fixed:
-    """What stays as it is while a training runs.
+    """What stays as it is while a training runs."""
 
-    Attributes:
-        dev: The held-out pairs that fit.
-        references: Their targets as text.
-        tokenizers: The bytes of the vocabularies.
-        hashes: Of the files.
-    """
-
-    dev: list[Example]
-    references: list[str]
-    tokenizers: tuple[bytes, ...]
-    hashes: _Hashes
+    dev: list[Example]  # the held-out pairs that fit
+    references: list[str]  # their targets as text
+    tokenizers: tuple[bytes, ...]  # the bytes of the vocabularies
+    hashes: _Hashes  # of the files
 
 
 def train(job: Job) -> list[Row]:

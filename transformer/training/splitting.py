@@ -49,21 +49,14 @@ def rank(*parts: object) -> bytes:
 
 @dataclass(frozen=True)
 class Split:
-    """Which pair goes where, as indices in rising order, and what it was drawn from.
+    """Which pair goes where, as indices in rising order, and what it was drawn from."""
 
-    Attributes:
-        train, dev, test: Indices of pairs.
-        n_components: Connected components of all pairs.
-        largest: Pairs of the largest one.
-        n_small: Pairs in components of at most `SMALL` pairs.
-    """
-
-    train: tuple[int, ...]
-    dev: tuple[int, ...]
-    test: tuple[int, ...]
-    n_components: int
-    largest: int
-    n_small: int
+    train: tuple[int, ...]  # indices of pairs
+    dev: tuple[int, ...]  # indices of pairs
+    test: tuple[int, ...]  # indices of pairs
+    n_components: int  # connected components of all pairs
+    largest: int  # pairs of the largest one
+    n_small: int  # pairs in components of at most `SMALL` pairs
 
 
 def split(pairs: Sequence[tuple[str, str]], *, dev: int, test: int, seed: int) -> Split:

@@ -40,15 +40,10 @@ MASKS = ("[MASK]", "<mask>")
 
 @dataclass(frozen=True)
 class Loss:
-    """The loss on each of some texts.
+    """The loss on each of some texts."""
 
-    Attributes:
-        totals: Of each text, summed over its pieces.
-        pieces: How many there were.
-    """
-
-    totals: tuple[float, ...]
-    pieces: tuple[int, ...]
+    totals: tuple[float, ...]  # of each text, summed over its pieces
+    pieces: tuple[int, ...]  # how many there were
 
     @property
     def mean(self) -> float:
@@ -58,17 +53,11 @@ class Loss:
 
 @dataclass(frozen=True)
 class Row:
-    """A text as ids.
+    """A text as ids."""
 
-    Attributes:
-        source: What the encoder reads, or a decoder alone.
-        target: What is to be written.
-        first: How many pieces of it do not count.
-    """
-
-    source: tuple[int, ...]
-    target: tuple[int, ...] = ()
-    first: int = 0
+    source: tuple[int, ...]  # what the encoder reads, or a decoder alone
+    target: tuple[int, ...] = ()  # what is to be written
+    first: int = 0  # how many pieces of it do not count
 
 
 @torch.inference_mode()

@@ -17,15 +17,10 @@ MAX_BYTES, MAX_LINE = 1_000_000, 5_000
 
 @dataclass(frozen=True)
 class Samples:
-    """What a model is tried with.
+    """What a model is tried with."""
 
-    Attributes:
-        sources: Texts.
-        targets: What should come out, one for each source; empty if nobody knows.
-    """
-
-    sources: tuple[str, ...]
-    targets: tuple[str, ...] = ()
+    sources: tuple[str, ...]  # texts
+    targets: tuple[str, ...] = ()  # what should come out, one for each source; empty if nobody knows
 
     def __len__(self) -> int:
         return len(self.sources)

@@ -37,14 +37,10 @@ class Variant:
 
 @dataclass(frozen=True)
 class Variants:
-    """The models that can be made of one.
+    """The models that can be made of one."""
 
-    Attributes:
-        base: Whose parameters and tokenizers they share.
-        kept: The last that were made, by their configs with the ids of the base.
-    """
-
-    base: Scorable
+    base: Scorable  # whose parameters and tokenizers they share
+    # The last that were made, by their configs with the ids of the base.
     kept: "OrderedDict[ModelConfig, Transformer]" = field(default_factory=OrderedDict)
 
     def get(self, answers: Answers) -> Variant | None:

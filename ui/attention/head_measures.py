@@ -25,19 +25,12 @@ UNITS: dict[Unit, str] = {
 
 @dataclass(frozen=True)
 class Words:
-    """How a measure is spoken of.
+    """How a measure is spoken of."""
 
-    Attributes:
-        heading: Over its column.
-        title: In a chart's title.
-        unit: What a number is.
-        meaning: What it is, with the formula.
-    """
-
-    heading: str
-    title: str
-    unit: Unit
-    meaning: str
+    heading: str  # over its column
+    title: str  # in a chart's title
+    unit: Unit  # what a number is
+    meaning: str  # what it is, with the formula
 
     @property
     def share(self) -> bool:

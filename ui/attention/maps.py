@@ -42,33 +42,20 @@ OTHER_SUMS = say("rows need not sum to 1, as whoever gave them said")
 
 @dataclass(frozen=True)
 class DrawnMap:
-    """A map ready to be drawn.
+    """A map ready to be drawn."""
 
-    Attributes:
-        weights: [row, column].
-        allowed: bool [row, column], True = may attend.
-        sides: Names and colours of the axes; its labels are those of pieces.
-        queries, keys: A label for each row and column.
-        name: Which layer and head, or which aggregate.
-        title: The same with the kind of attention.
-        sums_to_one: Whether rows should sum to 1.
-        notes: What must be said under the title, in a few words each.
-        rows, columns: The pieces that each row and column stands for.
-        first_row: The row, among pieces, that predicts the first piece.
-    """
-
-    weights: np.ndarray
-    allowed: np.ndarray
-    sides: Sides
-    queries: list[str]
-    keys: list[str]
-    name: str
-    title: str
-    sums_to_one: bool
-    notes: tuple[str, ...]
-    rows: tuple[Span, ...]
-    columns: tuple[Span, ...]
-    first_row: int
+    weights: np.ndarray  # [row, column]
+    allowed: np.ndarray  # bool [row, column], True = may attend
+    sides: Sides  # names and colours of the axes; its labels are those of pieces
+    queries: list[str]  # A label for each row and column
+    keys: list[str]  # A label for each row and column
+    name: str  # which layer and head, or which aggregate
+    title: str  # the same with the kind of attention
+    sums_to_one: bool  # whether rows should sum to 1
+    notes: tuple[str, ...]  # what must be said under the title, in a few words each
+    rows: tuple[Span, ...]  # the pieces that each row and column stands for
+    columns: tuple[Span, ...]  # the pieces that each row and column stands for
+    first_row: int  # the row, among pieces, that predicts the first piece
 
     def row_of_step(self) -> list[int | None]:
         """The row of each step; None if it is hidden. Empty in the encoder."""
@@ -199,17 +186,12 @@ def aggregate_of(view: View) -> Aggregate | None:
 
 @dataclass(frozen=True)
 class _Cells:
-    """Which cells of maps are drawn: those that may be seen, between pieces or merged to words.
+    """Which cells of maps are drawn: those that may be seen, between pieces or merged to words."""
 
-    Attributes:
-        n_queries, n_keys: How many pieces may be seen; None for all.
-        queries, keys: The words; None for pieces.
-    """
-
-    n_queries: int | None
-    n_keys: int | None
-    queries: tuple[Span, ...] | None = None
-    keys: tuple[Span, ...] | None = None
+    n_queries: int | None  # how many pieces may be seen; None for all
+    n_keys: int | None  # how many pieces may be seen; None for all
+    queries: tuple[Span, ...] | None = None  # the words; None for pieces
+    keys: tuple[Span, ...] | None = None  # the words; None for pieces
 
     def of(self, maps: np.ndarray) -> np.ndarray:
         """Maps [..., query, key] -> [..., row, column]."""

@@ -39,23 +39,15 @@ KEY: Final = say("Key")
 
 @dataclass(frozen=True)
 class OpenWeight:
-    """What the stages are drawn from.
+    """What the stages are drawn from."""
 
-    Attributes:
-        run: The run.
-        walk: The numbers.
-        axes: What rows and columns are.
-        reasons: Why each key is closed; "" if it is open.
-        vectors: q, k and v of this head for every token that may be seen, each [token, d_head].
-        own_row: The row, if the page chose it by itself.
-    """
-
-    run: OpenRun
-    walk: Walk
-    axes: Sides
-    reasons: list[str]
+    run: OpenRun  # the run
+    walk: Walk  # the numbers
+    axes: Sides  # what rows and columns are
+    reasons: list[str]  # why each key is closed; "" if it is open
+    # q, k and v of this head for every token that may be seen, each [token, d_head].
     vectors: tuple[np.ndarray, np.ndarray, np.ndarray]
-    own_row: int | None = None
+    own_row: int | None = None  # the row, if the page chose it by itself
 
     @property
     def query(self) -> str:

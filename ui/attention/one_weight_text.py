@@ -82,22 +82,14 @@ def _lines(*lines: str) -> str:
 
 @dataclass(frozen=True)
 class Terms:
-    """A sum of products: the largest terms and the sum of the others, as written.
+    """A sum of products: the largest terms and the sum of the others, as written."""
 
-    Attributes:
-        places: The terms that are written, from 0, in order.
-        left, right: Their factors.
-        rest: Sum of the other terms; "" if there are none.
-        n_rest: How many those are.
-        total: The sum.
-    """
-
-    places: tuple[int, ...]
-    left: tuple[str, ...]
-    right: tuple[str, ...]
-    rest: str
-    n_rest: int
-    total: str
+    places: tuple[int, ...]  # the terms that are written, from 0, in order
+    left: tuple[str, ...]  # their factors
+    right: tuple[str, ...]  # their factors
+    rest: str  # sum of the other terms; "" if there are none
+    n_rest: int  # how many those are
+    total: str  # the sum
 
     def tex(self, name: str) -> str:
         """The sum as a formula, one term a line.
@@ -181,21 +173,13 @@ def masked(walk: Walk) -> str:
 
 @dataclass(frozen=True)
 class TableRow:
-    """One line of the softmax's table, as written.
+    """One line of the softmax's table, as written."""
 
-    Attributes:
-        key: Which key, from 0; None for a line of several.
-        n_keys: How many keys it stands for.
-        score: After the mask; "" for several.
-        exp: exp(score - the largest score).
-        weight: exp / total.
-    """
-
-    key: int | None
-    n_keys: int
-    score: str
-    exp: str
-    weight: str
+    key: int | None  # which key, from 0; None for a line of several
+    n_keys: int  # how many keys it stands for
+    score: str  # after the mask; "" for several
+    exp: str  # exp(score - the largest score)
+    weight: str  # exp / total
 
 
 def shown_keys(walk: Walk) -> list[int]:

@@ -29,15 +29,11 @@ WHY_THIS_ROW = say(
 
 @dataclass(frozen=True)
 class Opening:
-    """What the part opens on.
+    """What the part opens on."""
 
-    Attributes:
-        layer, head: From 0.
-        query: The row, if it is the page's own choice; None where the reader's choice or the step decides.
-    """
-
-    layer: int
-    head: int
+    layer: int  # from 0
+    head: int  # from 0
+    # The row, if it is the page's own choice; None where the reader's choice or the step decides.
     query: int | None = None
 
 

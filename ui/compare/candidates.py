@@ -35,17 +35,11 @@ CLICK: Final = say("Click a bar: the run on the right then goes on from that pie
 
 @dataclass(frozen=True, eq=False)
 class Listed:
-    """The likeliest next pieces of one run.
+    """The likeliest next pieces of one run."""
 
-    Attributes:
-        trace: What they are read off.
-        step: Which step of it.
-        written: The piece that the run itself wrote there; None if it had written something else before.
-    """
-
-    trace: Trace
-    step: int
-    written: int | None
+    trace: Trace  # what they are read off
+    step: int  # which step of it
+    written: int | None  # the piece that the run itself wrote there; None if it had written something else before
 
     def ids(self) -> list[int]:
         """The likeliest pieces, best first, and the one that was written."""

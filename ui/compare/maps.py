@@ -52,23 +52,14 @@ OTHER_KINDS: Final = say("No difference is drawn: the two maps are of different 
 
 @dataclass(frozen=True, eq=False)
 class Half:
-    """One of the two maps.
+    """One of the two maps."""
 
-    Attributes:
-        run: Whose.
-        looking: What is drawn; of a run that reads the other's output, that.
-        kind: Which attention.
-        weights: [query, key].
-        allowed: bool [query, key].
-        sides: Its rows and columns.
-    """
-
-    run: OpenRun
-    looking: Looking
-    kind: Kind
-    weights: np.ndarray
-    allowed: np.ndarray
-    sides: Sides
+    run: OpenRun  # whose
+    looking: Looking  # what is drawn; of a run that reads the other's output, that
+    kind: Kind  # which attention
+    weights: np.ndarray  # [query, key]
+    allowed: np.ndarray  # bool [query, key]
+    sides: Sides  # its rows and columns
 
     @property
     def name(self) -> Sentence:

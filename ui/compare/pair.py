@@ -17,16 +17,11 @@ from ui.state.view import MAIN, Compared
 
 @dataclass(frozen=True)
 class Pair:
-    """Two runs beside each other.
+    """Two runs beside each other."""
 
-    Attributes:
-        compared: What is compared; never "auto".
-        left, right: The runs. One of them is drawn in the main slot, the other one in the second.
-    """
-
-    compared: Compared
-    left: OpenRun
-    right: OpenRun
+    compared: Compared  # what is compared; never "auto"
+    left: OpenRun  # The runs. One of them is drawn in the main slot, the other one in the second.
+    right: OpenRun  # The runs. One of them is drawn in the main slot, the other one in the second.
 
     @property
     def main(self) -> OpenRun:

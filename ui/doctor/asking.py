@@ -25,21 +25,13 @@ SMALL: Final = 30_000_000
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a session wants of a checkpoint.
+    """What a session wants of a checkpoint."""
 
-    Attributes:
-        given: Its own sentences; None for the examples.
-        reported: The loss that the training reported; None where the session did not say it.
-        seed: Which draw.
-        is_asked: Whether a button was pressed, or that is left to the page.
-        is_stopped: Whether the last examination was stopped.
-    """
-
-    given: Samples | None = None
-    reported: float | None = None
-    seed: int = 0
-    is_asked: bool = False
-    is_stopped: bool = False
+    given: Samples | None = None  # its own sentences; None for the examples
+    reported: float | None = None  # the loss that the training reported; None where the session did not say it
+    seed: int = 0  # which draw
+    is_asked: bool = False  # whether a button was pressed, or that is left to the page
+    is_stopped: bool = False  # whether the last examination was stopped
 
 
 @st.cache_resource(show_spinner=False)

@@ -48,23 +48,14 @@ _LOG = logging.getLogger("glassformer.doctor")
 
 @dataclass(frozen=True)
 class Asked:
-    """All that decides a report.
+    """All that decides a report."""
 
-    Attributes:
-        name: Of the checkpoint, which the report says.
-        content_hash: Of the checkpoint.
-        examples: Of its card, which has no part in the hash.
-        given: Pairs or texts; None for the examples.
-        seed: What is drawn.
-        reported: The loss that the training reported.
-    """
-
-    name: str
-    content_hash: str
-    examples: tuple[str, ...]
-    given: Samples | None = None
-    seed: int = 0
-    reported: float | None = None
+    name: str  # of the checkpoint, which the report says
+    content_hash: str  # of the checkpoint
+    examples: tuple[str, ...]  # of its card, which has no part in the hash
+    given: Samples | None = None  # pairs or texts; None for the examples
+    seed: int = 0  # what is drawn
+    reported: float | None = None  # the loss that the training reported
 
     @staticmethod
     def of(
@@ -76,23 +67,14 @@ class Asked:
 
 @dataclass(frozen=True)
 class Seen:
-    """How far an examination is.
+    """How far an examination is."""
 
-    Attributes:
-        state: Whether it waits, runs, or is over.
-        ahead: Examinations that come before it.
-        whole: How many tests there are.
-        testing: What is tested now.
-        findings: Those made so far, in their order.
-        report: When it is done.
-    """
-
-    state: State
-    ahead: int = 0
-    whole: int = 0
-    testing: Sentence | Literal[""] = ""
-    findings: tuple[Finding, ...] = ()
-    report: Report | None = None
+    state: State  # whether it waits, runs, or is over
+    ahead: int = 0  # examinations that come before it
+    whole: int = 0  # how many tests there are
+    testing: Sentence | Literal[""] = ""  # what is tested now
+    findings: tuple[Finding, ...] = ()  # those made so far, in their order
+    report: Report | None = None  # when it is done
 
     @property
     def is_under_way(self) -> bool:
@@ -102,21 +84,13 @@ class Seen:
 
 @dataclass(eq=False)
 class _Examination:
-    """One that waits or runs.
+    """One that waits or runs."""
 
-    Attributes:
-        asked: What for.
-        checkpoint: Not held, so that one that waits keeps no model in memory.
-        watchers: Who wants it, and when they looked last.
-        seen: How far it is.
-        is_stopped: Nobody wants it any more.
-    """
-
-    asked: Asked
-    checkpoint: weakref.ReferenceType[Checkpoint]
-    watchers: dict[Hashable, float] = field(default_factory=dict)
-    seen: Seen = field(default_factory=lambda: Seen("waiting"))
-    is_stopped: bool = False
+    asked: Asked  # what for
+    checkpoint: weakref.ReferenceType[Checkpoint]  # not held, so that one that waits keeps no model in memory
+    watchers: dict[Hashable, float] = field(default_factory=dict)  # who wants it, and when they looked last
+    seen: Seen = field(default_factory=lambda: Seen("waiting"))  # how far it is
+    is_stopped: bool = False  # nobody wants it any more
 
 
 class _StoppedError(BaseException):

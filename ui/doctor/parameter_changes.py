@@ -39,15 +39,10 @@ COLUMNS: Final = {
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What a checkpoint is compared with.
+    """What a checkpoint is compared with."""
 
-    Attributes:
-        other: The other checkpoint.
-        pairs: The tensors that go together, by the name of the first.
-    """
-
-    other: Checkpoint
-    pairs: dict[str, tuple[Parameter, Parameter]]
+    other: Checkpoint  # the other checkpoint
+    pairs: dict[str, tuple[Parameter, Parameter]]  # the tensors that go together, by the name of the first
 
 
 def choose(checkpoint: Checkpoint) -> Checkpoint | None:

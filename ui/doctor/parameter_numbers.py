@@ -40,17 +40,11 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What is known of a parameter.
+    """What is known of a parameter."""
 
-    Attributes:
-        parameter: The tensor.
-        numbers: What numbers it holds.
-        spectrum: Its singular values; None if it has none, or they have not been computed.
-    """
-
-    parameter: Parameter
-    numbers: Statistics
-    spectrum: Spectrum | None
+    parameter: Parameter  # the tensor
+    numbers: Statistics  # what numbers it holds
+    spectrum: Spectrum | None  # its singular values; None if it has none, or they have not been computed
 
     @property
     def work(self) -> int:

@@ -19,28 +19,18 @@ from words import say
 
 @dataclass(frozen=True)
 class Chosen:
-    """A source piece that is looked at, for a page on which a click chooses another.
+    """A source piece that is looked at, for a page on which a click chooses another."""
 
-    Attributes:
-        place: The piece, from 0.
-        take: Called with the piece that was clicked. A session keeps it: it must not hold a run.
-    """
-
-    place: int
-    take: Callable[[int], None]
+    place: int  # the piece, from 0
+    take: Callable[[int], None]  # Called with the piece that was clicked. A session keeps it: it must not hold a run.
 
 
 @dataclass(frozen=True, eq=False)
 class Still:
-    """What a part of a page looks at where nothing in it moves with the step.
+    """What a part of a page looks at where nothing in it moves with the step."""
 
-    Attributes:
-        weights: Of each source piece, 0 to 1; None if it looks at none.
-        label: What they are, as a sentence.
-    """
-
-    weights: np.ndarray | None = None
-    label: str = ""
+    weights: np.ndarray | None = None  # of each source piece, 0 to 1; None if it looks at none
+    label: str = ""  # what they are, as a sentence
 
 
 def sentence(

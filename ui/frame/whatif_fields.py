@@ -23,18 +23,12 @@ FINE: Final = 100.0  # a range of numbers up to which arrows change tenths
 
 @dataclass(frozen=True)
 class Around:
-    """What the controls choose from.
+    """What the controls choose from."""
 
-    Attributes:
-        checkpoint: The one that is open.
-        view: What is looked at, which is proposed first.
-        trace: The unchanged run of the sentence; None if there is none.
-        chosen: What the controls before this one say, by what they are of.
-    """
-
-    checkpoint: Checkpoint
-    view: View
-    trace: Trace | None
+    checkpoint: Checkpoint  # the one that is open
+    view: View  # what is looked at, which is proposed first
+    trace: Trace | None  # the unchanged run of the sentence; None if there is none
+    # What the controls before this one say, by what they are of.
     chosen: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -13,19 +13,12 @@ from words import say
 
 @dataclass(frozen=True)
 class Place:
-    """A place in the app.
+    """A place in the app."""
 
-    Attributes:
-        page: Name of a page in a folder of `pages/`, and in an address.
-        label: What it is called.
-        fields: What is looked at there, by the names of `View`.
-        decoding: The way of decoding, where it is about one.
-    """
-
-    page: str
-    label: str
-    fields: dict[str, object] = field(default_factory=dict)
-    decoding: Decoding | None = None
+    page: str  # name of a page in a folder of `pages/`, and in an address
+    label: str  # what it is called
+    fields: dict[str, object] = field(default_factory=dict)  # what is looked at there, by the names of `View`
+    decoding: Decoding | None = None  # the way of decoding, where it is about one
 
 
 PLACES = {

@@ -12,22 +12,16 @@ from words import Sentence
 
 @dataclass(frozen=True)
 class Term:
-    """A term, in sentences.
+    """A term, in sentences."""
 
-    Attributes:
-        name: What it is called. What stands in brackets is another name: "rotary position embedding (RoPE)". The
-            browser finds English names in both numbers and in any case.
-        text: What it means.
-        seen: Where it is seen, a name in `places.PLACES`; "" if nowhere yet.
-        also: Other words for it, irregular plurals among them, with "|" between.
-        among: For a name of one word that people also use otherwise: words, with "|" between, of which one has to
-            stand in the same paragraph for this one to be the term.
-    """
-
+    # What it is called. What stands in brackets is another name: "rotary position embedding (RoPE)". The browser
+    # finds English names in both numbers and in any case.
     name: Sentence
-    text: Sentence
-    seen: str = ""
-    also: str = ""
+    text: Sentence  # what it means
+    seen: str = ""  # where it is seen, a name in `places.PLACES`; "" if nowhere yet
+    also: str = ""  # other words for it, irregular plurals among them, with "|" between
+    # For a name of one word that people also use otherwise: words, with "|" between, of which one has to stand in the
+    # same paragraph for this one to be the term.
     among: str = ""
 
     @property

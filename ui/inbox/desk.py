@@ -26,23 +26,16 @@ IDLE_SECONDS = 60.0  # until the process that reads is ended
 
 @dataclass(eq=False)
 class Job:
-    """One upload on its way.
-
-    Attributes:
-        done: How far it is.
-        read: What came of it.
-        refused: Why nothing did.
-        stopped: Nobody waits for it any more.
-    """
+    """One upload on its way."""
 
     received: Sequence[Received]
     folder: Path
     title: str
     pickles: bool
-    done: Done = field(default_factory=Done)
-    read: Read | None = None
-    refused: Sentence | None = None
-    stopped: bool = False
+    done: Done = field(default_factory=Done)  # how far it is
+    read: Read | None = None  # what came of it
+    refused: Sentence | None = None  # why nothing did
+    stopped: bool = False  # nobody waits for it any more
     over: threading.Event = field(default_factory=threading.Event)
 
 

@@ -32,25 +32,15 @@ RECEIVED = "received"
 
 @dataclass(frozen=True)
 class Upload:
-    """Files that came in, or what was made of them.
+    """Files that came in, or what was made of them."""
 
-    Attributes:
-        token: Its name, which nobody can guess.
-        folder: All that belongs to it.
-        title: What it is called, once it was read.
-        n_bytes: What is counted for it.
-        used: When it was used last, in seconds of a clock of its own.
-        native: Whether it is a checkpoint of this program.
-        left_out: Names of the files that are no part of it.
-    """
-
-    token: str
-    folder: Path
-    title: str
-    n_bytes: int
-    used: float
-    native: bool = False
-    left_out: tuple[str, ...] = ()
+    token: str  # its name, which nobody can guess
+    folder: Path  # all that belongs to it
+    title: str  # what it is called, once it was read
+    n_bytes: int  # what is counted for it
+    used: float  # when it was used last, in seconds of a clock of its own
+    native: bool = False  # whether it is a checkpoint of this program
+    left_out: tuple[str, ...] = ()  # names of the files that are no part of it
 
     @property
     def made(self) -> Path:

@@ -13,15 +13,10 @@ from ui.runs.sides import SIDE_OF
 
 @dataclass(frozen=True)
 class Destination:
-    """Where a block leads.
+    """Where a block leads."""
 
-    Attributes:
-        page: Name of another page in an address; None for a part of this one.
-        fields: What is looked at there, by the names of `View`.
-    """
-
-    page: str | None
-    fields: dict[str, object] = field(default_factory=dict)
+    page: str | None  # name of another page in an address; None for a part of this one
+    fields: dict[str, object] = field(default_factory=dict)  # what is looked at there, by the names of `View`
 
 
 def destination(place: str) -> Destination:

@@ -25,32 +25,19 @@ FORGETS: Final = ("neuron",)
 
 @dataclass(frozen=True)
 class OpenLayer:
-    """What the part draws; arrays have a row for each token that may be seen.
+    """What the part draws; arrays have a row for each token that may be seen."""
 
-    Attributes:
-        run: What is looked at.
-        side: Whose sub-layers.
-        layer: Which layer, from 0.
-        pieces: The tokens; of the output the rows "reads → predicts".
-        token: The one that is looked at.
-        neuron: The neuron that is looked at: the chosen one, else the most active of the token.
-        before, after: Pre-activations and activations of the layer [token, d_ff].
-        written: Length of each neuron's column of down_proj [d_ff].
-        shares: Share of silent neurons [layer, token].
-        recorded: All that the pass recorded; its rows after `pieces` must not be seen.
-    """
-
-    run: OpenRun
-    side: Side
-    layer: int
-    pieces: list[str]
-    token: int
-    neuron: int
-    before: np.ndarray
-    after: np.ndarray
-    written: np.ndarray
-    shares: np.ndarray
-    recorded: dict[str, np.ndarray]
+    run: OpenRun  # what is looked at
+    side: Side  # whose sub-layers
+    layer: int  # which layer, from 0
+    pieces: list[str]  # the tokens; of the output the rows "reads → predicts"
+    token: int  # the one that is looked at
+    neuron: int  # the neuron that is looked at: the chosen one, else the most active of the token
+    before: np.ndarray  # pre-activations and activations of the layer [token, d_ff]
+    after: np.ndarray  # pre-activations and activations of the layer [token, d_ff]
+    written: np.ndarray  # length of each neuron's column of down_proj [d_ff]
+    shares: np.ndarray  # share of silent neurons [layer, token]
+    recorded: dict[str, np.ndarray]  # all that the pass recorded; its rows after `pieces` must not be seen
 
     @property
     def stack(self) -> StackName:

@@ -37,23 +37,14 @@ MOST_PARTS: Final = 8  # pieces of a text that is not one
 
 @dataclass(frozen=True, eq=False)
 class Book:
-    """One table of embeddings.
+    """One table of embeddings."""
 
-    Attributes:
-        key: Says which table of which checkpoint it is.
-        colour: Of its side; a shared one has none.
-        values: [piece, d_model]; not to be written to.
-        norms: Length of each row [piece].
-        ordinary: Which pieces are neither special nor unused, bool [piece].
-        tokenizer: Its pieces.
-    """
-
-    key: tuple[str, str]
-    colour: Colour
-    values: np.ndarray
-    norms: np.ndarray
-    ordinary: np.ndarray
-    tokenizer: AnyTokenizer
+    key: tuple[str, str]  # says which table of which checkpoint it is
+    colour: Colour  # of its side; a shared one has none
+    values: np.ndarray  # [piece, d_model]; not to be written to
+    norms: np.ndarray  # length of each row [piece]
+    ordinary: np.ndarray  # which pieces are neither special nor unused, bool [piece]
+    tokenizer: AnyTokenizer  # its pieces
 
 
 @dataclass(frozen=True)

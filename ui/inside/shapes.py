@@ -36,21 +36,13 @@ _NAMES: Final[dict[Sublayer, str]] = {
 
 @dataclass(frozen=True)
 class Step:
-    """One line of the table.
+    """One line of the table."""
 
-    Attributes:
-        where: The component.
-        what: What was computed.
-        site: Its name in `transformer.model.tap.SITES`; empty for a re-arrangement, which the model does not name.
-        shape: As recorded, without the batch axis.
-        remark: Why it is so.
-    """
-
-    where: str
-    what: str
-    site: str
-    shape: Shape
-    remark: str = ""
+    where: str  # the component
+    what: str  # what was computed
+    site: str  # its name in `transformer.model.tap.SITES`; empty for a re-arrangement, which the model does not name
+    shape: Shape  # as recorded, without the batch axis
+    remark: str = ""  # why it is so
 
 
 def draw(run: OpenRun) -> None:

@@ -19,17 +19,11 @@ STREAM = say("the part Residual stream")
 
 @dataclass(frozen=True)
 class Contents:
-    """What a model holds, which no sentence changes.
+    """What a model holds, which no sentence changes."""
 
-    Attributes:
-        parameters: The full name of each tensor, and how many values are learned in it.
-        held: The parameters of each component.
-        buffers: What is kept that is not learned: the shape of each by its name.
-    """
-
-    parameters: tuple[tuple[str, int], ...]
-    held: dict[Part, Holding]
-    buffers: dict[str, tuple[int, ...]]
+    parameters: tuple[tuple[str, int], ...]  # the full name of each tensor, and how many values are learned in it
+    held: dict[Part, Holding]  # the parameters of each component
+    buffers: dict[str, tuple[int, ...]]  # what is kept that is not learned: the shape of each by its name
 
 
 # A walk through all modules takes longer than drawing a table, and a page is drawn at every step.
@@ -47,18 +41,12 @@ def contents(model: Transformer) -> Contents:
 
 @dataclass(frozen=True)
 class Sized:
-    """A model and the lengths of a sentence.
+    """A model and the lengths of a sentence."""
 
-    Attributes:
-        config: The features of the model.
-        parameters: The full name of each tensor, and how many values are learned in it.
-        n_source, n_target: Tokens on each side.
-    """
-
-    config: ModelConfig
-    parameters: tuple[tuple[str, int], ...]
-    n_source: int
-    n_target: int
+    config: ModelConfig  # the features of the model
+    parameters: tuple[tuple[str, int], ...]  # the full name of each tensor, and how many values are learned in it
+    n_source: int  # tokens on each side
+    n_target: int  # tokens on each side
 
     def held(self, *beginnings: str) -> int:
         """Learned values of all tensors whose names begin so."""

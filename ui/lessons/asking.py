@@ -30,13 +30,9 @@ _BYTES: Final = 4_000  # of a question with its answer
 
 @dataclass(frozen=True)
 class Unasked:
-    """Why there is no question; the model's thread hands exceptions on instead of keeping them.
+    """Why there is no question; the model's thread hands exceptions on instead of keeping them."""
 
-    Attributes:
-        why: A sentence.
-    """
-
-    why: Sentence
+    why: Sentence  # A sentence
 
 
 Found = Posed | Unasked

@@ -23,19 +23,12 @@ Outcome = Literal["nothing", "own", "none", "same", "differ"]
 
 @dataclass(frozen=True, eq=False)
 class StepView:
-    """One step, as attention and hiding see it.
+    """One step, as attention and hiding see it."""
 
-    Attributes:
-        pieces: A label for each piece.
-        weights: Attention of the step's row, 0 to 1 [piece].
-        plain: Probability of the piece that was written.
-        hidden: The same with each piece hidden [piece]; NaN where it cannot be.
-    """
-
-    pieces: Sequence[str]
-    weights: np.ndarray
-    plain: float
-    hidden: np.ndarray
+    pieces: Sequence[str]  # A label for each piece
+    weights: np.ndarray  # attention of the step's row, 0 to 1 [piece]
+    plain: float  # probability of the piece that was written
+    hidden: np.ndarray  # the same with each piece hidden [piece]; NaN where it cannot be
 
     @staticmethod
     def of(pieces: Sequence[str], weights: np.ndarray, hiding: Hiding, step: int) -> StepView:

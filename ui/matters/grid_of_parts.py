@@ -23,21 +23,14 @@ _ABOVE: Final[dict[Sublayer, str]] = {
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """The parts as a map.
+    """The parts as a map."""
 
-    Attributes:
-        rows: What they are called.
-        columns: What stands over each, on two lines: attention and head; the attention over its first head.
-        values: `[row, column]`; NaN where there is no part. Several in one cell are added.
-        names: What is in each cell.
-        heads: The attention, layer and head of each cell that is a head.
-    """
-
-    rows: list[str]
+    rows: list[str]  # what they are called
+    # What stands over each, on two lines: attention and head; the attention over its first head.
     columns: list[tuple[str, str]]
-    values: np.ndarray
-    names: list[list[str]]
-    heads: dict[tuple[int, int], tuple[Kind, int, int]]
+    values: np.ndarray  # `[row, column]`; NaN where there is no part. Several in one cell are added.
+    names: list[list[str]]  # what is in each cell
+    heads: dict[tuple[int, int], tuple[Kind, int, int]]  # the attention, layer and head of each cell that is a head
 
     def cell_of(self, kind: Kind, layer: int | None, head: int | None) -> tuple[int, int] | None:
         """The cell of a head, if it has one."""

@@ -41,17 +41,11 @@ EFFECTS: Final[dict[Effect, Sentence]] = {
 
 @dataclass(frozen=True)
 class Words:
-    """What a measure is called.
+    """What a measure is called."""
 
-    Attributes:
-        title: Of the map, with its unit.
-        unit: What a number is.
-        meaning: How it is made.
-    """
-
-    title: Sentence
-    unit: Sentence
-    meaning: Sentence
+    title: Sentence  # of the map, with its unit
+    unit: Sentence  # what a number is
+    meaning: Sentence  # how it is made
 
 
 WORDS: Final[dict[tuple[Shown, bool], Words]] = {
@@ -177,21 +171,14 @@ def written(value: float, measure: Shown) -> Sentence:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether the head with the most concentrated rows is the one whose absence changes most.
+    """Whether the head with the most concentrated rows is the one whose absence changes most."""
 
-    Attributes:
-        outcome: "agree", "disagree", or "nothing" where no head has an effect worth its name.
-        seen: Layer and head with the most concentrated rows, from 0.
-        owed: Layer and head with the largest effect.
-        rank: The place of `owed` by concentration, from 1.
-        n_heads: Of how many.
-    """
-
+    # "agree", "disagree", or "nothing" where no head has an effect worth its name.
     outcome: Literal["agree", "disagree", "nothing"]
-    seen: tuple[int, int]
-    owed: tuple[int, int]
-    rank: int
-    n_heads: int
+    seen: tuple[int, int]  # layer and head with the most concentrated rows, from 0
+    owed: tuple[int, int]  # layer and head with the largest effect
+    rank: int  # the place of `owed` by concentration, from 1
+    n_heads: int  # of how many
 
 
 def verdict(effects: np.ndarray, concentrations: np.ndarray, *, least: float) -> Verdict | None:

@@ -39,35 +39,20 @@ FOLLOWS = 1e-3
 
 @dataclass(frozen=True)
 class Table:
-    """The table of one stack, and what of it is looked at.
+    """The table of one stack, and what of it is looked at."""
 
-    Attributes:
-        name: The checkpoint's.
-        content_hash: The checkpoint's.
-        values: [position, d_model].
-        side: Whose it is.
-        only: Whether the model has no other stack.
-        alone: Whether the other side's table has other values.
-        learned: Whether it holds parameters.
-        count: How many positions are drawn.
-        view: What is looked at.
-        difference: The largest difference of any value from the formula.
-        note: How the table is drawn otherwise than the model has it; "" if it is not.
-        slot: Where it is drawn.
-    """
-
-    name: str
-    content_hash: str
-    values: np.ndarray
-    side: Side
-    only: bool
-    alone: bool
-    learned: bool
-    count: int
-    view: View
-    difference: float
-    note: str
-    slot: Slot
+    name: str  # the checkpoint's
+    content_hash: str  # the checkpoint's
+    values: np.ndarray  # [position, d_model]
+    side: Side  # whose it is
+    only: bool  # whether the model has no other stack
+    alone: bool  # whether the other side's table has other values
+    learned: bool  # whether it holds parameters
+    count: int  # how many positions are drawn
+    view: View  # what is looked at
+    difference: float  # the largest difference of any value from the formula
+    note: str  # how the table is drawn otherwise than the model has it; "" if it is not
+    slot: Slot  # where it is drawn
 
     def key(self, name: str) -> str:
         """The key of something that is drawn from this table."""

@@ -28,25 +28,15 @@ LAYERS = "positions_layers"
 
 @dataclass(frozen=True)
 class Shown:
-    """What of a model's positions is looked at.
+    """What of a model's positions is looked at."""
 
-    Attributes:
-        checkpoint: The model.
-        stack: Whose attentions.
-        panel: The part.
-        turning: How the chosen layers turn; None where nothing turns at all.
-        count: How many positions, or how far a distance goes.
-        view: What is looked at.
-        slot: Where it is drawn.
-    """
-
-    checkpoint: Checkpoint
-    stack: StackName
-    panel: PositionsPanel
-    turning: Turning | None
-    count: int
-    view: View
-    slot: Slot
+    checkpoint: Checkpoint  # the model
+    stack: StackName  # whose attentions
+    panel: PositionsPanel  # the part
+    turning: Turning | None  # how the chosen layers turn; None where nothing turns at all
+    count: int  # how many positions, or how far a distance goes
+    view: View  # what is looked at
+    slot: Slot  # where it is drawn
 
     @property
     def config(self) -> ModelConfig:

@@ -32,23 +32,14 @@ _PLACES: dict[Side, str] = {"source": "key", "target": "query"}
 
 @dataclass(frozen=True)
 class Start:
-    """What the tokens of one side start from; each array is [token, d_model].
+    """What the tokens of one side start from; each array is [token, d_model]."""
 
-    Attributes:
-        pieces: The tokens that may be seen.
-        embedding: Rows of the table of embeddings.
-        scale: What the model multiplies them by.
-        tokens: After that.
-        positions: Rows of the table of positions.
-        total: Their sum, as the first layer reads it.
-    """
-
-    pieces: list[str]
-    embedding: np.ndarray
-    scale: float
-    tokens: np.ndarray
-    positions: np.ndarray
-    total: np.ndarray
+    pieces: list[str]  # the tokens that may be seen
+    embedding: np.ndarray  # rows of the table of embeddings
+    scale: float  # what the model multiplies them by
+    tokens: np.ndarray  # after that
+    positions: np.ndarray  # rows of the table of positions
+    total: np.ndarray  # their sum, as the first layer reads it
 
 
 def start_of(run: OpenRun) -> Start:

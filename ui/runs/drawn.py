@@ -14,13 +14,9 @@ from ui.state.view import Slot, View
 
 @dataclass(frozen=True)
 class Drawn:
-    """Something with maps in a slot of a page.
+    """Something with maps in a slot of a page."""
 
-    Attributes:
-        looking: The run or the maps, and what of them is looked at.
-    """
-
-    looking: Looking | GivenLooking
+    looking: Looking | GivenLooking  # the run or the maps, and what of them is looked at
 
     @property
     def view(self) -> View:

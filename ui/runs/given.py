@@ -25,17 +25,11 @@ GOES_ON: Final = "##"
 
 @dataclass(frozen=True)
 class GivenLooking:
-    """Given maps, and what of them is looked at.
+    """Given maps, and what of them is looked at."""
 
-    Attributes:
-        trace: The maps, which stand where a run's trace does.
-        view: What is looked at; its attention, layer and head are there.
-        slot: Where it is drawn.
-    """
-
-    trace: GivenMaps
-    view: View
-    slot: Slot = MAIN
+    trace: GivenMaps  # the maps, which stand where a run's trace does
+    view: View  # what is looked at; its attention, layer and head are there
+    slot: Slot = MAIN  # where it is drawn
 
     def each(
         self, kind: Kind, work: Work, *, key: Hashable, layers: tuple[int, ...] | None = None

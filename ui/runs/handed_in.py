@@ -48,30 +48,19 @@ _MOST_TITLE: Final = 40
 
 @dataclass(frozen=True)
 class File:
-    """A file that came in.
+    """A file that came in."""
 
-    Attributes:
-        number: Its name in the store.
-        name: What its owner calls it.
-        size: Its bytes.
-    """
-
-    number: int
-    name: str
-    size: int
+    number: int  # its name in the store
+    name: str  # what its owner calls it
+    size: int  # its bytes
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """Files of this session that are not read yet.
+    """Files of this session that are not read yet."""
 
-    Attributes:
-        token: The upload that they belong to.
-        files: In the order in which they came.
-    """
-
-    token: str = ""
-    files: tuple[File, ...] = ()
+    token: str = ""  # the upload that they belong to
+    files: tuple[File, ...] = ()  # in the order in which they came
 
     @property
     def n_bytes(self) -> int:

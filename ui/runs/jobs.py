@@ -36,15 +36,10 @@ class _Cancelled(BaseException):
 
 @dataclass(frozen=True)
 class Standing:
-    """How far a job is.
+    """How far a job is."""
 
-    Attributes:
-        state: What it does.
-        problem: Why it failed.
-    """
-
-    state: State
-    problem: Sentence | None
+    state: State  # what it does
+    problem: Sentence | None  # why it failed
 
     @property
     def over(self) -> bool:
@@ -54,14 +49,10 @@ class Standing:
 
 @dataclass(frozen=True)
 class Part(Generic[_Result]):
-    """What a job does in one go.
+    """What a job does in one go."""
 
-    Attributes:
-        cost: How long it takes, about; see `ui.server.queue.cost_of`.
-        results: Makes them one by one, given what it calls between two rounds of decoding.
-    """
-
-    cost: float
+    cost: float  # how long it takes, about; see `ui.server.queue.cost_of`
+    # Makes them one by one, given what it calls between two rounds of decoding.
     results: Callable[[Callable[[], None]], Iterator[_Result]]
 
 

@@ -30,21 +30,13 @@ _ROUNDING = 1e-6  # what float32 probabilities that sum to 1 may lack
 
 @dataclass(frozen=True)
 class Looking:
-    """A trace, what of it is looked at, and what must stay hidden.
+    """A trace, what of it is looked at, and what must stay hidden."""
 
-    Attributes:
-        trace: The run.
-        view: What is looked at; its step, layer and head exist in the trace.
-        revealed: In guess mode, whether the current piece may be seen.
-        slot: Where it is drawn.
-        by_layer: Makes the maps of a trace that keeps none.
-    """
-
-    trace: Trace
-    view: View
-    revealed: bool = True
-    slot: Slot = MAIN
-    by_layer: ByLayer | None = field(default=None, compare=False)
+    trace: Trace  # the run
+    view: View  # what is looked at; its step, layer and head exist in the trace
+    revealed: bool = True  # in guess mode, whether the current piece may be seen
+    slot: Slot = MAIN  # where it is drawn
+    by_layer: ByLayer | None = field(default=None, compare=False)  # makes the maps of a trace that keeps none
 
     @property
     def covered(self) -> bool:
@@ -200,28 +192,18 @@ def _no_step(step: int, count: int) -> str:
 
 @dataclass(frozen=True)
 class CandidateList:
-    """The candidates of a step as parallel lists, for the chart.
+    """The candidates of a step as parallel lists, for the chart."""
 
-    Attributes:
-        pieces, ids: Which, the likeliest first; the chosen one is always among them.
-        probabilities: Under the model.
-        ranks: From 1.
-        drawn_from: Their probabilities in the distribution that was drawn from; None unless the query samples.
-        others: All pieces that are not listed, where they could be drawn, too.
-        rules: What rules of the model make of each; None where they change nothing.
-        chosen: Place of the piece that the output has.
-        how_chosen: How it came to be chosen.
-    """
-
-    pieces: list[str]
-    probabilities: list[float]
-    ids: list[int]
-    ranks: list[int]
+    pieces: list[str]  # which, the likeliest first; the chosen one is always among them
+    probabilities: list[float]  # under the model
+    ids: list[int]  # which, the likeliest first; the chosen one is always among them
+    ranks: list[int]  # from 1
+    # Their probabilities in the distribution that was drawn from; None unless the query samples.
     drawn_from: list[float] | None
-    others: Others | None
-    rules: list[RuleChange | None]
-    chosen: int | None
-    how_chosen: str
+    others: Others | None  # all pieces that are not listed, where they could be drawn, too
+    rules: list[RuleChange | None]  # what rules of the model make of each; None where they change nothing
+    chosen: int | None  # place of the piece that the output has
+    how_chosen: str  # how it came to be chosen
 
 
 def candidate_list(looking: Looking) -> CandidateList:

@@ -24,15 +24,10 @@ MOST_OF_SENTENCE: Final = 1_000  # characters; a query would refuse a very long 
 
 @dataclass(frozen=True)
 class OpenMaps(Drawn):
-    """Given maps that a page draws: to panels that need weights and labels alone they are what an `OpenRun` is.
+    """Given maps that a page draws: to panels that need weights and labels alone they are what an `OpenRun` is."""
 
-    Attributes:
-        looking: The maps and what of them is looked at.
-        name: Of the file.
-    """
-
-    looking: GivenLooking
-    name: str
+    looking: GivenLooking  # the maps and what of them is looked at
+    name: str  # of the file
     checkpoint: None = None
 
     @property

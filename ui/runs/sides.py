@@ -50,25 +50,17 @@ def has_one_stack(config: ModelConfig) -> bool:
 
 @dataclass(frozen=True)
 class Sides:
-    """What the axes of a map are; its array is `maps(kind)[..., : len(queries), : len(keys)]`.
+    """What the axes of a map are; its array is `maps(kind)[..., : len(queries), : len(keys)]`."""
 
-    Attributes:
-        queries, keys: A label for each row and column that may be seen.
-        query_axis, key_axis: Names of the axes.
-        query_ids, key_ids: Piece ids, for a decoder row the piece that it reads; nothing of given maps.
-        query_side, key_side: Colours of the sides, "source" or "target".
-        current: Row of the current step; None in the encoder.
-    """
-
-    queries: list[str]
-    keys: list[str]
-    query_axis: str
-    key_axis: str
-    query_ids: tuple[int, ...]
-    key_ids: tuple[int, ...]
-    query_side: Colour
-    key_side: Colour
-    current: int | None
+    queries: list[str]  # A label for each row and column that may be seen
+    keys: list[str]  # A label for each row and column that may be seen
+    query_axis: str  # names of the axes
+    key_axis: str  # names of the axes
+    query_ids: tuple[int, ...]  # piece ids, for a decoder row the piece that it reads; nothing of given maps
+    key_ids: tuple[int, ...]  # piece ids, for a decoder row the piece that it reads; nothing of given maps
+    query_side: Colour  # colours of the sides, "source" or "target"
+    key_side: Colour  # colours of the sides, "source" or "target"
+    current: int | None  # row of the current step; None in the encoder
 
 
 def sides(looking: Looking | GivenLooking, kind: Kind) -> Sides:

@@ -49,20 +49,13 @@ Measuring = Callable[[], Generator[Step, None, Any]]
 
 @dataclass(frozen=True)
 class Seen:
-    """How far a study is.
+    """How far a study is."""
 
-    Attributes:
-        state: What it does.
-        done, whole: Parts that are done, and of how many; 0 of 0 before it has begun.
-        result: What it found.
-        problem: Why it failed.
-    """
-
-    state: State
-    done: int = 0
-    whole: int = 0
-    result: Any = None
-    problem: Sentence | None = None
+    state: State  # what it does
+    done: int = 0  # parts that are done, and of how many; 0 of 0 before it has begun
+    whole: int = 0  # parts that are done, and of how many; 0 of 0 before it has begun
+    result: Any = None  # what it found
+    problem: Sentence | None = None  # why it failed
 
     @property
     def is_under_way(self) -> bool:

@@ -72,15 +72,10 @@ def _typed(text: str) -> str:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is said of a guess.
+    """What is said of a guess."""
 
-    Attributes:
-        right: Whether the output has that piece; None if the guess could not be judged.
-        text: In one or more sentences.
-    """
-
-    right: bool | None
-    text: str
+    right: bool | None  # whether the output has that piece; None if the guess could not be judged
+    text: str  # in one or more sentences
 
 
 def judge(guess: str, looking: Looking, tokenizer: AnyTokenizer) -> Verdict:

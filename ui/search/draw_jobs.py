@@ -22,19 +22,12 @@ MOST_KEPT = 64  # of 200 draws each about 100 kB
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is drawn; whoever wants the same gets the same.
+    """What is drawn; whoever wants the same gets the same."""
 
-    Attributes:
-        visitor: Who asks: whoever cancels, cancels for nobody else.
-        query: A query that samples, with seed 0.
-        first_seed: Of the first draw; the others count up from it.
-        n: How many draws.
-    """
-
-    visitor: Hashable
-    query: Query
-    first_seed: int
-    n: int
+    visitor: Hashable  # who asks: whoever cancels, cancels for nobody else
+    query: Query  # A query that samples, with seed 0
+    first_seed: int  # of the first draw; the others count up from it
+    n: int  # how many draws
 
 
 @dataclass(frozen=True)

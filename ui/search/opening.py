@@ -18,17 +18,11 @@ NONE = -1
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Of a tree what a click needs, by place; a session keeps it instead of the tree.
+    """Of a tree what a click needs, by place; a session keeps it instead of the tree."""
 
-    Attributes:
-        parents: What each beginning continues, or `NONE`.
-        pieces: Its last piece.
-        results: The best result that it leads to, or `NONE`.
-    """
-
-    parents: np.ndarray
-    pieces: np.ndarray
-    results: np.ndarray
+    parents: np.ndarray  # what each beginning continues, or `NONE`
+    pieces: np.ndarray  # its last piece
+    results: np.ndarray  # the best result that it leads to, or `NONE`
 
     def ids(self, place: int) -> tuple[int, ...]:
         """The pieces of a beginning."""

@@ -27,17 +27,11 @@ MOST_KEPT = 16  # jobs; of 2,000 lines each about 10 MB
 
 @dataclass(frozen=True)
 class Progress(Standing):
-    """How far a job is.
+    """How far a job is."""
 
-    Attributes:
-        results: What is there, in the order of the file.
-        n_lines: How many there will be.
-        rest: Seconds that the others will take, about; None if that cannot be said.
-    """
-
-    results: tuple[LineResult, ...]
-    n_lines: int
-    rest: float | None
+    results: tuple[LineResult, ...]  # what is there, in the order of the file
+    n_lines: int  # how many there will be
+    rest: float | None  # seconds that the others will take, about; None if that cannot be said
 
 
 class Job(AnyJob[LineResult]):

@@ -34,99 +34,57 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True)
 class Opened:
-    """A room that was opened.
+    """A room that was opened."""
 
-    Attributes:
-        code: What students type.
-        secret: What only its teacher has.
-    """
-
-    code: str
-    secret: str
+    code: str  # what students type
+    secret: str  # what only its teacher has
 
 
 @dataclass(frozen=True)
 class Counted:
-    """How many there are.
+    """How many there are."""
 
-    Attributes:
-        students: That listen now.
-        voted: That voted in this round.
-        expected: That are there, or voted and left.
-    """
-
-    students: int
-    voted: int
-    expected: int
+    students: int  # that listen now
+    voted: int  # that voted in this round
+    expected: int  # that are there, or voted and left
 
 
 @dataclass(frozen=True)
 class Question:
-    """What the class is asked.
+    """What the class is asked."""
 
-    Attributes:
-        name: Changes exactly when the question does.
-        text: What is asked, to be shown on the wall.
-        choices: What can be chosen, in order.
-        aloud: It stands in no lesson: the teacher asks it aloud, and its choices are letters.
-    """
-
-    name: str
-    text: str
-    choices: tuple[str, ...]
-    aloud: bool = False
+    name: str  # changes exactly when the question does
+    text: str  # what is asked, to be shown on the wall
+    choices: tuple[str, ...]  # what can be chosen, in order
+    aloud: bool = False  # it stands in no lesson: the teacher asks it aloud, and its choices are letters
 
 
 @dataclass(frozen=True)
 class Round:
-    """The votes of one round, as they may be shown.
+    """The votes of one round, as they may be shown."""
 
-    Attributes:
-        voted: How many voted.
-        counts: How many for each choice; None if there are too few votes to show.
-    """
-
-    voted: int
-    counts: tuple[int, ...] | None
+    voted: int  # how many voted
+    counts: tuple[int, ...] | None  # how many for each choice; None if there are too few votes to show
 
 
 @dataclass(frozen=True)
 class Public:
-    """What everybody in a room may know.
+    """What everybody in a room may know."""
 
-    Attributes:
-        version: Grows with every change of what follows.
-        moves: How often the teacher moved.
-        page, parameters: Where the teacher is; an empty page as long as the teacher has opened none.
-        question: What is asked; None for nothing.
-        round: Counts the rounds of votes of the room; 0 before the first.
-        taken: Whether votes are taken.
-        shown: Votes of this question that the teacher showed, the latest last.
-        answered: Whether the answer may be seen.
-        right: Then, which choice is right; None where choices are not compared.
-        told: Then, what is right where the class types its answers to one question; "" where choices say it.
-        own: Students keep sentences of their own instead of looking at the teacher's.
-        at: When the teacher moved last, in seconds since 1970.
-        few: Whether fewer votes than `LEAST_VOTES` are counted by choice, too, from the next round on.
-        least: So many votes of this round are needed to be counted by choice.
-        phase: What is timed; "" for nothing.
-        until: When that ends, by the clock of the rooms.
-    """
-
-    version: int = 0
-    moves: int = 0
-    page: str = ""
+    version: int = 0  # grows with every change of what follows
+    moves: int = 0  # how often the teacher moved
+    page: str = ""  # where the teacher is; an empty page as long as the teacher has opened none
     parameters: Mapping[str, str] = field(default_factory=dict)
-    question: Question | None = None
-    round: int = 0
-    taken: bool = False
-    shown: tuple[Round, ...] = ()
-    answered: bool = False
-    right: int | None = None
-    told: str = ""
-    own: bool = False
-    at: float = 0.0
-    few: bool = False
-    least: int = LEAST_VOTES
-    phase: Phase = ""
-    until: float = 0.0
+    question: Question | None = None  # what is asked; None for nothing
+    round: int = 0  # counts the rounds of votes of the room; 0 before the first
+    taken: bool = False  # whether votes are taken
+    shown: tuple[Round, ...] = ()  # votes of this question that the teacher showed, the latest last
+    answered: bool = False  # whether the answer may be seen
+    right: int | None = None  # then, which choice is right; None where choices are not compared
+    told: str = ""  # then, what is right where the class types its answers to one question; "" where choices say it
+    own: bool = False  # students keep sentences of their own instead of looking at the teacher's
+    at: float = 0.0  # when the teacher moved last, in seconds since 1970
+    few: bool = False  # whether fewer votes than `LEAST_VOTES` are counted by choice, too, from the next round on
+    least: int = LEAST_VOTES  # so many votes of this round are needed to be counted by choice
+    phase: Phase = ""  # what is timed; "" for nothing
+    until: float = 0.0  # when that ends, by the clock of the rooms

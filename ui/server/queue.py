@@ -30,29 +30,19 @@ _ROOM = 1_000_000  # rows times characters squared: the maps of rows that are re
 
 @dataclass(eq=False)
 class Request:
-    """Something that a visitor waits for.
+    """Something that a visitor waits for."""
 
-    Attributes:
-        key: Says all that decides the result.
-        visitor: Who asks; None for nobody in particular.
-        cost: How long it takes, about; see `cost_of`.
-        nbytes: Memory of a result, in bytes, about.
-        work: Makes the result; None for a run, which `checkpoint` and `query` describe.
-        pausing: It makes the result instead, given what to call where shorter work may go first.
-        future: Where the result will be.
-        mark: Its place in the order of service.
-    """
-
-    key: Hashable
-    visitor: Hashable
-    cost: float
-    nbytes: Callable[[Any], int]
-    work: Callable[[], Any] | None = None
+    key: Hashable  # says all that decides the result
+    visitor: Hashable  # who asks; None for nobody in particular
+    cost: float  # how long it takes, about; see `cost_of`
+    nbytes: Callable[[Any], int]  # memory of a result, in bytes, about
+    work: Callable[[], Any] | None = None  # makes the result; None for a run, which `checkpoint` and `query` describe
+    # It makes the result instead, given what to call where shorter work may go first.
     pausing: Callable[[Callable[[], None]], Any] | None = None
     checkpoint: Checkpoint | None = None
     query: Query | None = None
-    future: Future[Any] = field(default_factory=Future)
-    mark: float = 0.0
+    future: Future[Any] = field(default_factory=Future)  # where the result will be
+    mark: float = 0.0  # its place in the order of service
 
     def joins(self, other: Request) -> bool:
         """Whether it can be decoded together with another: a run of like length on the same checkpoint."""

@@ -17,19 +17,12 @@ from words import say
 
 @dataclass(frozen=True)
 class Kept:
-    """A round that has ended.
+    """A round that has ended."""
 
-    Attributes:
-        question: What was asked.
-        number: Of the round in its room, from 1.
-        round: Its votes.
-        right: Which choice is right; None where that was not shown, or choices are not compared.
-    """
-
-    question: Question
-    number: int
-    round: Round
-    right: int | None = None
+    question: Question  # what was asked
+    number: int  # of the round in its room, from 1
+    round: Round  # its votes
+    right: int | None = None  # which choice is right; None where that was not shown, or choices are not compared
 
 
 def table(record: Sequence[Kept]) -> dict[str, list[Any]]:

@@ -31,17 +31,11 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True)
 class Kept:
-    """What a control shows and where it goes. A session keeps it with the callback: it must not hold a run.
+    """What a control shows and where it goes. A session keeps it with the callback: it must not hold a run."""
 
-    Attributes:
-        key: Of the widget.
-        value: What is shown.
-        take: Called with what the reader chose.
-    """
-
-    key: str
-    value: Any
-    take: Callable[[Any], None]
+    key: str  # of the widget
+    value: Any  # what is shown
+    take: Callable[[Any], None]  # called with what the reader chose
 
 
 def field(slot: Slot, name: str, *, key: str = "", forgets: Sequence[str] = ()) -> Kept:

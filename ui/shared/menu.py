@@ -36,19 +36,12 @@ MENU: Final = "menu"  # in the session, and the key of the menu's block
 
 @dataclass(frozen=True)
 class Menu:
-    """The menu of a run.
+    """The menu of a run."""
 
-    Attributes:
-        pages: The pages of each section.
-        current: The path of the one that is shown.
-        chosen: Where what a page is about is chosen: above the menu.
-        place: Where it stands.
-    """
-
-    pages: Mapping[str, list[StreamlitPage]]
-    current: str
-    chosen: Any
-    place: Any
+    pages: Mapping[str, list[StreamlitPage]]  # the pages of each section
+    current: str  # the path of the one that is shown
+    chosen: Any  # where what a page is about is chosen: above the menu
+    place: Any  # where it stands
 
 
 def begin(pages: Mapping[str, list[StreamlitPage]], current: str, beside_name: Callable[[], None]) -> None:

@@ -32,21 +32,13 @@ _MOST_BYTES: Final = {"checkpoint": 32, "sentence": 60, "decoding": 32, "chart":
 
 @dataclass(frozen=True)
 class Origin:
-    """What a file is of; what is empty is not said.
+    """What a file is of; what is empty is not said."""
 
-    Attributes:
-        checkpoint: Its name.
-        sentence: The source.
-        decoding: How the output was made, if not as the model itself would have it.
-        chart: What is drawn: its title, which names layer and head.
-        rows: How the rows of maps were made, where a changed run leaves a choice.
-    """
-
-    checkpoint: str = ""
-    sentence: str = ""
-    decoding: str = ""
-    chart: str = ""
-    rows: str = ""
+    checkpoint: str = ""  # its name
+    sentence: str = ""  # the source
+    decoding: str = ""  # how the output was made, if not as the model itself would have it
+    chart: str = ""  # what is drawn: its title, which names layer and head
+    rows: str = ""  # how the rows of maps were made, where a changed run leaves a choice
 
     def stem(self, key: str) -> str:
         """The file's name without its ending."""

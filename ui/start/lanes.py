@@ -20,38 +20,23 @@ _WRITES = say("The decoder writes")
 
 @dataclass(frozen=True)
 class Block:
-    """A part of the model.
+    """A part of the model."""
 
-    Attributes:
-        name: In the keys of what is drawn.
-        does: What it does, in plain words.
-        term: What it is called.
-        page: Path of the page that shows it.
-        fields: What is looked at there, by the names of `View`.
-        repeated: It is in every layer of its stack.
-    """
-
-    name: str
-    does: Sentence
-    term: Sentence
-    page: str
-    fields: dict[str, object] = field(default_factory=dict)
-    repeated: bool = False
+    name: str  # in the keys of what is drawn
+    does: Sentence  # what it does, in plain words
+    term: Sentence  # what it is called
+    page: str  # path of the page that shows it
+    fields: dict[str, object] = field(default_factory=dict)  # what is looked at there, by the names of `View`
+    repeated: bool = False  # it is in every layer of its stack
 
 
 @dataclass(frozen=True)
 class Lane:
-    """A stack with what stands before and behind its layers.
+    """A stack with what stands before and behind its layers."""
 
-    Attributes:
-        stack: Which.
-        title: What it does as a whole.
-        blocks: In the order of the computation.
-    """
-
-    stack: Stack
-    title: Sentence
-    blocks: tuple[Block, ...]
+    stack: Stack  # which
+    title: Sentence  # what it does as a whole
+    blocks: tuple[Block, ...]  # in the order of the computation
 
 
 def lanes(parts: Anatomy) -> tuple[Lane, ...]:

@@ -37,19 +37,12 @@ _FRAME, _BARS = "gf-frame", "gf-bars"  # classes of `look`
 
 @dataclass(frozen=True)
 class Picture:
-    """A thumbnail.
+    """A thumbnail."""
 
-    Attributes:
-        alt: What it shows, in a sentence.
-        body: Its elements.
-        classes: How it is laid out; `look` says it.
-        style: Sizes for `look`.
-    """
-
-    alt: str
-    body: str
-    classes: str
-    style: str = ""
+    alt: str  # what it shows, in a sentence
+    body: str  # its elements
+    classes: str  # how it is laid out; `look` says it
+    style: str = ""  # sizes for `look`
 
 
 def draw(run: OpenRun, stack: StackName, block: str) -> None:

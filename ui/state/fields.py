@@ -19,18 +19,13 @@ _SPELLING: Final = "spelling"
 
 @dataclasses.dataclass(frozen=True)
 class Spelling:
-    """How an address says a field.
+    """How an address says a field."""
 
-    Attributes:
-        name: The parameter.
-        read: Reads the parameter of a name, given the words that the field's type allows; None if the address does
-            not say it, or says nonsense.
-        write: A value as the address has it.
-    """
-
-    name: str
+    name: str  # the parameter
+    # Reads the parameter of a name, given the words that the field's type allows; None if the address does not say
+    # it, or says nonsense.
     read: Callable[[Reader, str, tuple[str, ...]], Any]
-    write: Callable[[Any], object] = str
+    write: Callable[[Any], object] = str  # A value as the address has it
 
 
 def place(name: str, most: int, default: int | None = None) -> Any:

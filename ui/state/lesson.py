@@ -35,19 +35,13 @@ _LONGEST_SHOWN: Final = 40
 
 @dataclass(frozen=True)
 class Place:
-    """A step of a lesson.
+    """A step of a lesson."""
 
-    Attributes:
-        lesson: The lesson's name.
-        step: Which step, from 1.
-        short: It is walked as a part of the short path.
-        own: The learner's checkpoint and sentence, as `ui.state.nested` writes them, while a step runs on another
-            checkpoint.
-    """
-
-    lesson: str
-    step: int
-    short: bool = False
+    lesson: str  # the lesson's name
+    step: int  # which step, from 1
+    short: bool = False  # it is walked as a part of the short path
+    # The learner's checkpoint and sentence, as `ui.state.nested` writes them, while a step runs on another
+    # checkpoint.
     own: str = ""
 
     @property

@@ -29,39 +29,28 @@ DEFAULT_NEW = 128
 
 @dataclass(frozen=True, kw_only=True)
 class Link:
-    """Everything that an address can say.
+    """Everything that an address can say."""
 
-    Attributes:
-        model: Name of a checkpoint; empty for the default one.
-        revision: Beginning of the content hash that the link was made with; empty if not said.
-        answers: What the reader said of a model of another program that its files do not say.
-        source: The sentence; None for the checkpoint's first example.
-        reference: What should come out for it; None if nobody said.
-        decoding, max_new, forced, hypothesis: As in `transformer.Query`.
-        interventions: What is changed inside the model, as in `transformer.Query`.
-        companions: Further sentences, which the Masks page runs in one batch with it; None for the page's own choice.
-        tried: Every branch that was tried, oldest first; nothing if there is only the one that is shown.
-        job: A file of sentences that is run in the background; whoever knows its name may see it, so that only the
-            address of its own page says it.
-        beside: What the second run of a comparison differs in, as `ui.state.nested` writes it; nothing for no second.
-        view: What is looked at.
-    """
-
-    model: str = ""
-    revision: str = ""
-    answers: Answers = ()
-    source: str | None = None
-    reference: str | None = None
-    decoding: Decoding = field(default_factory=Greedy)
-    max_new: int = DEFAULT_NEW
-    forced: tuple[int, ...] = ()
-    hypothesis: int = 0
-    interventions: tuple[Intervention, ...] = ()
+    model: str = ""  # name of a checkpoint; empty for the default one
+    revision: str = ""  # beginning of the content hash that the link was made with; empty if not said
+    answers: Answers = ()  # what the reader said of a model of another program that its files do not say
+    source: str | None = None  # the sentence; None for the checkpoint's first example
+    reference: str | None = None  # what should come out for it; None if nobody said
+    decoding: Decoding = field(default_factory=Greedy)  # as in `transformer.Query`
+    max_new: int = DEFAULT_NEW  # as in `transformer.Query`
+    forced: tuple[int, ...] = ()  # as in `transformer.Query`
+    hypothesis: int = 0  # as in `transformer.Query`
+    interventions: tuple[Intervention, ...] = ()  # what is changed inside the model, as in `transformer.Query`
+    # Further sentences, which the Masks page runs in one batch with it; None for the page's own choice.
     companions: tuple[str, ...] | None = None
+    # Every branch that was tried, oldest first; nothing if there is only the one that is shown.
     tried: tuple[branches.Branch, ...] = ()
+    # A file of sentences that is run in the background; whoever knows its name may see it, so that only the address
+    # of its own page says it.
     job: str = ""
+    # What the second run of a comparison differs in, as `ui.state.nested` writes it; nothing for no second.
     beside: str = ""
-    view: View = field(default_factory=View)
+    view: View = field(default_factory=View)  # what is looked at
 
     def query(self, content_hash: str) -> Query:
         """The query on a checkpoint.

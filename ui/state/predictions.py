@@ -26,17 +26,11 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Prediction:
-    """An answer.
+    """An answer."""
 
-    Attributes:
-        choice: The word of a choice, or what was typed.
-        right: Whether it was right.
-        text: Fingerprint of the question: of another text it is no answer.
-    """
-
-    choice: str
-    right: bool
-    text: str
+    choice: str  # the word of a choice, or what was typed
+    right: bool  # whether it was right
+    text: str  # fingerprint of the question: of another text it is no answer
 
 
 def run_at_hand() -> str:

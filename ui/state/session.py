@@ -44,34 +44,22 @@ SLOTS: Final[tuple[Slot, ...]] = get_args(Slot)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Standing:
-    """Where a slot stands.
+    """Where a slot stands."""
 
-    Attributes:
-        view: What is looked at.
-        revision: Beginning of the content hash of the checkpoint; of a link that was opened, what that says.
-        forced, hypothesis, interventions: Branch, result of beam search and changes, as in `transformer.Query`.
-        step_revision: Grows when the step was moved from outside the stepper, which then follows.
-        revealed: In guess mode, the run and the step whose piece may be seen.
-        guess: What the reader guessed there.
-        notes: What is said above the run.
-        last_query, last_rows: The last one that could be run, and the `rows_note` of its trace.
-        branches: A query with nothing forced (None: the one at hand), and the beginnings tried on it, oldest first.
-        beside: Of the main slot: what the second run of a comparison differs in; as in `Link`.
-    """
-
-    view: View = dataclasses.field(default_factory=View)
-    revision: str = ""
-    forced: tuple[int, ...] = ()
+    view: View = dataclasses.field(default_factory=View)  # what is looked at
+    revision: str = ""  # beginning of the content hash of the checkpoint; of a link that was opened, what that says
+    forced: tuple[int, ...] = ()  # branch, result of beam search and changes, as in `transformer.Query`
     hypothesis: int = 0
     interventions: tuple[Intervention, ...] = ()
-    step_revision: int = 0
-    revealed: tuple[str, int] | None = None
-    guess: str = ""
-    notes: tuple[str, ...] = ()
-    last_query: Query | None = None
-    last_rows: str = ""
+    step_revision: int = 0  # grows when the step was moved from outside the stepper, which then follows
+    revealed: tuple[str, int] | None = None  # in guess mode, the run and the step whose piece may be seen
+    guess: str = ""  # what the reader guessed there
+    notes: tuple[str, ...] = ()  # what is said above the run
+    last_query: Query | None = None  # the last one that could be run, and the `rows_note` of its trace
+    last_rows: str = ""  # the last one that could be run, and the `rows_note` of its trace
+    # A query with nothing forced (None: the one at hand), and the beginnings tried on it, oldest first.
     branches: tuple[Query | None, tuple[tuple[int, ...], ...]] = (None, ())
-    beside: str = ""
+    beside: str = ""  # of the main slot: what the second run of a comparison differs in; as in `Link`
 
 
 def standing(slot: Slot) -> Standing:

@@ -77,144 +77,93 @@ LONGEST_NAME = 200  # characters of a parameter or a checkpoint
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """What is looked at. All pages share it.
+    """What is looked at. All pages share it."""
 
-    Attributes:
-        step: The decoding step, from 0.
-        layer: Layer from 0, None for all layers together.
-        head: Head from 0, None for all heads together.
-        query, key: The cell that is looked at, row and column from 0; None if none was chosen.
-        guess: Hide what comes next until it was guessed.
-        unsure: How the Step page measures how unsure a step was.
-        log_scale: Colours go by the logarithm of the weight; None where that helps.
-        own_scale: Colours go from 0 to the largest weight of each head instead of to 1.
-        words: Pieces are merged to words.
-        hide_special: Special pieces are left out.
-        cosine: The Positions page compares directions instead of dot products.
-        follow: The flow view shows the row of the step that is looked at, and moves with it.
-        fold: Equal layers of the diagram are drawn once.
-        apart: The table of positions has its sines before its cosines.
-        kind: Which attention.
-        heads: The heads that the part Flow shows, from 0, where no single head is chosen; none of them for all.
-        aggregate: What stands for all heads together.
-        panel: Which part of the Attention page.
-        positions_panel: Which part of the Positions page.
-        side: Whose positions and embeddings.
-        shift: By how many positions the Positions page shifts, from 1.
-        dims: Dimensions whose curves are drawn, from 0; none for a choice of the page's own.
-        masks_panel: Which part of the Masks page.
-        mask: Which mask.
-        sentence: Which sentence of the batch, from 0.
-        inside_panel: Which part of the Inside page.
-        doctor_panel: Which part of the Doctor page.
-        matters_panel: Which part of the page What matters.
-        mistake: Which card of the page What goes wrong; "auto" is the first that can be shown.
-        effect: How it measures what taking a head away changes.
-        effect_at: On the whole output or at the step that is looked at.
-        neuron: Neuron of a feed-forward layer, from 0; None for the page's own choice.
-        pads: How many pads the Masks page adds, from 1.
-        measure: What the table of heads is drawn by; a name of `ui.attention.head_measures`.
-        changed: Position whose piece the causality check changes, from 0; None for its own choice.
-        drawn: How many positions the Positions page draws; None for its own choice.
-        tokens: Length for which the Inside page counts costs; None for the sentence's.
-        norm: Which norm of a stack, from 0 in the order of the pass.
-        depths: Where the logit lens reads.
-        lens_colour: What colours the lens of all steps.
-        nearness: What makes an embedding near.
-        piece: A piece of a table of embeddings, as "source.17"; "" for one of the sentence.
-        hidden: The token that an encoder with an MLM head is not shown, from 0; None for the page's own choice.
-        tensor: A parameter by its name; "" for the page's own choice.
-        tensors: Which parameters are listed.
-        names: Words that the names of those have.
-        against: Name of the checkpoint that the parameters are compared with; "" for none.
-        log_counts: The counts of a histogram go by their logarithm.
-        line: A line of a file of sentences, from 0; None for none.
-        listed: Which lines of it are listed.
-        line_order: In which order; the worst first, where it is not that of the file.
-        holding: Words that lines have.
-        begin: Where the line of integrated gradients begins.
-        rival: Id of the piece whose logit is taken off that of the piece written; None for none.
-        term: A term of the glossary, by its English name; "" for none.
-        at: The piece of a reference that is looked at, from 0; None for the one of the step.
-        ends: The end piece after the reference of a decoder alone is judged, too.
-        compared: What the page Compare compares; "auto" for what the link says of a second run.
-        search_panel: Which part of the page How pieces are chosen.
-        rounds: Which rounds of a beam search its tree has: up to its last result, all, or up to the step.
-        with_beam: A beam search is drawn though the run decodes in another way.
-        try_temperature, try_k, try_p: How sampling would draw, as in `transformer.Sampling`; None for the run's own.
-        draws: How many draws are made of a sentence.
-        first_seed: The seed of the first of them.
-        opened_seed: The one of them that is looked at; None for none.
-    """
-
-    step: int = place("step", MAX_STEP, 0)
-    layer: int | None = place("layer", MAX_LAYER)
-    head: int | None = place("head", MAX_LAYER)
+    step: int = place("step", MAX_STEP, 0)  # the decoding step, from 0
+    layer: int | None = place("layer", MAX_LAYER)  # layer from 0, None for all layers together
+    head: int | None = place("head", MAX_LAYER)  # head from 0, None for all heads together
+    # The cell that is looked at, row and column from 0; None if none was chosen.
     query: int | None = place("query", MAX_PLACE)
     key: int | None = place("key", MAX_PLACE)
-    guess: bool = flag("guess")
-    unsure: Unsureness = choice("unsure", "entropy")
-    log_scale: bool | None = either("log")
-    own_scale: bool = flag("own")
-    words: bool = flag("words")
-    hide_special: bool = flag("hide")
-    cosine: bool = flag("cosine")
-    fold: bool = flag("fold")
-    apart: bool = flag("apart")
-    kind: Kind = choice("kind", "cross")
+    guess: bool = flag("guess")  # hide what comes next until it was guessed
+    unsure: Unsureness = choice("unsure", "entropy")  # how the Step page measures how unsure a step was
+    log_scale: bool | None = either("log")  # colours go by the logarithm of the weight; None where that helps
+    own_scale: bool = flag("own")  # colours go from 0 to the largest weight of each head instead of to 1
+    words: bool = flag("words")  # pieces are merged to words
+    hide_special: bool = flag("hide")  # special pieces are left out
+    cosine: bool = flag("cosine")  # the Positions page compares directions instead of dot products
+    fold: bool = flag("fold")  # equal layers of the diagram are drawn once
+    apart: bool = flag("apart")  # the table of positions has its sines before its cosines
+    kind: Kind = choice("kind", "cross")  # which attention
+    # The heads that the part Flow shows, from 0, where no single head is chosen; none of them for all.
     heads: tuple[int, ...] = places("heads", most=MAX_LAYER, count=MOST_HEADS)
-    follow: bool = flag("follow")
-    aggregate: Aggregate = choice("together", "mean")
-    panel: AttentionPanel = choice("panel", "overview")
-    positions_panel: PositionsPanel = choice("positions", "table")
-    side: Side = choice("side", "source")
-    shift: int = integer("shift", MAX_PLACE, 1)
+    follow: bool = flag("follow")  # the flow view shows the row of the step that is looked at, and moves with it
+    aggregate: Aggregate = choice("together", "mean")  # what stands for all heads together
+    panel: AttentionPanel = choice("panel", "overview")  # which part of the Attention page
+    positions_panel: PositionsPanel = choice("positions", "table")  # which part of the Positions page
+    side: Side = choice("side", "source")  # whose positions and embeddings
+    shift: int = integer("shift", MAX_PLACE, 1)  # by how many positions the Positions page shifts, from 1
+    # Dimensions whose curves are drawn, from 0; none for a choice of the page's own.
     dims: tuple[int, ...] = places("dims", most=MAX_PLACE, count=MAX_DIMS)
-    masks_panel: MasksPanel = choice("masks", "masks")
-    mask: MaskName = choice("mask", "causal")
-    sentence: int = place("sentence", MOST_COMPANIONS + 1, 0)
-    inside_panel: InsidePanel = choice("inside", "model")
+    masks_panel: MasksPanel = choice("masks", "masks")  # which part of the Masks page
+    mask: MaskName = choice("mask", "causal")  # which mask
+    sentence: int = place("sentence", MOST_COMPANIONS + 1, 0)  # which sentence of the batch, from 0
+    inside_panel: InsidePanel = choice("inside", "model")  # which part of the Inside page
+    # Neuron of a feed-forward layer, from 0; None for the page's own choice.
     neuron: int | None = place("neuron", MAX_PLACE)
-    pads: int = integer("pads", MAX_PLACE, 4)
+    pads: int = integer("pads", MAX_PLACE, 4)  # how many pads the Masks page adds, from 1
+    # What the table of heads is drawn by; a name of `ui.attention.head_measures`.
     measure: str = text("measure", "entropy_share")
+    # Position whose piece the causality check changes, from 0; None for its own choice.
     changed: int | None = place("changed", MAX_PLACE)
+    # How many positions the Positions page draws; None for its own choice.
     drawn: int | None = integer("drawn", MAX_PLACE)
+    # Length for which the Inside page counts costs; None for the sentence's.
     tokens: int | None = integer("tokens", MAX_PLACE)
-    norm: int = place("norm", MAX_PLACE, 0)
-    depths: Depths = choice("depths", "layer")
-    lens_colour: LensColour = choice("lens", "probability")
-    nearness: Nearness = choice("near", "cosine")
-    piece: str = text("piece")
+    norm: int = place("norm", MAX_PLACE, 0)  # which norm of a stack, from 0 in the order of the pass
+    depths: Depths = choice("depths", "layer")  # where the logit lens reads
+    lens_colour: LensColour = choice("lens", "probability")  # what colours the lens of all steps
+    nearness: Nearness = choice("near", "cosine")  # what makes an embedding near
+    piece: str = text("piece")  # A piece of a table of embeddings, as "source.17"; "" for one of the sentence
+    # The token that an encoder with an MLM head is not shown, from 0; None for the page's own choice.
     hidden: int | None = place("hidden", MAX_PLACE)
-    doctor_panel: DoctorPanel = choice("doctor", "findings")
-    matters_panel: MattersPanel = choice("matters", "heads")
+    doctor_panel: DoctorPanel = choice("doctor", "findings")  # which part of the Doctor page
+    matters_panel: MattersPanel = choice("matters", "heads")  # which part of the page What matters
+    # Which card of the page What goes wrong; "auto" is the first that can be shown.
     mistake: Mistake = choice("mistake", "auto")
-    effect: Effect = choice("effect", "log_prob")
-    effect_at: EffectAt = choice("effect_at", "output")
-    tensor: str = text("tensor", most=LONGEST_NAME)
-    tensors: Tensors = choice("tensors", "all")
-    names: str = text("names", most=LONGEST_NAME)
+    effect: Effect = choice("effect", "log_prob")  # how it measures what taking a head away changes
+    effect_at: EffectAt = choice("effect_at", "output")  # on the whole output or at the step that is looked at
+    tensor: str = text("tensor", most=LONGEST_NAME)  # A parameter by its name; "" for the page's own choice
+    tensors: Tensors = choice("tensors", "all")  # which parameters are listed
+    names: str = text("names", most=LONGEST_NAME)  # words that the names of those have
+    # Name of the checkpoint that the parameters are compared with; "" for none.
     against: str = text("against", most=LONGEST_NAME)
-    log_counts: bool = flag("counts")
-    line: int | None = place("line", MAX_STEP)
-    listed: Listed = choice("listed", "all")
+    log_counts: bool = flag("counts")  # the counts of a histogram go by their logarithm
+    line: int | None = place("line", MAX_STEP)  # A line of a file of sentences, from 0; None for none
+    listed: Listed = choice("listed", "all")  # which lines of it are listed
+    # In which order; the worst first, where it is not that of the file.
     line_order: LineOrder = choice("order", "file")
-    holding: str = text("holding", most=LONGEST_NAME)
-    begin: From = choice("begin", "zero")
+    holding: str = text("holding", most=LONGEST_NAME)  # words that lines have
+    begin: From = choice("begin", "zero")  # where the line of integrated gradients begins
+    # Id of the piece whose logit is taken off that of the piece written; None for none.
     rival: int | None = place("rival", MAX_STEP)
-    term: str = text("term")
+    term: str = text("term")  # A term of the glossary, by its English name; "" for none
+    # The piece of a reference that is looked at, from 0; None for the one of the step.
     at: int | None = place("at", MAX_PLACE)
-    ends: bool = flag("ends")
+    ends: bool = flag("ends")  # the end piece after the reference of a decoder alone is judged, too
+    # What the page Compare compares; "auto" for what the link says of a second run.
     compared: Compared = choice("compare", "auto")
-    search_panel: SearchPanel = choice("search", "tree")
+    search_panel: SearchPanel = choice("search", "tree")  # which part of the page How pieces are chosen
+    # Which rounds of a beam search its tree has: up to its last result, all, or up to the step.
     rounds: Rounds = choice("rounds", "results")
-    with_beam: bool = flag("with_beam")
+    with_beam: bool = flag("with_beam")  # A beam search is drawn though the run decodes in another way
+    # How sampling would draw, as in `transformer.Sampling`; None for the run's own.
     try_temperature: float | None = number("try_temp", 0.05, 5.0)
     try_k: int | None = count("try_k", MAX_TOP_K)
     try_p: float | None = number("try_p", 0.01, 1.0)
-    draws: int = count("draws", MOST_DRAWS, 50)
-    first_seed: int = count("first_seed", MAX_SEED - MOST_DRAWS, 0)
-    opened_seed: int | None = count("opened_seed", MAX_SEED)
+    draws: int = count("draws", MOST_DRAWS, 50)  # how many draws are made of a sentence
+    first_seed: int = count("first_seed", MAX_SEED - MOST_DRAWS, 0)  # the seed of the first of them
+    opened_seed: int | None = count("opened_seed", MAX_SEED)  # the one of them that is looked at; None for none
 
 
 NAMES = parameters(View)

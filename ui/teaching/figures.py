@@ -37,17 +37,11 @@ _DIMENSIONS: Final = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Drawn:
-    """The charts of a step.
+    """The charts of a step."""
 
-    Attributes:
-        beside: What may stand beside its question.
-        closed: What holds the answer.
-        whole: Whether they are all that the step looks at.
-    """
-
-    beside: tuple[Spec, ...] = ()
-    closed: tuple[Spec, ...] = ()
-    whole: bool = False
+    beside: tuple[Spec, ...] = ()  # what may stand beside its question
+    closed: tuple[Spec, ...] = ()  # what holds the answer
+    whole: bool = False  # whether they are all that the step looks at
 
 
 def figures_of(step: Step, parameters: Mapping[str, str], checkpoint: Checkpoint, trace: Trace) -> Drawn:

@@ -29,19 +29,12 @@ from words import say
 
 @dataclass(frozen=True)
 class _Token:
-    """What a step on the page Inside the model looks at.
+    """What a step on the page Inside the model looks at."""
 
-    Attributes:
-        side: Whose stack.
-        pieces: Its tokens; of the output the rows "reads → predicts".
-        place: The one that is looked at.
-        layer: Which layer.
-    """
-
-    side: Side
-    pieces: list[str]
-    place: int
-    layer: int
+    side: Side  # whose stack
+    pieces: list[str]  # its tokens; of the output the rows "reads → predicts"
+    place: int  # the one that is looked at
+    layer: int  # which layer
 
     @property
     def stack(self) -> StackName:

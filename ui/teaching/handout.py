@@ -29,24 +29,15 @@ _TAGS: Final = {"zh": "zh-CN"}
 
 @dataclass(frozen=True, kw_only=True)
 class Sheet:
-    """One step on paper.
+    """One step on paper."""
 
-    Attributes:
-        posed: The question with its answer; None where it makes no sense for the sentence.
-        why: Then the reason.
-        charts: What belongs to it and stands beside the question.
-        closed: Charts that hold the answer, and stand with it.
-        covered: Whether what the app shows of it holds the answer.
-        about: Which model and sentence it is of, if not those of the handout.
-        shown_on: Of what is not on paper, the name of the page that shows it, and its address.
-    """
-
-    posed: Posed | None
-    why: Sentence | None
-    charts: tuple[Spec, ...] = ()
-    closed: tuple[Spec, ...] = ()
-    covered: bool = False
-    about: Sentence | None = None
+    posed: Posed | None  # the question with its answer; None where it makes no sense for the sentence
+    why: Sentence | None  # then the reason
+    charts: tuple[Spec, ...] = ()  # what belongs to it and stands beside the question
+    closed: tuple[Spec, ...] = ()  # charts that hold the answer, and stand with it
+    covered: bool = False  # whether what the app shows of it holds the answer
+    about: Sentence | None = None  # which model and sentence it is of, if not those of the handout
+    # Of what is not on paper, the name of the page that shows it, and its address.
     shown_on: tuple[str, str] | None = None
 
 

@@ -41,19 +41,12 @@ PARTS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class Start:
-    """What a link is built from.
+    """What a link is built from."""
 
-    Attributes:
-        page: The path of a page; "" for the one that the teacher chooses.
-        link: All that is looked at.
-        covered: What the address covers already.
-        place: The step of a lesson that it names.
-    """
-
-    page: str
-    link: Link
-    covered: tuple[str, ...] = ()
-    place: Place | None = None
+    page: str  # the path of a page; "" for the one that the teacher chooses
+    link: Link  # all that is looked at
+    covered: tuple[str, ...] = ()  # what the address covers already
+    place: Place | None = None  # the step of a lesson that it names
 
 
 def draw(checkpoint: Checkpoint) -> None:

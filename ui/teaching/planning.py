@@ -24,18 +24,12 @@ LENGTH, FIRST, VOTES = "teach_minutes", "teach_first", "teach_votes"
 
 @dataclass(frozen=True)
 class Planned:
-    """A lesson with its time.
+    """A lesson with its time."""
 
-    Attributes:
-        lesson: Which.
-        begins, ends: Minutes from the start.
-        votes: How many of its questions the class votes on.
-    """
-
-    lesson: Lesson
-    begins: int
-    ends: int
-    votes: int
+    lesson: Lesson  # which
+    begins: int  # minutes from the start
+    ends: int  # minutes from the start
+    votes: int  # how many of its questions the class votes on
 
 
 def plan(lessons: Mapping[str, Lesson], *, minutes: int, first: str, votes: int) -> tuple[Planned, ...]:

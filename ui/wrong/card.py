@@ -38,41 +38,26 @@ class Side:
 
 @dataclass(frozen=True)
 class Sides:
-    """What a card compares.
+    """What a card compares."""
 
-    Attributes:
-        right, wrong: The two runs.
-        read_right, read_wrong: What reads the right output at once, for the number and the chart.
-    """
-
-    right: Side
-    wrong: Side
-    read_right: Side
-    read_wrong: Side
+    right: Side  # the two runs
+    wrong: Side  # the two runs
+    read_right: Side  # what reads the right output at once, for the number and the chart
+    read_wrong: Side  # what reads the right output at once, for the number and the chart
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What came of the two.
+    """What came of the two."""
 
-    Attributes:
-        sides: What was compared.
-        right: The right run.
-        wrong: The other; None if it could not be done.
-        outcome: What became of the output.
-        site: Where the model first computed what is not finite; "" if nowhere.
-        problem: Why it could not be done; "" if it could.
-        read_right, read_wrong: The right output, read at once; None where that could not be done.
-    """
-
-    sides: Sides
-    right: Trace
-    wrong: Trace | None
-    outcome: Outcome
-    site: str = ""
-    problem: str = ""
-    read_right: AtOnce | None = None
-    read_wrong: AtOnce | None = None
+    sides: Sides  # what was compared
+    right: Trace  # the right run
+    wrong: Trace | None  # the other; None if it could not be done
+    outcome: Outcome  # what became of the output
+    site: str = ""  # where the model first computed what is not finite; "" if nowhere
+    problem: str = ""  # why it could not be done; "" if it could
+    read_right: AtOnce | None = None  # the right output, read at once; None where that could not be done
+    read_wrong: AtOnce | None = None  # the right output, read at once; None where that could not be done
 
     @property
     def first(self) -> int | None:
@@ -87,23 +72,14 @@ class Found:
 
 @dataclass(frozen=True)
 class Measure:
-    """The one number of a card.
+    """The one number of a card."""
 
-    Attributes:
-        name: What it is, with its unit.
-        of: Computes it from one reading of the right output.
-        form: How it is written, as `format` takes it.
-        labels: What the two numbers are of.
-        model: The one checkpoint that both numbers are of, where the outputs are of two; "" otherwise.
-        finite: There is none where something is not finite; if not, it counts just that.
-    """
-
-    name: Sentence
-    of: Callable[[Found, AtOnce], float]
-    form: str = ".2f"
-    labels: tuple[Sentence, Sentence] = (RIGHT, WRONG)
-    model: str = ""
-    finite: bool = True
+    name: Sentence  # what it is, with its unit
+    of: Callable[[Found, AtOnce], float]  # computes it from one reading of the right output
+    form: str = ".2f"  # how it is written, as `format` takes it
+    labels: tuple[Sentence, Sentence] = (RIGHT, WRONG)  # what the two numbers are of
+    model: str = ""  # the one checkpoint that both numbers are of, where the outputs are of two; "" otherwise
+    finite: bool = True  # there is none where something is not finite; if not, it counts just that
 
     def numbers(self, found: Found) -> tuple[float | None, float | None]:
         """The right number and the other; None where there is none."""
@@ -141,39 +117,25 @@ def fits_all(checkpoint: Checkpoint) -> Sentence | None:
 
 @dataclass(frozen=True)
 class Card:
-    """A mistake.
+    """A mistake."""
 
-    Attributes:
-        mistake: Its name in an address.
-        title: What it is called.
-        about: What is wired wrongly, and how one comes to it: two or three sentences.
-        code: The mistaken line and the right one.
-        measure: The number.
-        texts: For "same" and "changed", and what else needs its own: what that outcome means here.
-        charts: Draws one chart, or two maps that belong together.
-        change: The interventions that make the mistake in a model.
-        source: Where what is right is described.
-        unfit: Why the mistake cannot be made in a model, in one sentence; None if it can.
-        sites: What has to be recorded for the number and the chart.
-        seen_on: A shipped checkpoint in which it can be.
-        sides: What is compared, where it is not one model with and without the change.
-        labels: What the two outputs are of.
-    """
-
-    mistake: Mistake
-    title: Sentence
-    about: Sentence
-    code: Code
-    measure: Measure
+    mistake: Mistake  # its name in an address
+    title: Sentence  # what it is called
+    about: Sentence  # what is wired wrongly, and how one comes to it: two or three sentences
+    code: Code  # the mistaken line and the right one
+    measure: Measure  # the number
+    # For "same" and "changed", and what else needs its own: what that outcome means here.
     texts: Mapping[Outcome, Sentence]
-    charts: Callable[[Found], Sequence[Chart]]
-    change: Callable[[ModelConfig], tuple[Intervention, ...]]
-    source: Sentence
+    charts: Callable[[Found], Sequence[Chart]]  # draws one chart, or two maps that belong together
+    change: Callable[[ModelConfig], tuple[Intervention, ...]]  # the interventions that make the mistake in a model
+    source: Sentence  # where what is right is described
+    # Why the mistake cannot be made in a model, in one sentence; None if it can.
     unfit: Callable[[Checkpoint], Sentence | None] = fits_all
-    sites: Callable[[ModelConfig], Sequence[str]] = no_sites
-    seen_on: str = "reverse"
+    sites: Callable[[ModelConfig], Sequence[str]] = no_sites  # what has to be recorded for the number and the chart
+    seen_on: str = "reverse"  # A shipped checkpoint in which it can be
+    # What is compared, where it is not one model with and without the change.
     sides: Callable[[Side], Sides] | None = None
-    labels: tuple[Sentence, Sentence] = (RIGHT, WRONG)
+    labels: tuple[Sentence, Sentence] = (RIGHT, WRONG)  # what the two outputs are of
 
 
 def happened(found: Found) -> Sentence:

@@ -28,23 +28,14 @@ from transformer.runs.trace import Trace
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """One step and its piece.
+    """One step and its piece."""
 
-    Attributes:
-        model: The model.
-        src_ids: What the encoder reads [1, S].
-        read_ids: What the decoder had read [1, T].
-        piece: The id that is explained.
-        n_source: Pieces of the source that are no padding.
-        tap: What the run was made with.
-    """
-
-    model: Transformer
-    src_ids: Tensor
-    read_ids: Tensor
-    piece: int
-    n_source: int
-    tap: Tap = NO_TAP
+    model: Transformer  # the model
+    src_ids: Tensor  # what the encoder reads [1, S]
+    read_ids: Tensor  # what the decoder had read [1, T]
+    piece: int  # the id that is explained
+    n_source: int  # pieces of the source that are no padding
+    tap: Tap = NO_TAP  # what the run was made with
 
     @property
     def stack(self) -> StackName:

@@ -49,19 +49,12 @@ _MOST_VALUES = 2**26  # that are kept for the way back, 256 MB, about
 
 @dataclass(frozen=True, eq=False)
 class Integrated:
-    """Integrated gradients of one step. Arrays are read-only.
+    """Integrated gradients of one step. Arrays are read-only."""
 
-    Attributes:
-        credit: Of each piece, in nats [P].
-        value: f of the input, a log-probability in nats.
-        baseline: f of the baseline.
-        n_points: Points on the line.
-    """
-
-    credit: np.ndarray
-    value: float
-    baseline: float
-    n_points: int
+    credit: np.ndarray  # of each piece, in nats [P]
+    value: float  # f of the input, a log-probability in nats
+    baseline: float  # f of the baseline
+    n_points: int  # points on the line
 
     @property
     def nbytes(self) -> int:

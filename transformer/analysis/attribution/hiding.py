@@ -38,15 +38,10 @@ MOST_LOGITS = 2**22  # that are made at once, 16 MB
 
 @dataclass(frozen=True, eq=False)
 class Hiding:
-    """Log-probabilities of what each step wrote, in nats. Arrays are read-only.
+    """Log-probabilities of what each step wrote, in nats. Arrays are read-only."""
 
-    Attributes:
-        plain: With all pieces in sight [N].
-        hidden: With one piece hidden [N, P]; NaN where the step had not read it yet, or read it last
-            and begins there.
-    """
-
-    plain: np.ndarray
+    plain: np.ndarray  # with all pieces in sight [N]
+    # With one piece hidden [N, P]; NaN where the step had not read it yet, or read it last and begins there.
     hidden: np.ndarray
 
     @property

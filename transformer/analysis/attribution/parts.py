@@ -26,19 +26,12 @@ into the stream."""
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the sum that a logit is.
+    """A part of the sum that a logit is."""
 
-    Attributes:
-        kind: What it is.
-        layer: Of which decoder layer, from 0; None for what belongs to none.
-        sublayer: Of which sub-layer.
-        head: Which head, from 0.
-    """
-
-    kind: Kind
-    layer: int | None = None
-    sublayer: Sublayer | None = None
-    head: int | None = None
+    kind: Kind  # what it is
+    layer: int | None = None  # of which decoder layer, from 0; None for what belongs to none
+    sublayer: Sublayer | None = None  # of which sub-layer
+    head: int | None = None  # which head, from 0
 
     @property
     def stack_attention(self) -> Attention | None:
@@ -50,21 +43,14 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Contributions:
-    """The parts of one step's logits. Arrays are read-only.
+    """The parts of one step's logits. Arrays are read-only."""
 
-    Attributes:
-        pieces: Whose logits, ids [C].
-        parts: In the order of the computation [P].
-        values: What each part adds [C, P].
-        logits: As the model computed them [C].
-        before_cap: What the parts would add up to if nothing were rounded, by the model's own last vector [C]; the
-            logits themselves where there is no cap.
-    """
-
-    pieces: tuple[int, ...]
-    parts: tuple[Part, ...]
-    values: np.ndarray
-    logits: np.ndarray
+    pieces: tuple[int, ...]  # whose logits, ids [C]
+    parts: tuple[Part, ...]  # in the order of the computation [P]
+    values: np.ndarray  # what each part adds [C, P]
+    logits: np.ndarray  # as the model computed them [C]
+    # What the parts would add up to if nothing were rounded, by the model's own last vector [C]; the logits
+    # themselves where there is no cap.
     before_cap: np.ndarray
 
     @property

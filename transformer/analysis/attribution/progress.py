@@ -14,15 +14,10 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a measurement is.
+    """How far a measurement is."""
 
-    Attributes:
-        done: Parts that are done.
-        whole: Of how many.
-    """
-
-    done: int
-    whole: int
+    done: int  # parts that are done
+    whole: int  # of how many
 
 
 def whole(measuring: Generator[Progress, None, _Result]) -> _Result:

@@ -27,20 +27,13 @@ CHANGED = 1e-3  # further from the model's arithmetic than this share of the val
 
 @dataclass
 class Reading:
-    """The way back from the output to the embedding.
+    """The way back from the output to the embedding."""
 
-    Attributes:
-        model: The model.
-        tap: What the run was made with: it says by which settings the model went.
-        seen: What the step's row was at every site that is needed, float64.
-        direction: In which the stream is read where the way back has come to [C, D].
-        found: The parts that were passed, the last first, with what they add [C].
-    """
-
-    model: Transformer
-    tap: Tap
-    seen: dict[str, Tensor]
-    direction: Tensor
+    model: Transformer  # the model
+    tap: Tap  # what the run was made with: it says by which settings the model went
+    seen: dict[str, Tensor]  # what the step's row was at every site that is needed, float64
+    direction: Tensor  # in which the stream is read where the way back has come to [C, D]
+    # The parts that were passed, the last first, with what they add [C].
     found: list[tuple[Part, Tensor]] = field(default_factory=list)
 
     def add(self, part: Part, vector: Tensor) -> None:

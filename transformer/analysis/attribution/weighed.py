@@ -32,21 +32,13 @@ from transformer.model.linear import widened
 
 @dataclass(frozen=True, eq=False)
 class Weighed:
-    """What a step's row takes from each piece. Arrays are read-only.
+    """What a step's row takes from each piece. Arrays are read-only."""
 
-    Attributes:
-        kind: By which attention: cross-attention, or the self-attention of a decoder that is alone.
-        weights: α, 0 to 1 [L, H, P].
-        lengths: ‖α v W_O‖ of each head [L, H, P].
-        together: The length of all heads' vectors added [L, P].
-        rollout: Rollout through all layers, 0 to 1 [P]; NaN where a change leaves rows without weights.
-    """
-
-    kind: Kind
-    weights: np.ndarray
-    lengths: np.ndarray
-    together: np.ndarray
-    rollout: np.ndarray
+    kind: Kind  # by which attention: cross-attention, or the self-attention of a decoder that is alone
+    weights: np.ndarray  # α, 0 to 1 [L, H, P]
+    lengths: np.ndarray  # ‖α v W_O‖ of each head [L, H, P]
+    together: np.ndarray  # the length of all heads' vectors added [L, P]
+    rollout: np.ndarray  # rollout through all layers, 0 to 1 [P]; NaN where a change leaves rows without weights
 
     @property
     def nbytes(self) -> int:

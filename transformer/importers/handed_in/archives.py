@@ -34,15 +34,10 @@ _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedE
 
 @dataclass(frozen=True)
 class Unpacked:
-    """What came out of an archive.
+    """What came out of an archive."""
 
-    Attributes:
-        files: Name -> where it was written.
-        left_out: Names of those in other folders.
-    """
-
-    files: dict[str, Path]
-    left_out: tuple[str, ...]
+    files: dict[str, Path]  # name -> where it was written
+    left_out: tuple[str, ...]  # names of those in other folders
 
 
 def unpack(file: BinaryIO, into: Path, *, label: str, limits: Limits = OURS) -> Unpacked:

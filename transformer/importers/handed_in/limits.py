@@ -10,23 +10,14 @@ MEGABYTE = 2**20
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of one upload.
+    """The limits of one upload."""
 
-    Attributes:
-        files: Most files, those of an archive counted one by one.
-        unpacked: Most bytes of all files together, once unpacked; also of what is written of them.
-        file: Most bytes of one of them.
-        ratio: How many times its packed size a large file of an archive may have; weights hardly shrink.
-        memory: Bytes that the process may take beyond what it has when it starts.
-        seconds: Of work, and of waiting for it.
-    """
-
-    files: int = 200
-    unpacked: int = 512 * MEGABYTE
-    file: int = 256 * MEGABYTE
-    ratio: int = 100
-    memory: int = 3 * 1024 * MEGABYTE
-    seconds: int = 90
+    files: int = 200  # most files, those of an archive counted one by one
+    unpacked: int = 512 * MEGABYTE  # most bytes of all files together, once unpacked; also of what is written of them
+    file: int = 256 * MEGABYTE  # most bytes of one of them
+    ratio: int = 100  # how many times its packed size a large file of an archive may have; weights hardly shrink
+    memory: int = 3 * 1024 * MEGABYTE  # bytes that the process may take beyond what it has when it starts
+    seconds: int = 90  # of work, and of waiting for it
 
 
 OURS = Limits()

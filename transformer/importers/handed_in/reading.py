@@ -26,28 +26,18 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Received:
-    """A file that was handed in.
+    """A file that was handed in."""
 
-    Attributes:
-        name: What its owner calls it.
-        path: Where it is.
-    """
-
-    name: str
-    path: Path
+    name: str  # what its owner calls it
+    path: Path  # where it is
 
 
 @dataclass(frozen=True)
 class Read:
-    """What became of an upload.
+    """What became of an upload."""
 
-    Attributes:
-        native: Whether it is a checkpoint of this program.
-        left_out: Names of the files that are no part of it.
-    """
-
-    native: bool
-    left_out: tuple[str, ...]
+    native: bool  # whether it is a checkpoint of this program
+    left_out: tuple[str, ...]  # names of the files that are no part of it
 
 
 def read(

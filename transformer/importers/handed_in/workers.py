@@ -37,16 +37,11 @@ _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM
 
 @dataclass(frozen=True)
 class Done:
-    """How far a request is.
+    """How far a request is."""
 
-    Attributes:
-        done, most: Files that are read, and all of them.
-        name: Of the one at hand.
-    """
-
-    done: int = 0
-    most: int = 0
-    name: str = ""
+    done: int = 0  # files that are read, and all of them
+    most: int = 0  # files that are read, and all of them
+    name: str = ""  # of the one at hand
 
 
 class Worker:

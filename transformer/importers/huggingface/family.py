@@ -11,23 +11,15 @@ Present = Collection[str]  # names of the model, as the table gives them, for wh
 
 @dataclass(frozen=True)
 class Family:
-    """A family of models.
+    """A family of models."""
 
-    Attributes:
-        name: What people call it.
-        table: Its key table; a few depend on the config.
-        fields: From its config and from what the file has to the fields of ours.
-        ids: What its models have where no file says it, by transformers' names of ids; which piece ends an output
-            is not among them, as the library then ends none.
-        vocabularies: Families of tokenizers that its models may have, those to be tried first before others.
-        tied: Whether the output is the table of embeddings where config.json has no `tie_word_embeddings`.
-        known: Further keys of config.json that have no effect in this family.
-    """
-
-    name: str
-    table: Callable[[Settings], Table]
-    fields: Callable[[Settings, Present], Fields]
+    name: str  # what people call it
+    table: Callable[[Settings], Table]  # its key table; a few depend on the config
+    fields: Callable[[Settings, Present], Fields]  # from its config and from what the file has to the fields of ours
+    # What its models have where no file says it, by transformers' names of ids; which piece ends an output is not
+    # among them, as the library then ends none.
     ids: Mapping[str, int | None] = field(default_factory=dict)
+    # Families of tokenizers that its models may have, those to be tried first before others.
     vocabularies: tuple[str, ...] = ()
-    tied: bool = True
-    known: Collection[str] = ()
+    tied: bool = True  # whether the output is the table of embeddings where config.json has no `tie_word_embeddings`
+    known: Collection[str] = ()  # further keys of config.json that have no effect in this family

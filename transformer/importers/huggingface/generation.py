@@ -45,15 +45,10 @@ IN_CONFIG = frozenset({*NOT_GREEDY, *NOT_DONE, *READ, *KEYS.values(), SUPPRESSED
 
 @dataclass(frozen=True)
 class Generation:
-    """How a model writes.
+    """How a model writes."""
 
-    Attributes:
-        values: Of the fields of our config that it decides.
-        notes: What is not carried out here.
-    """
-
-    values: Mapping[str, Known]
-    notes: tuple[Sentence, ...]
+    values: Mapping[str, Known]  # of the fields of our config that it decides
+    notes: tuple[Sentence, ...]  # what is not carried out here
 
 
 def read_generation(

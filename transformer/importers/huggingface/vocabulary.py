@@ -54,22 +54,14 @@ UNKNOWN = ("<unk>", "[UNK]")
 
 @dataclass(frozen=True)
 class Chosen:
-    """The tokenizers of a folder.
+    """The tokenizers of a folder."""
 
-    Attributes:
-        vocabularies: As they are stored; None while a language is asked.
-        source, target: The tokenizers; None while a language is asked.
-        asked: The languages, if they are asked.
-        languages: Those to choose from; none where a model has but one pair.
-        notes: Sentences about the choice.
-    """
-
-    vocabularies: Vocabularies | None
-    source: AnyTokenizer | None
-    target: AnyTokenizer | None
-    asked: tuple[Field, ...] = ()
-    languages: tuple[str, ...] = ()
-    notes: tuple[Sentence, ...] = ()
+    vocabularies: Vocabularies | None  # as they are stored; None while a language is asked
+    source: AnyTokenizer | None  # the tokenizers; None while a language is asked
+    target: AnyTokenizer | None  # the tokenizers; None while a language is asked
+    asked: tuple[Field, ...] = ()  # the languages, if they are asked
+    languages: tuple[str, ...] = ()  # those to choose from; none where a model has but one pair
+    notes: tuple[Sentence, ...] = ()  # sentences about the choice
 
 
 def choose(

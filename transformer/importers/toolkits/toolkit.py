@@ -56,19 +56,12 @@ def part(record: Any, name: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Place:
-    """Where weights lie, with what lies beside them.
+    """Where weights lie, with what lies beside them."""
 
-    Attributes:
-        weights: The open file.
-        folder: Its folder.
-        name: Of the file; empty where the folder was named.
-        files: The folder's files.
-    """
-
-    weights: Weights
-    folder: Path
-    name: str
-    files: FolderFiles
+    weights: Weights  # the open file
+    folder: Path  # its folder
+    name: str  # of the file; empty where the folder was named
+    files: FolderFiles  # the folder's files
 
     def names(self, *endings: str) -> list[str]:
         """Files beside it that end so, in order."""
@@ -80,15 +73,11 @@ class Place:
 
 @dataclass(frozen=True)
 class Pieces:
-    """The lists of pieces of both sides.
+    """The lists of pieces of both sides."""
 
-    Attributes:
-        source, target: The pieces in the order of their ids.
-        models: Files of SentencePiece, which splits texts into them; none where nothing here does.
-    """
-
-    source: tuple[str, ...]
-    target: tuple[str, ...]
+    source: tuple[str, ...]  # the pieces in the order of their ids
+    target: tuple[str, ...]  # the pieces in the order of their ids
+    # Files of SentencePiece, which splits texts into them; none where nothing here does.
     models: tuple[str, str] | None = None
 
     def id_of(self, piece: str, *, label: str) -> int:
@@ -112,22 +101,15 @@ class Pieces:
 
 @dataclass(frozen=True)
 class Toolkit:
-    """A toolkit.
+    """A toolkit."""
 
-    Attributes:
-        name: What people call it.
-        recognises: Whether weights are a file of it, from names of tensors and what was saved beside them.
-        options: What it was trained with.
-        pieces: Its lists of pieces; None where there are none, and a sentence about what is missing.
-        table: Its key table, which may depend on the options.
-        fields: From options, tensors and lists to the fields of our config.
-        tied: Whether the output is the target's table of embeddings.
-    """
-
-    name: str
+    name: str  # what people call it
+    # Whether weights are a file of it, from names of tensors and what was saved beside them.
     recognises: Callable[[Weights], bool]
-    options: Callable[[Place], Mapping[str, Any]]
+    options: Callable[[Place], Mapping[str, Any]]  # what it was trained with
+    # Its lists of pieces; None where there are none, and a sentence about what is missing.
     pieces: Callable[[Options, Place], Pieces | Sentence]
-    table: Callable[[Options, Place], Table]
+    table: Callable[[Options, Place], Table]  # its key table, which may depend on the options
+    # From options, tensors and lists to the fields of our config.
     fields: Callable[[Options, Present, Pieces | None], Fields]
-    tied: Callable[[Options], bool]
+    tied: Callable[[Options], bool]  # whether the output is the target's table of embeddings

@@ -31,19 +31,12 @@ ROUNDING: Final = 1e-4
 
 @dataclass(frozen=True)
 class Written:
-    """The output written once more, and what was computed on the way.
+    """The output written once more, and what was computed on the way."""
 
-    Attributes:
-        own: Tokens whose keys the decoder's first layer computed, at each step.
-        source: Tokens of the source whose keys its first cross-attention computed, at each step.
-        log_probs: Of every piece at each step [step, tgt_vocab].
-        held: Numbers that the cache holds in the end.
-    """
-
-    own: tuple[int, ...]
-    source: tuple[int, ...]
-    log_probs: np.ndarray
-    held: int
+    own: tuple[int, ...]  # tokens whose keys the decoder's first layer computed, at each step
+    source: tuple[int, ...]  # tokens of the source whose keys its first cross-attention computed, at each step
+    log_probs: np.ndarray  # of every piece at each step [step, tgt_vocab]
+    held: int  # numbers that the cache holds in the end
 
 
 def write_again(case: Case, *, cached: bool) -> Written:

@@ -177,13 +177,9 @@ def _nothing(norm: object) -> object:
 
 @dataclass(frozen=True)
 class SwapNorms(Intervention):
-    """Norms before the sub-layers stand after the sums, and those after before.
+    """Norms before the sub-layers stand after the sums, and those after before."""
 
-    Attributes:
-        stack: In which stack.
-    """
-
-    stack: str = stack()
+    stack: str = stack()  # in which stack
 
     word: ClassVar[str] = "swapnorms"
     group: ClassVar[Group] = "layers"
@@ -251,15 +247,10 @@ class NoFeedForward(_OfLayers):
 
 @dataclass(frozen=True)
 class EmbeddingScale(Intervention):
-    """Token embeddings are multiplied by another number before positions are added.
+    """Token embeddings are multiplied by another number before positions are added."""
 
-    Attributes:
-        stack: Of which stack.
-        by: The number.
-    """
-
-    stack: str = stack()
-    by: float = number(say("Factor"), 0, 1000, 1)
+    stack: str = stack()  # of which stack
+    by: float = number(say("Factor"), 0, 1000, 1)  # the number
 
     word: ClassVar[str] = "embed"
     group: ClassVar[Group] = "layers"

@@ -28,31 +28,21 @@ class ChangeError(QueryError):
 
 @dataclass(frozen=True)
 class Other:
-    """Another run, from which something is taken.
+    """Another run, from which something is taken."""
 
-    Attributes:
-        src_ids: What was read.
-        tgt_ids: What was written.
-        values: By site, as `transformer.runs.replay.replay` has them, with a batch axis of 1.
-    """
-
-    src_ids: tuple[int, ...]
-    tgt_ids: tuple[int, ...]
-    values: dict[str, Tensor]
+    src_ids: tuple[int, ...]  # what was read
+    tgt_ids: tuple[int, ...]  # what was written
+    values: dict[str, Tensor]  # by site, as `transformer.runs.replay.replay` has them, with a batch axis of 1
 
 
 @dataclass(frozen=True)
 class Ground:
-    """What an intervention may ask for when it is carried out.
+    """What an intervention may ask for when it is carried out."""
 
-    Attributes:
-        config: Of the model.
-        parameter: Gives a parameter by the name that it has in the model; nobody may write to it.
-        other: Runs another source on the unchanged model, greedily, and records sites.
-    """
-
-    config: ModelConfig
+    config: ModelConfig  # of the model
+    # Gives a parameter by the name that it has in the model; nobody may write to it.
     parameter: Callable[[str], Tensor]
+    # Runs another source on the unchanged model, greedily, and records sites.
     other: Callable[[str, Sequence[str]], Other]
 
 
@@ -60,20 +50,14 @@ class Ground:
 class Intervention:
     """One change.
 
-    Attributes:
-        word: Its name in an address and in JSON: small letters.
-        group: Where a menu offers it.
-        title: What a menu calls it.
-        about: One sentence on what it does, with its source if it has one.
-
     Raises:
         QueryError: A value is of the wrong type or out of any model's range.
     """
 
-    word: ClassVar[str]
-    group: ClassVar[Group]
-    title: ClassVar[Sentence]
-    about: ClassVar[Sentence]
+    word: ClassVar[str]  # its name in an address and in JSON: small letters
+    group: ClassVar[Group]  # where a menu offers it
+    title: ClassVar[Sentence]  # what a menu calls it
+    about: ClassVar[Sentence]  # one sentence on what it does, with its source if it has one
 
     def __post_init__(self) -> None:
         for field, (name, spelling) in spelled(self).items():

@@ -70,13 +70,9 @@ def check_like(change: Intervention, other: Tensor, here: Tensor) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class CopyMap(HeadChange):
-    """A head's map is that of another sentence.
+    """A head's map is that of another sentence."""
 
-    Attributes:
-        text: The other sentence.
-    """
-
-    text: str = text(say("Other sentence"))
+    text: str = text(say("Other sentence"))  # the other sentence
 
     word: ClassVar[str] = "copy"
     group: ClassVar[Group] = "rows"
@@ -180,21 +176,15 @@ def _site(stack: StackName, layer: int, what: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Patch(Intervention):
-    """What a model computes at one site is taken from the run of another sentence.
+    """What a model computes at one site is taken from the run of another sentence."""
 
-    Attributes:
-        stack: The encoder or the decoder.
-        layer: Which, from 0; None for all, or for what is not in a layer.
-        value: Which value, a key of `PATCHED`.
-        token: Of which token, from 0; None: of all that both runs have.
-        text: The other sentence.
-    """
-
-    stack: StackName = choice(say("Stack"), STACKS, target=True)
+    stack: StackName = choice(say("Stack"), STACKS, target=True)  # the encoder or the decoder
+    # Which, from 0; None for all, or for what is not in a layer.
     layer: int | None = place(say("Layer"), MAX_LAYERS, what="layer", optional=True)
-    value: str = choice(say("Value"), PATCHED, "layer", target=True)
+    value: str = choice(say("Value"), PATCHED, "layer", target=True)  # which value, a key of `PATCHED`
+    # Of which token, from 0; None: of all that both runs have.
     token: int | None = place(say("Token"), MAX_LENGTH, what="query", optional=True)
-    text: str = text(say("Other sentence"))
+    text: str = text(say("Other sentence"))  # the other sentence
 
     word: ClassVar[str] = "patch"
     group: ClassVar[Group] = "rows"

@@ -32,16 +32,12 @@ assert tuple(ATTENTIONS) == get_args(Kind)
 
 @dataclass(frozen=True)
 class ZeroHead(Intervention):
-    """One head writes nothing: its part of the joined heads is 0 before W_O.
+    """One head writes nothing: its part of the joined heads is 0 before W_O."""
 
-    Attributes:
-        kind: Which attention.
-        layer, head: Which one, from 0.
-    """
-
+    # Which attention.
     kind: Kind = choice(say("Attention"), ATTENTIONS, what="attention", key="attention", target=True)
-    layer: int = place(say("Layer"), MAX_LAYERS, what="layer")
-    head: int = place(say("Head"), MAX_WIDTH, what="head")
+    layer: int = place(say("Layer"), MAX_LAYERS, what="layer")  # which one, from 0
+    head: int = place(say("Head"), MAX_WIDTH, what="head")  # which one, from 0
 
     word: ClassVar[str] = "zero"
     group: ClassVar[Group] = "heads"
@@ -73,17 +69,13 @@ def _without(head: int, heads: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class HeadChange(Intervention):
-    """What acts on one head, or on all heads of a layer or of an attention.
+    """What acts on one head, or on all heads of a layer or of an attention."""
 
-    Attributes:
-        kind: Which attention.
-        layer: Which one, from 0; None for all.
-        head: Which one, from 0; None for all.
-    """
-
+    # Which attention.
     kind: Kind = choice(say("Attention"), ATTENTIONS, what="attention", key="attention", target=True)
+    # Which one, from 0; None for all.
     layer: int | None = place(say("Layer"), MAX_LAYERS, what="layer", optional=True)
-    head: int | None = place(say("Head"), MAX_WIDTH, what="head", optional=True)
+    head: int | None = place(say("Head"), MAX_WIDTH, what="head", optional=True)  # which one, from 0; None for all
 
     def check(self, config: ModelConfig) -> None:
         """See whether a model has this attention, layer and head."""

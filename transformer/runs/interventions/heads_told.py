@@ -21,13 +21,9 @@ from words import Sentence, say
 
 @dataclass(frozen=True)
 class HeadsTold(Intervention):
-    """All attentions cut their vectors into another number of heads; scores are divided by the root of their width.
+    """All attentions cut their vectors into another number of heads; the root of their width divides the scores."""
 
-    Attributes:
-        n: How many.
-    """
-
-    n: int = whole(say("Heads"), 1, MAX_WIDTH, 1)
+    n: int = whole(say("Heads"), 1, MAX_WIDTH, 1)  # how many
 
     word: ClassVar[str] = "heads"
     group: ClassVar[Group] = "attention"

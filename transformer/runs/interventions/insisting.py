@@ -20,15 +20,10 @@ from words import Sentence, say
 
 @dataclass(frozen=True)
 class Insist(Intervention):
-    """One step writes a piece that is named. If the output ends before it, nothing is insisted on.
+    """One step writes a piece that is named. If the output ends before it, nothing is insisted on."""
 
-    Attributes:
-        step: Which, from 0.
-        piece: The piece's id.
-    """
-
-    step: int = place(say("Step"), MAX_LENGTH, what="step")
-    piece: int = whole(say("Piece that is written there"), 0, MAX_VOCAB - 1, what="target_piece")
+    step: int = place(say("Step"), MAX_LENGTH, what="step")  # which, from 0
+    piece: int = whole(say("Piece that is written there"), 0, MAX_VOCAB - 1, what="target_piece")  # the piece's id
 
     word: ClassVar[str] = "insist"
     group: ClassVar[Group] = "pieces"

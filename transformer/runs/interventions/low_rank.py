@@ -21,15 +21,10 @@ from words import Sentence, say
 
 @dataclass(frozen=True)
 class LowRank(Intervention):
-    """Each map is replaced by the nearest one of a low rank, made a map again.
+    """Each map is replaced by the nearest one of a low rank, made a map again."""
 
-    Attributes:
-        where: In which attention.
-        rank: Which.
-    """
-
-    where: str = where()
-    rank: int = whole(say("Rank", about="a matrix"), 1, 4096, 2)
+    where: str = where()  # in which attention
+    rank: int = whole(say("Rank", about="a matrix"), 1, 4096, 2)  # which
 
     word: ClassVar[str] = "rank"
     group: ClassVar[Group] = "attention"

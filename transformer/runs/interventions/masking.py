@@ -47,13 +47,9 @@ _SEES: Final[dict[str, Callable[[Tensor, Tensor], Tensor]]] = {  # of places of 
 
 @dataclass(frozen=True)
 class CausalMask(Intervention):
-    """The decoder's causal mask is another one; windows and padding stay closed.
+    """The decoder's causal mask is another one; windows and padding stay closed."""
 
-    Attributes:
-        how: Which.
-    """
-
-    how: str = choice(say("Causal mask"), CAUSAL, "off")
+    how: str = choice(say("Causal mask"), CAUSAL, "off")  # which
 
     word: ClassVar[str] = "causal"
     group: ClassVar[Group] = "masks"
@@ -95,15 +91,10 @@ PADDING: Final[dict[str, str]] = {
 
 @dataclass(frozen=True)
 class PaddingMask(Intervention):
-    """Padding is not closed, or its rows are instead of its columns.
+    """Padding is not closed, or its rows are instead of its columns."""
 
-    Attributes:
-        where: In which attention.
-        how: Which.
-    """
-
-    where: str = where()
-    how: str = choice(say("Padding mask"), PADDING, "off")
+    where: str = where()  # in which attention
+    how: str = choice(say("Padding mask"), PADDING, "off")  # which
 
     word: ClassVar[str] = "padding"
     group: ClassVar[Group] = "masks"

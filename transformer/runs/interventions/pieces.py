@@ -60,14 +60,10 @@ def own_places(ids: tuple[int, ...], config: ModelConfig) -> range:
 
 @dataclass(frozen=True)
 class Replace(Intervention):
-    """One piece of the source is read as another.
+    """One piece of the source is read as another."""
 
-    Attributes:
-        place: Which token of the source, from 0.
-        piece: The id of the piece that is read there.
-    """
-
-    place: int = place(say("Token of the source"), MAX_LENGTH, what="source")
+    place: int = place(say("Token of the source"), MAX_LENGTH, what="source")  # which token of the source, from 0
+    # The id of the piece that is read there.
     piece: int = whole(say("Piece that is read there"), 0, MAX_VOCAB - 1, what="source_piece")
 
     word: ClassVar[str] = "replace"
@@ -106,13 +102,9 @@ class Replace(Intervention):
 
 @dataclass(frozen=True)
 class Drop(Intervention):
-    """One piece of the source is left out, and those behind it move up.
+    """One piece of the source is left out, and those behind it move up."""
 
-    Attributes:
-        place: Which token of the source, from 0.
-    """
-
-    place: int = place(say("Token of the source"), MAX_LENGTH, what="source")
+    place: int = place(say("Token of the source"), MAX_LENGTH, what="source")  # which token of the source, from 0
 
     word: ClassVar[str] = "drop"
     group: ClassVar[Group] = "pieces"
@@ -139,13 +131,9 @@ class Drop(Intervention):
 
 @dataclass(frozen=True)
 class Swap(Intervention):
-    """Two pieces of the source change places.
+    """Two pieces of the source change places."""
 
-    Attributes:
-        first, second: Which tokens of the source, from 0.
-    """
-
-    first: int = place(say("Token of the source"), MAX_LENGTH, what="source")
+    first: int = place(say("Token of the source"), MAX_LENGTH, what="source")  # which tokens of the source, from 0
     second: int = place(say("Changes places with token"), MAX_LENGTH, what="source")
 
     word: ClassVar[str] = "swap"
@@ -178,13 +166,9 @@ class Swap(Intervention):
 
 @dataclass(frozen=True)
 class Shuffle(Intervention):
-    """The source's pieces stand in a random order; the special ones around them stay.
+    """The source's pieces stand in a random order; the special ones around them stay."""
 
-    Attributes:
-        seed: Decides the order.
-    """
-
-    seed: int = whole(say("Seed"), 0, MAX_SEED, 0)
+    seed: int = whole(say("Seed"), 0, MAX_SEED, 0)  # decides the order
 
     word: ClassVar[str] = "shuffle"
     group: ClassVar[Group] = "pieces"
@@ -206,13 +190,9 @@ class Shuffle(Intervention):
 
 @dataclass(frozen=True)
 class Pads(Intervention):
-    """Padding stands behind the source, as behind a short sentence of a batch.
+    """Padding stands behind the source, as behind a short sentence of a batch."""
 
-    Attributes:
-        count: How many pieces of it.
-    """
-
-    count: int = whole(say("Pieces of padding"), 1, MOST_PADS, 4)
+    count: int = whole(say("Pieces of padding"), 1, MOST_PADS, 4)  # how many pieces of it
 
     word: ClassVar[str] = "pads"
     group: ClassVar[Group] = "pieces"
@@ -252,13 +232,9 @@ class Pads(Intervention):
 
 @dataclass(frozen=True)
 class Blank(Intervention):
-    """The embedding of one token of the source is 0; its position stays.
+    """The embedding of one token of the source is 0; its position stays."""
 
-    Attributes:
-        place: Which token of what is read, from 0.
-    """
-
-    place: int = place(say("Token of the source"), MAX_LENGTH, what="source")
+    place: int = place(say("Token of the source"), MAX_LENGTH, what="source")  # which token of what is read, from 0
 
     word: ClassVar[str] = "blank"
     group: ClassVar[Group] = "pieces"

@@ -26,13 +26,9 @@ from words import Sentence, say
 
 @dataclass(frozen=True)
 class RoundWeights(Intervention):
-    """All matrices and tables of embeddings hold few different numbers.
+    """All matrices and tables of embeddings hold few different numbers."""
 
-    Attributes:
-        bits: 8 or 4 of them for each weight.
-    """
-
-    bits: str = choice(say("Bits"), {"8": say("8 bits"), "4": say("4 bits")}, "8")
+    bits: str = choice(say("Bits"), {"8": say("8 bits"), "4": say("4 bits")}, "8")  # 8 or 4 of them for each weight
 
     word: ClassVar[str] = "bits"
     group: ClassVar[Group] = "layers"
@@ -72,15 +68,11 @@ _BLOCK: Final = 32  # places whose numbers are drawn at once
 
 @dataclass(frozen=True)
 class KeepDropout(Intervention):
-    """Values are dropped as they are in training.
+    """Values are dropped as they are in training."""
 
-    Attributes:
-        rate: The probability of each to be dropped.
-        seed: Says which. A token's own follow from the seed, from the site and from its place, and from nothing else,
-            so that it is the same however the run is computed.
-    """
-
-    rate: float = number(say("Rate"), 0, 0.9, 0.1)
+    rate: float = number(say("Rate"), 0, 0.9, 0.1)  # the probability of each to be dropped
+    # Says which. A token's own follow from the seed, from the site and from its place, and from nothing else, so that
+    # it is the same however the run is computed.
     seed: int = whole(say("Seed"), 0, 2**31 - 1, 0)
 
     word: ClassVar[str] = "dropout"

@@ -31,12 +31,9 @@ MOST_WEIGHT: Final = 1000.0
 
 @dataclass(frozen=True, kw_only=True)
 class RowChange(HeadChange):
-    """What acts on one row of a map, or on all.
+    """What acts on one row of a map, or on all."""
 
-    Attributes:
-        query: Which row, from 0; None for all.
-    """
-
+    # Which row, from 0; None for all.
     query: int | None = place(say("Query"), MAX_LENGTH, what="query", optional=True)
 
     @property
@@ -100,13 +97,9 @@ class RowChange(HeadChange):
 
 @dataclass(frozen=True, kw_only=True)
 class KeyChange(RowChange):
-    """What acts on the weight of one key.
+    """What acts on the weight of one key."""
 
-    Attributes:
-        key: Which one, from 0.
-    """
-
-    key: int = place(say("Key"), MAX_LENGTH, what="key")
+    key: int = place(say("Key"), MAX_LENGTH, what="key")  # which one, from 0
 
     def check(self, config: ModelConfig) -> None:
         """See whether a model may have as many tokens."""
@@ -122,13 +115,9 @@ class KeyChange(RowChange):
 
 @dataclass(frozen=True, kw_only=True)
 class Mute(KeyChange):
-    """A key has no weight; a row that had all of its weight there has none then.
+    """A key has no weight; a row that had all of its weight there has none then."""
 
-    Attributes:
-        renormalised: The other weights are divided by their sum.
-    """
-
-    renormalised: bool = yes(say("Renormalised"), True)
+    renormalised: bool = yes(say("Renormalised"), True)  # the other weights are divided by their sum
 
     word: ClassVar[str] = "mute"
     group: ClassVar[Group] = "rows"
@@ -185,15 +174,11 @@ class Force(KeyChange):
 
 @dataclass(frozen=True, kw_only=True)
 class Weigh(RowChange):
-    """A row's weights are set by hand.
+    """A row's weights are set by hand."""
 
-    Attributes:
-        weights: One a key, from the first on, 0 to 1000; keys beyond them, and those that may not be seen, get 0.
-        renormalised: They are divided by their sum.
-    """
-
+    # One a key, from the first on, 0 to 1000; keys beyond them, and those that may not be seen, get 0.
     weights: tuple[float, ...] = numbers(say("Weights"), 0.0, MOST_WEIGHT)
-    renormalised: bool = yes(say("Renormalised"), True)
+    renormalised: bool = yes(say("Renormalised"), True)  # they are divided by their sum
 
     word: ClassVar[str] = "weigh"
     group: ClassVar[Group] = "rows"

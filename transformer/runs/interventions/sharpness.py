@@ -58,12 +58,9 @@ def _alike(head: int | None, weights: Tensor, mask: Tensor | None, offset: int) 
 
 @dataclass(frozen=True, kw_only=True)
 class Temper(HeadChange):
-    """A head looks more sharply, or more softly.
+    """A head looks more sharply, or more softly."""
 
-    Attributes:
-        temperature: What its scores are divided by, 0.05 to 20; 0: all weight is on the best key.
-    """
-
+    # What its scores are divided by, 0.05 to 20; 0: all weight is on the best key.
     temperature: float = number(say("Temperature"), 0.0, MOST, 0.5)
 
     word: ClassVar[str] = "temper"

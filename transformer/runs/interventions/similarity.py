@@ -47,19 +47,13 @@ SIMILARITIES: Final[dict[str, str]] = {
 
 @dataclass(frozen=True)
 class OtherSimilarity(Intervention):
-    """Scores of one head, or of several, are another similarity.
+    """Scores of one head, or of several, are another similarity."""
 
-    Attributes:
-        where, layer, head: Which.
-        how: Which similarity.
-        sigma: Of a kernel.
-    """
-
-    where: str = where()
-    layer: int | None = place(say("Layer"), MAX_LAYERS, what="layer", optional=True)
-    head: int | None = place(say("Head"), MAX_WIDTH, what="head", optional=True)
-    how: str = choice(say("Similarity"), SIMILARITIES, "cosine")
-    sigma: float = number(say("σ of a kernel"), 0.01, 100, 2)
+    where: str = where()  # which
+    layer: int | None = place(say("Layer"), MAX_LAYERS, what="layer", optional=True)  # which
+    head: int | None = place(say("Head"), MAX_WIDTH, what="head", optional=True)  # which
+    how: str = choice(say("Similarity"), SIMILARITIES, "cosine")  # which similarity
+    sigma: float = number(say("σ of a kernel"), 0.01, 100, 2)  # of a kernel
 
     word: ClassVar[str] = "similar"
     group: ClassVar[Group] = "attention"
@@ -141,17 +135,11 @@ def _kernel(sigma: float, q: Tensor, k: Tensor, scale: float) -> Tensor:
 
 @dataclass(frozen=True)
 class RandomFeatures(Intervention):
-    """Weights are made of random features of queries and of keys, as linear attention makes them.
+    """Weights are made of random features of queries and of keys, as linear attention makes them."""
 
-    Attributes:
-        where: In which attention.
-        n: How many features; the more, the nearer to the softmax.
-        seed: Gives them.
-    """
-
-    where: str = where()
-    n: int = whole(say("Features"), 1, 4096, 64)
-    seed: int = whole(say("Seed"), 0, 2**31 - 1, 0)
+    where: str = where()  # in which attention
+    n: int = whole(say("Features"), 1, 4096, 64)  # how many features; the more, the nearer to the softmax
+    seed: int = whole(say("Seed"), 0, 2**31 - 1, 0)  # gives them
 
     word: ClassVar[str] = "features"
     group: ClassVar[Group] = "attention"
@@ -204,15 +192,10 @@ def random_features(n: int, width: int, seed: int) -> Tensor:
 
 @dataclass(frozen=True)
 class AddAlibi(Intervention):
-    """Every score falls with the distance between query and key, for each head by another slope.
+    """Every score falls with the distance between query and key, for each head by another slope."""
 
-    Attributes:
-        where: In which self-attention.
-        by: What the slopes are multiplied by.
-    """
-
-    where: str = where(SELF)
-    by: float = number(say("Times"), 0, 100, 1)
+    where: str = where(SELF)  # in which self-attention
+    by: float = number(say("Times"), 0, 100, 1)  # what the slopes are multiplied by
 
     word: ClassVar[str] = "alibi"
     group: ClassVar[Group] = "positions"
@@ -245,17 +228,11 @@ class AddAlibi(Intervention):
 
 @dataclass(frozen=True)
 class KeyBias(Intervention):
-    """A random vector is added to all keys of a head, as another bias of W_K would be.
+    """A random vector is added to all keys of a head, as another bias of W_K would be."""
 
-    Attributes:
-        where: In which attention.
-        size: Standard deviation of its numbers.
-        seed: Gives them.
-    """
-
-    where: str = where()
-    size: float = number(say("Size"), 0, 100, 3)
-    seed: int = whole(say("Seed"), 0, 2**31 - 1, 0)
+    where: str = where()  # in which attention
+    size: float = number(say("Size"), 0, 100, 3)  # standard deviation of its numbers
+    seed: int = whole(say("Seed"), 0, 2**31 - 1, 0)  # gives them
 
     word: ClassVar[str] = "keybias"
     group: ClassVar[Group] = "attention"

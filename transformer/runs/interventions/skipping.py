@@ -33,17 +33,12 @@ assert tuple(PARTS) == get_args(Part)
 
 @dataclass(frozen=True)
 class Skip(Intervention):
-    """A sub-layer is skipped, or all of a layer: what it computes is let go, and so is the norm around it.
+    """A sub-layer is skipped, or all of a layer: what it computes is let go, and so is the norm around it."""
 
-    Attributes:
-        stack: Whose layer.
-        layer: Which one, from 0; None for all.
-        part: Which sub-layer, or the whole layer.
-    """
-
-    stack: StackName = choice(say("Stack"), STACKS, target=True)
+    stack: StackName = choice(say("Stack"), STACKS, target=True)  # whose layer
+    # Which one, from 0; None for all.
     layer: int | None = place(say("Layer"), MAX_LAYERS, what="layer", optional=True)
-    part: Part = choice(say("Skipped part"), PARTS, "whole", target=True)
+    part: Part = choice(say("Skipped part"), PARTS, "whole", target=True)  # which sub-layer, or the whole layer
 
     word: ClassVar[str] = "skip"
     group: ClassVar[Group] = "layers"

@@ -31,15 +31,10 @@ MOST: Final = 4096
 
 @dataclass(frozen=True)
 class LocalWindow(Intervention):
-    """A query sees the keys that are at most so many tokens away from it.
+    """A query sees the keys that are at most so many tokens away from it."""
 
-    Attributes:
-        where: In which attention.
-        width: How many, to each side.
-    """
-
-    where: str = where(PLACES)
-    width: int = whole(say("Tokens to each side"), 0, MOST, 1)
+    where: str = where(PLACES)  # in which attention
+    width: int = whole(say("Tokens to each side"), 0, MOST, 1)  # how many, to each side
 
     word: ClassVar[str] = "window"
     group: ClassVar[Group] = "masks"

@@ -39,32 +39,19 @@ _TEXT = re.compile(r"([A-Za-z0-9]|~[0-9A-F]{2})*", re.ASCII)
 
 @dataclass(frozen=True)
 class Spelling:
-    """How a field is checked, said and read.
+    """How a field is checked, said and read."""
 
-    Attributes:
-        what: What it is of.
-        label: What a control calls it.
-        check: Gives the value as it is kept; raises a QueryError where it is not allowed.
-        write: A value as the address has it.
-        read: Reads that; raises a QueryError.
-        least, most: Of a number; 0 where there is no such limit.
-        options: Of a choice, each word with its label.
-        optional: None is allowed, and means all of them.
-        target: It says where something is changed, and not how.
-        default: What a control shows first; None where that is looked up.
-    """
-
-    what: What
-    label: str
-    check: Callable[[str, Any], Any]
-    write: Callable[[Any], str]
-    read: Callable[[str], Any]
-    least: float = 0
-    most: float = 0
-    options: Mapping[Any, str] = dataclasses.field(default_factory=dict)
-    optional: bool = False
-    target: bool = False
-    default: Any = None
+    what: What  # what it is of
+    label: str  # what a control calls it
+    check: Callable[[str, Any], Any]  # gives the value as it is kept; raises a QueryError where it is not allowed
+    write: Callable[[Any], str]  # A value as the address has it
+    read: Callable[[str], Any]  # reads that; raises a QueryError
+    least: float = 0  # of a number; 0 where there is no such limit
+    most: float = 0  # of a number; 0 where there is no such limit
+    options: Mapping[Any, str] = dataclasses.field(default_factory=dict)  # of a choice, each word with its label
+    optional: bool = False  # None is allowed, and means all of them
+    target: bool = False  # it says where something is changed, and not how
+    default: Any = None  # what a control shows first; None where that is looked up
 
 
 def place(label: str, most: int, *, what: What = "whole", optional: bool = False, key: str = "") -> Any:

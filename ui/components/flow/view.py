@@ -33,53 +33,34 @@ class Pin:
 
 @dataclass(frozen=True)
 class Choice:
-    """What the reader chose.
+    """What the reader chose."""
 
-    Attributes:
-        heads: The heads that are shown, from 0; none of them for all.
-        pin: The pinned piece.
-        following: The row of the current step is pinned, at every step.
-    """
-
-    heads: tuple[int, ...] = ()
-    pin: Pin | None = None
-    following: bool = False
+    heads: tuple[int, ...] = ()  # the heads that are shown, from 0; none of them for all
+    pin: Pin | None = None  # the pinned piece
+    following: bool = False  # the row of the current step is pinned, at every step
 
 
 @dataclass(frozen=True, eq=False)
 class Flow:
-    """One kind of attention in one layer.
+    """One kind of attention in one layer."""
 
-    Attributes:
-        sentence: Changes exactly when the pieces mean something else; then a pinned piece is let go.
-        kind: Name of the attention, as a title.
-        layer: Which layer, or which mean of layers, as a title.
-        queries, keys: A label for each row and column.
-        query_axis, key_axis: What the two columns of pieces are.
-        query_side, key_side: Their colours.
-        weights: Attention weights [head, query, key], 0 to 1.
-        allowed: Bool [query, key]; True = may attend. Other cells are not sent.
-        row_of_step: For each decoding step its row, or None; empty where rows are no steps. The browser marks the
-            row of the step that is looked at.
-        together: The weights are one map, a mean of many heads, and no head's.
-        group: How many heads beside each other share one head of keys and values.
-        output: The first row and the first column of the output, where a prompt stands before it.
-    """
-
-    sentence: str
-    kind: str
-    layer: str
-    queries: tuple[str, ...]
-    keys: tuple[str, ...]
-    query_axis: str
-    key_axis: str
-    query_side: Colour
-    key_side: Colour
-    weights: np.ndarray
-    allowed: np.ndarray
+    sentence: str  # changes exactly when the pieces mean something else; then a pinned piece is let go
+    kind: str  # name of the attention, as a title
+    layer: str  # which layer, or which mean of layers, as a title
+    queries: tuple[str, ...]  # A label for each row and column
+    keys: tuple[str, ...]  # A label for each row and column
+    query_axis: str  # what the two columns of pieces are
+    key_axis: str  # what the two columns of pieces are
+    query_side: Colour  # their colours
+    key_side: Colour  # their colours
+    weights: np.ndarray  # attention weights [head, query, key], 0 to 1
+    allowed: np.ndarray  # Bool [query, key]; True = may attend. Other cells are not sent.
+    # For each decoding step its row, or None; empty where rows are no steps. The browser marks the row of the step
+    # that is looked at.
     row_of_step: tuple[int | None, ...] = ()
-    together: bool = False
-    group: int = 1
+    together: bool = False  # the weights are one map, a mean of many heads, and no head's
+    group: int = 1  # how many heads beside each other share one head of keys and values
+    # The first row and the first column of the output, where a prompt stands before it.
     output: tuple[int | None, int | None] = (None, None)
 
     def __post_init__(self) -> None:

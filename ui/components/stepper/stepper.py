@@ -24,38 +24,23 @@ _MOUNT = st.components.v2.component("glassformer_stepper", js=loader("stepper"))
 
 @dataclass(frozen=True)
 class SourceChip:
-    """One source piece.
+    """One source piece."""
 
-    Attributes:
-        piece: Its text, with SentencePiece's ▁ for a space.
-        id: Its place in the source vocabulary.
-        special: Whether it is a mark such as `</s>` instead of text.
-        unknown: Whether the vocabulary lacks the text it stands for.
-    """
-
-    piece: str
-    id: int
-    special: bool = False
-    unknown: bool = False
+    piece: str  # its text, with SentencePiece's ▁ for a space
+    id: int  # its place in the source vocabulary
+    special: bool = False  # whether it is a mark such as `</s>` instead of text
+    unknown: bool = False  # whether the vocabulary lacks the text it stands for
 
 
 @dataclass(frozen=True)
 class TargetChip:
-    """One output piece.
+    """One output piece."""
 
-    Attributes:
-        piece: Its text, with SentencePiece's ▁ for a space.
-        id: Its place in the target vocabulary.
-        probability: What the model gave it at its step, 0 to 1; None if that is not to be seen.
-        forced: Whether the reader chose it instead of the model.
-        special: Whether it is a mark such as `</s>` instead of text.
-    """
-
-    piece: str
-    id: int
-    probability: float | None
-    forced: bool = False
-    special: bool = False
+    piece: str  # its text, with SentencePiece's ▁ for a space
+    id: int  # its place in the target vocabulary
+    probability: float | None  # what the model gave it at its step, 0 to 1; None if that is not to be seen
+    forced: bool = False  # whether the reader chose it instead of the model
+    special: bool = False  # whether it is a mark such as `</s>` instead of text
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,30 +49,20 @@ class StepperRun:
 
     At step t (counted from 0) the model has read `start_piece` and the target pieces before t, and predicts
     piece t.
-
-    Attributes:
-        run_id: Changes exactly when the run does; then the stepper takes Python's step.
-        source: The source pieces.
-        target: The output pieces; their number is the number of steps.
-        start_piece: What the decoder reads first, for example `<s>`.
-        texts: The output text after each step.
-        shading: Weight of each source piece at each step, `[step, source]`, 0 to 1; of a run that stands still
-            `[1, source]`. None: no shading.
-        shading_label: What the shading shows, as a sentence.
-        stop_reason: Why the run ended, as a sentence.
-        cut: Whether it ended at a limit: then the sentence stands there at every step.
-        still: Whether nothing on the page moves with the step: then all of the output is there, and nothing to step.
     """
 
-    run_id: str
-    source: tuple[SourceChip, ...]
-    target: tuple[TargetChip, ...]
-    start_piece: str
-    texts: tuple[str, ...]
+    run_id: str  # changes exactly when the run does; then the stepper takes Python's step
+    source: tuple[SourceChip, ...]  # the source pieces
+    target: tuple[TargetChip, ...]  # the output pieces; their number is the number of steps
+    start_piece: str  # what the decoder reads first, for example `<s>`
+    texts: tuple[str, ...]  # the output text after each step
+    # Weight of each source piece at each step, `[step, source]`, 0 to 1; of a run that stands still `[1, source]`.
+    # None: no shading.
     shading: np.ndarray | None = None
-    shading_label: str = ""
-    stop_reason: str = ""
-    cut: bool = False
+    shading_label: str = ""  # what the shading shows, as a sentence
+    stop_reason: str = ""  # why the run ended, as a sentence
+    cut: bool = False  # whether it ended at a limit: then the sentence stands there at every step
+    # Whether nothing on the page moves with the step: then all of the output is there, and nothing to step.
     still: bool = False
 
     def __post_init__(self) -> None:
