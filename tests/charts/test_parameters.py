@@ -19,7 +19,7 @@ def test_each_interval_has_its_bar_and_says_where_it_lies():
     assert list(bars.x) == [-1.5, -0.5, 0.5]
     assert list(bars.width) == [1, 1, 1]
     assert list(bars.y) == [1, 0, 40]
-    assert bars.hovertext[0] == "from -2 to -1"
+    assert bars.hovertext[0] == "from −2 to −1"
     assert figure.layout.xaxis.title.text == "Value"
     assert figure.layout.meta["table"]["rows"] == [[-2.0, -1.0, 1], [-1.0, 0.0, 0], [0.0, 1.0, 40]]
 

@@ -109,7 +109,7 @@ def test_one_weight_writes_out_what_the_model_does(open_model):
     assert "does not divide by √5" in said
     assert "has learned for this distance" in said
     said = text(open_model("alibi", ATTENTION, panel="walk", layer=1, head=1))
-    assert "replaces it by -1e+09" in said
+    assert "replaces it by −1e+09" in said
     assert "÷ √d_head" in text(open_model("halves", ATTENTION, panel="walk"))
 
 
@@ -123,7 +123,7 @@ def test_a_map_closes_what_its_own_layer_closes(open_model):
 
 def test_the_masks_page_says_what_it_does_not_draw(open_model):
     assert "have windows" in text(open_model("windows", MASKS))
-    assert "replaces closed scores by -1e+09" in text(open_model("alibi", MASKS))
+    assert "replaces closed scores by −1e+09" in text(open_model("alibi", MASKS))
     assert "Scores are as this model makes them" in text(open_model("relative", MASKS, masks="one_row"))
     assert "have windows" not in text(open_model("rotary", MASKS))
 

@@ -54,7 +54,7 @@ def test_what_was_alive_at_a_look_is_garbage_at_a_later_one():
 
 PROGRAM = """
 import gc, time, weakref
-from ui.runs import garbage
+from ui.server import garbage
 from ui.server.turns import DRAWING
 garbage.begin()
 garbage.begin()
