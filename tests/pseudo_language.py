@@ -29,7 +29,7 @@ _MARKUP = re.compile(
     r"|(?<=\])\([^()\s]*\)"  # addresses of links
 )
 _CODE = re.compile(r"\b[a-z]+(?:_[a-z]+|\.[a-z\d]+)(?:[._]\w+)*")  # names of tensors and sites: `encoder.0.output`
-_WORD = re.compile(r"[^\W\d_]{2,}")
+_WORD = re.compile(r"[^\W\d_¹²³⁰⁴-⁹₀-₉]{2,}")
 _UNSEEN = "\u2060\u2068\u2069"
 # What is written alike in every language: names of measures, units, functions and formulas.
 NOTATION = frozenset(
