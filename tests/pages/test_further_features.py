@@ -50,13 +50,8 @@ def drawn(test):
     return {element.key for element in test.get("bidi_component")} - {session.STEPPER}
 
 
-def on_models(places):
-    """Each place on every other model, and each model on every other place; the rest where there is time for it."""
-    return [pytest.param(name, place, marks=[pytest.mark.deep] * ((i + j) % 2))
-            for i, name in enumerate(MODELS) for j, place in enumerate(places)]  # fmt: skip
-
-
-@pytest.mark.parametrize(("name", "part"), on_models(["model", "stream", "lens", "ffn", "pieces"]))
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("part", ["model", "stream", "lens", "ffn", "pieces"])
 def test_every_part_of_inside_opens(page, name, part):
     test = page(name, INSIDE, inside=part)
     assert not test.error
@@ -67,7 +62,8 @@ def test_every_part_of_inside_opens(page, name, part):
     assert expected is None or expected in drawn(test)
 
 
-@pytest.mark.parametrize(("name", "script"), on_models([STEP, ATTENTION, EXPLORE / "positions.py", MASKS]))
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("script", [STEP, ATTENTION, EXPLORE / "positions.py", MASKS])
 def test_every_other_page_opens(page, name, script):
     assert not page(name, script).error
 
