@@ -9,7 +9,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help venv install install-dev run test lint lint-python lint-javascript format words clean
+.PHONY: help venv install install-dev run test test-deep lint lint-python lint-javascript format words clean
 
 VENV  ?= .venv
 TORCH ?= torch==2.13.0
@@ -28,6 +28,9 @@ STAMP_APP := $(VENV)/.glassformer-app
 STAMP_DEV := $(VENV)/.glassformer-dev
 
 HAS_TORCH := -c 'import torch, sys; sys.exit(tuple(map(int, torch.__version__.split(".")[:2])) < (2, 8))'
+
+# Where files are not to be compiled for good, as in some containers, each of hundreds of processes would compile torch.
+test test-deep: export PYTHONDONTWRITEBYTECODE :=
 
 # Browsers are what takes long: two at once, and the tests without one beside them, in two more processes, whose report
 # follows at the end. These stand back (`nice`): a browser that has to share two cores with them draws late, and a test
@@ -63,6 +66,10 @@ ifeq ($(strip $(TESTS)),)
 else
 	$(PY) -m pytest $(TESTS)
 endif
+
+# A property tries ten times the examples that it has in `make test`; see tests/conftest.py.
+test-deep: $(STAMP_DEV) ## what `make test` leaves out: whole products, stress, and ten times the examples
+	nice -n 10 $(PY) -m pytest -m deep --hypothesis-profile deep -n 2 --dist loadfile $(TESTS)
 
 lint: $(STAMP_DEV) ## ruff, mypy, and eslint and tsc for JavaScript, changing nothing
 	@$(MAKE) --no-print-directory -j2 lint-python lint-javascript

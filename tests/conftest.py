@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 # Before torch is imported anywhere: on tiny tensors threads cost more than they bring.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -19,6 +19,7 @@ settings.register_profile(
     "glassformer", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("glassformer")
+settings.register_profile("deep", settings.get_profile("glassformer"))
 
 AT_ONCE = (
     5.0  # seconds of the processor, for what must not grow with a hostile file; a collection of garbage takes one
@@ -40,6 +41,19 @@ TARGETS = (
     "the moon is small",
     "in the lake swims a moon",
 )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With the profile "deep" every property is deep, and tries ten times its examples."""
+    if config.getoption("--hypothesis-profile") != "deep":
+        return
+    properties = [item for item in items if is_hypothesis_test(getattr(item, "obj", None))]
+    for item in properties:
+        item.add_marker("deep")
+    for test in {item.obj for item in properties}:  # one for all its parameters
+        own = test._hypothesis_internal_use_settings
+        test._hypothesis_internal_use_settings = settings(own, max_examples=10 * own.max_examples)
 
 
 @pytest.hookimpl(wrapper=True)

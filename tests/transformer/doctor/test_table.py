@@ -77,7 +77,13 @@ def test_a_healthy_checkpoint_is_an_empty_row(base):
     assert said("", base) == set()
 
 
-@pytest.mark.parametrize(("fault", "base"), [(name, base) for name in ROWS for base in BY_NAME[name].bases[:2]])
+def planted(faults):
+    """Each fault in the first base that can have it; in the second where there is time for it."""
+    return [pytest.param(name, base, marks=[pytest.mark.deep] * second)
+            for name in faults for second, base in enumerate(BY_NAME[name].bases[:2])]  # fmt: skip
+
+
+@pytest.mark.parametrize(("fault", "base"), planted(ROWS))
 def test_a_fault_is_found_by_the_tests_of_its_row(fault, base):
     must, may = ROWS[fault]
     found = said(fault, base)
@@ -85,7 +91,7 @@ def test_a_fault_is_found_by_the_tests_of_its_row(fault, base):
     assert found <= must | may, f"not the business of {found - must - may}"
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.deep) for seed in (2, 3))])
 @pytest.mark.parametrize(
     ("fault", "base"), [("", "bert"), ("", "gpt2"), ("too few heads", "gpt2"), ("positions shifted", "bert")]
 )
@@ -106,9 +112,7 @@ WITHOUT_PAIRS = (
 )
 
 
-@pytest.mark.parametrize(
-    ("fault", "base"), [(name, base) for name in WITHOUT_PAIRS for base in BY_NAME[name].bases[:2]]
-)
+@pytest.mark.parametrize(("fault", "base"), planted(WITHOUT_PAIRS))
 def test_without_pairs_a_fault_is_found_or_the_task_is_said_not_to_be_tested(fault, base):
     report = examine(BY_NAME[fault].planted(base))
     assert report.health != "well"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import tokenizers
 import transformers
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
@@ -207,7 +207,7 @@ def changed(**parts):
         (b'{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a"]}}', "cannot use it"),
         (b'{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": [["a", "b"]]}}', "cannot use it"),
         (b'{"model": {"type": "BPE", "vocab": {"a": 4000000000}, "merges": []}}', "ids go up to 4,000,000,000"),
-        (b'{"model": {"type": "BPE", "vocab": {}, "merges": []}}', "ids go up to -1"),
+        (b'{"model": {"type": "BPE", "vocab": {}, "merges": []}}', "ids go up to −1"),
         (b'{"model": {"type": "Unigram", "vocab": [["a", 0.0]], "unk_id": 7}}', "cannot use it"),
         (b'{"model": {"type": "Unigram", "vocab": [["a", 1e999]]}}', "cannot use it"),
     ],
@@ -245,6 +245,7 @@ JSON = st.recursive(
 )
 
 
+@settings(max_examples=25)  # each starts a process
 @given(st.dictionaries(st.sampled_from(list(json.loads(content_of("unigram")))), JSON, min_size=1, max_size=2))
 def test_any_change_is_read_or_refused_in_one_sentence(parts):
     verdicts = library._verdicts

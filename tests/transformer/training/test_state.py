@@ -33,9 +33,30 @@ def flip(path, place):
     path.write_bytes(content)
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A finished training of one epoch, what its state holds, and the bytes of it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "keep_freed_memory", lambda: None)
+        job = with_settings(make_job(tmp_path_factory.mktemp("trained")), epochs=1)
+        train(job)
+    return job, stored(job.out), paths(job.out)[0].read_bytes()
+
+
+@pytest.fixture
+def trained(kept, monkeypatch):
+    """The same with its files as they were, to be damaged."""
+    monkeypatch.setattr(run, "keep_freed_memory", lambda: None)
+    job, state, content = kept
+    path, before = paths(job.out)
+    path.write_bytes(content)
+    before.unlink(missing_ok=True)
+    return job, state
+
+
 @pytest.mark.parametrize("share", [0.0, 0.002, 0.1, 0.3, 0.5, 0.7, 0.9, 0.999])
-def test_a_flipped_bit_is_noticed(job, share):
-    train(job)
+def test_a_flipped_bit_is_noticed(trained, share):
+    job, _ = trained
     path, _ = paths(job.out)
     flip(path, int(share * path.stat().st_size))
     with pytest.raises(DataError, match=r"state.pt: damaged .*; leave out --resume to start anew\.$"):
@@ -43,9 +64,7 @@ def test_a_flipped_bit_is_noticed(job, share):
 
 
 def test_the_state_before_a_damaged_one_takes_over(job, caplog):
-    whole = train(with_settings(dataclasses.replace(job, out=job.out.with_name("whole")), epochs=3))
-    expected = stored(job.out.with_name("whole"))
-    train(with_settings(job, epochs=3))
+    whole, expected = train(with_settings(job, epochs=3)), stored(job.out)
     path, before = paths(job.out)
     assert before.exists()
     flip(path, 5_000)
@@ -56,8 +75,8 @@ def test_the_state_before_a_damaged_one_takes_over(job, caplog):
         assert torch.equal(stored(job.out)["model"][name], tensor), name
 
 
-def test_a_training_killed_between_the_two_renames_goes_on(job, monkeypatch):
-    train(job)
+def test_a_training_killed_between_the_two_renames_goes_on(trained):
+    job, _ = trained
     path, before = paths(job.out)
     os.replace(path, before)
     assert [row.epoch for row in resumed(job, epochs=2)] == [1, 2]
@@ -99,8 +118,8 @@ def test_a_full_disk_leaves_the_states_as_they_were(job, monkeypatch):
         lambda content: content.split(b"\n", 1)[1],  # as it was written before it had a SHA-256
     ],
 )
-def test_a_damaged_state_is_refused(job, damage):
-    train(job)
+def test_a_damaged_state_is_refused(trained, damage):
+    job, _ = trained
     path, _ = paths(job.out)
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(DataError, match=r"damaged .*; leave out --resume to start anew\.$"):
@@ -141,16 +160,6 @@ BAD = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """A finished training, to be damaged in many ways."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "keep_freed_memory", lambda: None)
-        job = with_settings(make_job(tmp_path_factory.mktemp("trained")), epochs=1)
-        train(job)
-        yield job, stored(job.out)
-
-
 @pytest.mark.parametrize("part", BAD)
 def test_whatever_a_part_of_the_state_holds_ends_in_a_sentence(trained, part):
     job, state = trained
@@ -188,14 +197,13 @@ def test_what_the_groups_of_the_optimizer_say_follows_from_the_settings(trained)
 @pytest.mark.parametrize("content", [[1], 3, None, {}, {"rows": []}])
 def test_something_else_with_a_right_sha_is_refused(trained, content):
     job, _ = trained
-    paths(job.out)[1].unlink(missing_ok=True)
     store(job.out, content)
     with pytest.raises(DataError, match="damaged or of another version of this program"):
         resumed(job, epochs=2)
 
 
-def test_the_command_says_it_in_one_line(job, capsys):
-    train(job)
+def test_the_command_says_it_in_one_line(trained, capsys):
+    job, _ = trained
     flip(paths(job.out)[0], 9_000)
     files = ["--train", str(job.train), "--dev", str(job.dev), "--out", str(job.out)]
     assert main(["train", *files, "--resume"]) == 2

@@ -21,7 +21,7 @@ from tools.serve import serve
 
 NEAR = 50_000_000  # bytes that the server's memory may differ by in the end
 PAUSE = 1.0
-COMPARED = 12
+COMPARED = 5
 
 
 class Reader(threading.Thread):
