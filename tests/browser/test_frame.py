@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from tests.browser.helpers import comes_to, open_page, screenshot, wait_for_idle
+from tests.browser.helpers import GROUND, comes_to, open_page, screenshot, wait_for_idle
 from tests.browser.idle import NEW_SESSION, RERUN_SCRIPT, SCRIPT_FINISHED, last_events
 from tools.serve import serve
 
@@ -77,8 +77,7 @@ def test_errors_reach_the_log_and_not_the_browser(small_app, page):
 
 
 def test_paper_in_light_and_ink_in_dark(small_app, new_page):
-    expected = {"light": "rgb(251, 250, 247)", "dark": "rgb(20, 27, 35)"}
-    for scheme, colour in expected.items():
+    for scheme, colour in GROUND.items():
         page = new_page(color_scheme=scheme)
         open_page(page, small_app.url)
         app = page.get_by_test_id("stApp")

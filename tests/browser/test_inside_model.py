@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.helpers import chart_menu, comes_to, in_both_windows, open_page, screenshot, wait_for_idle
+from tests.browser.helpers import chart_menu, comes_to, in_both_windows, open_page, screenshot, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import expect_address, wait_for_charts
 
@@ -75,8 +75,9 @@ def test_a_block_leads_to_its_view_and_back_again(server, new_page):
     expect(page.get_by_label("Input", exact=True)).to_have_value("abcdef")
 
 
-def test_nothing_overflows(server, page):
-    open_page(page, f"{server.url}/inside")
+def test_nothing_overflows(server, tab):
+    page = tab
+    turn_to(page, f"{server.url}/inside")
     wait_for_charts(page)
     for scheme, width in in_both_windows(page):
         main = page.get_by_test_id("stMain")

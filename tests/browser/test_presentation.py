@@ -5,7 +5,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import chart_menu, comes_to, open_page, wait_for_idle
+from tests.browser.helpers import chart_menu, comes_to, open_page, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import address, browser_step, expect_address, open_step, source_box, wait_for_charts
 
@@ -54,10 +54,11 @@ def charts_at_rest(page):
     wait_for_rest(page)
 
 
-@pytest.mark.parametrize("place", ["/?", "/inside?inside=lens&", "/positions?positions=sentence&"])
-def test_one_key_sets_page_and_charts_in_large_type_and_clips_nothing(server, new_page, place):
-    page = new_page(viewport=FULL)
-    open_page(page, f"{server.url}{place}model=en-fr&src={SENTENCE}")
+@pytest.mark.parametrize("place", ["/step?", "/inside?inside=lens&", "/positions?positions=sentence&"])
+def test_one_key_sets_page_and_charts_in_large_type_and_clips_nothing(server, tab, place):
+    page = tab
+    page.set_viewport_size(FULL)
+    turn_to(page, f"{server.url}{place}model=en-fr&src={SENTENCE}")
     charts_at_rest(page)
     expect(page.get_by_test_id("stSidebar")).to_be_visible()
     plain = max(page.locator(TICKS).evaluate_all(SIZES))

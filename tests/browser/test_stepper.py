@@ -14,7 +14,7 @@ from tests.browser.components import (
     runs,
     switch,
 )
-from tests.browser.helpers import comes_to, open_page, wait_for_idle
+from tests.browser.helpers import comes_to, open_page, turn_to, wait_for_idle
 
 # Pressed within the page, one right after the other: from outside, on a busy machine, two presses may be further
 # apart than what counts as rest.
@@ -207,9 +207,10 @@ def test_a_phone_shows_all_of_it(app, new_page):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_can_be_read(app, new_page, scheme):
-    page = new_page(color_scheme=scheme)
-    open_page(page, f"{app.url}/player")
+def test_text_can_be_read(player, scheme):
+    page = player
+    page.emulate_media(color_scheme=scheme)
+    expect(page.locator(".gf-stepper")).to_have_attribute("data-theme", scheme)
     page.keyboard.press("ArrowRight")
     wait_for_idle(page)
     background = page.evaluate("getComputedStyle(document.querySelector('[data-testid=\"stApp\"]')).backgroundColor")
@@ -280,8 +281,9 @@ def test_in_guess_mode_a_source_piece_gives_away_nothing_that_comes_later(player
     )
 
 
-def test_the_source_piece_that_is_looked_at_is_in_view(server, page):
-    open_page(page, f"{server.url}/attention?model=en-fr&layer=2&head=1&src={quote(LONG)}")
+def test_the_source_piece_that_is_looked_at_is_in_view(server, tab):
+    page = tab
+    turn_to(page, f"{server.url}/attention?model=en-fr&layer=2&head=1&src={quote(LONG)}")
     page.keyboard.press("Home")
     expect_step(page, 0)
     seen = []
