@@ -122,6 +122,15 @@ def kept_page(profile: BrowserContext) -> Page:
     return next((page for page in profile.pages if not page.is_closed()), None) or profile.new_page()
 
 
+@pytest.fixture(scope="session")
+def visitors(profile: BrowserContext) -> Iterator[dict[str, BrowserContext]]:
+    """What other visitors have in place of that profile, by their names, kept for the scripts they have fetched."""
+    known: dict[str, BrowserContext] = {}
+    yield known
+    for context in known.values():
+        context.close()
+
+
 @pytest.fixture
 def faults() -> list[str]:
     """What went wrong in this test's pages: errors nobody caught, requests to other machines."""
@@ -129,13 +138,16 @@ def faults() -> list[str]:
 
 
 @pytest.fixture
-def new_page(profile: BrowserContext, kept_page: Page, faults: list[str]) -> Iterator[Callable[..., Page]]:
+def new_page(
+    profile: BrowserContext, kept_page: Page, visitors: dict[str, BrowserContext], faults: list[str]
+) -> Iterator[Callable[..., Page]]:
     """A function that opens pages: `new_page(color_scheme="dark")`.
 
     The first is the kept tab, emptied, or with `shared=True` as the last test left it that asked for this;
     `fresh=True` asks for a tab of the test's own, for what cannot be taken back, such as routes. Further options,
-    such as `has_touch=True`, make a context of their own. At the end of the test every page is left, but for a
-    shared one, what it stored is removed, and the test fails if there were faults.
+    such as `has_touch=True`, make a context of their own, and `visitor="teacher"` has one that is kept. At the end
+    of the test every page is left, but for a shared one, what it stored is removed, and the test fails if there
+    were faults.
     """
     opened: list[Page] = []
     stay: list[Page] = []
@@ -152,13 +164,17 @@ def new_page(profile: BrowserContext, kept_page: Page, faults: list[str]) -> Ite
         color_scheme: Literal["light", "dark"] = "light",
         fresh: bool = False,
         shared: bool = False,
+        visitor: str = "",
         **options: Any,
     ) -> Page:
-        if options:
+        if visitor or options:
             assert profile.browser is not None
-            context = profile.browser.new_context(**options)
+            context = visitors.get(visitor) or profile.browser.new_context(**({"locale": "en-US"} | options))
             context.on("request", note)
-            prepare(context)
+            if visitor not in visitors:
+                prepare(context)
+            if visitor:
+                visitors[visitor] = context
             page = context.new_page()
         else:
             page = profile.new_page() if fresh or kept_page in opened else kept_page
@@ -185,7 +201,10 @@ def new_page(profile: BrowserContext, kept_page: Page, faults: list[str]) -> Ite
                 page.close()
             elif page not in stay:
                 page.goto("about:blank")
-        if page.context is not profile:
+        if page.context in visitors.values():
+            page.context.remove_listener("request", note)
+            page.context.clear_cookies()
+        elif page.context is not profile:
             page.context.close()
     profile.clear_cookies()
     assert not faults, "\n".join(faults)

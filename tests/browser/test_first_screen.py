@@ -86,19 +86,18 @@ WALK = f"""async stepper => {{
 
 @pytest.mark.parametrize(("source", "least_steps"), [(FIFTEEN, 13), (LONG, 35)])
 def test_no_piece_is_cut_and_nothing_jumps_while_a_sentence_grows(server, tab, source, least_steps):
-    page = tab
-    turn_to(page, f"{server.url}/step?model=zh-en&src={source}")
+    turn_to(tab, f"{server.url}/step?model=zh-en&src={source}")
     for width in (1280, 1024, 850, 390):
-        page.set_viewport_size({"width": width, "height": 720})
-        wait_for_idle(page)
-        wait_for_rest(page)
-        slider = page.locator(".gf-slider").bounding_box()
+        tab.set_viewport_size({"width": width, "height": 720})
+        wait_for_idle(tab)
+        wait_for_rest(tab)
+        slider = tab.locator(".gf-slider").bounding_box()
         assert slider["width"] >= 90
-        page.locator(".gf-stepper").focus()
-        walk = page.locator(".gf-stepper").evaluate(WALK)
+        tab.locator(".gf-stepper").focus()
+        walk = tab.locator(".gf-stepper").evaluate(WALK)
         assert walk["last"] >= least_steps
         assert (len(walk["places"]), walk["cut"]) == (1, []), width
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 @pytest.mark.parametrize(
@@ -110,13 +109,12 @@ def test_no_piece_is_cut_and_nothing_jumps_while_a_sentence_grows(server, tab, s
     ],
 )
 def test_without_anything_to_step_there_is_no_player(server, tab, where, shaded):
-    page = tab
-    turn_to(page, f"{server.url}/{where}&model=reverse&src=glass")
-    expect(page.locator(".gf-target .gf-chip")).to_have_count(7)  # all of the output
-    expect(page.locator(PLAYER)).to_be_hidden()
+    turn_to(tab, f"{server.url}/{where}&model=reverse&src=glass")
+    expect(tab.locator(".gf-target .gf-chip")).to_have_count(7)  # all of the output
+    expect(tab.locator(PLAYER)).to_be_hidden()
     if shaded:
-        expect(page.locator(".gf-note")).to_contain_text(shaded)
-    weights = page.locator(".gf-source .gf-chip").evaluate_all(
+        expect(tab.locator(".gf-note")).to_contain_text(shaded)
+    weights = tab.locator(".gf-source .gf-chip").evaluate_all(
         "chips => chips.map(chip => Number(chip.style.getPropertyValue('--weight')))"
     )
     assert sum(weights) == pytest.approx(1 if shaded else 0, abs=0.02)

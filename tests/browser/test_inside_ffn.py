@@ -81,19 +81,18 @@ def test_clicks_choose_token_layer_neuron_and_piece_and_stay_in_the_address(serv
     [("ffn", f"&side=target&src={LONG}"), ("pieces", "&model=en-fr&side=target"), ("pieces", f"&src={LONG}")],
 )
 def test_nothing_overflows_or_overlaps(server, tab, part, query):
-    page = tab
-    open_part(page, server, part, query)
-    for scheme, width in in_both_windows(page):
-        assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth <= main.clientWidth")
+    open_part(tab, server, part, query)
+    for scheme, width in in_both_windows(tab):
+        assert tab.get_by_test_id("stMain").evaluate("main => main.scrollWidth <= main.clientWidth")
         for key in PARTS[part]:
-            box = chart(page, key).locator(".main-svg").first.bounding_box()
+            box = chart(tab, key).locator(".main-svg").first.bounding_box()
             assert box["x"] >= 0
             assert box["x"] + box["width"] <= width
         if part == "pieces":
-            labels, overlaps = page.evaluate(_OVERLAPS, "piece_map")
+            labels, overlaps = tab.evaluate(_OVERLAPS, "piece_map")
             assert labels > 20
             assert overlaps == []
-        screenshot(page, f"inside-{part}-{'en-fr' in query}-{width}-{scheme}", whole=True)
+        screenshot(tab, f"inside-{part}-{'en-fr' in query}-{width}-{scheme}", whole=True)
 
 
 def test_markup_in_pieces_is_shown_letter_by_letter(own_server, page):

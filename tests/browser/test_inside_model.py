@@ -76,18 +76,17 @@ def test_a_block_leads_to_its_view_and_back_again(server, new_page):
 
 
 def test_nothing_overflows(server, tab):
-    page = tab
-    turn_to(page, f"{server.url}/inside")
-    wait_for_charts(page)
-    for scheme, width in in_both_windows(page):
-        main = page.get_by_test_id("stMain")
+    turn_to(tab, f"{server.url}/inside")
+    wait_for_charts(tab)
+    for scheme, width in in_both_windows(tab):
+        main = tab.get_by_test_id("stMain")
         assert main.evaluate("main => main.scrollWidth <= main.clientWidth")
         for key in CHARTS:
-            box = page.locator(f".st-key-{key} .main-svg").first.bounding_box()
+            box = tab.locator(f".st-key-{key} .main-svg").first.bounding_box()
             assert box["x"] >= 0
             assert box["x"] + box["width"] <= width
-        assert page.evaluate(_OUTSIDE) == []
-        screenshot(page, f"inside-model-{width}-{scheme}", whole=True)
+        assert tab.evaluate(_OUTSIDE) == []
+        screenshot(tab, f"inside-model-{width}-{scheme}", whole=True)
 
 
 def test_the_diagram_is_not_squeezed_into_the_large_view(server, page):

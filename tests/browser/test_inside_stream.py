@@ -51,18 +51,17 @@ def test_a_click_on_the_map_goes_to_its_step_and_one_on_a_token_chooses_it(serve
 
 @pytest.mark.parametrize("part", CHARTS)
 def test_nothing_overflows(server, tab, part):
-    page = tab
-    open_part(page, server, f"?inside={part}&step=9&side=target&src={LONG}")
+    open_part(tab, server, f"?inside={part}&step=9&side=target&src={LONG}")
     if part == "lens":
-        page.get_by_role("radiogroup", name="Read after").get_by_text("Each sub-layer", exact=True).click()
-    for scheme, width in in_both_windows(page):
+        tab.get_by_role("radiogroup", name="Read after").get_by_text("Each sub-layer", exact=True).click()
+    for scheme, width in in_both_windows(tab):
         if part == "lens":
-            cell, *written = page.evaluate(_CELLS)
+            cell, *written = tab.evaluate(_CELLS)
             assert max(written) <= cell + 4
-        main = page.get_by_test_id("stMain")
+        main = tab.get_by_test_id("stMain")
         assert main.evaluate("main => main.scrollWidth <= main.clientWidth")
         for key in CHARTS[part]:
-            box = page.locator(f".st-key-{key} .main-svg").first.bounding_box()
+            box = tab.locator(f".st-key-{key} .main-svg").first.bounding_box()
             assert box["x"] >= 0
             assert box["x"] + box["width"] <= width
-        screenshot(page, f"inside-{part}-{width}-{scheme}", whole=True)
+        screenshot(tab, f"inside-{part}-{width}-{scheme}", whole=True)

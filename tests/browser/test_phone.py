@@ -28,11 +28,10 @@ def top_of(page: Page, chart: str) -> float:
 
 @pytest.mark.parametrize("where", PICTURES)
 def test_the_first_picture_is_near_the_top(server, phone, where):
-    page = phone
-    turn_to(page, f"{server.url}/{where}&model=zh-en&src={FIFTEEN}&step=5")
+    turn_to(phone, f"{server.url}/{where}&model=zh-en&src={FIFTEEN}&step=5")
     chart, most = PICTURES[where]
-    assert top_of(page, chart) <= most
-    bar = page.locator(".st-key-controls_bar")
+    assert top_of(phone, chart) <= most
+    bar = phone.locator(".st-key-controls_bar")
     if bar.count():
         assert bar.bounding_box()["height"] <= 44  # one row, which slides
         last = bar.locator(":scope > *").last
@@ -40,7 +39,7 @@ def test_the_first_picture_is_near_the_top(server, phone, where):
         box = last.bounding_box()
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= PHONE["width"]
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_who_follows_a_class_has_no_box_to_type_into(server, new_page):
@@ -82,15 +81,14 @@ def test_the_head_is_one_row_which_unfolds_and_the_controls_stay_at_the_foot(ser
 
 
 def test_pieces_are_one_row_that_slides_to_where_the_step_is(server, phone):
-    page = phone
-    turn_to(page, f"{server.url}/step?model=zh-en&src={FIFTEEN}&step=1")
-    top_of(page, ".st-key-candidates .gf-chart")
+    turn_to(phone, f"{server.url}/step?model=zh-en&src={FIFTEEN}&step=1")
+    top_of(phone, ".st-key-candidates .gf-chart")
     for key in ("End", "Home"):
-        page.locator(".gf-stepper").press(key)
+        phone.locator(".gf-stepper").press(key)
         for row in (".gf-source .gf-pieces", ".gf-target .gf-pieces"):
-            tops = page.locator(f"{row} .gf-chip").evaluate_all("all => all.map(one => one.offsetTop)")
+            tops = phone.locator(f"{row} .gf-chip").evaluate_all("all => all.map(one => one.offsetTop)")
             assert len(set(tops)) == 1
-        place = page.locator(".gf-target .gf-now").bounding_box()
+        place = phone.locator(".gf-target .gf-now").bounding_box()
         assert place["x"] >= 0
         assert place["x"] + place["width"] <= PHONE["width"]
 

@@ -16,18 +16,17 @@ def group(page, name):
 
 
 def test_all_that_decides_is_in_sight(server, tab):
-    page = tab
     for language, decoding in (("en", "Decoding"), ("zh", "解码")):
-        turn_to(page, f"{server.url}/step?model=en-fr&src=I+like+tea.&lang={language}")
-        sidebar = page.get_by_test_id("stSidebar")
+        turn_to(tab, f"{server.url}/step?model=en-fr&src=I+like+tea.&lang={language}")
+        sidebar = tab.get_by_test_id("stSidebar")
         head = sidebar.get_by_role("heading", name=decoding, exact=True)
         expect(head).to_be_visible()
         for key in ("language_choice", "model"):
             expect(sidebar.locator(f".st-key-{key}")).to_be_in_viewport()
-            assert sidebar.locator(f".st-key-{key}").bounding_box()["y"] < page.locator(MENU).bounding_box()["y"]
-        for part in (page.locator(ENTRIES), head):
+            assert sidebar.locator(f".st-key-{key}").bounding_box()["y"] < tab.locator(MENU).bounding_box()["y"]
+        for part in (tab.locator(ENTRIES), head):
             assert part.evaluate_all(OUT_OF_SIGHT) == 0
-        assert page.locator(ENTRIES).count() <= 10
+        assert tab.locator(ENTRIES).count() <= 10
 
 
 def test_nothing_of_the_menu_moves_where_there_is_nothing_to_compare(server, page):

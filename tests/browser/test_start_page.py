@@ -16,11 +16,10 @@ OVERFLOW = """() => { const main = document.querySelector('[data-testid="stMain"
 
 @pytest.mark.parametrize("query", ["", f"?model=en-fr&src={quote(FIFTEEN)}", "?model=reverse", "?src=I+like+tea."])
 def test_it_stands_on_one_screen(server, tab, query):
-    page = tab
-    turn_to(page, f"{server.url}/start{query}")
-    expect(page.locator(BLOCKS).first).to_be_visible()
-    assert max(page.evaluate(OVERFLOW)) <= 0
-    ways = page.locator(".st-key-ways a")
+    turn_to(tab, f"{server.url}/start{query}")
+    expect(tab.locator(BLOCKS).first).to_be_visible()
+    assert max(tab.evaluate(OVERFLOW)) <= 0
+    ways = tab.locator(".st-key-ways a")
     for way in ways.all():
         expect(way).to_be_visible()
     assert ways.last.bounding_box()["y"] < 720

@@ -208,13 +208,14 @@ def test_a_phone_shows_all_of_it(app, new_page):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_can_be_read(player, scheme):
-    page = player
-    page.emulate_media(color_scheme=scheme)
-    expect(page.locator(".gf-stepper")).to_have_attribute("data-theme", scheme)
-    page.keyboard.press("ArrowRight")
-    wait_for_idle(page)
-    background = page.evaluate("getComputedStyle(document.querySelector('[data-testid=\"stApp\"]')).backgroundColor")
-    chosen = page.locator(".gf-source .gf-chip").nth(1)  # weight 1: the strongest shade
+    player.emulate_media(color_scheme=scheme)
+    expect(player.locator(".gf-stepper")).to_have_attribute("data-theme", scheme)
+    player.keyboard.press("ArrowRight")
+    wait_for_idle(player)
+    background = player.evaluate(
+        "getComputedStyle(document.querySelector('[data-testid=\"stApp\"]')).backgroundColor"
+    )
+    chosen = player.locator(".gf-source .gf-chip").nth(1)  # weight 1: the strongest shade
     for place in (
         ".gf-heading",
         ".gf-note",
@@ -223,12 +224,12 @@ def test_text_can_be_read(player, scheme):
         ".gf-probability",
         ".gf-now .gf-piece",
     ):
-        for each in page.locator(f".gf-stepper {place}").all():
+        for each in player.locator(f".gf-stepper {place}").all():
             colour = each.evaluate("node => getComputedStyle(node).color")
-            assert page.evaluate(CONTRAST, [colour, [background]]) >= 4.5, place
+            assert player.evaluate(CONTRAST, [colour, [background]]) >= 4.5, place
     shade = chosen.evaluate("node => getComputedStyle(node).backgroundColor")
     colour = chosen.locator(".gf-piece").evaluate("node => getComputedStyle(node).color")
-    assert page.evaluate(CONTRAST, [colour, [background, shade]]) >= 4.5
+    assert player.evaluate(CONTRAST, [colour, [background, shade]]) >= 4.5
 
 
 # ---------------------------------------------------------------- in the app
@@ -282,14 +283,13 @@ def test_in_guess_mode_a_source_piece_gives_away_nothing_that_comes_later(player
 
 
 def test_the_source_piece_that_is_looked_at_is_in_view(server, tab):
-    page = tab
-    turn_to(page, f"{server.url}/attention?model=en-fr&layer=2&head=1&src={quote(LONG)}")
-    page.keyboard.press("Home")
-    expect_step(page, 0)
+    turn_to(tab, f"{server.url}/attention?model=en-fr&layer=2&head=1&src={quote(LONG)}")
+    tab.keyboard.press("Home")
+    expect_step(tab, 0)
     seen = []
     for step in range(1, 21):
-        page.keyboard.press("ArrowRight")
-        expect_step(page, step)
-        seen.append(page.locator(".gf-source .gf-pieces").evaluate(STRONGEST))
+        tab.keyboard.press("ArrowRight")
+        expect_step(tab, step)
+        seen.append(tab.locator(".gf-source .gf-pieces").evaluate(STRONGEST))
     assert all(whole for _, whole in seen)
     assert any(scrolled > 0 for scrolled, _ in seen)  # else every piece had room

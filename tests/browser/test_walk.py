@@ -93,16 +93,15 @@ def test_without_a_choice_the_row_follows_the_step(own_server, tab):
 
 
 def test_it_opens_on_a_weight_and_a_head_is_taken_from_its_bar(own_server, tab):
-    page = tab
-    turn_to(page, f"{own_server.url}/attention?{WALK}")
-    wait_for_charts(page)
-    assert not {"layer", "head", "query", "key"} & address(page).keys()
-    expect(summary(page)).to_be_visible()
-    layer, query = re.findall(r"In layer (\d).*from the query (.*?)\.", summary(page).inner_text())[0]
-    click(page, NORMS, 2, None)
-    expect_address(page, layer=layer, head="3")
-    expect(summary(page)).to_contain_text(f"layer {layer}, head 3")
-    expect(summary(page)).to_contain_text(f"from the query {query}")
+    turn_to(tab, f"{own_server.url}/attention?{WALK}")
+    wait_for_charts(tab)
+    assert not {"layer", "head", "query", "key"} & address(tab).keys()
+    expect(summary(tab)).to_be_visible()
+    layer, query = re.findall(r"In layer (\d).*from the query (.*?)\.", summary(tab).inner_text())[0]
+    click(tab, NORMS, 2, None)
+    expect_address(tab, layer=layer, head="3")
+    expect(summary(tab)).to_contain_text(f"layer {layer}, head 3")
+    expect(summary(tab)).to_contain_text(f"from the query {query}")
 
 
 def test_vectors_come_when_they_are_asked_for_and_can_be_clicked(own_server, page):

@@ -47,13 +47,12 @@ def test_the_dialog_makes_a_change_and_closes(server, page):
 
 
 def test_forged_changes_give_a_note_and_the_unchanged_run(server, tab):
-    page = tab
     for forged, said in (
         ("zero-cross.9.1", "names layer 9"),
         ("zero-cross.1.1_zero-cross.1.1", "change the same thing"),
         ("nothing-at-all", "nothing-at-all"),
     ):
-        turn_to(page, f"{server.url}/step?model=reverse&src=glass&step=6&do={forged}")
-        expect(page.get_by_text(said)).to_be_visible()
-        expect(page.get_by_text("The unchanged run is shown")).to_be_visible()
-        assert output(page) == "ssalg"
+        turn_to(tab, f"{server.url}/step?model=reverse&src=glass&step=6&do={forged}")
+        expect(tab.get_by_text(said)).to_be_visible()
+        expect(tab.get_by_text("The unchanged run is shown")).to_be_visible()
+        assert output(tab) == "ssalg"

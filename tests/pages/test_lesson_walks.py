@@ -1,11 +1,11 @@
 """Lessons walked with own sentences: what is covered is in nothing that a page sends until it is answered."""
 
 import pytest
+from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 
 from tests.browser.lesson_numbers import covered, sent_of
 from tests.browser.lesson_walks import WALKS, answer_of
 from tests.pages.conftest import MAIN, ROOT, check
-from tests.pages.reading import address
 from tests.pages.test_lessons import answer, ways
 from transformer import load
 from transformer.lessons import Case, lessons, pose
@@ -16,10 +16,17 @@ from words import say
 NEXT, ALL = say("Next", about="lesson"), say("All lessons")
 
 
-def sent(test):
-    """All that stands on a page, as the server's messages hold it, and the address."""
-    protos = [element.proto for block in (test.main, test.sidebar) for element in block]
-    return [*(proto.SerializeToString() for proto in protos if proto is not None), str(address(test)).encode()]
+@pytest.fixture
+def told(monkeypatch):
+    """Every message that the server would send to the browser, from now on."""
+    messages, enqueue = [], ForwardMsgQueue.enqueue
+
+    def note(queue, message):
+        messages.append(message.SerializeToString())
+        enqueue(queue, message)
+
+    monkeypatch.setattr(ForwardMsgQueue, "enqueue", note)
+    return messages
 
 
 def go(test, page, parameters):
@@ -33,28 +40,28 @@ def go(test, page, parameters):
 
 
 @pytest.mark.parametrize("walk", WALKS, ids=str)
-def test_what_a_lesson_covers_is_sent_with_the_answer_and_not_before(open_page, walk):
+def test_what_a_lesson_covers_is_sent_with_the_answer_and_not_before(open_page, told, walk):
     checkpoint = load(SHIPPED / walk.model)
     case = Case(checkpoint=checkpoint, trace=checkpoint.run(walk.sentence))
     steps = lessons()[walk.lesson].steps
     test = open_page(MAIN, lang=walk.language)
     page, parameters = steps[0].page, {"model": walk.model, "src": walk.sentence, "lesson": f"{walk.lesson}.1"}
     for n, step in enumerate(steps, 1):
+        since = len(told)
         go(test, page, parameters | {"lang": walk.language})
         right = n % 2 == 1
         given = answer_of(pose(step, case), right=right)
         posed = pose(step, Case(checkpoint=checkpoint, trace=case.trace, given=given))
         reveal, rows = plain(walk.said(posed.reveal)).encode(), covered(walk.lesson, n, case, posed)
-        before = sent(test)
+        before = told[since:]
         assert plain(walk.said(posed.question)).encode() in b"".join(before), n
         assert reveal not in b"".join(before), n
         assert not [row for row in rows if sent_of(before, row)], n
         answer(test, **{"choice" if step.ask.form == "choice" else "typed": given})
-        after = sent(test)
         assert posed.is_right(given) == right, n
         for text in (posed.reveal, posed.misled(given) or posed.reveal):
-            assert plain(walk.said(text)).encode() in b"".join(after), n
-        assert not rows or [row for row in rows if sent_of(after, row)], n
+            assert plain(walk.said(text)).encode() in b"".join(told), n
+        assert not rows or [row for row in rows if sent_of(told, row)], n
         links = {str(label): there for label, there in ways(test).items()}
         if n < len(steps):
             page, parameters = links[walk.said(NEXT)]
