@@ -194,13 +194,7 @@ def new_page(
     profile.remove_listener("request", note)
     for page in opened:
         page.remove_listener("pageerror", complain)
-        if not page.is_closed():
-            if page.url.startswith("http"):
-                page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
-            if page is not kept_page:
-                page.close()
-            elif page not in stay:
-                page.goto("about:blank")
+        _leave(page, kept=page is kept_page, stays=page in stay)
         if page.context in visitors.values():
             page.context.remove_listener("request", note)
             page.context.clear_cookies()
@@ -208,6 +202,18 @@ def new_page(
             page.context.close()
     profile.clear_cookies()
     assert not faults, "\n".join(faults)
+
+
+def _leave(page: Page, *, kept: bool, stays: bool) -> None:
+    """Remove what a page has stored, and empty it unless it stays for the next test, or close it if it is not kept."""
+    if page.is_closed():
+        return
+    if page.url.startswith("http"):
+        page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
+    if not kept:
+        page.close()
+    elif not stays:
+        page.goto("about:blank")
 
 
 @pytest.fixture
