@@ -205,7 +205,7 @@ def new_page(
 
 
 def _leave(page: Page, *, kept: bool, stays: bool) -> None:
-    """Remove what a page has stored, and empty it unless it stays for the next test, or close it if it is not kept."""
+    """Remove what a page has stored; empty it unless it stays for the next test, or close it if it is not kept."""
     if page.is_closed():
         return
     if page.url.startswith("http"):
