@@ -32,7 +32,7 @@ def flow_server(tmp_path_factory):
 def stage(flow_server, tab):
     """That app on the example "cross"; in a tab that has it open, what the test before chose is taken back."""
     tab.set_viewport_size({"width": 1280, "height": 900})
-    if not tab.url.startswith(flow_server.url):
+    if not tab.url.startswith(f"{flow_server.url}/"):
         tab.sent = []
         tab.on("websocket", lambda socket: socket.on("framesent", lambda frame: tab.sent.append(frame)))
         open_page(tab, flow_server.url)
