@@ -26,6 +26,27 @@ def switch(page: Page, label: str) -> None:
     wait_for_idle(page)
 
 
+def at_the_beginning(page: Page, app: Server) -> None:
+    """Show the stepper alone as at first: in a tab that has it, switches and keys take back what was done."""
+    if page.url != f"{app.url}/player":
+        open_page(page, f"{app.url}/player")
+        return
+    page.keyboard.press("Escape")  # a dialog
+    for label in ("guess", "slow"):
+        if page.get_by_role("checkbox", name=label).or_(page.get_by_role("switch", name=label)).is_checked():
+            switch(page, label)
+    if page.get_by_text(re.compile("^python: plain step")).count() == 0:
+        choose_run(page, "plain")
+    page.evaluate("document.activeElement.blur()")
+    page.locator(".gf-stepper").focus()
+    for key in ("Escape", "Home"):  # a picked piece, the first step
+        page.keyboard.press(key)
+    page.locator(".gf-speed").select_option("1")
+    expect(page.get_by_text("python: plain step 0", exact=True)).to_be_visible()
+    wait_for_idle(page)
+    page.evaluate("document.activeElement.blur()")
+
+
 def browser_step(page: Page) -> int:
     return int(page.locator(".gf-stepper").get_attribute("data-step"))
 

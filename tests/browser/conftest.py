@@ -12,8 +12,8 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import BrowserContext, Error, Page, Request, ViewportSize, expect, sync_playwright
 
-from tests.browser.components import APP, CELLS, FIRST_CHART_MS, open_figures
-from tests.browser.helpers import BROWSER_FLAGS, VIEWPORT, open_page, require_browser
+from tests.browser.components import APP, CELLS, FIRST_CHART_MS, at_the_beginning, open_figures
+from tests.browser.helpers import BROWSER_FLAGS, PHONE, VIEWPORT, open_page, require_browser
 from tests.browser.idle import WATCH, last_events
 from tests.browser.own_folder import write_own_folder
 from tools.serve import ROOT, Server, serve
@@ -33,7 +33,9 @@ LONGEST = (
     "test_lessons",
     "test_long_inputs",
     "test_presentation",
+    "test_phone",
     "test_pseudo_language",
+    "test_room",
     "test_step_story",
     "test_stepper",
     "test_walk",
@@ -57,11 +59,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Tell of a page whose test failed what happened on it last: much that is rare is seen once."""
     report = yield
-    page = getattr(item, "funcargs", {}).get("page")
+    given = getattr(item, "funcargs", {})
+    page = given.get("page") or given.get("tab") or given.get("phone")
     if report.when == "call" and report.failed and page is not None and page.url.startswith("http"):
         with suppress(Error):  # it may be gone
             text = page.evaluate("() => document.querySelector('[data-testid=stMain]')?.innerText ?? ''")
             report.sections.append(("the page", "\n".join([page.url, *last_events(page), "", text[:MOST_TEXT]])))
+            page.goto("about:blank")  # nothing of it for the next test
     return report
 
 
@@ -120,6 +124,15 @@ def kept_page(profile: BrowserContext) -> Page:
     return next((page for page in profile.pages if not page.is_closed()), None) or profile.new_page()
 
 
+@pytest.fixture(scope="session")
+def visitors(profile: BrowserContext) -> Iterator[dict[str, BrowserContext]]:
+    """What other visitors have in place of that profile, by their names, kept for the scripts they have fetched."""
+    known: dict[str, BrowserContext] = {}
+    yield known
+    for context in known.values():
+        context.close()
+
+
 @pytest.fixture
 def faults() -> list[str]:
     """What went wrong in this test's pages: errors nobody caught, requests to other machines."""
@@ -127,14 +140,19 @@ def faults() -> list[str]:
 
 
 @pytest.fixture
-def new_page(profile: BrowserContext, kept_page: Page, faults: list[str]) -> Iterator[Callable[..., Page]]:
+def new_page(
+    profile: BrowserContext, kept_page: Page, visitors: dict[str, BrowserContext], faults: list[str]
+) -> Iterator[Callable[..., Page]]:
     """A function that opens pages: `new_page(color_scheme="dark")`.
 
-    The first is the kept tab, emptied; `fresh=True` asks for a tab of the test's own, for what cannot be taken back,
-    such as routes. Further options, such as `has_touch=True`, make a context of their own. At the end of the test
-    every page is left, what it stored is removed, and the test fails if there were faults.
+    The first is the kept tab, emptied, or with `shared=True` as the last test left it that asked for this;
+    `fresh=True` asks for a tab of the test's own, for what cannot be taken back, such as routes. Further options,
+    such as `has_touch=True`, make a context of their own, and `visitor="teacher"` has one that is kept. At the end
+    of the test every page is left, but for a shared one, what it stored is removed, and the test fails if there
+    were faults.
     """
     opened: list[Page] = []
+    stay: list[Page] = []
 
     def note(request: Request) -> None:
         faults.extend(_outside(request.url))
@@ -147,16 +165,25 @@ def new_page(profile: BrowserContext, kept_page: Page, faults: list[str]) -> Ite
         viewport: ViewportSize = VIEWPORT,
         color_scheme: Literal["light", "dark"] = "light",
         fresh: bool = False,
+        shared: bool = False,
+        visitor: str = "",
         **options: Any,
     ) -> Page:
-        if options:
+        if visitor or options:
             assert profile.browser is not None
-            context = profile.browser.new_context(**options)
+            context = visitors.get(visitor) or profile.browser.new_context(**({"locale": "en-US"} | options))
             context.on("request", note)
-            prepare(context)
+            if visitor not in visitors:
+                prepare(context)
+            if visitor:
+                visitors[visitor] = context
             page = context.new_page()
         else:
             page = profile.new_page() if fresh or kept_page in opened else kept_page
+            if shared:
+                stay.append(page)
+            elif page.url.startswith("http"):
+                page.goto("about:blank")
         page.bring_to_front()  # behind another tab nothing has the focus
         page.set_viewport_size(viewport)
         page.emulate_media(color_scheme=color_scheme)
@@ -169,23 +196,47 @@ def new_page(profile: BrowserContext, kept_page: Page, faults: list[str]) -> Ite
     profile.remove_listener("request", note)
     for page in opened:
         page.remove_listener("pageerror", complain)
-        if not page.is_closed():
-            if page.url.startswith("http"):
-                page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
-            if page is kept_page:
-                page.goto("about:blank")
-            else:
-                page.close()
-        if page.context is not profile:
+        _leave(page, kept=page is kept_page, stays=page in stay)
+        if page.context in visitors.values():
+            page.context.remove_listener("request", note)
+            page.context.clear_cookies()
+        elif page.context is not profile:
             page.context.close()
     profile.clear_cookies()
     assert not faults, "\n".join(faults)
+
+
+def _leave(page: Page, *, kept: bool, stays: bool) -> None:
+    """Remove what a page has stored; empty it unless it stays for the next test, or close it if it is not kept."""
+    if page.is_closed():
+        return
+    if page.url.startswith("http"):
+        page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
+    if not kept:
+        page.close()
+    elif not stays:
+        page.goto("about:blank")
 
 
 @pytest.fixture
 def page(new_page: Callable[..., Page]) -> Page:
     """One page of 1280 x 720 in the light theme."""
     return new_page()
+
+
+@pytest.fixture
+def tab(new_page: Callable[..., Page]) -> Page:
+    """Such a page for tests that only look at what an address shows: one after the other turns to its own.
+
+    So that it is as an address says: whoever unfolds, zooms or types there takes a `page`.
+    """
+    return new_page(shared=True)
+
+
+@pytest.fixture
+def phone(new_page: Callable[..., Page]) -> Page:
+    """The same in the window of a phone."""
+    return new_page(viewport=PHONE, shared=True)
 
 
 def _outside(url: str) -> list[str]:
@@ -214,10 +265,10 @@ def stage(app: Server, page: Page) -> Page:
 
 
 @pytest.fixture
-def player(app: Server, page: Page) -> Page:
-    """That app with the stepper alone, opened."""
-    open_page(page, f"{app.url}/player")
-    return page
+def player(app: Server, tab: Page) -> Page:
+    """That app with the stepper alone, at its first step; a test leaves it for the next one to begin again."""
+    at_the_beginning(tab, app)
+    return tab
 
 
 @pytest.fixture(scope="module")

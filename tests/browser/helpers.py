@@ -17,6 +17,7 @@ from tools.browser import REMEDY, find_browser
 
 VIEWPORT: ViewportSize = {"width": 1280, "height": 720}
 PHONE: ViewportSize = {"width": 390, "height": 844}
+GROUND = {"light": "rgb(251, 250, 247)", "dark": "rgb(20, 27, 35)"}  # of the page: paper and ink
 SCREENSHOTS = os.environ.get("GLASSFORMER_SCREENSHOTS")  # a folder; unset, none are taken, as they take minutes
 
 # The sandbox does not start for root; the rest keeps Chromium from calling home.
@@ -45,6 +46,25 @@ def require_browser() -> str:
 def open_page(page: Page, url: str) -> None:
     """Go to an address of the app and wait until it has settled."""
     page.goto(url)
+    wait_for_idle(page)
+
+
+# What a click on a link of the menu does (ui/components/common/links.js).
+_TURN = """there => {
+  history.pushState({}, "", there);
+  dispatchEvent(new PopStateEvent("popstate", { state: {} }));
+}"""
+
+
+def turn_to(page: Page, url: str) -> None:
+    """Show an address in a tab that has the app open already, in a fraction of the time that loading takes.
+
+    What a first visit does, and what was unfolded or zoomed before, is for `open_page`.
+    """
+    if page.url == url or not page.url.startswith("/".join(url.split("/")[:3]) + "/"):
+        open_page(page, url)
+        return
+    page.evaluate(_TURN, url)
     wait_for_idle(page)
 
 

@@ -13,7 +13,7 @@ from ui.components.packing import FINE_LEVELS
 DIGITS = 7  # the beginning of however many digits a number is written with
 NEAR = 1e-4  # a share of a number: another thread's sums differ in the last bits, and a step of 1/65,535 rounds
 _NUMBERS = re.compile(rb"-?[0-9]+[.][0-9]{4,}")
-_BYTES = re.compile(rb"[A-Za-z0-9+/]{12,}={0,2}")
+_BYTES = re.compile(rb"[A-Za-z0-9+/]{12,}")  # without the signs that fill up
 _KINDS = ("<f8", "<f4", "<u2")  # the last are steps of shares
 
 

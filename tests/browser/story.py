@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.helpers import comes_to, open_page, wait_for_idle
+from tests.browser.helpers import comes_to, turn_to, wait_for_idle
 from tests.browser.idle import POLL_MS, wait_for_rest
 from tools.serve import Server
 
@@ -23,8 +23,8 @@ _DRAWN = """charts => charts.map(chart => {
 
 
 def open_step(page: Page, server: Server, address: str = "?model=reverse") -> Page:
-    """Open the Step page and wait until its charts are drawn."""
-    open_page(page, f"{server.url}/{address}")
+    """Come to the Step page and wait until its charts are drawn."""
+    turn_to(page, f"{server.url}/step?{address.partition('?')[2]}")
     expect(page.locator(".gf-stepper")).to_be_visible()
     wait_for_charts(page)
     return page

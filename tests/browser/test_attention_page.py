@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.helpers import comes_to, in_both_windows, open_page, screenshot, wait_for_idle
+from tests.browser.helpers import comes_to, in_both_windows, screenshot, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import address, expect_address, switch
 from tools.serve import Server
@@ -26,7 +26,7 @@ PLACE = """(chart, [row, column]) => {
 
 
 def open_attention(page: Page, server: Server, query: str = "") -> Page:
-    open_page(page, f"{server.url}/attention?model=reverse&src={LETTERS}{query}")
+    turn_to(page, f"{server.url}/attention?model=reverse&src={LETTERS}{query}")
     expect(page.locator(".st-key-" + style.BAR)).to_be_visible()
     wait_for_charts(page)
     return page
@@ -90,8 +90,8 @@ def x_range(page: Page) -> list[float]:
     return plot(page, MAP).evaluate("chart => chart._fullLayout.xaxis.range.map(end => Math.round(end * 10) / 10)")
 
 
-def test_a_click_on_a_tile_opens_its_head(page, server):
-    open_attention(page, server)
+def test_a_click_on_a_tile_opens_its_head(tab, server):
+    page = open_attention(tab, server)
     tile = [row[14:21] for row in drawn(page, GRID)[7:14]]
     said = hover(page, GRID, 7 + 2, 14 + 3)
     assert said.startswith("Layer 2, head 3Source piece (query) 3: aSource piece (key) 4: s")
@@ -108,15 +108,15 @@ def test_a_click_on_a_tile_opens_its_head(page, server):
     )
 
 
-def test_a_masked_cell_of_the_grid_says_why(page, server):
-    open_attention(page, server)
+def test_a_masked_cell_of_the_grid_says_why(tab, server):
+    page = open_attention(tab, server)
     said = hover(page, all_heads.GRIDS["decoder"], 0, 3)
     assert "closed by the mask: comes later in the output" in said
     assert "about" not in said
 
 
-def test_the_step_is_marked_in_every_tile_of_the_decoder(page, server):
-    open_attention(page, server)
+def test_the_step_is_marked_in_every_tile_of_the_decoder(tab, server):
+    page = open_attention(tab, server)
     middles = "chart => chart.layout.shapes.filter(shape => shape.type === 'rect').map(({ y0, y1 }) => (y0 + y1) / 2)"
     for step in range(2):
         for kind in ("decoder", "cross"):
@@ -127,8 +127,8 @@ def test_the_step_is_marked_in_every_tile_of_the_decoder(page, server):
         wait_for_idle(page)
 
 
-def test_the_keyboard_opens_a_head(page, server):
-    open_attention(page, server, "&kind=decoder&layer=1&head=2")
+def test_the_keyboard_opens_a_head(tab, server):
+    page = open_attention(tab, server, "&kind=decoder&layer=1&head=2")
     page.get_by_role("radio", name="All heads").focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
@@ -137,8 +137,8 @@ def test_the_keyboard_opens_a_head(page, server):
     comes_to(page, lambda: title(page, MAP), "Decoder self-attention: layer 1, head 2")
 
 
-def test_words_and_back_is_the_same_map(page, server):
-    open_attention(page, server, "&panel=head&kind=encoder&layer=2&head=3")
+def test_words_and_back_is_the_same_map(tab, server):
+    page = open_attention(tab, server, "&panel=head&kind=encoder&layer=2&head=3")
     before = drawn(page, MAP)
     toggle(page, "Merge pieces to words")
     comes_to(page, lambda: [len(row) for row in drawn(page, MAP)], [2, 2])
@@ -166,8 +166,8 @@ def test_a_step_keeps_the_zoom_and_moves_the_frame(page, server):
     assert x_range(page) == zoomed
 
 
-def test_a_cell_that_was_clicked_is_in_the_address_and_a_reload_finds_the_same_view(page, server):
-    open_attention(page, server, "&panel=head&kind=cross&layer=2&head=2&log=1&hide=1")
+def test_a_cell_that_was_clicked_is_in_the_address_and_a_reload_finds_the_same_view(tab, server):
+    page = open_attention(tab, server, "&panel=head&kind=cross&layer=2&head=2&log=1&hide=1")
     click(page, MAP, 2, 3)
     expect_address(page, query="3", key="4")
     shown = address(page)
@@ -182,16 +182,16 @@ def test_a_cell_that_was_clicked_is_in_the_address_and_a_reload_finds_the_same_v
     comes_to(page, lambda: (looked_at.inner_text(), title(page, MAP)), (said, named))
 
 
-def test_guess_mode_shows_no_later_piece_and_no_later_row(page, server):
-    open_attention(page, server, "&panel=head&kind=decoder&guess=1&step=3")
+def test_guess_mode_shows_no_later_piece_and_no_later_row(tab, server):
+    page = open_attention(tab, server, "&panel=head&kind=decoder&guess=1&step=3")
     comes_to(page, lambda: [len(row) for row in drawn(page, MAP)], [3, 3, 3])
     switch(page, "Hide candidates until I guess")
     comes_to(page, lambda: len(drawn(page, MAP)), 7)
 
 
 @pytest.mark.parametrize("panel", ["overview", "head"])
-def test_nothing_overflows(page, server, panel):
-    open_attention(page, server, f"&panel={panel}&words=1&hide=1&together=max")
+def test_nothing_overflows(tab, server, panel):
+    page = open_attention(tab, server, f"&panel={panel}&words=1&hide=1&together=max")
     for scheme, width in in_both_windows(page):
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         row = page.locator(f".st-key-{style.BAR} > *")
@@ -200,8 +200,8 @@ def test_nothing_overflows(page, server, panel):
         screenshot(page, f"attention-{panel}-{scheme}-{width}", whole=True)
 
 
-def test_the_charts_begin_on_the_first_screen(server, page):
-    open_attention(page, server)
+def test_the_charts_begin_on_the_first_screen(server, tab):
+    page = open_attention(tab, server)
     wait_for_rest(page)
     stepper = page.locator(".gf-stepper").bounding_box()
     chart = page.locator(f".st-key-{all_heads.GRIDS['cross']} .gf-chart").bounding_box()

@@ -5,7 +5,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import comes_to, open_page
+from tests.browser.helpers import comes_to, turn_to
 
 FULL = {"width": 1920, "height": 1080}
 SPOKEN = {"en": ("en-fr", "My little brother slept in the train."), "zh": ("zh-en", "他每天早上在公园里跑步。")}
@@ -36,29 +36,36 @@ TOO_LONG = """boxes => boxes.filter(box => {
 }).map(box => box.placeholder)"""
 
 
-@pytest.mark.parametrize("part", ["ffn", "pieces"])
-def test_a_class_reads_what_can_be_typed_into_a_box(server, new_page, part):
+def addresses(parts, language, options):
+    """A part of a page after the other, of the model of a language."""
+    model, source = SPOKEN[language]
+    for part in parts:
+        yield f"{part}&model={model}&src={quote(source)}&lang={language}{options}"
+
+
+def test_a_class_reads_what_can_be_typed_into_a_box(server, new_page):
     page = new_page(viewport=FULL)
-    open_page(page, f"{server.url}/inside?inside={part}&model=en-fr&lang=en&present=1")
-    boxes = page.locator("[class*=controls_bar] input[placeholder]")
-    expect(boxes.first).to_be_visible()
-    comes_to(page, lambda: boxes.evaluate_all(TOO_LONG), [])
+    for part in ("ffn", "pieces"):
+        turn_to(page, f"{server.url}/inside?inside={part}&model=en-fr&lang=en&present=1")
+        boxes = page.locator("[class*=controls_bar] input[placeholder]")
+        expect(boxes.first).to_be_visible()
+        comes_to(page, lambda boxes=boxes: boxes.evaluate_all(TOO_LONG), [])
 
 
 @pytest.mark.parametrize("language", SPOKEN)
 def test_a_class_reads_every_choice(server, new_page, language):
-    page, (model, source) = new_page(viewport=FULL), SPOKEN[language]
-    for part in PARTS:
-        open_page(page, f"{server.url}/{part}&model={model}&src={quote(source)}&lang={language}&present=1")
+    page = new_page(viewport=FULL)
+    for where in addresses(PARTS, language, "&present=1"):
+        turn_to(page, f"{server.url}/{where}")
+        expect(page.locator(":root.gf-present")).to_have_count(1)
         expect(page.locator(BOXES).first).to_be_visible()
         comes_to(page, lambda: page.locator(BOXES).evaluate_all(CUT), [])
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), part
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), where
 
 
-@pytest.mark.parametrize("language", SPOKEN)
-def test_what_a_small_window_cuts_says_so(server, page, language):
-    model, source = SPOKEN[language]
-    open_page(page, f"{server.url}/masks?model={model}&src={quote(source)}&lang={language}")
-    expect(page.locator(BOXES).first).to_be_visible()
-    comes_to(page, lambda: page.locator(BOXES).evaluate_all(UNMARKED), [])
-    assert page.locator(".st-key-controls_bar").bounding_box()["height"] <= 44
+def test_what_a_small_window_cuts_says_so(server, tab):
+    for language in SPOKEN:
+        turn_to(tab, f"{server.url}/{next(addresses(['masks?'], language, ''))}")
+        expect(tab.locator(BOXES).first).to_be_visible()
+        comes_to(tab, lambda: tab.locator(BOXES).evaluate_all(UNMARKED), [])
+        assert tab.locator(".st-key-controls_bar").bounding_box()["height"] <= 44, language

@@ -72,7 +72,7 @@ def test_a_changed_run_beside_its_control(server, new_page):
     expect(stepper(page, "b-")).to_be_visible()
     stand_at(page, 3, 3)
     assert said(page) == before
-    other = new_page(locale="en-GB")  # a context of its own: another visitor
+    other = new_page(visitor="first")  # a context of its own
     open_page(other, address)
     stand_at(other, 3, 3)
     assert said(other) == before

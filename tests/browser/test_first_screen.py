@@ -5,7 +5,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.helpers import open_page, wait_for_idle
+from tests.browser.helpers import open_page, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import FIFTEEN, chart_is_on_the_first_screen, wait_for_charts
 
@@ -56,11 +56,11 @@ def test_candidates_and_map_are_on_the_first_screen_and_the_player_stays(server,
     expect(page.locator(".gf-stepper")).to_have_attribute("data-step", "5")
 
 
-def test_the_map_is_on_the_first_screen_of_its_page(server, page):
-    open_page(page, f"{server.url}/attention?model=zh-en&src={FIFTEEN}&step=5&panel=head&layer=2&head=2")
-    wait_for_charts_of(page, "head_map")
-    assert bottom_of(page, "head_map") <= 720
-    assert player_is_seen(page)
+def test_the_map_is_on_the_first_screen_of_its_page(server, tab):
+    turn_to(tab, f"{server.url}/attention?model=zh-en&src={FIFTEEN}&step=5&panel=head&layer=2&head=2")
+    wait_for_charts_of(tab, "head_map")
+    assert bottom_of(tab, "head_map") <= 720
+    assert player_is_seen(tab)
 
 
 def wait_for_charts_of(page: Page, key: str) -> None:
@@ -85,19 +85,19 @@ WALK = f"""async stepper => {{
 
 
 @pytest.mark.parametrize(("source", "least_steps"), [(FIFTEEN, 13), (LONG, 35)])
-def test_no_piece_is_cut_and_nothing_jumps_while_a_sentence_grows(server, page, source, least_steps):
-    open_page(page, f"{server.url}/step?model=zh-en&src={source}")
+def test_no_piece_is_cut_and_nothing_jumps_while_a_sentence_grows(server, tab, source, least_steps):
+    turn_to(tab, f"{server.url}/step?model=zh-en&src={source}")
     for width in (1280, 1024, 850, 390):
-        page.set_viewport_size({"width": width, "height": 720})
-        wait_for_idle(page)
-        wait_for_rest(page)
-        slider = page.locator(".gf-slider").bounding_box()
+        tab.set_viewport_size({"width": width, "height": 720})
+        wait_for_idle(tab)
+        wait_for_rest(tab)
+        slider = tab.locator(".gf-slider").bounding_box()
         assert slider["width"] >= 90
-        page.locator(".gf-stepper").focus()
-        walk = page.locator(".gf-stepper").evaluate(WALK)
+        tab.locator(".gf-stepper").focus()
+        walk = tab.locator(".gf-stepper").evaluate(WALK)
         assert walk["last"] >= least_steps
         assert (len(walk["places"]), walk["cut"]) == (1, []), width
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 @pytest.mark.parametrize(
@@ -108,13 +108,13 @@ def test_no_piece_is_cut_and_nothing_jumps_while_a_sentence_grows(server, page, 
         ("inside?inside=model", None),
     ],
 )
-def test_without_anything_to_step_there_is_no_player(server, page, where, shaded):
-    open_page(page, f"{server.url}/{where}&model=reverse&src=glass")
-    expect(page.locator(".gf-target .gf-chip")).to_have_count(7)  # all of the output
-    expect(page.locator(PLAYER)).to_be_hidden()
+def test_without_anything_to_step_there_is_no_player(server, tab, where, shaded):
+    turn_to(tab, f"{server.url}/{where}&model=reverse&src=glass")
+    expect(tab.locator(".gf-target .gf-chip")).to_have_count(7)  # all of the output
+    expect(tab.locator(PLAYER)).to_be_hidden()
     if shaded:
-        expect(page.locator(".gf-note")).to_contain_text(shaded)
-    weights = page.locator(".gf-source .gf-chip").evaluate_all(
+        expect(tab.locator(".gf-note")).to_contain_text(shaded)
+    weights = tab.locator(".gf-source .gf-chip").evaluate_all(
         "chips => chips.map(chip => Number(chip.style.getPropertyValue('--weight')))"
     )
     assert sum(weights) == pytest.approx(1 if shaded else 0, abs=0.02)
@@ -137,18 +137,18 @@ OTHER_PAGES = {  # the other parts are looked at where nothing of them may overf
 
 @pytest.mark.parametrize("options", ["", "&log=1&own=1&words=1&hide=1"], ids=["", "options"])
 @pytest.mark.parametrize("panel", ATTENTION)
-def test_controls_take_one_row_and_the_chart_of_each_part_is_on_the_first_screen(server, page, panel, options):
-    open_page(page, f"{server.url}/attention?model=zh-en&src={FIFTEEN}&step=5&layer=2&panel={panel}{options}")
-    chart_is_on_the_first_screen(page, ATTENTION[panel])
-    row = page.locator(".st-key-controls_bar").bounding_box()
+def test_controls_take_one_row_and_the_chart_of_each_part_is_on_the_first_screen(server, tab, panel, options):
+    turn_to(tab, f"{server.url}/attention?model=zh-en&src={FIFTEEN}&step=5&layer=2&panel={panel}{options}")
+    chart_is_on_the_first_screen(tab, ATTENTION[panel])
+    row = tab.locator(".st-key-controls_bar").bounding_box()
     assert row["height"] <= 44
 
 
 @pytest.mark.parametrize("where", OTHER_PAGES)
-def test_the_first_chart_of_a_part_is_on_the_first_screen(server, page, where):
+def test_the_first_chart_of_a_part_is_on_the_first_screen(server, tab, where):
     path, _, query = where.partition("?")
-    open_page(page, f"{server.url}/{path}?model=zh-en&src={FIFTEEN}&step=5&{query}")
-    chart_is_on_the_first_screen(page, OTHER_PAGES[where])
+    turn_to(tab, f"{server.url}/{path}?model=zh-en&src={FIFTEEN}&step=5&{query}")
+    chart_is_on_the_first_screen(tab, OTHER_PAGES[where])
 
 
 def test_beside_an_open_sidebar_nothing_is_squeezed(server, page):
@@ -158,7 +158,7 @@ def test_beside_an_open_sidebar_nothing_is_squeezed(server, page):
     wait_for_charts(page)
     widths = [chart.bounding_box()["width"] for chart in page.locator(".gf-chart").all()]
     assert min(widths) > 400
-    open_page(page, f"{server.url}/glossary")
+    turn_to(page, f"{server.url}/glossary")
     expect(page.locator(".gf-glossary-entry dd").first).to_be_visible()
     meanings = page.locator(".gf-glossary-entry dd").evaluate_all("all => all.map(one => one.clientWidth)")
     assert len(meanings) > 100

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser import flow_app
-from tests.browser.flow import choose, drawn, expect_view, expected, painted_pixels, save, token
+from tests.browser.flow import THRESHOLD, choose, drawn, expect_view, expected, painted_pixels, save, token
 from tests.browser.flow_app import HOSTILE, example
 from tests.browser.helpers import chart_menu, comes_to, open_page, wait_for_idle
 from tools.serve import ROOT, serve
@@ -29,18 +29,42 @@ def flow_server(tmp_path_factory):
 
 
 @pytest.fixture
-def stage(flow_server, page):
-    """That app, opened on the example "cross"."""
-    page.set_viewport_size({"width": 1280, "height": 900})
-    page.sent = []
+def stage(flow_server, tab):
+    """That app on the example "cross"; in a tab that has it open, what the test before chose is taken back."""
+    tab.set_viewport_size({"width": 1280, "height": 900})
+    if not tab.url.startswith(f"{flow_server.url}/"):
+        tab.sent = []
+        tab.on("websocket", lambda socket: socket.on("framesent", lambda frame: tab.sent.append(frame)))
+        open_page(tab, flow_server.url)
+    else:
+        begin_again(tab)
+    expect_view(tab, pinned="", focus="", heads="1 2 3 4", lines=len(expected("cross")))
+    return tab
 
-    def listen(socket):
-        socket.on("framesent", lambda frame: page.sent.append(frame))
 
-    page.on("websocket", listen)
-    open_page(page, flow_server.url)
-    expect(page.locator(".gf-flow")).to_have_attribute("data-lines", re.compile(r"\d"))
-    return page
+def begin_again(page):
+    """Take back what there is to choose in the app: data, step, guess, piece and heads."""
+    page.keyboard.press("Escape")
+    page.mouse.move(5, 5)
+    sidebar = page.get_by_test_id("stSidebar")
+    if sidebar.get_by_role("switch", name="guess").or_(sidebar.get_by_role("checkbox", name="guess")).is_checked():
+        choose(page, "guess")
+    choose(page, "cross")
+    step_to(page, 0)
+    wait_for_idle(page)
+    follow = page.get_by_role("button", name="Follow the step")
+    if follow.get_attribute("aria-pressed") == "true":
+        follow.click()
+    pinned = page.locator(".gf-flow").get_attribute("data-pinned")
+    if pinned:
+        side, index = pinned.split()
+        token(page, side, int(index)).click()
+        expect(page.get_by_text("told: nothing")).to_be_visible()
+    page.get_by_role("button", name="All", exact=True).click()
+    page.get_by_label("Hide lines below this weight").fill(str(THRESHOLD))
+    page.mouse.move(5, 5)
+    wait_for_idle(page)
+    page.evaluate("document.activeElement.blur()")
 
 
 # ---------------------------------------------------------------- lines
@@ -137,10 +161,14 @@ def test_heads_are_hidden_shown_and_seen_alone(stage):
 
 
 def test_a_head_that_python_names_is_shown_alone(stage):
-    stage.get_by_role("combobox", name=re.compile("head")).click()
+    menu = stage.get_by_role("combobox", name=re.compile("head"))
+    menu.click()
     stage.get_by_role("option", name="2", exact=True).click()
     wait_for_idle(stage)
     expect_view(stage, heads="3", lines=len(expected("cross", heads={2})))
+    menu.click()
+    stage.get_by_role("option", name="None", exact=True).click()
+    wait_for_idle(stage)
 
 
 # ---------------------------------------------------------------- keyboard

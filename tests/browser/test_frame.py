@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from tests.browser.helpers import comes_to, open_page, screenshot, wait_for_idle
+from tests.browser.helpers import GROUND, comes_to, open_page, screenshot, turn_to, wait_for_idle
 from tests.browser.idle import NEW_SESSION, RERUN_SCRIPT, SCRIPT_FINISHED, last_events
 from tools.serve import serve
 
@@ -62,6 +62,23 @@ def test_messages_have_the_numbers_that_streamlit_gives_them(small_app, page):
     expect(page.get_by_text("slept")).to_be_visible()
 
 
+def test_a_tab_that_turns_to_an_address_shows_what_loading_it_shows(server, new_page):
+    loaded, turned = new_page(), new_page(fresh=True)
+    there = f"{server.url}/masks?model=reverse&src=abc&mask=decoder&query=2"
+    open_page(loaded, there)
+    open_page(turned, f"{server.url}/step?model=en-fr&src=I+like+tea.&step=2&lang=zh")
+    entries = turned.evaluate("history.length")
+    turn_to(turned, there)
+
+    def shown(page):
+        parts = [page.get_by_test_id(part).inner_text() for part in ("stMain", "stSidebarUserContent")]
+        return page.url, *parts, page.locator(".gf-chart .gtitle").all_text_contents()
+
+    expect(loaded.locator(".gf-chart .main-svg").nth(1)).to_be_visible()
+    comes_to(turned, lambda: shown(turned), shown(loaded))
+    assert turned.evaluate("history.length") == entries + 1
+
+
 def test_screenshots_are_saved(small_app, page, tmp_path):
     open_page(page, small_app.url)
     saved = screenshot(page, "frame: a small app", whole=True, folder=str(tmp_path))
@@ -77,8 +94,7 @@ def test_errors_reach_the_log_and_not_the_browser(small_app, page):
 
 
 def test_paper_in_light_and_ink_in_dark(small_app, new_page):
-    expected = {"light": "rgb(251, 250, 247)", "dark": "rgb(20, 27, 35)"}
-    for scheme, colour in expected.items():
+    for scheme, colour in GROUND.items():
         page = new_page(color_scheme=scheme)
         open_page(page, small_app.url)
         app = page.get_by_test_id("stApp")

@@ -2,10 +2,9 @@
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import PHONE, chart_menu, menu_link, open_page, wait_for_idle
+from tests.browser.helpers import PHONE, chart_menu, menu_link, open_page, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import SETTLED_MS
 
@@ -70,9 +69,9 @@ def test_other_pages_say_what_they_need_and_the_choice_stays(own_server, page):
     expect(page).to_have_url(re.compile(r"attention\?.*panel=table"))
 
 
-@pytest.mark.parametrize("panel", ["overview", "head", "flow", "table"])
-def test_nothing_is_wider_than_a_phone(own_server, new_page, panel):
+def test_nothing_is_wider_than_a_phone(own_server, new_page):
     page = new_page(viewport=PHONE, color_scheme="dark")
-    open_page(page, f"{own_server.url}/attention?model=cat.npz&panel={panel}")
-    wait_for_rest(page)
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    for panel in ("overview", "head", "flow", "table"):
+        turn_to(page, f"{own_server.url}/attention?model=cat.npz&panel={panel}")
+        wait_for_rest(page)
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), panel

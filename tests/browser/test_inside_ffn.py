@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import comes_to, in_both_windows, open_page, screenshot, wait_for_idle
+from tests.browser.helpers import comes_to, in_both_windows, screenshot, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.made_up import HOSTILE, NAME
 from tests.browser.story import address, expect_address, wait_for_charts
@@ -28,7 +28,7 @@ _OVERLAPS = """key => { const boxes = [...document.querySelectorAll(`.st-key-${k
 
 
 def open_part(page, server, part, query=""):
-    open_page(page, f"{server.url}/inside?inside={part}{query}")
+    turn_to(page, f"{server.url}/inside?inside={part}{query}")
     wait_for_charts(page)
 
 
@@ -80,19 +80,19 @@ def test_clicks_choose_token_layer_neuron_and_piece_and_stay_in_the_address(serv
     ("part", "query"),
     [("ffn", f"&side=target&src={LONG}"), ("pieces", "&model=en-fr&side=target"), ("pieces", f"&src={LONG}")],
 )
-def test_nothing_overflows_or_overlaps(server, page, part, query):
-    open_part(page, server, part, query)
-    for scheme, width in in_both_windows(page):
-        assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth <= main.clientWidth")
+def test_nothing_overflows_or_overlaps(server, tab, part, query):
+    open_part(tab, server, part, query)
+    for scheme, width in in_both_windows(tab):
+        assert tab.get_by_test_id("stMain").evaluate("main => main.scrollWidth <= main.clientWidth")
         for key in PARTS[part]:
-            box = chart(page, key).locator(".main-svg").first.bounding_box()
+            box = chart(tab, key).locator(".main-svg").first.bounding_box()
             assert box["x"] >= 0
             assert box["x"] + box["width"] <= width
         if part == "pieces":
-            labels, overlaps = page.evaluate(_OVERLAPS, "piece_map")
+            labels, overlaps = tab.evaluate(_OVERLAPS, "piece_map")
             assert labels > 20
             assert overlaps == []
-        screenshot(page, f"inside-{part}-{'en-fr' in query}-{width}-{scheme}", whole=True)
+        screenshot(tab, f"inside-{part}-{'en-fr' in query}-{width}-{scheme}", whole=True)
 
 
 def test_markup_in_pieces_is_shown_letter_by_letter(own_server, page):

@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.helpers import chart_menu, comes_to, in_both_windows, open_page, screenshot, wait_for_idle
+from tests.browser.helpers import chart_menu, comes_to, in_both_windows, open_page, screenshot, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import expect_address, wait_for_charts
 
@@ -75,18 +75,18 @@ def test_a_block_leads_to_its_view_and_back_again(server, new_page):
     expect(page.get_by_label("Input", exact=True)).to_have_value("abcdef")
 
 
-def test_nothing_overflows(server, page):
-    open_page(page, f"{server.url}/inside")
-    wait_for_charts(page)
-    for scheme, width in in_both_windows(page):
-        main = page.get_by_test_id("stMain")
+def test_nothing_overflows(server, tab):
+    turn_to(tab, f"{server.url}/inside")
+    wait_for_charts(tab)
+    for scheme, width in in_both_windows(tab):
+        main = tab.get_by_test_id("stMain")
         assert main.evaluate("main => main.scrollWidth <= main.clientWidth")
         for key in CHARTS:
-            box = page.locator(f".st-key-{key} .main-svg").first.bounding_box()
+            box = tab.locator(f".st-key-{key} .main-svg").first.bounding_box()
             assert box["x"] >= 0
             assert box["x"] + box["width"] <= width
-        assert page.evaluate(_OUTSIDE) == []
-        screenshot(page, f"inside-model-{width}-{scheme}", whole=True)
+        assert tab.evaluate(_OUTSIDE) == []
+        screenshot(tab, f"inside-model-{width}-{scheme}", whole=True)
 
 
 def test_the_diagram_is_not_squeezed_into_the_large_view(server, page):

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import comes_to, in_both_windows, open_page, screenshot, wait_for_idle
+from tests.browser.helpers import comes_to, in_both_windows, screenshot, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import browser_step, expect_address, wait_for_charts
 
@@ -23,7 +23,7 @@ _CELLS = """() => { const chart = document.querySelector(".st-key-lens_table .js
 
 
 def open_part(page, server, query):
-    open_page(page, f"{server.url}/inside{query}")
+    turn_to(page, f"{server.url}/inside{query}")
     wait_for_charts(page)
 
 
@@ -50,18 +50,18 @@ def test_a_click_on_the_map_goes_to_its_step_and_one_on_a_token_chooses_it(serve
 
 
 @pytest.mark.parametrize("part", CHARTS)
-def test_nothing_overflows(server, page, part):
-    open_part(page, server, f"?inside={part}&step=9&side=target&src={LONG}")
+def test_nothing_overflows(server, tab, part):
+    open_part(tab, server, f"?inside={part}&step=9&side=target&src={LONG}")
     if part == "lens":
-        page.get_by_role("radiogroup", name="Read after").get_by_text("Each sub-layer", exact=True).click()
-    for scheme, width in in_both_windows(page):
+        tab.get_by_role("radiogroup", name="Read after").get_by_text("Each sub-layer", exact=True).click()
+    for scheme, width in in_both_windows(tab):
         if part == "lens":
-            cell, *written = page.evaluate(_CELLS)
+            cell, *written = tab.evaluate(_CELLS)
             assert max(written) <= cell + 4
-        main = page.get_by_test_id("stMain")
+        main = tab.get_by_test_id("stMain")
         assert main.evaluate("main => main.scrollWidth <= main.clientWidth")
         for key in CHARTS[part]:
-            box = page.locator(f".st-key-{key} .main-svg").first.bounding_box()
+            box = tab.locator(f".st-key-{key} .main-svg").first.bounding_box()
             assert box["x"] >= 0
             assert box["x"] + box["width"] <= width
-        screenshot(page, f"inside-{part}-{width}-{scheme}", whole=True)
+        screenshot(tab, f"inside-{part}-{width}-{scheme}", whole=True)

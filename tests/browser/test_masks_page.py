@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.helpers import comes_to, in_both_windows, open_page, screenshot, wait_for_idle
+from tests.browser.helpers import comes_to, in_both_windows, screenshot, turn_to, wait_for_idle
 from tests.browser.idle import POLL_MS, wait_for_rest
 from tests.browser.story import FIFTEEN, chart_is_on_the_first_screen, expect_address
 
@@ -14,7 +14,7 @@ REVERSE = "masks?model=reverse&mask=decoder"
 
 def open_masks(page: Page, server, where: str = REVERSE) -> Page:
     """Open the page and wait until its charts are drawn."""
-    open_page(page, f"{server.url}/{where}")
+    turn_to(page, f"{server.url}/{where}")
     wait_for_every_chart(page)
     return page
 
@@ -52,8 +52,8 @@ def verdict(page: Page):
     return page.locator(".st-key-mask_verdict")
 
 
-def test_a_click_on_a_cell_says_why(server, page):
-    open_masks(page, server)
+def test_a_click_on_a_cell_says_why(server, tab):
+    page = open_masks(tab, server)
     click_cell(page, "mask_bool", 2, 4)  # rows and columns from 0, what is said from 1
     expect(verdict(page)).to_contain_text("No: key 5 comes after query 3: the future.")
     click_cell(page, "mask_additive", 2, 1)
@@ -85,8 +85,8 @@ def test_a_reload_finds_mask_sentence_cell_and_companions(server, page):
     expect(page.locator(".st-key-mask_bool .gtitle")).to_contain_text("Padding and causal, sentence 4")
 
 
-def test_one_row_follows_the_cell_and_a_click_on_a_key(server, page):
-    open_masks(page, server, f"{REVERSE}&query=4&key=2")
+def test_one_row_follows_the_cell_and_a_click_on_a_key(server, tab):
+    page = open_masks(tab, server, f"{REVERSE}&query=4&key=2")
     page.get_by_role("radio", name="One row").click()
     wait_for_idle(page)
     wait_for_every_chart(page)
@@ -104,8 +104,8 @@ def test_one_row_follows_the_cell_and_a_click_on_a_key(server, page):
     expect(page.locator(".st-key-mask_bool")).to_have_count(0)  # only one section is sent
 
 
-def test_the_checks_run_and_show_numbers(server, page):
-    open_masks(page, server, f"{REVERSE}&masks=checks")
+def test_the_checks_run_and_show_numbers(server, tab):
+    page = open_masks(tab, server, f"{REVERSE}&masks=checks")
     said = page.get_by_test_id("stAlert")
     expect(said.filter(has_text="moved by exactly 0").filter(has_text="Without the causal mask")).to_be_visible()
     expect(said.filter(has_text="pads added to the source")).to_be_visible()
@@ -116,16 +116,16 @@ def test_the_checks_run_and_show_numbers(server, page):
     expect(said.first).to_contain_text("Rows 1 to 5 moved by exactly 0")
 
 
-def test_the_companions_of_an_address_without_any_are_none(server, page):
-    open_masks(page, server, f"{REVERSE}&with=")
-    expect(page.get_by_text("One sentence alone needs no padding")).to_be_visible()
+def test_the_companions_of_an_address_without_any_are_none(server, tab):
+    open_masks(tab, server, f"{REVERSE}&with=")
+    expect(tab.get_by_text("One sentence alone needs no padding")).to_be_visible()
 
 
 @pytest.mark.parametrize(
     ("section", "first"), [("masks", "mask_bool"), ("one_row", "mask_row"), ("checks", "mask_causality")]
 )
-def test_the_first_chart_is_on_the_first_screen_and_nothing_is_wider_than_the_page(server, page, section, first):
-    open_masks(page, server, f"masks?model=zh-en&src={FIFTEEN}&step=5&masks={section}")
+def test_the_first_chart_is_on_the_first_screen_and_nothing_is_wider_than_the_page(server, tab, section, first):
+    page = open_masks(tab, server, f"masks?model=zh-en&src={FIFTEEN}&step=5&masks={section}")
     for scheme, width in in_both_windows(page):
         if width == 1280:
             chart_is_on_the_first_screen(page, f".st-key-{first} .gf-chart")

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.helpers import PHONE, open_page, wait_for_idle
+from tests.browser.helpers import GROUND, PHONE, open_page, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import FIFTEEN
 
@@ -27,12 +27,11 @@ def top_of(page: Page, chart: str) -> float:
 
 
 @pytest.mark.parametrize("where", PICTURES)
-def test_the_first_picture_is_near_the_top(server, new_page, where):
-    page = new_page(viewport=PHONE)
-    open_page(page, f"{server.url}/{where}&model=zh-en&src={FIFTEEN}&step=5")
+def test_the_first_picture_is_near_the_top(server, phone, where):
+    turn_to(phone, f"{server.url}/{where}&model=zh-en&src={FIFTEEN}&step=5")
     chart, most = PICTURES[where]
-    assert top_of(page, chart) <= most
-    bar = page.locator(".st-key-controls_bar")
+    assert top_of(phone, chart) <= most
+    bar = phone.locator(".st-key-controls_bar")
     if bar.count():
         assert bar.bounding_box()["height"] <= 44  # one row, which slides
         last = bar.locator(":scope > *").last
@@ -40,7 +39,7 @@ def test_the_first_picture_is_near_the_top(server, new_page, where):
         box = last.bounding_box()
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= PHONE["width"]
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_who_follows_a_class_has_no_box_to_type_into(server, new_page):
@@ -81,33 +80,31 @@ def test_the_head_is_one_row_which_unfolds_and_the_controls_stay_at_the_foot(ser
     expect(page.locator(".gf-stepper")).to_have_attribute("data-step", "5")
 
 
-def test_pieces_are_one_row_that_slides_to_where_the_step_is(server, new_page):
-    page = new_page(viewport=PHONE)
-    open_page(page, f"{server.url}/step?model=zh-en&src={FIFTEEN}&step=1")
-    top_of(page, ".st-key-candidates .gf-chart")
+def test_pieces_are_one_row_that_slides_to_where_the_step_is(server, phone):
+    turn_to(phone, f"{server.url}/step?model=zh-en&src={FIFTEEN}&step=1")
+    top_of(phone, ".st-key-candidates .gf-chart")
     for key in ("End", "Home"):
-        page.locator(".gf-stepper").press(key)
+        phone.locator(".gf-stepper").press(key)
         for row in (".gf-source .gf-pieces", ".gf-target .gf-pieces"):
-            tops = page.locator(f"{row} .gf-chip").evaluate_all("all => all.map(one => one.offsetTop)")
+            tops = phone.locator(f"{row} .gf-chip").evaluate_all("all => all.map(one => one.offsetTop)")
             assert len(set(tops)) == 1
-        place = page.locator(".gf-target .gf-now").bounding_box()
+        place = phone.locator(".gf-target .gf-now").bounding_box()
         assert place["x"] >= 0
         assert place["x"] + place["width"] <= PHONE["width"]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_buttons_in_the_corners_have_the_pages_ground(server, new_page, scheme):
-    page = new_page(viewport=PHONE, color_scheme=scheme)
-    open_page(page, f"{server.url}/masks?model=zh-en&src={FIFTEEN}")
-    page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, 130)")
-    ground = "one => getComputedStyle(one).backgroundColor"
-    for button in ("stExpandSidebarButton", "stMainMenu"):
-        assert page.get_by_test_id(button).evaluate(ground) == page.get_by_test_id("stApp").evaluate(ground)
+def test_the_buttons_in_the_corners_have_the_pages_ground(server, phone):
+    turn_to(phone, f"{server.url}/masks?model=zh-en&src={FIFTEEN}")
+    phone.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, 130)")
+    for scheme, ground in GROUND.items():
+        phone.emulate_media(color_scheme=scheme)
+        for part in ("stApp", "stExpandSidebarButton", "stMainMenu"):
+            expect(phone.get_by_test_id(part)).to_have_css("background-color", ground)
 
 
-def test_the_mark_of_a_space_is_as_large_as_its_piece_and_says_what_it_is(server, page):
-    open_page(page, f"{server.url}/step?model=zh-en&src={FIFTEEN}&step=5")
-    space = page.locator(".gf-source .gf-space").first
+def test_the_mark_of_a_space_is_as_large_as_its_piece_and_says_what_it_is(server, tab):
+    turn_to(tab, f"{server.url}/step?model=zh-en&src={FIFTEEN}&step=5")
+    space = tab.locator(".gf-source .gf-space").first
     expect(space).to_have_attribute("title", "▁ marks a space before the piece.")
     assert space.evaluate(
         "one => ['fontSize', 'top', 'color'].every(name => getComputedStyle(one)[name] === "
@@ -115,19 +112,17 @@ def test_the_mark_of_a_space_is_as_large_as_its_piece_and_says_what_it_is(server
     )
 
 
-def test_the_name_of_the_app_is_not_broken(server, new_page):
-    page = new_page(viewport=PHONE)
-    open_page(page, f"{server.url}/start?model=zh-en")
-    title = page.get_by_role("heading", level=1)
+def test_the_name_of_the_app_is_not_broken(server, phone):
+    turn_to(phone, f"{server.url}/start?model=zh-en")
+    title = phone.get_by_role("heading", name="Glassformer", level=1)
     assert title.bounding_box()["height"] < 2 * title.evaluate(
         "title => parseFloat(getComputedStyle(title).fontSize)"
     )
 
 
-def test_a_long_menu_of_a_row_ends_in_sight(server, new_page):
-    page = new_page(viewport=PHONE)
-    open_page(page, f"{server.url}/wrong?model=en-fr&mistake=inverted")
-    menu = page.locator("[class*=controls_bar] [data-testid=stSelectbox]").bounding_box()
+def test_a_long_menu_of_a_row_ends_in_sight(server, phone):
+    turn_to(phone, f"{server.url}/wrong?model=en-fr&mistake=inverted")
+    menu = phone.locator("[class*=controls_bar] [data-testid=stSelectbox]").bounding_box()
     assert menu["x"] + menu["width"] <= 0.85 * PHONE["width"]
 
 

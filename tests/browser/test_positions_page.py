@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import comes_to, in_both_windows, open_page, screenshot, wait_for_idle
+from tests.browser.helpers import comes_to, in_both_windows, screenshot, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import FIFTEEN, chart_is_on_the_first_screen, expect_address, type_source, wait_for_charts
 
@@ -25,7 +25,7 @@ _PLACE = """([key, curve, place]) => { const chart = document.querySelector(`.st
 
 
 def open_part(page, server, query=""):
-    open_page(page, f"{server.url}/positions{query}")
+    turn_to(page, f"{server.url}/positions{query}")
     wait_for_charts(page)
     return page
 
@@ -74,8 +74,8 @@ def test_a_walk_through_the_parts_and_back_by_the_address(server, page):
     comes_to(page, lambda: drawn(page, "position_errors"), shown)
 
 
-def test_a_clicked_bar_chooses_its_token(server, page):
-    open_part(page, server, "?model=reverse&src=abcdef&positions=sentence")
+def test_a_clicked_bar_chooses_its_token(server, tab):
+    page = open_part(tab, server, "?model=reverse&src=abcdef&positions=sentence")
     click_mark(page, "embedding_strengths", 1, 3)
     expect(chart(page, "embedding_rows")).to_contain_text("What token 4, d, starts from")
     expect_address(page, key="4")
@@ -107,8 +107,8 @@ def test_without_a_sentence_the_table_is_still_there(server, page):
     expect(chart(page, "position_points")).to_be_visible()
 
 
-def test_markup_is_shown_letter_by_letter(server, page):
-    open_part(page, server, "?positions=sentence&src=%3Cb%3E%24x%24%3C%2Fb%3E")
+def test_markup_is_shown_letter_by_letter(server, tab):
+    page = open_part(tab, server, "?positions=sentence&src=%3Cb%3E%24x%24%3C%2Fb%3E")
     letters = chart(page, "embedding_strengths").locator(".xtick text")
     shown = "".join(letters.all_text_contents())
     assert shown.replace("▁", "").replace("</s>", "") == "<b>$x$</b>"
@@ -116,8 +116,9 @@ def test_markup_is_shown_letter_by_letter(server, page):
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_the_first_chart_is_on_the_first_screen_and_nothing_overflows(server, page, part):
-    open_part(page, server, f"?model=zh-en&positions={part}&src={LONG if part == 'sentence' else FIFTEEN}&step=5")
+def test_the_first_chart_is_on_the_first_screen_and_nothing_overflows(server, tab, part):
+    source = LONG if part == "sentence" else FIFTEEN
+    page = open_part(tab, server, f"?model=zh-en&positions={part}&src={source}&step=5")
     for scheme, width in in_both_windows(page):
         if part != "sentence" and width == 1280:  # that of a sentence is measured with one that is not so long
             chart_is_on_the_first_screen(page, f".st-key-{PARTS[part][0]} .gf-chart")

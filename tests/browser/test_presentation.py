@@ -5,7 +5,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import chart_menu, comes_to, open_page, wait_for_idle
+from tests.browser.helpers import chart_menu, comes_to, open_page, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import address, browser_step, expect_address, open_step, source_box, wait_for_charts
 
@@ -54,27 +54,27 @@ def charts_at_rest(page):
     wait_for_rest(page)
 
 
-@pytest.mark.parametrize("place", ["/?", "/inside?inside=lens&", "/positions?positions=sentence&"])
-def test_one_key_sets_page_and_charts_in_large_type_and_clips_nothing(server, new_page, place):
-    page = new_page(viewport=FULL)
-    open_page(page, f"{server.url}{place}model=en-fr&src={SENTENCE}")
-    charts_at_rest(page)
-    expect(page.get_by_test_id("stSidebar")).to_be_visible()
-    plain = max(page.locator(TICKS).evaluate_all(SIZES))
-    page.keyboard.press("p")
-    expect(page.get_by_test_id("stSidebar")).to_be_hidden()
-    charts_at_rest(page)
-    comes_to(page, lambda: set(page.locator(TICKS).evaluate_all(SIZES)), {24})
-    assert page.evaluate("parseFloat(getComputedStyle(document.documentElement).fontSize)") == 24
-    comes_to(page, lambda: page.evaluate(CLIPPED), [])
-    page.set_viewport_size(SMALL)
-    charts_at_rest(page)
-    comes_to(page, lambda: max(page.locator(TICKS).evaluate_all(SIZES)) > plain, expected=True)
-    comes_to(page, lambda: page.evaluate(CLIPPED), [])
-    page.keyboard.press("P")
-    expect(page.get_by_test_id("stSidebar")).to_be_visible()
-    charts_at_rest(page)
-    comes_to(page, lambda: max(page.locator(TICKS).evaluate_all(SIZES)), plain)
+@pytest.mark.parametrize("place", ["/step?", "/inside?inside=lens&", "/positions?positions=sentence&"])
+def test_one_key_sets_page_and_charts_in_large_type_and_clips_nothing(server, tab, place):
+    tab.set_viewport_size(FULL)
+    turn_to(tab, f"{server.url}{place}model=en-fr&src={SENTENCE}")
+    charts_at_rest(tab)
+    expect(tab.get_by_test_id("stSidebar")).to_be_visible()
+    plain = max(tab.locator(TICKS).evaluate_all(SIZES))
+    tab.keyboard.press("p")
+    expect(tab.get_by_test_id("stSidebar")).to_be_hidden()
+    charts_at_rest(tab)
+    comes_to(tab, lambda: set(tab.locator(TICKS).evaluate_all(SIZES)), {24})
+    assert tab.evaluate("parseFloat(getComputedStyle(document.documentElement).fontSize)") == 24
+    comes_to(tab, lambda: tab.evaluate(CLIPPED), [])
+    tab.set_viewport_size(SMALL)
+    charts_at_rest(tab)
+    comes_to(tab, lambda: max(tab.locator(TICKS).evaluate_all(SIZES)) > plain, expected=True)
+    comes_to(tab, lambda: tab.evaluate(CLIPPED), [])
+    tab.keyboard.press("P")
+    expect(tab.get_by_test_id("stSidebar")).to_be_visible()
+    charts_at_rest(tab)
+    comes_to(tab, lambda: max(tab.locator(TICKS).evaluate_all(SIZES)), plain)
 
 
 def test_chips_grow_with_the_page(server, page):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
-from tests.browser.helpers import open_page, screenshot
+from tests.browser.helpers import PHONE, screenshot, turn_to
 from tests.pages.test_pseudo_language import MODEL, PARTS, SOURCE, SPOKEN
 
-WIDTH = 390
+WIDTH = PHONE["width"]
 # An element whose own text is wider or higher than it, and which hides what runs over without an ellipsis.
 CUT = """() => [...document.querySelectorAll("body *")].filter((element) => {
   const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.includes("⟦"));
@@ -40,13 +40,13 @@ def address(part: str) -> str:
     return f"/{script.stem}?" + "&".join(f"{name}={value}" for name, value in asked.items())
 
 
-def test_nothing_is_cut_on_a_phone(new_page, server):
-    page = new_page(viewport={"width": WIDTH, "height": 844})
+def test_nothing_is_cut_on_a_phone(phone, server):
     for part in SPOKEN:
-        open_page(page, server.url + address(part))
-        assert not faults(page), part
-        assert page.evaluate("document.documentElement.scrollWidth") <= WIDTH, part
-        screenshot(page, f"qps-{part}-{WIDTH}", whole=True)
+        turn_to(phone, server.url + address(part))
+        expect(phone.get_by_test_id("stMain")).to_contain_text("⟦")
+        assert not faults(phone), part
+        assert phone.evaluate("document.documentElement.scrollWidth") <= WIDTH, part
+        screenshot(phone, f"qps-{part}-{WIDTH}", whole=True)
 
 
 @pytest.mark.parametrize(

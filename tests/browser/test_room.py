@@ -10,7 +10,7 @@ import zxingcpp
 from PIL import Image
 from playwright.sync_api import expect
 
-from tests.browser.helpers import comes_to, menu_link, open_page, screenshot
+from tests.browser.helpers import comes_to, menu_link, open_page, screenshot, turn_to
 from tests.browser.idle import wait_for_idle
 from tools.serve import HOST, serve
 
@@ -44,22 +44,22 @@ def parameters(page):
 
 
 @pytest.fixture
-def people(new_page, fresh_server):
+def people(new_page, server):
     """A teacher, two students, the code of their room, all on the page about rooms."""
-    teacher, *students = [new_page(locale="en-US") for _ in range(3)]
-    open_page(teacher, f"{fresh_server.url}/room")
+    teacher, *students = [new_page(visitor=name) for name in ("teacher", "first", "second")]
+    open_page(teacher, f"{server.url}/room")
     teacher.get_by_role("button", name="Open a room").click()
     expect(teacher.locator(BAR)).to_contain_text("0 students")
     code = parameters(teacher)["room"]
-    open_page(students[0], f"{fresh_server.url}/?room={code.lower()}")
-    open_page(students[1], f"{fresh_server.url}/room")
+    open_page(students[0], f"{server.url}/?room={code.lower()}")
+    open_page(students[1], f"{server.url}/room")
     students[1].get_by_role("textbox", name="Room code").fill(f"{code[:3]} {code[3:]}")
     students[1].get_by_role("textbox", name="Room code").press("Enter")
     expect(teacher.locator(BAR)).to_contain_text("2 students")
     return teacher, *students, code
 
 
-def test_a_class_follows_votes_and_hears_of_the_end(people, fresh_server, new_page):
+def test_a_class_follows_votes_and_hears_of_the_end(people, server, new_page):
     teacher, first, second, code = people
     for student in (first, second):
         expect(student.locator(BAR)).to_contain_text("the teacher has opened no page yet")
@@ -96,19 +96,19 @@ def test_a_class_follows_votes_and_hears_of_the_end(people, fresh_server, new_pa
     assert "secret" not in teacher.url
 
 
-def test_a_class_votes_on_a_lesson_and_sees_nothing_before_it_is_shown(people, fresh_server, new_page):
+def test_a_class_votes_on_a_lesson_and_sees_nothing_before_it_is_shown(people, server, new_page):
     teacher, first, second, code = people
-    wall = new_page(locale="en-US")
+    wall = new_page(visitor="wall")
     wall.set_viewport_size({"width": 1920, "height": 1080})
-    open_page(wall, f"{fresh_server.url}/projector?room={code}&present=1")
+    open_page(wall, f"{server.url}/projector?room={code}&present=1")
     screenshot(wall, "room-wall-empty")
-    open_page(teacher, f"{fresh_server.url}/step?lesson=one-piece.1&room={code}")
+    open_page(teacher, f"{server.url}/step?lesson=one-piece.1&room={code}")
     expect(teacher.locator(PANEL).get_by_role("button", name="Show the votes")).to_be_visible()
     for student in (first, second):
         student.wait_for_url(re.compile(r"lesson=one-piece\.1"))
         wait_for_idle(student)
         expect(student.locator(PANEL)).to_contain_text("The class votes")
-    others_vote(fresh_server.port, code, round_=1, choices=[0] * 5)
+    others_vote(server.port, code, round_=1, choices=[0] * 5)
     for student in (first, second):
         student.locator(PANEL).get_by_role("radiogroup").get_by_text("nothing").click()
         student.locator(PANEL).get_by_role("button", name="Answer").click()
@@ -137,16 +137,16 @@ def test_a_class_votes_on_a_lesson_and_sees_nothing_before_it_is_shown(people, f
     screenshot(first, "room-answered")
 
 
-def test_few_votes_hide_who_chose_what_and_never_the_answer(people, fresh_server, new_page, tmp_path):
+def test_few_votes_hide_who_chose_what_and_never_the_answer(people, server, new_page, tmp_path):
     teacher, first, second, code = people
-    wall = new_page(locale="en-US", color_scheme="dark")
+    wall = new_page(visitor="wall", color_scheme="dark")
     wall.set_viewport_size({"width": 1920, "height": 1080})
-    open_page(wall, f"{fresh_server.url}/projector?room={code}&present=1")
+    open_page(wall, f"{server.url}/projector?room={code}&present=1")
     picture = tmp_path / "wall.png"
     wall.screenshot(path=picture)
     read = [found.text for found in zxingcpp.read_barcodes(np.asarray(Image.open(picture).convert("L")))]
-    assert read == [f"{fresh_server.url}/?room={code}"]  # as a phone sees it, in the dark
-    open_page(teacher, f"{fresh_server.url}/masks?lesson=masks.1&room={code}")
+    assert read == [f"{server.url}/?room={code}"]  # as a phone sees it, in the dark
+    open_page(teacher, f"{server.url}/masks?lesson=masks.1&room={code}")
     panel = teacher.locator(PANEL)
     for student in (first, second):
         expect(student.locator(PANEL)).to_contain_text("The class votes")
@@ -168,11 +168,10 @@ def test_few_votes_hide_who_chose_what_and_never_the_answer(people, fresh_server
     screenshot(wall, "room-wall-few-answered")
 
 
-def test_a_link_that_was_cut_short_says_so(new_page, fresh_server):
-    page = new_page(locale="en-US")
-    open_page(page, f"{fresh_server.url}/step?room=KXZ4")
-    expect(page.get_by_text("The link names the room “KXZ4”, which can be none")).to_be_visible()
-    expect(page.locator(BAR)).to_have_count(0)
+def test_a_link_that_was_cut_short_says_so(tab, server):
+    turn_to(tab, f"{server.url}/step?room=KXZ4")
+    expect(tab.get_by_text("The link names the room “KXZ4”, which can be none")).to_be_visible()
+    expect(tab.locator(BAR)).to_have_count(0)
 
 
 def vote(student, choice):
@@ -183,12 +182,12 @@ def vote(student, choice):
     expect(student.locator(BAR + " + span")).to_have_text("Your vote is in.")
 
 
-def test_a_class_votes_again_and_with_sentences_of_their_own(people, fresh_server, new_page):
+def test_a_class_votes_again_and_with_sentences_of_their_own(people, server, new_page):
     teacher, first, second, code = people
     phone = {"width": 390, "height": 844}
     first.set_viewport_size(phone)
     panel = teacher.locator(PANEL)
-    open_page(teacher, f"{fresh_server.url}/step?lesson=one-piece.1&room={code}")
+    open_page(teacher, f"{server.url}/step?lesson=one-piece.1&room={code}")
     for student in (first, second):
         expect(student.locator(PANEL)).to_contain_text("The class votes")
         vote(student, 0)
@@ -203,11 +202,8 @@ def test_a_class_votes_again_and_with_sentences_of_their_own(people, fresh_serve
         expect(student.locator(PANEL)).to_contain_text("The class votes")
         vote(student, 1)
     for place in range(5):
-        token = post(fresh_server.port, f"/class/{code}/join", {})[1]["token"]
-        assert (
-            post(fresh_server.port, f"/class/{code}/vote", {"token": token, "round": 2, "choice": place % 2})[0]
-            == 204
-        )
+        token = post(server.port, f"/class/{code}/join", {})[1]["token"]
+        assert post(server.port, f"/class/{code}/vote", {"token": token, "round": 2, "choice": place % 2})[0] == 204
     panel.get_by_role("button", name="Show the votes").click()
     assert panel.locator(".js-plotly-plot").evaluate(DRAWN) == [[3, 4, 0, 0]]  # the first round was too small to show
     panel.get_by_role("button", name="Show the answer").click()
@@ -215,7 +211,7 @@ def test_a_class_votes_again_and_with_sentences_of_their_own(people, fresh_serve
     for way in ("Next", "Back to the step"):  # on the phone, above the line of the room
         first.locator(PANEL).get_by_role("link", name=way, exact=True).click(trial=True)
 
-    votes_on_own_sentences(people, panel, fresh_server.port)
+    votes_on_own_sentences(people, panel, server.port)
 
 
 def votes_on_own_sentences(people, panel, port):
@@ -262,13 +258,13 @@ def test_a_vote_asked_aloud_needs_one_click(people):
 
 
 def test_a_server_that_is_started_anew_says_so(new_page, tmp_path):
-    page = new_page(locale="en-US")
+    page = new_page(visitor="teacher")
     with serve(log=tmp_path / "first.log") as server:
         open_page(page, f"{server.url}/room")
         page.get_by_role("button", name="Open a room").click()
         expect(page.locator(BAR)).to_contain_text("0 students")
         code, port = parameters(page)["room"], server.port
-        student = new_page(locale="en-US")
+        student = new_page(visitor="first")
         open_page(student, f"{server.url}/step?room={code}")
         expect(page.locator(BAR)).to_contain_text("1 student")
     with serve(log=tmp_path / "second.log", port=port):

@@ -5,7 +5,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import PHONE, open_page, wait_for_idle
+from tests.browser.helpers import PHONE, open_page, turn_to, wait_for_idle
 from tests.browser.story import expect_address, source_box
 
 FIFTEEN = "My brother and I walk to the old school every Monday morning."
@@ -15,11 +15,11 @@ OVERFLOW = """() => { const main = document.querySelector('[data-testid="stMain"
 
 
 @pytest.mark.parametrize("query", ["", f"?model=en-fr&src={quote(FIFTEEN)}", "?model=reverse", "?src=I+like+tea."])
-def test_it_stands_on_one_screen(server, page, query):
-    open_page(page, f"{server.url}/start{query}")
-    expect(page.locator(BLOCKS).first).to_be_visible()
-    assert max(page.evaluate(OVERFLOW)) <= 0
-    ways = page.locator(".st-key-ways a")
+def test_it_stands_on_one_screen(server, tab, query):
+    turn_to(tab, f"{server.url}/start{query}")
+    expect(tab.locator(BLOCKS).first).to_be_visible()
+    assert max(tab.evaluate(OVERFLOW)) <= 0
+    ways = tab.locator(".st-key-ways a")
     for way in ways.all():
         expect(way).to_be_visible()
     assert ways.last.bounding_box()["y"] < 720

@@ -35,8 +35,8 @@ REVERSE = "?model=reverse&src=abcdef"
 # ---------------------------------------------------------------- stepping
 
 
-def test_a_typed_sentence_grows_piece_by_piece(own_server, page):
-    open_step(page, own_server)
+def test_a_typed_sentence_grows_piece_by_piece(own_server, tab):
+    page = open_step(tab, own_server)
     type_source(page, "abcdef")
     arrive(page, 1)
     seen = [output(page)]
@@ -49,8 +49,8 @@ def test_a_typed_sentence_grows_piece_by_piece(own_server, page):
     expect(page.locator(CAPTION)).to_contain_text("The model ended the sentence.")
 
 
-def test_twenty_quick_presses_are_twenty_steps_and_no_run(own_server, page):
-    open_step(page, own_server, f"?model={NAME}&src=ba&max=40&layer=2&head=1")
+def test_twenty_quick_presses_are_twenty_steps_and_no_run(own_server, tab):
+    page = open_step(tab, own_server, f"?model={NAME}&src=ba&max=40&layer=2&head=1")
     before = model_runs(own_server)
     shading = page.locator(".gf-source .gf-chip").first.get_attribute("style")
     for _ in range(20):
@@ -64,8 +64,8 @@ def test_twenty_quick_presses_are_twenty_steps_and_no_run(own_server, page):
     assert model_runs(own_server) == before
 
 
-def test_buttons_slider_and_play(own_server, page):
-    open_step(page, own_server, f"?model={NAME}&src=ba&max=8")
+def test_buttons_slider_and_play(own_server, tab):
+    page = open_step(tab, own_server, f"?model={NAME}&src=ba&max=8")
     before = model_runs(own_server)
     page.get_by_label("Next step").click()
     comes_to(page, lambda: browser_step(page), 2)
@@ -84,8 +84,8 @@ def test_buttons_slider_and_play(own_server, page):
     assert model_runs(own_server) == before
 
 
-def test_arrows_in_the_sentence_move_the_cursor_only(own_server, page):
-    open_step(page, own_server, REVERSE)
+def test_arrows_in_the_sentence_move_the_cursor_only(own_server, tab):
+    page = open_step(tab, own_server, REVERSE)
     source_box(page).click()
     for key in ("ArrowRight", "ArrowLeft", "End", "Home", " ", "Backspace"):  # a blank left there is another run
         source_box(page).press(key)
@@ -95,8 +95,8 @@ def test_arrows_in_the_sentence_move_the_cursor_only(own_server, page):
     comes_to(page, lambda: browser_step(page), 2)
 
 
-def test_the_chosen_head_shades_the_source(own_server, page):
-    open_step(page, own_server, f"{REVERSE}&step=3")
+def test_the_chosen_head_shades_the_source(own_server, tab):
+    page = open_step(tab, own_server, f"{REVERSE}&step=3")
     expect(page.locator(".gf-note")).to_contain_text("mean of all 2 layers × 4 heads")
     page.get_by_role("radiogroup", name="Decoder layer").get_by_text("2", exact=True).click()
     expect(page.locator(".gf-note")).to_contain_text("layer 2, mean of its 4 heads")
@@ -157,8 +157,8 @@ def _tops(page):
     )
 
 
-def test_each_result_of_beam_search_can_be_stepped_through(own_server, page):
-    open_step(page, own_server, "?model=reverse&src=abc")
+def test_each_result_of_beam_search_can_be_stepped_through(own_server, tab):
+    page = open_step(tab, own_server, "?model=reverse&src=abc")
     switch(page, "Beam")
     comes_to(page, lambda: [text.split()[0] for text in outputs(page)], ["1.", "2.", "3.", "4."])
     listed = outputs(page)
@@ -191,8 +191,8 @@ def test_a_reload_and_a_pasted_link_show_the_same(own_server, new_page):
     comes_to(other, lambda: shown(other), before)
 
 
-def test_back_returns_to_the_former_state(own_server, page):
-    open_step(page, own_server, REVERSE)
+def test_back_returns_to_the_former_state(own_server, tab):
+    page = open_step(tab, own_server, REVERSE)
     page.keyboard.press("ArrowRight")
     arrive(page, 2)
     page.keyboard.press("ArrowRight")
@@ -209,8 +209,8 @@ def test_back_returns_to_the_former_state(own_server, page):
     comes_to(page, lambda: browser_step(page), 2)
 
 
-def test_another_page_and_back_keeps_the_sentence(own_server, page):
-    open_step(page, own_server, f"{REVERSE}&step=3")
+def test_another_page_and_back_keeps_the_sentence(own_server, tab):
+    page = open_step(tab, own_server, f"{REVERSE}&step=3")
     for leave in (page.go_back, menu_link(page, "Step through decoding").click):
         menu_link(page, "Checkpoints").click()
         expect(page.get_by_role("heading", name="Folders")).to_be_visible()
@@ -248,8 +248,8 @@ def test_a_slow_connection_never_throws_the_reader_back(own_server, new_page):
 # ---------------------------------------------------------------- sentences that need a word
 
 
-def test_what_is_too_long_or_empty_is_explained(own_server, page):
-    open_step(page, own_server, REVERSE)
+def test_what_is_too_long_or_empty_is_explained(own_server, tab):
+    page = open_step(tab, own_server, REVERSE)
     before = page.url
     type_source(page, "x" * 5000)
     expect(page.get_by_role("alert")).to_contain_text("The source has 5,000 characters; the limit is 4,000.")

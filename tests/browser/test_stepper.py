@@ -14,7 +14,7 @@ from tests.browser.components import (
     runs,
     switch,
 )
-from tests.browser.helpers import comes_to, open_page, wait_for_idle
+from tests.browser.helpers import comes_to, open_page, turn_to, wait_for_idle
 
 # Pressed within the page, one right after the other: from outside, on a busy machine, two presses may be further
 # apart than what counts as rest.
@@ -129,12 +129,13 @@ def test_a_rerun_in_flight_never_jumps_back(player):
     expect(player.get_by_text("python: plain step 12")).to_be_visible()
 
 
-def test_a_new_revision_moves_the_reader(player):
-    player.keyboard.press("End")
-    expect(player.get_by_text("python: plain step 23")).to_be_visible()
-    player.get_by_role("button", name="jump to step 2").click()
-    expect(player.get_by_text("python: plain step 1", exact=True)).to_be_visible()
-    expect_step(player, 1)
+def test_a_new_revision_moves_the_reader(app, page):
+    open_page(page, f"{app.url}/player")  # its session goes on wanting that step
+    page.keyboard.press("End")
+    expect(page.get_by_text("python: plain step 23")).to_be_visible()
+    page.get_by_role("button", name="jump to step 2").click()
+    expect(page.get_by_text("python: plain step 1", exact=True)).to_be_visible()
+    expect_step(page, 1)
 
 
 def test_another_run_starts_where_python_says(player):
@@ -207,13 +208,15 @@ def test_a_phone_shows_all_of_it(app, new_page):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_can_be_read(app, new_page, scheme):
-    page = new_page(color_scheme=scheme)
-    open_page(page, f"{app.url}/player")
-    page.keyboard.press("ArrowRight")
-    wait_for_idle(page)
-    background = page.evaluate("getComputedStyle(document.querySelector('[data-testid=\"stApp\"]')).backgroundColor")
-    chosen = page.locator(".gf-source .gf-chip").nth(1)  # weight 1: the strongest shade
+def test_text_can_be_read(player, scheme):
+    player.emulate_media(color_scheme=scheme)
+    expect(player.locator(".gf-stepper")).to_have_attribute("data-theme", scheme)
+    player.keyboard.press("ArrowRight")
+    wait_for_idle(player)
+    background = player.evaluate(
+        "getComputedStyle(document.querySelector('[data-testid=\"stApp\"]')).backgroundColor"
+    )
+    chosen = player.locator(".gf-source .gf-chip").nth(1)  # weight 1: the strongest shade
     for place in (
         ".gf-heading",
         ".gf-note",
@@ -222,12 +225,12 @@ def test_text_can_be_read(app, new_page, scheme):
         ".gf-probability",
         ".gf-now .gf-piece",
     ):
-        for each in page.locator(f".gf-stepper {place}").all():
+        for each in player.locator(f".gf-stepper {place}").all():
             colour = each.evaluate("node => getComputedStyle(node).color")
-            assert page.evaluate(CONTRAST, [colour, [background]]) >= 4.5, place
+            assert player.evaluate(CONTRAST, [colour, [background]]) >= 4.5, place
     shade = chosen.evaluate("node => getComputedStyle(node).backgroundColor")
     colour = chosen.locator(".gf-piece").evaluate("node => getComputedStyle(node).color")
-    assert page.evaluate(CONTRAST, [colour, [background, shade]]) >= 4.5
+    assert player.evaluate(CONTRAST, [colour, [background, shade]]) >= 4.5
 
 
 # ---------------------------------------------------------------- in the app
@@ -280,14 +283,14 @@ def test_in_guess_mode_a_source_piece_gives_away_nothing_that_comes_later(player
     )
 
 
-def test_the_source_piece_that_is_looked_at_is_in_view(server, page):
-    open_page(page, f"{server.url}/attention?model=en-fr&layer=2&head=1&src={quote(LONG)}")
-    page.keyboard.press("Home")
-    expect_step(page, 0)
+def test_the_source_piece_that_is_looked_at_is_in_view(server, tab):
+    turn_to(tab, f"{server.url}/attention?model=en-fr&layer=2&head=1&src={quote(LONG)}")
+    tab.keyboard.press("Home")
+    expect_step(tab, 0)
     seen = []
     for step in range(1, 21):
-        page.keyboard.press("ArrowRight")
-        expect_step(page, step)
-        seen.append(page.locator(".gf-source .gf-pieces").evaluate(STRONGEST))
+        tab.keyboard.press("ArrowRight")
+        expect_step(tab, step)
+        seen.append(tab.locator(".gf-source .gf-pieces").evaluate(STRONGEST))
     assert all(whole for _, whole in seen)
     assert any(scrolled > 0 for scrolled, _ in seen)  # else every piece had room

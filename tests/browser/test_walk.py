@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.helpers import comes_to, in_both_windows, open_page, wait_for_idle
+from tests.browser.helpers import comes_to, in_both_windows, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.made_up import NAME
 from tests.browser.story import SETTLED_MS, address, expect_address, wait_for_charts
@@ -17,7 +17,7 @@ WALK = "model=reverse&src=glass&panel=walk"
 
 
 def walk(page, own_server, parameters, *, base=WALK):
-    open_page(page, f"{own_server.url}/attention?{base}&{parameters}")
+    turn_to(page, f"{own_server.url}/attention?{base}&{parameters}")
     wait_for_charts(page)
     return page
 
@@ -56,8 +56,8 @@ def summary(page: Page):
     return page.get_by_text(re.compile("^In layer"))
 
 
-def test_a_key_that_is_clicked_is_followed_in_every_chart(own_server, page):
-    walk(page, own_server, "layer=2&head=1&step=3")
+def test_a_key_that_is_clicked_is_followed_in_every_chart(own_server, tab):
+    page = walk(tab, own_server, "layer=2&head=1&step=3")
     for chart, key in ((SCORES, 1), (WEIGHTS, 4)):  # both have low bars there: the column is what is clicked
         click(page, chart, key, None)
         expect(page).to_have_url(re.compile(rf"[?&]key={key + 1}(&|$)"), timeout=SETTLED_MS)
@@ -71,8 +71,8 @@ def test_a_key_that_is_clicked_is_followed_in_every_chart(own_server, page):
     expect(page.locator(f".st-key-{TABLE} strong").first).to_have_text("3: a")
 
 
-def test_a_cell_of_the_map_chooses_both_and_a_step_does_not_move_it(own_server, page):
-    walk(page, own_server, "layer=2&head=1")
+def test_a_cell_of_the_map_chooses_both_and_a_step_does_not_move_it(own_server, tab):
+    page = walk(tab, own_server, "layer=2&head=1")
     click(page, MAP, 2, 4)
     expect(page).to_have_url(re.compile(r"[?&]query=5&key=3(&|$)"), timeout=SETTLED_MS)
     page.get_by_label("Next step").click()
@@ -85,23 +85,23 @@ def test_a_cell_of_the_map_chooses_both_and_a_step_does_not_move_it(own_server, 
     comes_to(page, lambda: framed(page, MAP), pytest.approx([2, 4]))
 
 
-def test_without_a_choice_the_row_follows_the_step(own_server, page):
-    walk(page, own_server, "layer=1&head=2")
+def test_without_a_choice_the_row_follows_the_step(own_server, tab):
+    page = walk(tab, own_server, "layer=1&head=2")
     expect(summary(page)).to_contain_text("from the query <s> → s")
     page.get_by_label("Last step").click()
     expect(summary(page)).to_contain_text("from the query g → </s>", timeout=SETTLED_MS)
 
 
-def test_it_opens_on_a_weight_and_a_head_is_taken_from_its_bar(own_server, page):
-    open_page(page, f"{own_server.url}/attention?{WALK}")
-    wait_for_charts(page)
-    assert not {"layer", "head", "query", "key"} & address(page).keys()
-    expect(summary(page)).to_be_visible()
-    layer, query = re.findall(r"In layer (\d).*from the query (.*?)\.", summary(page).inner_text())[0]
-    click(page, NORMS, 2, None)
-    expect_address(page, layer=layer, head="3")
-    expect(summary(page)).to_contain_text(f"layer {layer}, head 3")
-    expect(summary(page)).to_contain_text(f"from the query {query}")
+def test_it_opens_on_a_weight_and_a_head_is_taken_from_its_bar(own_server, tab):
+    turn_to(tab, f"{own_server.url}/attention?{WALK}")
+    wait_for_charts(tab)
+    assert not {"layer", "head", "query", "key"} & address(tab).keys()
+    expect(summary(tab)).to_be_visible()
+    layer, query = re.findall(r"In layer (\d).*from the query (.*?)\.", summary(tab).inner_text())[0]
+    click(tab, NORMS, 2, None)
+    expect_address(tab, layer=layer, head="3")
+    expect(summary(tab)).to_contain_text(f"layer {layer}, head 3")
+    expect(summary(tab)).to_contain_text(f"from the query {query}")
 
 
 def test_vectors_come_when_they_are_asked_for_and_can_be_clicked(own_server, page):

@@ -2,7 +2,7 @@
 
 from playwright.sync_api import expect
 
-from tests.browser.helpers import open_page, wait_for_idle
+from tests.browser.helpers import open_page, turn_to, wait_for_idle
 from tests.browser.story import expect_address, output
 
 CHIP = "Cross-attention, layer 1, head 2: writes nothing"
@@ -46,13 +46,13 @@ def test_the_dialog_makes_a_change_and_closes(server, page):
     expect(page.get_by_role("button", name="writes nothing")).to_have_count(0)
 
 
-def test_forged_changes_give_a_note_and_the_unchanged_run(server, page):
+def test_forged_changes_give_a_note_and_the_unchanged_run(server, tab):
     for forged, said in (
         ("zero-cross.9.1", "names layer 9"),
         ("zero-cross.1.1_zero-cross.1.1", "change the same thing"),
         ("nothing-at-all", "nothing-at-all"),
     ):
-        open_page(page, f"{server.url}/step?model=reverse&src=glass&step=6&do={forged}")
-        expect(page.get_by_text(said)).to_be_visible()
-        expect(page.get_by_text("The unchanged run is shown")).to_be_visible()
-        assert output(page) == "ssalg"
+        turn_to(tab, f"{server.url}/step?model=reverse&src=glass&step=6&do={forged}")
+        expect(tab.get_by_text(said)).to_be_visible()
+        expect(tab.get_by_text("The unchanged run is shown")).to_be_visible()
+        assert output(tab) == "ssalg"

@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.helpers import in_both_windows, open_page, screenshot, wait_for_idle
+from tests.browser.helpers import in_both_windows, screenshot, turn_to, wait_for_idle
 from tests.browser.idle import POLL_MS
 from tests.browser.story import expect_address
 from ui.wrong.deck import CARDS
@@ -19,49 +19,49 @@ def numbers(page):
     return page.get_by_test_id("stMetricValue").all_inner_texts()
 
 
-def test_every_card_can_be_walked_to_and_shows_an_effect(server, page):
-    open_page(page, f"{server.url}/wrong?model=reverse&src=glass")
+def test_every_card_can_be_walked_to_and_shows_an_effect(server, tab):
+    turn_to(tab, f"{server.url}/wrong?model=reverse&src=glass")
     for place, card in enumerate(CARDS, start=1):
-        expect(page.get_by_role("combobox", name="Mistake")).to_have_value(f"{place} of {len(CARDS)}: {card.title}")
-        wait_for_idle(page)
-        page.wait_for_function(CHARTS_DRAWN, polling=POLL_MS)
-        right, wrong = numbers(page)
+        expect(tab.get_by_role("combobox", name="Mistake")).to_have_value(f"{place} of {len(CARDS)}: {card.title}")
+        wait_for_idle(tab)
+        tab.wait_for_function(CHARTS_DRAWN, polling=POLL_MS)
+        right, wrong = numbers(tab)
         assert right != wrong, card.mistake
-        assert page.get_by_test_id("stCode").count() == 2
-        assert page.get_by_role("alert").count() == 0, card.mistake
-        screenshot(page, f"wrong-{card.mistake}", whole=True)
-        after = page.get_by_role("button", name="Next mistake")
+        assert tab.get_by_test_id("stCode").count() == 2
+        assert tab.get_by_role("alert").count() == 0, card.mistake
+        screenshot(tab, f"wrong-{card.mistake}", whole=True)
+        after = tab.get_by_role("button", name="Next mistake")
         if place < len(CARDS):
             after.click()
         else:
             expect(after).to_be_disabled()
-    expect_address(page, mistake=CARDS[-1].mistake, model="reverse")
+    expect_address(tab, mistake=CARDS[-1].mistake, model="reverse")
 
 
-def test_a_card_leads_to_compare_with_its_change_and_back(server, page):
-    open_page(page, f"{server.url}/wrong?model=reverse&src=glass&mistake=scale")
-    page.get_by_role("link", name="Compare both runs, step by step").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Compare")
-    wait_for_idle(page)
-    expect_address(page, do="scale-all.off.1", src="glass")
-    expect(page.get_by_text("The first difference is piece 3")).to_be_visible()
-    page.go_back()
-    expect(page.get_by_role("heading", level=1)).to_have_text("What goes wrong")
-    expect(page.get_by_text(re.compile("The output is another one from piece 3 on"))).to_be_visible()
+def test_a_card_leads_to_compare_with_its_change_and_back(server, tab):
+    turn_to(tab, f"{server.url}/wrong?model=reverse&src=glass&mistake=scale")
+    tab.get_by_role("link", name="Compare both runs, step by step").click()
+    expect(tab.get_by_role("heading", level=1)).to_have_text("Compare")
+    wait_for_idle(tab)
+    expect_address(tab, do="scale-all.off.1", src="glass")
+    expect(tab.get_by_text("The first difference is piece 3")).to_be_visible()
+    tab.go_back()
+    expect(tab.get_by_role("heading", level=1)).to_have_text("What goes wrong")
+    expect(tab.get_by_text(re.compile("The output is another one from piece 3 on"))).to_be_visible()
 
 
-def test_the_leak_is_compared_with_the_model_that_was_trained_with_the_mask(server, page):
-    open_page(page, f"{server.url}/wrong?model=reverse&src=glass")
-    page.get_by_role("link", name="Compare both runs, step by step").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Compare")
-    wait_for_idle(page)
-    assert page.get_by_role("alert").count() == 0
-    expect_address(page, b="model=reverse-leak&rev=")
+def test_the_leak_is_compared_with_the_model_that_was_trained_with_the_mask(server, tab):
+    turn_to(tab, f"{server.url}/wrong?model=reverse&src=glass")
+    tab.get_by_role("link", name="Compare both runs, step by step").click()
+    expect(tab.get_by_role("heading", level=1)).to_have_text("Compare")
+    wait_for_idle(tab)
+    assert tab.get_by_role("alert").count() == 0
+    expect_address(tab, b="model=reverse-leak&rev=")
 
 
-def test_a_card_fits_into_both_windows(server, page):
-    open_page(page, f"{server.url}/wrong?model=reverse&src=glass&mistake=residual")
-    for theme, width in in_both_windows(page):
-        page.wait_for_function(CHARTS_DRAWN, polling=POLL_MS)
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        screenshot(page, f"wrong-{theme}-{width}", whole=True)
+def test_a_card_fits_into_both_windows(server, tab):
+    turn_to(tab, f"{server.url}/wrong?model=reverse&src=glass&mistake=residual")
+    for theme, width in in_both_windows(tab):
+        tab.wait_for_function(CHARTS_DRAWN, polling=POLL_MS)
+        assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        screenshot(tab, f"wrong-{theme}-{width}", whole=True)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.pages.conftest import ROOT, check
+from tests.pages.conftest import ATTENTION, CHECKPOINTS, INSIDE, MASKS, POSITIONS, ROOT, STEP, check
 from tests.pages.reading import address, payload, sentences, view
 from transformer.checkpoint.save import Parts, save
 from transformer.model.config import ModelConfig
@@ -15,6 +15,7 @@ from ui.runs import loading
 from ui.state import session
 
 PAGES = {name: ROOT / "pages" / "explore" / f"{name}.py" for name in ("inside", "masks", "positions", "attention")}
+OF_A_SENTENCE = (POSITIONS, MASKS, CHECKPOINTS, ATTENTION, INSIDE, ROOT / "pages" / "explore" / "start.py", STEP)
 SOURCE = "abcdef"
 
 CHOICES = (
@@ -45,6 +46,18 @@ def test_a_choice_goes_into_the_address_and_back(open_page, name, part, key, val
     again = open_page(PAGES[name], **found)
     assert widget(again, key).value == value
     assert not again.info
+
+
+@pytest.mark.parametrize("page", OF_A_SENTENCE, ids=lambda page: page.stem)
+def test_every_page_opens_with_the_sentence_the_checkpoint_and_the_step_of_its_address(open_page, page):
+    """What a reload does, too, and what the browser's Back button leads to."""
+    asked = {"model": "en-fr", "src": "I like tea *~' & now.", "step": "2"}
+    test = open_page(page, **asked)
+    assert address(test).items() >= asked.items()
+    assert view(test).step == 1
+    assert test.selectbox(key="model").value == "en-fr"
+    if page != CHECKPOINTS:
+        assert test.text_input(key=session.SOURCE).value == asked["src"]
 
 
 @pytest.mark.parametrize("name", ["reverse", "en-fr", "zh-en"])
