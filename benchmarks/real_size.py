@@ -27,7 +27,8 @@ LINES_AT_ONCE = 4000  # characters of a line that SentencePiece reads
 
 def texts() -> list[str]:
     """Lines of English: what this project says of itself, and in its code."""
-    files = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted((ROOT / "transformer").rglob("*.py"))]
+    about = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    files = [*about, *sorted((ROOT / "transformer").rglob("*.py"))]
     lines = [line.strip() for file in files for line in file.read_text(encoding="utf-8").splitlines()]
     return [line[:LINES_AT_ONCE] for line in lines if len(line) > 3]
 

@@ -1,6 +1,6 @@
-"""What a visitor of the repository relies on: it is small, it is portable, and the README's tree is true."""
+"""What a visitor of the repository relies on: it is small, it is portable, and each folder says what it is for."""
 
-import re
+import ast
 import subprocess
 from pathlib import Path
 
@@ -23,8 +23,7 @@ FORBIDDEN = [
     "registry." + "npmjs.org",
     "deb." + "debian.org",
 ]
-# The README names each of these, or the folder that holds them without naming any of its files.
-IN_TREE = ("app.py", "charts/", "pages/", "transformer/", "ui/")
+SAY_WHAT_THEY_ARE_FOR = ("charts", "transformer", "ui", "words")
 
 
 def repository_files(root: Path) -> list[Path]:
@@ -62,48 +61,18 @@ def unportable(root: Path) -> list[str]:
     return found
 
 
-def tree_paths(readme: str) -> list[str]:
-    """Paths named by the README's tree, with `<name>` as `*`.
-
-    A line is an indentation, one or more paths with single spaces between, two spaces or more, and a
-    description; a folder ends in `/`, and deeper lines are inside it. A line that begins as far right as
-    descriptions do goes on with the one before.
-    """
-    blocks = re.findall(r"^```[a-z]*\n(.*?)^```", readme, flags=re.MULTILINE | re.DOTALL)
-    block = next((block for block in blocks if re.search(r"^\W*app\.py\b", block, flags=re.MULTILINE)), "")
-    parents: list[tuple[int, str]] = []
-    paths: list[str] = []
-    for line in re.sub(r"[│├└─]", " ", block).splitlines():
-        indent = len(line) - len(line.lstrip())
-        if not line.strip() or indent >= 16:
-            continue
-        parents = [(depth, folder) for depth, folder in parents if depth < indent]
-        names = re.split(r"\s{2,}", line.strip())[0].split(" ")
-        inside = parents[-1][1] if parents else ""
-        paths += [inside + re.sub(r"<\w+>", "*", name) for name in names]
-        if names[0].endswith("/"):
-            parents.append((indent, paths[-1]))
-    return paths
+def silent_folders(root: Path) -> list[str]:
+    """Folders with Python whose `__init__.py` does not say what they are for."""
+    folders = {
+        path.parent
+        for path in repository_files(root)
+        if path.suffix == ".py" and path.parts[0] in SAY_WHAT_THEY_ARE_FOR
+    }
+    return sorted(str(folder) for folder in folders if not _first_line(root / folder / "__init__.py"))
 
 
-def wrong_tree(root: Path, readme: str) -> list[str]:
-    """Paths of the tree that do not exist, and source files that the tree forgot."""
-    paths = tree_paths(readme)
-    missing = [f"the README names {path}, which does not exist" for path in paths if not any(root.glob(path))]
-    named = {str(match.relative_to(root)) for path in paths for match in root.glob(path)}
-    opened = {str(Path(name).parent) for name in named}
-    forgotten = [
-        f"the README's tree lacks {path}"
-        for path in map(str, repository_files(root))
-        if path.startswith(IN_TREE) and path.endswith(".py") and not path.endswith("__init__.py")
-        if path not in named and not _inside_closed_folder(path, named=named, opened=opened)
-    ]
-    return missing + forgotten
-
-
-def _inside_closed_folder(path: str, *, named: set[str], opened: set[str]) -> bool:
-    """Tell whether a folder above the path is named as a whole, none of its files being listed."""
-    return any(str(folder) in named - opened for folder in Path(path).parents)
+def _first_line(file: Path) -> str | None:
+    return ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) if file.exists() else None
 
 
 def test_files_are_small():
@@ -116,35 +85,8 @@ def test_no_path_or_host_of_one_machine():
     assert not found, "\n".join(found)
 
 
-def test_readme_names_the_commands():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for command in ("make run", "make test"):
-        assert command in readme
-
-
-def test_readme_tree_is_true():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert len(tree_paths(readme)) >= 10, "the README has no tree that starts with app.py"
-    found = wrong_tree(ROOT, readme)
-    assert not found, "\n".join(found)
-
-
-README = """# A
-
-```sh
-make run
-```
-
-```
-app.py               the app
-pages/               one script per view
-  explore/           step, attention
-                     and more
-charts/              figures
-  heatmap.py grid.py
-checkpoints/<name>/  config.json  weights
-```
-"""
+def test_each_folder_says_what_it_is_for():
+    assert silent_folders(ROOT) == []
 
 
 @pytest.fixture
@@ -161,18 +103,12 @@ def tree(tmp_path):
     return tmp_path
 
 
-def test_tree_is_read_as_written(tree):
-    expected = ["app.py", "pages/", "pages/explore/", "charts/", "charts/heatmap.py", "charts/grid.py"]
-    assert tree_paths(README) == [*expected, "checkpoints/*/"]
-    assert wrong_tree(tree, README) == []
-
-
-def test_a_missing_and_a_forgotten_file_are_caught(tree):
-    (tree / "charts/grid.py").rename(tree / "charts/flow.py")
-    assert wrong_tree(tree, README) == [
-        "the README names charts/grid.py, which does not exist",
-        "the README's tree lacks charts/flow.py",
-    ]
+def test_a_folder_that_does_not_say_what_it_is_for_is_caught(tree):
+    assert silent_folders(tree) == ["charts"]
+    (tree / "charts/__init__.py").write_text("x = 1\n", encoding="utf-8")
+    assert silent_folders(tree) == ["charts"]
+    (tree / "charts/__init__.py").write_text('"""Charts."""\n', encoding="utf-8")
+    assert silent_folders(tree) == []
 
 
 def test_a_large_file_is_caught(tree):

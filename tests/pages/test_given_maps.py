@@ -251,7 +251,7 @@ def test_the_example_makes_a_file_that_opens_and_stands_in_the_readme(tmp_path, 
     np.testing.assert_array_equal(found.maps("encoder"), weights(2, 3, 5, 5))
     assert found.of("encoder").keys == SOURCE
     assert len(EXAMPLE.splitlines()) == 5
-    assert f"```py\n{EXAMPLE}\n```" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"```py\n{EXAMPLE}\n```" in (ROOT / "docs" / "opening.md").read_text(encoding="utf-8")
 
 
 def test_saved_tables_are_of_the_maps_and_their_sentence(maps):

@@ -15,7 +15,7 @@ from ui.runs import loading
 
 LINES = re.sub(r"\\\n", " ", (ROOT / "Containerfile").read_text(encoding="utf-8")).splitlines()
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+HOSTING = (ROOT / "docs" / "hosting.md").read_text(encoding="utf-8")
 
 
 def said(word):
@@ -43,7 +43,7 @@ def test_its_commands_run_the_app_and_ask_how_it_is():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     as_make = re.search(r"^run:.*\n\t@\$\(PY\) (.*) \$\(ARGS\)$", makefile, flags=re.MULTILINE)[1]
     assert command == ["python", *as_make.split(), "--", loading.OPTION, volume]
-    assert f"podman run -p {port}:{port} -v glassformer-models:{volume} glassformer" in README
+    assert f"podman run -p {port}:{port} -v glassformer-models:{volume} glassformer" in HOSTING
     (owned,) = [part.split() for line in said("RUN") for part in line.split("&&") if "chown" in part]
     assert owned == ["chown", "-R", said("USER")[0], f"{said('WORKDIR')[0]}/static", volume]  # all that is written
     health = json.loads(

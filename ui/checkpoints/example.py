@@ -1,4 +1,4 @@
-"""Code for readers to copy: what makes a file of maps, as the README has it, and models to open."""
+"""Code for readers to copy: what makes a file of maps, as docs/opening.md has it, and models to open."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def caution() -> None:
         st.warning(
             say(
                 "This app is open at {address}, which only this computer reaches. For a class, serve it in your "
-                "network (README, “A room for a class”), and open it at that address.",
+                "network (docs/hosting.md says how), and open it at that address.",
                 address=base(),
             ),
             icon=":material/wifi_off:",

@@ -1,7 +1,6 @@
 """`python -m transformer import`: from a folder of transformers to one that runs, and what it refuses."""
 
 import re
-from pathlib import Path
 
 import pytest
 import torch
@@ -9,7 +8,7 @@ from safetensors.torch import load_file, save_file
 from transformers import GPT2Config, GPT2LMHeadModel, M2M100Config, M2M100ForConditionalGeneration
 
 import transformer
-from tests.test_readme import blocks
+from tests.test_docs import ROOT, blocks
 from tests.transformer.importers.conftest import forked  # noqa: F401  it is a fixture
 from tests.transformer.importers.huggingface.parity import change_config, saved, tiny
 from tests.transformer.importers.tutorial_models import tutorial_name
@@ -20,7 +19,8 @@ from transformer.checkpoint.load import load
 from transformer.errors import CheckpointError
 from transformer.importers.answers import as_said
 
-REVERSE = Path(__file__).parents[3] / "checkpoints" / "reverse"
+REVERSE = ROOT / "checkpoints" / "reverse"
+OPENING = ROOT / "docs" / "opening.md"
 GPT2 = {"vocab_size": 61, "n_embd": 24, "n_layer": 2, "n_head": 4, "n_positions": 48}
 
 
@@ -153,13 +153,13 @@ def test_a_tutorials_file_is_asked_about_scored_answered_and_runs(reverse, tmp_p
     assert all(torch.equal(tensor, theirs[name]) for name, tensor in ours.model.state_dict().items())
 
 
-def test_the_readmes_example_opens_it(reverse, tmp_path, capsys, monkeypatch):
-    (example,) = (block for block in blocks("py") if "runs/model.pt" in block)
+def test_the_example_of_the_docs_opens_it(reverse, tmp_path, capsys, monkeypatch):
+    (example,) = (block for block in blocks("py", of=OPENING) if "runs/model.pt" in block)
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "model.pt").write_bytes((reverse / "reverse.pt").read_bytes())
     (tmp_path / "runs" / "pieces.model").write_bytes((REVERSE / "pieces.model").read_bytes())
     monkeypatch.chdir(tmp_path)
-    exec(compile(example, "README.md", "exec"), {})
+    exec(compile(example, "opening.md", "exec"), {})
     printed = capsys.readouterr().out
     assert "n_heads (one of 8, 4, 16" in printed
     assert printed.endswith("ssalg\n")

@@ -1,0 +1,137 @@
+"""The README and docs/ are true: their Python runs, their commands and options exist, links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from transformer.__main__ import main
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "docs"
+DOCS = [ROOT / "README.md", *sorted(FOLDER.rglob("*.md"))]
+PAGES = [*DOCS, ROOT / "CONTRIBUTING.md", ROOT / "benchmarks" / "README.md"]
+README_LINES = 150
+DECISION_LINES = 20
+COMMANDS = ("task", "train", "prepare", "evaluate", "sentences", "translate", "import", "doctor")
+WITHOUT_EXAMPLE = {"translate"}
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def blocks(language: str, *, of: Path) -> list[str]:
+    """Code of a language; `python` stands alone, `py` needs files or names that the text around it tells of."""
+    return re.findall(rf"```{language}\n(.*?)```", of.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def run(page: Path) -> dict[str, object]:
+    """The names that are there when the Python of a page has run, from its head to its foot."""
+    namespace: dict[str, object] = {}
+    for code in blocks("python", of=page):
+        exec(compile(code, named(page), "exec"), namespace)
+    return namespace
+
+
+@pytest.mark.parametrize("page", [page for page in DOCS if blocks("python", of=page)], ids=named)
+def test_the_python_of_a_page_runs(page, monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    found = run(page)
+    assert found["trace"].output_text in capsys.readouterr().out
+    assert found["figure"].data[0].type == "heatmap"
+
+
+def test_what_the_page_of_the_library_says_of_its_results_is_so(monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    found = run(FOLDER / "library.md")
+    trace, recorder, logits = found["trace"], found["recorder"], found["logits"]
+    assert len(recorder.values) == found["checkpoint"].config.n_decoder_layers
+    assert "ssalg → salgg" in capsys.readouterr().out
+    assert logits.shape == (1, trace.n_steps, len(trace.vocabulary))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_of_the_commands_exists(command, capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main([command, "--help"])
+    known = options(capsys.readouterr().out)
+    examples = [line for page in PAGES for line in lines(page) if f"transformer {command} " in line]
+    assert examples or command in WITHOUT_EXAMPLE
+    for line in examples:
+        assert options(line) <= known, line
+
+
+def test_the_picture_of_the_design_page_is_the_example_of_its_module():
+    (example,) = blocks("py", of=FOLDER / "design.md")
+    module = (ROOT / "ui" / "runs" / "picture.py").read_text(encoding="utf-8")
+    assert example.split() == module[module.index("MASKS = ") : module.index("...\n") + 3].split()
+
+
+def lines(page: Path) -> list[str]:
+    return [line for block in blocks("sh", of=page) for line in block.replace("\\\n", " ").splitlines()]
+
+
+def options(text: str) -> set[str]:
+    return set(re.findall(r"--[a-z0-9-]+", text))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_every_link_leads_somewhere(page):
+    for target, _, place in re.findall(r"\]\(([^)#:]*)(#([^)]+))?\)", page.read_text(encoding="utf-8")):
+        there = (page.parent / target).resolve() if target else page
+        assert there.exists(), target
+        assert there.is_relative_to(FOLDER) or not page.is_relative_to(FOLDER), f"{target} is not on the site"
+        if place:
+            assert place in anchors(there), f"{target}#{place}"
+
+
+def anchors(page: Path) -> set[str]:
+    """What headings are called in addresses."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+def test_the_site_has_every_page_once_and_needs_no_plugin():
+    site = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    pages = [str(page.relative_to(FOLDER)) for page in DOCS[1:]]
+    assert sorted(leaves(site["nav"])) == pages
+    assert site["plugins"] == []
+
+
+def leaves(entry: object) -> list[str]:
+    if isinstance(entry, dict):
+        return leaves(list(entry.values()))
+    return [page for one in entry for page in leaves(one)] if isinstance(entry, list) else [str(entry)]
+
+
+def test_every_file_that_a_page_of_docs_names_is_there():
+    """Such as `ui/runs/picture.py`; a page of a decision says where it is carried out."""
+    for page in [*DOCS, ROOT / "CONTRIBUTING.md"]:
+        for name in re.findall(r"`((?:charts|pages|tests|tools|transformer|ui|words)/[\w/.-]*)`", page.read_text()):
+            assert (ROOT / name).exists(), f"{named(page)}: {name}"
+
+
+def test_the_readme_is_short_and_names_the_commands():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(readme.splitlines()) <= README_LINES
+    for command in ("make run", "make test"):
+        assert command in readme
+
+
+def test_a_decision_is_short_and_listed():
+    folder = FOLDER / "decisions"
+    index = (folder / "index.md").read_text(encoding="utf-8")
+    for page in sorted(folder.glob("[0-9]*.md")):
+        text = page.read_text(encoding="utf-8")
+        assert len(text.splitlines()) <= DECISION_LINES, page.name
+        assert f"[{text.splitlines()[0].removeprefix('# ')}]({page.name})" in index
+
+
+def test_a_page_of_docs_fits_into_a_window():
+    for page in DOCS:
+        wide = [line for line in page.read_text(encoding="utf-8").splitlines() if len(line) > 120]
+        assert all(line.startswith(("|", "![")) for line in wide), named(page)

@@ -1,0 +1,1 @@
+"""The page Checkpoints: card, scores, training, and what else was found."""

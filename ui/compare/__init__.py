@@ -1,0 +1,1 @@
+"""The page Compare: what is compared, both runs, their outputs, candidates and maps."""

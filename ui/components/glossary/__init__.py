@@ -1,0 +1,1 @@
+"""The glossary in the browser: terms underlined on every page."""

@@ -1,0 +1,1 @@
+"""What a browser remembers of lessons."""

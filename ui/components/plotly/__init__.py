@@ -1,0 +1,1 @@
+"""The view that draws every chart in the browser."""

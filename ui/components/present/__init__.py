@@ -1,0 +1,1 @@
+"""The presentation in the browser: no sidebar, large type."""

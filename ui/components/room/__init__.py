@@ -1,0 +1,1 @@
+"""A room in the browser: its connection, and how many are there."""

@@ -1,0 +1,1 @@
+"""The stepper in the browser."""

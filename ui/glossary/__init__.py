@@ -1,0 +1,1 @@
+"""The terms of the glossary, where each is seen, and its page."""

@@ -1,0 +1,1 @@
+"""Lessons beside the pages: the panel, the way from step to step, the list."""

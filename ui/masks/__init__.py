@@ -1,0 +1,1 @@
+"""The page Masks: a batch, its masks, one row, live checks."""

@@ -1,0 +1,1 @@
+"""The page What matters: what the output owes to each head and piece, and what adds to a logit."""

@@ -1,0 +1,1 @@
+"""The page Open a checkpoint: uploads, the report, its questions, a sentence to try."""

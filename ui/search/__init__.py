@@ -1,0 +1,1 @@
+"""The page How pieces are chosen: a beam search as a tree, before the draw, many draws."""

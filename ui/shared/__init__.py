@@ -1,0 +1,1 @@
+"""What any page draws with: the menu, controls, charts with their notes, style, numbers."""

@@ -1,0 +1,1 @@
+"""The page Start: the diagram with the sentence running through it, examples, and the ways on."""

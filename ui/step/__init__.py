@@ -1,0 +1,1 @@
+"""The page Step through decoding."""

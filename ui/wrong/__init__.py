@@ -1,0 +1,1 @@
+"""The page What goes wrong: a card a mistake, as data."""
