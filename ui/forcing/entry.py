@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from transformer.model.anatomy import anatomy
-from ui.forcing.reading import of_card, reference_of
+from ui.forcing.pictures import reference_of
 from ui.runs.open_run import OpenRun
 from ui.shared import choices, drawing
 from ui.shared.door import st
@@ -24,7 +24,7 @@ BOX_WIDTH: Final = 480  # pixels; what stands beside it goes below it where ther
 def draw(run: OpenRun) -> None:
     """Draw the box with the reference, and the buttons beside it."""
     key, source = run.key(BOX), run.trace.query.source
-    shown, card = reference_of(run) or "", of_card(run.checkpoint.card, source)
+    shown, card = reference_of(run) or "", run.checkpoint.card.reference_of(source)
     if st.session_state.get(key) != shown:
         st.session_state[key] = shown
     reads = anatomy(run.checkpoint.config).reads
