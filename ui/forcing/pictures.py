@@ -23,24 +23,17 @@ from charts.two_texts import HOW_TO_READ as HOW_TO_READ_TEXTS
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import Greedy, Query
 from transformer.runs.teacher_forcing import Score, judge
-from ui.runs.picture import Page, Plot
+from ui.runs.picture import OfRun, Page, Plot
 from ui.runs.seen import Seen
 from ui.state.click import Click, place_below
-from ui.state.view import Slot
 from words import say
 
 
 @dataclass(frozen=True)
-class Forced:
+class Forced(OfRun):
     """What a model makes of a reference."""
 
-    run: Seen  # what the model wrote by itself
     score: Score  # of the reference, by the model with what was changed in it
-
-    @property
-    def slot(self) -> Slot:
-        """Where it is drawn."""
-        return self.run.slot
 
     @property
     def place(self) -> int:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
 from transformer.runs.query import Sampling
 from ui.runs.open_run import OpenRun
+from ui.search.pictures import looked_at, run_draws
 from ui.shared import choices
 from ui.shared.choices import Kept
 from ui.shared.door import st
@@ -21,47 +21,28 @@ _KS: Final = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40, 50, 100, 200, 500, 1000, 
 _ALL: Final = 0
 
 
-def run_draws(run: OpenRun) -> Sampling:
-    """How the run samples; without cuts at temperature 1 if it decodes in another way."""
-    how = run.trace.query.decoding
-    return how if isinstance(how, Sampling) else Sampling()
-
-
 def is_tried(view: View) -> bool:
     """Whether the reader has chosen settings that are only looked at."""
     return any(getattr(view, name) is not None for name in NOT_TRIED)
 
 
-def looked_at(run: OpenRun) -> Sampling:
-    """What is looked at: the run's own settings, where the reader has not chosen others."""
-    view, own = run.view, run_draws(run)
-    return replace(
-        own,
-        temperature=own.temperature if view.try_temperature is None else view.try_temperature,
-        top_k=own.top_k if view.try_k is None else view.try_k,
-        top_p=own.top_p if view.try_p is None else view.try_p,
-    )
-
-
-def draw(run: OpenRun) -> Sampling:
-    """Draw the sliders, and under them the ways to the run's settings and from them; returns what is looked at."""
+def draw(run: OpenRun) -> None:
+    """Draw the sliders, and under them the ways to the run's settings and from them."""
     how = looked_at(run)
     columns = st.columns(3, gap="medium")
     with columns[0]:
         kept = _kept(run.slot, "try_temperature", how.temperature)
-        temperature = choices.decimal(kept, say("Temperature"), 0.05, 5.0, step=0.05,
+        choices.decimal(kept, say("Temperature"), 0.05, 5.0, step=0.05,
                                       help=say("Below 1 sharpens, above 1 flattens."))  # fmt: skip
     with columns[1]:
         options = _top_k_options(len(run.trace.vocabulary), how.top_k)
         kept = _kept(run.slot, "try_k", how.top_k)
         help = say("At the end of the line all pieces are kept.")
-        top_k = choices.scale(kept, say("Top-k"), options, otherwise=_ALL, help=help)
+        choices.scale(kept, say("Top-k"), options, otherwise=_ALL, help=help)
     with columns[2]:
         kept = _kept(run.slot, "try_p", how.top_p)
-        top_p = choices.decimal(kept, say("Top-p"), 0.01, 1.0, step=0.01, help=say("1 keeps all pieces."))
-    how = replace(how, temperature=temperature, top_k=top_k, top_p=top_p)
+        choices.decimal(kept, say("Top-p"), 0.01, 1.0, step=0.01, help=say("1 keeps all pieces."))
     _ways(run, how)
-    return how
 
 
 def _kept(slot: Slot, name: str, value: object) -> Kept:

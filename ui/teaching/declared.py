@@ -9,8 +9,9 @@ from ui.forcing import pictures as forcing
 from ui.inside import lens_pictures, stream_pictures
 from ui.masks import pictures as masks
 from ui.runs.picture import PAGES, PICTURES
+from ui.search import pictures as search
 from ui.step import pictures as step
 
 __all__ = ["PAGES", "PICTURES"]
 
-_DECLARE = (step, forcing, masks, stream_pictures, lens_pictures)
+_DECLARE = (step, forcing, search, masks, stream_pictures, lens_pictures)
