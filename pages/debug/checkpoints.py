@@ -2,16 +2,16 @@
 
 from transformer.maps.given import GivenMaps
 from ui.checkpoints import foreign, given, panels, scores, training
+from ui.checkpoints.pictures import CHECKPOINTS
 from ui.frame.sidebar import checkpoint_or_maps
 from ui.frame.source_box import head
 from ui.runs.open_run import publish
 from ui.shared import cover, drawing
 from ui.shared.door import st
 from ui.state import session
-from words import say
 
-session.begin("checkpoints")
-head(say("Checkpoints"))
+session.begin(CHECKPOINTS.path)
+head(CHECKPOINTS.title)
 panels.broken()
 chosen = st.container()
 panels.folders()  # first: if the chosen one cannot be opened, the page stops there

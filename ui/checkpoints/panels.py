@@ -11,7 +11,7 @@ from charts.theme import shortened
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
-from ui.checkpoints import training
+from ui.checkpoints.pictures import effort
 from ui.frame.source_box import EXAMPLE_CHARACTERS
 from ui.runs import loading
 from ui.runs.attempt import to_the_doctor
@@ -40,7 +40,7 @@ def card(checkpoint: Checkpoint) -> None:
         say("Languages"): joined(" → ", filter(None, (about.source_language, about.target_language))),
         say("Model"): in_short(checkpoint.config),
         say("Parameters"): say("{n:,}", n=checkpoint.config.count_parameters()),
-        say("Trained for"): "" if cover.covered(cover.PART) else training.effort(about.training),
+        say("Trained for"): "" if cover.covered(cover.PART) else effort(about.training),
         say("Data and attribution"): about.data,
         say("Attribution"): attribution if isinstance(attribution, str) else "",
         say("Licence"): about.licence,

@@ -5,6 +5,7 @@ Knows nothing of Streamlit.
 
 from __future__ import annotations
 
+from ui.checkpoints import pictures as checkpoints
 from ui.forcing import pictures as forcing
 from ui.inside import lens_pictures, stream_pictures
 from ui.masks import pictures as masks
@@ -14,4 +15,4 @@ from ui.step import pictures as step
 
 __all__ = ["PAGES", "PICTURES"]
 
-_DECLARE = (step, forcing, search, masks, stream_pictures, lens_pictures)
+_DECLARE = (step, forcing, search, masks, stream_pictures, lens_pictures, checkpoints)
