@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
-import numpy as np
-import torch
-
-import charts
-from charts.parameters import HOW_TO_READ_ROWS, HOW_TO_READ_SINGULAR, HOW_TO_READ_SPREAD
-from transformer.analysis.parameters import Histogram, Statistics, histogram
+from transformer.analysis.parameters import Histogram, Statistics
 from transformer.checkpoint.load import Checkpoint
-from transformer.text.tokenizer import AnyTokenizer
-from ui.doctor import parameter_numbers
+from ui.doctor import pictures
 from ui.doctor.parameter_changes import Comparison
-from ui.doctor.parameter_numbers import MOST, ONE_AT_ONCE, Known
+from ui.doctor.parameter_numbers import MOST
 from ui.doctor.parameter_table import bar, shape_of
+from ui.doctor.pictures import ONE_AT_ONCE, Known, OneParameter
+from ui.runs import loading
 from ui.runs.attempt import attempt
+from ui.runs.picture import Picture
+from ui.runs.show import show
 from ui.shared import choices, drawing
 from ui.shared.door import st
 from ui.shared.pressing import pressed
@@ -27,15 +26,7 @@ from ui.state.view import MAIN
 from words import joined, say, say_n
 
 CHOICE: Final = "parameter_choice"
-SPREAD: Final = "parameter_spread"
-SINGULAR: Final = "parameter_singular"
 DECOMPOSE: Final = "parameter_decompose"
-ROWS: Final = "parameter_rows"
-LENGTHS: Final = "parameter_lengths"
-CHANGE: Final = "parameter_change"
-N_ROWS: Final = 10  # shortest, and longest
-SOURCE_TABLE: Final = "src_table"
-TARGET_TABLES: Final = ("tgt_table", "output_table")
 
 
 def draw(checkpoint: Checkpoint, one: Known, comparison: Comparison | None, names: Sequence[str]) -> None:
@@ -57,12 +48,16 @@ def draw(checkpoint: Checkpoint, one: Known, comparison: Comparison | None, name
         choices.switch(choices.field(MAIN, "log_counts"), say("Logarithmic counts"))
     st.caption(drawing.plain(about(one.numbers)))
     _left_out(one.numbers.nan, one.numbers.infinite)
-    drawing.beside(lambda: _spread(checkpoint, one), lambda: _singular(checkpoint, one))
-    pieces = tokenizer_of(checkpoint, (name, *one.parameter.also))
-    if pieces is not None:
-        _rows(checkpoint, one, pieces)
-    if comparison is not None:
-        _change(checkpoint, comparison, name)
+    other = None if comparison is None else comparison.other
+    pair = None if comparison is None else comparison.pairs.get(name)
+    scene = OneParameter(checkpoint, one, session.view(MAIN).log_counts, loading, other, pair)
+    drawing.beside(lambda: _spread(pictures.spread, scene, attempt(lambda: scene.spread)), lambda: _singular(scene))
+    if attempt(lambda: scene.has_rows):
+        drawing.beside(lambda: show(pictures.rows, scene), lambda: show(pictures.row_lengths, scene))
+    if other is not None and pair is None:
+        st.info(say("The other checkpoint has no tensor of this name and shape."), icon=":material/info:")
+    elif other is not None:
+        _spread(pictures.change, scene, attempt(lambda: scene.moved))
 
 
 def about(numbers: Statistics) -> str:
@@ -83,30 +78,6 @@ def about(numbers: Statistics) -> str:
     return joined(" ", said)
 
 
-def tokenizer_of(checkpoint: Checkpoint, names: Sequence[str]) -> AnyTokenizer | None:
-    """The tokenizer whose pieces are the rows of a parameter; None for one whose rows are something else.
-
-    Args:
-        checkpoint: Whose.
-        names: All names of the parameter.
-    """
-    if SOURCE_TABLE in names:
-        return checkpoint.src_tokenizer
-    return checkpoint.tgt_tokenizer if any(name in TARGET_TABLES for name in names) else None
-
-
-def ends_of(lengths: np.ndarray, count: int) -> np.ndarray:
-    """The places of the shortest and of the longest, rising; all of them where there are no more.
-
-    Args:
-        lengths: Of rows; those that are not finite are left out.
-        count: How many of each.
-    """
-    order = np.argsort(lengths, kind="stable")
-    order = order[np.isfinite(lengths[order])]
-    return order if len(order) <= 2 * count else np.concatenate([order[:count], order[-count:]])
-
-
 def _left_out(nan: int, infinite: int) -> None:
     if nan or infinite:
         said = say(
@@ -117,84 +88,28 @@ def _left_out(nan: int, infinite: int) -> None:
         st.warning(said, icon=":material/warning:")
 
 
-def _spread(checkpoint: Checkpoint, one: Known) -> None:
-    found = attempt(lambda: parameter_numbers.spread(checkpoint, one.parameter))
-    if found is not None:
-        name = one.parameter.name
-        _histogram(found, key=SPREAD, title=say("Numbers of {name}", name=name), value_name=say("Value"))
-
-
-def _histogram(
-    found: Histogram,
-    *,
-    key: str,
-    title: str,
-    value_name: str,
-    counted: str = say("Numbers"),
-    read: str = HOW_TO_READ_SPREAD,
-) -> None:
-    if not len(found.counts):
+def _spread(picture: Picture[OneParameter], scene: OneParameter, found: Histogram | None) -> None:
+    """Draw a picture of some numbers, if they are there."""
+    if found is not None and not len(found.counts):
         st.info(say("There is no finite number to draw."), icon=":material/info:")
-        return
-    drawing.chart(
-        charts.number_spread_spec(
-            found.edges,
-            found.counts,
-            title=title,
-            value_name=value_name,
-            counted=counted,
-            log_counts=session.view(MAIN).log_counts,
-        ),
-        key=key,
-        alt=say(
-            "{title}: {n:,} of them, from {low:.4g} to {high:.4g}, most often from {first:.4g} to {last:.4g}.",
-            title=title,
-            n=int(found.counts.sum()),
-            low=found.edges[0],
-            high=found.edges[-1],
-            first=found.edges[found.counts.argmax()],
-            last=found.edges[found.counts.argmax() + 1],
-        ),
-        how_to_read=read,
-        of_sentence=False,
-    )
+    elif found is not None:
+        show(picture, scene)
 
 
-# ------------------------------------------------------------------------------------------------ singular values
-
-
-def _singular(checkpoint: Checkpoint, one: Known) -> None:
-    if len(one.numbers.shape) != 2:
+def _singular(scene: OneParameter) -> None:
+    if len(scene.one.numbers.shape) != 2:
         st.info(say("Only a matrix has singular values; this tensor is none."), icon=":material/info:")
-        return
-    if not one.numbers.is_finite:
+    elif not scene.one.numbers.is_finite:
         st.info(say("A matrix with numbers that are not finite has no singular values."), icon=":material/info:")
-        return
-    decomposed = one if one.spectrum is not None else _decomposed(checkpoint, one)
-    if decomposed is None or decomposed.spectrum is None:
-        return
-    found = decomposed.spectrum
-    drawing.chart(
-        charts.singular_values_spec(
-            found.values,
-            effective_rank=found.effective_rank,
-            title=say("Singular values of {name}", name=one.parameter.name),
-        ),
-        key=SINGULAR,
-        alt=say(
-            "{n} singular values from {largest:.4g} down to {smallest:.4g}; the effective rank is {rank:.1f}.",
-            n=len(found.values),
-            largest=found.largest,
-            smallest=found.smallest,
-            rank=found.effective_rank,
-        ),
-        how_to_read=HOW_TO_READ_SINGULAR,
-        of_sentence=False,
-    )
+    else:
+        decomposed = scene.one if scene.one.spectrum is not None else _decomposed(scene)
+        if decomposed is not None:
+            show(pictures.singular, replace(scene, one=decomposed))
 
 
-def _decomposed(checkpoint: Checkpoint, one: Known) -> Known | None:
+def _decomposed(scene: OneParameter) -> Known | None:
     """The parameter with its singular values, if they are cheap or the reader asks for them."""
+    checkpoint, one = scene.checkpoint, scene.one
     if one.work > MOST:
         said = say(
             "This matrix is too large for its singular values here: they would take about {seconds:,} s, and "
@@ -204,7 +119,7 @@ def _decomposed(checkpoint: Checkpoint, one: Known) -> Known | None:
         st.info(said, icon=":material/info:")
         return None
     label = say("Singular values of this matrix, about {seconds} s", seconds=one.seconds)
-    work = partial(parameter_numbers.with_spectrum, checkpoint, one)
+    work = partial(pictures.with_spectrum, loading, checkpoint, one)
     if one.work <= ONE_AT_ONCE:
         return attempt(work)
     place, about = st.empty(), f"{checkpoint.content_hash} {one.parameter.name}"
@@ -213,61 +128,3 @@ def _decomposed(checkpoint: Checkpoint, one: Known) -> Known | None:
             return None
         place.empty()
         return attempt(work)
-
-
-# ------------------------------------------------------------------------------------------------ rows of pieces
-
-
-def _rows(checkpoint: Checkpoint, one: Known, pieces: AnyTokenizer) -> None:
-    lengths = attempt(lambda: parameter_numbers.row_lengths(checkpoint, one.parameter))
-    if lengths is None or not np.isfinite(lengths).any():
-        return
-    drawing.beside(partial(_extremes, one, lengths, pieces), partial(_lengths, one, lengths))
-
-
-def _extremes(one: Known, lengths: np.ndarray, pieces: AnyTokenizer) -> None:
-    shown = ends_of(lengths, N_ROWS).tolist()
-    names = [pieces.piece(i) for i in shown]
-    title = say("Shortest and longest rows of {name}", name=one.parameter.name)
-    drawing.chart(
-        charts.row_lengths_spec(
-            names, shown, lengths[shown].tolist(), special=[pieces.is_special(i) for i in shown], title=title
-        ),
-        key=ROWS,
-        alt=say(
-            "The shortest row is that of {short}, {least:.4g}; the longest that of {long}, {most:.4g}.",
-            short=names[0],
-            least=lengths[shown[0]],
-            long=names[-1],
-            most=lengths[shown[-1]],
-        ),
-        how_to_read=HOW_TO_READ_ROWS,
-        of_sentence=False,
-    )
-
-
-def _lengths(one: Known, lengths: np.ndarray) -> None:
-    _histogram(
-        histogram(torch.from_numpy(lengths)),
-        key=LENGTHS,
-        title=say("Lengths of the rows of {name}", name=one.parameter.name),
-        value_name=say("Length of the row"),
-        counted=say("Rows"),
-        read=say("Each bar is how many rows of the table have a length in one interval."),
-    )
-
-
-# ------------------------------------------------------------------------------------------------ the difference
-
-
-def _change(checkpoint: Checkpoint, comparison: Comparison, name: str) -> None:
-    if name not in comparison.pairs:
-        st.info(say("The other checkpoint has no tensor of this name and shape."), icon=":material/info:")
-        return
-    a, b = comparison.pairs[name]
-    found = attempt(lambda: parameter_numbers.spread_of_difference(checkpoint, comparison.other, a, b))
-    if found is None:
-        return
-    other = comparison.other.name
-    title = say("Change of {name}: {other} less {this}", name=name, other=other, this=checkpoint.name)
-    _histogram(found, key=CHANGE, title=title, value_name=say("Difference"))

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import pandas as pd
 
-from ui.doctor.parameter_numbers import MOST, Known
+from ui.doctor.parameter_numbers import MOST
+from ui.doctor.pictures import Known
 from ui.shared import drawing, style
 from ui.shared.door import here, st
 from ui.state import session

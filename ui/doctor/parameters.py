@@ -10,8 +10,9 @@ from typing import Final
 
 from transformer.checkpoint.load import Checkpoint
 from ui.doctor import one_parameter, parameter_changes, parameter_numbers, parameter_table
-from ui.doctor.parameter_numbers import MOST, SPEED, Known
+from ui.doctor.parameter_numbers import MOST
 from ui.doctor.parameter_table import is_of
+from ui.doctor.pictures import SPEED, Known
 from ui.runs.attempt import attempt
 from ui.shared import choices, drawing
 from ui.shared.door import st

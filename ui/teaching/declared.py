@@ -6,6 +6,7 @@ Knows nothing of Streamlit.
 from __future__ import annotations
 
 from ui.checkpoints import pictures as checkpoints
+from ui.doctor import pictures as doctor
 from ui.forcing import pictures as forcing
 from ui.inside import lens_pictures, stream_pictures
 from ui.masks import pictures as masks
@@ -15,4 +16,4 @@ from ui.step import pictures as step
 
 __all__ = ["PAGES", "PICTURES"]
 
-_DECLARE = (step, forcing, search, masks, stream_pictures, lens_pictures, checkpoints)
+_DECLARE = (step, forcing, search, masks, stream_pictures, lens_pictures, checkpoints, doctor)
